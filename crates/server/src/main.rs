@@ -1,0 +1,2 @@
+//! The `apus` binary.
+fn main() {}
