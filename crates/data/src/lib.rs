@@ -1,1 +1,7 @@
-//! data
+//! Data structures: the table and its entries, bit operations, LCS.
+//!
+//! Nothing in here knows what a key means or what a command is. The unsafe code of the store
+//! lives here, behind safe interfaces, and is fuzzed against models from `std`.
+
+pub mod entry;
+pub mod table;
