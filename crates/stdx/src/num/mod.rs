@@ -17,3 +17,5 @@ mod size;
 pub use float::{F64_LEN_MAX, fmt_f64, fmt_f64_g17, parse_f64, push_f64_human};
 pub use int::{I64_LEN_MAX, fmt_i64, fmt_u64, parse_i64, parse_u64};
 pub use size::bytes_to_human;
+
+pub(crate) use float::{FloatText, classify_float};
