@@ -1,5 +1,19 @@
-//! What the standard library lacks and every crate here needs: clock, random, hash, number
-//! formatting, histogram, memory accounting. Nothing in here does I/O.
+//! Small pure tools every other crate leans on: number text, globs, hashes,
+//! clocks, random numbers, histograms.
+//!
+//! Nothing here does I/O, knows a key, or knows a command. Where a module
+//! repeats behaviour that clients can see, its header names the source.
 
+pub mod clock;
+pub mod crc;
+pub mod glob;
 pub mod hash;
-pub mod mem;
+pub mod histogram;
+pub mod longdouble;
+pub mod num;
+pub mod repr;
+pub mod rng;
+pub mod split;
+
+mod sha1hex;
+pub use sha1hex::sha1hex;
