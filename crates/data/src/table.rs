@@ -92,7 +92,7 @@ impl Array {
             handle_alloc_error(layout);
         }
         let addr = ptr.expose_provenance() as u64;
-        assert!(addr <= POINTER && addr % 64 == 0, "bucket arrays must lie below 2^48");
+        assert!(addr <= POINTER && addr.is_multiple_of(64), "bucket arrays must lie below 2^48");
         Self((addr >> 6) << 22 | n as u64)
     }
 
@@ -778,7 +778,7 @@ mod tests {
         for round in 0..rounds {
             let spread = if round / (rounds / 4) % 2 == 0 { 20_000 } else { 500 };
             let k = key(r.next() % spread);
-            if round / (rounds / 4) % 2 == 1 || r.next() % 4 == 0 {
+            if round / (rounds / 4) % 2 == 1 || r.next().is_multiple_of(4) {
                 let h = stdx::hash::hash64(&k);
                 let got = t.remove(h, |e| e.key() == k).is_some();
                 assert_eq!(got, model.remove(&k).is_some());

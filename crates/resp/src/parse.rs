@@ -112,10 +112,11 @@ impl Parser {
         spans: &mut Vec<Span>,
         owned: &mut Vec<Vec<u8>>,
     ) -> Parsed {
-        if !self.is_active() && !limits.unauthenticated {
-            if let Some(end) = fast(buf, base, limits, spans) {
-                return Parsed::Command(end);
-            }
+        if !self.is_active()
+            && !limits.unauthenticated
+            && let Some(end) = fast(buf, base, limits, spans)
+        {
+            return Parsed::Command(end);
         }
         self.slow(buf, base, limits, spans, owned)
     }

@@ -230,12 +230,13 @@ impl<'a> Reply<'a> {
 
     /// A double; in RESP2 a bulk string with the same text.
     pub fn double(&mut self, d: f64) {
-        let text = stdx::num::fmt_f64(d);
+        let mut buf = [0; stdx::num::F64_LEN_MAX];
+        let text = stdx::num::fmt_f64(&mut buf, d);
         match self.proto {
-            Proto::V2 => self.bulk(text.as_bytes()),
+            Proto::V2 => self.bulk(text),
             Proto::V3 => {
                 self.put(b",");
-                self.put(text.as_bytes());
+                self.put(text);
                 self.put(b"\r\n");
             }
         }

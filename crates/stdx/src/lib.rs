@@ -10,6 +10,7 @@ pub mod glob;
 pub mod hash;
 pub mod histogram;
 pub mod longdouble;
+pub mod mem;
 pub mod num;
 pub mod repr;
 pub mod rng;

@@ -115,7 +115,7 @@ impl Context {
         if counter < 255 {
             let base = counter.saturating_sub(LFU_INIT);
             let p = 1.0 / f64::from(base * self.access.log_factor + 1);
-            if self.rng.unit() < p {
+            if self.rng.unit_f64() < p {
                 counter += 1;
             }
         }

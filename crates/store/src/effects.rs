@@ -69,4 +69,21 @@ impl Effects {
             self.rewritten.clear();
         }
     }
+
+    /// Notes a keyspace event, if anybody listens.
+    #[inline]
+    pub fn event(&mut self, class: Class, name: &'static str, db: usize, key: &[u8]) {
+        if self.observed {
+            self.events.push(Event { class, name, db, key: key.to_vec() });
+        }
+    }
+
+    /// Notes a key that went without a command: expired or evicted.
+    #[inline]
+    pub fn dropped(&mut self, class: Class, name: &'static str, db: usize, key: &[u8]) {
+        if self.observed {
+            self.dropped.push((db, key.to_vec()));
+            self.event(class, name, db, key);
+        }
+    }
 }

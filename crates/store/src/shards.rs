@@ -188,6 +188,10 @@ impl<'a> Locked<'a> {
         }
     }
 
+    pub(crate) fn holds_none(&self) -> bool {
+        matches!(self.held, Held::None)
+    }
+
     /// One shard's part of a database. Panics when the shard is not held: that would be a command
     /// whose row does not name one of its keys, and must never touch data.
     #[inline]
