@@ -9,3 +9,4 @@
 
 pub mod keys;
 pub mod row;
+pub mod syntax;

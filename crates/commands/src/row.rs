@@ -191,7 +191,8 @@ impl Row {
     #[must_use]
     pub fn acl_categories(&self) -> Acl {
         let mut acl = self.acl;
-        if !acl.has(Acl::NO_GROUP) {
+        // A container does nothing itself; its subcommands carry the category.
+        if !acl.has(Acl::NO_GROUP) && self.subcommands.is_empty() {
             acl = acl.or(self.group.acl());
         }
         if self.flags.has(Flags::WRITE) {
@@ -280,7 +281,6 @@ impl Group {
             Self::Set => Acl::SET,
             Self::SortedSet => Acl::SORTEDSET,
             Self::Hash => Acl::HASH,
-            Self::PubSub => Acl::PUBSUB,
             Self::Transactions => Acl::TRANSACTION,
             Self::Connection => Acl::CONNECTION,
             Self::Scripting => Acl::SCRIPTING,
@@ -288,6 +288,8 @@ impl Group {
             Self::Geo => Acl::GEO,
             Self::Stream => Acl::STREAM,
             Self::Bitmap => Acl::BITMAP,
+            // @pubsub follows from the flag: PUBSUB HELP is in the group and not in @pubsub.
+            Self::PubSub => Acl::NONE,
             Self::Server | Self::Cluster | Self::Sentinel | Self::Module => Acl::NONE,
         }
     }
