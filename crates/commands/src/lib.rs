@@ -5,8 +5,13 @@
 //! ([`table`]), key locking ([`keys::positions`]), the replies of COMMAND
 //! ([`describe`]), the reference page and the laws ([`laws`]) all iterate the
 //! same rows; nothing about a command is written down twice.
-#![warn(missing_docs)]
 
+pub mod describe;
 pub mod keys;
+pub mod laws;
 pub mod row;
 pub mod syntax;
+pub mod table;
+
+#[cfg(test)]
+mod sample;
