@@ -58,6 +58,8 @@ pub struct Context {
     pub counters: Counters,
     /// What the present command changed.
     pub effects: Effects,
+    /// Longest string a command may build, in bytes (`proto-max-bulk-len`).
+    pub string_max: usize,
     /// `lazyfree-lazy-user-del` and its kin, set per command by the engine.
     pub lazy_del: bool,
     /// Values replaced by SET and the like are freed in the background when big.
@@ -78,6 +80,7 @@ impl Context {
             rng,
             counters: Counters::default(),
             effects: Effects::default(),
+            string_max: 512 << 20,
             lazy_del: false,
             lazy_server_del: false,
             lazy_expire: false,
