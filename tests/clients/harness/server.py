@@ -13,11 +13,18 @@ import subprocess
 import tempfile
 import threading
 import time
+import unittest
 
 BINARY = os.environ.get("APUS_BIN", "")
 
 # Generous, since it only ends tests that would otherwise hang: nothing is measured by it.
 PATIENCE_S = 20
+
+
+# Set to 1 when APUS_BIN stands for a real redis-server, to check the tests against it. Tests of
+# what Apus promises beyond Redis are then left out.
+REFERENCE = os.environ.get("APUS_REFERENCE", "") == "1"
+beyond_redis = unittest.skipIf(REFERENCE, "Redis does not promise this")
 
 
 def free_port():
