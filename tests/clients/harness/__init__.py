@@ -1,0 +1,1 @@
+"""What the Python-driven suites share: the server under test, raw connections, results."""

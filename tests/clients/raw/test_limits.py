@@ -1,0 +1,250 @@
+"""Limits on clients: how many, how long, how much memory, and what happens at them."""
+
+import resource
+import socket
+import time
+import unittest
+
+from harness.server import Raw, Server, beyond_redis, encode, wait_until
+
+MB = 1_000_000
+
+
+def own_address():
+    """An address of this machine that is not loopback, or None. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        address = probe.getsockname()[0]
+        return None if address.startswith("127.") else address
+
+
+class Connections(unittest.TestCase):
+    def test_maxclients(self):
+        with Server("--maxclients", 3) as server:
+            inside = [server.connect() for _ in range(3)]
+            for c in inside:
+                self.assertEqual(c.command("PING"), b"+PONG")
+            with server.connect() as outside:
+                self.assertEqual(outside.line(), b"-ERR max number of clients reached")
+                self.assertTrue(outside.is_closed())
+            c = inside.pop()
+            c.close()
+
+            def admitted():
+                with server.connect() as again:
+                    try:
+                        return again.command("PING") == b"+PONG"
+                    except BrokenPipeError:
+                        return False
+
+            wait_until(admitted, "a place that became free was given away")
+            stats = inside[0].command("INFO", "stats")
+            text = inside[0].exactly(int(stats[1:]))
+            self.assertRegex(text, rb"rejected_connections:[1-9]")
+            for c in inside:
+                c.close()
+
+    def test_idle_clients_are_closed(self):
+        with Server("--timeout", 1) as server, server.connect() as idle:
+            self.assertEqual(idle.command("PING"), b"+PONG")
+            self.assertTrue(idle.is_closed())
+
+    def test_busy_clients_are_not_closed(self):
+        with Server("--timeout", 1) as server, server.connect() as busy:
+            end = time.monotonic() + 2.5
+            while time.monotonic() < end:
+                self.assertEqual(busy.command("PING"), b"+PONG")
+                time.sleep(0.05)
+
+    def test_protected_mode(self):
+        address = own_address()
+        if address is None:
+            self.skipTest("this machine has loopback addresses only")
+        with Server("--bind", "0.0.0.0", "--protected-mode", "yes") as server:
+            with socket.create_connection((address, server.port), 20) as s:
+                self.assertRegex(s.recv(4096), b"^-DENIED .*protected mode")
+                try:
+                    self.assertEqual(s.recv(1), b"")
+                except ConnectionResetError:
+                    pass
+            with server.connect() as c:
+                self.assertEqual(c.command("CONFIG", "SET", "requirepass", "x"), b"+OK")
+            with socket.create_connection((address, server.port), 20) as s:
+                s.sendall(encode("AUTH", "x"))
+                self.assertEqual(s.recv(4096), b"+OK\r\n")
+
+    def test_loopback_is_the_default(self):
+        address = own_address()
+        if address is None:
+            self.skipTest("this machine has loopback addresses only")
+        with Server("--bind", "127.0.0.1") as server:
+            with self.assertRaises(ConnectionRefusedError):
+                socket.create_connection((address, server.port), 20).close()
+
+    @beyond_redis
+    def test_running_out_of_descriptors(self):
+        with Server() as server:
+            first = server.connect()
+            self.assertEqual(first.command("PING"), b"+PONG")
+            hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)[1]
+            # Below what it has open already, so that every accept() fails with EMFILE.
+            resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (3, hard))
+            waiting = [server.connect() for _ in range(20)]
+            for c in waiting:
+                c.send(encode("PING"))
+            self.assertEqual(first.command("PING"), b"+PONG", "others are not affected")
+            before = server.cpu_s()
+            time.sleep(1)
+            self.assertLess(server.cpu_s() - before, 0.5, "the acceptor spins")
+            self.assertEqual(first.command("PING"), b"+PONG")
+            resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (hard, hard))
+            with server.connect() as c:
+                self.assertEqual(c.command("PING"), b"+PONG", "accepts again")
+            for c in waiting:
+                # Served late or closed, but not left hanging.
+                self.assertIn(c.line(), [b"+PONG", b""])
+                c.close()
+            first.close()
+
+    def test_10_000_connections(self):
+        count, spare = 10_000, 300
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard < count + spare:
+            self.skipTest(f"the limit of open files is {hard}; {count + spare} are needed")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        with Server("--maxclients", count + 10) as server, server.connect() as other:
+            self.assertEqual(other.command("PING"), b"+PONG")
+            empty = server.rss_bytes()
+            clients = []
+            try:
+                for _ in range(count):
+                    clients.append(server.connect())
+                for c in clients:
+                    self.assertEqual(c.command("PING"), b"+PONG")
+                idle = (server.rss_bytes() - empty) // count
+                for c in clients:
+                    c.send(b"*")
+                self.assertEqual(other.command("PING"), b"+PONG")
+                begun = (server.rss_bytes() - empty) // count
+                print(f"         10,000 connections: {idle} bytes each idle, {begun} with a byte sent")
+                for c in clients:
+                    c.send(encode("ECHO", "x")[1:])
+                for c in clients:
+                    self.assertEqual(c.exactly(7), b"$1\r\nx\r\n")
+            finally:
+                for c in clients:
+                    c.close()
+            self.assertLess(begun, 64 * 1024, "a connection that sent one byte")
+
+    @beyond_redis
+    def test_idle_connections_are_small(self):
+        with Server() as server:
+            clients = [server.connect() for _ in range(500)]
+            for c in clients:
+                c.command("PING")
+            before = server.rss_bytes()
+            clients += [server.connect() for _ in range(400)]
+            for c in clients:
+                self.assertEqual(c.command("PING"), b"+PONG")
+            each = (server.rss_bytes() - before) / 400
+            for c in clients:
+                c.close()
+            self.assertLess(each, 4096)
+
+
+class Memory(unittest.TestCase):
+    def assert_bounded(self, server, before, what, limit=64 * MB):
+        grown = server.rss_bytes() - before
+        self.assertLess(grown, limit, f"{what}: grew by {grown // MB} MB")
+
+    def slow_reader(self, server):
+        """A connection that asks for 4,000 MB and reads none of it."""
+        with server.connect() as c:
+            self.assertEqual(c.command("SET", "big", "x" * MB), b"+OK")
+        slow = Raw(server.port)
+        slow.socket.settimeout(2)
+        try:
+            slow.send(encode("GET", "big") * 4_000)
+        except OSError:
+            pass  # Closed, or its requests are no longer taken: both bound the memory.
+        slow.socket.settimeout(20)
+        return slow
+
+    def test_a_slow_reader_is_closed_at_the_limit(self):
+        limit = ["--client-output-buffer-limit", "normal", "16mb", "0", "0"]
+        with Server(*limit) as server, server.connect() as other:
+            other.command("PING")
+            before = server.rss_bytes()
+            with self.slow_reader(server) as slow:
+                for _ in range(100):
+                    self.assertEqual(other.command("PING"), b"+PONG", "others are served")
+                received = 0
+                while data := slow.receive(MB):
+                    received += len(data)
+                    if received >= 4_000 * MB:
+                        break
+                self.assertLess(received, 4_000 * MB, "the limit was not applied")
+                self.assert_bounded(server, before, "a slow reader with a limit")
+
+    @beyond_redis
+    def test_a_slow_reader_without_a_limit_is_held_back(self):
+        with Server() as server, server.connect() as other:
+            other.command("PING")
+            before = server.rss_bytes()
+            with self.slow_reader(server) as slow:
+                for _ in range(100):
+                    self.assertEqual(other.command("PING"), b"+PONG", "others are served")
+                self.assert_bounded(server, before, "a slow reader")
+                # It is behind, not lost: everything comes once it reads.
+                reply = b"$1000000\r\n" + b"x" * MB + b"\r\n"
+                for _ in range(100):
+                    self.assertTrue(slow.exactly(len(reply)) == reply)
+
+    def test_announced_lengths_take_no_memory(self):
+        with Server() as server, server.connect() as other:
+            other.command("PING")
+            before = server.rss_bytes()
+            clients = [server.connect() for _ in range(20)]
+            for c in clients:
+                c.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$500000000\r\nabc")
+            for _ in range(20):
+                clients.append(server.connect())
+                clients[-1].send(b"*1000000\r\n$3\r\nDEL\r\n$1\r\n")
+            self.assertEqual(other.command("PING"), b"+PONG")
+            self.assert_bounded(server, before, "announced lengths", 200 * MB)
+            for c in clients:
+                c.close()
+
+    def test_query_buffer_limit(self):
+        with Server("--client-query-buffer-limit", "1mb") as server:
+            with server.connect() as c:
+                try:
+                    c.send(encode("SET", "k", "x" * 4 * MB))
+                except (BrokenPipeError, ConnectionResetError):
+                    pass
+                self.assertTrue(c.is_closed())
+            with server.connect() as c:
+                self.assertEqual(c.command("EXISTS", "k"), b":0")
+                self.assertEqual(c.command("SET", "k", "x" * 900_000), b"+OK")
+
+    def test_memory_of_closed_connections_comes_back(self):
+        with Server() as server, server.connect() as other:
+            for _ in range(3):
+                clients = [server.connect() for _ in range(50)]
+                for c in clients:
+                    c.send(encode("PING", "x" * MB)[:-10])
+                other.command("PING")
+                for c in clients:
+                    c.close()
+            wait_until(lambda: clients_of(other) == 1, "the closed connections are gone")
+            self.assert_bounded(server, 0, "after 150 closed connections", 120 * MB)
+
+
+def clients_of(connection):
+    """How many connections the server knows, this one included."""
+    text = connection.exactly(int(connection.command("CLIENT", "LIST")[1:]) + 2)
+    return len(text.strip().splitlines())
