@@ -74,10 +74,14 @@ impl FieldType {
     /// self.bits())`.
     pub fn set(self, bytes: &mut [u8], offset: u64, value: i64, overflow: Overflow) -> FieldWrite {
         let old = self.get(bytes, offset);
-        let wide = if self.signed {
-            i128::from(value)
-        } else {
+        let wide = if !self.signed {
             i128::from(value as u64)
+        } else if self.bits < 64 && value <= i64::MIN + self.max() {
+            // Redis's check wraps for values this far below and takes them for
+            // too large, which shows when they saturate.
+            i128::from(value) + (1 << 64)
+        } else {
+            i128::from(value)
         };
         match self.fit(wide, overflow) {
             Some(new) => {
@@ -123,12 +127,8 @@ impl FieldType {
 
     /// The value to store for `wide`; `None` when it does not fit and must fail.
     fn fit(self, wide: i128, overflow: Overflow) -> Option<i64> {
-        let (min, max) = if self.signed {
-            let half = 1i128 << (self.bits - 1);
-            (-half, half - 1)
-        } else {
-            (0, (1i128 << self.bits) - 1)
-        };
+        let max = i128::from(self.max());
+        let min = if self.signed { -max - 1 } else { 0 };
         if (min..=max).contains(&wide) {
             return Some(wide as i64);
         }
@@ -137,6 +137,11 @@ impl FieldType {
             Overflow::Saturate => Some(if wide > max { max } else { min } as i64),
             Overflow::Fail => None,
         }
+    }
+
+    /// The largest value.
+    fn max(self) -> i64 {
+        i64::MAX >> (63 + u32::from(self.signed) - self.bits)
     }
 
     /// The low bits of `raw` as a value of this type.
@@ -257,6 +262,10 @@ mod tests {
             ("i8", 200, Saturate, Some(127)),
             ("i8", -200, Saturate, Some(-128)),
             ("i8", -129, Fail, None),
+            ("i8", i64::MIN + 128, Saturate, Some(-128)),
+            ("i8", i64::MIN + 127, Saturate, Some(127)), // as redis-server 7.0
+            ("i8", i64::MIN + 127, Wrap, Some(127)),
+            ("i8", i64::MIN + 127, Fail, None),
         ] {
             let mut bytes = [7];
             let write = ty(field).set(&mut bytes, 0, value, overflow);
