@@ -58,8 +58,10 @@ impl fmt::Display for LoadError {
 impl std::error::Error for LoadError {}
 
 /// Lines that only a file has, and that mean nothing here.
-const FILE_ONLY: [(&str, &str); 2] =
-    [("loadmodule", "Apus loads no modules"), ("sentinel", "Apus is not a sentinel")];
+const FILE_ONLY: [(&str, &str); 2] = [
+    ("loadmodule", "Apus loads no modules"),
+    ("sentinel", "Apus is not a sentinel"),
+];
 
 /// Options of other versions of Redis, which never did anything in 7.4.
 const RETIRED: [&str; 6] = [
@@ -82,7 +84,10 @@ pub fn load<A: AsRef<OsStr>>(
     stdin: &mut dyn Read,
     matches: Glob,
 ) -> Result<Loaded, LoadError> {
-    let args: Vec<&[u8]> = args.iter().map(|arg| arg.as_ref().as_encoded_bytes()).collect();
+    let args: Vec<&[u8]> = args
+        .iter()
+        .map(|arg| arg.as_ref().as_encoded_bytes())
+        .collect();
     let mut loader = Loader::new(config, matches);
     let mut options = args.as_slice();
     if let Some((first, rest)) = args.split_first()
@@ -97,11 +102,15 @@ pub fn load<A: AsRef<OsStr>>(
     let (lines, from_stdin) = option_lines(options, options.len() == args.len());
     if from_stdin {
         let mut text = Vec::new();
-        stdin.read_to_end(&mut text).map_err(|error| unreadable(Path::new("stdin"), &error))?;
+        stdin
+            .read_to_end(&mut text)
+            .map_err(|error| unreadable(Path::new("stdin"), &error))?;
         loader.text("stdin", &text, 0)?;
     }
     for line in lines {
-        loader.line(&line, 0).map_err(|fault| fault.at("command line".to_owned(), &line))?;
+        loader
+            .line(&line, 0)
+            .map_err(|fault| fault.at("command line".to_owned(), &line))?;
     }
     Ok(loader.finish())
 }
@@ -141,7 +150,9 @@ fn option_lines(args: &[&[u8]], from_start: bool) -> (Vec<Vec<u8>>, bool) {
             let mut line = arg[2..].to_vec();
             // `"--port 6380"` brings its value along.
             has_value = words::split(arg).is_none_or(|words| words.len() != 1);
-            let before_name = args.get(place + 1).is_none_or(|next| next.starts_with(b"--"));
+            let before_name = args
+                .get(place + 1)
+                .is_none_or(|next| next.starts_with(b"--"));
             if !has_value && before_name {
                 if arg.eq_ignore_ascii_case(b"--save") {
                     // A script with an empty list of save points writes this.
@@ -182,8 +193,16 @@ impl Fault {
             Fault::Line(reason, secret) => {
                 let line = String::from_utf8_lossy(line);
                 let name = line.split_ascii_whitespace().next().unwrap_or_default();
-                let line = if secret { format!("{name} …") } else { line.into_owned() };
-                LoadError { place, line, reason }
+                let line = if secret {
+                    format!("{name} …")
+                } else {
+                    line.into_owned()
+                };
+                LoadError {
+                    place,
+                    line,
+                    reason,
+                }
             }
         }
     }
@@ -206,7 +225,13 @@ struct Loader<'a> {
 
 impl<'a> Loader<'a> {
     fn new(config: &'a Config, matches: Glob) -> Self {
-        Loader { config, matches, loaded: Loaded::default(), save_seen: false, inert: Vec::new() }
+        Loader {
+            config,
+            matches,
+            loaded: Loaded::default(),
+            save_seen: false,
+            inert: Vec::new(),
+        }
     }
 
     fn finish(mut self) -> Loaded {
@@ -241,7 +266,9 @@ impl<'a> Loader<'a> {
         }
         let words = words::split(line).ok_or("Unbalanced quotes in configuration line")?;
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        let Some((name, args)) = words.split_first() else { return Ok(()) };
+        let Some((name, args)) = words.split_first() else {
+            return Ok(());
+        };
         match lookup(name) {
             Some(id) => self.option(id, args),
             None => self.directive(line, &name.to_ascii_lowercase(), args, depth),
@@ -254,8 +281,7 @@ impl<'a> Loader<'a> {
         let value = match args {
             // One word may hold all the values of an option of several.
             [one] if row.has(MULTI) && !one.is_empty() => {
-                let inner =
-                    words::split(one).ok_or("Unbalanced quotes in configuration line")?;
+                let inner = words::split(one).ok_or("Unbalanced quotes in configuration line")?;
                 let inner: Vec<&[u8]> = inner.iter().map(Vec::as_slice).collect();
                 parse::parse(row, &inner, self.config)
             }
@@ -337,23 +363,30 @@ impl<'a> Loader<'a> {
         if depth == DEPTH_MAX {
             return Err("includes are nested too deeply; does a file include itself?".into());
         }
-        let path = self.config.with_bytes(Id::Dir, |dir| path_of(dir).join(path_of(path)));
+        let path = self
+            .config
+            .with_bytes(Id::Dir, |dir| path_of(dir).join(path_of(path)));
         let paths = include::expand(&path, self.matches)
             .map_err(|error| Fault::Included(unreadable(&path, &error)))?;
-        paths.iter().try_for_each(|path| self.file(path, depth + 1)).map_err(Fault::Included)
+        paths
+            .iter()
+            .try_for_each(|path| self.file(path, depth + 1))
+            .map_err(Fault::Included)
     }
 }
 
 fn unknown(name: &str) -> Fault {
-    let hint = match help::nearest(name) {
-        Some(near) if near == name => String::new(),
-        Some(near) => format!(", did you mean '{near}'?"),
-        None => String::new(),
-    };
     let what = match help::nearest(name) {
-        // `include` and its like were known by name, so their words are at fault.
+        // `include` and its like are known by name, so their words are at fault.
         Some(near) if near == name => format!("'{name}' wants other arguments"),
-        _ => format!("there is no option '{name}'{hint}"),
+        Some(near) => format!("there is no option '{name}', did you mean '{near}'?"),
+        None => format!("there is no option '{name}'"),
     };
-    Fault::Line(format!("Bad directive or wrong number of arguments: {what}"), false)
+    Fault::Line(
+        format!("Bad directive or wrong number of arguments: {what}"),
+        false,
+    )
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,6 +35,8 @@ mod parse;
 mod rewrite;
 mod rows;
 mod set;
+#[cfg(test)]
+mod testing;
 mod values;
 mod words;
 

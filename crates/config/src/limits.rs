@@ -21,8 +21,11 @@ pub enum ClientClass {
 
 impl ClientClass {
     /// All classes, in the order CONFIG GET shows them.
-    pub const ALL: [ClientClass; 3] =
-        [ClientClass::Normal, ClientClass::Replica, ClientClass::Pubsub];
+    pub const ALL: [ClientClass; 3] = [
+        ClientClass::Normal,
+        ClientClass::Replica,
+        ClientClass::Pubsub,
+    ];
 }
 
 /// Limits of one class; 0 sets no limit.
@@ -59,46 +62,64 @@ impl LimitSlots {
     }
 }
 
+/// Names of the classes as a file has them.
+pub(crate) const NAMES: [&str; 3] = ["normal", "replica", "pubsub"];
+
+/// The place of a class among the three.
+pub(crate) fn class(name: &[u8]) -> Option<usize> {
+    match name.to_ascii_lowercase().as_slice() {
+        b"normal" => Some(0),
+        b"slave" | b"replica" => Some(1),
+        b"pubsub" => Some(2),
+        _ => None,
+    }
+}
+
 /// Reads groups of `class hard soft seconds`; classes not named stay as they are.
 pub(crate) fn parse(args: &[&[u8]], mut limits: [Limits; 3]) -> Result<[Limits; 3], String> {
     if !args.len().is_multiple_of(4) {
         return Err("Wrong number of arguments in buffer limit configuration.".to_owned());
     }
     for group in args.chunks_exact(4) {
-        let class = match group[0].to_ascii_lowercase().as_slice() {
-            b"normal" => 0,
-            b"slave" | b"replica" => 1,
-            b"pubsub" => 2,
-            _ => {
-                return Err(
-                    "Invalid client class specified in buffer limit configuration.".to_owned()
-                );
-            }
-        };
-        let seconds = std::str::from_utf8(group[3]).ok().and_then(|text| text.parse::<i32>().ok());
-        let (Some(hard), Some(soft), Some(soft_seconds)) =
-            (memory(group[1]), memory(group[2]), seconds.and_then(|s| u64::try_from(s).ok()))
-        else {
+        let class = class(group[0])
+            .ok_or("Invalid client class specified in buffer limit configuration.")?;
+        let seconds = std::str::from_utf8(group[3])
+            .ok()
+            .and_then(|text| text.parse::<i32>().ok());
+        let (Some(hard), Some(soft), Some(soft_seconds)) = (
+            memory(group[1]),
+            memory(group[2]),
+            seconds.and_then(|s| u64::try_from(s).ok()),
+        ) else {
             return Err(
                 "Error in hard, soft or soft_seconds setting in buffer limit configuration."
                     .to_owned(),
             );
         };
-        limits[class] = Limits { hard, soft, soft_seconds };
+        limits[class] = Limits {
+            hard,
+            soft,
+            soft_seconds,
+        };
     }
     Ok(limits)
 }
 
 /// The form of CONFIG GET: plain bytes, and the old name of replicas.
 pub(crate) fn show(limits: &[Limits; 3]) -> String {
-    let one = |(name, l): (&str, &Limits)| format!("{name} {} {} {}", l.hard, l.soft, l.soft_seconds);
-    let all: Vec<_> = ["normal", "slave", "pubsub"].into_iter().zip(limits).map(one).collect();
+    let one =
+        |(name, l): (&str, &Limits)| format!("{name} {} {} {}", l.hard, l.soft, l.soft_seconds);
+    let all: Vec<_> = ["normal", "slave", "pubsub"]
+        .into_iter()
+        .zip(limits)
+        .map(one)
+        .collect();
     all.join(" ")
 }
 
 /// The form of a file, one class a line.
 pub(crate) fn line(class: usize, limits: &Limits) -> String {
-    let name = ["normal", "replica", "pubsub"][class];
     let (hard, soft) = (show_memory(limits.hard), show_memory(limits.soft));
+    let name = NAMES[class];
     format!("{name} {hard} {soft} {}", limits.soft_seconds)
 }

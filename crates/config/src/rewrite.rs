@@ -45,10 +45,18 @@ pub fn rewrite(
 pub fn rewritten(config: &Config, old: &[u8], users: Option<&[String]>, force: bool) -> Vec<u8> {
     let mut text = Text::read(old);
     for row in &ROWS {
-        text.put(row.name, lines_of(config, row), force);
+        if let Kind::OutputLimits = row.kind {
+            put_limits(config, row, &mut text, force);
+        } else {
+            text.put(row.name, lines_of(config, row), force);
+        }
     }
     if let Some(users) = users {
-        text.put("user", users.iter().map(|line| (line.clone(), true)).collect(), force);
+        text.put(
+            "user",
+            users.iter().map(|line| (line.clone(), true)).collect(),
+            force,
+        );
     }
     text.finish()
 }
@@ -71,24 +79,38 @@ fn lines_of(config: &Config, row: &Row) -> Vec<(String, bool)> {
         (Kind::Text(_) | Kind::Optional(_) | Kind::Events, _) => vec![(quoted(), changed)],
         // Where the server runs may differ from where it is started next.
         (Kind::Dir, _) => vec![(quoted(), true)],
-        (Kind::OutputLimits, Value::Limits(all)) => {
-            let Value::Limits(defaults) = Config::defaults().load(row.id) else { return vec![] };
-            let pairs = all.iter().zip(&defaults).enumerate();
-            pairs.map(|(i, (l, default))| (line(&limits::line(i, l)), l != default)).collect()
-        }
         // Absent lines mean the defaults, so these always stand there.
         (Kind::Save, _) => {
             let points = config.save_points();
             if points.is_empty() {
                 return vec![(line("\"\""), true)];
             }
-            points.iter().map(|(s, changes)| (line(&format!("{s} {changes}")), true)).collect()
+            points
+                .iter()
+                .map(|(s, changes)| (line(&format!("{s} {changes}")), true))
+                .collect()
         }
         (Kind::Bind, _) if !changed => vec![],
         (Kind::Bind, Value::Text(text)) if text.is_empty() => vec![(line("\"\""), true)],
         (Kind::Percentiles, Value::Text(text)) if text.is_empty() => vec![(line("\"\""), true)],
         _ => vec![(line(&shown()), changed)],
     }
+}
+
+/// Each class of client has a line of its own, in the place of its old one. A
+/// line about several classes goes; what it said and is no default is added.
+fn put_limits(config: &Config, row: &Row, text: &mut Text, force: bool) {
+    let (now, defaults) = (config.all_limits(), Config::defaults().all_limits());
+    for (class, (now, default)) in now.iter().zip(&defaults).enumerate() {
+        let line = format!("{} {}", row.name, limits::line(class, now));
+        let subject = limits_subject(row.name, limits::NAMES[class]);
+        text.put(&subject, vec![(line, now != default)], force);
+    }
+    text.put(row.name, vec![], force);
+}
+
+fn limits_subject(option: &str, class: &str) -> String {
+    format!("{option} {class}")
 }
 
 /// A file being rewritten.
@@ -102,7 +124,11 @@ struct Text {
 
 impl Text {
     fn read(old: &[u8]) -> Text {
-        let mut text = Text { lines: Vec::new(), about: HashMap::new(), signed: false };
+        let mut text = Text {
+            lines: Vec::new(),
+            about: HashMap::new(),
+            signed: false,
+        };
         let old = old.strip_suffix(b"\n").unwrap_or(old);
         if old.is_empty() {
             return text;
@@ -116,7 +142,10 @@ impl Text {
             }
             match subject(trimmed) {
                 Some(subject) => {
-                    text.about.entry(subject).or_default().push(text.lines.len());
+                    text.about
+                        .entry(subject)
+                        .or_default()
+                        .push(text.lines.len());
                     text.lines.push(trimmed.to_vec());
                 }
                 // Kept, but as a comment: the next start would stumble over it.
@@ -147,7 +176,8 @@ impl Text {
 
     /// The whole text; empty lines that follow each other become one.
     fn finish(mut self) -> Vec<u8> {
-        self.lines.dedup_by(|line, before| line.is_empty() && before.is_empty());
+        self.lines
+            .dedup_by(|line, before| line.is_empty() && before.is_empty());
         let mut out = Vec::new();
         for line in self.lines {
             out.extend_from_slice(&line);
@@ -162,7 +192,13 @@ fn subject(line: &[u8]) -> Option<String> {
     let words = split(line)?;
     let name = words.first()?;
     if let Some(id) = lookup(name) {
-        return Some(Id::name(id).to_owned());
+        let class = words.get(1).and_then(|class| limits::class(class));
+        return Some(match (id, class) {
+            (Id::ClientOutputBufferLimit, Some(class)) if words.len() == 5 => {
+                limits_subject(id.name(), limits::NAMES[class])
+            }
+            _ => id.name().to_owned(),
+        });
     }
     let name = String::from_utf8_lossy(name).to_ascii_lowercase();
     let kept = KEPT.contains(&name.as_str()) || name == "user" || name.contains('.');
@@ -199,5 +235,13 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
 /// Makes a file that others may read and only its owner may write.
 fn create(path: &Path) -> io::Result<fs::File> {
     use std::os::unix::fs::OpenOptionsExt;
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(path)
+    fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o644)
+        .open(path)
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::kind::{
-    Area, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, PROTECTED, SENSITIVE, VOLATILE,
-};
+use crate::kind::{Area, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, PROTECTED, SENSITIVE, VOLATILE};
 use crate::parse;
 use crate::{Choice, Config, Id, ProtectedAction, ROWS};
 
@@ -58,7 +56,9 @@ impl std::error::Error for SetError {}
 pub fn lookup(name: &[u8]) -> Option<Id> {
     static NAMES: OnceLock<HashMap<&'static [u8], Id>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
-        ROWS.iter().flat_map(|row| row.names().map(|n| (n.as_bytes(), row.id))).collect()
+        ROWS.iter()
+            .flat_map(|row| row.names().map(|n| (n.as_bytes(), row.id)))
+            .collect()
     });
     names.get(name.to_ascii_lowercase().as_slice()).copied()
 }
@@ -75,10 +75,15 @@ impl Config {
     pub fn get(&self, patterns: &[&[u8]], matches: Glob) -> Vec<(String, Vec<u8>)> {
         let mut found: Vec<(String, Vec<u8>)> = Vec::new();
         let has = |found: &[(String, Vec<u8>)], name: &str| {
-            found.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+            found
+                .iter()
+                .any(|(known, _)| known.eq_ignore_ascii_case(name))
         };
         for pattern in patterns {
-            if !pattern.iter().any(|byte| matches!(byte, b'[' | b'*' | b'?')) {
+            if !pattern
+                .iter()
+                .any(|byte| matches!(byte, b'[' | b'*' | b'?'))
+            {
                 if let (Some(id), Ok(name)) = (lookup(pattern), std::str::from_utf8(pattern))
                     && !has(&found, name)
                 {
@@ -173,7 +178,9 @@ impl Config {
         let mut named: Vec<(Id, String)> = Vec::with_capacity(pairs.len());
         for (given, value) in pairs {
             let name = String::from_utf8_lossy(given).into_owned();
-            let Some(id) = lookup(given) else { return Err(SetError::Unknown(name)) };
+            let Some(id) = lookup(given) else {
+                return Err(SetError::Unknown(name));
+            };
             let row = id.row();
             let fail = |why: &str| Err(SetError::Failed(name.clone(), why.to_owned()));
             // Tools that set every option they don't know to be immutable to the value it has
@@ -189,7 +196,10 @@ impl Config {
                 return Err(SetError::Loading);
             }
             // The same option under its name and its alias is let through, as in Redis.
-            if named.iter().any(|(_, other)| other.eq_ignore_ascii_case(&name)) {
+            if named
+                .iter()
+                .any(|(_, other)| other.eq_ignore_ascii_case(&name))
+            {
                 return fail("duplicate parameter");
             }
             named.push((id, name));
@@ -207,3 +217,6 @@ impl Config {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

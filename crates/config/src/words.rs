@@ -112,7 +112,12 @@ mod tests {
 
     fn words(line: &str) -> Option<Vec<String>> {
         let words = split(line.as_bytes())?;
-        Some(words.into_iter().map(|w| String::from_utf8(w).unwrap()).collect())
+        Some(
+            words
+                .into_iter()
+                .map(|w| String::from_utf8(w).unwrap())
+                .collect(),
+        )
     }
 
     #[test]
