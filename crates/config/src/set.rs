@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
+use stdx::glob;
+
 use crate::kind::{Area, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, PROTECTED, SENSITIVE, VOLATILE};
 use crate::parse;
 use crate::{Choice, Config, Id, ProtectedAction, ROWS};
-
-/// A glob matcher: pattern, text, whether to ignore case.
-pub type Glob = fn(&[u8], &[u8], bool) -> bool;
 
 /// Who calls CONFIG SET, as far as it decides what may be set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,7 +71,7 @@ impl Config {
     /// CONFIG GET: the options whose name or alias matches any of the patterns,
     /// each name once. A name without glob characters is answered as it was
     /// written; hidden options answer only to that.
-    pub fn get(&self, patterns: &[&[u8]], matches: Glob) -> Vec<(String, Vec<u8>)> {
+    pub fn get(&self, patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
         let mut found: Vec<(String, Vec<u8>)> = Vec::new();
         let has = |found: &[(String, Vec<u8>)], name: &str| {
             found
@@ -93,7 +92,7 @@ impl Config {
             }
             for row in ROWS.iter().filter(|row| !row.has(HIDDEN)) {
                 for name in row.names() {
-                    if matches(pattern, name.as_bytes(), true) && !has(&found, name) {
+                    if glob::matches(pattern, name.as_bytes(), true) && !has(&found, name) {
                         found.push((name.to_owned(), self.show(row.id)));
                     }
                 }
