@@ -220,6 +220,7 @@ fn the_nearest_name_is_the_one_meant() {
         ("--maxmemory-polcy", "maxmemory-policy"),
         ("appendfync", "appendfsync"),
         ("INCLUD", "include"),
+        ("port=7000", "port"),
     ] {
         assert_eq!(help::nearest(given), Some(near), "{given}");
     }

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::kind::{Kind, Row};
@@ -216,11 +217,19 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     name.push(format!(".{}.tmp", std::process::id()));
     let new = PathBuf::from(name);
     let written = (|| {
-        let mut file = create(&new)?;
-        file.write_all(text)?;
-        if let Ok(old) = fs::metadata(path) {
-            file.set_permissions(old.permissions())?;
+        let old = fs::metadata(path).ok().map(|old| old.permissions());
+        // Never readable by more than the old file was: it may hold passwords.
+        let mode = old.as_ref().map_or(0o644, |old| old.mode() & 0o777);
+        let _ = fs::remove_file(&new); // of a rewrite that was interrupted
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&new)?;
+        if let Some(old) = old {
+            file.set_permissions(old)?;
         }
+        file.write_all(text)?;
         file.sync_all()?;
         fs::rename(&new, path)?;
         fs::File::open(directory)?.sync_all()
@@ -230,17 +239,6 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&new);
     }
     written
-}
-
-/// Makes a file that others may read and only its owner may write.
-fn create(path: &Path) -> io::Result<fs::File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o644)
-        .open(path)
 }
 
 #[cfg(test)]

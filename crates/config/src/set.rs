@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use stdx::glob;
 
 use crate::kind::{Area, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, PROTECTED, SENSITIVE, VOLATILE};
-use crate::parse;
+use crate::parse::{self, Value};
 use crate::{Choice, Config, Id, ProtectedAction, ROWS};
 
 /// Who calls CONFIG SET, as far as it decides what may be set.
@@ -119,14 +119,9 @@ impl Config {
         let named = self.check_names(pairs, caller)?;
         let _writer = self.writer.lock();
         let old: Vec<_> = named.iter().map(|(id, _)| self.load(*id)).collect();
-        // Backwards, since the same option may have been set under two names.
-        let restore = |count: usize| {
-            for ((id, _), value) in named.iter().zip(&old).take(count).rev() {
-                self.store(*id, value);
-            }
-        };
-        let mut changed: Vec<Id> = Vec::new();
-        for (place, ((id, name), (_, text))) in named.iter().zip(pairs).enumerate() {
+        // All are parsed before any is stored: no thread sees a value that is refused later.
+        let mut new = Vec::with_capacity(named.len());
+        for ((id, name), (_, text)) in named.iter().zip(pairs) {
             let row = id.row();
             let words: Vec<&[u8]> = if !row.has(MULTI) {
                 vec![text]
@@ -135,17 +130,20 @@ impl Config {
             } else {
                 text.split(|byte| *byte == b' ').collect()
             };
-            match parse::parse(row, &words, self) {
-                Ok(value) => {
-                    if (value != self.load(*id) || row.has(VOLATILE)) && !changed.contains(id) {
-                        changed.push(*id);
-                    }
-                    self.store(*id, &value);
-                }
-                Err(reason) => {
-                    restore(place);
-                    return Err(SetError::Failed(name.to_ascii_lowercase(), reason));
-                }
+            let value = parse::parse(row, &words, self);
+            new.push(value.map_err(|why| SetError::Failed(name.to_ascii_lowercase(), why))?);
+        }
+        let store_all = |values: &[Value]| {
+            for ((id, _), value) in named.iter().zip(values) {
+                self.store(*id, value);
+            }
+        };
+        store_all(&new);
+        let mut changed: Vec<Id> = Vec::new();
+        for ((id, _), before) in named.iter().zip(&old) {
+            let differs = *before != self.load(*id) || id.row().has(VOLATILE);
+            if differs && !changed.contains(id) {
+                changed.push(*id);
             }
         }
         if changed.is_empty() {
@@ -154,7 +152,7 @@ impl Config {
         self.changed();
         for (count, id) in changed.iter().enumerate() {
             if let Err(reason) = apply(*id, self) {
-                restore(named.len());
+                store_all(&old);
                 self.changed();
                 for id in &changed[..=count] {
                     // What held before held then; there is nobody left to tell otherwise.

@@ -397,3 +397,20 @@ fn bytes_that_are_not_text_are_kept() {
     assert_eq!(config.get(&[b"requirepass"])[0].1, b"\xff\x00\n");
     assert!(is_sensitive(b"RequirePass") && !is_sensitive(b"port") && !is_sensitive(b"x"));
 }
+
+#[test]
+fn a_refused_value_is_never_visible() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let (config, done) = (Config::new(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                assert_eq!(config.int(Id::Maxmemory), 0);
+            }
+        });
+        for _ in 0..20_000 {
+            set(&config, &[("maxmemory", "1"), ("hz", "x")]).unwrap_err();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
