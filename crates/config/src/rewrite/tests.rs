@@ -174,7 +174,7 @@ fn the_file_is_replaced_in_one_step() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let dir = TempDir::new();
     let path = dir.write("redis.conf", "port 7000\n");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o660)).unwrap();
     let link = dir.0.join("link.conf");
     std::os::unix::fs::symlink(&path, &link).unwrap();
     let inode = fs::metadata(&path).unwrap().ino();
@@ -188,7 +188,7 @@ fn the_file_is_replaced_in_one_step() {
         "{text}"
     );
     let after = fs::metadata(&path).unwrap();
-    assert_eq!(after.permissions().mode() & 0o777, 0o600);
+    assert_eq!(after.permissions().mode() & 0o777, 0o660);
     assert_ne!(after.ino(), inode);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(
