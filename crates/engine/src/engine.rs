@@ -73,6 +73,9 @@ pub struct ShutdownRequest {
     pub force: bool,
 }
 
+/// Carries a shutdown out.
+pub type ShutdownHook = Box<dyn Fn(ShutdownRequest) + Send + Sync>;
+
 /// What an engine is made from.
 pub struct Options {
     /// The configuration.
@@ -138,7 +141,7 @@ pub struct Engine {
     /// TCP port that is listened on, for INFO; 0 if none.
     pub tcp_port: AtomicU32,
     /// Called by SHUTDOWN; set by whoever owns the listeners.
-    pub on_shutdown: RwLock<Option<Box<dyn Fn(ShutdownRequest) + Send + Sync>>>,
+    pub on_shutdown: RwLock<Option<ShutdownHook>>,
     /// What was in force at the last reset, so that totals can start anew.
     workers: RwLock<Vec<Arc<Worker>>>,
     /// Highest number of clients at once.
@@ -151,7 +154,6 @@ pub struct Engine {
 
 /// Rates per second over the last moments, for INFO.
 #[derive(Default)]
-#[expect(missing_docs, reason = "each is the INFO field of the same name")]
 pub struct Rates {
     pub ops_per_sec: AtomicU64,
     pub input_bytes_per_sec: AtomicU64,

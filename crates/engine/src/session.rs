@@ -66,7 +66,7 @@ impl Session {
     /// Back to how it began (RESET).
     pub fn reset(&mut self, engine: &Engine) {
         if self.monitor {
-            engine.monitors.remove(self.client.id);
+            engine.monitors.remove(engine, self.client.id);
         }
         self.monitor = false;
         self.client.monitor.store(false, Relaxed);
