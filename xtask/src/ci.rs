@@ -4,6 +4,7 @@ use crate::process::{self, cargo};
 use crate::report::{Part, Report};
 use crate::suite::{self, headline};
 use crate::{Result, docs, paths, tidy};
+use std::process::Command;
 
 /// How long each fuzz target runs; longer runs are for a person to start.
 const FUZZ_SECONDS: &str = "5";
@@ -34,12 +35,33 @@ pub(crate) fn run() -> Result<Report> {
         process::run(command.env("RUSTDOCFLAGS", "--deny warnings"))
     });
     step("gen", &|| docs::run(&["--check".to_owned()]));
+    headline("gofmt");
+    report.parts.push(gofmt());
     headline("fuzz");
     report.parts.extend(fuzz()?);
     report
         .parts
         .extend(suite::run(&suite::Options::strict())?.parts);
     Ok(report)
+}
+
+/// The Go client tests keep to gofmt, which prints the names of files that do not.
+fn gofmt() -> Part {
+    if process::which("gofmt").is_none() {
+        return Part::left_out("gofmt", "there is no gofmt".into());
+    }
+    let mut command = Command::new("gofmt");
+    command
+        .arg("-l")
+        .arg(paths::root().join("tests/clients/go"));
+    let unformatted = process::output(&mut command);
+    Part::single(
+        "gofmt",
+        unformatted.map(|names| {
+            print!("{names}");
+            names.is_empty()
+        }),
+    )
 }
 
 /// Prints what is untidy; whether nothing is.

@@ -40,7 +40,8 @@ impl Report {
             println!("{difference}");
         }
         println!(
-            "{}: {} replies compared, {} not for this server; transcripts:\n{} passed, {} failed",
+            "{}: {} replies compared, {} steps not for this server; {} transcripts as expected, \
+             {} with differences",
             self.server, self.steps, self.skipped, self.passed, self.failed
         );
     }
