@@ -1,1 +1,33 @@
-//! commands
+//! The commands over data, and the command table.
+//!
+//! A command is declared once, as a [`row::Row`] beside its function, in a file of its own:
+//! [`string`], [`generic`], [`bitmap`]. Dispatch ([`table`]), key locking ([`keys::positions`]),
+//! the replies of COMMAND ([`describe`]), the reference page and the laws ([`laws`]) all iterate
+//! the same rows; nothing about a command is written down twice.
+//!
+//! A command here sees locked keys ([`store::Db`]), arguments and a reply. It never sees a socket,
+//! a session, a file or a clock.
+
+mod bitmap;
+pub mod command;
+pub mod describe;
+pub mod fail;
+mod generic;
+pub mod keys;
+pub mod laws;
+pub mod parse;
+pub mod row;
+mod string;
+pub mod syntax;
+pub mod table;
+
+#[cfg(test)]
+mod sample;
+
+pub use command::{Command, DataCommand, DataFn, Outcome};
+pub use fail::Fail;
+
+/// All data commands.
+pub fn all() -> impl Iterator<Item = &'static DataCommand> {
+    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS].into_iter().flatten().copied()
+}

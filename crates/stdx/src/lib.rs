@@ -1,1 +1,20 @@
-//! stdx
+//! Small pure tools every other crate leans on: number text, globs, hashes,
+//! clocks, random numbers, histograms.
+//!
+//! Nothing here does I/O, knows a key, or knows a command. Where a module
+//! repeats behaviour that clients can see, its header names the source.
+
+pub mod clock;
+pub mod crc;
+pub mod glob;
+pub mod hash;
+pub mod histogram;
+pub mod longdouble;
+pub mod mem;
+pub mod num;
+pub mod repr;
+pub mod rng;
+pub mod split;
+
+mod sha1hex;
+pub use sha1hex::sha1hex;

@@ -1,1 +1,25 @@
-//! store
+//! The keyspace: shards behind small locks, and the view a command has of them.
+//!
+//! - [`Keyspace`] owns the shards of all databases.
+//! - [`Db`] is what a data command gets: the selected database with the shards of its keys locked.
+//!   It is the only way to touch an entry, so that expiry, access times, statistics and effects
+//!   happen in one place.
+//! - [`Effects`] collects what a command changed; the engine's commit reads it.
+//!
+//! Nothing here knows commands, sockets or files.
+
+mod context;
+mod db;
+mod effects;
+mod evict;
+mod expiry;
+mod lazy;
+mod shards;
+
+pub use context::{Access, Context, Counters, LFU_INIT};
+pub use data::entry::{Content, Entry, INLINE_MAX, Kind, Str};
+pub use db::{Db, Key, Ttl, WrongType};
+pub use effects::{Class, Effects, Event};
+pub use evict::{Evicted, Policy};
+pub use lazy::Garbage;
+pub use shards::{Keyspace, SHARDS, ShardSet};

@@ -1,0 +1,60 @@
+//! Why a command refused: Redis's error texts, in one place where several commands share them.
+
+use std::borrow::Cow;
+
+/// A refusal. Turned into an error reply by whoever called the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fail(pub Cow<'static, str>);
+
+impl Fail {
+    /// An option that does not exist, twice, or in a combination that does not.
+    pub const SYNTAX: Self = Self::text("ERR syntax error");
+    /// An argument that must be an integer.
+    pub const NOT_INTEGER: Self = Self::text("ERR value is not an integer or out of range");
+    /// An argument that must be a number.
+    pub const NOT_FLOAT: Self = Self::text("ERR value is not a valid float");
+    /// An argument that must be 0 or more.
+    pub const NOT_POSITIVE: Self = Self::text("ERR value is out of range, must be positive");
+    /// The key holds something else.
+    pub const WRONG_TYPE: Self =
+        Self::text("WRONGTYPE Operation against a key holding the wrong kind of value");
+    /// The key must exist.
+    pub const NO_SUCH_KEY: Self = Self::text("ERR no such key");
+    /// A database index that does not exist.
+    pub const DB_RANGE: Self = Self::text("ERR DB index is out of range");
+    /// A string would become longer than `proto-max-bulk-len`.
+    pub const TOO_LONG: Self =
+        Self::text("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+    /// An increment went past 64 bits.
+    pub const OVERFLOW: Self = Self::text("ERR increment or decrement would overflow");
+
+    /// A refusal with a fixed text, code first.
+    pub const fn text(text: &'static str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+
+    /// A refusal with a text made for the occasion.
+    #[cold]
+    pub fn new(text: String) -> Self {
+        Self(Cow::Owned(text))
+    }
+
+    /// `invalid expire time in 'set' command`.
+    #[cold]
+    pub fn expire_time(command: &str) -> Self {
+        Self::new(format!("ERR invalid expire time in '{command}' command"))
+    }
+
+    /// `wrong number of arguments for 'get' command`. For a subcommand: `config|get`.
+    #[cold]
+    pub fn arity(command: &str) -> Self {
+        Self::new(format!("ERR wrong number of arguments for '{command}' command"))
+    }
+}
+
+impl From<store::WrongType> for Fail {
+    #[cold]
+    fn from(_: store::WrongType) -> Self {
+        Self::WRONG_TYPE
+    }
+}

@@ -1,0 +1,68 @@
+//! Reading of arguments that many commands have.
+
+use resp::Args;
+
+use crate::fail::Fail;
+
+/// Argument `i` as a 64-bit integer, written as Redis requires (no `+`, no leading zero).
+#[inline]
+pub fn int(args: &Args<'_>, i: usize) -> Result<i64, Fail> {
+    stdx::num::parse_i64(&args[i]).ok_or(Fail::NOT_INTEGER)
+}
+
+/// The unit and base of a time argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Seconds from now (EX).
+    Seconds,
+    /// Milliseconds from now (PX).
+    Millis,
+    /// Unix time in seconds (EXAT).
+    UnixSeconds,
+    /// Unix time in milliseconds (PXAT).
+    UnixMillis,
+}
+
+impl TimeUnit {
+    /// The unit that option word `i` names: EX, PX, EXAT or PXAT.
+    pub fn of_option(args: &Args<'_>, i: usize) -> Option<Self> {
+        [
+            ("ex", Self::Seconds),
+            ("px", Self::Millis),
+            ("exat", Self::UnixSeconds),
+            ("pxat", Self::UnixMillis),
+        ]
+        .into_iter()
+        .find_map(|(word, unit)| args.is(i, word).then_some(unit))
+    }
+}
+
+/// A deadline in Unix milliseconds from argument `i`, which must be above zero; `command` is for
+/// the error text.
+pub fn deadline(
+    args: &Args<'_>,
+    i: usize,
+    unit: TimeUnit,
+    now_ms: i64,
+    command: &str,
+) -> Result<i64, Fail> {
+    let n = int(args, i)?;
+    if n <= 0 {
+        return Err(Fail::expire_time(command));
+    }
+    let ms = match unit {
+        TimeUnit::Seconds | TimeUnit::UnixSeconds => n.checked_mul(1000),
+        TimeUnit::Millis | TimeUnit::UnixMillis => Some(n),
+    };
+    let at = match unit {
+        TimeUnit::Seconds | TimeUnit::Millis => ms.and_then(|ms| ms.checked_add(now_ms)),
+        TimeUnit::UnixSeconds | TimeUnit::UnixMillis => ms,
+    };
+    at.ok_or_else(|| Fail::expire_time(command))
+}
+
+/// A database number.
+pub fn db_index(args: &Args<'_>, i: usize, databases: usize) -> Result<usize, Fail> {
+    let n = int(args, i)?;
+    usize::try_from(n).ok().filter(|n| *n < databases).ok_or(Fail::DB_RANGE)
+}

@@ -1,0 +1,880 @@
+//! The hash table of the keyspace: 64-byte buckets of tagged pointers, ordered by hash.
+//!
+//! ```text
+//!  hash (64 bits)   ssssssssss......pppppppppppppppppppppppppppppppptttttttttttttttt
+//!                   shard (caller's)  position, 32 bits             tag, 16 bits
+//!
+//!  bucket (64 B)    | w0 | w1 | w2 | w3 | w4 | w5 | w6 | w7 |      w = tag << 48 | pointer
+//!                                                        └ or: child bucket pointer | 1
+//! ```
+//!
+//! **A bucket covers an interval of positions.** Of `n` buckets, number `i` holds the positions in
+//! `[i/n, (i+1)/n)` of 2^32; the index is a multiplication and a shift, and `n` need not be a
+//! power of two. Three things follow from that order:
+//!
+//! - *Growth by half, in small steps.* A growing table has an old and a new array and a boundary:
+//!   positions below it live in the new array, the others in the old one. So every lookup probes
+//!   exactly one bucket, growing or not, and an insertion moves one old bucket. Nothing ever
+//!   rehashes a whole table.
+//! - *A stateless scan cursor.* The cursor is a position. Whatever the table's size was or will
+//!   be, a node's position stays, so a scan that walks all positions returns every node that was
+//!   present throughout.
+//! - *No synchronised growth over many tables:* sizes are any number, so every table can start
+//!   from a slightly different size (`phase`) and the memory of a keyspace grows smoothly.
+//!
+//! A full bucket keeps seven nodes and turns its last word into the pointer of a child bucket.
+//!
+//! **Prefetching without the lock.** A table publishes its bucket array in a [`Head`] outside
+//! itself; bucket words are atomics and bucket arrays are freed through epochs. So
+//! [`Head::prefetch_bucket`] and [`Head::prefetch_node`] may run while another thread changes the
+//! table. They only give hints to the processor; everything else needs the lock that owns the
+//! table, which `&self`/`&mut self` stand for.
+
+#![expect(unsafe_code, reason = "tagged pointers and unlocked prefetch; fuzzed against a std map")]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use crossbeam_epoch as epoch;
+
+/// Nodes a bucket holds before it needs a child.
+const SLOTS: usize = 8;
+/// Mean nodes per bucket at which the table grows.
+const FILL_MAX: usize = 7;
+/// The most buckets one table may have; beyond it chains grow instead.
+const BUCKETS_MAX: usize = (1 << 22) - 1;
+const POINTER: u64 = (1 << 48) - 1;
+const CHILD: u64 = 1;
+
+/// What a table holds: an owning pointer.
+///
+/// # Safety
+/// `into_raw` must give a pointer aligned to 8 whose value is below 2^48 (any user-space pointer
+/// of x86-64 and AArch64 Linux and macOS is); `from_raw` must take it back; `hash` must always
+/// give the same value for a node while it is in a table.
+pub unsafe trait Node: Sized {
+    /// Gives up ownership as a pointer.
+    fn into_raw(self) -> NonNull<u8>;
+    /// Takes ownership back.
+    ///
+    /// # Safety
+    /// `ptr` came from `into_raw` and is not used otherwise.
+    unsafe fn from_raw(ptr: NonNull<u8>) -> Self;
+    /// The hash the node was inserted with.
+    fn hash(&self) -> u64;
+}
+
+#[repr(C, align(64))]
+struct Bucket([AtomicU64; SLOTS]);
+
+/// A bucket array as one word, so that unlocked readers see pointer and length together:
+/// (pointer >> 6) << 22 | length.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Array(u64);
+
+impl Array {
+    const NONE: Self = Self(0);
+
+    fn new(n: usize) -> Self {
+        assert!(n > 0 && n <= BUCKETS_MAX);
+        let layout = Self::layout(n);
+        // SAFETY: the layout is not zero-sized. All-zero is a valid array of empty buckets.
+        let ptr = unsafe { alloc_zeroed(layout) };
+        if ptr.is_null() {
+            handle_alloc_error(layout);
+        }
+        let addr = ptr.expose_provenance() as u64;
+        assert!(addr <= POINTER && addr.is_multiple_of(64), "bucket arrays must lie below 2^48");
+        Self((addr >> 6) << 22 | n as u64)
+    }
+
+    fn layout(n: usize) -> Layout {
+        Layout::array::<Bucket>(n).expect("at most 2^22 buckets of 64 bytes")
+    }
+
+    #[inline]
+    fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline]
+    fn len(self) -> usize {
+        (self.0 & ((1 << 22) - 1)) as usize
+    }
+
+    #[inline]
+    fn index(self, pos: u32) -> usize {
+        ((u64::from(pos) * (self.0 & ((1 << 22) - 1))) >> 32) as usize
+    }
+
+    #[inline]
+    fn ptr(self, i: usize) -> *const Bucket {
+        debug_assert!(i < self.len());
+        let base = ((self.0 >> 22) << 6) as usize;
+        std::ptr::with_exposed_provenance::<Bucket>(base).wrapping_add(i)
+    }
+
+    /// First position that bucket `i` covers; `i == len` gives 2^32.
+    fn start(self, i: usize) -> u64 {
+        ((i as u64) << 32).div_ceil(self.len() as u64)
+    }
+
+    /// Frees the array once no thread can be prefetching from it.
+    fn retire(self) {
+        if self.is_none() {
+            return;
+        }
+        let guard = epoch::pin();
+        let (ptr, layout) = (self.ptr(0) as usize, Self::layout(self.len()));
+        // SAFETY: the array came from `new` and has just become unreachable; unlocked readers hold
+        // a pin, and the closure runs after all present pins are gone. `usize` is Send.
+        unsafe {
+            guard.defer_unchecked(move || {
+                dealloc(std::ptr::with_exposed_provenance_mut(ptr), layout);
+            });
+        }
+    }
+}
+
+/// A borrowed node in a table.
+pub struct Slot<'t, T: Node> {
+    node: ManuallyDrop<T>,
+    _table: PhantomData<&'t T>,
+}
+
+impl<T: Node> Deref for Slot<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.node
+    }
+}
+
+/// A mutably borrowed node in a table, with the word that points at it.
+pub struct SlotMut<'t, T: Node> {
+    node: ManuallyDrop<T>,
+    word: &'t AtomicU64,
+    _table: PhantomData<&'t mut T>,
+}
+
+impl<T: Node> Deref for SlotMut<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.node
+    }
+}
+
+impl<T: Node> SlotMut<'_, T> {
+    /// The node, to change in place what does not move it and is not its hash.
+    #[inline]
+    pub fn node_mut(&mut self) -> &mut T {
+        &mut self.node
+    }
+
+    /// Exchanges the node by what `f` makes of it (a node that grew has moved).
+    /// The hash must stay the same. A panic in `f` aborts: the word would dangle.
+    #[inline]
+    pub fn replace_with(&mut self, f: impl FnOnce(T) -> T) {
+        struct Abort;
+        impl Drop for Abort {
+            fn drop(&mut self) {
+                std::process::abort();
+            }
+        }
+        let bomb = Abort;
+        // SAFETY: the node is taken out once and a new one put in before anyone can look.
+        let old = unsafe { ManuallyDrop::take(&mut self.node) };
+        let new = f(old);
+        let addr = new.into_raw().as_ptr().expose_provenance() as u64;
+        self.word.store(self.word.load(Relaxed) & !POINTER | addr, Relaxed);
+        // SAFETY: `addr` was just given up by `into_raw`, and the table owns it now.
+        self.node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(addr)) });
+        std::mem::forget(bomb);
+    }
+}
+
+#[inline]
+fn tag_of(hash: u64) -> u64 {
+    hash << 48
+}
+
+#[inline]
+fn pos_of(hash: u64) -> u32 {
+    (hash >> 16) as u32
+}
+
+#[inline]
+fn node_ptr(word: u64) -> NonNull<u8> {
+    let p = std::ptr::with_exposed_provenance_mut::<u8>((word & POINTER) as usize);
+    NonNull::new(p).expect("a word that is not empty has a pointer")
+}
+
+#[inline]
+fn prefetch(addr: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch never faults, whatever the address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(addr.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = addr;
+}
+
+/// Bit `4 * i + 3` is set where word `i` of the bucket carries the tag.
+#[inline]
+fn matches(bucket: &Bucket, tag: u64) -> u32 {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: SSE2 is part of x86-64. The loads are plain, which is fine: the caller holds the
+    // table's lock, so nobody writes; unlocked readers only load.
+    unsafe {
+        use std::arch::x86_64::*;
+        let t = _mm_set1_epi16((tag >> 48) as i16);
+        let p = std::ptr::from_ref(bucket).cast::<__m128i>();
+        let c = |i| _mm_cmpeq_epi16(_mm_load_si128(p.add(i)), t);
+        let lo = _mm_movemask_epi8(_mm_packs_epi16(c(0), c(1))) as u32;
+        let hi = _mm_movemask_epi8(_mm_packs_epi16(c(2), c(3))) as u32;
+        (lo | hi << 16) & 0x8888_8888
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    {
+        let mut m = 0;
+        for (i, w) in bucket.0.iter().enumerate() {
+            m |= u32::from(w.load(Relaxed) & !POINTER == tag) << (4 * i + 3);
+        }
+        m
+    }
+}
+
+/// Where tables publish their bucket arrays for prefetching, one place per table.
+pub struct Heads(Box<[AtomicU64]>);
+
+impl Heads {
+    /// Places for `n` tables.
+    pub fn new(n: usize) -> Arc<Self> {
+        Arc::new(Self((0..n).map(|_| AtomicU64::new(0)).collect()))
+    }
+
+    /// Hints the processor to load the bucket of `hash` in table `i`. Needs no lock.
+    #[inline]
+    pub fn prefetch_bucket(&self, i: usize, hash: u64, _pin: &epoch::Guard) {
+        let array = Array(self.0[i].load(Acquire));
+        if !array.is_none() {
+            prefetch(array.ptr(array.index(pos_of(hash))).cast());
+        }
+    }
+
+    /// Hints the processor to load the node that `hash` most likely means in table `i`; reads the
+    /// bucket to find it. Needs no lock.
+    #[inline]
+    pub fn prefetch_node(&self, i: usize, hash: u64, _pin: &epoch::Guard) {
+        let array = Array(self.0[i].load(Acquire));
+        if array.is_none() {
+            return;
+        }
+        let tag = tag_of(hash);
+        // SAFETY: the pin keeps a published array from being freed, the index is within its
+        // length, and the words are atomics.
+        let bucket = unsafe { &*array.ptr(array.index(pos_of(hash))) };
+        for w in &bucket.0 {
+            let v = w.load(Relaxed);
+            if v & !POINTER == tag {
+                prefetch(((v & POINTER) as usize) as *const u8);
+            }
+        }
+    }
+}
+
+/// See the module's text.
+pub struct Table<T: Node> {
+    /// The array that positions below the boundary (all, when not growing) live in.
+    main: Array,
+    /// While resizing: the array that is being emptied, or none.
+    old: Array,
+    /// Buckets of `old` that have been emptied, from 0 upwards.
+    moved: usize,
+    len: usize,
+    children: usize,
+    /// 0..1024: shifts this table's sizes so that many tables do not grow together.
+    phase: u16,
+    head: Option<(Arc<Heads>, u32)>,
+    _own: PhantomData<T>,
+}
+
+// SAFETY: the table owns its nodes; the raw words are only an encoding of owning pointers.
+unsafe impl<T: Node + Send> Send for Table<T> {}
+// SAFETY: `&Table` gives out `&T` only.
+unsafe impl<T: Node + Send + Sync> Sync for Table<T> {}
+
+impl<T: Node> Table<T> {
+    /// An empty table that allocates nothing. `phase` in 0..1024 spreads the sizes of many tables.
+    pub const fn new(phase: u16) -> Self {
+        Self {
+            main: Array::NONE,
+            old: Array::NONE,
+            moved: 0,
+            len: 0,
+            children: 0,
+            phase,
+            head: None,
+            _own: PhantomData,
+        }
+    }
+
+    /// An empty table that publishes its array at place `i` of `heads`, which no other table uses.
+    pub fn published(phase: u16, heads: &Arc<Heads>, i: usize) -> Self {
+        Self { head: Some((Arc::clone(heads), i as u32)), ..Self::new(phase) }
+    }
+
+    /// Must be called after every change of `main` or `old`, before an array is retired.
+    fn publish(&self) {
+        if let Some((heads, i)) = &self.head {
+            // Early in a resize most nodes are still in the old array; a wrong guess costs a
+            // prefetch.
+            let array = if self.old.is_none() { self.main } else { self.old };
+            heads.0[*i as usize].store(array.0, Release);
+        }
+    }
+
+    /// Nodes in the table.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the table holds nothing.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Buckets in all arrays, children included.
+    pub fn buckets(&self) -> usize {
+        self.main.len() + self.old.len() + self.children
+    }
+
+    /// Whether a resize is under way.
+    pub fn is_resizing(&self) -> bool {
+        !self.old.is_none()
+    }
+
+    /// The array and bucket a position lives in now.
+    #[inline]
+    fn locate(&self, pos: u32) -> (Array, usize) {
+        let old = self.old;
+        if !old.is_none() {
+            let i = old.index(pos);
+            if i >= self.moved {
+                return (old, i);
+            }
+        }
+        let main = self.main;
+        (main, main.index(pos))
+    }
+
+    #[inline]
+    fn word(&self, hash: u64, mut eq: impl FnMut(&T) -> bool) -> Option<&AtomicU64> {
+        if self.len == 0 {
+            return None;
+        }
+        let tag = tag_of(hash);
+        let (array, i) = self.locate(pos_of(hash));
+        // SAFETY: `i` is in range, and the array is alive: the caller holds the table.
+        let mut bucket: &Bucket = unsafe { &*array.ptr(i) };
+        loop {
+            let mut m = matches(bucket, tag);
+            while m != 0 {
+                let w = &bucket.0[(m.trailing_zeros() >> 2) as usize];
+                let v = w.load(Relaxed);
+                // An empty word or a child pointer can carry the bits of tag 0.
+                if v != 0 && v & CHILD == 0 {
+                    // SAFETY: the word owns a live node; the copy is never dropped.
+                    let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(v)) });
+                    if eq(&node) {
+                        return Some(w);
+                    }
+                }
+                m &= m - 1;
+            }
+            bucket = self.child(bucket)?;
+        }
+    }
+
+    #[inline]
+    fn child<'b>(&self, bucket: &'b Bucket) -> Option<&'b Bucket> {
+        let last = bucket.0[SLOTS - 1].load(Relaxed);
+        // SAFETY: a word with the CHILD bit owns a live bucket.
+        (last & CHILD != 0).then(|| unsafe { &*child_ptr(last) })
+    }
+
+    /// The node with this hash for which `eq` holds.
+    #[inline]
+    pub fn find(&self, hash: u64, eq: impl FnMut(&T) -> bool) -> Option<Slot<'_, T>> {
+        let w = self.word(hash, eq)?;
+        // SAFETY: the word owns a live node, borrowed for as long as the table is.
+        let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(w.load(Relaxed))) });
+        Some(Slot { node, _table: PhantomData })
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub fn find_mut(&mut self, hash: u64, eq: impl FnMut(&T) -> bool) -> Option<SlotMut<'_, T>> {
+        let word = self.word(hash, eq)?;
+        // SAFETY: as in `find`, and `&mut self` makes it the only borrow.
+        let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(word.load(Relaxed))) });
+        Some(SlotMut { node, word, _table: PhantomData })
+    }
+
+    /// Adds a node. The caller knows that no equal one is present.
+    pub fn insert(&mut self, node: T) {
+        let hash = node.hash();
+        self.make_room();
+        let addr = node.into_raw().as_ptr().expose_provenance() as u64;
+        debug_assert!(addr & !POINTER == 0 && addr & 7 == 0);
+        self.put(hash, addr);
+        self.len += 1;
+        self.step(1);
+    }
+
+    /// Takes a node out.
+    pub fn remove(&mut self, hash: u64, eq: impl FnMut(&T) -> bool) -> Option<T> {
+        let w = std::ptr::from_ref(self.word(hash, eq)?);
+        let (array, i) = self.locate(pos_of(hash));
+        // SAFETY: in range and alive, as in `word`.
+        let head: &Bucket = unsafe { &*array.ptr(i) };
+        // SAFETY: the word lies in this bucket chain, which nothing has changed since.
+        let w = unsafe { &*w };
+        let v = w.load(Relaxed);
+        w.store(0, Relaxed);
+        self.fill_hole(head, w);
+        self.len -= 1;
+        self.maybe_shrink();
+        self.step(1);
+        // SAFETY: the word owned the node and has been emptied.
+        Some(unsafe { T::from_raw(node_ptr(v)) })
+    }
+
+    /// Moves the last node of a bucket chain into an emptied word, and frees a child that this
+    /// leaves with a single node, so that chains never hold gaps for long.
+    fn fill_hole(&mut self, head: &Bucket, hole: &AtomicU64) {
+        let mut parent = head;
+        let Some(mut last) = self.child(head) else { return };
+        while let Some(next) = self.child(last) {
+            parent = last;
+            last = next;
+        }
+        if let Some(w) = last.0.iter().rev().find(|w| w.load(Relaxed) != 0)
+            && !std::ptr::eq(w, hole)
+        {
+            hole.store(w.load(Relaxed), Relaxed);
+            w.store(0, Relaxed);
+        }
+        let mut left = last.0.iter().filter(|w| w.load(Relaxed) != 0);
+        let (first, more) = (left.next(), left.next());
+        if more.is_none() {
+            // One node left moves into the word that pointed at the child.
+            let v = first.map_or(0, |w| w.load(Relaxed));
+            let link = &parent.0[SLOTS - 1];
+            let child = child_ptr(link.load(Relaxed));
+            link.store(v, Relaxed);
+            self.children -= 1;
+            // SAFETY: children come from Box, are never read without the lock, and this one has
+            // just become unreachable.
+            drop(unsafe { Box::from_raw(child.cast_mut()) });
+        }
+    }
+
+    /// Writes a node's word into the first free place of its bucket chain.
+    fn put(&mut self, hash: u64, addr: u64) {
+        let v = tag_of(hash) | addr;
+        let (array, i) = self.locate(pos_of(hash));
+        // SAFETY: in range and alive.
+        let mut bucket: &Bucket = unsafe { &*array.ptr(i) };
+        loop {
+            if let Some(w) = bucket.0.iter().find(|w| w.load(Relaxed) == 0) {
+                w.store(v, Relaxed);
+                return;
+            }
+            let last = &bucket.0[SLOTS - 1];
+            let present = last.load(Relaxed);
+            if present & CHILD == 0 {
+                let child = Box::new(Bucket(Default::default()));
+                child.0[0].store(present, Relaxed);
+                child.0[1].store(v, Relaxed);
+                let addr = Box::into_raw(child).expose_provenance() as u64;
+                debug_assert!(addr & !POINTER == 0);
+                last.store(addr | CHILD, Relaxed);
+                self.children += 1;
+                return;
+            }
+            // SAFETY: a word with the CHILD bit owns a live bucket.
+            bucket = unsafe { &*child_ptr(present) };
+        }
+    }
+
+    fn make_room(&mut self) {
+        let main = self.main;
+        if main.is_none() {
+            self.main = Array::new(1);
+            self.publish();
+        } else if self.len >= main.len() * FILL_MAX && main.len() < BUCKETS_MAX {
+            self.finish();
+            let n = if self.main.len() < 6 {
+                self.main.len() + 1
+            } else if self.main.len() < 64 {
+                // The first sizes are where the phase comes in: 1.25 to 1.75 times.
+                self.main.len() * (1280 + usize::from(self.phase) / 2) / 1024
+            } else {
+                self.main.len() * 3 / 2
+            };
+            self.resize(n.min(BUCKETS_MAX));
+        }
+    }
+
+    fn maybe_shrink(&mut self) {
+        let n = self.main.len();
+        if n > 1 && self.len < n && !self.is_resizing() {
+            self.resize((n / 4).max(1));
+        }
+    }
+
+    fn resize(&mut self, n: usize) {
+        debug_assert!(!self.is_resizing());
+        let main = self.main;
+        if n == main.len() {
+            return;
+        }
+        self.old = main;
+        self.moved = 0;
+        self.main = Array::new(n);
+        self.publish();
+    }
+
+    /// Moves up to `buckets` buckets of a resize that is under way; costs a cache miss per node
+    /// moved (overlapped by prefetching). Returns whether there is more to do.
+    pub fn step(&mut self, buckets: usize) -> bool {
+        let old = self.old;
+        if old.is_none() {
+            return false;
+        }
+        for _ in 0..buckets {
+            // SAFETY: in range (a finished resize has no old array) and alive.
+            let head: &Bucket = unsafe { &*old.ptr(self.moved) };
+            self.moved += 1;
+            self.drain(head);
+            if self.moved == old.len() {
+                self.old = Array::NONE;
+                self.moved = 0;
+                self.publish();
+                old.retire();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Re-inserts every node of a bucket chain, and frees its children.
+    fn drain(&mut self, head: &Bucket) {
+        let mut chain = Some(head);
+        while let Some(bucket) = chain {
+            for w in &bucket.0 {
+                prefetch(((w.load(Relaxed) & POINTER) as usize) as *const u8);
+            }
+            chain = self.child(bucket);
+            for w in &bucket.0 {
+                let v = w.load(Relaxed);
+                if v != 0 && v & CHILD == 0 {
+                    w.store(0, Relaxed);
+                    // SAFETY: the word owned a live node; the copy is never dropped.
+                    let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(v)) });
+                    self.put(node.hash(), v & POINTER);
+                }
+            }
+            if !std::ptr::eq(bucket, head) {
+                self.children -= 1;
+                // SAFETY: children come from Box, and the chain above this one is emptied.
+                drop(unsafe { Box::from_raw(std::ptr::from_ref(bucket).cast_mut()) });
+            }
+        }
+        head.0[SLOTS - 1].store(0, Relaxed);
+    }
+
+    /// Completes a resize at once.
+    fn finish(&mut self) {
+        while self.step(64) {}
+    }
+
+    /// Calls `f` for every node of the bucket that covers position `pos`, and returns the first
+    /// position after that bucket, or `None` at the end. Starting from 0 and following the returned
+    /// positions visits every node that is present throughout at least once, whatever is inserted,
+    /// removed or resized between calls.
+    pub fn scan(&self, pos: u32, mut f: impl FnMut(&T)) -> Option<u32> {
+        if self.main.is_none() {
+            return None;
+        }
+        let (array, i) = self.locate(pos);
+        self.each_in(array, i, &mut f);
+        let mut end = array.start(i + 1);
+        let old = self.old;
+        if !old.is_none() && array != old {
+            // A new bucket may reach over the boundary; what lies beyond it is in the old array.
+            end = end.min(old.start(self.moved));
+        }
+        u32::try_from(end).ok()
+    }
+
+    fn each_in(&self, array: Array, i: usize, f: &mut impl FnMut(&T)) {
+        // SAFETY: in range and alive.
+        let mut bucket = Some(unsafe { &*array.ptr(i) });
+        while let Some(b) = bucket {
+            for w in &b.0 {
+                let v = w.load(Relaxed);
+                if v != 0 && v & CHILD == 0 {
+                    // SAFETY: the word owns a live node; the copy is never dropped.
+                    f(&ManuallyDrop::new(unsafe { T::from_raw(node_ptr(v)) }));
+                }
+            }
+            bucket = self.child(b);
+        }
+    }
+
+    /// Calls `f` for every node.
+    pub fn for_each(&self, mut f: impl FnMut(&T)) {
+        let mut at = Some(0);
+        while let Some(pos) = at {
+            at = self.scan(pos, &mut f);
+        }
+    }
+
+    /// A node near position `pos`: with a random `pos`, every node has a fair chance when the
+    /// bucket it falls into is chosen again each time. `pick` chooses among `n` (0..n).
+    /// Returns `None` when that bucket is empty (try another position) or the table is.
+    pub fn sample(&self, pos: u32, pick: impl FnOnce(usize) -> usize) -> Option<Slot<'_, T>> {
+        if self.len == 0 {
+            return None;
+        }
+        let (array, i) = self.locate(pos);
+        let mut n = 0;
+        self.each_in(array, i, &mut |_| n += 1);
+        if n == 0 {
+            return None;
+        }
+        let mut k = pick(n).min(n - 1);
+        // SAFETY: in range and alive.
+        let mut bucket = Some(unsafe { &*array.ptr(i) });
+        while let Some(b) = bucket {
+            for w in &b.0 {
+                let v = w.load(Relaxed);
+                if v != 0 && v & CHILD == 0 {
+                    if k == 0 {
+                        // SAFETY: the word owns a live node, borrowed as long as the table is.
+                        let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(v)) });
+                        return Some(Slot { node, _table: PhantomData });
+                    }
+                    k -= 1;
+                }
+            }
+            bucket = self.child(b);
+        }
+        None
+    }
+
+    /// Takes everything out into a table of its own, leaving this one empty.
+    pub fn take(&mut self) -> Self {
+        let mut taken = Self::new(self.phase);
+        self.exchange(&mut taken);
+        taken
+    }
+
+    /// Exchanges the contents of two tables; each keeps its own head.
+    pub fn exchange(&mut self, other: &mut Self) {
+        std::mem::swap(self, other);
+        std::mem::swap(&mut self.head, &mut other.head);
+        self.publish();
+        other.publish();
+    }
+}
+
+#[inline]
+fn child_ptr(word: u64) -> *const Bucket {
+    std::ptr::with_exposed_provenance((word & POINTER & !CHILD) as usize)
+}
+
+impl<T: Node> Drop for Table<T> {
+    fn drop(&mut self) {
+        if let Some((heads, i)) = &self.head {
+            heads.0[*i as usize].store(0, Release);
+        }
+        for array in [self.main, self.old] {
+            for i in 0..array.len() {
+                // SAFETY: in range and alive.
+                let head: &Bucket = unsafe { &*array.ptr(i) };
+                let mut chain = Some(head);
+                while let Some(bucket) = chain {
+                    for w in &bucket.0 {
+                        prefetch(((w.load(Relaxed) & POINTER) as usize) as *const u8);
+                    }
+                    chain = self.child(bucket);
+                    for w in &bucket.0 {
+                        let v = w.load(Relaxed);
+                        if v != 0 && v & CHILD == 0 {
+                            // SAFETY: the word owns the node, and nobody looks at it again.
+                            drop(unsafe { T::from_raw(node_ptr(v)) });
+                        }
+                    }
+                    if !std::ptr::eq(bucket, head) {
+                        // SAFETY: children come from Box; the walk has left this one.
+                        drop(unsafe { Box::from_raw(std::ptr::from_ref(bucket).cast_mut()) });
+                    }
+                }
+            }
+            array.retire();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Content, Entry};
+    use std::collections::{HashMap, HashSet};
+
+    fn key(i: u64) -> Vec<u8> {
+        format!("key:{i}").into_bytes()
+    }
+
+    fn put(t: &mut Table<Entry>, k: &[u8], v: &[u8]) {
+        let h = stdx::hash::hash64(k);
+        if let Some(mut s) = t.find_mut(h, |e| e.key() == k) {
+            s.replace_with(|e| e.set(Content::Bytes(v), None));
+        } else {
+            t.insert(Entry::string(k, Content::Bytes(v), None, 0));
+        }
+    }
+
+    /// A small deterministic generator, so that a failure can be repeated.
+    struct Seq(u64);
+    impl Seq {
+        fn next(&mut self) -> u64 {
+            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            self.0 >> 33
+        }
+    }
+
+    #[test]
+    fn behaves_like_a_std_map_while_growing_and_shrinking() {
+        let rounds = if cfg!(miri) { 400 } else { 60_000 };
+        let mut model: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
+        let mut t = Table::<Entry>::new(300);
+        let mut r = Seq(7);
+        for round in 0..rounds {
+            let spread = if round / (rounds / 4) % 2 == 0 { 20_000 } else { 500 };
+            let k = key(r.next() % spread);
+            if round / (rounds / 4) % 2 == 1 || r.next().is_multiple_of(4) {
+                let h = stdx::hash::hash64(&k);
+                let got = t.remove(h, |e| e.key() == k).is_some();
+                assert_eq!(got, model.remove(&k).is_some());
+                if let Some(other) = model.keys().next().cloned() {
+                    let h = stdx::hash::hash64(&other);
+                    assert!(t.remove(h, |e| e.key() == other).is_some());
+                    model.remove(&other);
+                }
+            } else {
+                let v = vec![b'v'; (r.next() % 300) as usize];
+                put(&mut t, &k, &v);
+                model.insert(k, v);
+            }
+            assert_eq!(t.len(), model.len());
+        }
+        for (k, v) in &model {
+            let e = t.find(stdx::hash::hash64(k), |e| e.key() == k).expect("present");
+            let crate::entry::Str::Inline(got) = e.str() else { panic!("inline") };
+            assert_eq!(got, v);
+        }
+        let mut seen = 0;
+        t.for_each(|e| {
+            assert!(model.contains_key(e.key()));
+            seen += 1;
+        });
+        assert_eq!(seen, model.len());
+    }
+
+    #[test]
+    fn scan_sees_all_that_stays_while_the_table_grows_and_shrinks() {
+        let (stay, churn) = if cfg!(miri) { (50, 200) } else { (500, 20_000) };
+        let mut t = Table::new(0);
+        for i in 0..stay {
+            put(&mut t, &key(i), b"stay");
+        }
+        let mut seen = HashSet::new();
+        let mut at = Some(0);
+        let mut n = 0;
+        while let Some(pos) = at {
+            at = t.scan(pos, |e| {
+                seen.insert(e.key().to_vec());
+            });
+            // First grow by a factor of 40, then shrink again, between the steps of the scan.
+            for _ in 0..97 {
+                n += 1;
+                let k = key(1_000_000 + n % churn);
+                if n < churn {
+                    put(&mut t, &k, b"x");
+                } else {
+                    t.remove(stdx::hash::hash64(&k), |e| e.key() == k);
+                }
+            }
+        }
+        for i in 0..stay {
+            assert!(seen.contains(&key(i)), "key {i} was there all the time");
+        }
+    }
+
+    #[test]
+    fn positions_follow_each_other_without_gap() {
+        for n in [1usize, 2, 3, 5, 7, 100, 1000, 12_345] {
+            let a = Array::new(n);
+            for i in 0..n {
+                let (s, e) = (a.start(i), a.start(i + 1));
+                assert_eq!(a.index(s as u32), i);
+                assert_eq!(a.index((e - 1) as u32), i);
+            }
+            a.retire();
+        }
+    }
+
+    #[test]
+    fn colliding_hashes_share_a_chain() {
+        struct Same(Box<u64>);
+        // SAFETY: a Box of an aligned u64; the hash is constant.
+        unsafe impl Node for Same {
+            fn into_raw(self) -> NonNull<u8> {
+                NonNull::new(Box::into_raw(self.0).cast()).expect("a box is not null")
+            }
+            unsafe fn from_raw(p: NonNull<u8>) -> Self {
+                // SAFETY: from `into_raw`.
+                Self(unsafe { Box::from_raw(p.as_ptr().cast()) })
+            }
+            fn hash(&self) -> u64 {
+                0
+            }
+        }
+        let mut t = Table::new(0);
+        for i in 0..100u64 {
+            t.insert(Same(Box::new(i)));
+        }
+        for i in (0..100u64).rev().step_by(2).chain((0..100).step_by(2)) {
+            assert!(t.find(0, |n| *n.0 == i).is_some(), "{i}");
+            assert!(t.remove(0, |n| *n.0 == i).is_some());
+            assert!(t.find(0, |n| *n.0 == i).is_none());
+        }
+        assert!(t.is_empty() && t.children == 0);
+    }
+}

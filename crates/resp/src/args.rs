@@ -1,0 +1,125 @@
+//! The arguments of one command, borrowed from the input buffer where they arrived.
+
+use std::ops::Index;
+
+/// Where an argument lies: a range of the input buffer, or a place in the list of owned arguments
+/// (large ones that were received straight into a buffer of their own, and those of inline
+/// commands, which had to be unquoted).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    start: u32,
+    len: u32,
+}
+
+impl Span {
+    const OWNED: u32 = u32::MAX;
+
+    /// A range of the input buffer.
+    #[inline]
+    pub fn new(start: usize, len: usize) -> Self {
+        debug_assert!(start + len < Self::OWNED as usize);
+        Self { start: start as u32, len: len as u32 }
+    }
+
+    /// Number `i` of the owned arguments.
+    pub fn owned(i: usize) -> Self {
+        Self { start: Self::OWNED, len: i as u32 }
+    }
+
+    /// The bytes, if they lie in the input buffer `buf`.
+    #[inline]
+    pub fn bytes(self, buf: &[u8]) -> Option<&[u8]> {
+        buf.get(self.start as usize..(self.start as usize).checked_add(self.len as usize)?)
+            .filter(|_| self.start != Self::OWNED)
+    }
+
+    /// The place in the list of owned arguments, if it is one of those.
+    pub(crate) fn owned_index(self) -> Option<usize> {
+        (self.start == Self::OWNED).then_some(self.len as usize)
+    }
+
+    /// The same range, `by` bytes further on.
+    #[inline]
+    pub fn shifted(self, by: usize) -> Self {
+        if self.start == Self::OWNED { self } else { Self { start: self.start + by as u32, ..self } }
+    }
+}
+
+/// A command's arguments; number 0 is its name.
+pub struct Args<'a> {
+    buf: &'a [u8],
+    spans: &'a [Span],
+    owned: &'a mut [Vec<u8>],
+}
+
+impl<'a> Args<'a> {
+    /// Arguments given as spans of `buf` and of `owned`.
+    #[inline]
+    pub fn new(buf: &'a [u8], spans: &'a [Span], owned: &'a mut [Vec<u8>]) -> Self {
+        Self { buf, spans, owned }
+    }
+
+    /// How many there are, the name included.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "a command has at least its name")]
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Argument `i`, if there is one.
+    #[inline]
+    pub fn get(&self, i: usize) -> Option<&[u8]> {
+        self.spans.get(i).map(|s| self.at(*s))
+    }
+
+    #[inline]
+    fn at(&self, s: Span) -> &[u8] {
+        if s.start == Span::OWNED {
+            &self.owned[s.len as usize]
+        } else {
+            &self.buf[s.start as usize..][..s.len as usize]
+        }
+    }
+
+    /// Arguments from number `from` on.
+    pub fn iter_from(&self, from: usize) -> impl DoubleEndedIterator<Item = &[u8]> + Clone + '_ {
+        self.spans.get(from..).unwrap_or(&[]).iter().map(|s| self.at(*s))
+    }
+
+    /// Takes argument `i` without a copy if it was received into a buffer of its own; the argument
+    /// is empty afterwards.
+    pub fn take(&mut self, i: usize) -> Option<Vec<u8>> {
+        let s = self.spans.get(i)?;
+        (s.start == Span::OWNED).then(|| std::mem::take(&mut self.owned[s.len as usize]))
+    }
+
+    /// Whether argument `i` equals `word` without regard to ASCII case.
+    #[inline]
+    pub fn is(&self, i: usize, word: &str) -> bool {
+        self.get(i).is_some_and(|a| a.eq_ignore_ascii_case(word.as_bytes()))
+    }
+
+    /// Bytes of all arguments.
+    pub fn bytes(&self) -> usize {
+        self.iter_from(0).map(<[u8]>::len).sum()
+    }
+
+    /// Arguments from number `from` on as owned copies.
+    pub fn to_vecs(&self, from: usize) -> Vec<Vec<u8>> {
+        self.iter_from(from).map(<[u8]>::to_vec).collect()
+    }
+
+    /// Arguments from number `from` on as slices.
+    pub fn to_slices(&self, from: usize) -> Vec<&[u8]> {
+        self.iter_from(from).collect()
+    }
+}
+
+impl Index<usize> for Args<'_> {
+    type Output = [u8];
+
+    #[inline]
+    fn index(&self, i: usize) -> &[u8] {
+        self.at(self.spans[i])
+    }
+}

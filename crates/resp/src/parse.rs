@@ -1,0 +1,459 @@
+//! Parsing of requests: RESP arrays of bulk strings, and inline commands.
+//!
+//! The caller has bytes in a buffer and wants the commands in it. A command that is whole is parsed
+//! in one pass with nothing remembered. Of a command that is not whole, [`Parser`] remembers how
+//! far it came, so that a request of a million arguments that arrives in small pieces is still
+//! parsed once. Positions are relative to the command's first byte: the caller may move the bytes
+//! between calls, as long as that byte stays first.
+//!
+//! A large argument is not collected in the buffer: the parser asks for it to be read straight
+//! into a vector of its own ([`Parsed::Big`]), which a SET can then keep without a copy.
+
+use crate::args::Span;
+
+/// Inline requests and header lines may be this long, as in Redis.
+const LINE_MAX: usize = 64 * 1024;
+/// Arguments of at least this many bytes that are not there yet get a buffer of their own.
+const BIG_ARG: usize = 64 * 1024;
+/// First capacity of such a buffer. A client may announce a length and never send it, so the
+/// buffer grows with what arrives.
+const BIG_FIRST: usize = 1 << 20;
+
+/// What a request may ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// `proto-max-bulk-len` in bytes.
+    pub bulk_max: usize,
+    /// Whether the client still has to authenticate: then at most 10 arguments of 16 KiB.
+    pub unauthenticated: bool,
+}
+
+/// The outcome of one step.
+#[derive(Debug)]
+pub enum Parsed {
+    /// A command: its arguments have been appended to the spans; it ends at this offset.
+    Command(usize),
+    /// Nothing to execute (an empty line, an empty array); goes on at this offset.
+    Nothing(usize),
+    /// More bytes are needed behind those that are there. Spans hold nothing of this command.
+    Incomplete,
+    /// An argument of this many bytes (and CR LF) starts at this offset; its bytes should be
+    /// received with [`Parser::big`].
+    Big {
+        /// Offset of the argument's first byte from the command's start.
+        at: usize,
+    },
+    /// The connection must be closed after this error.
+    Error(ProtocolError),
+}
+
+/// A violation of the protocol, with Redis's text.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ProtocolError(pub String);
+
+impl ProtocolError {
+    fn new(text: &str) -> Self {
+        Self(format!("Protocol error: {text}"))
+    }
+}
+
+/// What is remembered of a command that is not whole yet.
+#[derive(Default, Debug)]
+pub struct Parser {
+    /// Next byte to look at, from the command's start.
+    pos: usize,
+    /// Arguments still to come; 0 when the header has not been read.
+    left: usize,
+    /// Length of the argument whose header has been read.
+    bulk: Option<usize>,
+    spans: Vec<Span>,
+    /// Arguments that do not lie in the buffer.
+    owned: Vec<Vec<u8>>,
+    /// The large argument being received, and its full length with CR LF.
+    big: Option<(Vec<u8>, usize)>,
+}
+
+impl Parser {
+    /// Whether a command has been begun.
+    pub fn is_active(&self) -> bool {
+        self.left != 0 || self.big.is_some()
+    }
+
+    /// Bytes held beyond the caller's buffer.
+    pub fn memory(&self) -> usize {
+        self.spans.capacity() * size_of::<Span>()
+            + self.owned.iter().map(Vec::capacity).sum::<usize>()
+            + self.big.as_ref().map_or(0, |(b, _)| b.capacity())
+    }
+
+    /// The vector that receives a large argument and the number of bytes still missing (CR LF
+    /// included). Once it is zero, [`parse`](Self::parse) goes on behind it.
+    pub fn big(&mut self) -> Option<(&mut Vec<u8>, usize)> {
+        let (buf, len) = self.big.as_mut()?;
+        let missing = *len - buf.len();
+        if missing == 0 {
+            return None;
+        }
+        if buf.len() == buf.capacity() {
+            // Doubling, so that memory follows what has arrived, not what was announced.
+            buf.reserve_exact(missing.min(buf.len().max(BIG_FIRST)));
+        }
+        Some((buf, missing))
+    }
+
+    /// Looks for one command at the start of `buf`. `base` is where `buf` starts in the caller's
+    /// whole buffer, which spans refer to; `owned` receives the arguments that are not in it.
+    #[inline]
+    pub fn parse(
+        &mut self,
+        buf: &[u8],
+        base: usize,
+        limits: &Limits,
+        spans: &mut Vec<Span>,
+        owned: &mut Vec<Vec<u8>>,
+    ) -> Parsed {
+        if !self.is_active()
+            && !limits.unauthenticated
+            && let Some(end) = fast(buf, base, limits, spans)
+        {
+            return Parsed::Command(end);
+        }
+        self.slow(buf, base, limits, spans, owned)
+    }
+
+    #[cold]
+    fn fail(&mut self, text: &str) -> Parsed {
+        *self = Self::default();
+        Parsed::Error(ProtocolError::new(text))
+    }
+
+    fn slow(
+        &mut self,
+        buf: &[u8],
+        base: usize,
+        limits: &Limits,
+        spans: &mut Vec<Span>,
+        owned: &mut Vec<Vec<u8>>,
+    ) -> Parsed {
+        if !self.is_active() {
+            let Some(&first) = buf.first() else { return Parsed::Incomplete };
+            if first != b'*' {
+                return self.inline(buf, spans, owned);
+            }
+            let (count, end) = match line(buf, 1) {
+                Line::Partial => return Parsed::Incomplete,
+                Line::TooLong => return self.fail("too big mbulk count string"),
+                Line::Is(l, end) => (integer(l), end),
+            };
+            let Some(count) = count.filter(|n| *n <= i64::from(i32::MAX)) else {
+                return self.fail("invalid multibulk length");
+            };
+            if count > 10 && limits.unauthenticated {
+                return self.fail("unauthenticated multibulk length");
+            }
+            if count <= 0 {
+                return Parsed::Nothing(end);
+            }
+            *self = Self { pos: end, left: count as usize, ..Self::default() };
+        }
+        if let Some((buf, len)) = &mut self.big {
+            if buf.len() < *len {
+                return Parsed::Incomplete;
+            }
+            buf.truncate(*len - 2);
+            self.spans.push(Span::owned(self.owned.len()));
+            let (buf, _) = self.big.take().expect("matched above");
+            self.owned.push(buf);
+            self.left -= 1;
+        }
+        while self.left > 0 {
+            let len = match self.bulk {
+                Some(len) => len,
+                None => {
+                    let Some(&first) = buf.get(self.pos) else { return Parsed::Incomplete };
+                    if first != b'$' {
+                        let c = if first.is_ascii_graphic() || first == b' ' { first } else { b' ' };
+                        return self.fail(&format!("expected '$', got '{}'", c as char));
+                    }
+                    let (len, end) = match line(buf, self.pos + 1) {
+                        Line::Partial => return Parsed::Incomplete,
+                        Line::TooLong => return self.fail("too big bulk count string"),
+                        Line::Is(l, end) => (integer(l), end),
+                    };
+                    let max = limits.bulk_max;
+                    let Some(len) = len.and_then(|n| usize::try_from(n).ok()).filter(|n| *n <= max)
+                    else {
+                        return self.fail("invalid bulk length");
+                    };
+                    if len > 16384 && limits.unauthenticated {
+                        return self.fail("unauthenticated bulk length");
+                    }
+                    self.pos = end;
+                    self.bulk = Some(len);
+                    len
+                }
+            };
+            if buf.len() - self.pos < len + 2 {
+                if len >= BIG_ARG {
+                    let mut big = Vec::with_capacity((len + 2).min(BIG_FIRST));
+                    big.extend_from_slice(&buf[self.pos..]);
+                    self.big = Some((big, len + 2));
+                    self.bulk = None;
+                    return Parsed::Big { at: self.pos };
+                }
+                return Parsed::Incomplete;
+            }
+            self.spans.push(Span::new(self.pos, len));
+            self.pos += len + 2;
+            self.bulk = None;
+            self.left -= 1;
+        }
+        let first = owned.len();
+        spans.extend(self.spans.iter().map(|s| match s.owned_index() {
+            Some(i) => Span::owned(first + i),
+            None => s.shifted(base),
+        }));
+        owned.append(&mut self.owned);
+        let end = self.pos;
+        *self = Self::default();
+        Parsed::Command(end)
+    }
+
+    fn inline(&mut self, buf: &[u8], spans: &mut Vec<Span>, owned: &mut Vec<Vec<u8>>) -> Parsed {
+        let Some(nl) = memchr::memchr(b'\n', &buf[..buf.len().min(LINE_MAX + 1)]) else {
+            if buf.len() > LINE_MAX {
+                return self.fail("too big inline request");
+            }
+            return Parsed::Incomplete;
+        };
+        let text = buf[..nl].strip_suffix(b"\r").unwrap_or(&buf[..nl]);
+        let Ok(words) = stdx::split::split_args(text) else {
+            return self.fail("unbalanced quotes in request");
+        };
+        if words.is_empty() {
+            return Parsed::Nothing(nl + 1);
+        }
+        for w in words {
+            spans.push(Span::owned(owned.len()));
+            owned.push(w);
+        }
+        Parsed::Command(nl + 1)
+    }
+}
+
+enum Line<'a> {
+    Is(&'a [u8], usize),
+    Partial,
+    TooLong,
+}
+
+/// The header line that starts at `at`, and the offset behind its CR LF.
+fn line(buf: &[u8], at: usize) -> Line<'_> {
+    let rest = &buf[at..];
+    match memchr::memchr(b'\r', &rest[..rest.len().min(LINE_MAX)]) {
+        None if rest.len() >= LINE_MAX => Line::TooLong,
+        None => Line::Partial,
+        // The byte after CR is taken to be LF, as Redis does; it must be there.
+        Some(cr) if at + cr + 1 < buf.len() => Line::Is(&rest[..cr], at + cr + 2),
+        Some(_) => Line::Partial,
+    }
+}
+
+fn integer(text: &[u8]) -> Option<i64> {
+    stdx::num::parse_i64(text)
+}
+
+const fn pattern(s: &[u8; 8]) -> u64 {
+    u64::from_le_bytes(*s)
+}
+
+/// Whole commands in the usual form, with short headers: all that real clients send most of the
+/// time. Appends to `spans` only if the command is whole.
+#[inline]
+fn fast(buf: &[u8], base: usize, limits: &Limits, spans: &mut Vec<Span>) -> Option<usize> {
+    // `*d\r\n$d\r\n` with one digit each is one comparison.
+    const DIGITS: u64 = pattern(&[0, 0xff, 0, 0, 0, 0xff, 0, 0]);
+    const SHAPE: u64 = pattern(b"*\0\r\n$\0\r\n");
+    let head = u64::from_le_bytes(*buf.first_chunk::<8>()?);
+    if head & !DIGITS != SHAPE {
+        return None;
+    }
+    let argc = usize::from(buf[1].wrapping_sub(b'0'));
+    let len = usize::from(buf[5].wrapping_sub(b'0'));
+    if argc == 0 || argc > 9 || len == 0 || len > 9 || buf.len() < 8 + len + 2 {
+        return None;
+    }
+    let begin = spans.len();
+    spans.push(Span::new(base + 8, len));
+    let mut pos = 8 + len + 2;
+    for _ in 1..argc {
+        match short_bulk(buf, pos) {
+            Some((at, len)) if len <= limits.bulk_max && at + len + 2 <= buf.len() => {
+                spans.push(Span::new(base + at, len));
+                pos = at + len + 2;
+            }
+            _ => {
+                spans.truncate(begin);
+                return None;
+            }
+        }
+    }
+    Some(pos)
+}
+
+/// A bulk header of up to five digits at `pos`: where its bytes start, and how many they are.
+#[inline]
+fn short_bulk(buf: &[u8], pos: usize) -> Option<(usize, usize)> {
+    let h = buf.get(pos..pos + 4)?;
+    if h[0] != b'$' {
+        return None;
+    }
+    let d = h[1].wrapping_sub(b'0');
+    if d > 9 {
+        return None;
+    }
+    if h[2] == b'\r' {
+        return Some((pos + 4, usize::from(d)));
+    }
+    let mut n = usize::from(d);
+    // "$0…" with more digits is not how numbers are written; the general parser refuses it.
+    if n == 0 {
+        return None;
+    }
+    for (i, &c) in buf.get(pos + 2..)?.iter().take(5).enumerate() {
+        let d = c.wrapping_sub(b'0');
+        if d > 9 {
+            return (c == b'\r').then_some((pos + 2 + i + 2, n));
+        }
+        n = n * 10 + usize::from(d);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { bulk_max: 512 << 20, unauthenticated: false };
+
+    fn all(bytes: &[u8], step: usize, limits: &Limits) -> Result<Vec<Vec<Vec<u8>>>, ProtocolError> {
+        let mut parser = Parser::default();
+        let mut out = Vec::new();
+        let mut buf: Vec<u8> = Vec::new();
+        let mut rest = bytes;
+        loop {
+            loop {
+                let (mut spans, mut owned) = (Vec::new(), Vec::new());
+                let used = match parser.parse(&buf, 0, limits, &mut spans, &mut owned) {
+                    Parsed::Command(end) => {
+                        let args = crate::Args::new(&buf, &spans, &mut owned);
+                        out.push(args.to_vecs(0));
+                        end
+                    }
+                    Parsed::Nothing(end) => end,
+                    Parsed::Incomplete => {
+                        assert!(spans.is_empty());
+                        break;
+                    }
+                    Parsed::Big { at } => {
+                        buf.truncate(at);
+                        while let Some((big, missing)) = parser.big() {
+                            let n = missing.min(rest.len()).min(step);
+                            if n == 0 {
+                                return Ok(out);
+                            }
+                            big.extend_from_slice(&rest[..n]);
+                            rest = &rest[n..];
+                        }
+                        continue;
+                    }
+                    Parsed::Error(e) => return Err(e),
+                };
+                buf.drain(..used);
+            }
+            if rest.is_empty() {
+                return Ok(out);
+            }
+            let n = step.min(rest.len());
+            buf.extend_from_slice(&rest[..n]);
+            rest = &rest[n..];
+        }
+    }
+
+    fn words(list: &[&[u8]]) -> Vec<Vec<u8>> {
+        list.iter().map(|w| w.to_vec()).collect()
+    }
+
+    #[test]
+    fn any_split_gives_the_same_commands() {
+        let mut input = b"*3\r\n$3\r\nSET\r\n$5\r\nhello\r\n$0\r\n\r\nPING\r\n\r\n*0\r\n*-1\r\n".to_vec();
+        input.extend_from_slice(b"set 'a b' \"\\x41\\n\"\n*2\r\n$4\r\nECHO\r\n$12\r\n123456789012\r\n");
+        let big = vec![b'z'; 70_000];
+        input.extend_from_slice(b"*4\r\n$4\r\nMSET\r\n$1\r\nk\r\n$70000\r\n");
+        input.extend_from_slice(&big);
+        input.extend_from_slice(b"\r\n$3\r\nend\r\n*1\r\n$4\r\nPING\r\n");
+        let expected = vec![
+            words(&[b"SET", b"hello", b""]),
+            words(&[b"PING"]),
+            words(&[b"set", b"a b", b"A\n"]),
+            words(&[b"ECHO", b"123456789012"]),
+            words(&[b"MSET", b"k", &big, b"end"]),
+            words(&[b"PING"]),
+        ];
+        for step in [1, 2, 3, 7, 64, 1000, 1 << 20] {
+            assert_eq!(all(&input, step, &LIMITS).as_ref(), Ok(&expected), "step {step}");
+        }
+    }
+
+    #[test]
+    fn errors_have_redis_texts() {
+        let long = [b"*".as_slice(), &[b'1'; LINE_MAX + 10]].concat();
+        let longb = [b"*1\r\n$".as_slice(), &[b'1'; LINE_MAX + 10]].concat();
+        let cases: [(&[u8], &str); 12] = [
+            (b"*abc\r\n", "invalid multibulk length"),
+            (b"*3000000000\r\n", "invalid multibulk length"),
+            (b"*1\r\n:5\r\n", "expected '$', got ':'"),
+            (b"*1\r\n\r\n", "expected '$', got ' '"),
+            (b"*1\r\n$-1\r\n", "invalid bulk length"),
+            (b"*1\r\n$x\r\n", "invalid bulk length"),
+            (b"*1\r\n$01\r\n", "invalid bulk length"),
+            (b"*1\r\n$2000000000\r\n", "invalid bulk length"),
+            (b"set \"a\r\n", "unbalanced quotes in request"),
+            (&[b'x'; LINE_MAX + 10], "too big inline request"),
+            (&long, "too big mbulk count string"),
+            (&longb, "too big bulk count string"),
+        ];
+        for (input, text) in cases {
+            for step in [1, 1 << 20] {
+                let e = all(input, step, &LIMITS).expect_err("refused");
+                assert_eq!(e.0, format!("Protocol error: {text}"));
+            }
+        }
+    }
+
+    #[test]
+    fn unauthenticated_clients_may_send_little() {
+        let limits = Limits { unauthenticated: true, ..LIMITS };
+        let e = all(b"*11\r\n", 100, &limits).expect_err("refused");
+        assert_eq!(e.0, "Protocol error: unauthenticated multibulk length");
+        let e = all(b"*2\r\n$4\r\nECHO\r\n$16385\r\n", 100, &limits).expect_err("refused");
+        assert_eq!(e.0, "Protocol error: unauthenticated bulk length");
+    }
+
+    #[test]
+    fn random_bytes_never_panic() {
+        let mut x = 88172645463325252u64;
+        let alphabet = b"*$\r\n0123456789-abcXYZ\"' \\x";
+        for round in 0..20_000 {
+            let mut input = Vec::new();
+            for _ in 0..round % 40 {
+                x ^= x << 13;
+                x ^= x >> 7;
+                x ^= x << 17;
+                input.push(alphabet[(x % alphabet.len() as u64) as usize]);
+            }
+            let whole = all(&input, 1 << 20, &LIMITS);
+            assert_eq!(all(&input, 1, &LIMITS), whole, "{input:?}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Memory accounting: how many bytes the process holds from its allocator.
+//!
+//! `used_memory`, `maxmemory` and `MEMORY USAGE` are only honest if *everything* is counted, so
+//! the counting sits in the global allocator and not in the structures. It counts size classes
+//! (what the allocator really hands out), not requested sizes.
+//!
+//! A count per allocation must cost next to nothing: every thread adds to a slot of its own with
+//! a plain load and store, and a reader sums the slots. A slot may be negative (one thread
+//! allocates, another frees); only the sum means something.
+
+#![expect(unsafe_code, reason = "implements GlobalAlloc; every call is forwarded unchanged")]
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
+
+/// Threads with a slot of their own. Later ones share the last slot and pay for an atomic add.
+const SLOTS: usize = 128;
+
+#[repr(align(128))]
+struct Slot(AtomicI64);
+
+static COUNTS: [Slot; SLOTS] = [const { Slot(AtomicI64::new(0)) }; SLOTS];
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicI64 = AtomicI64::new(0);
+
+thread_local! {
+    static MINE: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+#[inline]
+fn count(bytes: i64) {
+    // `try_with`: allocations happen while a thread's locals are being destroyed, too.
+    let slot = MINE.try_with(|m| {
+        let mut i = m.get();
+        if i == usize::MAX {
+            i = TAKEN.fetch_add(1, Relaxed).min(SLOTS - 1);
+            m.set(i);
+        }
+        i
+    });
+    let i = slot.unwrap_or(SLOTS - 1);
+    let c = &COUNTS[i].0;
+    if i == SLOTS - 1 {
+        c.fetch_add(bytes, Relaxed);
+    } else {
+        c.store(c.load(Relaxed).wrapping_add(bytes), Relaxed);
+    }
+}
+
+/// Bytes held from the allocator now, in size classes. Zero when the binary does not install
+/// [`Counting`] as its global allocator.
+#[inline]
+pub fn used() -> u64 {
+    let n = TAKEN.load(Relaxed).min(SLOTS);
+    let mut sum: i64 = COUNTS[..n].iter().map(|c| c.0.load(Relaxed)).sum();
+    if n < SLOTS {
+        sum += COUNTS[SLOTS - 1].0.load(Relaxed);
+    }
+    sum.max(0) as u64
+}
+
+/// The highest value [`sample_peak`] has seen, in bytes.
+pub fn peak() -> u64 {
+    sample_peak();
+    PEAK.load(Relaxed) as u64
+}
+
+/// Updates the peak; called from the servers' periodic work, so it is a sampled peak as in Redis.
+pub fn sample_peak() {
+    PEAK.fetch_max(used() as i64, Relaxed);
+}
+
+/// Makes the present use the peak (`CONFIG RESETSTAT` and `MEMORY` tests).
+pub fn reset_peak() {
+    PEAK.store(used() as i64, Relaxed);
+}
+
+/// The bytes an allocation of `n` bytes takes: mimalloc's size classes, which are multiples of 16
+/// up to 64 and then four steps to every doubling. An allocation made with exactly this size
+/// wastes nothing inside its class.
+#[inline]
+pub const fn size_class(n: usize) -> usize {
+    if n <= 64 {
+        if n == 0 { 16 } else { (n + 15) & !15 }
+    } else {
+        // Steps of an eighth to a quarter: the top three bits of n - 1 decide.
+        let shift = (usize::BITS - 1 - (n - 1).leading_zeros()) - 2;
+        let step = 1usize << shift;
+        (n + step - 1) & !(step - 1)
+    }
+}
+
+/// A global allocator that counts what passes through it.
+pub struct Counting<A>(pub A);
+
+// SAFETY: forwards to `A` with the same layout; the counting neither allocates nor unwinds.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(size_class(layout.size()) as i64);
+        // SAFETY: the caller's contract is passed on.
+        unsafe { self.0.alloc(layout) }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        count(-(size_class(layout.size()) as i64));
+        // SAFETY: the caller's contract is passed on.
+        unsafe { self.0.dealloc(ptr, layout) }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(size_class(layout.size()) as i64);
+        // SAFETY: the caller's contract is passed on.
+        unsafe { self.0.alloc_zeroed(layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count(size_class(new_size) as i64 - size_class(layout.size()) as i64);
+        // SAFETY: the caller's contract is passed on.
+        unsafe { self.0.realloc(ptr, layout, new_size) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_those_of_mimalloc() {
+        let expected = [
+            (1, 16), (16, 16), (17, 32), (48, 48), (49, 64), (64, 64), (65, 80), (81, 96),
+            (97, 112), (113, 128), (129, 160), (161, 192), (200, 224), (256, 256), (257, 320),
+            (1000, 1024), (1025, 1280), (4097, 5120),
+        ];
+        for (n, class) in expected {
+            assert_eq!(size_class(n), class, "size {n}");
+        }
+    }
+
+    #[test]
+    fn a_class_is_its_own_class() {
+        for n in 0..100_000 {
+            let c = size_class(n);
+            assert!(c >= n && size_class(c) == c);
+        }
+    }
+}

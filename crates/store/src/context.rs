@@ -1,0 +1,143 @@
+//! What a command finds around it besides the keys: time, policy, random, statistics, effects.
+//!
+//! One per thread, reused for every command. Time is an argument here, not a system call: it is
+//! read once per batch, so that all commands of a batch (and of a script or transaction) agree on
+//! what has expired.
+
+use stdx::rng::Rng;
+
+use crate::effects::Effects;
+
+/// LFU counter of a new key.
+pub const LFU_INIT: u32 = 5;
+
+/// How access to keys is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// LFU counters instead of LRU times.
+    pub lfu: bool,
+    /// `lfu-log-factor`.
+    pub log_factor: u32,
+    /// `lfu-decay-time` in minutes.
+    pub decay_minutes: u32,
+}
+
+impl Default for Access {
+    fn default() -> Self {
+        Self { lfu: false, log_factor: 10, decay_minutes: 1 }
+    }
+}
+
+/// Plain counters of the thread; whoever owns the context publishes them.
+#[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the INFO field of the same name; dirty is changes since the last save")]
+pub struct Counters {
+    pub keyspace_hits: u64,
+    pub keyspace_misses: u64,
+    pub expired_keys: u64,
+    pub evicted_keys: u64,
+    pub expired_time_cap_reached: u64,
+    pub dirty: u64,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Context {
+    /// The batch's time in Unix milliseconds.
+    pub now: i64,
+    /// How access is recorded.
+    pub access: Access,
+    /// Reads leave access times alone (CLIENT NO-TOUCH).
+    pub no_touch: bool,
+    /// Expired keys are hidden but not deleted (while writes are paused).
+    pub keep_expired: bool,
+    /// Seconds of the LRU clock, 24 bits; follows from `now`.
+    pub lru_clock: u32,
+    /// Random numbers of this thread.
+    pub rng: Rng,
+    /// What this thread has counted since its counters were last collected.
+    pub counters: Counters,
+    /// What the present command changed.
+    pub effects: Effects,
+    /// Longest string a command may build, in bytes (`proto-max-bulk-len`).
+    pub string_max: usize,
+    /// `lazyfree-lazy-user-del` and its kin, set per command by the engine.
+    pub lazy_del: bool,
+    /// Values replaced by SET and the like are freed in the background when big.
+    pub lazy_server_del: bool,
+    /// Expired keys are freed in the background when big.
+    pub lazy_expire: bool,
+}
+
+impl Context {
+    /// A context at time `now_ms` with random numbers from `rng`.
+    pub fn new(now_ms: i64, rng: Rng) -> Self {
+        let mut cx = Self {
+            now: 0,
+            access: Access::default(),
+            no_touch: false,
+            keep_expired: false,
+            lru_clock: 0,
+            rng,
+            counters: Counters::default(),
+            effects: Effects::default(),
+            string_max: 512 << 20,
+            lazy_del: false,
+            lazy_server_del: false,
+            lazy_expire: false,
+        };
+        cx.set_now(now_ms);
+        cx
+    }
+
+    /// Sets the time for what follows.
+    #[inline]
+    pub fn set_now(&mut self, now_ms: i64) {
+        self.now = now_ms;
+        self.lru_clock = (now_ms / 1000) as u32 & 0xff_ffff;
+    }
+
+    /// Minutes of the LFU clock, 16 bits.
+    fn minutes(&self) -> u32 {
+        (self.now / 60_000) as u32 & 0xffff
+    }
+
+    /// The access bits of a key that is created now.
+    #[inline]
+    pub fn fresh_access(&self) -> u32 {
+        if self.access.lfu { self.minutes() << 8 | LFU_INIT } else { self.lru_clock }
+    }
+
+    /// The access bits of a key that had `bits` and is accessed now.
+    #[inline]
+    pub fn touched(&mut self, bits: u32) -> u32 {
+        if !self.access.lfu {
+            return self.lru_clock;
+        }
+        let mut counter = self.lfu_counter(bits);
+        // Redis's logarithmic counter: the chance to count shrinks as the counter grows.
+        if counter < 255 {
+            let base = counter.saturating_sub(LFU_INIT);
+            let p = 1.0 / f64::from(base * self.access.log_factor + 1);
+            if self.rng.unit_f64() < p {
+                counter += 1;
+            }
+        }
+        self.minutes() << 8 | counter
+    }
+
+    /// The LFU counter as of now: one less for every `lfu-decay-time` minutes gone by.
+    pub fn lfu_counter(&self, bits: u32) -> u32 {
+        let (then, counter) = (bits >> 8, bits & 255);
+        let gone = self.minutes().wrapping_sub(then) & 0xffff;
+        match gone.checked_div(self.access.decay_minutes) {
+            Some(periods) => counter.saturating_sub(periods),
+            None => counter,
+        }
+    }
+
+    /// Seconds since the access that `bits` of an LRU clock tell of.
+    pub fn idle_seconds(&self, bits: u32) -> u32 {
+        self.lru_clock.wrapping_sub(bits) & 0xff_ffff
+    }
+}

@@ -1,0 +1,574 @@
+//! The view a data command has: one selected database, with the shards of its keys locked.
+//!
+//! Every access goes through here, so that the rules hold everywhere: an expired key is never
+//! seen (and its removal is an effect), access times and hit counts are kept, deadlines stay
+//! indexed, and what changed is noted for the commit.
+
+use data::entry::{Content, Entry, Kind, Str};
+use data::table::SlotMut;
+
+use crate::context::Context;
+use crate::effects::Class;
+use crate::lazy::Garbage;
+use crate::shards::{Held, Keyspace, Locked, Part, SHARDS, ShardSet, shard_of};
+
+/// A key with its hash, so that it is hashed once per command.
+#[derive(Clone, Copy, Debug)]
+pub struct Key<'a> {
+    /// The key.
+    pub bytes: &'a [u8],
+    /// Its hash.
+    pub hash: u64,
+}
+
+impl<'a> Key<'a> {
+    /// Hashes a key.
+    #[inline]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, hash: stdx::hash::hash64(bytes) }
+    }
+}
+
+/// What happens to a key's deadline when its value is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ttl {
+    /// It stays.
+    Keep,
+    /// There is none afterwards.
+    Clear,
+    /// It is this, in Unix milliseconds.
+    At(i64),
+}
+
+/// The key holds a value of another type: `WRONGTYPE …`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrongType;
+
+/// See the module's text.
+pub struct Db<'a> {
+    locked: Locked<'a>,
+    index: usize,
+    /// What surrounds the command.
+    pub cx: &'a mut Context,
+    /// The first key, hashed while the batch was prefetched.
+    hint: (*const u8, usize, u64),
+}
+
+impl<'a> Db<'a> {
+    /// A view with the shard of one hash locked.
+    #[inline]
+    pub fn lock_one(ks: &'a Keyspace, index: usize, key: Key<'_>, cx: &'a mut Context) -> Self {
+        let locked = ks.lock(Held::One(shard_of(key.hash)));
+        Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
+    }
+
+    /// A view with a set of shards locked.
+    pub fn lock_set(ks: &'a Keyspace, index: usize, set: ShardSet, cx: &'a mut Context) -> Self {
+        Self::over(ks.lock(Held::Many(Box::new(set))), index, cx)
+    }
+
+    /// A view with every shard locked.
+    pub fn lock_all(ks: &'a Keyspace, index: usize, cx: &'a mut Context) -> Self {
+        Self::over(ks.lock(Held::All), index, cx)
+    }
+
+    /// A view with nothing locked, for commands that go through the shards one after the other.
+    pub fn unlocked(ks: &'a Keyspace, index: usize, cx: &'a mut Context) -> Self {
+        Self::over(ks.lock(Held::None), index, cx)
+    }
+
+    fn over(locked: Locked<'a>, index: usize, cx: &'a mut Context) -> Self {
+        Self { locked, index, cx, hint: (std::ptr::null(), 0, 0) }
+    }
+
+    /// The selected database.
+    #[inline]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Selects another database (inside a transaction or a script, and for COPY … DB).
+    pub fn select(&mut self, index: usize) {
+        debug_assert!(index < self.databases());
+        self.index = index;
+    }
+
+    /// How many databases there are.
+    pub fn databases(&self) -> usize {
+        self.locked.ks().databases()
+    }
+
+    /// The time of the batch in Unix milliseconds.
+    #[inline]
+    pub fn now(&self) -> i64 {
+        self.cx.now
+    }
+
+    /// The key with its hash; the first key of a command costs nothing.
+    #[inline]
+    pub fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
+        if self.hint.0 == bytes.as_ptr() && self.hint.1 == bytes.len() {
+            return Key { bytes, hash: self.hint.2 };
+        }
+        Key::new(bytes)
+    }
+
+    #[inline]
+    fn part(&mut self, hash: u64) -> &mut Part {
+        self.locked.part(self.index, shard_of(hash))
+    }
+
+    /// Removes the key if its time is over, as an effect. Returns whether it must be taken as
+    /// absent although it may still be there (expired keys are kept while writes are paused).
+    #[inline]
+    fn reap(&mut self, key: Key<'_>) -> bool {
+        let part = self.locked.part(self.index, shard_of(key.hash));
+        if part.expiry.keys == 0 {
+            return false;
+        }
+        let Some(e) = part.table.find(key.hash, |e| e.key() == key.bytes) else { return false };
+        if e.deadline().is_none_or(|d| d >= self.cx.now) {
+            return false;
+        }
+        if self.cx.keep_expired {
+            return true;
+        }
+        self.drop_expired(key);
+        false
+    }
+
+    #[cold]
+    fn drop_expired(&mut self, key: Key<'_>) {
+        if let Some(e) = self.take_out(key) {
+            self.cx.counters.expired_keys += 1;
+            self.free(e, self.cx.lazy_expire);
+            self.cx.effects.dropped(Class::Expired, "expired", self.index, key.bytes);
+        }
+    }
+
+    fn free(&self, e: Entry, lazily: bool) {
+        if lazily && e.is_big() {
+            self.locked.ks().lazy.free(Garbage::Entry(e));
+        }
+    }
+
+    fn take_out(&mut self, key: Key<'_>) -> Option<Entry> {
+        let base = self.locked.ks().base_ms;
+        let part = self.part(key.hash);
+        let e = part.table.remove(key.hash, |e| e.key() == key.bytes)?;
+        part.expiry.note(base, key.hash, e.deadline(), None);
+        Some(e)
+    }
+
+    /// The entry, for a command that reads it: counts a hit or a miss, and the access.
+    #[inline]
+    pub fn read(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
+        let hidden = self.reap(key);
+        let Self { locked, cx, index, .. } = self;
+        let part = locked.part(*index, shard_of(key.hash));
+        match part.table.find_mut(key.hash, |e| e.key() == key.bytes) {
+            Some(mut e) if !hidden => {
+                cx.counters.keyspace_hits += 1;
+                if !cx.no_touch {
+                    let bits = cx.touched(e.access());
+                    e.node_mut().set_access(bits);
+                }
+                Some(e)
+            }
+            _ => {
+                cx.counters.keyspace_misses += 1;
+                cx.effects.event(Class::KeyMiss, "keymiss", *index, key.bytes);
+                None
+            }
+        }
+    }
+
+    /// The entry, for a command that changes it: counts the access only.
+    #[inline]
+    pub fn write(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
+        if self.reap(key) {
+            return None;
+        }
+        let Self { locked, cx, index, .. } = self;
+        let part = locked.part(*index, shard_of(key.hash));
+        let mut e = part.table.find_mut(key.hash, |e| e.key() == key.bytes)?;
+        if !cx.no_touch {
+            let bits = cx.touched(e.access());
+            e.node_mut().set_access(bits);
+        }
+        Some(e)
+    }
+
+    /// The entry without counting anything (TYPE, TTL, OBJECT …).
+    pub fn peek(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
+        if self.reap(key) {
+            return None;
+        }
+        self.part(key.hash).table.find_mut(key.hash, |e| e.key() == key.bytes)
+    }
+
+    /// The string at a key, for a command that reads it.
+    #[inline]
+    pub fn read_str(&mut self, key: Key<'_>) -> Result<Option<SlotMut<'_, Entry>>, WrongType> {
+        match self.read(key) {
+            Some(e) if e.kind() != Kind::String => Err(WrongType),
+            found => Ok(found),
+        }
+    }
+
+    /// The string at a key, for a command that changes it.
+    #[inline]
+    pub fn write_str(&mut self, key: Key<'_>) -> Result<Option<SlotMut<'_, Entry>>, WrongType> {
+        match self.write(key) {
+            Some(e) if e.kind() != Kind::String => Err(WrongType),
+            found => Ok(found),
+        }
+    }
+
+    /// Sets a key to a string, whatever it was. The caller notes the effect.
+    #[inline]
+    pub fn set(&mut self, key: Key<'_>, content: Content<'_>, ttl: Ttl) {
+        if self.reap(key) {
+            // Kept only for being hidden; it is overwritten like any other value.
+            self.take_out(key);
+        }
+        let Self { locked, cx, index, .. } = self;
+        let base = locked.ks().base_ms;
+        let part = locked.part(*index, shard_of(key.hash));
+        if let Some(mut e) = part.table.find_mut(key.hash, |e| e.key() == key.bytes) {
+            let before = e.deadline();
+            let after = match ttl {
+                Ttl::Keep => before,
+                Ttl::Clear => None,
+                Ttl::At(ms) => Some(ms),
+            };
+            let bits = cx.touched(e.access());
+            e.replace_with(|e| e.set(content, after));
+            e.node_mut().set_access(bits);
+            part.expiry.note(base, key.hash, before, after);
+        } else {
+            let after = if let Ttl::At(ms) = ttl { Some(ms) } else { None };
+            part.table.insert(Entry::string(key.bytes, content, after, cx.fresh_access()));
+            part.expiry.note(base, key.hash, None, after);
+            cx.effects.event(Class::New, "new", *index, key.bytes);
+        }
+    }
+
+    /// Changes the bytes of a string in place, beginning with an empty one where there is none;
+    /// the deadline stays. The caller has checked the type, and notes the effect.
+    pub fn edit<R>(&mut self, key: Key<'_>, f: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        let mut f = Some(f);
+        let mut scratch = Vec::new();
+        if let Some(mut e) = self.write(key) {
+            if let Some(v) = e.node_mut().shared_mut() {
+                return (f.take().expect("called once"))(v);
+            }
+            match e.str() {
+                Str::Int(n) => scratch.extend_from_slice(n.to_string().as_bytes()),
+                Str::Inline(b) => scratch.extend_from_slice(b),
+                Str::Shared(_) => {}
+            }
+        }
+        let r = (f.take().expect("called once"))(&mut scratch);
+        let content = if scratch.len() > data::entry::INLINE_MAX {
+            Content::Shared(std::sync::Arc::new(scratch))
+        } else {
+            Content::Bytes(&scratch)
+        };
+        self.set(key, content, Ttl::Keep);
+        if let Some(mut e) = self.peek(key) {
+            e.node_mut().mark_raw();
+        }
+        r
+    }
+
+    /// Deletes a key. Returns whether it was there; the caller notes the effect.
+    pub fn delete(&mut self, key: Key<'_>) -> bool {
+        self.delete_as(key, self.cx.lazy_del)
+    }
+
+    /// Deletes a key, leaving the freeing of a big value to the background.
+    pub fn unlink(&mut self, key: Key<'_>) -> bool {
+        self.delete_as(key, true)
+    }
+
+    fn delete_as(&mut self, key: Key<'_>, lazily: bool) -> bool {
+        if self.reap(key) {
+            return false;
+        }
+        match self.take_out(key) {
+            Some(e) => {
+                self.free(e, lazily);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Takes an entry out of the database (RENAME, MOVE).
+    pub fn take(&mut self, key: Key<'_>) -> Option<Entry> {
+        if self.reap(key) { None } else { self.take_out(key) }
+    }
+
+    /// Puts an entry at its own key, which must be free.
+    pub fn put(&mut self, e: Entry) {
+        use data::table::Node as _;
+        let hash = e.hash();
+        let base = self.locked.ks().base_ms;
+        let index = self.index;
+        self.cx.effects.event(Class::New, "new", index, e.key());
+        let part = self.part(hash);
+        part.expiry.note(base, hash, None, e.deadline());
+        part.table.insert(e);
+    }
+
+    /// Sets or clears a key's deadline. Returns whether the key is there.
+    pub fn set_deadline(&mut self, key: Key<'_>, deadline: Option<i64>) -> bool {
+        if self.reap(key) {
+            return false;
+        }
+        let base = self.locked.ks().base_ms;
+        let part = self.part(key.hash);
+        let Some(mut e) = part.table.find_mut(key.hash, |e| e.key() == key.bytes) else {
+            return false;
+        };
+        let before = e.deadline();
+        e.replace_with(|e| e.set_deadline(deadline));
+        part.expiry.note(base, key.hash, before, deadline);
+        true
+    }
+
+    /// Notes that `n` changes were made.
+    #[inline]
+    pub fn dirty(&mut self, n: u64) {
+        self.cx.effects.dirty += n;
+    }
+
+    /// Notes one change of a key, with its event.
+    #[inline]
+    pub fn changed(&mut self, key: &[u8], class: Class, name: &'static str) {
+        self.cx.effects.dirty += 1;
+        self.cx.effects.event(class, name, self.index, key);
+    }
+
+    /// Notes an event alone.
+    #[inline]
+    pub fn event(&mut self, class: Class, name: &'static str, key: &[u8]) {
+        self.cx.effects.event(class, name, self.index, key);
+    }
+
+    /// States the journal form of this command, when it is not its own arguments.
+    pub fn rewrite(&mut self, args: &[&[u8]]) {
+        if self.cx.effects.observed {
+            self.cx.effects.rewritten = args.iter().map(|a| a.to_vec()).collect();
+        }
+    }
+
+    /// One shard's part, locked for the moment when the command does not hold everything.
+    fn with_part<R>(&mut self, s: usize, f: impl FnOnce(&mut Part, &mut Context) -> R) -> R {
+        if self.locked.holds(s) {
+            return f(self.locked.part(self.index, s), self.cx);
+        }
+        // Locking one more while holding some could deadlock; a command of scope `Each` holds none.
+        assert!(self.locked.holds_none(), "a command with locked keys asked for shard {s}");
+        let mut moment = self.locked.ks().lock(Held::One(s));
+        f(moment.part(self.index, s), self.cx)
+    }
+
+    /// Keys in the database, the expired ones that are not removed yet included (as in Redis).
+    pub fn len(&mut self) -> usize {
+        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.len())).sum()
+    }
+
+    /// Whether the database has no keys.
+    pub fn is_empty(&mut self) -> bool {
+        self.len() == 0
+    }
+
+    /// Keys with a deadline, and the mean time they have left in milliseconds (estimated from
+    /// some of them), for INFO.
+    pub fn expiring(&mut self) -> (usize, i64) {
+        let base = self.locked.ks().base_ms;
+        let (mut keys, mut sum, mut n) = (0, 0i64, 0);
+        for s in 0..SHARDS {
+            self.with_part(s, |p, cx| {
+                keys += p.expiry.keys;
+                for d in p.expiry.some_deadlines(base, 4) {
+                    sum = sum.saturating_add((d - cx.now).max(0));
+                    n += 1;
+                }
+            });
+        }
+        (keys, if keys == 0 || n == 0 { 0 } else { sum / n })
+    }
+
+    /// Bytes of the tables, their entries not included.
+    pub fn table_bytes(&mut self) -> usize {
+        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets() * 64)).sum()
+    }
+
+    /// Buckets of all tables (DEBUG HTSTATS and the like).
+    pub fn buckets(&mut self) -> usize {
+        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets())).sum()
+    }
+
+    /// One step of a scan: calls `f` with the living entries of the bucket at `cursor` and returns
+    /// the next cursor, 0 at the end. Every key that is present from the first step to the last is
+    /// seen, whatever else happens in between.
+    pub fn scan(&mut self, cursor: u64, mut f: impl FnMut(&Entry)) -> u64 {
+        let (mut s, mut pos) = ((cursor >> 32) as usize, cursor as u32);
+        while s < SHARDS {
+            let next = self.with_part(s, |p, cx| {
+                if p.table.is_empty() {
+                    return None;
+                }
+                let now = cx.now;
+                Some(p.table.scan(pos, |e| {
+                    if e.deadline().is_none_or(|d| d >= now) {
+                        f(e);
+                    }
+                }))
+            });
+            match next {
+                Some(Some(pos)) => return (s as u64) << 32 | u64::from(pos),
+                Some(None) if s + 1 < SHARDS => return (s as u64 + 1) << 32,
+                Some(None) => return 0,
+                // Empty shards cost a look each, not a step.
+                None => (s, pos) = (s + 1, 0),
+            }
+        }
+        0
+    }
+
+    /// Calls `f` for every living entry, shard by shard. The shards are locked one after the other
+    /// unless the command holds all of them.
+    pub fn for_each(&mut self, mut f: impl FnMut(&Entry)) {
+        for s in 0..SHARDS {
+            self.with_part(s, |p, cx| {
+                let now = cx.now;
+                p.table.for_each(|e| {
+                    if e.deadline().is_none_or(|d| d >= now) {
+                        f(e);
+                    }
+                });
+            });
+        }
+    }
+
+    /// A random living key, every one with about the same chance.
+    pub fn random_key(&mut self) -> Option<Vec<u8>> {
+        // A database of nothing but expired keys must not keep us here; Redis tries 100 times too.
+        for _ in 0..100 {
+            let total = self.len();
+            if total == 0 {
+                return None;
+            }
+            let mut nth = self.cx.rng.index(total);
+            for s in 0..SHARDS {
+                let n = self.with_part(s, |p, _| p.table.len());
+                if nth >= n {
+                    nth -= n;
+                    continue;
+                }
+                let found = self.with_part(s, |p, cx| {
+                    for _ in 0..1000 {
+                        let pos = cx.rng.next_u64() as u32;
+                        if let Some(e) = p.table.sample(pos, |n| cx.rng.index(n)) {
+                            return Some((e.key().to_vec(), e.deadline()));
+                        }
+                    }
+                    None
+                });
+                match found {
+                    Some((key, d)) if d.is_none_or(|d| d >= self.cx.now) => return Some(key),
+                    _ => break,
+                }
+            }
+        }
+        None
+    }
+
+    /// Empties the database; in the background when `lazily`. Needs every shard. Returns how many
+    /// keys there were.
+    pub fn flush(&mut self, lazily: bool) -> usize {
+        let mut n = 0;
+        let ks = self.locked.ks();
+        for s in 0..SHARDS {
+            let part = self.locked.part(self.index, s);
+            n += part.table.len();
+            part.expiry.clear();
+            let table = part.table.take();
+            if lazily {
+                ks.lazy.free(Garbage::Table(table));
+            }
+        }
+        n
+    }
+
+    /// Exchanges two databases. Needs every shard.
+    pub fn swap(&mut self, a: usize, b: usize) {
+        if a == b {
+            return;
+        }
+        for s in 0..SHARDS {
+            let (x, y) = self.locked.parts(a, b, s);
+            x.table.exchange(&mut y.table);
+            std::mem::swap(&mut x.expiry, &mut y.expiry);
+        }
+    }
+
+    /// Work on one shard that nobody asked for: continues a resize and tidies the expiry index.
+    /// Returns whether a resize has more to do.
+    pub fn upkeep(&mut self, s: usize) -> bool {
+        let base = self.locked.ks().base_ms;
+        let part = self.locked.part(self.index, s);
+        part.expiry.tidy(&part.table, base);
+        part.table.is_resizing() && part.table.step(64)
+    }
+
+    /// Deletes keys of shard `s` whose time is over, `max` at most, as effects. Returns how many.
+    pub fn expire_due(&mut self, s: usize, max: usize) -> usize {
+        let base = self.locked.ks().base_ms;
+        let mut n = 0;
+        while n < max {
+            let now = self.cx.now;
+            let part = self.locked.part(self.index, s);
+            let Some(due) = part.expiry.next_due(&part.table, base, now) else { break };
+            for (hash, key) in due {
+                self.drop_expired(Key { bytes: &key, hash });
+                n += 1;
+            }
+        }
+        n
+    }
+
+    pub(crate) fn sample_parts(
+        &mut self,
+        s: usize,
+        mut f: impl FnMut(usize, &mut Part, &mut Context),
+    ) {
+        for db in 0..self.databases() {
+            f(db, self.locked.part(db, s), self.cx);
+        }
+    }
+
+    pub(crate) fn evict(&mut self, key: Key<'_>) -> bool {
+        let Some(e) = self.take_out(key) else { return false };
+        self.free(e, true);
+        self.cx.counters.evicted_keys += 1;
+        self.cx.effects.dropped(Class::Evicted, "evicted", self.index, key.bytes);
+        true
+    }
+
+    /// A view with one shard locked, by number (0..[`SHARDS`]), for periodic work.
+    pub fn lock_shard(ks: &'a Keyspace, index: usize, s: usize, cx: &'a mut Context) -> Self {
+        Self::over(ks.lock(Held::One(s)), index, cx)
+    }
+
+    /// Whether shard `s` has keys that are due, without deleting them.
+    pub fn has_due(&mut self, s: usize) -> bool {
+        let base = self.locked.ks().base_ms;
+        let now = self.cx.now;
+        self.with_part(s, |p, _| p.expiry.is_due(base, now))
+    }
+}

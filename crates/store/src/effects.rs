@@ -1,0 +1,89 @@
+//! What a command changed, noted while it runs and read once by the engine's commit.
+
+/// Classes of keyspace events, as the letters of `notify-keyspace-events`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Class {
+    /// `g`: DEL, EXPIRE, RENAME …
+    Generic = 1 << 2,
+    /// `$`
+    String = 1 << 3,
+    /// `l`
+    List = 1 << 4,
+    /// `s`
+    Set = 1 << 5,
+    /// `h`
+    Hash = 1 << 6,
+    /// `z`
+    ZSet = 1 << 7,
+    /// `x`
+    Expired = 1 << 8,
+    /// `e`
+    Evicted = 1 << 9,
+    /// `t`
+    Stream = 1 << 10,
+    /// `m`
+    KeyMiss = 1 << 11,
+    /// `n`
+    New = 1 << 14,
+}
+
+/// One keyspace event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// Its class.
+    pub class: Class,
+    /// Its name, such as `set` or `expired`.
+    pub name: &'static str,
+    /// The database of the key.
+    pub db: usize,
+    /// The key.
+    pub key: Vec<u8>,
+}
+
+/// See the module's text. Kept per thread and reused.
+#[derive(Default, Debug)]
+pub struct Effects {
+    /// Changes since the command began (Redis's `server.dirty`); 0 means that nothing was written.
+    pub dirty: u64,
+    /// Whether anybody listens: only then are events and journal forms noted at all.
+    pub observed: bool,
+    /// Keyspace events in order.
+    pub events: Vec<Event>,
+    /// Keys deleted because they expired or were evicted: they come before the command itself in
+    /// the journal, as DEL (database, key).
+    pub dropped: Vec<(usize, Vec<u8>)>,
+    /// The journal form, when it is not the command's own arguments: absolute deadlines, results
+    /// in place of increments. Empty means: the arguments as they are.
+    pub rewritten: Vec<Vec<u8>>,
+}
+
+impl Effects {
+    /// Forgets everything but who observes.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.dirty = 0;
+        if self.observed {
+            self.events.clear();
+            self.dropped.clear();
+            self.rewritten.clear();
+        }
+    }
+
+    /// Notes a keyspace event, if anybody listens.
+    #[inline]
+    pub fn event(&mut self, class: Class, name: &'static str, db: usize, key: &[u8]) {
+        if self.observed {
+            self.events.push(Event { class, name, db, key: key.to_vec() });
+        }
+    }
+
+    /// Notes a key that went without a command: expired or evicted.
+    #[inline]
+    pub fn dropped(&mut self, class: Class, name: &'static str, db: usize, key: &[u8]) {
+        if self.observed {
+            self.dropped.push((db, key.to_vec()));
+            self.event(class, name, db, key);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Eviction: which key goes when memory is over `maxmemory`.
+//!
+//! Redis's approximation: sample a few keys, keep the best candidates of all samples in a small
+//! pool, and evict the best of the pool. Here every sample comes from another random shard, so
+//! only one shard is locked at a time.
+
+use crate::context::Context;
+use crate::db::{Db, Key};
+use crate::shards::{Keyspace, SHARDS};
+
+/// `maxmemory-policy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[expect(missing_docs, reason = "the policies of Redis by name")]
+pub enum Policy {
+    #[default]
+    NoEviction,
+    AllKeysLru,
+    AllKeysLfu,
+    AllKeysRandom,
+    VolatileLru,
+    VolatileLfu,
+    VolatileRandom,
+    VolatileTtl,
+}
+
+impl Policy {
+    /// By the name in `maxmemory-policy`.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "noeviction" => Self::NoEviction,
+            "allkeys-lru" => Self::AllKeysLru,
+            "allkeys-lfu" => Self::AllKeysLfu,
+            "allkeys-random" => Self::AllKeysRandom,
+            "volatile-lru" => Self::VolatileLru,
+            "volatile-lfu" => Self::VolatileLfu,
+            "volatile-random" => Self::VolatileRandom,
+            "volatile-ttl" => Self::VolatileTtl,
+            _ => return None,
+        })
+    }
+
+    /// Whether access counts as LFU.
+    pub fn is_lfu(self) -> bool {
+        matches!(self, Self::AllKeysLfu | Self::VolatileLfu)
+    }
+
+    fn is_volatile(self) -> bool {
+        matches!(
+            self,
+            Self::VolatileLru | Self::VolatileLfu | Self::VolatileRandom | Self::VolatileTtl
+        )
+    }
+}
+
+struct Candidate {
+    /// Higher goes first.
+    score: i64,
+    db: usize,
+    hash: u64,
+    key: Vec<u8>,
+}
+
+/// Candidates found so far, best last; one per thread.
+#[derive(Default)]
+pub struct Evicted {
+    pool: Vec<Candidate>,
+}
+
+const POOL: usize = 16;
+/// Shards looked at before falling back to all of them in order (a nearly empty keyspace).
+const TRIES: usize = 64;
+
+impl Evicted {
+    /// Evicts one key, noted in the effects of `cx`, and calls `commit` with the view while its
+    /// shard is still locked. Returns whether there was a key to evict.
+    pub fn one(
+        &mut self,
+        ks: &Keyspace,
+        policy: Policy,
+        samples: usize,
+        cx: &mut Context,
+        mut commit: impl FnMut(&mut Db<'_>),
+    ) -> bool {
+        if policy == Policy::NoEviction {
+            return false;
+        }
+        // A candidate may have gone meanwhile; each round brings new ones.
+        for _ in 0..POOL {
+            self.collect(ks, policy, samples, cx);
+            let Some(best) = self.pool.pop() else { return false };
+            let key = Key { bytes: &best.key, hash: best.hash };
+            let mut db = Db::lock_one(ks, best.db, key, cx);
+            if db.evict(key) {
+                commit(&mut db);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn collect(&mut self, ks: &Keyspace, policy: Policy, samples: usize, cx: &mut Context) {
+        let mut found = 0;
+        for _ in 0..TRIES {
+            let s = cx.rng.index(SHARDS);
+            found += self.look_at(ks, s, policy, cx);
+            if found >= samples {
+                return;
+            }
+        }
+        if !self.pool.is_empty() {
+            return;
+        }
+        let first = cx.rng.index(SHARDS);
+        for i in 0..SHARDS {
+            if self.look_at(ks, (first + i) % SHARDS, policy, cx) > 0 {
+                return;
+            }
+        }
+    }
+
+    /// Adds a sample of every database's part of one shard; returns how many.
+    fn look_at(&mut self, ks: &Keyspace, s: usize, policy: Policy, cx: &mut Context) -> usize {
+        let mut n = 0;
+        let mut db = Db::lock_shard(ks, 0, s, cx);
+        db.sample_parts(s, |index, part, cx| {
+            if part.table.is_empty() || policy.is_volatile() && part.expiry.keys == 0 {
+                return;
+            }
+            let candidate = if policy.is_volatile() {
+                (0..8).find_map(|_| part.expiry.sample(&part.table, |n| cx.rng.index(n)))
+            } else {
+                (0..64).find_map(|_| {
+                    let pos = cx.rng.next_u64() as u32;
+                    let e = part.table.sample(pos, |n| cx.rng.index(n))?;
+                    Some((stdx::hash::hash64(e.key()), e.key().to_vec()))
+                })
+            };
+            let Some((hash, key)) = candidate else { return };
+            let Some(e) = part.table.find(hash, |e| e.key() == key) else { return };
+            let score = match policy {
+                Policy::AllKeysLfu | Policy::VolatileLfu => 255 - i64::from(cx.lfu_counter(e.access())),
+                Policy::VolatileTtl => i64::MAX - e.deadline().unwrap_or(i64::MAX),
+                Policy::AllKeysLru | Policy::VolatileLru => i64::from(cx.idle_seconds(e.access())),
+                _ => cx.rng.index(1 << 30) as i64,
+            };
+            n += 1;
+            self.add(Candidate { score, db: index, hash, key });
+        });
+        n
+    }
+
+    fn add(&mut self, c: Candidate) {
+        if self.pool.iter().any(|p| p.hash == c.hash && p.key == c.key && p.db == c.db) {
+            return;
+        }
+        let at = self.pool.partition_point(|p| p.score < c.score);
+        self.pool.insert(at, c);
+        if self.pool.len() > POOL {
+            self.pool.remove(0);
+        }
+    }
+}

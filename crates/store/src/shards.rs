@@ -1,0 +1,227 @@
+//! Shards and their locks.
+//!
+//! A key's hash chooses its shard; a shard holds its part of every database, so that commands over
+//! two databases (MOVE, COPY … DB, SWAPDB) need no further locks. Whoever needs several shards
+//! locks them in ascending order, which is all it takes to never deadlock.
+//!
+//! Shards are locked as *sets* ([`Held`]), because a command, a batch or a transaction holds one,
+//! a few, or all of them: the set is what proves the right to touch a shard, and it is checked at
+//! every access.
+
+#![expect(unsafe_code, reason = "hands out &mut to a shard's data when its lock is in the held set")]
+
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+
+use crossbeam_epoch as epoch;
+use data::entry::Entry;
+use data::table::{Heads, Table};
+use lock_api::RawMutex as _;
+use parking_lot::RawMutex;
+
+use crate::expiry::ExpiryIndex;
+use crate::lazy::Lazy;
+
+/// Number of shards. Far more than threads, so that two threads rarely want the same one.
+pub const SHARDS: usize = 1024;
+
+/// One shard's part of one database.
+pub(crate) struct Part {
+    pub(crate) table: Table<Entry>,
+    pub(crate) expiry: ExpiryIndex,
+}
+
+#[repr(align(128))]
+struct Shard {
+    lock: RawMutex,
+    /// Every database's part; touched only while `lock` is held.
+    parts: UnsafeCell<Box<[Part]>>,
+}
+
+/// All data of the server. Shared by all threads.
+pub struct Keyspace {
+    shards: Box<[Shard]>,
+    heads: Arc<Heads>,
+    databases: usize,
+    pub(crate) lazy: Lazy,
+    /// Expiry deadlines are indexed relative to this moment (Unix milliseconds).
+    pub(crate) base_ms: i64,
+}
+
+// SAFETY: `parts` is only reached through `part`, which requires the shard's lock to be held by
+// the caller's `Held`; everything else is Sync by itself.
+unsafe impl Sync for Keyspace {}
+// SAFETY: all owned data is Send.
+unsafe impl Send for Keyspace {}
+
+/// The shard of a hash.
+#[inline]
+pub(crate) fn shard_of(hash: u64) -> usize {
+    (hash >> (64 - SHARDS.trailing_zeros())) as usize
+}
+
+impl Keyspace {
+    /// An empty keyspace of `databases` databases; starts the thread that frees big values.
+    pub fn new(databases: usize, now_ms: i64) -> Arc<Self> {
+        assert!(databases > 0);
+        let heads = Heads::new(SHARDS * databases);
+        let part = |db: usize, s: usize| Part {
+            table: Table::published((s * 1024 / SHARDS) as u16, &heads, db * SHARDS + s),
+            expiry: ExpiryIndex::default(),
+        };
+        let shards = (0..SHARDS)
+            .map(|s| Shard {
+                lock: RawMutex::INIT,
+                parts: UnsafeCell::new((0..databases).map(|db| part(db, s)).collect()),
+            })
+            .collect();
+        let lazy = Lazy::start();
+        Arc::new(Self { shards, heads, databases, lazy, base_ms: now_ms })
+    }
+
+    /// How many databases there are.
+    #[inline]
+    pub fn databases(&self) -> usize {
+        self.databases
+    }
+
+    /// Hints the processor to load what a lookup of `hash` needs first. Needs no lock.
+    #[inline]
+    pub fn prefetch_bucket(&self, db: usize, hash: u64, pin: &epoch::Guard) {
+        self.heads.prefetch_bucket(db * SHARDS + shard_of(hash), hash, pin);
+    }
+
+    /// Hints the processor to load the entry that `hash` most likely means. Needs no lock.
+    #[inline]
+    pub fn prefetch_entry(&self, db: usize, hash: u64, pin: &epoch::Guard) {
+        self.heads.prefetch_node(db * SHARDS + shard_of(hash), hash, pin);
+    }
+
+    /// Values that wait for being freed in the background, and how many have been.
+    pub fn lazy_counts(&self) -> (u64, u64) {
+        self.lazy.counts()
+    }
+
+    /// Starts counting freed values anew (CONFIG RESETSTAT).
+    pub fn reset_lazy_counts(&self) {
+        self.lazy.reset();
+    }
+
+    pub(crate) fn lock(&self, set: Held) -> Locked<'_> {
+        match &set {
+            Held::None => {}
+            Held::One(s) => self.shards[*s].lock.lock(),
+            Held::Many(set) => set.each(|s| self.shards[s].lock.lock()),
+            Held::All => self.shards.iter().for_each(|s| s.lock.lock()),
+        }
+        Locked { ks: self, held: set }
+    }
+}
+
+/// A set of shards.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShardSet([u64; SHARDS / 64]);
+
+impl Default for ShardSet {
+    fn default() -> Self {
+        Self([0; SHARDS / 64])
+    }
+}
+
+impl ShardSet {
+    /// Adds the shard of a hash.
+    #[inline]
+    pub fn add(&mut self, hash: u64) {
+        let s = shard_of(hash);
+        self.0[s / 64] |= 1 << (s % 64);
+    }
+
+    #[inline]
+    fn has(&self, s: usize) -> bool {
+        self.0[s / 64] >> (s % 64) & 1 != 0
+    }
+
+    /// Shards in the set.
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// Calls `f` for every shard in ascending order: the order of locking.
+    fn each(&self, mut f: impl FnMut(usize)) {
+        for (i, word) in self.0.iter().enumerate() {
+            let mut w = *word;
+            while w != 0 {
+                f(i * 64 + w.trailing_zeros() as usize);
+                w &= w - 1;
+            }
+        }
+    }
+}
+
+/// Which shards a [`Locked`] holds.
+pub(crate) enum Held {
+    None,
+    One(usize),
+    Many(Box<ShardSet>),
+    All,
+}
+
+/// Locked shards; unlocks them when dropped.
+pub(crate) struct Locked<'a> {
+    ks: &'a Keyspace,
+    held: Held,
+}
+
+impl<'a> Locked<'a> {
+    #[inline]
+    pub(crate) fn ks(&self) -> &'a Keyspace {
+        self.ks
+    }
+
+    #[inline]
+    pub(crate) fn holds(&self, s: usize) -> bool {
+        match &self.held {
+            Held::One(one) => *one == s,
+            Held::All => true,
+            Held::Many(set) => set.has(s),
+            Held::None => false,
+        }
+    }
+
+    pub(crate) fn holds_none(&self) -> bool {
+        matches!(self.held, Held::None)
+    }
+
+    /// One shard's part of a database. Panics when the shard is not held: that would be a command
+    /// whose row does not name one of its keys, and must never touch data.
+    #[inline]
+    pub(crate) fn part(&mut self, db: usize, s: usize) -> &mut Part {
+        assert!(self.holds(s), "shard {s} is not locked by this command");
+        // SAFETY: this value holds the shard's lock, so no other thread touches its parts, and
+        // `&mut self` lends them out once.
+        unsafe { &mut (&mut *self.ks.shards[s].parts.get())[db] }
+    }
+
+    /// Two databases' parts of one shard.
+    pub(crate) fn parts(&mut self, a: usize, b: usize, s: usize) -> (&mut Part, &mut Part) {
+        assert!(self.holds(s) && a != b);
+        // SAFETY: as in `part`.
+        let all = unsafe { &mut *self.ks.shards[s].parts.get() };
+        let (lo, hi) = all.split_at_mut(a.max(b));
+        if a < b { (&mut lo[a], &mut hi[0]) } else { (&mut hi[0], &mut lo[b]) }
+    }
+}
+
+impl Drop for Locked<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: exactly these locks were taken when this value was made.
+        let unlock = |s: usize| unsafe { self.ks.shards[s].lock.unlock() };
+        match &self.held {
+            Held::None => {}
+            Held::One(s) => unlock(*s),
+            Held::Many(set) => set.each(unlock),
+            Held::All => (0..SHARDS).for_each(unlock),
+        }
+    }
+}
