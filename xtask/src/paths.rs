@@ -23,16 +23,26 @@ pub(crate) fn cache() -> Result<PathBuf> {
         .or_else(|| set("XDG_CACHE_HOME").map(|dir| dir.join("apus")))
         .or_else(|| set("HOME").map(|dir| dir.join(".cache/apus")))
         .ok_or("none of APUS_CACHE, XDG_CACHE_HOME and HOME is set")?;
+    // Before anything is created, and again with links resolved.
+    outside(
+        &std::path::absolute(&dir).map_err(|e| format!("{}: {e}", dir.display()))?,
+        root(),
+    )?;
     fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let dir = fs::canonicalize(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let root = fs::canonicalize(root()).map_err(|e| format!("{}: {e}", root().display()))?;
-    if dir.starts_with(&root) {
-        return Err(format!(
+    outside(&dir, &root)?;
+    Ok(dir)
+}
+
+fn outside(dir: &Path, root: &Path) -> Result<()> {
+    match dir.starts_with(root) {
+        true => Err(format!(
             "the cache {} lies inside the source tree",
             dir.display()
-        ));
+        )),
+        false => Ok(()),
     }
-    Ok(dir)
 }
 
 /// The cargo targets `crates/*/{folder}/{prefix}*.rs`, as package and target name, sorted.
@@ -82,4 +92,16 @@ pub(crate) fn read(path: &Path) -> Result<String> {
 /// Writes a file, or gives an error that names it.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{outside, root};
+
+    #[test]
+    fn the_cache_is_never_in_the_source_tree() {
+        assert!(outside(&root().join("target/cache"), root()).is_err());
+        assert!(outside(root(), root()).is_err());
+        assert!(outside(&std::env::temp_dir().join("cache"), root()).is_ok());
+    }
 }
