@@ -32,7 +32,9 @@ pub(crate) enum Done {
 /// The command that `args` call: its number, or the refusal.
 pub(crate) fn lookup(engine: &Engine, args: &Args<'_>) -> Result<u16, Fail> {
     let name = &args[0];
-    let Some(top) = engine.table.find(name) else { return Err(unknown(args)) };
+    let Some(top) = engine.table.find(name) else {
+        return Err(unknown(args));
+    };
     let cmd = engine.table.get(top);
     if cmd.row.subcommands.is_empty() {
         return Ok(top);
@@ -92,7 +94,9 @@ impl Thread {
             return Done::Wait;
         }
         if attention & Attention::MONITOR != 0 && !cmd.row.flags.has(Flags::SKIP_MONITOR) {
-            engine.monitors.feed(engine, session, self.wall_us(engine), args);
+            engine
+                .monitors
+                .feed(engine, session, self.wall_us(engine), args);
         }
         let start = engine.clock.monotonic_ns();
         let errors = reply.errors();
@@ -115,7 +119,11 @@ impl Thread {
             engine.slowlog.record(engine, session, nanos, args);
         }
         if nanos >= self.hot.latency_ns {
-            let event = if cmd.row.flags.has(Flags::FAST) { "fast-command" } else { "command" };
+            let event = if cmd.row.flags.has(Flags::FAST) {
+                "fast-command"
+            } else {
+                "command"
+            };
             engine.latency.record(event, nanos, self.cx.now);
         }
         Done::Yes
@@ -161,7 +169,15 @@ impl Thread {
     ) -> Result<(), Fail> {
         let run = match cmd.run {
             Run::Session(run) => {
-                return run(&mut Call { engine, thread: self, session }, args, reply);
+                return run(
+                    &mut Call {
+                        engine,
+                        thread: self,
+                        session,
+                    },
+                    args,
+                    reply,
+                );
             }
             Run::Data(run) => run,
         };
@@ -222,7 +238,10 @@ impl Thread {
         let start = engine.clock.monotonic_ns();
         while stdx::mem::used() > max {
             let policy = self.hot.policy;
-            if !self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit) {
+            if !self
+                .evicted
+                .one(&engine.keyspace, policy, samples, &mut self.cx, commit)
+            {
                 break;
             }
             // Redis bounds a cycle by time too; the next command goes on with it.

@@ -170,7 +170,11 @@ impl Thread {
             generation,
             bulk_max: usize::try_from(c.bytes(Id::ProtoMaxBulkLen)).unwrap_or(usize::MAX),
             slow_ns: u64::try_from(slow).map_or(u64::MAX, |us| us.saturating_mul(1000)),
-            latency_ns: if latency > 0 { latency as u64 * 1_000_000 } else { u64::MAX },
+            latency_ns: if latency > 0 {
+                latency as u64 * 1_000_000
+            } else {
+                u64::MAX
+            },
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
@@ -218,7 +222,10 @@ impl Thread {
     ) -> Batch {
         self.refresh(&engine.config);
         bump(&self.worker.stats.batches, 1);
-        let mut batch = Batch { consumed: 0, next: Next::Read };
+        let mut batch = Batch {
+            consumed: 0,
+            next: Next::Read,
+        };
         if let Some(args) = session.deferred.take()
             && !self.run_deferred(engine, session, args, out)
         {
@@ -284,8 +291,10 @@ impl Thread {
         from: usize,
         out: &mut Out,
     ) -> Stop {
-        let limits =
-            Limits { bulk_max: self.hot.bulk_max, unauthenticated: !session.authenticated };
+        let limits = Limits {
+            bulk_max: self.hot.bulk_max,
+            unauthenticated: !session.authenticated,
+        };
         // A client that has yet to authenticate may do so with the next command, which changes
         // what the one after it may be.
         let most = if session.authenticated { GROUP } else { 1 };
@@ -297,14 +306,25 @@ impl Thread {
         while self.group.len() < most {
             let resumed = parser.is_active();
             let first = self.spans.len();
-            let parsed =
-                parser.parse(&input[pos..], pos, &limits, &mut self.spans, &mut self.owned);
+            let parsed = parser.parse(
+                &input[pos..],
+                pos,
+                &limits,
+                &mut self.spans,
+                &mut self.owned,
+            );
             match parsed {
                 Parsed::Command(used) => {
                     pos += used;
                     let (id, hash) = self.classify(engine, session.db, input, first, &pin);
                     let argc = (self.spans.len() - first) as u32;
-                    self.group.push(Parse { end: pos, first: first as u32, argc, id, hash });
+                    self.group.push(Parse {
+                        end: pos,
+                        first: first as u32,
+                        argc,
+                        id,
+                        hash,
+                    });
                     // A resumed command's large arguments are not in the input: it must not be
                     // parsed again, so nothing before it may stop the group.
                     if resumed {
@@ -341,13 +361,19 @@ impl Thread {
         pin: &crossbeam_epoch::Guard,
     ) -> (u16, u64) {
         let spans = &self.spans[first..];
-        let Some(name) = spans[0].bytes(input) else { return (NO_COMMAND, 0) };
-        let Some(id) = engine.table.find(name) else { return (NO_COMMAND, 0) };
+        let Some(name) = spans[0].bytes(input) else {
+            return (NO_COMMAND, 0);
+        };
+        let Some(id) = engine.table.find(name) else {
+            return (NO_COMMAND, 0);
+        };
         let cmd = engine.table.get(id);
         if !cmd.one_key || !cmd.row.arity_fits(spans.len()) {
             return (NO_COMMAND, 0);
         }
-        let Some(key) = spans[1].bytes(input) else { return (NO_COMMAND, 0) };
+        let Some(key) = spans[1].bytes(input) else {
+            return (NO_COMMAND, 0);
+        };
         let hash = stdx::hash::hash64(key);
         engine.keyspace.prefetch_bucket(db, hash, pin);
         (if cmd.light { id } else { NO_COMMAND }, hash)
@@ -380,7 +406,8 @@ impl Thread {
                 next = Some(Next::Close);
                 break;
             }
-            let light = self.run_light(engine, session, input, &group[i..], &spans, &mut owned, out);
+            let light =
+                self.run_light(engine, session, input, &group[i..], &spans, &mut owned, out);
             if light > 0 {
                 let now = engine.clock.monotonic_ns();
                 self.account(session, &group[i..i + light], now - start);
@@ -416,7 +443,10 @@ impl Thread {
     /// Executes the light commands at the start of a group, as long as nothing needs attention.
     /// Returns how many.
     #[inline]
-    #[expect(clippy::too_many_arguments, reason = "the scratch buffers are lent, not owned, here")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the scratch buffers are lent, not owned, here"
+    )]
     fn run_light(
         &mut self,
         engine: &Engine,
@@ -437,10 +467,15 @@ impl Thread {
             if p.id == NO_COMMAND {
                 break;
             }
-            let Run::Data(run) = engine.table.get(p.id).run else { break };
+            let Run::Data(run) = engine.table.get(p.id).run else {
+                break;
+            };
             let spans = &spans[p.first as usize..][..p.argc as usize];
             let mut args = Args::new(input, spans, owned);
-            let key = Key { bytes: &args[1], hash: p.hash };
+            let key = Key {
+                bytes: &args[1],
+                hash: p.hash,
+            };
             let mut db = Db::lock_one(&engine.keyspace, session.db, key, &mut self.cx);
             let outcome = run(&mut db, &mut args, &mut reply);
             commit(&mut db);
@@ -472,7 +507,10 @@ impl Thread {
         }
         bump(&stats.command_nanos, nanos);
         self.count_command(session, n);
-        session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
+        session
+            .client
+            .last_cmd
+            .store(run[run.len() - 1].id + 1, Relaxed);
     }
 
     /// Applies CLIENT REPLY to what a command has written.

@@ -19,7 +19,10 @@ pub(crate) static SET: DataCommand = DataCommand {
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[KeySpec::one(
             1,
-            KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE).or(KeyFlags::VARIABLE_FLAGS),
+            KeyFlags::RW
+                .or(KeyFlags::ACCESS)
+                .or(KeyFlags::UPDATE)
+                .or(KeyFlags::VARIABLE_FLAGS),
         )
         .notes("RW and ACCESS due to the optional `GET` argument")],
         get_keys: Some(keys),
@@ -27,7 +30,10 @@ pub(crate) static SET: DataCommand = DataCommand {
             ("2.6.12", "Added the `EX`, `PX`, `NX` and `XX` options."),
             ("6.0.0", "Added the `KEEPTTL` option."),
             ("6.2.0", "Added the `GET`, `EXAT` and `PXAT` options."),
-            ("7.0.0", "Allowed the `NX` and `GET` options to be used together."),
+            (
+                "7.0.0",
+                "Allowed the `NX` and `GET` options to be used together.",
+            ),
         ],
         complexity: "O(1)",
         summary: "Sets the string value of a key, whatever it held before.",
@@ -71,8 +77,15 @@ OK
 
 fn keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), KeyError> {
     let get = (3..argv.len()).any(|at| argv.get(at).eq_ignore_ascii_case(b"get"));
-    let read = if get { KeyFlags::RW.or(KeyFlags::ACCESS) } else { KeyFlags::OW };
-    out(KeyPos { index: 1, flags: read.or(KeyFlags::UPDATE) });
+    let read = if get {
+        KeyFlags::RW.or(KeyFlags::ACCESS)
+    } else {
+        KeyFlags::OW
+    };
+    out(KeyPos {
+        index: 1,
+        flags: read.or(KeyFlags::UPDATE),
+    });
     Ok(())
 }
 
@@ -113,7 +126,11 @@ fn options(args: &Args<'_>, now: i64) -> Result<Options, Fail> {
 }
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let o = if args.len() == 3 { Options::default() } else { options(args, db.now())? };
+    let o = if args.len() == 3 {
+        Options::default()
+    } else {
+        options(args, db.now())?
+    };
     let owned = args.take(2).filter(|v| v.len() > INLINE_MAX);
     let key = db.key(&args[1]);
     if o.nx || o.xx || o.get {
