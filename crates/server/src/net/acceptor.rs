@@ -122,7 +122,8 @@ impl Acceptor {
                     again.push(i);
                 }
             }
-            for order in std::mem::take(&mut *self.doors.orders.lock()) {
+            let orders = std::mem::take(&mut *self.doors.orders.lock());
+            for order in orders {
                 for l in &mut self.listeners {
                     if matches!(l, Some(Listener::Tcp(_))) {
                         *l = None;
@@ -181,7 +182,6 @@ impl Acceptor {
             .iter()
             .min_by_key(|i| i.worker.connections.load(Relaxed))
             .expect("there is at least one worker");
-        let stats = &inbox.worker.stats;
         let open: u64 = self.inboxes.iter().map(|i| i.worker.connections.load(Relaxed)).sum();
         if open >= engine.config.int(Id::Maxclients) as u64 {
             // Best effort: the error is lost if the socket does not take it at once.
@@ -206,7 +206,6 @@ impl Acceptor {
                 let _ = socket2::SockRef::from(t).set_tcp_keepalive(&k);
             }
         }
-        let _ = stats;
         inbox.worker.connections.fetch_add(1, Relaxed);
         inbox.give(s, endpoint);
     }

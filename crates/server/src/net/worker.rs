@@ -112,7 +112,6 @@ impl Worker {
         let clock = engine.clock.clone();
         let mut events = Events::with_capacity(1024);
         let mut next_cron = 0u64;
-        let mut due = false;
         let mut housekeeping = 0u64;
         loop {
             let now = clock.monotonic_ns();
@@ -159,7 +158,7 @@ impl Worker {
             let now = clock.monotonic_ns();
             if now >= next_cron {
                 let hz = engine.config.int(Id::Hz).clamp(1, 500) as u64;
-                due = self.thread.cron(engine, self.threads, CRON_NS);
+                let due = self.thread.cron(engine, self.threads, CRON_NS);
                 // With work left the next turn comes soon, but connections are served in between.
                 next_cron = now + if due { 4 * CRON_NS } else { 1_000_000_000 / hz };
                 if now >= housekeeping {
@@ -167,7 +166,6 @@ impl Worker {
                     self.housekeeping();
                 }
             }
-            let _ = due;
             let stats = &self.inbox.worker.stats;
             add(&stats.eventloop_cycles, 1);
             add(&stats.eventloop_nanos, clock.monotonic_ns() - woke);
@@ -236,7 +234,6 @@ impl Worker {
             return Ok(Turn::Keep);
         }
         // The rest of an interrupted batch, or the next input behind what was left over.
-        let mut filled = false;
         let in_place = c.buf.len() > LEFTOVER;
         let left = c.buf.len();
         let mut have = left;
@@ -259,7 +256,7 @@ impl Worker {
                     0
                 }
                 Ok(n) => {
-                    filled = n == if in_place { INPUT } else { INPUT - left };
+                    let filled = n == if in_place { INPUT } else { INPUT - left };
                     // A short read means that the socket is empty; a new edge will tell of more.
                     c.readable = filled || c.hangup;
                     n
@@ -283,7 +280,6 @@ impl Worker {
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
         }
-        let _ = filled;
         let Batch { consumed, next } = {
             let bytes = if in_place { &c.buf[..have] } else { &input[..have] };
             thread.run(engine, &mut c.session, &mut c.parser, bytes, out)
@@ -365,7 +361,8 @@ impl Worker {
     }
 
     fn read_mail(&mut self) {
-        for (stream, endpoint) in std::mem::take(&mut *self.inbox.arrivals.lock()) {
+        let arrivals = std::mem::take(&mut *self.inbox.arrivals.lock());
+        for (stream, endpoint) in arrivals {
             self.welcome(stream, endpoint);
         }
         let shared = Arc::clone(&self.shared);
