@@ -206,7 +206,10 @@ fn arity(row: &Row, args: &[Arg], broken: Sink) {
     let (least, fixed) = syntax::required(args);
     let least = i16::try_from(least + row.name.split('|').count()).unwrap_or(i16::MAX);
     let expected = if fixed { least } else { -least };
-    if row.arity != expected {
+    if row.arity == expected && !row.loose_arity.is_empty() {
+        broken("has a loose_arity, and its arity agrees with the syntax line".into());
+    }
+    if row.arity != expected && row.loose_arity.is_empty() {
         broken(format!(
             "arity is {}, the syntax line says {expected}",
             row.arity

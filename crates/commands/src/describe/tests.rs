@@ -219,6 +219,20 @@ fn positions_agree_with_keys_for_any_argument_type() {
     }
 }
 
+/// Redis does not look for a keyword in the last argument: no key could follow.
+#[test]
+fn an_absent_keyword_means_no_keys() {
+    for argv in [
+        &[&b"xread"[..], b"count", b"2", b"streams"],
+        &[b"streams", b"a", b"b", b"c"],
+    ] {
+        assert_eq!(
+            positions(&XREAD, &argv[..], &mut |at| panic!("{at}")),
+            Ok(0)
+        );
+    }
+}
+
 #[test]
 fn the_page_has_every_command() {
     let page = reference_page(ROWS);

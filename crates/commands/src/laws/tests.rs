@@ -36,6 +36,13 @@ fn each_law_finds_its_breaker() {
     for (row, part) in [
         (
             Row {
+                loose_arity: "x",
+                ..get()
+            },
+            "agrees with the syntax line",
+        ),
+        (
+            Row {
                 name: "GET",
                 ..get()
             },
@@ -253,5 +260,13 @@ fn each_law_finds_its_breaker() {
             "{part}: {found:?}"
         );
     }
+    assert_eq!(
+        check_rows([&Row {
+            arity: -2,
+            loose_arity: "x",
+            ..get()
+        }]),
+        [""; 0]
+    );
     assert_eq!(check_rows([&GET, &get()]), ["get: the name is taken"]);
 }

@@ -43,7 +43,9 @@ fn names_are_found_in_any_case() {
             );
         }
     }
-    assert_eq!(index.lookup_sub(0, b"encoding"), None, "of another command");
+    // Few slots and many owners: most of them meet the one that has it.
+    let owners = || (0..NONE).filter(|owner| index.lookup_sub(*owner, b"encoding").is_some());
+    assert_eq!(owners().collect::<Vec<_>>(), [3], "of another command");
     assert_eq!(index.lookup_sub(NONE, b"get"), None, "no such row");
 }
 

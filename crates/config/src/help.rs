@@ -1,0 +1,238 @@
+//! Texts made from the rows: help on the command line, the documentation page,
+//! and the name somebody probably meant.
+
+use std::fmt::Write;
+
+use crate::kind::{Area, HIDDEN, IMMUTABLE, Kind, MULTI, PROTECTED, Row, State};
+use crate::parse::show_memory;
+use crate::{Config, ROWS};
+
+/// Lines of a file that are not options.
+pub(crate) const DIRECTIVES: [(&str, &str); 6] = [
+    (
+        "include",
+        "Reads another file at this place; the path may have wildcards, and a relative one starts \
+         at `dir`.",
+    ),
+    (
+        "user",
+        "Declares a user: a name and rules as ACL SETUSER takes them.",
+    ),
+    (
+        "rename-command",
+        "Gives a command another name; an empty name (`\"\"`) removes it.",
+    ),
+    (
+        "loadmodule",
+        "Accepted without effect: Apus loads no modules.",
+    ),
+    (
+        "sentinel",
+        "Accepted without effect: Apus is not a sentinel.",
+    ),
+    ("save", "May stand several times: the points add up."),
+];
+
+/// The option or directive whose name is closest to `name`, if any is close
+/// enough to be meant: itself, or up to a third of its letters away.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let name = name.trim_start_matches('-');
+    if name.len() > 64 {
+        return None; // no name is that long, and comparing has its price
+    }
+    let names = ROWS
+        .iter()
+        .flat_map(Row::names)
+        .chain(DIRECTIVES.iter().map(|(name, _)| *name));
+    let (away, near) = names.map(|known| (distance(name, known), known)).min()?;
+    (away <= (name.len() / 3).max(1)).then_some(near)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours between two texts.
+fn distance(from: &str, to: &str) -> usize {
+    let (from, to) = (from.as_bytes(), to.as_bytes());
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for i in 1..=from.len() {
+        let mut next = vec![i; to.len() + 1];
+        for j in 1..=to.len() {
+            let replaced = row[j - 1] + usize::from(from[i - 1] != to[j - 1]);
+            next[j] = replaced.min(row[j] + 1).min(next[j - 1] + 1);
+            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
+                next[j] = next[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut row, next);
+    }
+    row[to.len()]
+}
+
+/// What may be written after an option's name.
+fn values(row: &Row) -> String {
+    let names = |names: crate::Names| {
+        let names: Vec<_> = names.iter().map(|(name, _)| *name).collect();
+        names.join("|")
+    };
+    match row.kind {
+        Kind::Bool => "yes|no".to_owned(),
+        Kind::Off(_) => "no".to_owned(),
+        Kind::Int(min, max) if max >= i32::MAX.into() && min == i32::MIN.into() => "integer".into(),
+        Kind::Int(min, max) if max >= i32::MAX.into() => format!("integer from {min}"),
+        Kind::Int(min, max) => format!("{min}..{max}"),
+        Kind::Hz => "1..500".to_owned(),
+        Kind::Octal(max) => format!("octal, 0..{max:o}"),
+        Kind::Memory(0 | 1, _) => "bytes".to_owned(),
+        Kind::Memory(min, _) => format!("bytes from {}", show_memory(min)),
+        Kind::MemoryOrPercent => "bytes or percent%".to_owned(),
+        Kind::Choice(list) => names(list),
+        Kind::Set(list) => format!("any of {}", names(list).replace('|', " ")),
+        Kind::Text(_) | Kind::Optional(_) => "text".to_owned(),
+        Kind::Dir => "directory".to_owned(),
+        Kind::Save => "seconds changes …".to_owned(),
+        Kind::OutputLimits => "class hard soft seconds …".to_owned(),
+        Kind::OomValues => "three integers".to_owned(),
+        Kind::Events => "letters".to_owned(),
+        Kind::Bind => "addresses".to_owned(),
+        Kind::ReplicaOf => "host port|no one".to_owned(),
+        Kind::Percentiles => "numbers 0..100".to_owned(),
+    }
+}
+
+fn shown_default(row: &Row) -> &'static str {
+    if row.default.is_empty() {
+        "\"\""
+    } else {
+        row.default
+    }
+}
+
+/// Rows of an area that users are told about.
+fn rows_of(area: Area) -> impl Iterator<Item = &'static Row> {
+    ROWS.iter()
+        .filter(move |row| row.area == area && !row.has(HIDDEN))
+}
+
+/// Text of `apus help serve`: how the server is called, and every option that
+/// has an effect.
+pub fn serve() -> String {
+    let mut out = String::from(
+        "Usage: apus serve [FILE] [-] [--NAME VALUE ...]...\n\
+         \n\
+         Starts the server. FILE is a configuration file in the form of redis.conf, `-` reads one\n\
+         from the standard input, and any option of a file can be given as --NAME VALUE; what comes\n\
+         later wins. Sizes take the units k, m, g (powers of 1000) and kb, mb, gb (of 1024).\n\
+         Options of Redis that have no effect here are accepted; docs/configuration.md lists them.\n",
+    );
+    for (area, heading) in Area::ALL {
+        let mut rows = rows_of(area)
+            .filter(|row| row.state == State::Effective)
+            .peekable();
+        if rows.peek().is_some() {
+            let _ = writeln!(out, "\n{heading}:");
+        }
+        for row in rows {
+            let _ = writeln!(
+                out,
+                "  --{} <{}>  [{}]\n{}",
+                row.name,
+                values(row),
+                shown_default(row),
+                wrap(row.doc, 92, "        ")
+            );
+        }
+    }
+    out
+}
+
+/// `text` in lines of at most `width` bytes (a longer word stands alone), indented.
+fn wrap(text: &str, width: usize, indent: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(format!("{indent}{word}")),
+        }
+    }
+    lines.join("\n")
+}
+
+/// The documentation page of the configuration, in Markdown.
+pub fn reference() -> String {
+    let mut out = String::from(
+        "# Configuration\n\
+         \n\
+         <!-- Made from the rows in crates/config/src/rows; change it there. -->\n\
+         \n\
+         Options come from a file in the form of redis.conf, from the standard input (`-`) and from\n\
+         the command line (`--name value`), in this order; CONFIG SET changes them while the server\n\
+         runs and CONFIG REWRITE writes them back to the file. Sizes take the units `k`, `m`, `g`\n\
+         (powers of 1000) and `kb`, `mb`, `gb` (powers of 1024).\n\
+         \n\
+         The column *set* says how an option changes: at any time (`runtime`), only at the start\n\
+         (`start`), or at any time if `enable-protected-configs` allows it (`guarded`). Options\n\
+         marked *no effect* are read, kept and answered by CONFIG GET, so that existing files and\n\
+         tools work, and change nothing.\n",
+    );
+    for (area, heading) in Area::ALL {
+        let _ = write!(
+            out,
+            "\n## {heading}\n\n| option | values | default | set | meaning |\n|---|---|---|---|---|\n"
+        );
+        for row in rows_of(area) {
+            let aliases: String = row
+                .aliases
+                .iter()
+                .map(|alias| format!("<br>`{alias}`"))
+                .collect();
+            let set = if row.has(IMMUTABLE) {
+                "start"
+            } else if row.has(PROTECTED) {
+                "guarded"
+            } else {
+                "runtime"
+            };
+            let effect = match row.state {
+                State::Effective => String::new(),
+                State::Accepted(why) => format!(" *No effect: {why}.*"),
+            };
+            let _ = writeln!(
+                out,
+                "| `{}`{aliases} | {} | `{}` | {set} | {}{effect} |",
+                row.name,
+                cell(&values(row)),
+                shown_default(row),
+                cell(row.doc),
+            );
+        }
+    }
+    out.push_str("\n## Other lines of a file\n\n| line | meaning |\n|---|---|\n");
+    for (name, doc) in DIRECTIVES {
+        let _ = writeln!(out, "| `{name}` | {doc} |");
+    }
+    out
+}
+
+/// A text that can stand in a Markdown table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;")
+}
+
+impl Config {
+    /// The options that belong into a crash report, one `name value` a line.
+    pub fn debug_info(&self) -> String {
+        let mut out = String::new();
+        for row in ROWS.iter().filter(|row| row.has(crate::kind::DEBUG)) {
+            let value = self.show(row.id);
+            let text = String::from_utf8_lossy(&value);
+            let _ = match row.has(MULTI) || !value.is_empty() {
+                true => writeln!(out, "{} {text}", row.name),
+                false => writeln!(out, "{} \"\"", row.name),
+            };
+        }
+        out
+    }
+}

@@ -1,0 +1,423 @@
+//! From text to value and back, for every kind of option.
+//!
+//! The error texts are Redis 7's, since clients and its test suite look at
+//! them. Nothing here stores anything: `parse` is pure but for `dir`, which
+//! asks the file system whether the directory is there.
+
+use std::path::Path;
+
+use crate::choices::{SHUTDOWN_NOSAVE, SHUTDOWN_SAVE};
+use crate::kind::{Kind, Names, Row};
+use crate::limits::{self, Limits};
+use crate::{Config, Id, events};
+
+/// A parsed value, ready to be stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Number(i64),
+    Text(Vec<u8>),
+    Limits([Limits; 3]),
+}
+
+const COUNT_ERROR: &str = "wrong number of arguments";
+
+/// Parses the words `args` as a value of `row`. `config` gives what a value may
+/// build upon: the present output limits and the present directory.
+pub(crate) fn parse(row: &Row, args: &[&[u8]], config: &Config) -> Result<Value, String> {
+    use Kind::*;
+    let one = || match args {
+        [one] => Ok(*one),
+        _ => Err(COUNT_ERROR.to_owned()),
+    };
+    let number = match row.kind {
+        Bool => yes_or_no(one()?)?,
+        Off(why) => match yes_or_no(one()?)? {
+            0 => 0,
+            _ => return Err(why.to_owned()),
+        },
+        Int(min, max) => between(integer(one()?)?, min, max)?,
+        Hz => between(integer(one()?)?, 0, i32::MAX.into())?.clamp(1, 500),
+        Octal(max) => octal(one()?, max)?,
+        Memory(min, max) => {
+            let bytes = memory(one()?).ok_or("argument must be a memory value")?;
+            if bytes < min || bytes > max {
+                return Err(format!(
+                    "argument must be between {min} and {max} inclusive"
+                ));
+            }
+            bytes as i64
+        }
+        MemoryOrPercent => memory_or_percent(one()?)?,
+        Choice(names) => match args {
+            [one] => named(names, one).ok_or_else(|| not_among(names))?,
+            _ => return Err(not_among(names)),
+        },
+        Set(names) => set_of(names, args)?,
+        Events => events::parse(one()?)
+            .ok_or("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")?
+            .into(),
+        Text(check) | Optional(check) => {
+            let text = one()?;
+            check(text)?;
+            return Ok(Value::Text(text.to_vec()));
+        }
+        OutputLimits => return limits::parse(args, config.all_limits()).map(Value::Limits),
+        Dir => return directory(one()?, config).map(Value::Text),
+        Save => return save(args).map(Value::Text),
+        OomValues => return oom_values(args).map(Value::Text),
+        Bind => return addresses(args).map(Value::Text),
+        ReplicaOf => return primary(args).map(Value::Text),
+        Percentiles => return percentiles(args).map(Value::Text),
+    };
+    Ok(Value::Number(number))
+}
+
+/// The text CONFIG GET shows for a value.
+pub(crate) fn show(row: &Row, value: &Value) -> Vec<u8> {
+    let number = match value {
+        Value::Text(text) => return text.clone(),
+        Value::Limits(limits) => return limits::show(limits).into_bytes(),
+        Value::Number(number) => *number,
+    };
+    let text = match row.kind {
+        Kind::Bool | Kind::Off(_) => if number != 0 { "yes" } else { "no" }.to_owned(),
+        Kind::Octal(_) => format!("{number:o}"),
+        Kind::MemoryOrPercent if number < 0 => format!("{}%", number.unsigned_abs()),
+        Kind::Memory(..) | Kind::MemoryOrPercent => (number as u64).to_string(),
+        Kind::Choice(names) => name_of(names, number).unwrap_or("unknown").to_owned(),
+        Kind::Set(names) => names_of_set(names, number),
+        Kind::Events => events::show(number as u32),
+        _ => number.to_string(),
+    };
+    text.into_bytes()
+}
+
+fn yes_or_no(text: &[u8]) -> Result<i64, String> {
+    if text.eq_ignore_ascii_case(b"yes") {
+        Ok(1)
+    } else if text.eq_ignore_ascii_case(b"no") {
+        Ok(0)
+    } else {
+        Err("argument must be 'yes' or 'no'".to_owned())
+    }
+}
+
+/// An integer in its one canonical form: no plus, no blanks, no leading zeros.
+fn integer(text: &[u8]) -> Result<i64, String> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let canonical = text == b"0" || matches!(digits.first(), Some(b'1'..=b'9'));
+    let parsed = std::str::from_utf8(text)
+        .ok()
+        .filter(|_| canonical)
+        .and_then(|t| t.parse().ok());
+    parsed.ok_or_else(|| "argument couldn't be parsed into an integer".to_owned())
+}
+
+fn between(value: i64, min: i64, max: i64) -> Result<i64, String> {
+    if value < min || value > max {
+        return Err(format!(
+            "argument must be between {min} and {max} inclusive"
+        ));
+    }
+    Ok(value)
+}
+
+fn octal(text: &[u8], max: i64) -> Result<i64, String> {
+    let value = std::str::from_utf8(text)
+        .ok()
+        .and_then(|t| i64::from_str_radix(t, 8).ok());
+    let value = value.ok_or("argument couldn't be parsed as an octal number")?;
+    if !(0..=max).contains(&value) {
+        return Err(format!("argument must be between 0 and {max:o} inclusive"));
+    }
+    Ok(value)
+}
+
+/// Bytes with an optional unit: `k m g` are powers of 1000, `kb mb gb` of 1024.
+/// No digits mean 0, and what exceeds 64 bits is held at the greatest value.
+pub(crate) fn memory(text: &[u8]) -> Option<u64> {
+    let end = text
+        .iter()
+        .position(|b| !b.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let factor = match unit.to_ascii_lowercase().as_slice() {
+        b"" | b"b" => 1,
+        b"k" => 1000,
+        b"kb" => 1 << 10,
+        b"m" => 1000 * 1000,
+        b"mb" => 1 << 20,
+        b"g" => 1000 * 1000 * 1000,
+        b"gb" => 1 << 30,
+        _ => return None,
+    };
+    let count = digits.iter().fold(0u64, |sum, digit| {
+        sum.saturating_mul(10).saturating_add((digit - b'0').into())
+    });
+    Some(count.saturating_mul(factor))
+}
+
+/// Bytes as a file would have them: with the greatest unit that divides them.
+pub(crate) fn show_memory(bytes: u64) -> String {
+    for (unit, name) in [(1u64 << 30, "gb"), (1 << 20, "mb"), (1 << 10, "kb")] {
+        if bytes != 0 && bytes.is_multiple_of(unit) {
+            return format!("{}{name}", bytes / unit);
+        }
+    }
+    bytes.to_string()
+}
+
+fn memory_or_percent(text: &[u8]) -> Result<i64, String> {
+    if let Some(bytes) = memory(text) {
+        return i64::try_from(bytes)
+            .map_err(|_| format!("argument must be between -100 and {} inclusive", i64::MAX));
+    }
+    let percent = text
+        .strip_suffix(b"%")
+        .and_then(|digits| integer(digits).ok());
+    match percent {
+        Some(percent @ 0..=100) => Ok(-percent),
+        Some(101..) => Err("percentage argument must be less or equal to 100".to_owned()),
+        _ => Err("argument must be a memory or percent value".to_owned()),
+    }
+}
+
+fn named(names: Names, text: &[u8]) -> Option<i64> {
+    let mut entries = names.iter();
+    entries
+        .find(|(name, _)| text.eq_ignore_ascii_case(name.as_bytes()))
+        .map(|(_, value)| *value)
+}
+
+fn not_among(names: Names) -> String {
+    let names: Vec<_> = names.iter().map(|(name, _)| *name).collect();
+    format!(
+        "argument(s) must be one of the following: {}",
+        names.join(", ")
+    )
+}
+
+pub(crate) fn name_of(names: Names, value: i64) -> Option<&'static str> {
+    names
+        .iter()
+        .find(|(_, v)| *v == value)
+        .map(|(name, _)| *name)
+}
+
+fn set_of(names: Names, args: &[&[u8]]) -> Result<i64, String> {
+    let mut bits = 0;
+    if args.is_empty() {
+        return Err(not_among(names));
+    }
+    for arg in args {
+        bits |= named(names, arg).ok_or_else(|| not_among(names))?;
+    }
+    let both = SHUTDOWN_SAVE | SHUTDOWN_NOSAVE;
+    if bits & both == both {
+        return Err("shutdown options SAVE and NOSAVE can't be used simultaneously".to_owned());
+    }
+    Ok(bits)
+}
+
+fn names_of_set(names: Names, bits: i64) -> String {
+    if let Some(name) = name_of(names, bits) {
+        return name.to_owned();
+    }
+    let set: Vec<_> = names
+        .iter()
+        .filter(|(_, v)| *v != 0 && bits & v == *v)
+        .map(|(n, _)| *n)
+        .collect();
+    set.join(" ")
+}
+
+fn directory(text: &[u8], config: &Config) -> Result<Vec<u8>, String> {
+    let path = crate::path_of(text);
+    let present = config.with_bytes(Id::Dir, |dir| crate::path_of(dir).to_path_buf());
+    let path = present
+        .join(path)
+        .canonicalize()
+        .map_err(|error| crate::os_text(&error))?;
+    if !path.is_dir() {
+        return Err("Not a directory".to_owned());
+    }
+    Ok(path.as_os_str().as_encoded_bytes().to_vec())
+}
+
+fn plain_integer(text: &[u8]) -> Option<i64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+fn save(args: &[&[u8]]) -> Result<Vec<u8>, String> {
+    let args = if args == [b""] { &[] } else { args };
+    let valid = |(place, arg): (usize, &&[u8])| {
+        let value = plain_integer(arg)?;
+        // Seconds stand at even places and are at least 1; changes are at least 0.
+        (value >= if place % 2 == 0 { 1 } else { 0 }).then(|| value.to_string())
+    };
+    let numbers: Option<Vec<String>> = args.iter().enumerate().map(valid).collect();
+    match numbers {
+        Some(numbers) if numbers.len() % 2 == 0 => Ok(numbers.join(" ").into_bytes()),
+        _ => Err("Invalid save parameters".to_owned()),
+    }
+}
+
+fn oom_values(args: &[&[u8]]) -> Result<Vec<u8>, String> {
+    if args.len() != 3 {
+        return Err(COUNT_ERROR.to_owned());
+    }
+    let number = |arg: &&[u8]| plain_integer(arg).filter(|v| (-2000..=2000).contains(v));
+    let numbers: Option<Vec<i64>> = args.iter().map(number).collect();
+    let numbers =
+        numbers.ok_or("Invalid oom-score-adj-values, elements must be between -2000 and 2000.")?;
+    let texts: Vec<_> = numbers.iter().map(i64::to_string).collect();
+    Ok(texts.join(" ").into_bytes())
+}
+
+fn addresses(args: &[&[u8]]) -> Result<Vec<u8>, String> {
+    if args.len() > 16 {
+        return Err("Too many bind addresses specified.".to_owned());
+    }
+    let args: Vec<_> = args.iter().copied().filter(|arg| !arg.is_empty()).collect();
+    Ok(args.join(&b' '))
+}
+
+fn primary(args: &[&[u8]]) -> Result<Vec<u8>, String> {
+    // A single empty argument is how the table and a rewritten file say "none".
+    if args.is_empty() || args == [b""] {
+        return Ok(Vec::new());
+    }
+    let [host, port] = args else {
+        return Err(COUNT_ERROR.to_owned());
+    };
+    if host.eq_ignore_ascii_case(b"no") && port.eq_ignore_ascii_case(b"one") {
+        return Ok(Vec::new());
+    }
+    let port = plain_integer(port).filter(|port| (0..=65535).contains(port));
+    let port = port.ok_or("Invalid master port")?;
+    Ok([host, port.to_string().as_bytes()].join(&b' '))
+}
+
+fn percentiles(args: &[&[u8]]) -> Result<Vec<u8>, String> {
+    let args = if args == [b""] { &[] } else { args };
+    let mut texts = Vec::with_capacity(args.len());
+    for arg in args {
+        let value = std::str::from_utf8(arg)
+            .ok()
+            .and_then(|text| text.parse::<f64>().ok());
+        let value = value
+            .filter(|value| !value.is_nan())
+            .ok_or("Invalid latency-tracking-info-percentiles parameters")?;
+        if !(0.0..=100.0).contains(&value) {
+            return Err(
+                "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]"
+                    .to_owned(),
+            );
+        }
+        let text = format!("{value:.6}");
+        texts.push(text.trim_end_matches('0').trim_end_matches('.').to_owned());
+    }
+    Ok(texts.join(" ").into_bytes())
+}
+
+// Checks of texts, used by the rows.
+
+pub(crate) fn any(_: &[u8]) -> Result<(), &'static str> {
+    Ok(())
+}
+
+fn is_base_name(name: &[u8]) -> bool {
+    !name.iter().any(|byte| matches!(byte, b'/' | b'\\'))
+}
+
+pub(crate) fn dbfilename(name: &[u8]) -> Result<(), &'static str> {
+    if is_base_name(name) {
+        Ok(())
+    } else {
+        Err("dbfilename can't be a path, just a filename")
+    }
+}
+
+pub(crate) fn appendfilename(name: &[u8]) -> Result<(), &'static str> {
+    match name {
+        b"" => Err("appendfilename can't be empty"),
+        _ if is_base_name(name) => Ok(()),
+        _ => Err("appendfilename can't be a path, just a filename"),
+    }
+}
+
+pub(crate) fn appenddirname(name: &[u8]) -> Result<(), &'static str> {
+    match name {
+        b"" => Err("appenddirname can't be empty"),
+        _ if is_base_name(name) => Ok(()),
+        _ => Err("appenddirname can't be a path, just a dirname"),
+    }
+}
+
+pub(crate) fn hostname(name: &[u8]) -> Result<(), &'static str> {
+    if name.len() >= 256 {
+        return Err("Hostnames must be less than 256 characters");
+    }
+    if name
+        .iter()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.'))
+    {
+        Ok(())
+    } else {
+        Err("Hostnames may only contain alphanumeric characters, hyphens or dots")
+    }
+}
+
+pub(crate) fn nodename(name: &[u8]) -> Result<(), &'static str> {
+    if name.iter().any(|b| b"!#$%&()*+:;<>?@[]^{|}~".contains(b)) {
+        return Err("Announced human node name contained invalid character");
+    }
+    Ok(())
+}
+
+pub(crate) fn title_template(template: &[u8]) -> Result<(), &'static str> {
+    const ERROR: &str = "template format is invalid or contains unknown variables";
+    const VARIABLES: [&[u8]; 7] = [
+        b"title",
+        b"listen-addr",
+        b"server-mode",
+        b"port",
+        b"tls-port",
+        b"unixsocket",
+        b"config-file",
+    ];
+    let mut rest = template;
+    let mut shows_something = false;
+    while let Some(open) = rest.iter().position(|&b| b == b'{') {
+        shows_something |= rest[..open].iter().any(|&b| b != b' ');
+        rest = &rest[open + 1..];
+        if let Some(after) = rest.strip_prefix(b"{") {
+            rest = after; // `{{` is a brace
+            shows_something = true;
+            continue;
+        }
+        let close = rest.iter().position(|&b| b == b'}').ok_or(ERROR)?;
+        if !VARIABLES.contains(&&rest[..close]) {
+            return Err(ERROR);
+        }
+        shows_something |= &rest[..close] != b"server-mode";
+        rest = &rest[close + 1..];
+    }
+    shows_something |= rest.iter().any(|&b| b != b' ');
+    if shows_something { Ok(()) } else { Err(ERROR) }
+}
+
+/// The text of an operating system error without the number that std adds.
+pub fn os_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+/// Bytes as a path.
+pub(crate) fn path_of(bytes: &[u8]) -> &Path {
+    use std::os::unix::ffi::OsStrExt;
+    Path::new(std::ffi::OsStr::from_bytes(bytes))
+}

@@ -1,0 +1,94 @@
+//! Rows: the process, logging, observation, scripts, and Apus's own options.
+
+macro_rules! general_rows {
+    ($next:ident $($rest:ident)*; $($seen:tt)*) => { $next! { $($rest)*; $($seen)*
+Apus {
+Threads: "threads", [], Int(0, 1024), "0", IMMUTABLE, Effective,
+    "Worker threads, each with its own connections; 0 for one per core.";
+LogFormat: "log-format", [], Choice(LogFormat::NAMES), "text", RUNTIME, Effective,
+    "Form of the log's lines: text for people, json for machines.";
+AdminPort: "admin-port", [], Int(0, 65535), "0", IMMUTABLE, Effective,
+    "Port of the HTTP interface for operators (health, metrics); 0 opens none.";
+AdminBind: "admin-bind", [], Bind, "127.0.0.1 -::1", IMMUTABLE | MULTI, Effective,
+    "Addresses the HTTP interface for operators listens on, written as for `bind`.";
+}
+Process {
+Databases: "databases", [], Int(1, INT_MAX), "16", IMMUTABLE, Effective,
+    "Number of databases that SELECT can choose from.";
+Daemonize: "daemonize", [], Bool, "no", IMMUTABLE, Accepted(SUPERVISOR),
+    "Goes to the background after starting.";
+Pidfile: "pidfile", [], Optional(any), "", IMMUTABLE, Effective,
+    "File to write the process id to; empty for none.";
+Supervised: "supervised", [], Choice(Supervised::NAMES), "no", IMMUTABLE, Accepted(SUPERVISOR),
+    "Tells a supervisor (upstart, systemd) when the server is ready.";
+AlwaysShowLogo: "always-show-logo", [], Bool, "no", IMMUTABLE, Accepted(COSMETIC),
+    "Prints a banner at the start.";
+SetProcTitle: "set-proc-title", [], Bool, "yes", IMMUTABLE, Accepted(COSMETIC),
+    "Shows addresses in the title of the process.";
+ProcTitleTemplate: "proc-title-template", [], Text(title_template), "{title} {listen-addr} {server-mode}", RUNTIME, Accepted(COSMETIC),
+    "Form of the title of the process.";
+LocaleCollate: "locale-collate", [], Text(any), "", RUNTIME, Accepted(BYTE_ORDER),
+    "Locale by which strings are compared; empty for the environment's.";
+Hz: "hz", [], Hz, "10", RUNTIME, Effective,
+    "Turns of background work (expiry, idle clients) per second, from 1 to 500.";
+DynamicHz: "dynamic-hz", [], Bool, "yes", RUNTIME, Accepted(OWN_PACE),
+    "Raises hz when there are many clients.";
+IoThreads: "io-threads", [], Int(1, 128), "1", DEBUG | IMMUTABLE, Accepted(ALL_THREADS),
+    "Threads that read and write sockets for a single executor.";
+IoThreadsDoReads: "io-threads-do-reads", [], Bool, "no", DEBUG | IMMUTABLE, Accepted(ALL_THREADS),
+    "Lets the io-threads also read.";
+ServerCpulist: "server-cpulist", ["server_cpulist"], Optional(any), "", IMMUTABLE, Accepted(AFFINITY),
+    "Cores for the threads that serve clients.";
+BioCpulist: "bio-cpulist", ["bio_cpulist"], Optional(any), "", IMMUTABLE, Accepted(AFFINITY),
+    "Cores for the background threads.";
+OomScoreAdj: "oom-score-adj", [], Choice(OomScoreAdj::NAMES), "no", RUNTIME, Accepted(SUPERVISOR),
+    "Whether the kernel's out-of-memory score is set: no, relative to the present one, or absolute.";
+OomScoreAdjValues: "oom-score-adj-values", [], OomValues, "0 200 800", MULTI, Accepted(SUPERVISOR),
+    "Out-of-memory scores (-2000 to 2000) of a primary, a replica and a child process.";
+DisableThp: "disable-thp", [], Bool, "yes", IMMUTABLE, Accepted(NO_FORK),
+    "Turns transparent huge pages off for the process.";
+CrashLogEnabled: "crash-log-enabled", [], Bool, "yes", RUNTIME, Accepted(CORE_DUMP),
+    "Writes a report when the process crashes.";
+CrashMemcheckEnabled: "crash-memcheck-enabled", [], Bool, "yes", RUNTIME, Accepted(CORE_DUMP),
+    "Tests the machine's memory when the process crashes.";
+UseExitOnPanic: "use-exit-on-panic", [], Bool, "no", HIDDEN, Accepted(TESTING),
+    "Ends with exit and not with abort on a broken invariant.";
+WatchdogPeriod: "watchdog-period", [], Int(0, INT_MAX), "0", HIDDEN, Accepted(TESTING),
+    "Milliseconds after which a slow event loop logs where it is; 0 never.";
+IgnoreWarnings: "ignore-warnings", [], Text(any), "", RUNTIME, Accepted(NO_WARNINGS),
+    "Names of start-up warnings that don't stop the server.";
+}
+Logging {
+Loglevel: "loglevel", [], Choice(Loglevel::NAMES), "notice", RUNTIME, Effective,
+    "Least important lines to log: debug, verbose, notice, warning, or nothing.";
+Logfile: "logfile", [], Text(any), "", IMMUTABLE, Effective,
+    "File to log to; empty logs to the standard output.";
+SyslogEnabled: "syslog-enabled", [], Bool, "no", IMMUTABLE, Accepted(SUPERVISOR),
+    "Also logs to the system's log.";
+SyslogIdent: "syslog-ident", [], Text(any), "redis", IMMUTABLE, Accepted(SUPERVISOR),
+    "Name used in the system's log.";
+SyslogFacility: "syslog-facility", [], Choice(SyslogFacility::NAMES), "local0", IMMUTABLE, Accepted(SUPERVISOR),
+    "Facility used in the system's log.";
+ReqResLogfile: "req-res-logfile", [], Optional(any), "", IMMUTABLE | HIDDEN, Accepted(TESTING),
+    "File that requests and replies are written to, for tests.";
+}
+Observation {
+SlowlogLogSlowerThan: "slowlog-log-slower-than", [], Int(-1, LONG_MAX), "10000", RUNTIME, Effective,
+    "Microseconds from which a command enters the slow log; 0 logs all, -1 none.";
+SlowlogMaxLen: "slowlog-max-len", [], Int(0, LONG_MAX), "128", RUNTIME, Effective,
+    "Entries the slow log keeps.";
+LatencyMonitorThreshold: "latency-monitor-threshold", [], Int(0, LONG_MAX), "0", RUNTIME, Effective,
+    "Milliseconds from which an event enters the latency monitor; 0 turns it off.";
+LatencyTracking: "latency-tracking", [], Bool, "yes", RUNTIME, Effective,
+    "Keeps a histogram of latency for every command.";
+LatencyTrackingInfoPercentiles: "latency-tracking-info-percentiles", [], Percentiles, "50 99 99.9", MULTI, Effective,
+    "Percentiles (0 to 100) that INFO latencystats shows.";
+NotifyKeyspaceEvents: "notify-keyspace-events", [], Events, "", RUNTIME, Effective,
+    "Key events to publish, by letter: K and E choose the channels, g$lshzxetdmn the classes, A is all of g$lshzxetd; empty publishes none.";
+}
+Scripts {
+BusyReplyThreshold: "busy-reply-threshold", ["lua-time-limit"], Int(0, LONG_MAX), "5000", RUNTIME, Accepted(NO_SCRIPTS),
+    "Milliseconds a script may run before other clients are told BUSY; 0 never tells them.";
+}
+    } };
+}

@@ -1,0 +1,122 @@
+//! The table of options: one row each, written once.
+//!
+//! The rows stand in one file per area. Since `Id` must be one enum over all of
+//! them, each file is a macro that adds its rows to those before it and calls
+//! the next; the last, `table!`, makes `Id` and `ROWS` from the whole. A row is
+//!
+//! ```text
+//! Id: "name", ["aliases"], Kind, "default", flags, state, "documentation";
+//! ```
+//!
+//! Names, ranges, defaults and flags are those of Redis 7.4. Invariants (tests
+//! in `laws.rs`): names are unique and lower-case, every default parses to
+//! itself, every row is documented.
+
+use crate::choices::{
+    AclPubsubDefault, Appendfsync, Choice as _, ClusterEndpointType, LogFormat, Loglevel,
+    MaxmemoryPolicy, OomScoreAdj, PropagationErrorBehavior, ProtectedAction, ReplDisklessLoad,
+    SHUTDOWN, SanitizeDumpPayload, Supervised, SyslogFacility, TlsAuthClients,
+};
+use crate::kind::Kind::*;
+use crate::kind::State::*;
+use crate::kind::{
+    Area, DEBUG, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, PROTECTED, RUNTIME, Row, SENSITIVE,
+    VOLATILE,
+};
+use crate::parse::{
+    any, appenddirname, appendfilename, dbfilename, hostname, nodename, title_template,
+};
+
+#[macro_use]
+mod network;
+#[macro_use]
+mod memory;
+#[macro_use]
+mod types;
+#[macro_use]
+mod security;
+#[macro_use]
+mod persistence;
+#[macro_use]
+mod replication;
+#[macro_use]
+mod cluster;
+#[macro_use]
+mod tls;
+#[macro_use]
+mod general;
+
+const INT_MIN: i64 = i32::MIN as i64;
+const INT_MAX: i64 = i32::MAX as i64;
+const UINT_MAX: i64 = u32::MAX as i64;
+const LONG_MAX: i64 = i64::MAX;
+// Redis keeps these in a signed 64-bit number.
+const BYTES_MAX: u64 = i64::MAX as u64;
+const MB: u64 = 1 << 20;
+
+// Why an accepted option has no effect.
+const ACCEPT_BATCH: &str = "each thread accepts what is waiting, within a bound of its own";
+const AFFINITY: &str = "leave placement to taskset, cgroups or the service manager";
+const ALLOCATOR: &str = "Apus uses mimalloc, which is neither tuned nor defragmented this way";
+const ALL_THREADS: &str = "commands run on every worker thread; see `threads`";
+const ALWAYS_CHECKED: &str = "such values are always verified";
+const ALWAYS_LAZY: &str = "large values are always freed off the request's path";
+const BYTE_ORDER: &str = "strings are compared byte by byte";
+const CORE_DUMP: &str = "a crash is left to the system's core dumps";
+const COSMETIC: &str = "Apus shows neither a banner nor a title of its own";
+const LOADING_THREADS: &str = "loading does not stand in the event loop's way";
+const NOT_ROUTED: &str = "sockets are not marked";
+const NO_ACL: &str = "access control beyond requirepass is not built yet";
+const NO_CLIENT_EVICTION: &str = "clients are bounded one by one, not together, so far";
+const NO_CLUSTER: &str = "cluster mode is not built yet";
+const NO_FORK: &str = "Apus snapshots without fork";
+const NO_MODULES: &str = "Apus loads no modules";
+const NO_PERSISTENCE: &str = "nothing is written to disk yet";
+const NO_REPLICATION: &str = "replication is not built yet";
+const NO_SCRIPTS: &str = "scripts are not built yet";
+const NO_TLS: &str = "TLS is not built yet";
+const NO_TRACKING: &str = "client-side caching is not built yet";
+const NO_TYPE: &str = "this data type is not built yet";
+const NO_USER_DATA: &str = "the log never carries keys or values";
+const NO_WARNINGS: &str = "no start-up warning stops the server";
+const OWN_PACE: &str = "background work adapts by itself";
+const SUPERVISOR: &str = "left to the service manager that runs Apus";
+const TABLE_GROWS: &str = "tables grow step by step with the requests";
+const TESTING: &str = "a switch of Redis's own test builds";
+
+macro_rules! table {
+    (; $($area:ident { $(
+        $id:ident: $name:literal, $aliases:expr, $kind:expr, $default:literal, $flags:expr,
+        $state:expr, $doc:literal;
+    )* })*) => {
+        /// Every option, for typed and direct access.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u16)]
+        pub enum Id { $($( #[doc = $doc] $id, )*)* }
+
+        /// The rows, in the order of [`Id`].
+        pub static ROWS: [Row; COUNT] = [ $($( Row {
+            id: Id::$id, name: $name, aliases: &$aliases, kind: $kind, default: $default,
+            flags: $flags, state: $state, doc: $doc, area: Area::$area,
+        }, )*)* ];
+
+        /// Number of options.
+        pub const COUNT: usize = [ $($( Id::$id, )*)* ].len();
+    };
+}
+
+network_rows! { memory_rows types_rows security_rows persistence_rows replication_rows
+cluster_rows tls_rows general_rows table; }
+
+impl Id {
+    /// The row of this option.
+    #[inline]
+    pub fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
+    /// The option's primary name.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+}

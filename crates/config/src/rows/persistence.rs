@@ -1,0 +1,63 @@
+//! Rows: snapshots and the append-only file.
+
+macro_rules! persistence_rows {
+    ($next:ident $($rest:ident)*; $($seen:tt)*) => { $next! { $($rest)*; $($seen)* Persistence {
+
+Dir: "dir", [], Dir, "./", PROTECTED | DENY_LOADING, Effective,
+    "Working directory: snapshots and the append-only directory are made in it.";
+Save: "save", [], Save, "3600 1 300 100 60 10000", MULTI, Accepted(NO_PERSISTENCE),
+    "Pairs of seconds and changes: a snapshot is taken when so many seconds passed and so many keys changed; empty never.";
+Dbfilename: "dbfilename", [], Text(dbfilename), "dump.rdb", PROTECTED, Accepted(NO_PERSISTENCE),
+    "Name of the snapshot file inside `dir`.";
+StopWritesOnBgsaveError: "stop-writes-on-bgsave-error", [], Bool, "yes", RUNTIME, Accepted(NO_PERSISTENCE),
+    "Refuses writes after a snapshot failed, until one succeeds.";
+Rdbcompression: "rdbcompression", [], Bool, "yes", RUNTIME, Accepted(NO_PERSISTENCE),
+    "Compresses strings inside snapshots.";
+Rdbchecksum: "rdbchecksum", [], Bool, "yes", IMMUTABLE, Accepted(NO_PERSISTENCE),
+    "Ends a snapshot with a checksum and verifies it on loading.";
+RdbDelSyncFiles: "rdb-del-sync-files", [], Bool, "no", RUNTIME, Accepted(NO_REPLICATION),
+    "Removes snapshot files made only for replication once they were used.";
+RdbSaveIncrementalFsync: "rdb-save-incremental-fsync", [], Bool, "yes", RUNTIME, Accepted(NO_PERSISTENCE),
+    "Flushes a snapshot to disk piece by piece while it is written.";
+RdbKeySaveDelay: "rdb-key-save-delay", [], Int(INT_MIN, INT_MAX), "0", HIDDEN, Accepted(TESTING),
+    "Microseconds to wait after each key of a snapshot, for tests.";
+KeyLoadDelay: "key-load-delay", [], Int(INT_MIN, INT_MAX), "0", HIDDEN, Accepted(TESTING),
+    "Microseconds to wait after each key that is loaded, for tests.";
+LoadingProcessEventsIntervalBytes: "loading-process-events-interval-bytes", [], Int(1024, INT_MAX), "2097152", HIDDEN, Accepted(LOADING_THREADS),
+    "Bytes of a snapshot loaded between two looks at the clients.";
+Appendonly: "appendonly", [], Bool, "no", RUNTIME, Accepted(NO_PERSISTENCE),
+    "Writes every change to the append-only file.";
+Appendfilename: "appendfilename", [], Text(appendfilename), "appendonly.aof", IMMUTABLE, Accepted(NO_PERSISTENCE),
+    "Base name of the append-only files.";
+Appenddirname: "appenddirname", [], Text(appenddirname), "appendonlydir", IMMUTABLE, Accepted(NO_PERSISTENCE),
+    "Directory inside `dir` that holds the append-only files.";
+Appendfsync: "appendfsync", [], Choice(Appendfsync::NAMES), "everysec", RUNTIME, Accepted(NO_PERSISTENCE),
+    "When appended changes are forced to disk: before each reply (always), once a second (everysec), or when the system likes (no).";
+NoAppendfsyncOnRewrite: "no-appendfsync-on-rewrite", [], Bool, "no", RUNTIME, Accepted(NO_FORK),
+    "Does not force the append-only file to disk while a child process writes.";
+AutoAofRewritePercentage: "auto-aof-rewrite-percentage", [], Int(0, INT_MAX), "100", RUNTIME, Accepted(NO_PERSISTENCE),
+    "Percent of growth since the last rewrite that starts the next; 0 never.";
+AutoAofRewriteMinSize: "auto-aof-rewrite-min-size", [], Memory(0, BYTES_MAX), "64mb", RUNTIME, Accepted(NO_PERSISTENCE),
+    "Bytes below which the append-only file is not rewritten by itself.";
+AofLoadTruncated: "aof-load-truncated", [], Bool, "yes", RUNTIME, Accepted(NO_PERSISTENCE),
+    "Loads an append-only file whose end was cut off, up to the cut.";
+AofUseRdbPreamble: "aof-use-rdb-preamble", [], Bool, "yes", RUNTIME, Accepted(NO_PERSISTENCE),
+    "Starts a rewritten append-only file with a snapshot.";
+AofTimestampEnabled: "aof-timestamp-enabled", [], Bool, "no", RUNTIME, Accepted(NO_PERSISTENCE),
+    "Notes the time in the append-only file, so that it can be cut at a moment.";
+AofRewriteIncrementalFsync: "aof-rewrite-incremental-fsync", [], Bool, "yes", RUNTIME, Accepted(NO_PERSISTENCE),
+    "Flushes a rewritten append-only file to disk piece by piece.";
+AofDisableAutoGc: "aof-disable-auto-gc", [], Bool, "no", HIDDEN, Accepted(NO_PERSISTENCE),
+    "Keeps append-only files that a rewrite made superfluous.";
+BgsaveCpulist: "bgsave-cpulist", ["bgsave_cpulist"], Optional(any), "", IMMUTABLE, Accepted(NO_FORK),
+    "Cores for the process that writes a snapshot.";
+AofRewriteCpulist: "aof-rewrite-cpulist", ["aof_rewrite_cpulist"], Optional(any), "", IMMUTABLE, Accepted(NO_FORK),
+    "Cores for the process that rewrites the append-only file.";
+PropagationErrorBehavior: "propagation-error-behavior", [], Choice(PropagationErrorBehavior::NAMES), "ignore", RUNTIME, Accepted(NO_REPLICATION),
+    "What happens when a replicated or replayed command fails: ignore, panic, or panic-on-replicas.";
+ShutdownOnSigint: "shutdown-on-sigint", [], Set(SHUTDOWN), "default", MULTI, Accepted(NO_PERSISTENCE),
+    "What SIGINT does to the data: any of save or nosave, now and force; default saves if save points are set.";
+ShutdownOnSigterm: "shutdown-on-sigterm", [], Set(SHUTDOWN), "default", MULTI, Accepted(NO_PERSISTENCE),
+    "What SIGTERM does to the data: any of save or nosave, now and force; default saves if save points are set.";
+    } } };
+}

@@ -1,0 +1,57 @@
+//! Rows: replication, on either side.
+
+macro_rules! replication_rows {
+    ($next:ident $($rest:ident)*; $($seen:tt)*) => { $next! { $($rest)*; $($seen)* Replication {
+
+Replicaof: "replicaof", ["slaveof"], ReplicaOf, "", IMMUTABLE | MULTI, Accepted(NO_REPLICATION),
+    "Host and port of the server to be a replica of; empty for none.";
+Masterauth: "masterauth", [], Optional(any), "", SENSITIVE, Accepted(NO_REPLICATION),
+    "Password to show to the primary.";
+Masteruser: "masteruser", [], Optional(any), "", SENSITIVE, Accepted(NO_REPLICATION),
+    "User name to show to the primary.";
+BindSourceAddr: "bind-source-addr", [], Optional(any), "", RUNTIME, Accepted(NO_REPLICATION),
+    "Local address for connections made to other servers; empty lets the system choose.";
+ReplicaServeStaleData: "replica-serve-stale-data", ["slave-serve-stale-data"], Bool, "yes", RUNTIME, Accepted(NO_REPLICATION),
+    "Answers from old data while the link to the primary is down.";
+ReplicaReadOnly: "replica-read-only", ["slave-read-only"], Bool, "yes", DEBUG, Accepted(NO_REPLICATION),
+    "Refuses writes of clients on a replica.";
+ReplicaLazyFlush: "replica-lazy-flush", ["slave-lazy-flush"], Bool, "no", RUNTIME, Accepted(NO_REPLICATION),
+    "Frees a replica's old data in the background before a full sync.";
+ReplicaIgnoreMaxmemory: "replica-ignore-maxmemory", ["slave-ignore-maxmemory"], Bool, "yes", RUNTIME, Accepted(NO_REPLICATION),
+    "Leaves eviction to the primary.";
+ReplicaIgnoreDiskWriteErrors: "replica-ignore-disk-write-errors", [], Bool, "no", RUNTIME, Accepted(NO_REPLICATION),
+    "Lets a replica go on when it can't write its own files.";
+ReplicaPriority: "replica-priority", ["slave-priority"], Int(0, INT_MAX), "100", RUNTIME, Accepted(NO_REPLICATION),
+    "Rank for failover, lowest first; 0 is never promoted.";
+ReplicaAnnounced: "replica-announced", [], Bool, "yes", RUNTIME, Accepted(NO_REPLICATION),
+    "Lets sentinels show this replica to clients.";
+ReplicaAnnounceIp: "replica-announce-ip", ["slave-announce-ip"], Optional(any), "", RUNTIME, Accepted(NO_REPLICATION),
+    "Address a replica gives to its primary; empty for the one it is seen with.";
+ReplicaAnnouncePort: "replica-announce-port", ["slave-announce-port"], Int(0, 65535), "0", RUNTIME, Accepted(NO_REPLICATION),
+    "Port a replica gives to its primary; 0 for the one it listens on.";
+ReplTimeout: "repl-timeout", [], Int(1, INT_MAX), "60", RUNTIME, Accepted(NO_REPLICATION),
+    "Seconds of silence after which a replication link counts as broken.";
+ReplPingReplicaPeriod: "repl-ping-replica-period", ["repl-ping-slave-period"], Int(1, INT_MAX), "10", RUNTIME, Accepted(NO_REPLICATION),
+    "Seconds between two pings of a primary to its replicas.";
+ReplBacklogSize: "repl-backlog-size", [], Memory(1, BYTES_MAX), "1mb", RUNTIME, Accepted(NO_REPLICATION),
+    "Bytes of recent changes kept so that a replica can catch up without a full sync.";
+ReplBacklogTtl: "repl-backlog-ttl", [], Int(0, LONG_MAX), "3600", RUNTIME, Accepted(NO_REPLICATION),
+    "Seconds without any replica after which the backlog is freed; 0 keeps it.";
+ReplDisableTcpNodelay: "repl-disable-tcp-nodelay", [], Bool, "no", RUNTIME, Accepted(NO_REPLICATION),
+    "Lets TCP gather small packets to replicas: fewer packets, more delay.";
+ReplDisklessSync: "repl-diskless-sync", [], Bool, "yes", DEBUG, Accepted(NO_REPLICATION),
+    "Sends a full sync to replicas directly and not by way of a file.";
+ReplDisklessSyncDelay: "repl-diskless-sync-delay", [], Int(0, INT_MAX), "5", RUNTIME, Accepted(NO_REPLICATION),
+    "Seconds to wait for more replicas before a full sync starts.";
+ReplDisklessSyncMaxReplicas: "repl-diskless-sync-max-replicas", [], Int(0, INT_MAX), "0", RUNTIME, Accepted(NO_REPLICATION),
+    "Waiting replicas at which a full sync starts without further delay; 0 for no such number.";
+ReplDisklessLoad: "repl-diskless-load", [], Choice(ReplDisklessLoad::NAMES), "disabled", DEBUG | DENY_LOADING, Accepted(NO_REPLICATION),
+    "Whether a replica loads a full sync straight from the link: never, if it is empty, or beside the old data.";
+MinReplicasToWrite: "min-replicas-to-write", ["min-slaves-to-write"], Int(0, INT_MAX), "0", RUNTIME, Accepted(NO_REPLICATION),
+    "Healthy replicas without which writes are refused; 0 asks for none.";
+MinReplicasMaxLag: "min-replicas-max-lag", ["min-slaves-max-lag"], Int(0, INT_MAX), "10", RUNTIME, Accepted(NO_REPLICATION),
+    "Seconds of lag up to which a replica counts as healthy.";
+ShutdownTimeout: "shutdown-timeout", [], Int(0, INT_MAX), "10", RUNTIME, Accepted(NO_REPLICATION),
+    "Seconds a shutdown waits for replicas to catch up.";
+    } } };
+}
