@@ -159,16 +159,18 @@ impl World {
         if from == to {
             return;
         }
-        self.reap(db, from);
+        let absent = self.on(db, from, |db, key| db.write(key).is_none());
+        assert_eq!(absent, !self.model[db].contains_key(from));
+        if absent {
+            return;
+        }
         self.reap(db, &to);
         let (a, b) = (Key::new(from), Key::new(&to));
         let mut set = ShardSet::default();
         set.add(a.hash);
         set.add(b.hash);
         let mut view = Db::lock_set(&self.ks, db, set, &mut self.cx);
-        let entry = view.take(a);
-        assert_eq!(entry.is_some(), self.model[db].contains_key(from));
-        let Some(entry) = entry else { return };
+        let entry = view.take(a).expect("it is there");
         assert_eq!(view.delete(b), self.model[db].contains_key(&to));
         view.put(entry.with_key(&to));
         drop(view);
