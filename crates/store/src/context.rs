@@ -74,6 +74,15 @@ pub struct Context {
     pub lazy_server_del: bool,
     /// Expired keys are freed in the background when big.
     pub lazy_expire: bool,
+    /// `lazyfree-lazy-user-flush`: FLUSHALL and FLUSHDB without a word mean ASYNC.
+    pub lazy_user_flush: bool,
+    /// Small integers count as shared objects (OBJECT REFCOUNT), which Redis does unless there is
+    /// a `maxmemory` with an LRU or LFU policy.
+    pub shared_integers: bool,
+    /// Expired keys (database, key) that a command of scope `Each` came across: it holds no lock
+    /// under which their removal could be committed. Whoever ran it looks at each of them under
+    /// its lock ([`crate::Db::peek`] removes it), commits, and empties this.
+    pub overdue: Vec<(usize, Vec<u8>)>,
 }
 
 impl Context {
@@ -92,6 +101,9 @@ impl Context {
             lazy_del: false,
             lazy_server_del: false,
             lazy_expire: false,
+            lazy_user_flush: false,
+            shared_integers: true,
+            overdue: Vec::new(),
         };
         cx.set_now(now_ms);
         cx
