@@ -45,7 +45,7 @@ OK
 > BITCOUNT s 10 14 BIT
 (integer) 4
 > BITCOUNT s -24 -1 bit
-(integer) 11
+(integer) 10
 > BITCOUNT s 0 1000 BIT
 (integer) 26
 > SET n 123
@@ -69,7 +69,7 @@ OK
 (error) ERR value is not an integer or out of range
 > BITCOUNT nothing 0 1 WORD
 (error) ERR syntax error
-# only: redis>=2.6
+# reset
 > RPUSH l a
 (integer) 1
 > BITCOUNT l

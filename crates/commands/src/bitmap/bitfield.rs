@@ -107,6 +107,7 @@ OK
 (error) ERR syntax error
 > BITFIELD s OVERFLOW
 (error) ERR syntax error
+# reset
 > RPUSH l a
 (integer) 1
 > BITFIELD l GET u8 0

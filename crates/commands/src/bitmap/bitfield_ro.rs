@@ -39,6 +39,7 @@ OK
 (error) ERR value is not an integer or out of range
 > BITFIELD_RO s GET u8
 (error) ERR syntax error
+# reset
 > RPUSH l a
 (integer) 1
 > BITFIELD_RO l SET u8 0 1

@@ -86,6 +86,9 @@ OK
 (error) ERR syntax error
 > BITOP AND d
 (error) ERR wrong number of arguments for 'bitop' command
+# reset
+> SET a abcdef
+OK
 > RPUSH l a
 (integer) 1
 > BITOP XOR d a l
@@ -94,6 +97,7 @@ OK
 (integer) 6
 > TYPE l
 string
+# reset
 # only: redis>=8.2
 > SET p "\x0c\x01"
 OK
@@ -207,4 +211,50 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     }
     reply.int(len as i64);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use resp::{Out, Proto, Span};
+    use store::{Context, Keyspace};
+
+    /// The words and the refusals of Redis 8.2's operations, which transcripts for 7.4 pass over.
+    #[test]
+    fn newer_operations() {
+        let keyspace = Keyspace::new(1, 0);
+        let mut cx = Context::new(0, stdx::rng::Rng::from_seed(1));
+        let mut call = |words: &[&[u8]]| {
+            let mut owned: Vec<Vec<u8>> = words.iter().map(|word| word.to_vec()).collect();
+            let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
+            let mut out = Out::default();
+            let mut db = Db::lock_all(&keyspace, 0, &mut cx);
+            let outcome = run(
+                &mut db,
+                &mut Args::new(&[], &spans, &mut owned),
+                &mut Reply::new(&mut out, Proto::V2),
+            );
+            let key = db.key(b"d");
+            let stored = db.read(key).map(|e| super::super::with_bytes(&e, <[u8]>::to_vec));
+            outcome.map(|()| stored.unwrap_or_default())
+        };
+        // 0 to 2 as integers: bytes 0x30, 0x31, 0x32.
+        for (word, expected) in [("DIFF", 0x00), ("diff1", 0x03), ("AndOr", 0x30), ("one", 0x03)] {
+            for n in 0..3u8 {
+                let mut db = Db::lock_all(&keyspace, 0, &mut Context::new(0, stdx::rng::Rng::from_seed(1)));
+                let name = [n + b'a'];
+                let key = db.key(&name);
+                db.set(key, store::Content::Int(i64::from(n)), Ttl::Clear);
+                drop(db);
+            }
+            let stored = call(&[b"bitop", word.as_bytes(), b"d", b"a", b"b", b"c"]);
+            assert_eq!(stored, Ok(vec![expected]), "{word}");
+        }
+        for word in ["DIFF", "DIFF1", "ANDOR"] {
+            let refused = call(&[b"bitop", word.to_ascii_lowercase().as_bytes(), b"d", b"a"]);
+            let text = format!("ERR BITOP {word} must be called with at least two source keys.");
+            assert_eq!(refused.map_err(|fail| fail.0.into_owned()), Err(text));
+        }
+        assert!(call(&[b"bitop", b"one", b"d", b"a"]).is_ok());
+    }
 }

@@ -80,6 +80,7 @@ OK
 (error) ERR syntax error
 > BITPOS s 0 0 1 BIT x
 (error) ERR syntax error
+# reset
 > RPUSH l a
 (integer) 1
 > BITPOS l 0

@@ -49,6 +49,7 @@ OK
 (error) ERR bit offset is not an integer or out of range
 > GETBIT s
 (error) ERR wrong number of arguments for 'getbit' command
+# reset
 > RPUSH l a
 (integer) 1
 > GETBIT l 0

@@ -58,6 +58,7 @@ OK
 (error) ERR bit is not an integer or out of range
 > SETBIT s 0 x
 (error) ERR bit is not an integer or out of range
+# reset
 > RPUSH l a
 (integer) 1
 > SETBIT l 0 2
