@@ -13,9 +13,12 @@ use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use stdx::repr::quoted;
+use stdx::split::split_args;
+
 use crate::kind::{Kind, MULTI, SENSITIVE, State};
 use crate::parse::{self, Value};
-use crate::{Config, Glob, Id, help, include, lookup, os_text, path_of, words};
+use crate::{Config, Id, help, include, lookup, os_text, path_of};
 
 /// Includes within includes; more is a file that includes itself.
 const DEPTH_MAX: usize = 16;
@@ -63,6 +66,8 @@ const FILE_ONLY: [(&str, &str); 2] = [
     ("sentinel", "Apus is not a sentinel"),
 ];
 
+const UNBALANCED: &str = "Unbalanced quotes in configuration line";
+
 /// Options of other versions of Redis, which never did anything in 7.4.
 const RETIRED: [&str; 6] = [
     "gopher-enabled",
@@ -82,13 +87,12 @@ pub fn load<A: AsRef<OsStr>>(
     config: &Config,
     args: &[A],
     stdin: &mut dyn Read,
-    matches: Glob,
 ) -> Result<Loaded, LoadError> {
     let args: Vec<&[u8]> = args
         .iter()
         .map(|arg| arg.as_ref().as_encoded_bytes())
         .collect();
-    let mut loader = Loader::new(config, matches);
+    let mut loader = Loader::new(config);
     let mut options = args.as_slice();
     if let Some((first, rest)) = args.split_first()
         && !first.starts_with(b"-")
@@ -116,13 +120,8 @@ pub fn load<A: AsRef<OsStr>>(
 }
 
 /// Loads configuration text; `name` stands for it in errors.
-pub fn load_text(
-    config: &Config,
-    name: &str,
-    text: &[u8],
-    matches: Glob,
-) -> Result<Loaded, LoadError> {
-    let mut loader = Loader::new(config, matches);
+pub fn load_text(config: &Config, name: &str, text: &[u8]) -> Result<Loaded, LoadError> {
+    let mut loader = Loader::new(config);
     loader.text(name, text, 0)?;
     Ok(loader.finish())
 }
@@ -149,7 +148,7 @@ fn option_lines(args: &[&[u8]], from_start: bool) -> (Vec<Vec<u8>>, bool) {
         } else if has_value && arg.starts_with(b"--") {
             let mut line = arg[2..].to_vec();
             // `"--port 6380"` brings its value along.
-            has_value = words::split(arg).is_none_or(|words| words.len() != 1);
+            has_value = !split_args(arg).is_ok_and(|words| words.len() == 1);
             let before_name = args
                 .get(place + 1)
                 .is_none_or(|next| next.starts_with(b"--"));
@@ -171,7 +170,7 @@ fn option_lines(args: &[&[u8]], from_start: bool) -> (Vec<Vec<u8>>, bool) {
             if !line.is_empty() {
                 line.push(b' ');
             }
-            line.extend_from_slice(words::quote(arg).as_bytes());
+            line.extend_from_slice(quoted(arg).as_bytes());
             has_value = true;
         }
     }
@@ -216,7 +215,6 @@ impl From<&str> for Fault {
 
 struct Loader<'a> {
     config: &'a Config,
-    matches: Glob,
     loaded: Loaded,
     save_seen: bool,
     /// Inert options that were set, in order.
@@ -224,10 +222,9 @@ struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    fn new(config: &'a Config, matches: Glob) -> Self {
+    fn new(config: &'a Config) -> Self {
         Loader {
             config,
-            matches,
             loaded: Loaded::default(),
             save_seen: false,
             inert: Vec::new(),
@@ -264,7 +261,7 @@ impl<'a> Loader<'a> {
         if line.is_empty() || line.starts_with(b"#") {
             return Ok(());
         }
-        let words = words::split(line).ok_or("Unbalanced quotes in configuration line")?;
+        let words = split_args(line).map_err(|_| UNBALANCED)?;
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         let Some((name, args)) = words.split_first() else {
             return Ok(());
@@ -281,7 +278,7 @@ impl<'a> Loader<'a> {
         let value = match args {
             // One word may hold all the values of an option of several.
             [one] if row.has(MULTI) && !one.is_empty() => {
-                let inner = words::split(one).ok_or("Unbalanced quotes in configuration line")?;
+                let inner = split_args(one).map_err(|_| UNBALANCED)?;
                 let inner: Vec<&[u8]> = inner.iter().map(Vec::as_slice).collect();
                 parse::parse(row, &inner, self.config)
             }
@@ -366,8 +363,8 @@ impl<'a> Loader<'a> {
         let path = self
             .config
             .with_bytes(Id::Dir, |dir| path_of(dir).join(path_of(path)));
-        let paths = include::expand(&path, self.matches)
-            .map_err(|error| Fault::Included(unreadable(&path, &error)))?;
+        let paths =
+            include::expand(&path).map_err(|error| Fault::Included(unreadable(&path, &error)))?;
         paths
             .iter()
             .try_for_each(|path| self.file(path, depth + 1))

@@ -38,6 +38,8 @@ pub(crate) const DIRECTIVES: [(&str, &str); 6] = [
 pub fn nearest(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     let name = name.trim_start_matches('-');
+    // `--port=7000` is what other programs take.
+    let name = name.split('=').next().unwrap_or_default();
     if name.len() > 64 {
         return None; // no name is that long, and comparing has its price
     }

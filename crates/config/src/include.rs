@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::Glob;
+use stdx::glob;
 
 fn is_pattern(part: &[u8]) -> bool {
     part.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['))
@@ -13,7 +13,7 @@ fn is_pattern(part: &[u8]) -> bool {
 /// itself, whether it exists or not; one with wildcards may match nothing, so
 /// that an empty `conf.d` can be included. As in a shell, a wildcard does not
 /// match a leading dot.
-pub(crate) fn expand(path: &Path, matches: Glob) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn expand(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !is_pattern(path.as_os_str().as_encoded_bytes()) {
         return Ok(vec![path.to_path_buf()]);
     }
@@ -30,7 +30,7 @@ pub(crate) fn expand(path: &Path, matches: Glob) -> io::Result<Vec<PathBuf>> {
                 let name = entry?.file_name();
                 let text = name.as_encoded_bytes();
                 let hidden = text.starts_with(b".") && !bytes.starts_with(b".");
-                if !hidden && matches(bytes, text, false) {
+                if !hidden && glob::matches(bytes, text, false) {
                     next.push(directory.join(&name));
                 }
             }

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::kind::{IMMUTABLE, Kind, MULTI, PROTECTED};
 use crate::parse::{self, Value};
-use crate::testing::{get, glob};
+use crate::testing::get;
 use crate::values::default_of;
-use crate::{Area, Caller, Config, Id, ROWS, State, help, lookup, words};
+use crate::{Area, Caller, Config, Id, ROWS, State, help, lookup};
 
 #[test]
 fn names_are_unique_lower_case_and_found() {
@@ -72,7 +72,7 @@ fn every_default_parses_to_itself() {
         // What CONFIG GET shows means the same value again.
         let shown = parse::show(row, &value);
         let words = if row.has(MULTI) {
-            words::split(&shown).unwrap()
+            stdx::split::split_args(&shown).unwrap()
         } else {
             vec![shown]
         };
@@ -139,9 +139,9 @@ fn what_is_set_is_what_is_got() {
                     .unwrap();
                 assert_eq!(get(&config, row.name), text, "{}", row.name);
             }
-            let line = format!("{} {}", row.name, words::quote(text.as_bytes()));
+            let line = format!("{} {}", row.name, stdx::repr::quoted(text.as_bytes()));
             let fresh = Config::new();
-            crate::load_text(&fresh, "test", line.as_bytes(), glob).unwrap();
+            crate::load_text(&fresh, "test", line.as_bytes()).unwrap();
             assert_eq!(get(&fresh, row.name), text, "{line}");
             for alias in row.aliases {
                 assert_eq!(get(&fresh, alias), text, "{alias}");
@@ -220,6 +220,7 @@ fn the_nearest_name_is_the_one_meant() {
         ("--maxmemory-polcy", "maxmemory-policy"),
         ("appendfync", "appendfsync"),
         ("INCLUD", "include"),
+        ("port=7000", "port"),
     ] {
         assert_eq!(help::nearest(given), Some(near), "{given}");
     }

@@ -38,7 +38,6 @@ mod set;
 #[cfg(test)]
 mod testing;
 mod values;
-mod words;
 
 pub use choices::{
     AclPubsubDefault, Appendfsync, Choice, ClusterEndpointType, LogFormat, Loglevel,
@@ -56,6 +55,5 @@ pub use parse::os_text;
 pub(crate) use parse::path_of;
 pub use rewrite::{rewrite, rewritten};
 pub use rows::{COUNT, Id, ROWS};
-pub use set::{Caller, Glob, SetError, is_sensitive, lookup};
+pub use set::{Caller, SetError, is_sensitive, lookup};
 pub use values::Config;
-pub use words::{quote, split};

@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::kind::{Area, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, PROTECTED, SENSITIVE, VOLATILE};
-use crate::parse;
-use crate::{Choice, Config, Id, ProtectedAction, ROWS};
+use stdx::glob;
 
-/// A glob matcher: pattern, text, whether to ignore case.
-pub type Glob = fn(&[u8], &[u8], bool) -> bool;
+use crate::kind::{Area, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, PROTECTED, SENSITIVE, VOLATILE};
+use crate::parse::{self, Value};
+use crate::{Choice, Config, Id, ProtectedAction, ROWS};
 
 /// Who calls CONFIG SET, as far as it decides what may be set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,7 +71,7 @@ impl Config {
     /// CONFIG GET: the options whose name or alias matches any of the patterns,
     /// each name once. A name without glob characters is answered as it was
     /// written; hidden options answer only to that.
-    pub fn get(&self, patterns: &[&[u8]], matches: Glob) -> Vec<(String, Vec<u8>)> {
+    pub fn get(&self, patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
         let mut found: Vec<(String, Vec<u8>)> = Vec::new();
         let has = |found: &[(String, Vec<u8>)], name: &str| {
             found
@@ -93,7 +92,7 @@ impl Config {
             }
             for row in ROWS.iter().filter(|row| !row.has(HIDDEN)) {
                 for name in row.names() {
-                    if matches(pattern, name.as_bytes(), true) && !has(&found, name) {
+                    if glob::matches(pattern, name.as_bytes(), true) && !has(&found, name) {
                         found.push((name.to_owned(), self.show(row.id)));
                     }
                 }
@@ -120,14 +119,9 @@ impl Config {
         let named = self.check_names(pairs, caller)?;
         let _writer = self.writer.lock();
         let old: Vec<_> = named.iter().map(|(id, _)| self.load(*id)).collect();
-        // Backwards, since the same option may have been set under two names.
-        let restore = |count: usize| {
-            for ((id, _), value) in named.iter().zip(&old).take(count).rev() {
-                self.store(*id, value);
-            }
-        };
-        let mut changed: Vec<Id> = Vec::new();
-        for (place, ((id, name), (_, text))) in named.iter().zip(pairs).enumerate() {
+        // All are parsed before any is stored: no thread sees a value that is refused later.
+        let mut new = Vec::with_capacity(named.len());
+        for ((id, name), (_, text)) in named.iter().zip(pairs) {
             let row = id.row();
             let words: Vec<&[u8]> = if !row.has(MULTI) {
                 vec![text]
@@ -136,17 +130,20 @@ impl Config {
             } else {
                 text.split(|byte| *byte == b' ').collect()
             };
-            match parse::parse(row, &words, self) {
-                Ok(value) => {
-                    if (value != self.load(*id) || row.has(VOLATILE)) && !changed.contains(id) {
-                        changed.push(*id);
-                    }
-                    self.store(*id, &value);
-                }
-                Err(reason) => {
-                    restore(place);
-                    return Err(SetError::Failed(name.to_ascii_lowercase(), reason));
-                }
+            let value = parse::parse(row, &words, self);
+            new.push(value.map_err(|why| SetError::Failed(name.to_ascii_lowercase(), why))?);
+        }
+        let store_all = |values: &[Value]| {
+            for ((id, _), value) in named.iter().zip(values) {
+                self.store(*id, value);
+            }
+        };
+        store_all(&new);
+        let mut changed: Vec<Id> = Vec::new();
+        for ((id, _), before) in named.iter().zip(&old) {
+            let differs = *before != self.load(*id) || id.row().has(VOLATILE);
+            if differs && !changed.contains(id) {
+                changed.push(*id);
             }
         }
         if changed.is_empty() {
@@ -155,7 +152,7 @@ impl Config {
         self.changed();
         for (count, id) in changed.iter().enumerate() {
             if let Err(reason) = apply(*id, self) {
-                restore(named.len());
+                store_all(&old);
                 self.changed();
                 for id in &changed[..=count] {
                     // What held before held then; there is nobody left to tell otherwise.

@@ -5,24 +5,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::{Caller, Config, Id, SetError};
 
-/// A matcher that knows `*` and `?`, enough for the tests.
-pub(crate) fn glob(pattern: &[u8], text: &[u8], nocase: bool) -> bool {
-    let same = |a: &u8, b: &u8| {
-        if nocase {
-            a.eq_ignore_ascii_case(b)
-        } else {
-            a == b
-        }
-    };
-    match (pattern.split_first(), text.split_first()) {
-        (None, None) => true,
-        (Some((b'*', rest)), _) => (0..=text.len()).any(|n| glob(rest, &text[n..], nocase)),
-        (Some((b'?', rest)), Some((_, text))) => glob(rest, text, nocase),
-        (Some((p, rest)), Some((t, text))) => same(p, t) && glob(rest, text, nocase),
-        _ => false,
-    }
-}
-
 /// CONFIG SET from this machine, with nobody to apply it.
 pub(crate) fn set(config: &Config, pairs: &[(&str, &str)]) -> Result<Vec<Id>, SetError> {
     let pairs: Vec<_> = pairs
@@ -39,7 +21,7 @@ pub(crate) fn set_error(config: &Config, name: &str, value: &str) -> String {
 
 /// CONFIG GET of one option.
 pub(crate) fn get(config: &Config, name: &str) -> String {
-    let found = config.get(&[name.as_bytes()], glob);
+    let found = config.get(&[name.as_bytes()]);
     assert_eq!(found.len(), 1, "{name}");
     String::from_utf8(found[0].1.clone()).unwrap()
 }

@@ -9,12 +9,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
+use stdx::split::split_args;
 
 use crate::choices::Choice;
 use crate::kind::Kind;
 use crate::limits::{ClientClass, LimitSlots, Limits};
 use crate::parse::{self, Value};
-use crate::{COUNT, Id, ROWS, words};
+use crate::{COUNT, Id, ROWS};
 
 /// The configuration of one server: every option's present value.
 pub struct Config {
@@ -205,7 +206,7 @@ impl Config {
 pub(crate) fn default_of(id: Id, config: &Config) -> Result<Value, String> {
     let row = id.row();
     let words = if row.has(crate::kind::MULTI) && !row.default.is_empty() {
-        words::split(row.default.as_bytes()).ok_or("unbalanced quotes")?
+        split_args(row.default.as_bytes()).map_err(|error| error.to_string())?
     } else {
         vec![row.default.as_bytes().to_vec()]
     };

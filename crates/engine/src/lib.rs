@@ -1,1 +1,29 @@
-//! engine
+//! Everything between a parsed request and the keyspace.
+//!
+//! - [`Engine`] is shared by all threads: keyspace, configuration, command table, clients.
+//! - [`Thread`] is one worker's half: its context, its statistics, its scratch buffers. It turns
+//!   bytes into replies ([`Thread::run`]).
+//! - [`Session`] is one connection's state; [`Client`] the part of it that others may look at.
+//!
+//! It knows no sockets: a connection is bytes in, bytes out, and a [`Mailbox`] to its thread.
+
+mod clients;
+mod dispatch;
+mod engine;
+pub mod log;
+mod mailbox;
+mod session;
+mod stats;
+mod table;
+mod thread;
+
+pub mod connection;
+pub mod server;
+
+pub use clients::{Client, Clients, Endpoint};
+pub use engine::{Attention, Engine, Options, Pause, ShutdownRequest, Worker};
+pub use mailbox::{Mailbox, Message};
+pub use session::{ReplyMode, Session};
+pub use stats::{CommandStats, ThreadStats, Totals};
+pub use table::{Call, Cmd, Run, SessionCommand, SessionFn, Table};
+pub use thread::{Batch, Next, Thread};

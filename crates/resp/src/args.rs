@@ -26,6 +26,13 @@ impl Span {
         Self { start: Self::OWNED, len: i as u32 }
     }
 
+    /// The bytes, if they lie in the input buffer `buf`.
+    #[inline]
+    pub fn bytes(self, buf: &[u8]) -> Option<&[u8]> {
+        buf.get(self.start as usize..(self.start as usize).checked_add(self.len as usize)?)
+            .filter(|_| self.start != Self::OWNED)
+    }
+
     /// The place in the list of owned arguments, if it is one of those.
     pub(crate) fn owned_index(self) -> Option<usize> {
         (self.start == Self::OWNED).then_some(self.len as usize)

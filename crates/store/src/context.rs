@@ -30,13 +30,14 @@ impl Default for Access {
 
 /// Plain counters of the thread; whoever owns the context publishes them.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is the INFO field of the same name")]
+#[expect(missing_docs, reason = "each is the INFO field of the same name; dirty is changes since the last save")]
 pub struct Counters {
     pub keyspace_hits: u64,
     pub keyspace_misses: u64,
     pub expired_keys: u64,
     pub evicted_keys: u64,
     pub expired_time_cap_reached: u64,
+    pub dirty: u64,
 }
 
 /// See the module's text.

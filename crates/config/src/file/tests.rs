@@ -1,10 +1,10 @@
 use super::*;
-use crate::testing::{TempDir, get, glob};
+use crate::testing::{TempDir, get};
 use crate::{HIDDEN, ROWS};
 
 fn run(args: &[&str], stdin: &str) -> (Config, Result<Loaded, LoadError>) {
     let config = Config::new();
-    let loaded = load(&config, args, &mut stdin.as_bytes(), glob);
+    let loaded = load(&config, args, &mut stdin.as_bytes());
     (config, loaded)
 }
 
@@ -20,7 +20,7 @@ fn error(args: &[&str]) -> String {
 
 fn text(lines: &str) -> (Config, Result<Loaded, LoadError>) {
     let config = Config::new();
-    let loaded = load_text(&config, "redis.conf", lines.as_bytes(), glob);
+    let loaded = load_text(&config, "redis.conf", lines.as_bytes());
     (config, loaded)
 }
 

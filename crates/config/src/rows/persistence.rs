@@ -4,7 +4,7 @@ macro_rules! persistence_rows {
     ($next:ident $($rest:ident)*; $($seen:tt)*) => { $next! { $($rest)*; $($seen)* Persistence {
 
 Dir: "dir", [], Dir, "./", PROTECTED | DENY_LOADING, Effective,
-    "Working directory: snapshots and the append-only directory are made in it.";
+    "Working directory: relative paths of other options start here; it must exist.";
 Save: "save", [], Save, "3600 1 300 100 60 10000", MULTI, Accepted(NO_PERSISTENCE),
     "Pairs of seconds and changes: a snapshot is taken when so many seconds passed and so many keys changed; empty never.";
 Dbfilename: "dbfilename", [], Text(dbfilename), "dump.rdb", PROTECTED, Accepted(NO_PERSISTENCE),

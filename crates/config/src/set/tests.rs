@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{get, glob, set, set_error};
+use crate::testing::{get, set, set_error};
 
 #[test]
 fn errors_have_the_texts_of_redis() {
@@ -207,7 +207,7 @@ fn get_takes_patterns_names_and_aliases() {
     let names = |patterns: &[&str]| -> Vec<String> {
         let patterns: Vec<_> = patterns.iter().map(|p| p.as_bytes()).collect();
         config
-            .get(&patterns, glob)
+            .get(&patterns)
             .into_iter()
             .map(|(name, _)| name)
             .collect()
@@ -233,7 +233,7 @@ fn get_takes_patterns_names_and_aliases() {
 #[test]
 fn set_is_all_or_nothing() {
     let config = Config::new();
-    let before = config.get(&[b"*"], glob);
+    let before = config.get(&[b"*"]);
     let error = set(
         &config,
         &[
@@ -249,13 +249,13 @@ fn set_is_all_or_nothing() {
             .to_string()
             .contains("'maxmemory-clients'")
     );
-    assert_eq!(config.get(&[b"*"], glob), before);
+    assert_eq!(config.get(&[b"*"]), before);
 }
 
 #[test]
 fn a_refusing_hook_brings_the_old_values_back() {
     let config = Config::new();
-    let before = config.get(&[b"*"], glob);
+    let before = config.get(&[b"*"]);
     let mut calls = Vec::new();
     let pairs: [(&[u8], &[u8]); 3] = [
         (b"maxmemory", b"1gb"),
@@ -274,7 +274,7 @@ fn a_refusing_hook_brings_the_old_values_back() {
         error.unwrap_err().to_string(),
         "ERR CONFIG SET failed (possibly related to argument 'port') - Unable to listen on this port."
     );
-    assert_eq!(config.get(&[b"*"], glob), before);
+    assert_eq!(config.get(&[b"*"]), before);
     // Both were told of the change, and both of the way back.
     let expected = [
         (Id::Maxmemory, 7000),
@@ -343,10 +343,10 @@ fn guarded_options_ask_who_calls() {
             .is_ok()
     };
     assert!(!set_name(&config, true));
-    crate::load_text(&config, "t", b"enable-protected-configs local", glob).unwrap();
+    crate::load_text(&config, "t", b"enable-protected-configs local").unwrap();
     assert!(!set_name(&config, false));
     assert!(set_name(&config, true));
-    crate::load_text(&config, "t", b"enable-protected-configs yes", glob).unwrap();
+    crate::load_text(&config, "t", b"enable-protected-configs yes").unwrap();
     assert!(set_name(&config, false));
     let loading = Caller {
         local: true,
@@ -377,7 +377,7 @@ fn everything_shown_can_be_set_to_what_it_is() {
         let row = lookup(name.as_bytes()).unwrap().row();
         row.area != Area::Apus && (row.has(IMMUTABLE) || row.has(PROTECTED))
     };
-    for (name, value) in config.get(&[b"*"], glob) {
+    for (name, value) in config.get(&[b"*"]) {
         if !fixed_in_redis(&name) {
             let pairs = [(name.as_bytes(), value.as_slice())];
             let result = config.set(&pairs, Caller::default(), &mut |_, _| Ok(()));
@@ -394,6 +394,23 @@ fn bytes_that_are_not_text_are_kept() {
     config
         .set(&pairs, Caller::default(), &mut |_, _| Ok(()))
         .unwrap();
-    assert_eq!(config.get(&[b"requirepass"], glob)[0].1, b"\xff\x00\n");
+    assert_eq!(config.get(&[b"requirepass"])[0].1, b"\xff\x00\n");
     assert!(is_sensitive(b"RequirePass") && !is_sensitive(b"port") && !is_sensitive(b"x"));
+}
+
+#[test]
+fn a_refused_value_is_never_visible() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let (config, done) = (Config::new(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                assert_eq!(config.int(Id::Maxmemory), 0);
+            }
+        });
+        for _ in 0..20_000 {
+            set(&config, &[("maxmemory", "1"), ("hz", "x")]).unwrap_err();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
 }

@@ -1,0 +1,153 @@
+//! The registry of connections: what CLIENT LIST, CLIENT KILL, INFO and MONITOR look at.
+//!
+//! A connection belongs to one thread. What others may know of it is in its [`Client`]: atomics
+//! that its thread stores once per batch, and a few strings behind a lock that change rarely.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU64, Ordering::Relaxed};
+
+use parking_lot::{Mutex, RwLock};
+
+/// Where a connection comes from and arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// `ip:port`, or `path:0` for a Unix socket.
+    pub peer: String,
+    /// The same for our side.
+    pub local: String,
+    /// Whether it is a Unix socket.
+    pub unix: bool,
+    /// Whether the peer is on this machine (loopback or Unix socket).
+    pub loopback: bool,
+    /// File descriptor, for CLIENT LIST.
+    pub fd: i64,
+}
+
+/// Strings a client sets about itself.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// CLIENT SETNAME.
+    pub name: String,
+    /// CLIENT SETINFO lib-name.
+    pub lib_name: String,
+    /// CLIENT SETINFO lib-ver.
+    pub lib_ver: String,
+    /// The user it is authenticated as.
+    pub user: String,
+}
+
+/// What others may know of a connection.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "fields are those of CLIENT LIST by meaning")]
+pub struct Client {
+    pub id: u64,
+    /// Number of the thread it lives on.
+    pub thread: usize,
+    pub endpoint: Endpoint,
+    /// Unix milliseconds.
+    pub created_ms: i64,
+    pub names: RwLock<Names>,
+    /// Unix milliseconds of the last interaction.
+    pub active_ms: AtomicI64,
+    pub db: AtomicU64,
+    /// 2 or 3.
+    pub proto: AtomicU64,
+    /// Number of the last command plus one; 0 before the first.
+    pub last_cmd: AtomicU16,
+    pub query_bytes: AtomicU64,
+    pub query_capacity: AtomicU64,
+    pub args_bytes: AtomicU64,
+    pub output_bytes: AtomicU64,
+    pub output_objects: AtomicU64,
+    pub total_commands: AtomicU64,
+    pub net_in: AtomicU64,
+    pub net_out: AtomicU64,
+    pub authenticated: AtomicBool,
+    pub monitor: AtomicBool,
+    pub no_evict: AtomicBool,
+    pub no_touch: AtomicBool,
+    /// Set when the connection is to be closed after what it is sending.
+    pub closing: AtomicBool,
+    /// Waits for CLIENT PAUSE to end.
+    pub paused: AtomicBool,
+}
+
+impl Client {
+    pub(crate) fn new(id: u64, thread: usize, endpoint: Endpoint, now_ms: i64) -> Self {
+        Self {
+            id,
+            thread,
+            endpoint,
+            created_ms: now_ms,
+            names: RwLock::new(Names { user: "default".into(), ..Names::default() }),
+            active_ms: AtomicI64::new(now_ms),
+            db: AtomicU64::new(0),
+            proto: AtomicU64::new(2),
+            last_cmd: AtomicU16::new(0),
+            query_bytes: AtomicU64::new(0),
+            query_capacity: AtomicU64::new(0),
+            args_bytes: AtomicU64::new(0),
+            output_bytes: AtomicU64::new(0),
+            output_objects: AtomicU64::new(0),
+            total_commands: AtomicU64::new(0),
+            net_in: AtomicU64::new(0),
+            net_out: AtomicU64::new(0),
+            authenticated: AtomicBool::new(false),
+            monitor: AtomicBool::new(false),
+            no_evict: AtomicBool::new(false),
+            no_touch: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
+        }
+    }
+
+    /// Bytes this connection holds: buffers and what is kept about it.
+    pub fn memory(&self) -> u64 {
+        self.query_capacity.load(Relaxed)
+            + self.args_bytes.load(Relaxed)
+            + self.output_bytes.load(Relaxed)
+            + size_of::<Self>() as u64
+    }
+}
+
+/// All connections by number.
+#[derive(Default)]
+pub struct Clients {
+    map: Mutex<BTreeMap<u64, Arc<Client>>>,
+    next: AtomicU64,
+    count: AtomicU64,
+}
+
+impl Clients {
+    /// Registers a connection that lives on `thread`. Numbers start at 1 and are never used twice.
+    pub fn add(&self, thread: usize, endpoint: Endpoint, now_ms: i64) -> Arc<Client> {
+        let id = self.next.fetch_add(1, Relaxed) + 1;
+        let client = Arc::new(Client::new(id, thread, endpoint, now_ms));
+        self.map.lock().insert(id, Arc::clone(&client));
+        self.count.fetch_add(1, Relaxed);
+        client
+    }
+
+    /// Forgets a connection that has been closed.
+    pub fn remove(&self, id: u64) {
+        if self.map.lock().remove(&id).is_some() {
+            self.count.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count.load(Relaxed) as usize
+    }
+
+    /// The connection with this number.
+    pub fn get(&self, id: u64) -> Option<Arc<Client>> {
+        self.map.lock().get(&id).cloned()
+    }
+
+    /// All of them, oldest first.
+    pub fn all(&self) -> Vec<Arc<Client>> {
+        self.map.lock().values().cloned().collect()
+    }
+}

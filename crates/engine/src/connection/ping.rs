@@ -1,0 +1,42 @@
+//! PING: <https://redis.io/docs/latest/commands/ping/>
+
+use commands::Outcome;
+use commands::row::{Flags, Group, Row};
+use commands::{Fail, row::Scope};
+use resp::{Args, Reply};
+
+use crate::table::{Call, SessionCommand};
+
+pub(crate) static PING: SessionCommand = SessionCommand {
+    row: Row {
+        name: "ping",
+        group: Group::Connection,
+        arity: -1,
+        flags: Flags::FAST,
+        tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+        scope: Scope::None,
+        complexity: "O(1)",
+        summary: "Answers PONG, or with its argument: is the server alive, how far away is it?",
+        syntax: "PING [message]",
+        transcript: r#"
+> PING
+PONG
+> PING hello
+"hello"
+> PING a b
+(error) ERR wrong number of arguments for 'ping' command
+"#,
+        ..Row::DEFAULT
+    },
+    run,
+    subs: &[],
+};
+
+fn run(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    match args.len() {
+        1 => reply.simple("PONG"),
+        2 => reply.bulk(&args[1]),
+        _ => return Err(Fail::arity("ping")),
+    }
+    Ok(())
+}

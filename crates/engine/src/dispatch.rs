@@ -1,0 +1,262 @@
+//! One command: lookup, the checks that come before it, its run, and the commit of what it did.
+//!
+//! The order of the checks is Redis's (`processCommand`), because clients see it in the errors.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use commands::Fail;
+use commands::row::{Flags, Scope};
+use config::Id;
+use resp::{Args, Reply};
+use store::{Db, Key, ShardSet};
+
+use crate::engine::{Attention, Engine};
+use crate::session::Session;
+use crate::stats::bump;
+use crate::table::{Call, Cmd, Run};
+use crate::thread::Thread;
+
+const OOM: Fail = Fail::text("OOM command not allowed when used memory > 'maxmemory'.");
+const NOAUTH: Fail = Fail::text("NOAUTH Authentication required.");
+const LOADING: Fail = Fail::text("LOADING Apus is loading the dataset in memory");
+
+/// What became of a command.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// It was answered.
+    Yes,
+    /// It must wait until a pause is over; nothing was written.
+    Wait,
+}
+
+/// The command that `args` call: its number, or the refusal.
+pub(crate) fn lookup(engine: &Engine, args: &Args<'_>) -> Result<u16, Fail> {
+    let name = &args[0];
+    let Some(top) = engine.table.find(name) else { return Err(unknown(args)) };
+    let cmd = engine.table.get(top);
+    if cmd.row.subcommands.is_empty() {
+        return Ok(top);
+    }
+    let Some(sub) = args.get(1) else {
+        return Err(Fail::arity(cmd.row.name));
+    };
+    engine.table.find_sub(top, sub).ok_or_else(|| {
+        let sub = String::from_utf8_lossy(&sub[..sub.len().min(128)]).into_owned();
+        let name = cmd.row.name.to_ascii_uppercase();
+        Fail::new(format!("ERR unknown subcommand '{sub}'. Try {name} HELP."))
+    })
+}
+
+#[cold]
+fn unknown(args: &Args<'_>) -> Fail {
+    let name = &args[0];
+    let mut text = format!(
+        "ERR unknown command '{}', with args beginning with: ",
+        String::from_utf8_lossy(&name[..name.len().min(128)])
+    );
+    let mut room = 128usize;
+    for a in args.iter_from(1) {
+        if room == 0 {
+            break;
+        }
+        let a = &a[..a.len().min(room)];
+        room = room.saturating_sub(a.len());
+        text.push_str(&format!("'{}' ", String::from_utf8_lossy(a)));
+    }
+    Fail::new(text)
+}
+
+impl Thread {
+    /// Runs one command with all checks, and times it.
+    pub(crate) fn dispatch(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        args: &mut Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Done {
+        let id = match lookup(engine, args) {
+            Ok(id) => id,
+            Err(fail) => {
+                self.refuse(engine, None, &fail, reply);
+                return Done::Yes;
+            }
+        };
+        let cmd = engine.table.get(id);
+        if let Err(fail) = self.permit(engine, session, cmd, args) {
+            self.refuse(engine, Some(id), &fail, reply);
+            return Done::Yes;
+        }
+        let attention = engine.attention.get();
+        if attention & Attention::PAUSE != 0 && paused(engine, cmd) {
+            return Done::Wait;
+        }
+        if attention & Attention::MONITOR != 0 && !cmd.row.flags.has(Flags::SKIP_MONITOR) {
+            engine.monitors.feed(engine, session, self.wall_us(engine), args);
+        }
+        let start = engine.clock.monotonic_ns();
+        let errors = reply.errors();
+        let outcome = self.execute(engine, session, cmd, args, reply);
+        if let Err(fail) = outcome {
+            engine.count_error(&fail.0);
+            bump(&self.worker.stats.error_replies, 1);
+            reply.error(fail.0.as_bytes());
+        }
+        let nanos = engine.clock.monotonic_ns().saturating_sub(start);
+        let stats = &self.worker.stats.commands[usize::from(id)];
+        if reply.errors() != errors {
+            bump(&stats.failed, 1);
+        }
+        stats.called(1, nanos, self.hot.latency_tracking);
+        bump(&self.worker.stats.command_nanos, nanos);
+        session.client.last_cmd.store(id + 1, Relaxed);
+        self.count_command(session, 1);
+        if nanos >= self.hot.slow_ns && !cmd.row.flags.has(Flags::SKIP_SLOWLOG) {
+            engine.slowlog.record(engine, session, nanos, args);
+        }
+        if nanos >= self.hot.latency_ns {
+            let event = if cmd.row.flags.has(Flags::FAST) { "fast-command" } else { "command" };
+            engine.latency.record(event, nanos, self.cx.now);
+        }
+        Done::Yes
+    }
+
+    /// The checks before a command runs.
+    fn permit(
+        &mut self,
+        engine: &Engine,
+        session: &Session,
+        cmd: &Cmd,
+        args: &Args<'_>,
+    ) -> Result<(), Fail> {
+        let flags = cmd.row.flags;
+        if !cmd.row.arity_fits(args.len()) {
+            return Err(Fail::arity(cmd.row.name));
+        }
+        if !session.authenticated && !flags.has(Flags::NO_AUTH) {
+            return Err(NOAUTH);
+        }
+        let attention = engine.attention.get();
+        if attention & Attention::MAXMEMORY != 0 {
+            let free = self.make_room(engine);
+            if !free && flags.has(Flags::DENYOOM) {
+                return Err(OOM);
+            }
+        }
+        if attention & Attention::LOADING != 0 && !flags.has(Flags::LOADING) {
+            return Err(LOADING);
+        }
+        Ok(())
+    }
+
+    /// Runs the command's function under its locks, and commits.
+    #[inline]
+    pub(crate) fn execute(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        cmd: &Cmd,
+        args: &mut Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), Fail> {
+        let run = match cmd.run {
+            Run::Session(run) => {
+                return run(&mut Call { engine, thread: self, session }, args, reply);
+            }
+            Run::Data(run) => run,
+        };
+        self.cx.no_touch = session.no_touch;
+        let ks = &engine.keyspace;
+        let index = session.db;
+        let mut db = match cmd.row.scope {
+            Scope::Keys if cmd.one_key => {
+                let key = Key::new(&args[1]);
+                // The pointer is compared, not read, so it may outlive the borrow of `args`.
+                Db::lock_one(ks, index, key, &mut self.cx)
+            }
+            Scope::Keys => {
+                let mut set = ShardSet::default();
+                let found = commands::keys::positions(cmd.row, &*args, &mut |i| {
+                    set.add(stdx::hash::hash64(&args[i]));
+                });
+                // Without valid keys the command refuses before it looks at any.
+                match found {
+                    Ok(_) => Db::lock_set(ks, index, set, &mut self.cx),
+                    Err(_) => Db::unlocked(ks, index, &mut self.cx),
+                }
+            }
+            Scope::All => Db::lock_all(ks, index, &mut self.cx),
+            Scope::Each | Scope::None => Db::unlocked(ks, index, &mut self.cx),
+        };
+        let outcome = run(&mut db, args, reply);
+        commit(&mut db);
+        drop(db);
+        self.collect();
+        outcome
+    }
+
+    /// Counts and answers a command that was not run.
+    #[cold]
+    pub(crate) fn refuse(
+        &mut self,
+        engine: &Engine,
+        id: Option<u16>,
+        fail: &Fail,
+        reply: &mut Reply<'_>,
+    ) {
+        if let Some(id) = id {
+            bump(&self.worker.stats.commands[usize::from(id)].rejected, 1);
+        }
+        bump(&self.worker.stats.error_replies, 1);
+        engine.count_error(&fail.0);
+        reply.error(fail.0.as_bytes());
+    }
+
+    /// Evicts until memory is below `maxmemory`. Returns whether it is.
+    fn make_room(&mut self, engine: &Engine) -> bool {
+        let max = self.hot.maxmemory;
+        if max == 0 || stdx::mem::used() <= max {
+            return true;
+        }
+        let samples = engine.config.int(Id::MaxmemorySamples).max(1) as usize;
+        let start = engine.clock.monotonic_ns();
+        while stdx::mem::used() > max {
+            let policy = self.hot.policy;
+            if !self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit) {
+                break;
+            }
+            // Redis bounds a cycle by time too; the next command goes on with it.
+            if engine.clock.monotonic_ns() - start > 500_000 {
+                break;
+            }
+        }
+        self.collect();
+        let nanos = engine.clock.monotonic_ns() - start;
+        bump(&self.worker.stats.total_eviction_exceeded_nanos, nanos);
+        if nanos >= self.hot.latency_ns {
+            engine.latency.record("eviction-cycle", nanos, self.cx.now);
+        }
+        stdx::mem::used() <= max || self.hot.policy != store::Policy::NoEviction
+    }
+}
+
+/// Turns a command's effects into what follows from them, while its shards are still held: the
+/// one place for journal, replication, events, waiters and invalidations as they come.
+#[inline]
+pub(crate) fn commit(db: &mut Db<'_>) {
+    let effects = &mut db.cx.effects;
+    if effects.dirty != 0 || effects.observed {
+        db.cx.counters.dirty += effects.dirty;
+        effects.clear();
+    }
+}
+
+/// Whether CLIENT PAUSE holds this command back.
+fn paused(engine: &Engine, cmd: &Cmd) -> bool {
+    if engine.pause.writes_only.load(Relaxed) {
+        cmd.row.flags.has(Flags::WRITE) || cmd.row.flags.has(Flags::MAY_REPLICATE)
+    } else {
+        // CLIENT itself must stay usable, or nobody could unpause.
+        !cmd.row.name.starts_with("client|")
+    }
+}

@@ -1,0 +1,320 @@
+//! What all threads share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use config::{Config, Id};
+use parking_lot::{Mutex, RwLock};
+use stdx::clock::Clock;
+use store::Keyspace;
+
+use crate::clients::Clients;
+use crate::log::Log;
+use crate::mailbox::{Mailbox, Message};
+use crate::server::latency::LatencyMonitor;
+use crate::server::monitor::Monitors;
+use crate::server::slowlog::Slowlog;
+use crate::stats::{ThreadStats, Totals};
+use crate::table::Table;
+
+/// Reasons for which a command cannot take the short way. Zero most of the time: one load per
+/// group of commands tells that nothing of all this is the case.
+#[derive(Default)]
+pub struct Attention(AtomicU32);
+
+impl Attention {
+    /// Somebody runs MONITOR.
+    pub const MONITOR: u32 = 1;
+    /// CLIENT PAUSE.
+    pub const PAUSE: u32 = 2;
+    /// `maxmemory` is set.
+    pub const MAXMEMORY: u32 = 4;
+    /// The slow log or the latency monitor needs every command timed by itself.
+    pub const TIMING: u32 = 8;
+    /// The server is loading its data.
+    pub const LOADING: u32 = 16;
+    /// Commands were renamed or the like; keeps room for later reasons.
+    pub const SHUTDOWN: u32 = 32;
+
+    /// All reasons.
+    #[inline]
+    pub fn get(&self) -> u32 {
+        self.0.load(Relaxed)
+    }
+
+    /// Sets or clears one.
+    pub fn set(&self, bit: u32, on: bool) {
+        if on {
+            self.0.fetch_or(bit, Relaxed);
+        } else {
+            self.0.fetch_and(!bit, Relaxed);
+        }
+    }
+}
+
+/// CLIENT PAUSE.
+#[derive(Default)]
+pub struct Pause {
+    /// Unix milliseconds; 0 when nothing is paused.
+    pub until_ms: AtomicI64,
+    /// Only commands that write.
+    pub writes_only: AtomicBool,
+}
+
+/// How a shutdown was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShutdownRequest {
+    /// SAVE (`Some(true)`), NOSAVE (`Some(false)`), or as configured.
+    pub save: Option<bool>,
+    /// Do not wait for anybody.
+    pub now: bool,
+    /// Go on even when saving fails.
+    pub force: bool,
+}
+
+/// Carries a shutdown out.
+pub type ShutdownHook = Box<dyn Fn(ShutdownRequest) + Send + Sync>;
+
+/// What an engine is made from.
+pub struct Options {
+    /// The configuration.
+    pub config: Config,
+    /// `rename-command` lines: name and new name.
+    pub renames: Vec<(String, String)>,
+    /// Time.
+    pub clock: Clock,
+    /// Log.
+    pub log: Log,
+    /// The configuration file, for CONFIG REWRITE and INFO.
+    pub config_file: Option<std::path::PathBuf>,
+    /// Program and arguments, for INFO.
+    pub executable: String,
+}
+
+/// One worker thread as others see it.
+pub struct Worker {
+    /// Its counters.
+    pub stats: ThreadStats,
+    /// Its inbox.
+    pub mailbox: Mailbox,
+    /// Connections that live on it.
+    pub connections: AtomicU64,
+}
+
+/// See the module's text.
+pub struct Engine {
+    /// All data.
+    pub keyspace: Arc<Keyspace>,
+    /// Options by name, live.
+    pub config: Config,
+    /// All commands.
+    pub table: Table,
+    /// All connections.
+    pub clients: Clients,
+    /// Time.
+    pub clock: Clock,
+    /// Log.
+    pub log: Log,
+    /// Reasons not to take the short way.
+    pub attention: Attention,
+    /// Clients that run MONITOR.
+    pub monitors: Monitors,
+    /// SLOWLOG.
+    pub slowlog: Slowlog,
+    /// LATENCY.
+    pub latency: LatencyMonitor,
+    /// CLIENT PAUSE.
+    pub pause: Pause,
+    /// Error replies by their first word, for INFO errorstats.
+    pub errors: Mutex<BTreeMap<String, u64>>,
+    /// DEBUG SET-ACTIVE-EXPIRE.
+    pub active_expire: AtomicBool,
+    /// Unix milliseconds.
+    pub started_ms: i64,
+    /// 40 hexadecimal digits, new at every start.
+    pub run_id: String,
+    /// The configuration file.
+    pub config_file: Option<std::path::PathBuf>,
+    /// Program path, for INFO.
+    pub executable: String,
+    /// TCP port that is listened on, for INFO; 0 if none.
+    pub tcp_port: AtomicU32,
+    /// Called by SHUTDOWN; set by whoever owns the listeners.
+    pub on_shutdown: RwLock<Option<ShutdownHook>>,
+    /// What was in force at the last reset, so that totals can start anew.
+    workers: RwLock<Vec<Arc<Worker>>>,
+    /// Highest number of clients at once.
+    pub peak_clients: AtomicU64,
+    /// Instantaneous rates, sampled by the periodic work.
+    pub rates: Rates,
+    /// 0 no, 1 asked for.
+    pub shutting_down: AtomicU8,
+}
+
+/// Rates per second over the last moments, for INFO.
+#[derive(Default)]
+pub struct Rates {
+    pub ops_per_sec: AtomicU64,
+    pub input_bytes_per_sec: AtomicU64,
+    pub output_bytes_per_sec: AtomicU64,
+    pub eventloop_cycles_per_sec: AtomicU64,
+    pub eventloop_duration_usec: AtomicU64,
+    sample: Mutex<Option<(u64, Totals)>>,
+}
+
+impl Engine {
+    /// An engine with an empty keyspace and no threads.
+    pub fn new(o: Options) -> Arc<Self> {
+        let now = o.clock.wall_ms() as i64;
+        let mut id = [0u8; 20];
+        if stdx::rng::fill_from_os(&mut id).is_err() {
+            id[..8].copy_from_slice(&now.to_le_bytes());
+        }
+        let databases = o.config.int(Id::Databases).max(1) as usize;
+        let engine = Self {
+            keyspace: Keyspace::new(databases, now),
+            table: Table::new(&o.renames),
+            clients: Clients::default(),
+            clock: o.clock,
+            log: o.log,
+            attention: Attention::default(),
+            monitors: Monitors::default(),
+            slowlog: Slowlog::default(),
+            latency: LatencyMonitor::default(),
+            pause: Pause::default(),
+            errors: Mutex::default(),
+            active_expire: AtomicBool::new(true),
+            started_ms: now,
+            run_id: id.iter().map(|b| format!("{b:02x}")).collect(),
+            config_file: o.config_file,
+            executable: o.executable,
+            tcp_port: AtomicU32::new(0),
+            on_shutdown: RwLock::default(),
+            workers: RwLock::default(),
+            peak_clients: AtomicU64::new(0),
+            rates: Rates::default(),
+            shutting_down: AtomicU8::new(0),
+            config: o.config,
+        };
+        engine.config_changed();
+        Arc::new(engine)
+    }
+
+    /// Registers a worker thread and gives it its number.
+    pub fn add_worker(&self, mailbox: Mailbox) -> (usize, Arc<Worker>) {
+        let worker = Arc::new(Worker {
+            stats: ThreadStats::new(self.table.len()),
+            mailbox,
+            connections: AtomicU64::new(0),
+        });
+        let mut all = self.workers.write();
+        all.push(Arc::clone(&worker));
+        (all.len() - 1, worker)
+    }
+
+    /// All worker threads.
+    pub fn workers(&self) -> Vec<Arc<Worker>> {
+        self.workers.read().clone()
+    }
+
+    /// Posts a message to a thread.
+    pub fn post(&self, thread: usize, m: Message) {
+        let worker = self.workers.read().get(thread).cloned();
+        if let Some(w) = worker {
+            w.mailbox.post(m);
+        }
+    }
+
+    /// Counters summed over all threads.
+    pub fn totals(&self) -> Totals {
+        let mut t = Totals::default();
+        for w in self.workers.read().iter() {
+            w.stats.add_to(&mut t);
+        }
+        t
+    }
+
+    /// Whether new connections must authenticate.
+    pub fn needs_password(&self) -> bool {
+        self.config.with_bytes(Id::Requirepass, |p| !p.is_empty())
+    }
+
+    /// Whether `password` is that of the default user; takes the same time for any wrong one.
+    pub fn password_is(&self, password: &[u8]) -> bool {
+        use sha2::Digest as _;
+        let digest = |b: &[u8]| -> [u8; 32] { sha2::Sha256::digest(b).into() };
+        let given = digest(password);
+        let wanted = self.config.with_bytes(Id::Requirepass, digest);
+        given.iter().zip(wanted).fold(0, |d, (a, b)| d | (a ^ b)) == 0
+    }
+
+    /// Takes over what follows from the configuration; called after every change of it.
+    pub fn config_changed(&self) {
+        let c = &self.config;
+        self.attention.set(Attention::MAXMEMORY, c.bytes(Id::Maxmemory) > 0);
+        // From a millisecond up, light commands are timed in groups: none of them can take as long.
+        let slow = c.int(Id::SlowlogLogSlowerThan);
+        let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
+        self.attention.set(Attention::TIMING, fine);
+    }
+
+    /// Counts an error reply by its first word.
+    #[cold]
+    pub(crate) fn count_error(&self, text: &str) {
+        // As Redis: the word up to the first space, and at most 128 kinds.
+        let word = text.split([' ', '\r', '\n']).next().unwrap_or("ERR");
+        let mut errors = self.errors.lock();
+        if let Some(n) = errors.get_mut(word) {
+            *n += 1;
+        } else if errors.len() < 128 {
+            errors.insert(word.to_owned(), 1);
+        }
+    }
+
+    /// Samples the rates; called a few times per second by one thread.
+    pub fn sample_rates(&self) {
+        let now = self.clock.monotonic_ns();
+        let t = self.totals();
+        let mut last = self.rates.sample.lock();
+        if let Some((then, old)) = *last {
+            let ns = now.saturating_sub(then).max(1);
+            let rate = |a: u64, b: u64| {
+                (u128::from(a.saturating_sub(b)) * 1_000_000_000 / u128::from(ns)) as u64
+            };
+            let r = &self.rates;
+            r.ops_per_sec.store(rate(t.commands_processed, old.commands_processed), Relaxed);
+            r.input_bytes_per_sec.store(rate(t.net_input_bytes, old.net_input_bytes), Relaxed);
+            r.output_bytes_per_sec.store(rate(t.net_output_bytes, old.net_output_bytes), Relaxed);
+            let cycles = t.eventloop_cycles.saturating_sub(old.eventloop_cycles);
+            r.eventloop_cycles_per_sec.store(rate(t.eventloop_cycles, old.eventloop_cycles), Relaxed);
+            let busy = t.eventloop_nanos.saturating_sub(old.eventloop_nanos);
+            r.eventloop_duration_usec.store(busy / 1000 / cycles.max(1), Relaxed);
+        }
+        *last = Some((now, t));
+        self.peak_clients.fetch_max(self.clients.count() as u64, Relaxed);
+        stdx::mem::sample_peak();
+    }
+
+    /// Pauses clients until `until_ms` (Unix milliseconds); 0 ends the pause.
+    pub fn set_pause(&self, until_ms: i64, writes_only: bool) {
+        self.pause.writes_only.store(writes_only, Relaxed);
+        self.pause.until_ms.store(until_ms, Relaxed);
+        self.attention.set(Attention::PAUSE, until_ms != 0);
+        if until_ms == 0 {
+            for w in self.workers.read().iter() {
+                w.mailbox.post(Message::Resume);
+            }
+        }
+    }
+
+    /// Ends a pause whose time is over; called by the periodic work. Returns whether one is on.
+    pub fn check_pause(&self) -> bool {
+        let until = self.pause.until_ms.load(Relaxed);
+        if until != 0 && self.clock.wall_ms() as i64 >= until {
+            self.set_pause(0, false);
+            return false;
+        }
+        until != 0
+    }
+}

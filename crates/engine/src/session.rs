@@ -1,0 +1,107 @@
+//! One connection's state.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use resp::Proto;
+
+use crate::clients::{Client, Endpoint};
+use crate::engine::Engine;
+
+/// CLIENT REPLY.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ReplyMode {
+    /// Replies are sent.
+    #[default]
+    On,
+    /// No replies at all.
+    Off,
+    /// No reply to this command (the CLIENT REPLY SKIP itself).
+    SkipThis,
+    /// No reply to the next command.
+    SkipNext,
+}
+
+/// See the module's text.
+pub struct Session {
+    /// What others see of it.
+    pub client: Arc<Client>,
+    /// Selected database.
+    pub db: usize,
+    /// Protocol version.
+    pub proto: Proto,
+    /// Whether it may run commands that need authentication.
+    pub authenticated: bool,
+    /// CLIENT REPLY.
+    pub reply: ReplyMode,
+    /// CLIENT NO-TOUCH.
+    pub no_touch: bool,
+    /// Receives every command (MONITOR).
+    pub monitor: bool,
+    /// Close after the replies so far have been sent (QUIT, protocol errors).
+    pub closing: bool,
+    /// A command that must wait (CLIENT PAUSE): it is run before any further input.
+    pub deferred: Option<Vec<Vec<u8>>>,
+}
+
+impl Session {
+    /// A new connection on `thread`.
+    pub fn new(engine: &Engine, thread: usize, endpoint: Endpoint) -> Self {
+        let client = engine.clients.add(thread, endpoint, engine.clock.wall_ms() as i64);
+        let authenticated = !engine.needs_password();
+        client.authenticated.store(authenticated, Relaxed);
+        Self {
+            client,
+            db: 0,
+            proto: Proto::V2,
+            authenticated,
+            reply: ReplyMode::On,
+            no_touch: false,
+            monitor: false,
+            closing: false,
+            deferred: None,
+        }
+    }
+
+    /// Back to how it began (RESET).
+    pub fn reset(&mut self, engine: &Engine) {
+        if self.monitor {
+            engine.monitors.remove(engine, self.client.id);
+        }
+        self.monitor = false;
+        self.client.monitor.store(false, Relaxed);
+        self.select(0);
+        self.set_proto(Proto::V2);
+        self.reply = ReplyMode::On;
+        self.set_no_touch(false);
+        self.client.no_evict.store(false, Relaxed);
+        self.set_authenticated(!engine.needs_password());
+        let mut names = self.client.names.write();
+        names.name.clear();
+        names.user = "default".into();
+    }
+
+    /// SELECT.
+    pub fn select(&mut self, db: usize) {
+        self.db = db;
+        self.client.db.store(db as u64, Relaxed);
+    }
+
+    /// HELLO.
+    pub fn set_proto(&mut self, proto: Proto) {
+        self.proto = proto;
+        self.client.proto.store(if proto == Proto::V3 { 3 } else { 2 }, Relaxed);
+    }
+
+    /// AUTH.
+    pub fn set_authenticated(&mut self, yes: bool) {
+        self.authenticated = yes;
+        self.client.authenticated.store(yes, Relaxed);
+    }
+
+    /// CLIENT NO-TOUCH.
+    pub fn set_no_touch(&mut self, yes: bool) {
+        self.no_touch = yes;
+        self.client.no_touch.store(yes, Relaxed);
+    }
+}

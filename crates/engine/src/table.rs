@@ -1,0 +1,133 @@
+//! The command table of the server: data commands and session commands under one numbering.
+
+use commands::command::{Command, DataFn, Outcome};
+use commands::row::{BeginSearch, FindKeys, Flags, Row, Scope};
+use commands::table::Index;
+use resp::{Args, Reply};
+
+use crate::engine::Engine;
+use crate::session::Session;
+use crate::thread::Thread;
+
+/// What a session command sees: the server, the thread it runs on, and the connection.
+pub struct Call<'a> {
+    /// The server.
+    pub engine: &'a Engine,
+    /// The worker thread's half.
+    pub thread: &'a mut Thread,
+    /// The connection.
+    pub session: &'a mut Session,
+}
+
+/// The function of a session command. It locks what it needs of the keyspace itself.
+pub type SessionFn = fn(&mut Call<'_>, &mut Args<'_>, &mut Reply<'_>) -> Outcome;
+
+/// A command over sessions and the server.
+pub type SessionCommand = Command<SessionFn>;
+
+/// A command's function.
+#[derive(Clone, Copy)]
+pub enum Run {
+    /// Over locked keys.
+    Data(DataFn),
+    /// Over the session and the server.
+    Session(SessionFn),
+}
+
+/// One command or subcommand.
+pub struct Cmd {
+    /// Its row.
+    pub row: &'static Row,
+    /// Its function.
+    pub run: Run,
+    /// Number of its first subcommand, if it is a container.
+    first_sub: u16,
+    /// Its only key is argument 1, so its shard is known before it runs.
+    pub one_key: bool,
+    /// Takes constant time, so that it may be timed together with its neighbours.
+    pub light: bool,
+}
+
+/// All commands by number. Top-level commands come first, in table order.
+pub struct Table {
+    cmds: Vec<Cmd>,
+    index: Index,
+    tops: usize,
+}
+
+fn cmd(row: &'static Row, run: Run) -> Cmd {
+    let one_key = matches!(row.keys, [spec]
+        if spec.begin == BeginSearch::Index(1)
+            && matches!(spec.find, FindKeys::Range { last: 0, .. }))
+        && matches!(run, Run::Data(_))
+        && row.scope == Scope::Keys;
+    let light = row.flags.has(Flags::FAST) || row.name == "set";
+    Cmd { row, run, first_sub: 0, one_key, light }
+}
+
+impl Table {
+    /// The table with `renames` (from `rename-command`): name and new name, which is empty for a
+    /// command that is switched off.
+    pub fn new(renames: &[(String, String)]) -> Self {
+        let mut cmds = Vec::new();
+        let mut subs: Vec<Vec<Cmd>> = Vec::new();
+        for c in commands::all() {
+            cmds.push(cmd(&c.row, Run::Data(c.run)));
+            subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Data(s.run))).collect());
+        }
+        for c in crate::connection::COMMANDS.iter().chain(crate::server::COMMANDS) {
+            cmds.push(cmd(&c.row, Run::Session(c.run)));
+            subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Session(s.run))).collect());
+        }
+        let tops = cmds.len();
+        let rows: Vec<&Row> = cmds.iter().map(|c| c.row).collect();
+        let mut names: Vec<(Vec<u8>, usize)> = Vec::new();
+        for (at, row) in rows.iter().enumerate() {
+            match renames.iter().rev().find(|(old, _)| old.eq_ignore_ascii_case(row.name)) {
+                Some((_, new)) if new.is_empty() => {}
+                Some((_, new)) => names.push((new.to_ascii_lowercase().into_bytes(), at)),
+                None => names.push((row.name.as_bytes().to_vec(), at)),
+            }
+        }
+        let index = Index::with_names(&rows, names.iter().map(|(n, at)| (n.as_slice(), *at)));
+        for (at, list) in subs.into_iter().enumerate() {
+            cmds[at].first_sub = cmds.len() as u16;
+            cmds.extend(list);
+        }
+        Self { cmds, index, tops }
+    }
+
+    /// How many there are, subcommands included.
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub fn len(&self) -> usize {
+        self.cmds.len()
+    }
+
+    /// Number of a top-level command.
+    #[inline]
+    pub fn find(&self, name: &[u8]) -> Option<u16> {
+        self.index.lookup(name)
+    }
+
+    /// Number of a subcommand of container `top`.
+    pub fn find_sub(&self, top: u16, name: &[u8]) -> Option<u16> {
+        let at = self.index.lookup_sub(top, name)?;
+        Some(self.cmds[usize::from(top)].first_sub + at)
+    }
+
+    /// The command with this number.
+    #[inline]
+    pub fn get(&self, id: u16) -> &Cmd {
+        &self.cmds[usize::from(id)]
+    }
+
+    /// Rows of the top-level commands.
+    pub fn rows(&self) -> impl Iterator<Item = &'static Row> + Clone + '_ {
+        self.cmds[..self.tops].iter().map(|c| c.row)
+    }
+
+    /// All commands and subcommands.
+    pub fn all(&self) -> &[Cmd] {
+        &self.cmds
+    }
+}

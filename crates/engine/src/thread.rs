@@ -1,0 +1,567 @@
+//! A worker thread's half of the engine: from a connection's bytes to its replies.
+//!
+//! **The batch is the unit of work.** All input of a connection is parsed in groups of up to
+//! [`GROUP`] commands. While a group is parsed, the bucket of every key is prefetched; then the
+//! entries are; only then are the commands executed, when their cache misses have overlapped. At
+//! five million keys that is worth a factor of three.
+//!
+//! Light commands (constant time) of a group are timed together, so that a clock is read once per
+//! group and not twice per command. When anybody needs more (slow log below a millisecond, latency
+//! monitor, MONITOR, `maxmemory` …), [`Attention`](crate::Attention) says so and commands go
+//! through [`dispatch`](Thread::dispatch) one by one.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use config::{Config, Id, MaxmemoryPolicy};
+use resp::{Args, Limits, Out, Parsed, Parser, Proto, Reply, Span};
+use store::{Access, Context, Db, Evicted, Key, Policy, SHARDS};
+
+use crate::dispatch::{Done, commit, lookup};
+use crate::engine::{Engine, Worker};
+use crate::session::{ReplyMode, Session};
+use crate::stats::bump;
+use crate::table::Run;
+
+/// Commands that are parsed before the first of them is executed.
+const GROUP: usize = 32;
+/// Output after which a batch is interrupted to be sent, in bytes.
+const OUTPUT_PAUSE: usize = 1 << 20;
+/// Connections send at most this much per group check of shared values, too.
+const NO_COMMAND: u16 = u16::MAX;
+
+/// How a batch ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// All whole commands are done; more input is needed.
+    Read,
+    /// A large argument is expected: see [`Parser::big`].
+    ReadBig,
+    /// There is much output: send it, then go on with the rest of the input.
+    Flush,
+    /// A command waits for a pause to end; go on with [`Thread::run`] afterwards.
+    Wait,
+    /// Send the output and close.
+    Close,
+}
+
+/// The result of [`Thread::run`].
+#[derive(Debug)]
+pub struct Batch {
+    /// Bytes of the input that are done with. The rest must come first next time.
+    pub consumed: usize,
+    /// What to do next.
+    pub next: Next,
+}
+
+/// Configuration that every command looks at, copied when it changes.
+pub(crate) struct Hot {
+    generation: u64,
+    pub(crate) bulk_max: usize,
+    pub(crate) slow_ns: u64,
+    pub(crate) latency_ns: u64,
+    pub(crate) latency_tracking: bool,
+    pub(crate) maxmemory: u64,
+    pub(crate) policy: Policy,
+}
+
+/// See the module's text.
+pub struct Thread {
+    /// Its number.
+    pub index: usize,
+    /// What commands find around them.
+    pub cx: Context,
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) hot: Hot,
+    pub(crate) evicted: Evicted,
+    spans: Vec<Span>,
+    owned: Vec<Vec<u8>>,
+    group: Vec<Parse>,
+    /// Next shard for the periodic work.
+    sweep: usize,
+    /// Wall clock minus monotonic clock, in nanoseconds.
+    wall_offset: i64,
+}
+
+/// A parsed command of a group.
+#[derive(Clone, Copy)]
+struct Parse {
+    /// Offset in the input behind it.
+    end: usize,
+    /// First span and number of spans.
+    first: u32,
+    argc: u32,
+    /// Its number when it can take the short way, or `NO_COMMAND`.
+    id: u16,
+    hash: u64,
+}
+
+impl Thread {
+    /// The half of worker number `index`.
+    pub fn new(engine: &Engine, index: usize, worker: Arc<Worker>) -> Self {
+        let rng = stdx::rng::Rng::from_os()
+            .unwrap_or_else(|_| stdx::rng::Rng::from_seed(engine.started_ms as u64 ^ index as u64));
+        let mut t = Self {
+            index,
+            cx: Context::new(engine.clock.wall_ms() as i64, rng),
+            worker,
+            hot: Hot {
+                generation: 0,
+                bulk_max: 0,
+                slow_ns: u64::MAX,
+                latency_ns: u64::MAX,
+                latency_tracking: true,
+                maxmemory: 0,
+                policy: Policy::NoEviction,
+            },
+            evicted: Evicted::default(),
+            spans: Vec::new(),
+            owned: Vec::new(),
+            group: Vec::with_capacity(GROUP),
+            sweep: 0,
+            wall_offset: 0,
+        };
+        t.sync_clock(engine);
+        t.refresh(&engine.config);
+        t
+    }
+
+    /// Reads the clocks; called when the event loop wakes up.
+    pub fn sync_clock(&mut self, engine: &Engine) {
+        let wall = engine.clock.wall_us();
+        self.wall_offset = wall as i64 * 1000 - engine.clock.monotonic_ns() as i64;
+        self.cx.set_now((wall / 1000) as i64);
+    }
+
+    /// Wall time in microseconds, exactly now.
+    pub(crate) fn wall_us(&self, engine: &Engine) -> u64 {
+        engine.clock.wall_us()
+    }
+
+    /// This thread's counters.
+    pub fn worker(&self) -> &Arc<Worker> {
+        &self.worker
+    }
+
+    /// Copies the configuration when it has changed.
+    #[inline]
+    fn refresh(&mut self, config: &Config) {
+        if config.generation() != self.hot.generation {
+            self.reload(config);
+        }
+    }
+
+    #[cold]
+    fn reload(&mut self, c: &Config) {
+        let generation = c.generation();
+        let slow = c.int(Id::SlowlogLogSlowerThan);
+        let latency = c.int(Id::LatencyMonitorThreshold);
+        let policy = match c.chosen(Id::MaxmemoryPolicy) {
+            MaxmemoryPolicy::VolatileLru => Policy::VolatileLru,
+            MaxmemoryPolicy::VolatileLfu => Policy::VolatileLfu,
+            MaxmemoryPolicy::VolatileRandom => Policy::VolatileRandom,
+            MaxmemoryPolicy::VolatileTtl => Policy::VolatileTtl,
+            MaxmemoryPolicy::AllkeysLru => Policy::AllKeysLru,
+            MaxmemoryPolicy::AllkeysLfu => Policy::AllKeysLfu,
+            MaxmemoryPolicy::AllkeysRandom => Policy::AllKeysRandom,
+            MaxmemoryPolicy::Noeviction => Policy::NoEviction,
+        };
+        self.hot = Hot {
+            generation,
+            bulk_max: usize::try_from(c.bytes(Id::ProtoMaxBulkLen)).unwrap_or(usize::MAX),
+            slow_ns: u64::try_from(slow).map_or(u64::MAX, |us| us.saturating_mul(1000)),
+            latency_ns: if latency > 0 { latency as u64 * 1_000_000 } else { u64::MAX },
+            latency_tracking: c.flag(Id::LatencyTracking),
+            maxmemory: c.bytes(Id::Maxmemory),
+            policy,
+        };
+        self.cx.string_max = self.hot.bulk_max;
+        self.cx.access = Access {
+            lfu: policy.is_lfu(),
+            log_factor: c.int(Id::LfuLogFactor) as u32,
+            decay_minutes: c.int(Id::LfuDecayTime) as u32,
+        };
+        self.cx.lazy_del = c.flag(Id::LazyfreeLazyUserDel);
+        self.cx.lazy_server_del = c.flag(Id::LazyfreeLazyServerDel);
+        self.cx.lazy_expire = c.flag(Id::LazyfreeLazyExpire);
+    }
+
+    /// Moves what commands counted into the counters that others read.
+    #[inline]
+    pub(crate) fn collect(&mut self) {
+        let c = std::mem::take(&mut self.cx.counters);
+        if c == store::Counters::default() {
+            return;
+        }
+        let s = &self.worker.stats;
+        bump(&s.keyspace_hits, c.keyspace_hits);
+        bump(&s.keyspace_misses, c.keyspace_misses);
+        bump(&s.expired_keys, c.expired_keys);
+        bump(&s.evicted_keys, c.evicted_keys);
+        bump(&s.expired_time_cap_reached, c.expired_time_cap_reached);
+        bump(&s.dirty, c.dirty);
+    }
+
+    pub(crate) fn count_command(&self, session: &Session, n: u64) {
+        bump(&self.worker.stats.commands_processed, n);
+        bump(&session.client.total_commands, n);
+    }
+
+    /// Executes the commands at the start of `input` and appends their replies to `out`.
+    pub fn run(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        parser: &mut Parser,
+        input: &[u8],
+        out: &mut Out,
+    ) -> Batch {
+        self.refresh(&engine.config);
+        bump(&self.worker.stats.batches, 1);
+        let mut batch = Batch { consumed: 0, next: Next::Read };
+        if let Some(args) = session.deferred.take()
+            && !self.run_deferred(engine, session, args, out)
+        {
+            batch.next = Next::Wait;
+            return batch;
+        }
+        loop {
+            if session.closing {
+                batch.next = Next::Close;
+                return batch;
+            }
+            if out.len() >= OUTPUT_PAUSE {
+                batch.next = Next::Flush;
+                return batch;
+            }
+            let stop = self.parse_group(engine, session, parser, input, batch.consumed, out);
+            if !self.group.is_empty()
+                && let Some(next) = self.run_group(engine, session, input, &mut batch.consumed, out)
+            {
+                // What was parsed beyond the stop is parsed again later.
+                *parser = Parser::default();
+                batch.next = next;
+                return batch;
+            }
+            match stop {
+                Stop::Full => {}
+                Stop::At(end, next) => {
+                    batch.consumed = end;
+                    batch.next = if session.closing { Next::Close } else { next };
+                    return batch;
+                }
+            }
+        }
+    }
+
+    /// Runs a command that had to wait. Returns whether it is done.
+    fn run_deferred(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        mut args: Vec<Vec<u8>>,
+        out: &mut Out,
+    ) -> bool {
+        let spans: Vec<Span> = (0..args.len()).map(Span::owned).collect();
+        let mark = out.mark();
+        let mut reply = Reply::new(out, session.proto);
+        let mut a = Args::new(&[], &spans, &mut args);
+        if self.dispatch(engine, session, &mut a, &mut reply) == Done::Wait {
+            session.deferred = Some(args);
+            return false;
+        }
+        self.after(session, out, mark);
+        true
+    }
+
+    /// Parses up to a group of commands, and prefetches for those that take the short way.
+    fn parse_group(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        parser: &mut Parser,
+        input: &[u8],
+        from: usize,
+        out: &mut Out,
+    ) -> Stop {
+        let limits =
+            Limits { bulk_max: self.hot.bulk_max, unauthenticated: !session.authenticated };
+        // A client that has yet to authenticate may do so with the next command, which changes
+        // what the one after it may be.
+        let most = if session.authenticated { GROUP } else { 1 };
+        self.spans.clear();
+        self.owned.clear();
+        self.group.clear();
+        let pin = crossbeam_epoch::pin();
+        let mut pos = from;
+        while self.group.len() < most {
+            let resumed = parser.is_active();
+            let first = self.spans.len();
+            let parsed =
+                parser.parse(&input[pos..], pos, &limits, &mut self.spans, &mut self.owned);
+            match parsed {
+                Parsed::Command(used) => {
+                    pos += used;
+                    let (id, hash) = self.classify(engine, session.db, input, first, &pin);
+                    let argc = (self.spans.len() - first) as u32;
+                    self.group.push(Parse { end: pos, first: first as u32, argc, id, hash });
+                    // A resumed command's large arguments are not in the input: it must not be
+                    // parsed again, so nothing before it may stop the group.
+                    if resumed {
+                        break;
+                    }
+                }
+                Parsed::Nothing(used) => pos += used,
+                Parsed::Incomplete => return Stop::At(pos, Next::Read),
+                Parsed::Big { at } => return Stop::At(pos + at, Next::ReadBig),
+                Parsed::Error(e) => {
+                    // Replies of the commands before it come first: it is answered after them.
+                    if self.group.is_empty() {
+                        Reply::new(out, session.proto).error(format!("ERR {}", e.0));
+                        session.closing = true;
+                        bump(&self.worker.stats.error_replies, 1);
+                        engine.count_error("ERR");
+                        return Stop::At(input.len(), Next::Close);
+                    }
+                    break;
+                }
+            }
+        }
+        Stop::Full
+    }
+
+    /// Decides whether a command takes the short way, and then prefetches its bucket.
+    #[inline]
+    fn classify(
+        &self,
+        engine: &Engine,
+        db: usize,
+        input: &[u8],
+        first: usize,
+        pin: &crossbeam_epoch::Guard,
+    ) -> (u16, u64) {
+        let spans = &self.spans[first..];
+        let Some(name) = spans[0].bytes(input) else { return (NO_COMMAND, 0) };
+        let Some(id) = engine.table.find(name) else { return (NO_COMMAND, 0) };
+        let cmd = engine.table.get(id);
+        if !cmd.one_key || !cmd.row.arity_fits(spans.len()) {
+            return (NO_COMMAND, 0);
+        }
+        let Some(key) = spans[1].bytes(input) else { return (NO_COMMAND, 0) };
+        let hash = stdx::hash::hash64(key);
+        engine.keyspace.prefetch_bucket(db, hash, pin);
+        (if cmd.light { id } else { NO_COMMAND }, hash)
+    }
+
+    /// Executes the parsed group. Returns what to do instead of going on, if anything.
+    fn run_group(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        input: &[u8],
+        consumed: &mut usize,
+        out: &mut Out,
+    ) -> Option<Next> {
+        let group = std::mem::take(&mut self.group);
+        let spans = std::mem::take(&mut self.spans);
+        let mut owned = std::mem::take(&mut self.owned);
+        if group.len() > 1 {
+            let pin = crossbeam_epoch::pin();
+            for p in group.iter().filter(|p| p.hash != 0) {
+                engine.keyspace.prefetch_entry(session.db, p.hash, &pin);
+            }
+        }
+        let mut next = None;
+        let mut start = engine.clock.monotonic_ns();
+        let mut i = 0;
+        while i < group.len() {
+            if session.closing {
+                // What comes behind QUIT is not looked at any more.
+                next = Some(Next::Close);
+                break;
+            }
+            let light = self.run_light(engine, session, input, &group[i..], &spans, &mut owned, out);
+            if light > 0 {
+                let now = engine.clock.monotonic_ns();
+                self.account(session, &group[i..i + light], now - start);
+                start = now;
+                i += light;
+                *consumed = group[i - 1].end;
+                continue;
+            }
+            let p = &group[i];
+            let spans = &spans[p.first as usize..][..p.argc as usize];
+            let mut args = Args::new(input, spans, &mut owned);
+            let mark = out.mark();
+            let mut reply = Reply::new(out, session.proto);
+            *consumed = p.end;
+            i += 1;
+            if self.dispatch(engine, session, &mut args, &mut reply) == Done::Wait {
+                session.deferred = Some(args.to_vecs(0));
+                next = Some(Next::Wait);
+                break;
+            }
+            self.after(session, out, mark);
+            start = engine.clock.monotonic_ns();
+            if out.len() >= OUTPUT_PAUSE && i < group.len() {
+                next = Some(Next::Flush);
+                break;
+            }
+        }
+        self.collect();
+        (self.group, self.spans, self.owned) = (group, spans, owned);
+        next
+    }
+
+    /// Executes the light commands at the start of a group, as long as nothing needs attention.
+    /// Returns how many.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "the scratch buffers are lent, not owned, here")]
+    fn run_light(
+        &mut self,
+        engine: &Engine,
+        session: &Session,
+        input: &[u8],
+        group: &[Parse],
+        spans: &[Span],
+        owned: &mut [Vec<u8>],
+        out: &mut Out,
+    ) -> usize {
+        if engine.attention.get() != 0 || !session.authenticated || session.reply != ReplyMode::On {
+            return 0;
+        }
+        self.cx.no_touch = session.no_touch;
+        let mut reply = Reply::new(out, session.proto);
+        let mut n = 0;
+        for p in group {
+            if p.id == NO_COMMAND {
+                break;
+            }
+            let Run::Data(run) = engine.table.get(p.id).run else { break };
+            let spans = &spans[p.first as usize..][..p.argc as usize];
+            let mut args = Args::new(input, spans, owned);
+            let key = Key { bytes: &args[1], hash: p.hash };
+            let mut db = Db::lock_one(&engine.keyspace, session.db, key, &mut self.cx);
+            let outcome = run(&mut db, &mut args, &mut reply);
+            commit(&mut db);
+            drop(db);
+            n += 1;
+            if let Err(fail) = outcome {
+                bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
+                bump(&self.worker.stats.error_replies, 1);
+                engine.count_error(&fail.0);
+                reply.error(fail.0.as_bytes());
+            }
+        }
+        n
+    }
+
+    /// Shares the time of a run of light commands among them.
+    #[inline]
+    fn account(&self, session: &Session, run: &[Parse], nanos: u64) {
+        let tracking = self.hot.latency_tracking;
+        let stats = &self.worker.stats;
+        let n = run.len() as u64;
+        let mut i = 0;
+        while i < run.len() {
+            // Usually a pipeline repeats one command: then this is one step.
+            let same = run[i..].iter().take_while(|p| p.id == run[i].id).count();
+            let share = nanos * same as u64 / n;
+            stats.commands[usize::from(run[i].id)].called(same as u64, share, tracking);
+            i += same;
+        }
+        bump(&stats.command_nanos, nanos);
+        self.count_command(session, n);
+        session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
+    }
+
+    /// Applies CLIENT REPLY to what a command has written.
+    #[inline]
+    fn after(&self, session: &mut Session, out: &mut Out, mark: resp::Mark) {
+        match session.reply {
+            ReplyMode::On => {}
+            ReplyMode::Off => out.truncate(mark),
+            ReplyMode::SkipThis => {
+                out.truncate(mark);
+                session.reply = ReplyMode::SkipNext;
+            }
+            ReplyMode::SkipNext => {
+                out.truncate(mark);
+                session.reply = ReplyMode::On;
+            }
+        }
+    }
+
+    /// Periodic work, some times per second: active expiry, resizing, for this thread's part of
+    /// the shards. Takes at most `budget_ns`. Returns whether keys are still due.
+    pub fn cron(&mut self, engine: &Engine, threads: usize, budget_ns: u64) -> bool {
+        self.refresh(&engine.config);
+        self.sync_clock(engine);
+        let start = engine.clock.monotonic_ns();
+        let active = engine.active_expire.load(Relaxed) && !engine.check_pause();
+        let mut left = false;
+        let mut looked = 0;
+        while looked < SHARDS.div_ceil(threads) {
+            let s = self.sweep;
+            self.sweep += threads;
+            if self.sweep >= SHARDS {
+                self.sweep = self.index % threads.max(1);
+            }
+            looked += 1;
+            for index in 0..engine.keyspace.databases() {
+                let mut db = Db::lock_shard(&engine.keyspace, index, s, &mut self.cx);
+                db.upkeep(s);
+                if active && db.has_due(s) {
+                    // A bounded number under one hold, so that nobody waits long for the shard.
+                    left |= db.expire_due(s, 64) == 64;
+                    commit(&mut db);
+                }
+            }
+            if engine.clock.monotonic_ns() - start > budget_ns {
+                self.cx.counters.expired_time_cap_reached += 1;
+                left = true;
+                break;
+            }
+        }
+        self.collect();
+        let nanos = engine.clock.monotonic_ns() - start;
+        bump(&self.worker.stats.expire_cycle_nanos, nanos);
+        if nanos >= self.hot.latency_ns {
+            engine.latency.record("expire-cycle", nanos, self.cx.now);
+        }
+        left
+    }
+
+    /// Runs one command given as words, for tests and for embedding. Never waits.
+    pub fn call(&mut self, engine: &Engine, session: &mut Session, words: &[&[u8]]) -> Out {
+        self.refresh(&engine.config);
+        self.sync_clock(engine);
+        let mut out = Out::default();
+        let mut owned: Vec<Vec<u8>> = words.iter().map(|w| w.to_vec()).collect();
+        let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
+        let mut args = Args::new(&[], &spans, &mut owned);
+        let mark = out.mark();
+        let mut reply = Reply::new(&mut out, session.proto);
+        self.dispatch(engine, session, &mut args, &mut reply);
+        self.after(session, &mut out, mark);
+        out
+    }
+
+    /// Number of the command that `words` call, if any.
+    pub fn find(&self, engine: &Engine, args: &Args<'_>) -> Option<u16> {
+        lookup(engine, args).ok()
+    }
+
+    /// The protocol error reply for input that arrives where none may (too large a query).
+    pub fn proto(&self, session: &Session) -> Proto {
+        session.proto
+    }
+}
+
+/// Why parsing of a group ended.
+enum Stop {
+    /// The group is full, or something must be answered before going on.
+    Full,
+    /// Up to this offset the input is parsed; then this is next.
+    At(usize, Next),
+}
