@@ -22,7 +22,10 @@ pub(crate) static BITFIELD: DataCommand = DataCommand {
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[KeySpec::one(
             1,
-            KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE).or(KeyFlags::VARIABLE_FLAGS),
+            KeyFlags::RW
+                .or(KeyFlags::ACCESS)
+                .or(KeyFlags::UPDATE)
+                .or(KeyFlags::VARIABLE_FLAGS),
         )
         .notes("This command allows both access and modification of the key")],
         get_keys: Some(keys),
@@ -168,7 +171,12 @@ struct Ops<'a, 'b> {
 
 impl<'a, 'b> Ops<'a, 'b> {
     fn of(args: &'a Args<'b>, string_max: usize) -> Self {
-        Self { args, at: 2, overflow: Overflow::default(), string_max }
+        Self {
+            args,
+            at: 2,
+            overflow: Overflow::default(),
+            string_max,
+        }
     }
 
     /// The next operation; `None` at the end.
@@ -260,7 +268,9 @@ pub(super) fn execute(
         return Ok(());
     }
     if !writable {
-        return Err(Fail::text("ERR BITFIELD_RO only supports the GET subcommand"));
+        return Err(Fail::text(
+            "ERR BITFIELD_RO only supports the GET subcommand",
+        ));
     }
     // Offsets are bounded by the longest string, which is a usize.
     let (grown, changes) = super::edit(db, key, len as usize, |bytes, grown| {

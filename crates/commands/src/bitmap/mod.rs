@@ -37,12 +37,16 @@ const SPARE_MAX: usize = 1 << 20;
 
 /// A bit offset: 0 up to the last bit of a string of `string_max` bytes.
 fn offset(text: &[u8], string_max: usize) -> Result<u64, Fail> {
-    stdx::num::parse_i64(text).and_then(|at| in_bounds(at, string_max)).ok_or(BAD_OFFSET)
+    stdx::num::parse_i64(text)
+        .and_then(|at| in_bounds(at, string_max))
+        .ok_or(BAD_OFFSET)
 }
 
 /// A bit offset, or `#n` for the n-th field of `bits` bits.
 fn field_offset(text: &[u8], bits: u32, string_max: usize) -> Result<u64, Fail> {
-    let Some(nth) = text.strip_prefix(b"#") else { return offset(text, string_max) };
+    let Some(nth) = text.strip_prefix(b"#") else {
+        return offset(text, string_max);
+    };
     // Redis multiplies without a check; here what overflows is out of range like the rest.
     stdx::num::parse_i64(nth)
         .and_then(|nth| nth.checked_mul(i64::from(bits)))
@@ -53,7 +57,9 @@ fn field_offset(text: &[u8], bits: u32, string_max: usize) -> Result<u64, Fail> 
 const BAD_OFFSET: Fail = Fail::text("ERR bit offset is not an integer or out of range");
 
 fn in_bounds(at: i64, string_max: usize) -> Option<u64> {
-    u64::try_from(at).ok().filter(|at| at / 8 < string_max as u64)
+    u64::try_from(at)
+        .ok()
+        .filter(|at| at / 8 < string_max as u64)
 }
 
 /// Argument `i` as the unit of a range: BYTE or BIT; bytes when it is absent.
