@@ -254,6 +254,21 @@ impl<'a> Db<'a> {
         }
     }
 
+    /// Adds a string at a key which [`write`](Self::write) has just found absent. The caller notes
+    /// the effect.
+    pub fn add(&mut self, key: Key<'_>, content: Content<'_>, deadline: Option<i64>) {
+        if self.cx.keep_expired {
+            // Absent may have meant hidden.
+            self.take_out(key);
+        }
+        let Self { locked, cx, index, .. } = self;
+        let base = locked.ks().base_ms;
+        let part = locked.part(*index, shard_of(key.hash));
+        part.table.insert(Entry::string(key.bytes, content, deadline, cx.fresh_access()));
+        part.expiry.note(base, key.hash, None, deadline);
+        cx.effects.event(Class::New, "new", *index, key.bytes);
+    }
+
     /// Changes the bytes of a string in place, beginning with an empty one where there is none;
     /// the deadline stays. The caller has checked the type, and notes the effect.
     pub fn edit<R>(&mut self, key: Key<'_>, f: impl FnOnce(&mut Vec<u8>) -> R) -> R {
