@@ -1,4 +1,8 @@
 //! How long a random drive goes on.
+//!
+//! Under Miri: `MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-tree-borrows -Zmiri-ignore-leaks"`.
+//! crossbeam-epoch breaks the rules of stacked borrows, and garbage that it holds when the process
+//! ends counts as leaked.
 
 use std::time::{Duration, Instant};
 
