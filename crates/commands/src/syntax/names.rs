@@ -80,6 +80,7 @@ const CHOICES: &[(&str, &str)] = &[
     ("before", "where"),
     ("m", "unit"),
     ("byte", "unit"),
+    ("and", "operation"),
     ("async", "flush-type"),
     ("sync", "flush-type"),
     ("maxlen", "strategy"),
