@@ -11,6 +11,9 @@ use crate::effects::Effects;
 /// LFU counter of a new key.
 pub const LFU_INIT: u32 = 5;
 
+/// Most keys in [`Context::overdue`].
+pub const OVERDUE_MAX: usize = 1024;
+
 /// How access to keys is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
@@ -81,7 +84,8 @@ pub struct Context {
     pub shared_integers: bool,
     /// Expired keys (database, key) that a command of scope `Each` came across: it holds no lock
     /// under which their removal could be committed. Whoever ran it looks at each of them under
-    /// its lock ([`crate::Db::peek`] removes it), commits, and empties this.
+    /// its lock ([`crate::Db::peek`] removes it), commits, and empties this. At most
+    /// [`OVERDUE_MAX`]; active expiry finds the others.
     pub overdue: Vec<(usize, Vec<u8>)>,
 }
 
@@ -114,6 +118,13 @@ impl Context {
     pub fn set_now(&mut self, now_ms: i64) {
         self.now = now_ms;
         self.lru_clock = (now_ms / 1000) as u32 & 0xff_ffff;
+    }
+
+    /// Notes an expired key that is in the way of nobody but should go.
+    pub(crate) fn note_overdue(&mut self, db: usize, key: &[u8]) {
+        if !self.keep_expired && self.overdue.len() < OVERDUE_MAX {
+            self.overdue.push((db, key.to_vec()));
+        }
     }
 
     /// Minutes of the LFU clock, 16 bits.

@@ -527,8 +527,8 @@ impl<'a> Db<'a> {
                     if !wanted(e) {
                     } else if e.deadline().is_none_or(|d| d >= cx.now) {
                         f(e);
-                    } else if !cx.keep_expired {
-                        cx.overdue.push((index, e.key().to_vec()));
+                    } else {
+                        cx.note_overdue(index, e.key());
                     }
                 }))
             });
@@ -584,11 +584,11 @@ impl<'a> Db<'a> {
                 });
                 match found {
                     Some((key, d)) if d.is_none_or(|d| d >= self.cx.now) => return Some(key),
-                    Some((key, _)) if !self.cx.keep_expired => {
-                        self.cx.overdue.push((self.index, key));
+                    Some((key, _)) => {
+                        self.cx.note_overdue(self.index, &key);
                         break;
                     }
-                    _ => break,
+                    None => break,
                 }
             }
         }
