@@ -27,11 +27,7 @@ enum Value {
 
 impl Value {
     fn of_bytes(bytes: Vec<u8>) -> Self {
-        if bytes.len() > INLINE_MAX {
-            Self::Shared(bytes)
-        } else {
-            Self::Inline(bytes)
-        }
+        if bytes.len() > INLINE_MAX { Self::Shared(bytes) } else { Self::Inline(bytes) }
     }
 
     fn content(&self) -> Content<'_> {

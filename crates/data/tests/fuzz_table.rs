@@ -38,11 +38,7 @@ impl Drive {
     fn some_key(&mut self) -> Vec<u8> {
         let n = self.rng.below(self.keys);
         let mut rng = Rng::from_seed(n);
-        let len = if n.is_multiple_of(4) {
-            rng.index(301)
-        } else {
-            8
-        };
+        let len = if n.is_multiple_of(4) { rng.index(301) } else { 8 };
         let mut key = vec![0; len];
         rng.fill(&mut key);
         // Distinct even when short.
@@ -127,10 +123,9 @@ impl Drive {
 
     /// One step of a scan; at its end, every key that was there throughout has been seen.
     fn scan(&mut self) {
-        let scan = self.scan.get_or_insert_with(|| Scan {
-            at: 0,
-            due: self.model.keys().cloned().collect(),
-        });
+        let scan = self
+            .scan
+            .get_or_insert_with(|| Scan { at: 0, due: self.model.keys().cloned().collect() });
         let next = self.table.scan(scan.at, |e| {
             assert_eq!(self.model.get(e.key()), Some(&value_of(e)));
             scan.due.remove(e.key());
@@ -181,19 +176,9 @@ fn like_the_model() {
         let mut rng = Rng::from_seed(seed);
         let phase = rng.below(1024) as u16;
         let published = rng.index(2) == 0;
-        let table = if published {
-            Table::published(phase, &heads, 1)
-        } else {
-            Table::new(phase)
-        };
+        let table = if published { Table::published(phase, &heads, 1) } else { Table::new(phase) };
         let keys = 1 << (3 + rng.index(if cfg!(miri) { 6 } else { 11 }));
-        let mut d = Drive {
-            rng,
-            table,
-            model: Model::new(),
-            keys,
-            scan: None,
-        };
+        let mut d = Drive { rng, table, model: Model::new(), keys, scan: None };
         // Mostly filling, then mostly emptying, and so on, so that tables grow and shrink.
         for step in 0..drive::steps(20_000) {
             let filling = step / 4000 % 2 == 0;

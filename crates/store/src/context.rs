@@ -27,11 +27,7 @@ pub struct Access {
 
 impl Default for Access {
     fn default() -> Self {
-        Self {
-            lfu: false,
-            log_factor: 10,
-            decay_minutes: 1,
-        }
+        Self { lfu: false, log_factor: 10, decay_minutes: 1 }
     }
 }
 
@@ -135,11 +131,7 @@ impl Context {
     /// The access bits of a key that is created now.
     #[inline]
     pub fn fresh_access(&self) -> u32 {
-        if self.access.lfu {
-            self.minutes() << 8 | LFU_INIT
-        } else {
-            self.lru_clock
-        }
+        if self.access.lfu { self.minutes() << 8 | LFU_INIT } else { self.lru_clock }
     }
 
     /// The access bits of a key that had `bits` and is accessed now.

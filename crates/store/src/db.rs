@@ -25,10 +25,7 @@ impl<'a> Key<'a> {
     /// Hashes a key.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            hash: stdx::hash::hash64(bytes),
-        }
+        Self { bytes, hash: stdx::hash::hash64(bytes) }
     }
 }
 
@@ -62,12 +59,7 @@ impl<'a> Db<'a> {
     #[inline]
     pub fn lock_one(ks: &'a Keyspace, index: usize, key: Key<'_>, cx: &'a mut Context) -> Self {
         let locked = ks.lock(Held::One(shard_of(key.hash)));
-        Self {
-            locked,
-            index,
-            cx,
-            hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash),
-        }
+        Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
     }
 
     /// A view with a set of shards locked.
@@ -86,12 +78,7 @@ impl<'a> Db<'a> {
     }
 
     fn over(locked: Locked<'a>, index: usize, cx: &'a mut Context) -> Self {
-        Self {
-            locked,
-            index,
-            cx,
-            hint: (std::ptr::null(), 0, 0),
-        }
+        Self { locked, index, cx, hint: (std::ptr::null(), 0, 0) }
     }
 
     /// The selected database.
@@ -121,10 +108,7 @@ impl<'a> Db<'a> {
     #[inline]
     pub fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
         if self.hint.0 == bytes.as_ptr() && self.hint.1 == bytes.len() {
-            return Key {
-                bytes,
-                hash: self.hint.2,
-            };
+            return Key { bytes, hash: self.hint.2 };
         }
         Key::new(bytes)
     }
@@ -160,9 +144,7 @@ impl<'a> Db<'a> {
         if let Some(e) = self.take_out(key) {
             self.cx.counters.expired_keys += 1;
             self.free(e, self.cx.lazy_expire);
-            self.cx
-                .effects
-                .dropped(Class::Expired, "expired", self.index, key.bytes);
+            self.cx.effects.dropped(Class::Expired, "expired", self.index, key.bytes);
         }
     }
 
@@ -184,9 +166,7 @@ impl<'a> Db<'a> {
     #[inline]
     pub fn read(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
         let hidden = self.reap(key);
-        let Self {
-            locked, cx, index, ..
-        } = self;
+        let Self { locked, cx, index, .. } = self;
         let part = locked.part(*index, shard_of(key.hash));
         match part.table.find_mut(key.hash, |e| e.key() == key.bytes) {
             Some(mut e) if !hidden => {
@@ -199,8 +179,7 @@ impl<'a> Db<'a> {
             }
             _ => {
                 cx.counters.keyspace_misses += 1;
-                cx.effects
-                    .event(Class::KeyMiss, "keymiss", *index, key.bytes);
+                cx.effects.event(Class::KeyMiss, "keymiss", *index, key.bytes);
                 None
             }
         }
@@ -212,9 +191,7 @@ impl<'a> Db<'a> {
         if self.reap(key) {
             return None;
         }
-        let Self {
-            locked, cx, index, ..
-        } = self;
+        let Self { locked, cx, index, .. } = self;
         let part = locked.part(*index, shard_of(key.hash));
         let mut e = part.table.find_mut(key.hash, |e| e.key() == key.bytes)?;
         if !cx.no_touch {
@@ -245,9 +222,7 @@ impl<'a> Db<'a> {
         if self.reap(key) {
             return None;
         }
-        self.part(key.hash)
-            .table
-            .find_mut(key.hash, |e| e.key() == key.bytes)
+        self.part(key.hash).table.find_mut(key.hash, |e| e.key() == key.bytes)
     }
 
     /// The string at a key, for a command that reads it.
@@ -275,9 +250,7 @@ impl<'a> Db<'a> {
             // Kept only for being hidden; it is overwritten like any other value.
             self.take_out(key);
         }
-        let Self {
-            locked, cx, index, ..
-        } = self;
+        let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
         let part = locked.part(*index, shard_of(key.hash));
         if let Some(mut e) = part.table.find_mut(key.hash, |e| e.key() == key.bytes) {
@@ -292,13 +265,8 @@ impl<'a> Db<'a> {
             e.node_mut().set_access(bits);
             part.expiry.note(base, key.hash, before, after);
         } else {
-            let after = if let Ttl::At(ms) = ttl {
-                Some(ms)
-            } else {
-                None
-            };
-            part.table
-                .insert(Entry::string(key.bytes, content, after, cx.fresh_access()));
+            let after = if let Ttl::At(ms) = ttl { Some(ms) } else { None };
+            part.table.insert(Entry::string(key.bytes, content, after, cx.fresh_access()));
             part.expiry.note(base, key.hash, None, after);
             cx.effects.event(Class::New, "new", *index, key.bytes);
         }
@@ -372,11 +340,7 @@ impl<'a> Db<'a> {
 
     /// Takes an entry out of the database (RENAME, MOVE).
     pub fn take(&mut self, key: Key<'_>) -> Option<Entry> {
-        if self.reap(key) {
-            None
-        } else {
-            self.take_out(key)
-        }
+        if self.reap(key) { None } else { self.take_out(key) }
     }
 
     /// Puts an entry at its own key, which must be free.
@@ -443,19 +407,14 @@ impl<'a> Db<'a> {
             return f(self.locked.part(self.index, s), self.cx);
         }
         // Locking one more while holding some could deadlock; a command of scope `Each` holds none.
-        assert!(
-            self.locked.holds_none(),
-            "a command with locked keys asked for shard {s}"
-        );
+        assert!(self.locked.holds_none(), "a command with locked keys asked for shard {s}");
         let mut moment = self.locked.ks().lock(Held::One(s));
         f(moment.part(self.index, s), self.cx)
     }
 
     /// Keys in the database, the expired ones that are not removed yet included (as in Redis).
     pub fn len(&mut self) -> usize {
-        (0..SHARDS)
-            .map(|s| self.with_part(s, |p, _| p.table.len()))
-            .sum()
+        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.len())).sum()
     }
 
     /// Whether the database has no keys.
@@ -482,16 +441,12 @@ impl<'a> Db<'a> {
 
     /// Bytes of the tables, their entries not included.
     pub fn table_bytes(&mut self) -> usize {
-        (0..SHARDS)
-            .map(|s| self.with_part(s, |p, _| p.table.buckets() * 64))
-            .sum()
+        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets() * 64)).sum()
     }
 
     /// Buckets of all tables (DEBUG HTSTATS and the like).
     pub fn buckets(&mut self) -> usize {
-        (0..SHARDS)
-            .map(|s| self.with_part(s, |p, _| p.table.buckets()))
-            .sum()
+        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets())).sum()
     }
 
     /// Whether a living key is there, without counting anything. Unlike the others it may be
@@ -686,9 +641,7 @@ impl<'a> Db<'a> {
         };
         self.free(e, true);
         self.cx.counters.evicted_keys += 1;
-        self.cx
-            .effects
-            .dropped(Class::Evicted, "evicted", self.index, key.bytes);
+        self.cx.effects.dropped(Class::Evicted, "evicted", self.index, key.bytes);
         true
     }
 

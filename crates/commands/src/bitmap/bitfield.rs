@@ -22,10 +22,7 @@ pub(crate) static BITFIELD: DataCommand = DataCommand {
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[KeySpec::one(
             1,
-            KeyFlags::RW
-                .or(KeyFlags::ACCESS)
-                .or(KeyFlags::UPDATE)
-                .or(KeyFlags::VARIABLE_FLAGS),
+            KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE).or(KeyFlags::VARIABLE_FLAGS),
         )
         .notes("This command allows both access and modification of the key")],
         get_keys: Some(keys),
@@ -171,12 +168,7 @@ struct Ops<'a, 'b> {
 
 impl<'a, 'b> Ops<'a, 'b> {
     fn of(args: &'a Args<'b>, string_max: usize) -> Self {
-        Self {
-            args,
-            at: 2,
-            overflow: Overflow::default(),
-            string_max,
-        }
+        Self { args, at: 2, overflow: Overflow::default(), string_max }
     }
 
     /// The next operation; `None` at the end.
@@ -201,11 +193,7 @@ impl<'a, 'b> Ops<'a, 'b> {
                 Act::Get
             } else {
                 let value = int(args, at + 3)?;
-                if set {
-                    Act::Set(value, self.overflow)
-                } else {
-                    Act::IncrBy(value, self.overflow)
-                }
+                if set { Act::Set(value, self.overflow) } else { Act::IncrBy(value, self.overflow) }
             };
             self.at += if get { 3 } else { 4 };
             return Ok(Some(Op { field, offset, act }));
@@ -268,9 +256,7 @@ pub(super) fn execute(
         return Ok(());
     }
     if !writable {
-        return Err(Fail::text(
-            "ERR BITFIELD_RO only supports the GET subcommand",
-        ));
+        return Err(Fail::text("ERR BITFIELD_RO only supports the GET subcommand"));
     }
     // Offsets are bounded by the longest string, which is a usize.
     let (grown, changes) = super::edit(db, key, len as usize, |bytes, grown| {

@@ -21,10 +21,7 @@ pub(crate) static BITOP: DataCommand = DataCommand {
             KeySpec::one(2, KeyFlags::OW.or(KeyFlags::UPDATE)),
             KeySpec::range(3, -1, 1, KeyFlags::RO.or(KeyFlags::ACCESS)),
         ],
-        history: &[(
-            "8.2.0",
-            "Added the `DIFF`, `DIFF1`, `ANDOR` and `ONE` operations.",
-        )],
+        history: &[("8.2.0", "Added the `DIFF`, `DIFF1`, `ANDOR` and `ONE` operations.")],
         complexity: "O(N) where N is the total length of the strings.",
         summary: "Combines strings bit by bit and stores the result.",
         syntax: "BITOP <AND | OR | XOR | NOT | DIFF | DIFF1 | ANDOR | ONE> destkey key [key ...]",
@@ -243,17 +240,10 @@ mod tests {
                 &mut Reply::new(&mut out, Proto::V2),
             );
             let key = db.key(b"d");
-            let stored = db
-                .read(key)
-                .map(|e| super::super::with_bytes(&e, <[u8]>::to_vec));
+            let stored = db.read(key).map(|e| super::super::with_bytes(&e, <[u8]>::to_vec));
             outcome.map(|()| stored.unwrap_or_default())
         };
-        for (word, expected) in [
-            ("DIFF", 0x00),
-            ("diff1", 0x03),
-            ("AndOr", 0x30),
-            ("one", 0x03),
-        ] {
+        for (word, expected) in [("DIFF", 0x00), ("diff1", 0x03), ("AndOr", 0x30), ("one", 0x03)] {
             let stored = call(&[b"bitop", word.as_bytes(), b"d", b"a", b"b", b"c"]);
             assert_eq!(stored, Ok(vec![expected]), "{word}");
         }

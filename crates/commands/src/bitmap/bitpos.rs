@@ -109,11 +109,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             let start = int(args, 3)?;
             // Redis reads the unit before the end.
             let unit = super::unit(args, 5)?;
-            let end = if args.len() > 4 {
-                Some(int(args, 4)?)
-            } else {
-                None
-            };
+            let end = if args.len() > 4 { Some(int(args, 4)?) } else { None };
             Some(Range { start, end, unit })
         }
         _ => return Err(Fail::SYNTAX),

@@ -37,9 +37,7 @@ const SPARE_MAX: usize = 1 << 20;
 
 /// A bit offset: 0 up to the last bit of a string of `string_max` bytes.
 fn offset(text: &[u8], string_max: usize) -> Result<u64, Fail> {
-    stdx::num::parse_i64(text)
-        .and_then(|at| in_bounds(at, string_max))
-        .ok_or(BAD_OFFSET)
+    stdx::num::parse_i64(text).and_then(|at| in_bounds(at, string_max)).ok_or(BAD_OFFSET)
 }
 
 /// A bit offset, or `#n` for the n-th field of `bits` bits.
@@ -57,9 +55,7 @@ fn field_offset(text: &[u8], bits: u32, string_max: usize) -> Result<u64, Fail> 
 const BAD_OFFSET: Fail = Fail::text("ERR bit offset is not an integer or out of range");
 
 fn in_bounds(at: i64, string_max: usize) -> Option<u64> {
-    u64::try_from(at)
-        .ok()
-        .filter(|at| at / 8 < string_max as u64)
+    u64::try_from(at).ok().filter(|at| at / 8 < string_max as u64)
 }
 
 /// Argument `i` as the unit of a range: BYTE or BIT; bytes when it is absent.

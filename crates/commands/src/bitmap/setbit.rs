@@ -15,10 +15,7 @@ pub(crate) static SETBIT: DataCommand = DataCommand {
         since: "2.2.0",
         arity: 4,
         flags: Flags::WRITE.or(Flags::DENYOOM),
-        keys: &[KeySpec::one(
-            1,
-            KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE),
-        )],
+        keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE))],
         complexity: "O(1)",
         summary: "Sets or clears one bit of a string, which grows to hold it.",
         syntax: "SETBIT key offset value:integer",

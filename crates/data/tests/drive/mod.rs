@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 /// Seeds to drive with: a fixed number of them, or as many as fit into `APUS_FUZZ_SECONDS`.
 /// A failure names its seed, and the seed alone decides what happens.
 pub(crate) fn seeds(count: u64) -> impl Iterator<Item = u64> {
-    let seconds = std::env::var("APUS_FUZZ_SECONDS")
-        .ok()
-        .and_then(|text| text.parse().ok());
+    let seconds = std::env::var("APUS_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
     let end = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     (0..).take_while(move |seed| match end {
         Some(end) => Instant::now() < end,
@@ -21,9 +19,5 @@ pub(crate) fn seeds(count: u64) -> impl Iterator<Item = u64> {
 
 /// `count`, or far less of it under Miri, which is slower by some hundred times.
 pub(crate) fn steps(count: usize) -> usize {
-    if cfg!(miri) {
-        count.div_ceil(20)
-    } else {
-        count
-    }
+    if cfg!(miri) { count.div_ceil(20) } else { count }
 }
