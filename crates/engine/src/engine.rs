@@ -109,6 +109,8 @@ pub struct Worker {
 pub struct Engine {
     /// All data.
     pub keyspace: Arc<Keyspace>,
+    /// With one worker thread: the right to the keyspace, until that thread takes it.
+    pub(crate) seat: Mutex<Option<store::Seat>>,
     /// Options by name, live.
     pub config: Config,
     /// All commands.
@@ -177,8 +179,15 @@ impl Engine {
             id[..8].copy_from_slice(&now.to_le_bytes());
         }
         let databases = o.config.int(Id::Databases).max(1) as usize;
+        let (keyspace, seat) = if o.config.int(Id::Threads) == 1 {
+            let (ks, seat) = Keyspace::single(databases, now);
+            (ks, Some(seat))
+        } else {
+            (Keyspace::new(databases, now), None)
+        };
         let engine = Self {
-            keyspace: Keyspace::new(databases, now),
+            keyspace,
+            seat: Mutex::new(seat),
             table: Table::new(&o.renames),
             clients: Clients::default(),
             clock: o.clock,
