@@ -22,7 +22,12 @@ pub enum Level {
 /// Where log lines go.
 pub trait Sink: Send + Sync {
     /// Writes one line. `fields` are names and values for structured forms, beside the message.
-    fn write(&self, level: Level, message: Arguments<'_>, fields: &[(&str, &dyn std::fmt::Display)]);
+    fn write(
+        &self,
+        level: Level,
+        message: Arguments<'_>,
+        fields: &[(&str, &dyn std::fmt::Display)],
+    );
     /// Opens files anew (after a rotation) or changes the form; does nothing by default.
     fn reopen(&self) {}
 }
@@ -37,7 +42,10 @@ pub struct Log {
 impl Log {
     /// A log that writes to `sink` from `level` on.
     pub fn new(sink: Arc<dyn Sink>, level: Level) -> Self {
-        Self { level: Arc::new(AtomicU8::new(level as u8)), sink }
+        Self {
+            level: Arc::new(AtomicU8::new(level as u8)),
+            sink,
+        }
     }
 
     /// A log that writes nothing.

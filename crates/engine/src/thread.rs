@@ -145,7 +145,7 @@ impl Thread {
 
     /// Copies the configuration when it has changed.
     #[inline]
-    fn refresh(&mut self, config: &Config) {
+    pub(crate) fn refresh(&mut self, config: &Config) {
         if config.generation() != self.hot.generation {
             self.reload(config);
         }
@@ -170,7 +170,11 @@ impl Thread {
             generation,
             bulk_max: usize::try_from(c.bytes(Id::ProtoMaxBulkLen)).unwrap_or(usize::MAX),
             slow_ns: u64::try_from(slow).map_or(u64::MAX, |us| us.saturating_mul(1000)),
-            latency_ns: if latency > 0 { latency as u64 * 1_000_000 } else { u64::MAX },
+            latency_ns: if latency > 0 {
+                latency as u64 * 1_000_000
+            } else {
+                u64::MAX
+            },
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
@@ -218,7 +222,35 @@ impl Thread {
     ) -> Batch {
         self.refresh(&engine.config);
         bump(&self.worker.stats.batches, 1);
-        let mut batch = Batch { consumed: 0, next: Next::Read };
+        session.client.active_ms.store(self.cx.now, Relaxed);
+        session
+            .client
+            .query_bytes
+            .store(input.len() as u64, Relaxed);
+        let batch = self.run_batch(engine, session, parser, input, out);
+        session
+            .client
+            .query_bytes
+            .store((input.len() - batch.consumed) as u64, Relaxed);
+        session
+            .client
+            .paused
+            .store(batch.next == Next::Wait, Relaxed);
+        batch
+    }
+
+    fn run_batch(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        parser: &mut Parser,
+        input: &[u8],
+        out: &mut Out,
+    ) -> Batch {
+        let mut batch = Batch {
+            consumed: 0,
+            next: Next::Read,
+        };
         if let Some(args) = session.deferred.take()
             && !self.run_deferred(engine, session, args, out)
         {
@@ -226,7 +258,8 @@ impl Thread {
             return batch;
         }
         loop {
-            if session.closing {
+            // Another thread's CLIENT KILL takes effect here, before further commands.
+            if session.closing || session.client.closing.load(Relaxed) {
                 batch.next = Next::Close;
                 return batch;
             }
@@ -284,11 +317,14 @@ impl Thread {
         from: usize,
         out: &mut Out,
     ) -> Stop {
-        let limits =
-            Limits { bulk_max: self.hot.bulk_max, unauthenticated: !session.authenticated };
+        let unauthenticated = session.needs_auth(engine);
+        let limits = Limits {
+            bulk_max: self.hot.bulk_max,
+            unauthenticated,
+        };
         // A client that has yet to authenticate may do so with the next command, which changes
         // what the one after it may be.
-        let most = if session.authenticated { GROUP } else { 1 };
+        let most = if unauthenticated { 1 } else { GROUP };
         self.spans.clear();
         self.owned.clear();
         self.group.clear();
@@ -297,14 +333,25 @@ impl Thread {
         while self.group.len() < most {
             let resumed = parser.is_active();
             let first = self.spans.len();
-            let parsed =
-                parser.parse(&input[pos..], pos, &limits, &mut self.spans, &mut self.owned);
+            let parsed = parser.parse(
+                &input[pos..],
+                pos,
+                &limits,
+                &mut self.spans,
+                &mut self.owned,
+            );
             match parsed {
                 Parsed::Command(used) => {
                     pos += used;
                     let (id, hash) = self.classify(engine, session.db, input, first, &pin);
                     let argc = (self.spans.len() - first) as u32;
-                    self.group.push(Parse { end: pos, first: first as u32, argc, id, hash });
+                    self.group.push(Parse {
+                        end: pos,
+                        first: first as u32,
+                        argc,
+                        id,
+                        hash,
+                    });
                     // A resumed command's large arguments are not in the input: it must not be
                     // parsed again, so nothing before it may stop the group.
                     if resumed {
@@ -317,7 +364,9 @@ impl Thread {
                 Parsed::Error(e) => {
                     // Replies of the commands before it come first: it is answered after them.
                     if self.group.is_empty() {
-                        Reply::new(out, session.proto).error(format!("ERR {}", e.0));
+                        if session.reply == ReplyMode::On {
+                            Reply::new(out, session.proto).error(format!("ERR {}", e.0));
+                        }
                         session.closing = true;
                         bump(&self.worker.stats.error_replies, 1);
                         engine.count_error("ERR");
@@ -341,13 +390,19 @@ impl Thread {
         pin: &crossbeam_epoch::Guard,
     ) -> (u16, u64) {
         let spans = &self.spans[first..];
-        let Some(name) = spans[0].bytes(input) else { return (NO_COMMAND, 0) };
-        let Some(id) = engine.table.find(name) else { return (NO_COMMAND, 0) };
+        let Some(name) = spans[0].bytes(input) else {
+            return (NO_COMMAND, 0);
+        };
+        let Some(id) = engine.table.find(name) else {
+            return (NO_COMMAND, 0);
+        };
         let cmd = engine.table.get(id);
         if !cmd.one_key || !cmd.row.arity_fits(spans.len()) {
             return (NO_COMMAND, 0);
         }
-        let Some(key) = spans[1].bytes(input) else { return (NO_COMMAND, 0) };
+        let Some(key) = spans[1].bytes(input) else {
+            return (NO_COMMAND, 0);
+        };
         let hash = stdx::hash::hash64(key);
         engine.keyspace.prefetch_bucket(db, hash, pin);
         (if cmd.light { id } else { NO_COMMAND }, hash)
@@ -380,7 +435,8 @@ impl Thread {
                 next = Some(Next::Close);
                 break;
             }
-            let light = self.run_light(engine, session, input, &group[i..], &spans, &mut owned, out);
+            let light =
+                self.run_light(engine, session, input, &group[i..], &spans, &mut owned, out);
             if light > 0 {
                 let now = engine.clock.monotonic_ns();
                 self.account(session, &group[i..i + light], now - start);
@@ -416,7 +472,10 @@ impl Thread {
     /// Executes the light commands at the start of a group, as long as nothing needs attention.
     /// Returns how many.
     #[inline]
-    #[expect(clippy::too_many_arguments, reason = "the scratch buffers are lent, not owned, here")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the scratch buffers are lent, not owned, here"
+    )]
     fn run_light(
         &mut self,
         engine: &Engine,
@@ -437,10 +496,15 @@ impl Thread {
             if p.id == NO_COMMAND {
                 break;
             }
-            let Run::Data(run) = engine.table.get(p.id).run else { break };
+            let Run::Data(run) = engine.table.get(p.id).run else {
+                break;
+            };
             let spans = &spans[p.first as usize..][..p.argc as usize];
             let mut args = Args::new(input, spans, owned);
-            let key = Key { bytes: &args[1], hash: p.hash };
+            let key = Key {
+                bytes: &args[1],
+                hash: p.hash,
+            };
             let mut db = Db::lock_one(&engine.keyspace, session.db, key, &mut self.cx);
             let outcome = run(&mut db, &mut args, &mut reply);
             commit(&mut db);
@@ -472,7 +536,10 @@ impl Thread {
         }
         bump(&stats.command_nanos, nanos);
         self.count_command(session, n);
-        session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
+        session
+            .client
+            .last_cmd
+            .store(run[run.len() - 1].id + 1, Relaxed);
     }
 
     /// Applies CLIENT REPLY to what a command has written.
