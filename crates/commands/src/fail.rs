@@ -48,7 +48,9 @@ impl Fail {
     /// `wrong number of arguments for 'get' command`. For a subcommand: `config|get`.
     #[cold]
     pub fn arity(command: &str) -> Self {
-        Self::new(format!("ERR wrong number of arguments for '{command}' command"))
+        Self::new(format!(
+            "ERR wrong number of arguments for '{command}' command"
+        ))
     }
 }
 

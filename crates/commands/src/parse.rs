@@ -64,5 +64,8 @@ pub fn deadline(
 /// A database number.
 pub fn db_index(args: &Args<'_>, i: usize, databases: usize) -> Result<usize, Fail> {
     let n = int(args, i)?;
-    usize::try_from(n).ok().filter(|n| *n < databases).ok_or(Fail::DB_RANGE)
+    usize::try_from(n)
+        .ok()
+        .filter(|n| *n < databases)
+        .ok_or(Fail::DB_RANGE)
 }

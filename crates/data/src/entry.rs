@@ -18,9 +18,12 @@
 //!
 //! `access` is Redis's 24-bit LRU clock or LFU counter; this module only stores it.
 
-#![expect(unsafe_code, reason = "variable-length layout behind one thin pointer; fuzzed and run in Miri")]
+#![expect(
+    unsafe_code,
+    reason = "variable-length layout behind one thin pointer; fuzzed and run in Miri"
+)]
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -140,7 +143,10 @@ fn shape(head: u64, klen: usize, vlen: usize) -> Shape {
     if klen >= KLEN_LONG {
         at += 8;
     }
-    Shape { class: size_class(at + klen + vlen), key_at: at }
+    Shape {
+        class: size_class(at + klen + vlen),
+        key_at: at,
+    }
 }
 
 impl Entry {
@@ -154,7 +160,9 @@ impl Entry {
         let layout = Layout::from_size_align(s.class, 8).expect("lengths are below isize::MAX");
         // SAFETY: the size is at least 16.
         let ptr = unsafe { alloc(layout) };
-        let Some(ptr) = NonNull::new(ptr) else { handle_alloc_error(layout) };
+        let Some(ptr) = NonNull::new(ptr) else {
+            handle_alloc_error(layout)
+        };
         let mut e = Self(ptr);
         // SAFETY: all writes lie within the class that `shape` computed for these lengths.
         unsafe {
@@ -344,7 +352,9 @@ impl Entry {
             return None;
         }
         // SAFETY: as in `str`, and `&mut self` makes this the only borrow of the Arc itself.
-        Some(Arc::make_mut(unsafe { &mut *self.payload_ptr().cast::<Arc<Vec<u8>>>() }))
+        Some(Arc::make_mut(unsafe {
+            &mut *self.payload_ptr().cast::<Arc<Vec<u8>>>()
+        }))
     }
 
     /// Marks a short string as one that was modified in place; OBJECT ENCODING calls it `raw`.
@@ -384,6 +394,46 @@ impl Entry {
         self
     }
 
+    /// Appends to the string. Bytes that are there already are not copied as long as the size class
+    /// has room, or the vector outside the entry. The string is `raw` afterwards.
+    pub fn append(mut self, tail: &[u8]) -> Self {
+        if let Some(bytes) = self.shared_mut() {
+            bytes.extend_from_slice(tail);
+            return self;
+        }
+        let deadline = self.deadline();
+        if let Str::Int(n) = self.str() {
+            self = self.set(Content::Bytes(n.to_string().as_bytes()), deadline);
+        }
+        let (klen, vlen) = (self.klen(), self.vlen());
+        let longer = vlen + tail.len();
+        if longer > INLINE_MAX {
+            let mut bytes = Vec::with_capacity(longer);
+            if let Str::Inline(start) = self.str() {
+                bytes.extend_from_slice(start);
+            }
+            bytes.extend_from_slice(tail);
+            return self.set(Content::Shared(Arc::new(bytes)), deadline);
+        }
+        let old = self.shape();
+        let head = self.head() & !(0xffff << VLEN_SHIFT) | (longer as u64) << VLEN_SHIFT | RAW;
+        let new = shape(head, klen, longer);
+        // SAFETY: the allocation has the layout of `old`; everything before the tail stays where it
+        // is, since the encoding stays; and the new class has room for the tail.
+        unsafe {
+            if new.class != old.class {
+                let layout = Layout::from_size_align_unchecked(old.class, 8);
+                let grown = realloc(self.0.as_ptr(), layout, new.class);
+                let Some(grown) = NonNull::new(grown) else { handle_alloc_error(layout) };
+                self.0 = grown;
+            }
+            let to = self.0.as_ptr().add(new.key_at + klen + vlen);
+            std::ptr::copy_nonoverlapping(tail.as_ptr(), to, tail.len());
+        }
+        self.set_head(head);
+        self
+    }
+
     /// Exchanges the deadline alone.
     pub fn set_deadline(self, deadline: Option<i64>) -> Self {
         if let (Some(d), true) = (deadline, self.head() & EXPIRES != 0) {
@@ -398,9 +448,12 @@ impl Entry {
         let mut new = match self.str() {
             Str::Int(n) => Self::string(self.key(), Content::Int(n), deadline, self.access()),
             Str::Inline(b) => Self::string(self.key(), Content::Bytes(b), deadline, self.access()),
-            Str::Shared(a) => {
-                Self::string(self.key(), Content::Shared(Arc::clone(a)), deadline, self.access())
-            }
+            Str::Shared(a) => Self::string(
+                self.key(),
+                Content::Shared(Arc::clone(a)),
+                deadline,
+                self.access(),
+            ),
         };
         new.set_head(new.head() | raw);
         new

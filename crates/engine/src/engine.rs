@@ -78,6 +78,9 @@ pub struct ShutdownRequest {
 /// Carries a shutdown out.
 pub type ShutdownHook = Box<dyn Fn(ShutdownRequest) + Send + Sync>;
 
+/// Applies a changed option, or refuses it.
+pub type ConfigHook = Box<dyn Fn(Id, &Config) -> Result<(), String> + Send + Sync>;
+
 /// What an engine is made from.
 pub struct Options {
     /// The configuration.
@@ -144,6 +147,8 @@ pub struct Engine {
     pub tcp_port: AtomicU32,
     /// Called by SHUTDOWN; set by whoever owns the listeners.
     pub on_shutdown: RwLock<Option<ShutdownHook>>,
+    /// Called for every option that CONFIG SET changed; set by whoever owns the listeners.
+    pub on_config: RwLock<Option<ConfigHook>>,
     /// What was in force at the last reset, so that totals can start anew.
     workers: RwLock<Vec<Arc<Worker>>>,
     /// Highest number of clients at once.
@@ -193,6 +198,7 @@ impl Engine {
             executable: o.executable,
             tcp_port: AtomicU32::new(0),
             on_shutdown: RwLock::default(),
+            on_config: RwLock::default(),
             workers: RwLock::default(),
             peak_clients: AtomicU64::new(0),
             rates: Rates::default(),

@@ -222,20 +222,13 @@ impl Thread {
     ) -> Batch {
         self.refresh(&engine.config);
         bump(&self.worker.stats.batches, 1);
-        session.client.active_ms.store(self.cx.now, Relaxed);
-        session
-            .client
-            .query_bytes
-            .store(input.len() as u64, Relaxed);
+        let c = &session.client;
+        c.active_ms.store(self.cx.now, Relaxed);
+        c.query_bytes.store(input.len() as u64, Relaxed);
         let batch = self.run_batch(engine, session, parser, input, out);
-        session
-            .client
-            .query_bytes
-            .store((input.len() - batch.consumed) as u64, Relaxed);
-        session
-            .client
-            .paused
-            .store(batch.next == Next::Wait, Relaxed);
+        let (c, left) = (&session.client, input.len() - batch.consumed);
+        c.query_bytes.store(left as u64, Relaxed);
+        c.paused.store(batch.next == Next::Wait, Relaxed);
         batch
     }
 

@@ -136,7 +136,9 @@ impl Parser {
         owned: &mut Vec<Vec<u8>>,
     ) -> Parsed {
         if !self.is_active() {
-            let Some(&first) = buf.first() else { return Parsed::Incomplete };
+            let Some(&first) = buf.first() else {
+                return Parsed::Incomplete;
+            };
             if first != b'*' {
                 return self.inline(buf, spans, owned);
             }
@@ -154,7 +156,11 @@ impl Parser {
             if count <= 0 {
                 return Parsed::Nothing(end);
             }
-            *self = Self { pos: end, left: count as usize, ..Self::default() };
+            *self = Self {
+                pos: end,
+                left: count as usize,
+                ..Self::default()
+            };
         }
         if let Some((buf, len)) = &mut self.big {
             if buf.len() < *len {
@@ -170,9 +176,15 @@ impl Parser {
             let len = match self.bulk {
                 Some(len) => len,
                 None => {
-                    let Some(&first) = buf.get(self.pos) else { return Parsed::Incomplete };
+                    let Some(&first) = buf.get(self.pos) else {
+                        return Parsed::Incomplete;
+                    };
                     if first != b'$' {
-                        let c = if first.is_ascii_graphic() || first == b' ' { first } else { b' ' };
+                        let c = if first.is_ascii_graphic() || first == b' ' {
+                            first
+                        } else {
+                            b' '
+                        };
                         return self.fail(&format!("expected '$', got '{}'", c as char));
                     }
                     let (len, end) = match line(buf, self.pos + 1) {
@@ -181,7 +193,9 @@ impl Parser {
                         Line::Is(l, end) => (integer(l), end),
                     };
                     let max = limits.bulk_max;
-                    let Some(len) = len.and_then(|n| usize::try_from(n).ok()).filter(|n| *n <= max)
+                    let Some(len) = len
+                        .and_then(|n| usize::try_from(n).ok())
+                        .filter(|n| *n <= max)
                     else {
                         return self.fail("invalid bulk length");
                     };
@@ -334,7 +348,10 @@ fn short_bulk(buf: &[u8], pos: usize) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { bulk_max: 512 << 20, unauthenticated: false };
+    const LIMITS: Limits = Limits {
+        bulk_max: 512 << 20,
+        unauthenticated: false,
+    };
 
     fn all(bytes: &[u8], step: usize, limits: &Limits) -> Result<Vec<Vec<Vec<u8>>>, ProtocolError> {
         let mut parser = Parser::default();
@@ -386,8 +403,11 @@ mod tests {
 
     #[test]
     fn any_split_gives_the_same_commands() {
-        let mut input = b"*3\r\n$3\r\nSET\r\n$5\r\nhello\r\n$0\r\n\r\nPING\r\n\r\n*0\r\n*-1\r\n".to_vec();
-        input.extend_from_slice(b"set 'a b' \"\\x41\\n\"\n*2\r\n$4\r\nECHO\r\n$12\r\n123456789012\r\n");
+        let mut input =
+            b"*3\r\n$3\r\nSET\r\n$5\r\nhello\r\n$0\r\n\r\nPING\r\n\r\n*0\r\n*-1\r\n".to_vec();
+        input.extend_from_slice(
+            b"set 'a b' \"\\x41\\n\"\n*2\r\n$4\r\nECHO\r\n$12\r\n123456789012\r\n",
+        );
         let big = vec![b'z'; 70_000];
         input.extend_from_slice(b"*4\r\n$4\r\nMSET\r\n$1\r\nk\r\n$70000\r\n");
         input.extend_from_slice(&big);
@@ -401,7 +421,11 @@ mod tests {
             words(&[b"PING"]),
         ];
         for step in [1, 2, 3, 7, 64, 1000, 1 << 20] {
-            assert_eq!(all(&input, step, &LIMITS).as_ref(), Ok(&expected), "step {step}");
+            assert_eq!(
+                all(&input, step, &LIMITS).as_ref(),
+                Ok(&expected),
+                "step {step}"
+            );
         }
     }
 
@@ -433,7 +457,10 @@ mod tests {
 
     #[test]
     fn unauthenticated_clients_may_send_little() {
-        let limits = Limits { unauthenticated: true, ..LIMITS };
+        let limits = Limits {
+            unauthenticated: true,
+            ..LIMITS
+        };
         let e = all(b"*11\r\n", 100, &limits).expect_err("refused");
         assert_eq!(e.0, "Protocol error: unauthenticated multibulk length");
         let e = all(b"*2\r\n$4\r\nECHO\r\n$16385\r\n", 100, &limits).expect_err("refused");

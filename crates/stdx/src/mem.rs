@@ -8,7 +8,10 @@
 //! a plain load and store, and a reader sums the slots. A slot may be negative (one thread
 //! allocates, another frees); only the sum means something.
 
-#![expect(unsafe_code, reason = "implements GlobalAlloc; every call is forwarded unchanged")]
+#![expect(
+    unsafe_code,
+    reason = "implements GlobalAlloc; every call is forwarded unchanged"
+)]
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
@@ -132,9 +135,24 @@ mod tests {
     #[test]
     fn classes_are_those_of_mimalloc() {
         let expected = [
-            (1, 16), (16, 16), (17, 32), (48, 48), (49, 64), (64, 64), (65, 80), (81, 96),
-            (97, 112), (113, 128), (129, 160), (161, 192), (200, 224), (256, 256), (257, 320),
-            (1000, 1024), (1025, 1280), (4097, 5120),
+            (1, 16),
+            (16, 16),
+            (17, 32),
+            (48, 48),
+            (49, 64),
+            (64, 64),
+            (65, 80),
+            (81, 96),
+            (97, 112),
+            (113, 128),
+            (129, 160),
+            (161, 192),
+            (200, 224),
+            (256, 256),
+            (257, 320),
+            (1000, 1024),
+            (1025, 1280),
+            (4097, 5120),
         ];
         for (n, class) in expected {
             assert_eq!(size_class(n), class, "size {n}");

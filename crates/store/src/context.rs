@@ -24,13 +24,20 @@ pub struct Access {
 
 impl Default for Access {
     fn default() -> Self {
-        Self { lfu: false, log_factor: 10, decay_minutes: 1 }
+        Self {
+            lfu: false,
+            log_factor: 10,
+            decay_minutes: 1,
+        }
     }
 }
 
 /// Plain counters of the thread; whoever owns the context publishes them.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is the INFO field of the same name; dirty is changes since the last save")]
+#[expect(
+    missing_docs,
+    reason = "each is the INFO field of the same name; dirty is changes since the last save"
+)]
 pub struct Counters {
     pub keyspace_hits: u64,
     pub keyspace_misses: u64,
@@ -105,7 +112,11 @@ impl Context {
     /// The access bits of a key that is created now.
     #[inline]
     pub fn fresh_access(&self) -> u32 {
-        if self.access.lfu { self.minutes() << 8 | LFU_INIT } else { self.lru_clock }
+        if self.access.lfu {
+            self.minutes() << 8 | LFU_INIT
+        } else {
+            self.lru_clock
+        }
     }
 
     /// The access bits of a key that had `bits` and is accessed now.

@@ -25,7 +25,10 @@ impl<'a> Key<'a> {
     /// Hashes a key.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, hash: stdx::hash::hash64(bytes) }
+        Self {
+            bytes,
+            hash: stdx::hash::hash64(bytes),
+        }
     }
 }
 
@@ -59,7 +62,12 @@ impl<'a> Db<'a> {
     #[inline]
     pub fn lock_one(ks: &'a Keyspace, index: usize, key: Key<'_>, cx: &'a mut Context) -> Self {
         let locked = ks.lock(Held::One(shard_of(key.hash)));
-        Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
+        Self {
+            locked,
+            index,
+            cx,
+            hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash),
+        }
     }
 
     /// A view with a set of shards locked.
@@ -78,7 +86,12 @@ impl<'a> Db<'a> {
     }
 
     fn over(locked: Locked<'a>, index: usize, cx: &'a mut Context) -> Self {
-        Self { locked, index, cx, hint: (std::ptr::null(), 0, 0) }
+        Self {
+            locked,
+            index,
+            cx,
+            hint: (std::ptr::null(), 0, 0),
+        }
     }
 
     /// The selected database.
@@ -108,7 +121,10 @@ impl<'a> Db<'a> {
     #[inline]
     pub fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
         if self.hint.0 == bytes.as_ptr() && self.hint.1 == bytes.len() {
-            return Key { bytes, hash: self.hint.2 };
+            return Key {
+                bytes,
+                hash: self.hint.2,
+            };
         }
         Key::new(bytes)
     }
@@ -126,7 +142,9 @@ impl<'a> Db<'a> {
         if part.expiry.keys == 0 {
             return false;
         }
-        let Some(e) = part.table.find(key.hash, |e| e.key() == key.bytes) else { return false };
+        let Some(e) = part.table.find(key.hash, |e| e.key() == key.bytes) else {
+            return false;
+        };
         if e.deadline().is_none_or(|d| d >= self.cx.now) {
             return false;
         }
@@ -142,7 +160,9 @@ impl<'a> Db<'a> {
         if let Some(e) = self.take_out(key) {
             self.cx.counters.expired_keys += 1;
             self.free(e, self.cx.lazy_expire);
-            self.cx.effects.dropped(Class::Expired, "expired", self.index, key.bytes);
+            self.cx
+                .effects
+                .dropped(Class::Expired, "expired", self.index, key.bytes);
         }
     }
 
@@ -164,7 +184,9 @@ impl<'a> Db<'a> {
     #[inline]
     pub fn read(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
         let hidden = self.reap(key);
-        let Self { locked, cx, index, .. } = self;
+        let Self {
+            locked, cx, index, ..
+        } = self;
         let part = locked.part(*index, shard_of(key.hash));
         match part.table.find_mut(key.hash, |e| e.key() == key.bytes) {
             Some(mut e) if !hidden => {
@@ -177,7 +199,8 @@ impl<'a> Db<'a> {
             }
             _ => {
                 cx.counters.keyspace_misses += 1;
-                cx.effects.event(Class::KeyMiss, "keymiss", *index, key.bytes);
+                cx.effects
+                    .event(Class::KeyMiss, "keymiss", *index, key.bytes);
                 None
             }
         }
@@ -189,7 +212,9 @@ impl<'a> Db<'a> {
         if self.reap(key) {
             return None;
         }
-        let Self { locked, cx, index, .. } = self;
+        let Self {
+            locked, cx, index, ..
+        } = self;
         let part = locked.part(*index, shard_of(key.hash));
         let mut e = part.table.find_mut(key.hash, |e| e.key() == key.bytes)?;
         if !cx.no_touch {
@@ -204,7 +229,9 @@ impl<'a> Db<'a> {
         if self.reap(key) {
             return None;
         }
-        self.part(key.hash).table.find_mut(key.hash, |e| e.key() == key.bytes)
+        self.part(key.hash)
+            .table
+            .find_mut(key.hash, |e| e.key() == key.bytes)
     }
 
     /// The string at a key, for a command that reads it.
@@ -232,7 +259,9 @@ impl<'a> Db<'a> {
             // Kept only for being hidden; it is overwritten like any other value.
             self.take_out(key);
         }
-        let Self { locked, cx, index, .. } = self;
+        let Self {
+            locked, cx, index, ..
+        } = self;
         let base = locked.ks().base_ms;
         let part = locked.part(*index, shard_of(key.hash));
         if let Some(mut e) = part.table.find_mut(key.hash, |e| e.key() == key.bytes) {
@@ -247,11 +276,31 @@ impl<'a> Db<'a> {
             e.node_mut().set_access(bits);
             part.expiry.note(base, key.hash, before, after);
         } else {
-            let after = if let Ttl::At(ms) = ttl { Some(ms) } else { None };
-            part.table.insert(Entry::string(key.bytes, content, after, cx.fresh_access()));
+            let after = if let Ttl::At(ms) = ttl {
+                Some(ms)
+            } else {
+                None
+            };
+            part.table
+                .insert(Entry::string(key.bytes, content, after, cx.fresh_access()));
             part.expiry.note(base, key.hash, None, after);
             cx.effects.event(Class::New, "new", *index, key.bytes);
         }
+    }
+
+    /// Adds a string at a key which [`write`](Self::write) has just found absent. The caller notes
+    /// the effect.
+    pub fn add(&mut self, key: Key<'_>, content: Content<'_>, deadline: Option<i64>) {
+        if self.cx.keep_expired {
+            // Absent may have meant hidden.
+            self.take_out(key);
+        }
+        let Self { locked, cx, index, .. } = self;
+        let base = locked.ks().base_ms;
+        let part = locked.part(*index, shard_of(key.hash));
+        part.table.insert(Entry::string(key.bytes, content, deadline, cx.fresh_access()));
+        part.expiry.note(base, key.hash, None, deadline);
+        cx.effects.event(Class::New, "new", *index, key.bytes);
     }
 
     /// Changes the bytes of a string in place, beginning with an empty one where there is none;
@@ -307,7 +356,11 @@ impl<'a> Db<'a> {
 
     /// Takes an entry out of the database (RENAME, MOVE).
     pub fn take(&mut self, key: Key<'_>) -> Option<Entry> {
-        if self.reap(key) { None } else { self.take_out(key) }
+        if self.reap(key) {
+            None
+        } else {
+            self.take_out(key)
+        }
     }
 
     /// Puts an entry at its own key, which must be free.
@@ -370,14 +423,19 @@ impl<'a> Db<'a> {
             return f(self.locked.part(self.index, s), self.cx);
         }
         // Locking one more while holding some could deadlock; a command of scope `Each` holds none.
-        assert!(self.locked.holds_none(), "a command with locked keys asked for shard {s}");
+        assert!(
+            self.locked.holds_none(),
+            "a command with locked keys asked for shard {s}"
+        );
         let mut moment = self.locked.ks().lock(Held::One(s));
         f(moment.part(self.index, s), self.cx)
     }
 
     /// Keys in the database, the expired ones that are not removed yet included (as in Redis).
     pub fn len(&mut self) -> usize {
-        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.len())).sum()
+        (0..SHARDS)
+            .map(|s| self.with_part(s, |p, _| p.table.len()))
+            .sum()
     }
 
     /// Whether the database has no keys.
@@ -404,12 +462,16 @@ impl<'a> Db<'a> {
 
     /// Bytes of the tables, their entries not included.
     pub fn table_bytes(&mut self) -> usize {
-        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets() * 64)).sum()
+        (0..SHARDS)
+            .map(|s| self.with_part(s, |p, _| p.table.buckets() * 64))
+            .sum()
     }
 
     /// Buckets of all tables (DEBUG HTSTATS and the like).
     pub fn buckets(&mut self) -> usize {
-        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets())).sum()
+        (0..SHARDS)
+            .map(|s| self.with_part(s, |p, _| p.table.buckets()))
+            .sum()
     }
 
     /// One step of a scan: calls `f` with the living entries of the bucket at `cursor` and returns
@@ -533,7 +595,9 @@ impl<'a> Db<'a> {
         while n < max {
             let now = self.cx.now;
             let part = self.locked.part(self.index, s);
-            let Some(due) = part.expiry.next_due(&part.table, base, now) else { break };
+            let Some(due) = part.expiry.next_due(&part.table, base, now) else {
+                break;
+            };
             for (hash, key) in due {
                 self.drop_expired(Key { bytes: &key, hash });
                 n += 1;
@@ -553,10 +617,14 @@ impl<'a> Db<'a> {
     }
 
     pub(crate) fn evict(&mut self, key: Key<'_>) -> bool {
-        let Some(e) = self.take_out(key) else { return false };
+        let Some(e) = self.take_out(key) else {
+            return false;
+        };
         self.free(e, true);
         self.cx.counters.evicted_keys += 1;
-        self.cx.effects.dropped(Class::Evicted, "evicted", self.index, key.bytes);
+        self.cx
+            .effects
+            .dropped(Class::Evicted, "evicted", self.index, key.bytes);
         true
     }
 

@@ -39,7 +39,13 @@ fn hint(base_ms: i64, deadline: i64, hash: u64) -> u64 {
 impl ExpiryIndex {
     /// Notes that an entry's deadline changed from `before` to `after`.
     #[inline]
-    pub(crate) fn note(&mut self, base_ms: i64, hash: u64, before: Option<i64>, after: Option<i64>) {
+    pub(crate) fn note(
+        &mut self,
+        base_ms: i64,
+        hash: u64,
+        before: Option<i64>,
+        after: Option<i64>,
+    ) {
         match (before, after) {
             (None, None) => {}
             (Some(_), None) => self.keys -= 1,
@@ -53,7 +59,9 @@ impl ExpiryIndex {
 
     /// Whether a hint is due.
     pub(crate) fn is_due(&self, base_ms: i64, now: i64) -> bool {
-        self.heap.peek().is_some_and(|h| Self::time(base_ms, h.0) < now)
+        self.heap
+            .peek()
+            .is_some_and(|h| Self::time(base_ms, h.0) < now)
     }
 
     fn time(base_ms: i64, hint: u64) -> i64 {
@@ -126,7 +134,10 @@ impl ExpiryIndex {
 
     /// The hints' deadlines, some of them, for the average time to live.
     pub(crate) fn some_deadlines(&self, base_ms: i64, n: usize) -> impl Iterator<Item = i64> + '_ {
-        self.heap.iter().take(n).map(move |h| Self::time(base_ms, h.0))
+        self.heap
+            .iter()
+            .take(n)
+            .map(move |h| Self::time(base_ms, h.0))
     }
 
     /// Rebuilds the heap when most of it is stale.
