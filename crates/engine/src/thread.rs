@@ -223,12 +223,10 @@ impl Thread {
         self.refresh(&engine.config);
         bump(&self.worker.stats.batches, 1);
         let c = &session.client;
-        c.active_ms.store(self.cx.now, Relaxed);
         c.query_bytes.store(input.len() as u64, Relaxed);
         let batch = self.run_batch(engine, session, parser, input, out);
         let (c, left) = (&session.client, input.len() - batch.consumed);
         c.query_bytes.store(left as u64, Relaxed);
-        c.paused.store(batch.next == Next::Wait, Relaxed);
         batch
     }
 
@@ -353,7 +351,8 @@ impl Thread {
                 }
                 Parsed::Nothing(used) => pos += used,
                 Parsed::Incomplete => return Stop::At(pos, Next::Read),
-                Parsed::Big { at } => return Stop::At(pos + at, Next::ReadBig),
+                // The parser has taken the rest over.
+                Parsed::Big { .. } => return Stop::At(input.len(), Next::ReadBig),
                 Parsed::Error(e) => {
                     // Replies of the commands before it come first: it is answered after them.
                     if self.group.is_empty() {

@@ -38,8 +38,7 @@ pub(super) static LIST: SessionCommand = sub(
         syntax: "CLIENT LIST [TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]",
         transcript: r#"
 > CLIENT LIST TYPE normal
-~ id=* addr=* laddr=* fd=* name= age=* idle=* flags=* db=0 *cmd=client|list user=default *
-...
+~ "id=* addr=* laddr=* fd=* name= age=* idle=* flags=* db=0 *cmd=client|list user=default *
 > CLIENT LIST TYPE pubsub
 ""
 > CLIENT LIST TYPE odd
@@ -70,7 +69,7 @@ pub(super) static INFO: SessionCommand = sub(
 > CLIENT SETNAME me
 OK
 > CLIENT INFO
-~ id=* addr=* laddr=* fd=* name=me age=* idle=* flags=* db=0 *cmd=client|info user=default *
+~ "id=* addr=* laddr=* fd=* name=me age=* idle=* flags=* db=0 *cmd=client|info user=default *
 > CLIENT INFO x
 (error) ERR wrong number of arguments for 'client|info' command
 "#,
