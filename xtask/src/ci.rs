@@ -16,9 +16,7 @@ pub(crate) fn run() -> Result<Report> {
         headline(name);
         report.parts.push(Part::single(name, check()));
     };
-    step("format", &|| {
-        process::run(&mut cargo(&["fmt", "--all", "--check"]))
-    });
+    step("format", &|| process::run(&mut cargo(&["fmt", "--all", "--check"])));
     step("clippy", &|| {
         process::run(&mut cargo(&[
             "clippy",
@@ -39,9 +37,7 @@ pub(crate) fn run() -> Result<Report> {
     report.parts.push(gofmt());
     headline("fuzz");
     report.parts.extend(fuzz()?);
-    report
-        .parts
-        .extend(suite::run(&suite::Options::strict())?.parts);
+    report.parts.extend(suite::run(&suite::Options::strict())?.parts);
     Ok(report)
 }
 
@@ -51,9 +47,7 @@ fn gofmt() -> Part {
         return Part::left_out("gofmt", "there is no gofmt".into());
     }
     let mut command = Command::new("gofmt");
-    command
-        .arg("-l")
-        .arg(paths::root().join("tests/clients/go"));
+    command.arg("-l").arg(paths::root().join("tests/clients/go"));
     let unformatted = process::output(&mut command);
     Part::single(
         "gofmt",

@@ -86,15 +86,10 @@ fn split(text: &str) -> Result<Vec<Transcript>> {
     let mut all: Vec<Transcript> = Vec::new();
     for line in text.lines() {
         if let Some(head) = line.strip_prefix("=== ") {
-            let (name, since) = head
-                .rsplit_once(' ')
-                .ok_or_else(|| format!("{line:?} lacks a version"))?;
+            let (name, since) =
+                head.rsplit_once(' ').ok_or_else(|| format!("{line:?} lacks a version"))?;
             let since = since.parse().map_err(|e| format!("{line:?}: {e}"))?;
-            all.push(Transcript {
-                name: name.to_owned(),
-                since,
-                text: String::new(),
-            });
+            all.push(Transcript { name: name.to_owned(), since, text: String::new() });
         } else if let Some(transcript) = all.last_mut() {
             transcript.text.push_str(line);
             transcript.text.push('\n');
@@ -116,10 +111,8 @@ pub(crate) fn replay(address: &str, transcripts: &[Transcript]) -> Result<Report
         Target::Apus(version) => ("Apus", version),
         Target::Redis(version) => ("Redis", version),
     };
-    let mut report = Report {
-        server: format!("{name} {version} at {address}"),
-        ..Report::default()
-    };
+    let mut report =
+        Report { server: format!("{name} {version} at {address}"), ..Report::default() };
     for transcript in transcripts {
         let steps = match transcript::parse(&transcript.text) {
             Ok(steps) => steps,
@@ -131,10 +124,7 @@ pub(crate) fn replay(address: &str, transcripts: &[Transcript]) -> Result<Report
         };
         let total = steps.len() as u64;
         let steps: Vec<_> = match transcript.since <= version {
-            true => steps
-                .into_iter()
-                .filter(|step| step.only.includes(target))
-                .collect(),
+            true => steps.into_iter().filter(|step| step.only.includes(target)).collect(),
             false => Vec::new(),
         };
         report.skipped += total - steps.len() as u64;
@@ -151,9 +141,7 @@ pub(crate) fn replay(address: &str, transcripts: &[Transcript]) -> Result<Report
             false => report.failed += 1,
         }
         let named = |difference| format!("{}: {difference}", transcript.name);
-        report
-            .differences
-            .extend(differences.into_iter().map(named));
+        report.differences.extend(differences.into_iter().map(named));
     }
     Ok(report)
 }
@@ -173,9 +161,7 @@ fn replay_one(address: &str, steps: &[transcript::Step]) -> Result<Vec<String>> 
             None => (fresh(address)?, 2),
         };
         if resp != step.resp {
-            let hello = client
-                .call(&["HELLO", &step.resp.to_string()])
-                .map_err(|e| failed(&e))?;
+            let hello = client.call(&["HELLO", &step.resp.to_string()]).map_err(|e| failed(&e))?;
             if let Reply::Error(_) = hello {
                 return Err(failed(&transcript::format(&hello)));
             }
@@ -193,10 +179,7 @@ fn replay_one(address: &str, steps: &[transcript::Step]) -> Result<Vec<String>> 
 /// A new connection to a server that holds nothing.
 fn fresh(address: &str) -> Result<Client> {
     let mut client = Client::connect(address).map_err(|e| format!("{address}: {e}"))?;
-    match client
-        .call(&["FLUSHALL"])
-        .map_err(|e| format!("FLUSHALL: {e}"))?
-    {
+    match client.call(&["FLUSHALL"]).map_err(|e| format!("FLUSHALL: {e}"))? {
         Reply::Status(_) => Ok(client),
         other => Err(format!("FLUSHALL: {}", transcript::format(&other))),
     }
@@ -204,9 +187,7 @@ fn fresh(address: &str) -> Result<Client> {
 
 fn target(address: &str) -> Result<Target> {
     let mut client = Client::connect(address).map_err(|e| format!("{address}: {e}"))?;
-    let info = client
-        .call(&["INFO", "server"])
-        .map_err(|e| format!("INFO: {e}"))?;
+    let info = client.call(&["INFO", "server"]).map_err(|e| format!("INFO: {e}"))?;
     let Reply::Bulk(info) = info else {
         return Err(format!("INFO: {}", transcript::format(&info)));
     };
@@ -234,10 +215,7 @@ mod tests {
     fn framing() {
         let all = split("\n=== get 1.0.0\n> GET k\n(nil)\n\n=== config get 2.0\n").expect("valid");
         assert_eq!(all.len(), 2);
-        assert_eq!(
-            (all[0].name.as_str(), all[0].since),
-            ("get", Version(1, 0, 0))
-        );
+        assert_eq!((all[0].name.as_str(), all[0].since), ("get", Version(1, 0, 0)));
         assert_eq!(all[0].text, "> GET k\n(nil)\n\n");
         assert_eq!(all[1].name, "config get");
         for bad in ["", "x\n=== get 1.0.0", "=== get", "=== get one"] {
@@ -256,11 +234,7 @@ mod tests {
 
     #[test]
     fn differences_fail_and_so_does_a_replay_of_nothing() {
-        let report = Report {
-            passed: 1,
-            failed: 1,
-            ..Report::default()
-        };
+        let report = Report { passed: 1, failed: 1, ..Report::default() };
         assert_eq!(report.into_part("compat").failed, 1);
         assert_eq!(Report::default().into_part("compat").failed, 1);
     }

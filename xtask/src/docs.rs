@@ -27,10 +27,7 @@ pub(crate) fn run(args: &[String]) -> Result<bool> {
         } else if !check {
             std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
             paths::write(&path, &text)?;
-            println!(
-                "docs/{page}.md{}",
-                if is_current { "" } else { " (changed)" }
-            );
+            println!("docs/{page}.md{}", if is_current { "" } else { " (changed)" });
         }
     }
     Ok(!check || all_current)

@@ -86,9 +86,7 @@ fn main() -> ExitCode {
 fn none(args: &[String]) -> Result<()> {
     match args {
         [] => Ok(()),
-        [first, ..] => Err(format!(
-            "{first:?} is not expected here; see `cargo xtask help`"
-        )),
+        [first, ..] => Err(format!("{first:?} is not expected here; see `cargo xtask help`")),
     }
 }
 

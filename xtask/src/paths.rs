@@ -7,27 +7,18 @@ use std::path::{Path, PathBuf};
 
 /// The root of the workspace.
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask is a folder of the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
 }
 
 /// Where test tools are installed: never in the source tree, so that a clone stays clean.
 pub(crate) fn cache() -> Result<PathBuf> {
-    let set = |name: &str| {
-        env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let dir = set("APUS_CACHE")
         .or_else(|| set("XDG_CACHE_HOME").map(|dir| dir.join("apus")))
         .or_else(|| set("HOME").map(|dir| dir.join(".cache/apus")))
         .ok_or("none of APUS_CACHE, XDG_CACHE_HOME and HOME is set")?;
     // Before anything is created, and again with links resolved.
-    outside(
-        &std::path::absolute(&dir).map_err(|e| format!("{}: {e}", dir.display()))?,
-        root(),
-    )?;
+    outside(&std::path::absolute(&dir).map_err(|e| format!("{}: {e}", dir.display()))?, root())?;
     fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let dir = fs::canonicalize(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let root = fs::canonicalize(root()).map_err(|e| format!("{}: {e}", root().display()))?;
@@ -37,10 +28,7 @@ pub(crate) fn cache() -> Result<PathBuf> {
 
 fn outside(dir: &Path, root: &Path) -> Result<()> {
     match dir.starts_with(root) {
-        true => Err(format!(
-            "the cache {} lies inside the source tree",
-            dir.display()
-        )),
+        true => Err(format!("the cache {} lies inside the source tree", dir.display())),
         false => Ok(()),
     }
 }
@@ -54,9 +42,7 @@ pub(crate) fn targets(folder: &str, prefix: &str) -> Result<Vec<(String, String)
             continue;
         }
         for file in entries(&dir)? {
-            let stem = file
-                .file_stem()
-                .map_or_else(String::new, |s| s.to_string_lossy().into());
+            let stem = file.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into());
             if file.extension().is_some_and(|e| e == "rs") && stem.starts_with(prefix) {
                 found.push((package_name(&krate)?, stem));
             }

@@ -19,17 +19,12 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 /// How a command is shown to people.
 pub(crate) fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words
-        .map(|word| word.to_string_lossy())
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
 /// Runs a command with our terminal; whether it succeeded.
 pub(crate) fn run(command: &mut Command) -> Result<bool> {
-    let status = command
-        .status()
-        .map_err(|e| format!("{}: {e}", shown(command)))?;
+    let status = command.status().map_err(|e| format!("{}: {e}", shown(command)))?;
     Ok(status.success())
 }
 
@@ -45,9 +40,7 @@ pub(crate) fn must(command: &mut Command) -> Result<()> {
 /// output to `line`; whether it succeeded.
 pub(crate) fn watch(command: &mut Command, mut line: impl FnMut(&str)) -> Result<bool> {
     command.stdout(Stdio::piped());
-    let mut child = command
-        .spawn()
-        .map_err(|e| format!("{}: {e}", shown(command)))?;
+    let mut child = command.spawn().map_err(|e| format!("{}: {e}", shown(command)))?;
     if let Some(stdout) = child.stdout.take() {
         for bytes in BufReader::new(stdout).split(b'\n') {
             let bytes = bytes.map_err(|e| format!("reading output: {e}"))?;
@@ -56,10 +49,7 @@ pub(crate) fn watch(command: &mut Command, mut line: impl FnMut(&str)) -> Result
             line(&text);
         }
     }
-    Ok(child
-        .wait()
-        .map_err(|e| format!("{}: {e}", shown(command)))?
-        .success())
+    Ok(child.wait().map_err(|e| format!("{}: {e}", shown(command)))?.success())
 }
 
 /// What a command that must succeed prints.
@@ -69,20 +59,14 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         .output()
         .map_err(|e| format!("{}: {e}", shown(command)))?;
     if !output.status.success() {
-        return Err(format!(
-            "`{}` failed with {}",
-            shown(command),
-            output.status
-        ));
+        return Err(format!("`{}` failed with {}", shown(command), output.status));
     }
     String::from_utf8(output.stdout).map_err(|_| format!("`{}` is not UTF-8", shown(command)))
 }
 
 /// The full path of a program on `PATH`.
 pub(crate) fn which(name: &str) -> Option<PathBuf> {
-    env::split_paths(&env::var_os("PATH")?)
-        .map(|dir| dir.join(name))
-        .find(|path| path.is_file())
+    env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(name)).find(|path| path.is_file())
 }
 
 /// Builds the server, and gives the path of its binary; `APUS_BIN` stands in for it.
@@ -121,28 +105,15 @@ impl Server {
         let dir = env::temp_dir().join(format!("apus-xtask-{port}"));
         std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
         command
-            .args([
-                "--port",
-                &port.to_string(),
-                "--bind",
-                "127.0.0.1",
-                "--save",
-                "",
-            ])
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
             .args(["--enable-debug-command", "yes"])
             .arg("--dir")
             .arg(&dir)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
-        let mut child = command
-            .spawn()
-            .map_err(|e| format!("{}: {e}", shown(&command)))?;
+        let mut child = command.spawn().map_err(|e| format!("{}: {e}", shown(&command)))?;
         let stdout = child.stdout.take();
-        let server = Server {
-            child,
-            dir,
-            address: format!("127.0.0.1:{port}"),
-        };
+        let server = Server { child, dir, address: format!("127.0.0.1:{port}") };
 
         let (ready, is_ready) = mpsc::channel();
         std::thread::spawn(move || {

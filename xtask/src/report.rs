@@ -19,18 +19,12 @@ pub(crate) struct Part {
 
 impl Part {
     pub(crate) fn new(name: &str) -> Part {
-        Part {
-            name: name.to_owned(),
-            ..Part::default()
-        }
+        Part { name: name.to_owned(), ..Part::default() }
     }
 
     /// A part whose preparation failed, so that nothing of it ran.
     pub(crate) fn left_out(name: &str, why: String) -> Part {
-        Part {
-            left_out: vec![why],
-            ..Part::new(name)
-        }
+        Part { left_out: vec![why], ..Part::new(name) }
     }
 
     /// A part that is a single check.
@@ -82,11 +76,7 @@ impl Report {
     fn text(&self) -> String {
         let mut out = format!("\n{:14} {:>7} {:>7}\n", "part", "passed", "failed");
         for part in &self.parts {
-            _ = write!(
-                out,
-                "{:14} {:>7} {:>7}",
-                part.name, part.passed, part.failed
-            );
+            _ = write!(out, "{:14} {:>7} {:>7}", part.name, part.passed, part.failed);
             let left_out = match part.left_out.len() {
                 0 => String::new(),
                 _ if part.passed + part.failed == 0 => "   LEFT OUT".into(),
@@ -126,9 +116,7 @@ mod tests {
             left_out: why.iter().map(|why| why.to_string()).collect(),
             ..Part::new("p")
         };
-        Report {
-            parts: parts.iter().map(part).collect(),
-        }
+        Report { parts: parts.iter().map(part).collect() }
     }
 
     #[test]
@@ -144,19 +132,13 @@ mod tests {
     fn the_last_line_counts_and_what_is_missing_is_loud() {
         let text = report(&[(3, 1, &[]), (0, 0, &["no network"])]).text();
         assert_eq!(text.lines().last(), Some("3 passed, 1 failed"));
-        assert!(
-            text.contains("p                    0       0   LEFT OUT\n"),
-            "{text}"
-        );
+        assert!(text.contains("p                    0       0   LEFT OUT\n"), "{text}");
         assert!(text.contains("!!! p: no network\n"), "{text}");
     }
 
     #[test]
     fn a_run_that_ran_nothing_or_crashed_has_failed() {
-        let part = || Part {
-            passed: 1,
-            ..Part::new("p")
-        };
+        let part = || Part { passed: 1, ..Part::new("p") };
         assert_eq!(part().conclude(Ok(true)).failed, 0);
         assert_eq!(part().conclude(Ok(false)).failed, 1);
         assert_eq!(part().conclude(Err("x".into())).failed, 1);

@@ -14,11 +14,7 @@ use std::process::Command;
 pub(crate) fn redis() -> Result<()> {
     let missing = || {
         let tools = ["redis-server", "redis-cli", "redis-benchmark"];
-        tools
-            .into_iter()
-            .filter(|tool| which(tool).is_none())
-            .collect::<Vec<_>>()
-            .join(", ")
+        tools.into_iter().filter(|tool| which(tool).is_none()).collect::<Vec<_>>().join(", ")
     };
     if missing().is_empty() {
         return Ok(());
@@ -76,12 +72,7 @@ pub(crate) fn python() -> Result<PathBuf> {
     let python = dir.join("bin/python");
     installed(&dir, &pinned, || {
         let system = which("python3").ok_or("there is no python3")?;
-        let venv = || {
-            Command::new(&system)
-                .args(["-m", "venv", "--clear"])
-                .arg(&dir)
-                .output()
-        };
+        let venv = || Command::new(&system).args(["-m", "venv", "--clear"]).arg(&dir).output();
         let has_venv = |result: std::io::Result<std::process::Output>| {
             result.is_ok_and(|output| output.status.success())
         };
@@ -95,14 +86,7 @@ pub(crate) fn python() -> Result<PathBuf> {
         let requirements = paths::root().join("tests/clients/python/requirements.txt");
         must(
             Command::new(&python)
-                .args([
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--disable-pip-version-check",
-                    "-r",
-                ])
+                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
                 .arg(requirements),
         )
     })?;
@@ -131,13 +115,7 @@ pub(crate) fn node() -> Result<PathBuf> {
     installed(&dir, &format!("{manifest}{lock}"), || {
         paths::write(&dir.join("package.json"), &manifest)?;
         paths::write(&dir.join("package-lock.json"), &lock)?;
-        let args = [
-            "ci",
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-            "--loglevel=error",
-        ];
+        let args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
         must(Command::new("npm").args(args).current_dir(&dir))
     })?;
     Ok(dir.join("node_modules"))
@@ -168,11 +146,7 @@ mod tests {
         let mut go = |versions: &str, works: bool| {
             let result = installed(&dir, versions, || {
                 runs += 1;
-                if works {
-                    Ok(())
-                } else {
-                    Err("no network".into())
-                }
+                if works { Ok(()) } else { Err("no network".into()) }
             });
             (result.is_ok(), runs)
         };

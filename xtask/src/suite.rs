@@ -6,16 +6,7 @@ use crate::{Result, compat, paths, setup};
 use std::path::Path;
 use std::process::Command;
 
-const PARTS: [&str; 8] = [
-    "rust",
-    "transcripts",
-    "compat",
-    "python",
-    "cli",
-    "raw",
-    "go",
-    "node",
-];
+const PARTS: [&str; 8] = ["rust", "transcripts", "compat", "python", "cli", "raw", "go", "node"];
 
 /// What to run, and how strictly.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -27,10 +18,7 @@ pub(crate) struct Options {
 impl Options {
     /// Everything, and nothing may be left out.
     pub(crate) fn strict() -> Options {
-        Options {
-            only: Vec::new(),
-            strict: true,
-        }
+        Options { only: Vec::new(), strict: true }
     }
 
     pub(crate) fn parse(args: &[String]) -> Result<Options> {
@@ -61,9 +49,7 @@ impl Options {
 /// means that nothing could run.
 pub(crate) fn run(options: &Options) -> Result<Report> {
     let mut report = Report::default();
-    let rest_needs_binary = PARTS
-        .iter()
-        .any(|part| *part != "rust" && options.includes(part));
+    let rest_needs_binary = PARTS.iter().any(|part| *part != "rust" && options.includes(part));
     if options.includes("rust") {
         headline("rust");
         report.parts.push(rust());
@@ -77,21 +63,13 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
             let mut part = Part::new("apus");
             part.fail(message);
             report.parts.push(part);
-            for part in PARTS
-                .iter()
-                .filter(|part| **part != "rust" && options.includes(part))
-            {
-                report
-                    .parts
-                    .push(Part::left_out(part, "the server was not built".into()));
+            for part in PARTS.iter().filter(|part| **part != "rust" && options.includes(part)) {
+                report.parts.push(Part::left_out(part, "the server was not built".into()));
             }
             return Ok(report);
         }
     };
-    for name in PARTS
-        .iter()
-        .filter(|part| **part != "rust" && options.includes(part))
-    {
+    for name in PARTS.iter().filter(|part| **part != "rust" && options.includes(part)) {
         headline(name);
         let part = match *name {
             "transcripts" => transcripts(&apus),
@@ -141,11 +119,7 @@ fn cargo_line(part: &mut Part, line: &str) {
     if let Some(counts) = line.strip_prefix("test result: ") {
         let count = |word: &str| {
             let before = counts.split(word).next().unwrap_or_default();
-            before
-                .split_whitespace()
-                .last()
-                .and_then(|n| n.parse().ok())
-                .unwrap_or(0)
+            before.split_whitespace().last().and_then(|n| n.parse().ok()).unwrap_or(0)
         };
         part.passed += count(" passed");
         part.failed += count(" failed");
@@ -245,10 +219,7 @@ fn node(modules: &Path, apus: &Path) -> Part {
 
 /// `# pass 3`, and so on, at the end of a TAP stream.
 fn node_line(part: &mut Part, line: &str) {
-    let Some((what, count)) = line
-        .strip_prefix("# ")
-        .and_then(|rest| rest.split_once(' '))
-    else {
+    let Some((what, count)) = line.strip_prefix("# ").and_then(|rest| rest.split_once(' ')) else {
         return;
     };
     let Ok(count) = count.parse::<u64>() else {

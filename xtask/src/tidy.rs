@@ -17,21 +17,12 @@ const LONG_FILES: &[&str] = &[];
 /// What no file may contain. Cut in two here, so that this file does not.
 const FORBIDDEN: &[(&str, &str)] = &[
     // A lock file that names one registry host cannot be used behind a mirror.
-    (
-        concat!("registry.", "npmjs.org"),
-        "names a package registry",
-    ),
-    (
-        concat!("registry.", "yarnpkg.com"),
-        "names a package registry",
-    ),
+    (concat!("registry.", "npmjs.org"), "names a package registry"),
+    (concat!("registry.", "yarnpkg.com"), "names a package registry"),
     (concat!("proxy.", "golang.org"), "names a package registry"),
     (concat!("sum.", "golang.org"), "names a package registry"),
     (concat!("pypi.", "org"), "names a package registry"),
-    (
-        concat!("files.", "pythonhosted.org"),
-        "names a package registry",
-    ),
+    (concat!("files.", "pythonhosted.org"), "names a package registry"),
     (concat!("index.", "crates.io"), "names a package registry"),
     (concat!("static.", "crates.io"), "names a package registry"),
     (concat!("crates.io", "-index"), "names a package registry"),
@@ -87,11 +78,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
 }
 
 fn finding(file: &str, line: usize, message: impl Into<String>) -> Finding {
-    Finding {
-        file: file.to_owned(),
-        line,
-        message: message.into(),
-    }
+    Finding { file: file.to_owned(), line, message: message.into() }
 }
 
 /// All checks that look at one file alone.
@@ -132,11 +119,7 @@ fn check_length(file: &str, text: &str) -> Option<Finding> {
     let lines = text.lines().count();
     let is_source = file.starts_with("crates/") && file.ends_with(".rs");
     (is_source && lines > LINES_MAX && !LONG_FILES.contains(&file)).then(|| {
-        finding(
-            file,
-            0,
-            format!("has {lines} lines, more than {LINES_MAX}: split it by role"),
-        )
+        finding(file, 0, format!("has {lines} lines, more than {LINES_MAX}: split it by role"))
     })
 }
 
@@ -217,9 +200,7 @@ fn tree_arrows(tree: &str) -> Arrows {
                 all.entry(current.clone()).or_default();
             }
             (Some("1"), Some(name)) => {
-                all.entry(current.clone())
-                    .or_default()
-                    .insert(name.to_owned());
+                all.entry(current.clone()).or_default().insert(name.to_owned());
             }
             _ => {}
         }
@@ -236,11 +217,7 @@ fn tree_arrows(tree: &str) -> Arrows {
 fn check_diagram(text: &str, actual: &Arrows) -> Vec<Finding> {
     const FILE: &str = "ARCHITECTURE.md";
     let Some((first, drawn)) = diagram(text) else {
-        return vec![finding(
-            FILE,
-            0,
-            "has no fenced block with lines `crate → dependency, …`",
-        )];
+        return vec![finding(FILE, 0, "has no fenced block with lines `crate → dependency, …`")];
     };
     let list = |names: &BTreeSet<String>| match names.is_empty() {
         true => "nothing".to_owned(),
@@ -280,10 +257,7 @@ fn diagram(text: &str) -> Option<(usize, Arrows)> {
             let name = name.trim().to_owned();
             let to = to.split(',').map(str::trim).filter(|to| !to.is_empty());
             let (_, arrows) = block.get_or_insert_default();
-            arrows
-                .entry(name)
-                .or_default()
-                .extend(to.map(str::to_owned));
+            arrows.entry(name).or_default().extend(to.map(str::to_owned));
         }
     }
     None
@@ -295,18 +269,12 @@ mod tests {
 
     /// The messages of all findings in a file.
     fn messages(file: &str, text: &str) -> Vec<String> {
-        check_file(file, text)
-            .into_iter()
-            .map(|finding| finding.to_string())
-            .collect()
+        check_file(file, text).into_iter().map(|finding| finding.to_string()).collect()
     }
 
     #[test]
     fn tidy_files_have_no_findings() {
-        assert_eq!(
-            messages("crates/a/src/lib.rs", "fn a() {}\n\nfn b() {}\n"),
-            [""; 0]
-        );
+        assert_eq!(messages("crates/a/src/lib.rs", "fn a() {}\n\nfn b() {}\n"), [""; 0]);
         assert_eq!(messages("a.go", "func a() {\n\treturn\n}\n"), [""; 0]);
         assert_eq!(messages("empty", ""), [""; 0]);
     }
@@ -316,14 +284,8 @@ mod tests {
         assert_eq!(messages("a.rs", "a \n"), ["a.rs:1: ends in whitespace"]);
         assert_eq!(messages("a.rs", "a\r\n"), ["a.rs:1: ends in CR LF"]);
         assert_eq!(messages("a.rs", "a\n\tb\n"), ["a.rs:2: contains a tab"]);
-        assert_eq!(
-            messages("a.rs", "a"),
-            ["a.rs:0: does not end with a line break"]
-        );
-        assert_eq!(
-            messages("a.rs", "a\n\n"),
-            ["a.rs:0: ends with an empty line"]
-        );
+        assert_eq!(messages("a.rs", "a"), ["a.rs:0: does not end with a line break"]);
+        assert_eq!(messages("a.rs", "a\n\n"), ["a.rs:0: ends with an empty line"]);
     }
 
     #[test]
@@ -352,18 +314,11 @@ mod tests {
         let bad = "[workspace.dependencies]\n# Because.\nmio = \"1\"\nlibc = { version = \"0\" }\n";
         let message = "Cargo.toml:4: the dependency libc has no reason in a comment above it";
         assert_eq!(messages("Cargo.toml", bad), [message]);
-        for section in [
-            "dependencies",
-            "dev-dependencies",
-            "target.'cfg(unix)'.dependencies",
-        ] {
+        for section in ["dependencies", "dev-dependencies", "target.'cfg(unix)'.dependencies"] {
             let bad = format!("[{section}]\nlibc = \"0\"\n");
             assert_eq!(messages("crates/a/Cargo.toml", &bad).len(), 1, "{section}");
         }
-        assert_eq!(
-            messages("Cargo.toml", "[dependencies.libc]\nversion = \"0\"\n").len(),
-            1
-        );
+        assert_eq!(messages("Cargo.toml", "[dependencies.libc]\nversion = \"0\"\n").len(), 1);
     }
 
     #[test]
@@ -375,16 +330,10 @@ mod tests {
         let check = |block: &str| {
             let text = format!("# Map\n```\nother\n```\n\n```text\n{block}```\n");
             let findings = check_diagram(&text, &actual);
-            findings
-                .into_iter()
-                .map(|finding| finding.message)
-                .collect::<Vec<_>>()
+            findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>()
         };
         assert_eq!(check("apus   → engine\nengine →\nstdx →\n"), [""; 0]);
-        assert_eq!(
-            check("apus → engine\nengine →\n"),
-            ["the diagram lacks stdx"]
-        );
+        assert_eq!(check("apus → engine\nengine →\n"), ["the diagram lacks stdx"]);
         assert_eq!(
             check("apus →\nengine → stdx\nstdx →\nold →\n"),
             [
@@ -394,9 +343,6 @@ mod tests {
             ]
         );
         assert_eq!(check_diagram("no block, a → b\n", &actual).len(), 1);
-        assert_eq!(
-            diagram("```\na → b, c\n```\n").map(|(line, _)| line),
-            Some(2)
-        );
+        assert_eq!(diagram("```\na → b, c\n```\n").map(|(line, _)| line), Some(2));
     }
 }

@@ -1,10 +1,7 @@
 //! What the hot commands ask of the allocator: reads and changes in place nothing, a new key one
 //! block. A count that grows here is a regression that no reply shows.
 
-#![expect(
-    unsafe_code,
-    reason = "a global allocator that counts; it only passes calls on"
-)]
+#![expect(unsafe_code, reason = "a global allocator that counts; it only passes calls on")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -46,10 +43,7 @@ static ALLOCATOR: Counting = Counting;
 fn hot_commands() {
     let keyspace = Keyspace::new(1, 0);
     let mut cx = Context::new(1_770_000_000_000, Rng::from_seed(1));
-    let mut out = Out {
-        buf: Vec::with_capacity(1 << 20),
-        shared: Vec::with_capacity(16),
-    };
+    let mut out = Out { buf: Vec::with_capacity(1 << 20), shared: Vec::with_capacity(16) };
     // Returns how often the command asked for memory.
     let mut run = |line: &str| {
         let (mut buf, mut spans) = (Vec::new(), Vec::new());
@@ -58,9 +52,7 @@ fn hot_commands() {
             buf.extend_from_slice(arg.as_bytes());
         }
         let name = line.split(' ').next().expect("a name").to_lowercase();
-        let command = commands::all()
-            .find(|c| c.row.name == name)
-            .expect("a command");
+        let command = commands::all().find(|c| c.row.name == name).expect("a command");
         let mut args = Args::new(&buf, &spans, &mut []);
         // One lock for all shards needs no memory of its own, unlike a set of some.
         let mut db = Db::lock_all(&keyspace, 0, &mut cx);
@@ -69,17 +61,13 @@ fn hot_commands() {
         COUNT.with(Cell::get) - before
     };
     // The first keys of a shard also make its table.
-    for line in [
-        "SET n 5",
-        "SET s hello",
-        "MSET a 1 b two",
-        "SET new 1",
-        "DEL new",
-    ] {
+    for line in ["SET n 5", "SET s hello", "MSET a 1 b two", "SET new 1", "DEL new"] {
         run(line);
     }
     let large = format!("SET large {}", "x".repeat(100_000));
     run(&large);
+    // No reply holds on to this one, so that its bytes may change where they lie.
+    run(&large.replace("large", "bitmap"));
     let cases = [
         ("GET n", 0),
         ("GET s", 0),
@@ -98,6 +86,15 @@ fn hot_commands() {
         ("SETRANGE s 0 c", 0),
         ("APPEND s !", 0),
         ("GETSET s hello", 0),
+        ("GETBIT n 3", 0),
+        ("GETBIT large 99", 0),
+        ("BITCOUNT n", 0),
+        ("BITCOUNT s 3 9 BIT", 0),
+        ("BITPOS s 0 1 -1", 0),
+        ("BITFIELD n GET u8 0 GET i4 #1", 0),
+        ("SETBIT s 3 0", 0),
+        ("SETBIT bitmap 12345 1", 0),
+        ("BITFIELD s SET u8 0 72 OVERFLOW SAT INCRBY i4 #9 100", 0),
         ("INCR new", 1),
         ("DEL new", 0),
         ("SETNX new fresh", 1),

@@ -21,17 +21,11 @@ fn arity() {
         let words: Vec<&str> = row.name.split('|').collect();
         let least = usize::from(row.arity.unsigned_abs());
         let wrong = [Some(least - 1), (row.arity > 0).then_some(least + 1)];
-        for argc in wrong
-            .into_iter()
-            .flatten()
-            .filter(|argc| *argc >= words.len())
-        {
+        for argc in wrong.into_iter().flatten().filter(|argc| *argc >= words.len()) {
             let mut args = words.clone();
             args.resize(argc, "1");
             let mut server = Server::new();
-            let answer = server
-                .call(0, &args, Proto::V2, Arrival::Buffer)
-                .expect("known");
+            let answer = server.call(0, &args, Proto::V2, Arrival::Buffer).expect("known");
             let text = format!("ERR wrong number of arguments for '{}' command", row.name);
             assert_eq!(answer.reply, Reply::Error(text.into_bytes()), "{args:?}");
             assert_eq!(server.digest(), []);
@@ -45,16 +39,10 @@ fn no_change_without_leave() {
     each_session(|session, server| {
         for step in &session.steps {
             let before = server.digest();
-            let answer = server
-                .call(0, &step.args, Proto::V2, Arrival::Buffer)
-                .expect("known");
+            let answer = server.call(0, &step.args, Proto::V2, Arrival::Buffer).expect("known");
             let refused = matches!(answer.reply, Reply::Error(_));
             if answer.row.flags.has(Flags::READONLY) || refused {
-                assert_eq!(
-                    server.cx.effects.dirty, 0,
-                    "{}: {}",
-                    session.of, step.source
-                );
+                assert_eq!(server.cx.effects.dirty, 0, "{}: {}", session.of, step.source);
                 assert_eq!(server.digest(), before, "{}: {}", session.of, step.source);
             }
         }
@@ -69,9 +57,7 @@ fn journal_replays() {
     each_session(|session, server| {
         let mut copy = Server::new();
         for step in &session.steps {
-            server
-                .call(0, &step.args, Proto::V2, Arrival::Buffer)
-                .expect("known");
+            server.call(0, &step.args, Proto::V2, Arrival::Buffer).expect("known");
             for (db, record) in server.journal(0, &step.args) {
                 // Later than the original, so that a relative time would show.
                 copy.cx.set_now(server.cx.now + 5_000);
@@ -89,19 +75,10 @@ fn journal_replays() {
                 }
             }
             copy.cx.set_now(server.cx.now);
-            assert_eq!(
-                copy.digest(),
-                server.digest(),
-                "{}: {}",
-                session.of,
-                step.source
-            );
+            assert_eq!(copy.digest(), server.digest(), "{}: {}", session.of, step.source);
         }
     });
-    assert!(
-        unknown.is_empty(),
-        "journal records of commands that do not exist: {unknown:?}"
-    );
+    assert!(unknown.is_empty(), "journal records of commands that do not exist: {unknown:?}");
 }
 
 fn each_session(mut f: impl FnMut(&Session, &mut Server)) {

@@ -17,28 +17,15 @@ fn transcripts() {
         let (mut shown, mut other) = (Server::new(), Server::new());
         for step in &session.steps {
             let protos = [Proto::V2, Proto::V3];
-            let [a, b] = if step.resp == 2 {
-                protos
-            } else {
-                [protos[1], protos[0]]
-            };
-            let shown = shown
-                .call(0, &step.args, a, Arrival::Buffer)
-                .expect("known")
-                .reply;
-            let other = other
-                .call(0, &step.args, b, Arrival::Owned)
-                .expect("known")
-                .reply;
+            let [a, b] = if step.resp == 2 { protos } else { [protos[1], protos[0]] };
+            let shown = shown.call(0, &step.args, a, Arrival::Buffer).expect("known").reply;
+            let other = other.call(0, &step.args, b, Arrival::Owned).expect("known").reply;
             if let Err(mismatch) = check(step, &shown) {
                 wrong.push(format!("{}: {mismatch}", session.of));
             }
             if leaves(&shown) != leaves(&other) {
                 let text = transcript::format(&other);
-                wrong.push(format!(
-                    "{}: {b:?} differs at {}: {text}\n",
-                    session.of, step.source
-                ));
+                wrong.push(format!("{}: {b:?} differs at {}: {text}\n", session.of, step.source));
             }
             count += 1;
         }

@@ -143,10 +143,7 @@ fn shape(head: u64, klen: usize, vlen: usize) -> Shape {
     if klen >= KLEN_LONG {
         at += 8;
     }
-    Shape {
-        class: size_class(at + klen + vlen),
-        key_at: at,
-    }
+    Shape { class: size_class(at + klen + vlen), key_at: at }
 }
 
 impl Entry {
@@ -160,9 +157,7 @@ impl Entry {
         let layout = Layout::from_size_align(s.class, 8).expect("lengths are below isize::MAX");
         // SAFETY: the size is at least 16.
         let ptr = unsafe { alloc(layout) };
-        let Some(ptr) = NonNull::new(ptr) else {
-            handle_alloc_error(layout)
-        };
+        let Some(ptr) = NonNull::new(ptr) else { handle_alloc_error(layout) };
         let mut e = Self(ptr);
         // SAFETY: all writes lie within the class that `shape` computed for these lengths.
         unsafe {
@@ -352,9 +347,7 @@ impl Entry {
             return None;
         }
         // SAFETY: as in `str`, and `&mut self` makes this the only borrow of the Arc itself.
-        Some(Arc::make_mut(unsafe {
-            &mut *self.payload_ptr().cast::<Arc<Vec<u8>>>()
-        }))
+        Some(Arc::make_mut(unsafe { &mut *self.payload_ptr().cast::<Arc<Vec<u8>>>() }))
     }
 
     /// Marks a short string as one that was modified in place; OBJECT ENCODING calls it `raw`.
@@ -448,12 +441,9 @@ impl Entry {
         let mut new = match self.str() {
             Str::Int(n) => Self::string(self.key(), Content::Int(n), deadline, self.access()),
             Str::Inline(b) => Self::string(self.key(), Content::Bytes(b), deadline, self.access()),
-            Str::Shared(a) => Self::string(
-                self.key(),
-                Content::Shared(Arc::clone(a)),
-                deadline,
-                self.access(),
-            ),
+            Str::Shared(a) => {
+                Self::string(self.key(), Content::Shared(Arc::clone(a)), deadline, self.access())
+            }
         };
         new.set_head(new.head() | raw);
         new

@@ -30,10 +30,7 @@
 //! table. They only give hints to the processor; everything else needs the lock that owns the
 //! table, which `&self`/`&mut self` stand for.
 
-#![expect(
-    unsafe_code,
-    reason = "tagged pointers and unlocked prefetch; fuzzed against a std map"
-)]
+#![expect(unsafe_code, reason = "tagged pointers and unlocked prefetch; fuzzed against a std map")]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
@@ -95,10 +92,7 @@ impl Array {
             handle_alloc_error(layout);
         }
         let addr = ptr.expose_provenance() as u64;
-        assert!(
-            addr <= POINTER && addr.is_multiple_of(64),
-            "bucket arrays must lie below 2^48"
-        );
+        assert!(addr <= POINTER && addr.is_multiple_of(64), "bucket arrays must lie below 2^48");
         Self((addr >> 6) << 22 | n as u64)
     }
 
@@ -201,8 +195,7 @@ impl<T: Node> SlotMut<'_, T> {
         let old = unsafe { ManuallyDrop::take(&mut self.node) };
         let new = f(old);
         let addr = new.into_raw().as_ptr().expose_provenance() as u64;
-        self.word
-            .store(self.word.load(Relaxed) & !POINTER | addr, Relaxed);
+        self.word.store(self.word.load(Relaxed) & !POINTER | addr, Relaxed);
         // SAFETY: `addr` was just given up by `into_raw`, and the table owns it now.
         self.node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(addr)) });
         std::mem::forget(bomb);
@@ -338,10 +331,7 @@ impl<T: Node> Table<T> {
 
     /// An empty table that publishes its array at place `i` of `heads`, which no other table uses.
     pub fn published(phase: u16, heads: &Arc<Heads>, i: usize) -> Self {
-        Self {
-            head: Some((Arc::clone(heads), i as u32)),
-            ..Self::new(phase)
-        }
+        Self { head: Some((Arc::clone(heads), i as u32)), ..Self::new(phase) }
     }
 
     /// Must be called after every change of `main` or `old`, before an array is retired.
@@ -349,11 +339,7 @@ impl<T: Node> Table<T> {
         if let Some((heads, i)) = &self.head {
             // Early in a resize most nodes are still in the old array; a wrong guess costs a
             // prefetch.
-            let array = if self.old.is_none() {
-                self.main
-            } else {
-                self.old
-            };
+            let array = if self.old.is_none() { self.main } else { self.old };
             heads.0[*i as usize].store(array.0, Release);
         }
     }
@@ -435,10 +421,7 @@ impl<T: Node> Table<T> {
         let w = self.word(hash, eq)?;
         // SAFETY: the word owns a live node, borrowed for as long as the table is.
         let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(w.load(Relaxed))) });
-        Some(Slot {
-            node,
-            _table: PhantomData,
-        })
+        Some(Slot { node, _table: PhantomData })
     }
 
     /// The same, to change it.
@@ -447,11 +430,7 @@ impl<T: Node> Table<T> {
         let word = self.word(hash, eq)?;
         // SAFETY: as in `find`, and `&mut self` makes it the only borrow.
         let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(word.load(Relaxed))) });
-        Some(SlotMut {
-            node,
-            word,
-            _table: PhantomData,
-        })
+        Some(SlotMut { node, word, _table: PhantomData })
     }
 
     /// Adds a node. The caller knows that no equal one is present.
@@ -700,10 +679,7 @@ impl<T: Node> Table<T> {
                     if k == 0 {
                         // SAFETY: the word owns a live node, borrowed as long as the table is.
                         let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(v)) });
-                        return Some(Slot {
-                            node,
-                            _table: PhantomData,
-                        });
+                        return Some(Slot { node, _table: PhantomData });
                     }
                     k -= 1;
                 }
@@ -790,10 +766,7 @@ mod tests {
     struct Seq(u64);
     impl Seq {
         fn next(&mut self) -> u64 {
-            self.0 = self
-                .0
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             self.0 >> 33
         }
     }
@@ -805,11 +778,7 @@ mod tests {
         let mut t = Table::<Entry>::new(300);
         let mut r = Seq(7);
         for round in 0..rounds {
-            let spread = if round / (rounds / 4) % 2 == 0 {
-                20_000
-            } else {
-                500
-            };
+            let spread = if round / (rounds / 4) % 2 == 0 { 20_000 } else { 500 };
             let k = key(r.next() % spread);
             if round / (rounds / 4) % 2 == 1 || r.next().is_multiple_of(4) {
                 let h = stdx::hash::hash64(&k);
@@ -828,12 +797,8 @@ mod tests {
             assert_eq!(t.len(), model.len());
         }
         for (k, v) in &model {
-            let e = t
-                .find(stdx::hash::hash64(k), |e| e.key() == k)
-                .expect("present");
-            let crate::entry::Str::Inline(got) = e.str() else {
-                panic!("inline")
-            };
+            let e = t.find(stdx::hash::hash64(k), |e| e.key() == k).expect("present");
+            let crate::entry::Str::Inline(got) = e.str() else { panic!("inline") };
             assert_eq!(got, v);
         }
         let mut seen = 0;

@@ -16,12 +16,7 @@ fn value(e: &Entry) -> Vec<u8> {
 /// out of the entry.
 #[test]
 fn grows_like_a_vector() {
-    let keys = [
-        b"k".to_vec(),
-        vec![b'k'; 254],
-        vec![b'k'; 255],
-        vec![b'k'; 1000],
-    ];
+    let keys = [b"k".to_vec(), vec![b'k'; 254], vec![b'k'; 255], vec![b'k'; 1000]];
     for key in &keys {
         for deadline in [None, Some(1_770_000_000_000)] {
             for step in [0, 1, 7, 100, 1000, INLINE_MAX, INLINE_MAX + 1] {

@@ -18,18 +18,12 @@ impl Span {
     #[inline]
     pub fn new(start: usize, len: usize) -> Self {
         debug_assert!(start + len < Self::OWNED as usize);
-        Self {
-            start: start as u32,
-            len: len as u32,
-        }
+        Self { start: start as u32, len: len as u32 }
     }
 
     /// Number `i` of the owned arguments.
     pub fn owned(i: usize) -> Self {
-        Self {
-            start: Self::OWNED,
-            len: i as u32,
-        }
+        Self { start: Self::OWNED, len: i as u32 }
     }
 
     /// The bytes, if they lie in the input buffer `buf`.
@@ -50,10 +44,7 @@ impl Span {
         if self.start == Self::OWNED {
             self
         } else {
-            Self {
-                start: self.start + by as u32,
-                ..self
-            }
+            Self { start: self.start + by as u32, ..self }
         }
     }
 }
@@ -74,10 +65,7 @@ impl<'a> Args<'a> {
 
     /// How many there are, the name included.
     #[inline]
-    #[expect(
-        clippy::len_without_is_empty,
-        reason = "a command has at least its name"
-    )]
+    #[expect(clippy::len_without_is_empty, reason = "a command has at least its name")]
     pub fn len(&self) -> usize {
         self.spans.len()
     }
@@ -99,11 +87,7 @@ impl<'a> Args<'a> {
 
     /// Arguments from number `from` on.
     pub fn iter_from(&self, from: usize) -> impl DoubleEndedIterator<Item = &[u8]> + Clone + '_ {
-        self.spans
-            .get(from..)
-            .unwrap_or(&[])
-            .iter()
-            .map(|s| self.at(*s))
+        self.spans.get(from..).unwrap_or(&[]).iter().map(|s| self.at(*s))
     }
 
     /// Takes argument `i` without a copy if it was received into a buffer of its own; the argument
@@ -116,8 +100,7 @@ impl<'a> Args<'a> {
     /// Whether argument `i` equals `word` without regard to ASCII case.
     #[inline]
     pub fn is(&self, i: usize, word: &str) -> bool {
-        self.get(i)
-            .is_some_and(|a| a.eq_ignore_ascii_case(word.as_bytes()))
+        self.get(i).is_some_and(|a| a.eq_ignore_ascii_case(word.as_bytes()))
     }
 
     /// Bytes of all arguments.

@@ -158,11 +158,7 @@ impl Parser {
             if count <= 0 {
                 return Parsed::Nothing(end);
             }
-            *self = Self {
-                pos: end,
-                left: count as usize,
-                ..Self::default()
-            };
+            *self = Self { pos: end, left: count as usize, ..Self::default() };
         }
         if let Some((buf, len)) = &mut self.big {
             if buf.len() < *len {
@@ -182,11 +178,8 @@ impl Parser {
                         return Parsed::Incomplete;
                     };
                     if first != b'$' {
-                        let c = if first.is_ascii_graphic() || first == b' ' {
-                            first
-                        } else {
-                            b' '
-                        };
+                        let c =
+                            if first.is_ascii_graphic() || first == b' ' { first } else { b' ' };
                         return self.fail(&format!("expected '$', got '{}'", c as char));
                     }
                     let (len, end) = match line(buf, self.pos + 1) {
@@ -195,9 +188,7 @@ impl Parser {
                         Line::Is(l, end) => (integer(l), end),
                     };
                     let max = limits.bulk_max;
-                    let Some(len) = len
-                        .and_then(|n| usize::try_from(n).ok())
-                        .filter(|n| *n <= max)
+                    let Some(len) = len.and_then(|n| usize::try_from(n).ok()).filter(|n| *n <= max)
                     else {
                         return self.fail("invalid bulk length");
                     };
@@ -363,10 +354,7 @@ fn short_bulk(buf: &[u8], pos: usize) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits {
-        bulk_max: 512 << 20,
-        unauthenticated: false,
-    };
+    const LIMITS: Limits = Limits { bulk_max: 512 << 20, unauthenticated: false };
 
     fn all(bytes: &[u8], step: usize, limits: &Limits) -> Result<Vec<Vec<Vec<u8>>>, ProtocolError> {
         let mut parser = Parser::default();
@@ -437,11 +425,7 @@ mod tests {
             words(&[b"PING"]),
         ];
         for step in [1, 2, 3, 7, 64, 1000, 1 << 20] {
-            assert_eq!(
-                all(&input, step, &LIMITS).as_ref(),
-                Ok(&expected),
-                "step {step}"
-            );
+            assert_eq!(all(&input, step, &LIMITS).as_ref(), Ok(&expected), "step {step}");
         }
     }
 
@@ -473,10 +457,7 @@ mod tests {
 
     #[test]
     fn unauthenticated_clients_may_send_little() {
-        let limits = Limits {
-            unauthenticated: true,
-            ..LIMITS
-        };
+        let limits = Limits { unauthenticated: true, ..LIMITS };
         let e = all(b"*11\r\n", 100, &limits).expect_err("refused");
         assert_eq!(e.0, "Protocol error: unauthenticated multibulk length");
         let e = all(b"*2\r\n$4\r\nECHO\r\n$16385\r\n", 100, &limits).expect_err("refused");

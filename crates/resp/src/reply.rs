@@ -47,10 +47,7 @@ impl Out {
     /// A mark to which [`truncate`](Self::truncate) can return.
     #[inline]
     pub fn mark(&self) -> Mark {
-        Mark {
-            buf: self.buf.len(),
-            shared: self.shared.len(),
-        }
+        Mark { buf: self.buf.len(), shared: self.shared.len() }
     }
 
     /// Takes back everything written since the mark.
@@ -86,11 +83,7 @@ impl<'a> Reply<'a> {
     /// A writer that appends to `out`.
     #[inline]
     pub fn new(out: &'a mut Out, proto: Proto) -> Self {
-        Self {
-            out,
-            proto,
-            errors: 0,
-        }
+        Self { out, proto, errors: 0 }
     }
 
     /// The protocol replies are written in.
@@ -199,9 +192,7 @@ impl<'a> Reply<'a> {
             return self.bulk(bytes.as_slice());
         }
         self.header(b'$', bytes.len() as i64);
-        self.out
-            .shared
-            .push((self.out.buf.len(), Arc::clone(bytes)));
+        self.out.shared.push((self.out.buf.len(), Arc::clone(bytes)));
         self.put(b"\r\n");
     }
 
@@ -343,17 +334,9 @@ mod tests {
             (|r| r.set(2), "*2\r\n", "~2\r\n"),
             (|r| r.push(2), "*2\r\n", ">2\r\n"),
             (|r| r.bool(true), ":1\r\n", "#t\r\n"),
-            (
-                |r| r.verbatim("txt", "hi"),
-                "$2\r\nhi\r\n",
-                "=6\r\ntxt:hi\r\n",
-            ),
+            (|r| r.verbatim("txt", "hi"), "$2\r\nhi\r\n", "=6\r\ntxt:hi\r\n"),
             (|r| r.int(-12), ":-12\r\n", ":-12\r\n"),
-            (
-                |r| r.bulk([b'x'; 12]),
-                "$12\r\nxxxxxxxxxxxx\r\n",
-                "$12\r\nxxxxxxxxxxxx\r\n",
-            ),
+            (|r| r.bulk([b'x'; 12]), "$12\r\nxxxxxxxxxxxx\r\n", "$12\r\nxxxxxxxxxxxx\r\n"),
         ];
         for (f, v2, v3) in cases {
             assert_eq!(text(Proto::V2, f), v2);
@@ -363,10 +346,7 @@ mod tests {
 
     #[test]
     fn errors_cannot_carry_a_second_reply() {
-        assert_eq!(
-            text(Proto::V2, |r| r.error("ERR a\r\n+OK")),
-            "-ERR a  +OK\r\n"
-        );
+        assert_eq!(text(Proto::V2, |r| r.error("ERR a\r\n+OK")), "-ERR a  +OK\r\n");
     }
 
     #[test]

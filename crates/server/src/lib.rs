@@ -357,9 +357,8 @@ pub fn raise_file_limit(clients: u64) -> io::Result<u64> {
         l.rlim_cur = l.rlim_max.min(wanted);
         libc::setrlimit(libc::RLIMIT_NOFILE, &l);
         if l.rlim_cur > RESERVED && l.rlim_cur < wanted {
-            return Ok((l.rlim_cur - RESERVED).min(clients)).and_then(|n: u64| {
-                if n < clients { Err(error) } else { Ok(n) }
-            });
+            return Ok((l.rlim_cur - RESERVED).min(clients))
+                .and_then(|n: u64| if n < clients { Err(error) } else { Ok(n) });
         }
     }
     Err(error)

@@ -125,8 +125,12 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
     let sink = LineSink::new(&config.string(Id::Logfile), json)?;
     let log = Log::new(Arc::new(sink), apus::level_of(&config));
     log!(
-        log, Notice, "Apus version={}, bits=64, pid={}, just started. PID: {}",
-        env!("CARGO_PKG_VERSION"), std::process::id(), std::process::id()
+        log,
+        Notice,
+        "Apus version={}, bits=64, pid={}, just started. PID: {}",
+        env!("CARGO_PKG_VERSION"),
+        std::process::id(),
+        std::process::id()
     );
     match &loaded.file {
         Some(f) => log!(log, Notice, "Configuration loaded from {}", f.display()),

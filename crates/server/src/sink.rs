@@ -93,7 +93,12 @@ fn json_line(line: &mut String, level: Level, m: Arguments<'_>, fields: &[(&str,
         Level::Notice => "notice",
         Level::Warning | Level::Nothing => "warning",
     };
-    let _ = write!(line, "{{\"ts\":\"{}\",\"level\":\"{name}\",\"pid\":{},\"msg\":", timestamp::utc_iso(), std::process::id());
+    let _ = write!(
+        line,
+        "{{\"ts\":\"{}\",\"level\":\"{name}\",\"pid\":{},\"msg\":",
+        timestamp::utc_iso(),
+        std::process::id()
+    );
     json_string(line, &m.to_string());
     for (name, value) in fields {
         line.push(',');
@@ -134,9 +139,8 @@ mod timestamp {
 
     /// `21 Nov 2026 03:29:37.123`, local time.
     pub(super) fn local_text() -> String {
-        const MONTHS: [&str; 12] = [
-            "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-        ];
+        const MONTHS: [&str; 12] =
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
         let (s, ms) = now();
         // SAFETY: both pointers are to live values of the right type; a zeroed `tm` is valid.
         let tm = unsafe {
@@ -147,7 +151,11 @@ mod timestamp {
         let month = MONTHS[tm.tm_mon.rem_euclid(12) as usize];
         format!(
             "{:02} {month} {} {:02}:{:02}:{:02}.{ms:03}",
-            tm.tm_mday, tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec
+            tm.tm_mday,
+            tm.tm_year + 1900,
+            tm.tm_hour,
+            tm.tm_min,
+            tm.tm_sec
         )
     }
 
@@ -162,7 +170,12 @@ mod timestamp {
         };
         format!(
             "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{ms:03}Z",
-            tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec
+            tm.tm_year + 1900,
+            tm.tm_mon + 1,
+            tm.tm_mday,
+            tm.tm_hour,
+            tm.tm_min,
+            tm.tm_sec
         )
     }
 }

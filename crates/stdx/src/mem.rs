@@ -8,10 +8,7 @@
 //! a plain load and store, and a reader sums the slots. A slot may be negative (one thread
 //! allocates, another frees); only the sum means something.
 
-#![expect(
-    unsafe_code,
-    reason = "implements GlobalAlloc; every call is forwarded unchanged"
-)]
+#![expect(unsafe_code, reason = "implements GlobalAlloc; every call is forwarded unchanged")]
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;

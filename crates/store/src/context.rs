@@ -11,6 +11,9 @@ use crate::effects::Effects;
 /// LFU counter of a new key.
 pub const LFU_INIT: u32 = 5;
 
+/// Most keys in [`Context::overdue`].
+pub const OVERDUE_MAX: usize = 1024;
+
 /// How access to keys is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
@@ -24,11 +27,7 @@ pub struct Access {
 
 impl Default for Access {
     fn default() -> Self {
-        Self {
-            lfu: false,
-            log_factor: 10,
-            decay_minutes: 1,
-        }
+        Self { lfu: false, log_factor: 10, decay_minutes: 1 }
     }
 }
 
@@ -74,6 +73,16 @@ pub struct Context {
     pub lazy_server_del: bool,
     /// Expired keys are freed in the background when big.
     pub lazy_expire: bool,
+    /// `lazyfree-lazy-user-flush`: FLUSHALL and FLUSHDB without a word mean ASYNC.
+    pub lazy_user_flush: bool,
+    /// Small integers count as shared objects (OBJECT REFCOUNT), which Redis does unless there is
+    /// a `maxmemory` with an LRU or LFU policy.
+    pub shared_integers: bool,
+    /// Expired keys (database, key) that a command of scope `Each` came across: it holds no lock
+    /// under which their removal could be committed. Whoever ran it looks at each of them under
+    /// its lock ([`crate::Db::peek`] removes it), commits, and empties this. At most
+    /// [`OVERDUE_MAX`]; active expiry finds the others.
+    pub overdue: Vec<(usize, Vec<u8>)>,
 }
 
 impl Context {
@@ -92,6 +101,9 @@ impl Context {
             lazy_del: false,
             lazy_server_del: false,
             lazy_expire: false,
+            lazy_user_flush: false,
+            shared_integers: true,
+            overdue: Vec::new(),
         };
         cx.set_now(now_ms);
         cx
@@ -104,6 +116,13 @@ impl Context {
         self.lru_clock = (now_ms / 1000) as u32 & 0xff_ffff;
     }
 
+    /// Notes an expired key that is in the way of nobody but should go.
+    pub(crate) fn note_overdue(&mut self, db: usize, key: &[u8]) {
+        if !self.keep_expired && self.overdue.len() < OVERDUE_MAX {
+            self.overdue.push((db, key.to_vec()));
+        }
+    }
+
     /// Minutes of the LFU clock, 16 bits.
     fn minutes(&self) -> u32 {
         (self.now / 60_000) as u32 & 0xffff
@@ -112,11 +131,7 @@ impl Context {
     /// The access bits of a key that is created now.
     #[inline]
     pub fn fresh_access(&self) -> u32 {
-        if self.access.lfu {
-            self.minutes() << 8 | LFU_INIT
-        } else {
-            self.lru_clock
-        }
+        if self.access.lfu { self.minutes() << 8 | LFU_INIT } else { self.lru_clock }
     }
 
     /// The access bits of a key that had `bits` and is accessed now.

@@ -25,10 +25,7 @@ impl<'a> Key<'a> {
     /// Hashes a key.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            hash: stdx::hash::hash64(bytes),
-        }
+        Self { bytes, hash: stdx::hash::hash64(bytes) }
     }
 }
 
@@ -62,12 +59,7 @@ impl<'a> Db<'a> {
     #[inline]
     pub fn lock_one(ks: &'a Keyspace, index: usize, key: Key<'_>, cx: &'a mut Context) -> Self {
         let locked = ks.lock(Held::One(shard_of(key.hash)));
-        Self {
-            locked,
-            index,
-            cx,
-            hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash),
-        }
+        Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
     }
 
     /// A view with a set of shards locked.
@@ -86,12 +78,7 @@ impl<'a> Db<'a> {
     }
 
     fn over(locked: Locked<'a>, index: usize, cx: &'a mut Context) -> Self {
-        Self {
-            locked,
-            index,
-            cx,
-            hint: (std::ptr::null(), 0, 0),
-        }
+        Self { locked, index, cx, hint: (std::ptr::null(), 0, 0) }
     }
 
     /// The selected database.
@@ -121,10 +108,7 @@ impl<'a> Db<'a> {
     #[inline]
     pub fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
         if self.hint.0 == bytes.as_ptr() && self.hint.1 == bytes.len() {
-            return Key {
-                bytes,
-                hash: self.hint.2,
-            };
+            return Key { bytes, hash: self.hint.2 };
         }
         Key::new(bytes)
     }
@@ -160,9 +144,7 @@ impl<'a> Db<'a> {
         if let Some(e) = self.take_out(key) {
             self.cx.counters.expired_keys += 1;
             self.free(e, self.cx.lazy_expire);
-            self.cx
-                .effects
-                .dropped(Class::Expired, "expired", self.index, key.bytes);
+            self.cx.effects.dropped(Class::Expired, "expired", self.index, key.bytes);
         }
     }
 
@@ -184,9 +166,7 @@ impl<'a> Db<'a> {
     #[inline]
     pub fn read(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
         let hidden = self.reap(key);
-        let Self {
-            locked, cx, index, ..
-        } = self;
+        let Self { locked, cx, index, .. } = self;
         let part = locked.part(*index, shard_of(key.hash));
         match part.table.find_mut(key.hash, |e| e.key() == key.bytes) {
             Some(mut e) if !hidden => {
@@ -199,8 +179,7 @@ impl<'a> Db<'a> {
             }
             _ => {
                 cx.counters.keyspace_misses += 1;
-                cx.effects
-                    .event(Class::KeyMiss, "keymiss", *index, key.bytes);
+                cx.effects.event(Class::KeyMiss, "keymiss", *index, key.bytes);
                 None
             }
         }
@@ -212,9 +191,7 @@ impl<'a> Db<'a> {
         if self.reap(key) {
             return None;
         }
-        let Self {
-            locked, cx, index, ..
-        } = self;
+        let Self { locked, cx, index, .. } = self;
         let part = locked.part(*index, shard_of(key.hash));
         let mut e = part.table.find_mut(key.hash, |e| e.key() == key.bytes)?;
         if !cx.no_touch {
@@ -224,14 +201,28 @@ impl<'a> Db<'a> {
         Some(e)
     }
 
-    /// The entry without counting anything (TYPE, TTL, OBJECT …).
+    /// The entry, for a command that reads about it and not its value (TYPE, TTL, EXISTS …):
+    /// counts a hit or a miss, and leaves the access time alone.
+    pub fn look(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
+        let hidden = self.reap(key);
+        let Self { locked, cx, index, .. } = self;
+        let part = locked.part(*index, shard_of(key.hash));
+        let found = part.table.find_mut(key.hash, |e| e.key() == key.bytes).filter(|_| !hidden);
+        if found.is_some() {
+            cx.counters.keyspace_hits += 1;
+        } else {
+            cx.counters.keyspace_misses += 1;
+            cx.effects.event(Class::KeyMiss, "keymiss", *index, key.bytes);
+        }
+        found
+    }
+
+    /// The entry without counting anything.
     pub fn peek(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
         if self.reap(key) {
             return None;
         }
-        self.part(key.hash)
-            .table
-            .find_mut(key.hash, |e| e.key() == key.bytes)
+        self.part(key.hash).table.find_mut(key.hash, |e| e.key() == key.bytes)
     }
 
     /// The string at a key, for a command that reads it.
@@ -259,9 +250,7 @@ impl<'a> Db<'a> {
             // Kept only for being hidden; it is overwritten like any other value.
             self.take_out(key);
         }
-        let Self {
-            locked, cx, index, ..
-        } = self;
+        let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
         let part = locked.part(*index, shard_of(key.hash));
         if let Some(mut e) = part.table.find_mut(key.hash, |e| e.key() == key.bytes) {
@@ -276,13 +265,8 @@ impl<'a> Db<'a> {
             e.node_mut().set_access(bits);
             part.expiry.note(base, key.hash, before, after);
         } else {
-            let after = if let Ttl::At(ms) = ttl {
-                Some(ms)
-            } else {
-                None
-            };
-            part.table
-                .insert(Entry::string(key.bytes, content, after, cx.fresh_access()));
+            let after = if let Ttl::At(ms) = ttl { Some(ms) } else { None };
+            part.table.insert(Entry::string(key.bytes, content, after, cx.fresh_access()));
             part.expiry.note(base, key.hash, None, after);
             cx.effects.event(Class::New, "new", *index, key.bytes);
         }
@@ -356,11 +340,7 @@ impl<'a> Db<'a> {
 
     /// Takes an entry out of the database (RENAME, MOVE).
     pub fn take(&mut self, key: Key<'_>) -> Option<Entry> {
-        if self.reap(key) {
-            None
-        } else {
-            self.take_out(key)
-        }
+        if self.reap(key) { None } else { self.take_out(key) }
     }
 
     /// Puts an entry at its own key, which must be free.
@@ -369,6 +349,10 @@ impl<'a> Db<'a> {
         let hash = e.hash();
         let base = self.locked.ks().base_ms;
         let index = self.index;
+        if self.cx.keep_expired {
+            // One that is hidden may be in the way.
+            self.take_out(Key { bytes: e.key(), hash });
+        }
         self.cx.effects.event(Class::New, "new", index, e.key());
         let part = self.part(hash);
         part.expiry.note(base, hash, None, e.deadline());
@@ -423,19 +407,14 @@ impl<'a> Db<'a> {
             return f(self.locked.part(self.index, s), self.cx);
         }
         // Locking one more while holding some could deadlock; a command of scope `Each` holds none.
-        assert!(
-            self.locked.holds_none(),
-            "a command with locked keys asked for shard {s}"
-        );
+        assert!(self.locked.holds_none(), "a command with locked keys asked for shard {s}");
         let mut moment = self.locked.ks().lock(Held::One(s));
         f(moment.part(self.index, s), self.cx)
     }
 
     /// Keys in the database, the expired ones that are not removed yet included (as in Redis).
     pub fn len(&mut self) -> usize {
-        (0..SHARDS)
-            .map(|s| self.with_part(s, |p, _| p.table.len()))
-            .sum()
+        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.len())).sum()
     }
 
     /// Whether the database has no keys.
@@ -462,44 +441,61 @@ impl<'a> Db<'a> {
 
     /// Bytes of the tables, their entries not included.
     pub fn table_bytes(&mut self) -> usize {
-        (0..SHARDS)
-            .map(|s| self.with_part(s, |p, _| p.table.buckets() * 64))
-            .sum()
+        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets() * 64)).sum()
     }
 
     /// Buckets of all tables (DEBUG HTSTATS and the like).
     pub fn buckets(&mut self) -> usize {
-        (0..SHARDS)
-            .map(|s| self.with_part(s, |p, _| p.table.buckets()))
-            .sum()
+        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets())).sum()
     }
 
-    /// One step of a scan: calls `f` with the living entries of the bucket at `cursor` and returns
-    /// the next cursor, 0 at the end. Every key that is present from the first step to the last is
-    /// seen, whatever else happens in between.
-    pub fn scan(&mut self, cursor: u64, mut f: impl FnMut(&Entry)) -> u64 {
-        let (mut s, mut pos) = ((cursor >> 32) as usize, cursor as u32);
+    /// Whether a living key is there, without counting anything. Unlike the others it may be
+    /// asked by a command that holds no shard.
+    pub fn lives(&mut self, key: Key<'_>) -> bool {
+        self.with_part(shard_of(key.hash), |p, cx| {
+            let found = p.table.find(key.hash, |e| e.key() == key.bytes);
+            found.is_some_and(|e| e.deadline().is_none_or(|d| d >= cx.now))
+        })
+    }
+
+    /// One step of a scan: looks at the entries of the bucket at `cursor` and calls `f` with the
+    /// living ones among those that are `wanted`; the expired ones go to [`Context::overdue`].
+    /// Returns the next cursor, 0 at the end, and how many entries were looked at. Every key that
+    /// is present from the first step to the last is seen, whatever else happens in between.
+    pub fn scan(
+        &mut self,
+        cursor: u64,
+        mut wanted: impl FnMut(&Entry) -> bool,
+        mut f: impl FnMut(&Entry),
+    ) -> (u64, usize) {
+        // A cursor is what a client sends: any number.
+        let mut s = usize::try_from(cursor >> 32).unwrap_or(SHARDS);
+        let mut pos = cursor as u32;
+        let (index, mut seen) = (self.index, 0);
         while s < SHARDS {
             let next = self.with_part(s, |p, cx| {
                 if p.table.is_empty() {
                     return None;
                 }
-                let now = cx.now;
                 Some(p.table.scan(pos, |e| {
-                    if e.deadline().is_none_or(|d| d >= now) {
+                    seen += 1;
+                    if !wanted(e) {
+                    } else if e.deadline().is_none_or(|d| d >= cx.now) {
                         f(e);
+                    } else {
+                        cx.note_overdue(index, e.key());
                     }
                 }))
             });
             match next {
-                Some(Some(pos)) => return (s as u64) << 32 | u64::from(pos),
-                Some(None) if s + 1 < SHARDS => return (s as u64 + 1) << 32,
-                Some(None) => return 0,
+                Some(Some(pos)) => return ((s as u64) << 32 | u64::from(pos), seen),
+                Some(None) if s + 1 < SHARDS => return ((s as u64 + 1) << 32, seen),
+                Some(None) => break,
                 // Empty shards cost a look each, not a step.
                 None => (s, pos) = (s + 1, 0),
             }
         }
-        0
+        (0, seen)
     }
 
     /// Calls `f` for every living entry, shard by shard. The shards are locked one after the other
@@ -543,11 +539,34 @@ impl<'a> Db<'a> {
                 });
                 match found {
                     Some((key, d)) if d.is_none_or(|d| d >= self.cx.now) => return Some(key),
-                    _ => break,
+                    Some((key, _)) => {
+                        self.cx.note_overdue(self.index, &key);
+                        break;
+                    }
+                    None => break,
                 }
             }
         }
-        None
+        self.any_key()
+    }
+
+    /// A living key for when nearly all are expired: the first one from a random shard on.
+    #[cold]
+    fn any_key(&mut self) -> Option<Vec<u8>> {
+        let first = self.cx.rng.index(SHARDS);
+        (0..SHARDS).find_map(|i| {
+            self.with_part((first + i) % SHARDS, |p, cx| {
+                let (mut at, mut found) = (Some(0), None);
+                while let (Some(pos), None) = (at, &found) {
+                    at = p.table.scan(pos, |e| {
+                        if e.deadline().is_none_or(|d| d >= cx.now) {
+                            found = Some(e.key().to_vec());
+                        }
+                    });
+                }
+                found
+            })
+        })
     }
 
     /// Empties the database; in the background when `lazily`. Needs every shard. Returns how many
@@ -560,7 +579,7 @@ impl<'a> Db<'a> {
             n += part.table.len();
             part.expiry.clear();
             let table = part.table.take();
-            if lazily {
+            if lazily && !table.is_empty() {
                 ks.lazy.free(Garbage::Table(table));
             }
         }
@@ -622,9 +641,7 @@ impl<'a> Db<'a> {
         };
         self.free(e, true);
         self.cx.counters.evicted_keys += 1;
-        self.cx
-            .effects
-            .dropped(Class::Evicted, "evicted", self.index, key.bytes);
+        self.cx.effects.dropped(Class::Evicted, "evicted", self.index, key.bytes);
         true
     }
 

@@ -74,12 +74,7 @@ impl Effects {
     #[inline]
     pub fn event(&mut self, class: Class, name: &'static str, db: usize, key: &[u8]) {
         if self.observed {
-            self.events.push(Event {
-                class,
-                name,
-                db,
-                key: key.to_vec(),
-            });
+            self.events.push(Event { class, name, db, key: key.to_vec() });
         }
     }
 

@@ -90,10 +90,7 @@ impl Evicted {
             let Some(best) = self.pool.pop() else {
                 return false;
             };
-            let key = Key {
-                bytes: &best.key,
-                hash: best.hash,
-            };
+            let key = Key { bytes: &best.key, hash: best.hash };
             let mut db = Db::lock_one(ks, best.db, key, cx);
             if db.evict(key) {
                 commit(&mut db);
@@ -153,22 +150,13 @@ impl Evicted {
                 _ => cx.rng.index(1 << 30) as i64,
             };
             n += 1;
-            self.add(Candidate {
-                score,
-                db: index,
-                hash,
-                key,
-            });
+            self.add(Candidate { score, db: index, hash, key });
         });
         n
     }
 
     fn add(&mut self, c: Candidate) {
-        if self
-            .pool
-            .iter()
-            .any(|p| p.hash == c.hash && p.key == c.key && p.db == c.db)
-        {
+        if self.pool.iter().any(|p| p.hash == c.hash && p.key == c.key && p.db == c.db) {
             return;
         }
         let at = self.pool.partition_point(|p| p.score < c.score);

@@ -68,10 +68,7 @@ impl Lazy {
 
     /// Objects pending and freed.
     pub(crate) fn counts(&self) -> (u64, u64) {
-        (
-            self.counts.pending.load(Relaxed),
-            self.counts.freed.load(Relaxed),
-        )
+        (self.counts.pending.load(Relaxed), self.counts.freed.load(Relaxed))
     }
 
     pub(crate) fn reset(&self) {

@@ -79,13 +79,7 @@ impl Keyspace {
             })
             .collect();
         let lazy = Lazy::start();
-        Arc::new(Self {
-            shards,
-            heads,
-            databases,
-            lazy,
-            base_ms: now_ms,
-        })
+        Arc::new(Self { shards, heads, databases, lazy, base_ms: now_ms })
     }
 
     /// How many databases there are.
@@ -97,15 +91,13 @@ impl Keyspace {
     /// Hints the processor to load what a lookup of `hash` needs first. Needs no lock.
     #[inline]
     pub fn prefetch_bucket(&self, db: usize, hash: u64, pin: &epoch::Guard) {
-        self.heads
-            .prefetch_bucket(db * SHARDS + shard_of(hash), hash, pin);
+        self.heads.prefetch_bucket(db * SHARDS + shard_of(hash), hash, pin);
     }
 
     /// Hints the processor to load the entry that `hash` most likely means. Needs no lock.
     #[inline]
     pub fn prefetch_entry(&self, db: usize, hash: u64, pin: &epoch::Guard) {
-        self.heads
-            .prefetch_node(db * SHARDS + shard_of(hash), hash, pin);
+        self.heads.prefetch_node(db * SHARDS + shard_of(hash), hash, pin);
     }
 
     /// Values that wait for being freed in the background, and how many have been.
@@ -125,10 +117,7 @@ impl Keyspace {
             Held::Many(set) => set.each(|s| self.shards[s].lock.lock()),
             Held::All => self.shards.iter().for_each(|s| s.lock.lock()),
         }
-        Locked {
-            ks: self,
-            held: set,
-        }
+        Locked { ks: self, held: set }
     }
 }
 
@@ -222,11 +211,7 @@ impl<'a> Locked<'a> {
         // SAFETY: as in `part`.
         let all = unsafe { &mut *self.ks.shards[s].parts.get() };
         let (lo, hi) = all.split_at_mut(a.max(b));
-        if a < b {
-            (&mut lo[a], &mut hi[0])
-        } else {
-            (&mut hi[0], &mut lo[b])
-        }
+        if a < b { (&mut lo[a], &mut hi[0]) } else { (&mut hi[0], &mut lo[b]) }
     }
 }
 

@@ -90,15 +90,9 @@ mod tests {
         assert!(matches("1) (integer) 1\n~ 2) (integer) ?", two()));
         assert!(matches("1) (integer) 1\n...", two()));
         assert!(!matches("1) (integer) 1", two()));
-        assert!(!matches(
-            "1) (integer) 1\n2) (integer) 2\n3) (integer) 3",
-            two()
-        ));
+        assert!(!matches("1) (integer) 1\n2) (integer) 2\n3) (integer) 3", two()));
         assert!(!matches("~ 1) (integer) 2\n...", two()));
-        assert!(
-            !matches("(integer) *", Reply::Integer(1)),
-            "only `~` lines are globs"
-        );
+        assert!(!matches("(integer) *", Reply::Integer(1)), "only `~` lines are globs");
         let rows = || Reply::Array(vec![Reply::Integer(1), Reply::Integer(2)]);
         let map = Reply::Map(vec![(Reply::Integer(0), rows())]);
         assert!(matches("1# (integer) 0 =>\n   1) (integer) 1\n   2) (integer) 2", map));
@@ -107,19 +101,13 @@ mod tests {
         assert!(!matches("a:1", text));
         let map = Reply::Map(vec![(Reply::Integer(1), two())]);
         let shown = "1# (integer) 1 =>\n   1) (integer) 1\n   2) (integer) 2";
-        assert!(
-            matches(shown, map),
-            "no line of a transcript needs to end in a blank"
-        );
+        assert!(matches(shown, map), "no line of a transcript needs to end in a blank");
     }
 
     #[test]
     fn a_mismatch_says_where_and_what() {
         let step = &parse("# x\n> GET k\n\"a\"\n").expect("parses")[0];
         let error = check(step, &Reply::Nil).expect_err("differs");
-        assert_eq!(
-            error.to_string(),
-            "line 2: > GET k\n  expected: \"a\"\n  actual:   (nil)\n"
-        );
+        assert_eq!(error.to_string(), "line 2: > GET k\n  expected: \"a\"\n  actual:   (nil)\n");
     }
 }

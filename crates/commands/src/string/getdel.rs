@@ -13,10 +13,7 @@ pub(crate) static GETDEL: DataCommand = DataCommand {
         since: "6.2.0",
         arity: 2,
         flags: Flags::WRITE.or(Flags::FAST),
-        keys: &[KeySpec::one(
-            1,
-            KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::DELETE),
-        )],
+        keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::DELETE))],
         complexity: "O(1)",
         summary: "Returns the string value of a key and deletes the key.",
         syntax: "GETDEL key",

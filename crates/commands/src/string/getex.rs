@@ -15,10 +15,8 @@ pub(crate) static GETEX: DataCommand = DataCommand {
         since: "6.2.0",
         arity: -2,
         flags: Flags::WRITE.or(Flags::FAST),
-        keys: &[
-            KeySpec::one(1, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE))
-                .notes("RW and UPDATE because it changes the TTL"),
-        ],
+        keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE))
+            .notes("RW and UPDATE because it changes the TTL")],
         complexity: "O(1)",
         summary: "Returns the string value of a key, and sets or removes its deadline.",
         syntax: "GETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | \

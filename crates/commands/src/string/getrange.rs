@@ -84,9 +84,5 @@ fn range(start: i64, end: i64, len: usize) -> Range<usize> {
     let len = len as i64;
     let from_start = |at: i64| if at < 0 { at.saturating_add(len) } else { at };
     let (start, end) = (from_start(start).max(0), from_start(end).min(len - 1));
-    if start > end {
-        0..0
-    } else {
-        start as usize..end as usize + 1
-    }
+    if start > end { 0..0 } else { start as usize..end as usize + 1 }
 }

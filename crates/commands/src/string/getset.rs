@@ -12,10 +12,7 @@ pub(crate) static GETSET: DataCommand = DataCommand {
         group: Group::String,
         arity: 3,
         flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::FAST),
-        keys: &[KeySpec::one(
-            1,
-            KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE),
-        )],
+        keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE))],
         doc_flags: DocFlags::DEPRECATED,
         deprecated_since: "6.2.0",
         replaced_by: "`SET` with the `GET` option",

@@ -14,10 +14,7 @@ pub(crate) static INCR: DataCommand = DataCommand {
         group: Group::String,
         arity: 2,
         flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::FAST),
-        keys: &[KeySpec::one(
-            1,
-            KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE),
-        )],
+        keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE))],
         complexity: "O(1)",
         summary: "Adds one to the integer value of a key, which counts as 0 if it is missing.",
         syntax: "INCR key",
@@ -66,10 +63,7 @@ pub(super) fn add(db: &mut Db<'_>, name: &[u8], by: i64, reply: &mut Reply<'_>) 
             } else {
                 // Strings that were appended to may read as integers without being stored as such.
                 let n = parse_i64(super::bytes(&e, &mut [0; I64_LEN_MAX]));
-                let n = n
-                    .ok_or(Fail::NOT_INTEGER)?
-                    .checked_add(by)
-                    .ok_or(Fail::OVERFLOW)?;
+                let n = n.ok_or(Fail::NOT_INTEGER)?.checked_add(by).ok_or(Fail::OVERFLOW)?;
                 let deadline = e.deadline();
                 e.replace_with(|e| e.set(Content::Int(n), deadline));
                 n

@@ -13,10 +13,7 @@ pub(crate) static INCRBY: DataCommand = DataCommand {
         group: Group::String,
         arity: 3,
         flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::FAST),
-        keys: &[KeySpec::one(
-            1,
-            KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE),
-        )],
+        keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE))],
         complexity: "O(1)",
         summary: "Adds a number to the integer value of a key, which counts as 0 if it is missing.",
         syntax: "INCRBY key increment",

@@ -15,10 +15,7 @@ pub(crate) static INCRBYFLOAT: DataCommand = DataCommand {
         since: "2.6.0",
         arity: 3,
         flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::FAST),
-        keys: &[KeySpec::one(
-            1,
-            KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE),
-        )],
+        keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE))],
         complexity: "O(1)",
         summary: "Adds a number, integer or not, to the value of a key, which counts as 0 if it is missing.",
         syntax: "INCRBYFLOAT key increment",

@@ -87,9 +87,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let copy = |db: &mut Db<'_>, name: &[u8]| {
         let key = db.key(name);
         let found = db.read_str(key).map_err(|WrongType| NOT_STRINGS)?;
-        Ok(found
-            .map(|e| super::bytes(&e, &mut [0; I64_LEN_MAX]).to_vec())
-            .unwrap_or_default())
+        Ok(found.map(|e| super::bytes(&e, &mut [0; I64_LEN_MAX]).to_vec()).unwrap_or_default())
     };
     let (a, b): (Result<_, Fail>, Result<_, Fail>) = (copy(db, &args[1]), copy(db, &args[2]));
     let (a, b): (Vec<u8>, Vec<u8>) = (a?, b?);
@@ -158,9 +156,5 @@ fn options(args: &Args<'_>) -> Result<Options, Fail> {
         }
         i += 1;
     }
-    if o.len && o.idx {
-        Err(LEN_AND_IDX)
-    } else {
-        Ok(o)
-    }
+    if o.len && o.idx { Err(LEN_AND_IDX) } else { Ok(o) }
 }

@@ -15,10 +15,7 @@ pub(crate) static MSET: DataCommand = DataCommand {
         arity: -3,
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[KeySpec::range(1, -1, 2, KeyFlags::OW.or(KeyFlags::UPDATE))],
-        tips: &[
-            "request_policy:multi_shard",
-            "response_policy:all_succeeded",
-        ],
+        tips: &["request_policy:multi_shard", "response_policy:all_succeeded"],
         complexity: "O(N) where N is the number of keys.",
         summary: "Sets the string values of several keys at once.",
         syntax: "MSET key value [key value ...]",

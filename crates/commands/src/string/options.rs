@@ -68,16 +68,11 @@ impl Options {
         now_ms: i64,
         command: &str,
     ) -> Result<Option<i64>, Fail> {
-        self.time
-            .map(|(unit, i)| deadline(args, i, unit, now_ms, command))
-            .transpose()
+        self.time.map(|(unit, i)| deadline(args, i, unit, now_ms, command)).transpose()
     }
 
     /// Whether the time was given as a point in time, which may have passed.
     pub(super) fn is_absolute(&self) -> bool {
-        matches!(
-            self.time,
-            Some((TimeUnit::UnixSeconds | TimeUnit::UnixMillis, _))
-        )
+        matches!(self.time, Some((TimeUnit::UnixSeconds | TimeUnit::UnixMillis, _)))
     }
 }

@@ -17,10 +17,7 @@ pub(crate) static SET: DataCommand = DataCommand {
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[KeySpec::one(
             1,
-            KeyFlags::RW
-                .or(KeyFlags::ACCESS)
-                .or(KeyFlags::UPDATE)
-                .or(KeyFlags::VARIABLE_FLAGS),
+            KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE).or(KeyFlags::VARIABLE_FLAGS),
         )
         .notes("RW and ACCESS due to the optional `GET` argument")],
         get_keys: Some(keys),
@@ -28,10 +25,7 @@ pub(crate) static SET: DataCommand = DataCommand {
             ("2.6.12", "Added the `EX`, `PX`, `NX` and `XX` options."),
             ("6.0.0", "Added the `KEEPTTL` option."),
             ("6.2.0", "Added the `GET`, `EXAT` and `PXAT` options."),
-            (
-                "7.0.0",
-                "Allowed the `NX` and `GET` options to be used together.",
-            ),
+            ("7.0.0", "Allowed the `NX` and `GET` options to be used together."),
         ],
         complexity: "O(1)",
         summary: "Sets the string value of a key, whatever it held before.",
@@ -115,35 +109,20 @@ OK
 
 fn keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), KeyError> {
     let get = (3..argv.len()).any(|at| argv.get(at).eq_ignore_ascii_case(b"get"));
-    let read = if get {
-        KeyFlags::RW.or(KeyFlags::ACCESS)
-    } else {
-        KeyFlags::OW
-    };
-    out(KeyPos {
-        index: 1,
-        flags: read.or(KeyFlags::UPDATE),
-    });
+    let read = if get { KeyFlags::RW.or(KeyFlags::ACCESS) } else { KeyFlags::OW };
+    out(KeyPos { index: 1, flags: read.or(KeyFlags::UPDATE) });
     Ok(())
 }
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let plain = args.len() == 3;
-    let o = if plain {
-        Options::default()
-    } else {
-        Options::parse(args, 3, Of::Set)?
-    };
+    let o = if plain { Options::default() } else { Options::parse(args, 3, Of::Set)? };
     let deadline = o.deadline(args, db.now(), "set")?;
     let taken = super::take_large(db, args, 2);
     let key = db.key(&args[1]);
     if o.nx || o.xx || o.get {
         // One look answers the condition and the GET.
-        let old = if o.get {
-            db.read_str(key)?
-        } else {
-            db.write(key)
-        };
+        let old = if o.get { db.read_str(key)? } else { db.write(key) };
         let exists = old.is_some();
         if o.get {
             match old {

@@ -75,9 +75,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     }
     super::check_length(max, offset, value.len())?;
     let end = offset + value.len();
-    let within = found
-        .as_mut()
-        .and_then(|e| e.node_mut().inline_mut()?.get_mut(offset..end));
+    let within = found.as_mut().and_then(|e| e.node_mut().inline_mut()?.get_mut(offset..end));
     if let Some(part) = within {
         part.copy_from_slice(value);
     } else {

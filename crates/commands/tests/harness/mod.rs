@@ -62,10 +62,7 @@ impl Server {
     pub(crate) fn new() -> Self {
         let mut cx = Context::new(NOW_MS, Rng::from_seed(7));
         cx.effects.observed = true;
-        Self {
-            keyspace: Keyspace::new(DATABASES, NOW_MS),
-            cx,
-        }
+        Self { keyspace: Keyspace::new(DATABASES, NOW_MS), cx }
     }
 
     /// Runs one command in database `db`.
@@ -108,18 +105,9 @@ impl Server {
         }
         let bytes = join(&out);
         let mut rest = &bytes[..];
-        let reply = transcript::decode(&mut rest)
-            .expect("valid RESP")
-            .expect("a whole reply");
-        assert!(
-            rest.is_empty(),
-            "{}: more than one reply: {bytes:?}",
-            command.row.name
-        );
-        Ok(Answer {
-            row: &command.row,
-            reply,
-        })
+        let reply = transcript::decode(&mut rest).expect("valid RESP").expect("a whole reply");
+        assert!(rest.is_empty(), "{}: more than one reply: {bytes:?}", command.row.name);
+        Ok(Answer { row: &command.row, reply })
     }
 
     fn run(
@@ -143,8 +131,7 @@ impl Server {
             (Scope::Keys, [one]) => Db::lock_one(ks, index, Key::new(&args[*one]), cx),
             (Scope::Keys, many) => {
                 let mut set = ShardSet::default();
-                many.iter()
-                    .for_each(|at| set.add(Key::new(&args[*at]).hash));
+                many.iter().for_each(|at| set.add(Key::new(&args[*at]).hash));
                 Db::lock_set(ks, index, set, cx)
             }
         };
@@ -160,11 +147,7 @@ impl Server {
         for index in 0..DATABASES {
             db.select(index);
             db.for_each(|e| {
-                assert!(
-                    e.kind() == Kind::String,
-                    "the digest must learn about {:?}",
-                    e.kind()
-                );
+                assert!(e.kind() == Kind::String, "the digest must learn about {:?}", e.kind());
                 let value = match e.str() {
                     Str::Int(n) => n.to_string().into_bytes(),
                     Str::Inline(bytes) => bytes.to_vec(),
@@ -190,14 +173,7 @@ impl Server {
             .collect();
         if effects.dirty > 0 {
             let own = effects.rewritten.is_empty();
-            records.push((
-                db,
-                if own {
-                    args.to_vec()
-                } else {
-                    effects.rewritten.clone()
-                },
-            ));
+            records.push((db, if own { args.to_vec() } else { effects.rewritten.clone() }));
         }
         records
     }
@@ -227,14 +203,8 @@ pub(crate) fn sessions() -> (Vec<Session>, usize) {
             }
         }
         for steps in parts.into_iter().filter(|part| !part.is_empty()) {
-            if steps
-                .iter()
-                .all(|step| table().0.lookup(&step.args[0]).is_some())
-            {
-                sessions.push(Session {
-                    of: row.name,
-                    steps,
-                });
+            if steps.iter().all(|step| table().0.lookup(&step.args[0]).is_some()) {
+                sessions.push(Session { of: row.name, steps });
             } else {
                 skipped += 1;
             }

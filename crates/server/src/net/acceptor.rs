@@ -163,9 +163,11 @@ impl Acceptor {
                         // ones that are open are served meanwhile.
                         if self.shared.complain() {
                             log!(
-                                self.shared.engine.log, Warning,
+                                self.shared.engine.log,
+                                Warning,
                                 "Accepting client connection: {}. Trying again every {} ms.",
-                                e, BACKOFF.as_millis()
+                                e,
+                                BACKOFF.as_millis()
                             );
                         }
                         return false;

@@ -317,9 +317,11 @@ impl Worker {
         let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
         if c.buf.len() + c.parser.memory() > limit && next == Next::Read {
             log!(
-                engine.log, Warning,
+                engine.log,
+                Warning,
                 "Closing client that reached max query buffer length: id={} addr={}",
-                c.session.client.id, c.session.client.endpoint.peer
+                c.session.client.id,
+                c.session.client.endpoint.peer
             );
             add(&stats.client_query_buffer_limit_disconnections, 1);
             return Ok(Turn::Close);
@@ -380,7 +382,8 @@ impl Worker {
                     c.push(&bytes);
                     let failed = idle && c.send_pending().is_err();
                     if failed
-                        || c.unsent() > 0 && over_output_limit(&shared.engine, c, self.thread.cx.now)
+                        || c.unsent() > 0
+                            && over_output_limit(&shared.engine, c, self.thread.cx.now)
                     {
                         self.close(i);
                     }
@@ -489,9 +492,11 @@ fn over_output_limit(engine: &engine::Engine, c: &mut Conn, now_ms: i64) -> bool
     }
     if over {
         log!(
-            engine.log, Warning,
+            engine.log,
+            Warning,
             "Client id={} addr={} scheduled to be closed ASAP for overcoming of output buffer limits.",
-            c.session.client.id, c.session.client.endpoint.peer
+            c.session.client.id,
+            c.session.client.endpoint.peer
         );
     }
     over
