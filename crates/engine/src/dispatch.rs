@@ -105,9 +105,7 @@ impl Thread {
             return Done::Wait;
         }
         if attention & Attention::MONITOR != 0 && !cmd.row.flags.has(Flags::SKIP_MONITOR) {
-            engine
-                .monitors
-                .feed(engine, session, self.wall_us(engine), args);
+            engine.monitors.feed(engine, session, self.wall_us(engine), args);
         }
         let start = engine.clock.monotonic_ns();
         let errors = reply.errors();
@@ -129,11 +127,7 @@ impl Thread {
             engine.slowlog.record(engine, session, nanos, args);
         }
         if nanos >= self.hot.latency_ns {
-            let event = if cmd.row.flags.has(Flags::FAST) {
-                "fast-command"
-            } else {
-                "command"
-            };
+            let event = if cmd.row.flags.has(Flags::FAST) { "fast-command" } else { "command" };
             engine.latency.record(event, nanos, self.cx.now);
         }
         Done::Yes
@@ -181,15 +175,7 @@ impl Thread {
     ) -> Result<(), Fail> {
         let run = match cmd.run {
             Run::Session(run) => {
-                return run(
-                    &mut Call {
-                        engine,
-                        thread: self,
-                        session,
-                    },
-                    args,
-                    reply,
-                );
+                return run(&mut Call { engine, thread: self, session }, args, reply);
             }
             Run::Data(run) => run,
         };
@@ -271,10 +257,7 @@ impl Thread {
         let start = engine.clock.monotonic_ns();
         while stdx::mem::used() > max {
             let policy = self.hot.policy;
-            if !self
-                .evicted
-                .one(&engine.keyspace, policy, samples, &mut self.cx, commit)
-            {
+            if !self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit) {
                 break;
             }
             // Redis bounds a cycle by time too; the next command goes on with it.

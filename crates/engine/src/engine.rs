@@ -260,8 +260,7 @@ impl Engine {
     /// Takes over what follows from the configuration; called after every change of it.
     pub fn config_changed(&self) {
         let c = &self.config;
-        self.attention
-            .set(Attention::MAXMEMORY, c.bytes(Id::Maxmemory) > 0);
+        self.attention.set(Attention::MAXMEMORY, c.bytes(Id::Maxmemory) > 0);
         // From a millisecond up, light commands are timed in groups: none of them can take as long.
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
@@ -292,22 +291,17 @@ impl Engine {
                 (u128::from(a.saturating_sub(b)) * 1_000_000_000 / u128::from(ns)) as u64
             };
             let r = &self.rates;
-            r.ops_per_sec
-                .store(rate(t.commands_processed, old.commands_processed), Relaxed);
-            r.input_bytes_per_sec
-                .store(rate(t.net_input_bytes, old.net_input_bytes), Relaxed);
-            r.output_bytes_per_sec
-                .store(rate(t.net_output_bytes, old.net_output_bytes), Relaxed);
+            r.ops_per_sec.store(rate(t.commands_processed, old.commands_processed), Relaxed);
+            r.input_bytes_per_sec.store(rate(t.net_input_bytes, old.net_input_bytes), Relaxed);
+            r.output_bytes_per_sec.store(rate(t.net_output_bytes, old.net_output_bytes), Relaxed);
             let cycles = t.eventloop_cycles.saturating_sub(old.eventloop_cycles);
             r.eventloop_cycles_per_sec
                 .store(rate(t.eventloop_cycles, old.eventloop_cycles), Relaxed);
             let busy = t.eventloop_nanos.saturating_sub(old.eventloop_nanos);
-            r.eventloop_duration_usec
-                .store(busy / 1000 / cycles.max(1), Relaxed);
+            r.eventloop_duration_usec.store(busy / 1000 / cycles.max(1), Relaxed);
         }
         *last = Some((now, t));
-        self.peak_clients
-            .fetch_max(self.clients.count() as u64, Relaxed);
+        self.peak_clients.fetch_max(self.clients.count() as u64, Relaxed);
         stdx::mem::sample_peak();
     }
 
@@ -320,9 +314,7 @@ impl Engine {
         let all_now = current > now && !self.pause.writes_only.load(Relaxed);
         let until = current.max(until_ms);
         if until > now {
-            self.pause
-                .writes_only
-                .store(writes_only && !all_now, Relaxed);
+            self.pause.writes_only.store(writes_only && !all_now, Relaxed);
             self.pause.until_ms.store(until, Relaxed);
             self.attention.set(Attention::PAUSE, true);
         }

@@ -47,9 +47,7 @@ pub struct Session {
 impl Session {
     /// A new connection on `thread`.
     pub fn new(engine: &Engine, thread: usize, endpoint: Endpoint) -> Self {
-        let client = engine
-            .clients
-            .add(thread, endpoint, engine.clock.wall_ms() as i64);
+        let client = engine.clients.add(thread, endpoint, engine.clock.wall_ms() as i64);
         let authenticated = !engine.needs_password();
         client.authenticated.store(authenticated, Relaxed);
         Self {
@@ -92,9 +90,7 @@ impl Session {
     /// HELLO.
     pub fn set_proto(&mut self, proto: Proto) {
         self.proto = proto;
-        self.client
-            .proto
-            .store(if proto == Proto::V3 { 3 } else { 2 }, Relaxed);
+        self.client.proto.store(if proto == Proto::V3 { 3 } else { 2 }, Relaxed);
     }
 
     /// AUTH.

@@ -170,11 +170,7 @@ impl Thread {
             generation,
             bulk_max: usize::try_from(c.bytes(Id::ProtoMaxBulkLen)).unwrap_or(usize::MAX),
             slow_ns: u64::try_from(slow).map_or(u64::MAX, |us| us.saturating_mul(1000)),
-            latency_ns: if latency > 0 {
-                latency as u64 * 1_000_000
-            } else {
-                u64::MAX
-            },
+            latency_ns: if latency > 0 { latency as u64 * 1_000_000 } else { u64::MAX },
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
@@ -238,10 +234,7 @@ impl Thread {
         input: &[u8],
         out: &mut Out,
     ) -> Batch {
-        let mut batch = Batch {
-            consumed: 0,
-            next: Next::Read,
-        };
+        let mut batch = Batch { consumed: 0, next: Next::Read };
         if let Some(args) = session.deferred.take()
             && !self.run_deferred(engine, session, args, out)
         {
@@ -309,10 +302,7 @@ impl Thread {
         out: &mut Out,
     ) -> Stop {
         let unauthenticated = session.needs_auth(engine);
-        let limits = Limits {
-            bulk_max: self.hot.bulk_max,
-            unauthenticated,
-        };
+        let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated };
         // A client that has yet to authenticate may do so with the next command, which changes
         // what the one after it may be.
         let most = if unauthenticated { 1 } else { GROUP };
@@ -324,25 +314,14 @@ impl Thread {
         while self.group.len() < most {
             let resumed = parser.is_active();
             let first = self.spans.len();
-            let parsed = parser.parse(
-                &input[pos..],
-                pos,
-                &limits,
-                &mut self.spans,
-                &mut self.owned,
-            );
+            let parsed =
+                parser.parse(&input[pos..], pos, &limits, &mut self.spans, &mut self.owned);
             match parsed {
                 Parsed::Command(used) => {
                     pos += used;
                     let (id, hash) = self.classify(engine, session.db, input, first, &pin);
                     let argc = (self.spans.len() - first) as u32;
-                    self.group.push(Parse {
-                        end: pos,
-                        first: first as u32,
-                        argc,
-                        id,
-                        hash,
-                    });
+                    self.group.push(Parse { end: pos, first: first as u32, argc, id, hash });
                     // A resumed command's large arguments are not in the input: it must not be
                     // parsed again, so nothing before it may stop the group.
                     if resumed {
@@ -464,10 +443,7 @@ impl Thread {
     /// Executes the light commands at the start of a group, as long as nothing needs attention.
     /// Returns how many.
     #[inline]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the scratch buffers are lent, not owned, here"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the scratch buffers are lent, not owned, here")]
     fn run_light(
         &mut self,
         engine: &Engine,
@@ -493,10 +469,7 @@ impl Thread {
             };
             let spans = &spans[p.first as usize..][..p.argc as usize];
             let mut args = Args::new(input, spans, owned);
-            let key = Key {
-                bytes: &args[1],
-                hash: p.hash,
-            };
+            let key = Key { bytes: &args[1], hash: p.hash };
             let mut db = Db::lock_one(&engine.keyspace, session.db, key, &mut self.cx);
             let outcome = run(&mut db, &mut args, &mut reply);
             commit(&mut db);
@@ -528,10 +501,7 @@ impl Thread {
         }
         bump(&stats.command_nanos, nanos);
         self.count_command(session, n);
-        session
-            .client
-            .last_cmd
-            .store(run[run.len() - 1].id + 1, Relaxed);
+        session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
     }
 
     /// Applies CLIENT REPLY to what a command has written.

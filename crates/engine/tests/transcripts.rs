@@ -62,11 +62,7 @@ fn replay(name: &str, steps: &[Step], wrong: &mut String) {
                     wrong.push_str(&format!("{name}: {mismatch}"));
                 }
             }
-            many => wrong.push_str(&format!(
-                "{name}: {}: {} replies\n",
-                step.source,
-                many.len()
-            )),
+            many => wrong.push_str(&format!("{name}: {}: {} replies\n", step.source, many.len())),
         }
     }
 }
@@ -79,17 +75,10 @@ fn rows_fulfil_the_laws() {
     for cmd in server.engine.table.all() {
         let subs = cmd.row.subcommands;
         for sub in subs {
-            let top = server
-                .engine
-                .table
-                .find(cmd.row.name.as_bytes())
-                .expect("a command");
+            let top = server.engine.table.find(cmd.row.name.as_bytes()).expect("a command");
             let id = server.engine.table.find_sub(top, sub.sub_name().as_bytes());
             let row = server.engine.table.get(id.expect("a subcommand")).row;
-            assert_eq!(
-                row.name, sub.name,
-                "rows and functions are in the same order"
-            );
+            assert_eq!(row.name, sub.name, "rows and functions are in the same order");
         }
     }
 }

@@ -105,9 +105,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             i += 2;
         } else {
             let option = String::from_utf8_lossy(&args[i]);
-            return Err(Fail::new(format!(
-                "ERR Syntax error in HELLO option '{option}'"
-            )));
+            return Err(Fail::new(format!("ERR Syntax error in HELLO option '{option}'")));
         }
     }
     if let Some((user, password)) = auth {
@@ -130,11 +128,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     reply.bulk("version");
     reply.bulk(COMPAT_VERSION);
     reply.bulk("proto");
-    reply.int(if call.session.proto == Proto::V3 {
-        3
-    } else {
-        2
-    });
+    reply.int(if call.session.proto == Proto::V3 { 3 } else { 2 });
     reply.bulk("id");
     reply.int(call.session.client.id as i64);
     reply.bulk("mode");

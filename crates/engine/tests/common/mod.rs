@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod grammar;
+
 use std::sync::Arc;
 
 use config::{Caller, Config};
@@ -36,11 +38,7 @@ impl Server {
         });
         let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
         let thread = Thread::new(&engine, index, worker);
-        let mut server = Self {
-            engine,
-            thread,
-            clock: hand,
-        };
+        let mut server = Self { engine, thread, clock: hand };
         for (name, value) in options {
             server.configure(name, value);
         }
@@ -116,13 +114,8 @@ impl Server {
             c.input.extend_from_slice(bytes);
             bytes = &[];
             let mut out = Out::default();
-            let batch = self.thread.run(
-                &self.engine,
-                &mut c.session,
-                &mut c.parser,
-                &c.input,
-                &mut out,
-            );
+            let batch =
+                self.thread.run(&self.engine, &mut c.session, &mut c.parser, &c.input, &mut out);
             sent.extend_from_slice(&join(&out));
             c.input.drain(..batch.consumed);
             match batch.next {

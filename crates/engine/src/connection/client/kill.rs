@@ -85,23 +85,15 @@ struct Filter<'a> {
 
 impl<'a> Filter<'a> {
     fn parse(args: &'a Args<'_>) -> Result<Self, Fail> {
-        let mut f = Self {
-            addr: None,
-            laddr: None,
-            kind: None,
-            id: None,
-            age_min: 0,
-            skip_me: true,
-        };
+        let mut f =
+            Self { addr: None, laddr: None, kind: None, id: None, age_min: 0, skip_me: true };
         for i in (2..args.len()).step_by(2) {
             let Some(value) = args.get(i + 1) else {
                 return Err(Fail::SYNTAX);
             };
             let number = stdx::num::parse_i64(value);
             if args.is(i, "id") {
-                let id = number
-                    .and_then(|n| u64::try_from(n).ok())
-                    .filter(|n| *n > 0);
+                let id = number.and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0);
                 f.id = Some(id.ok_or(Fail::text("ERR client-id should be greater than 0"))?);
             } else if args.is(i, "maxage") {
                 let bad = Fail::text("ERR maxage is not an integer or out of range");
@@ -136,11 +128,8 @@ impl<'a> Filter<'a> {
 
     fn fits(&self, client: &Client, me: u64, now_ms: i64) -> bool {
         let age = now_ms / 1000 - client.created_ms / 1000;
-        self.addr
-            .is_none_or(|a| a == client.endpoint.peer.as_bytes())
-            && self
-                .laddr
-                .is_none_or(|a| a == client.endpoint.local.as_bytes())
+        self.addr.is_none_or(|a| a == client.endpoint.peer.as_bytes())
+            && self.laddr.is_none_or(|a| a == client.endpoint.local.as_bytes())
             && self.kind.is_none_or(|k| k == Kind::Normal)
             && self.id.is_none_or(|id| id == client.id)
             && !(self.skip_me && client.id == me)
@@ -153,14 +142,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     let filter = if old_form {
         // In this form one may close oneself.
         let addr = Some(&args[2]);
-        Filter {
-            addr,
-            laddr: None,
-            kind: None,
-            id: None,
-            age_min: 0,
-            skip_me: false,
-        }
+        Filter { addr, laddr: None, kind: None, id: None, age_min: 0, skip_me: false }
     } else {
         Filter::parse(args)?
     };

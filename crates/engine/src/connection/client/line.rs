@@ -77,10 +77,6 @@ fn flags(c: &Client) -> String {
         ('e', is(&c.no_evict)),
         ('T', is(&c.no_touch)),
     ];
-    let set: String = letters
-        .iter()
-        .filter(|(_, on)| *on)
-        .map(|(letter, _)| letter)
-        .collect();
+    let set: String = letters.iter().filter(|(_, on)| *on).map(|(letter, _)| letter).collect();
     if set.is_empty() { "N".into() } else { set }
 }

@@ -27,10 +27,7 @@ pub(super) static LIST: SessionCommand = sub(
                 "Added `argv-mem`, `tot-mem`, `laddr` and `redir` fields and the optional `ID` \
                  filter.",
             ),
-            (
-                "7.0.0",
-                "Added `resp`, `multi-mem`, `rbs` and `rbp` fields.",
-            ),
+            ("7.0.0", "Added `resp`, `multi-mem`, `rbs` and `rbp` fields."),
             ("7.0.3", "Added `ssub` field."),
         ],
         complexity: "O(N) where N is the number of client connections",
@@ -90,10 +87,7 @@ impl Kind {
     pub(super) fn parse(args: &Args<'_>, i: usize) -> Result<Self, Fail> {
         if args.is(i, "normal") {
             Ok(Self::Normal)
-        } else if ["master", "slave", "replica", "pubsub"]
-            .iter()
-            .any(|word| args.is(i, word))
-        {
+        } else if ["master", "slave", "replica", "pubsub"].iter().any(|word| args.is(i, word)) {
             Ok(Self::Other)
         } else {
             let word = String::from_utf8_lossy(&args[i]);
@@ -133,20 +127,12 @@ fn list(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outc
 fn info(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     note_arguments(call, args);
     let mut text = String::with_capacity(400);
-    line::push(
-        &mut text,
-        call.engine,
-        call.thread.cx.now,
-        &call.session.client,
-    );
+    line::push(&mut text, call.engine, call.thread.cx.now, &call.session.client);
     reply.verbatim("txt", text);
     Ok(())
 }
 
 /// Of all commands, only the one that is running has arguments in memory, and only these two look.
 fn note_arguments(call: &Call<'_>, args: &Args<'_>) {
-    call.session
-        .client
-        .args_bytes
-        .store(args.bytes() as u64, Relaxed);
+    call.session.client.args_bytes.store(args.bytes() as u64, Relaxed);
 }

@@ -74,10 +74,7 @@ pub(crate) static CLIENT: SessionCommand = SessionCommand {
 };
 
 /// The flags that nearly all subcommands have.
-const COMMON: Flags = Flags::NOSCRIPT
-    .or(Flags::LOADING)
-    .or(Flags::STALE)
-    .or(Flags::SENTINEL);
+const COMMON: Flags = Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE).or(Flags::SENTINEL);
 
 /// What every row here begins with.
 const BASE: Row = Row {
@@ -118,9 +115,5 @@ type Run = fn(&mut Call<'_>, &mut Args<'_>, &mut Reply<'_>) -> Outcome;
 
 /// A subcommand from its row and function.
 const fn sub(row: Row, run: Run) -> SessionCommand {
-    SessionCommand {
-        row,
-        run,
-        subs: &[],
-    }
+    SessionCommand { row, run, subs: &[] }
 }

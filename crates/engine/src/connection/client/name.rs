@@ -101,10 +101,7 @@ OK
 
 /// `value` if it may stand in a line of CLIENT LIST, which is cut at spaces.
 fn one_word(value: &[u8]) -> Option<String> {
-    value
-        .iter()
-        .all(u8::is_ascii_graphic)
-        .then(|| String::from_utf8_lossy(value).into_owned())
+    value.iter().all(u8::is_ascii_graphic).then(|| String::from_utf8_lossy(value).into_owned())
 }
 
 /// A connection's name; empty removes it.
@@ -126,11 +123,7 @@ fn set_info(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         )));
     };
     let mut names = call.session.client.names.write();
-    *(if is_name {
-        &mut names.lib_name
-    } else {
-        &mut names.lib_ver
-    }) = value;
+    *(if is_name { &mut names.lib_name } else { &mut names.lib_ver }) = value;
     reply.ok();
     Ok(())
 }

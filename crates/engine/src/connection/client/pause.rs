@@ -13,10 +13,7 @@ pub(super) static PAUSE: SessionCommand = sub(
         since: "3.0.0",
         arity: -3,
         flags: COMMON.or(Flags::ADMIN),
-        history: &[(
-            "6.2.0",
-            "`CLIENT PAUSE WRITE` mode added along with the `mode` option.",
-        )],
+        history: &[("6.2.0", "`CLIENT PAUSE WRITE` mode added along with the `mode` option.")],
         summary: "Holds back commands of all clients for a while.",
         syntax: "CLIENT PAUSE timeout:integer [WRITE | ALL]",
         transcript: r#"
@@ -83,14 +80,9 @@ fn pause(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Out
     if ms < 0 {
         return Err(Fail::text("ERR timeout is negative"));
     }
-    let until = call
-        .thread
-        .cx
-        .now
-        .checked_add(ms)
-        .ok_or(Fail::text("ERR timeout is out of range"))?;
-    call.engine
-        .extend_pause(if ms == 0 { 0 } else { until }, writes_only);
+    let until =
+        call.thread.cx.now.checked_add(ms).ok_or(Fail::text("ERR timeout is out of range"))?;
+    call.engine.extend_pause(if ms == 0 { 0 } else { until }, writes_only);
     reply.ok();
     Ok(())
 }

@@ -40,9 +40,7 @@ fn run(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome 
         return Err(usage(args));
     }
     if args.len() == 4 && !args.is(3, "timeout") && !args.is(3, "error") {
-        return Err(Fail::text(
-            "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR",
-        ));
+        return Err(Fail::text("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
     }
     commands::parse::int(args, 2)?;
     reply.int(0);
