@@ -31,12 +31,14 @@ OK
 (error) ERR timeout is not an integer or out of range
 > CLIENT PAUSE -1
 (error) ERR timeout is negative
-> CLIENT PAUSE 9223372036854775807
-(error) ERR timeout is out of range
 > CLIENT PAUSE -1 READ
 (error) ERR CLIENT PAUSE mode must be WRITE or ALL
 > CLIENT PAUSE 1 ALL now
 (error) ERR unknown subcommand or wrong number of arguments for 'PAUSE'. Try CLIENT HELP.
+# reset
+# only: redis>=7.2
+> CLIENT PAUSE 9223372036854775807
+(error) ERR timeout is out of range
 "#,
         ..BASE
     },
