@@ -235,6 +235,11 @@ impl Thread {
         out: &mut Out,
     ) -> Batch {
         let mut batch = Batch { consumed: 0, next: Next::Read };
+        if session.client.closing.load(Relaxed) {
+            // What waited for the end of a pause is not run for a client that has been killed.
+            batch.next = Next::Close;
+            return batch;
+        }
         if let Some(args) = session.deferred.take()
             && !self.run_deferred(engine, session, args, out)
         {

@@ -327,6 +327,16 @@ fn killed_clients_run_nothing_more() {
     let told = s.thread.worker().mailbox.take();
     assert!(matches!(told[..], [Message::Close(x)] if x == id));
     assert_eq!(s.send(&mut a, "STRLEN k"), ":0\r\n");
+    // A command that waits is not run either.
+    let mut waits = s.connect();
+    s.send(&mut a, "CLIENT PAUSE 1000 WRITE");
+    assert_eq!(s.feed(&mut waits, &request("SET k v")), b"");
+    let id = waits.session.client.id;
+    assert_eq!(s.send(&mut a, &format!("CLIENT KILL ID {id} TYPE normal USER default")), ":1\r\n");
+    s.send(&mut a, "CLIENT UNPAUSE");
+    waits.waiting = false;
+    assert_eq!(s.feed(&mut waits, b""), b"");
+    assert_eq!(s.send(&mut a, "STRLEN k"), ":0\r\n");
     // By age, by address; oneself only when told so.
     s.wait_ms(5_000);
     let mut young = s.connect();
