@@ -80,10 +80,7 @@ impl Client {
             thread,
             endpoint,
             created_ms: now_ms,
-            names: RwLock::new(Names {
-                user: "default".into(),
-                ..Names::default()
-            }),
+            names: RwLock::new(Names { user: "default".into(), ..Names::default() }),
             active_ms: AtomicI64::new(now_ms),
             db: AtomicU64::new(0),
             proto: AtomicU64::new(2),

@@ -42,10 +42,7 @@ pub struct Log {
 impl Log {
     /// A log that writes to `sink` from `level` on.
     pub fn new(sink: Arc<dyn Sink>, level: Level) -> Self {
-        Self {
-            level: Arc::new(AtomicU8::new(level as u8)),
-            sink,
-        }
+        Self { level: Arc::new(AtomicU8::new(level as u8)), sink }
     }
 
     /// A log that writes nothing.

@@ -24,10 +24,7 @@ pub struct Mailbox {
 impl Mailbox {
     /// An inbox whose owner is woken by `wake`.
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
-        Self {
-            queue: Mutex::default(),
-            wake: Box::new(wake),
-        }
+        Self { queue: Mutex::default(), wake: Box::new(wake) }
     }
 
     /// Adds a message. Only the first message since the owner looked wakes it.

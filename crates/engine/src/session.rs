@@ -47,9 +47,7 @@ pub struct Session {
 impl Session {
     /// A new connection on `thread`.
     pub fn new(engine: &Engine, thread: usize, endpoint: Endpoint) -> Self {
-        let client = engine
-            .clients
-            .add(thread, endpoint, engine.clock.wall_ms() as i64);
+        let client = engine.clients.add(thread, endpoint, engine.clock.wall_ms() as i64);
         let authenticated = !engine.needs_password();
         client.authenticated.store(authenticated, Relaxed);
         Self {
@@ -92,15 +90,20 @@ impl Session {
     /// HELLO.
     pub fn set_proto(&mut self, proto: Proto) {
         self.proto = proto;
-        self.client
-            .proto
-            .store(if proto == Proto::V3 { 3 } else { 2 }, Relaxed);
+        self.client.proto.store(if proto == Proto::V3 { 3 } else { 2 }, Relaxed);
     }
 
     /// AUTH.
     pub fn set_authenticated(&mut self, yes: bool) {
         self.authenticated = yes;
         self.client.authenticated.store(yes, Relaxed);
+    }
+
+    /// Whether commands are refused until the client authenticates. When the password is taken
+    /// away, nobody needs one any more; when one is set, whoever is in stays in.
+    #[inline]
+    pub fn needs_auth(&self, engine: &Engine) -> bool {
+        !self.authenticated && engine.needs_password()
     }
 
     /// CLIENT NO-TOUCH.

@@ -36,9 +36,7 @@ impl CommandStats {
         bump(&self.calls, n);
         bump(&self.nanos, nanos);
         if tracking {
-            self.latency
-                .get_or_init(Default::default)
-                .record_many(nanos / n, n);
+            self.latency.get_or_init(Default::default).record_many(nanos / n, n);
         }
     }
 

@@ -73,13 +73,7 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         && matches!(run, Run::Data(_))
         && row.scope == Scope::Keys;
     let light = row.flags.has(Flags::FAST) || row.name == "set";
-    Cmd {
-        row,
-        run,
-        first_sub: 0, arity: row.arity,
-        one_key,
-        light,
-    }
+    Cmd { row, run, first_sub: 0, arity: row.arity, one_key, light }
 }
 
 impl Table {
@@ -90,34 +84,17 @@ impl Table {
         let mut subs: Vec<Vec<Cmd>> = Vec::new();
         for c in commands::all() {
             cmds.push(cmd(&c.row, Run::Data(c.run)));
-            subs.push(
-                c.subs
-                    .iter()
-                    .map(|s| cmd(&s.row, Run::Data(s.run)))
-                    .collect(),
-            );
+            subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Data(s.run))).collect());
         }
-        for c in crate::connection::COMMANDS
-            .iter()
-            .chain(crate::server::COMMANDS)
-        {
+        for c in crate::connection::COMMANDS.iter().chain(crate::server::COMMANDS) {
             cmds.push(cmd(&c.row, Run::Session(c.run)));
-            subs.push(
-                c.subs
-                    .iter()
-                    .map(|s| cmd(&s.row, Run::Session(s.run)))
-                    .collect(),
-            );
+            subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Session(s.run))).collect());
         }
         let tops = cmds.len();
         let rows: Vec<&Row> = cmds.iter().map(|c| c.row).collect();
         let mut names: Vec<(Vec<u8>, usize)> = Vec::new();
         for (at, row) in rows.iter().enumerate() {
-            match renames
-                .iter()
-                .rev()
-                .find(|(old, _)| old.eq_ignore_ascii_case(row.name))
-            {
+            match renames.iter().rev().find(|(old, _)| old.eq_ignore_ascii_case(row.name)) {
                 Some((_, new)) if new.is_empty() => {}
                 Some((_, new)) => names.push((new.to_ascii_lowercase().into_bytes(), at)),
                 None => names.push((row.name.as_bytes().to_vec(), at)),

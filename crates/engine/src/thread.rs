@@ -170,7 +170,7 @@ impl Thread {
 
     /// Copies the configuration when it has changed.
     #[inline]
-    fn refresh(&mut self, config: &Config) {
+    pub(crate) fn refresh(&mut self, config: &Config) {
         if config.generation() != self.hot.generation {
             self.reload(config);
         }
@@ -195,11 +195,7 @@ impl Thread {
             generation,
             bulk_max: usize::try_from(c.bytes(Id::ProtoMaxBulkLen)).unwrap_or(usize::MAX),
             slow_ns: u64::try_from(slow).map_or(u64::MAX, |us| us.saturating_mul(1000)),
-            latency_ns: if latency > 0 {
-                latency as u64 * 1_000_000
-            } else {
-                u64::MAX
-            },
+            latency_ns: if latency > 0 { latency as u64 * 1_000_000 } else { u64::MAX },
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
@@ -247,10 +243,28 @@ impl Thread {
     ) -> Batch {
         self.refresh(&engine.config);
         bump(&self.worker.stats.batches, 1);
-        let mut batch = Batch {
-            consumed: 0,
-            next: Next::Read,
-        };
+        let c = &session.client;
+        c.query_bytes.store(input.len() as u64, Relaxed);
+        let batch = self.run_batch(engine, session, parser, input, out);
+        let (c, left) = (&session.client, input.len() - batch.consumed);
+        c.query_bytes.store(left as u64, Relaxed);
+        batch
+    }
+
+    fn run_batch(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        parser: &mut Parser,
+        input: &[u8],
+        out: &mut Out,
+    ) -> Batch {
+        let mut batch = Batch { consumed: 0, next: Next::Read };
+        if session.client.closing.load(Relaxed) {
+            // What waited for the end of a pause is not run for a client that has been killed.
+            batch.next = Next::Close;
+            return batch;
+        }
         if let Some(args) = session.deferred.take()
             && !self.run_deferred(engine, session, args, out)
         {
@@ -258,7 +272,8 @@ impl Thread {
             return batch;
         }
         loop {
-            if session.closing {
+            // Another thread's CLIENT KILL takes effect here, before further commands.
+            if session.closing || session.client.closing.load(Relaxed) {
                 batch.next = Next::Close;
                 return batch;
             }
@@ -316,13 +331,11 @@ impl Thread {
         from: usize,
         out: &mut Out,
     ) -> Stop {
-        let limits = Limits {
-            bulk_max: self.hot.bulk_max,
-            unauthenticated: !session.authenticated,
-        };
+        let unauthenticated = session.needs_auth(engine);
+        let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated };
         // A client that has yet to authenticate may do so with the next command, which changes
         // what the one after it may be.
-        let most = if session.authenticated { GROUP } else { 1 };
+        let most = if unauthenticated { 1 } else { GROUP };
         self.spans.clear();
         self.owned.clear();
         self.group.clear();
@@ -330,25 +343,14 @@ impl Thread {
         while self.group.len() < most {
             let resumed = parser.is_active();
             let first = self.spans.len();
-            let parsed = parser.parse(
-                &input[pos..],
-                pos,
-                &limits,
-                &mut self.spans,
-                &mut self.owned,
-            );
+            let parsed =
+                parser.parse(&input[pos..], pos, &limits, &mut self.spans, &mut self.owned);
             match parsed {
                 Parsed::Command(used) => {
                     pos += used;
                     let (id, hash) = self.classify(engine, session.db, input, first);
                     let argc = (self.spans.len() - first) as u32;
-                    self.group.push(Parse {
-                        end: pos,
-                        first: first as u32,
-                        argc,
-                        id,
-                        hash,
-                    });
+                    self.group.push(Parse { end: pos, first: first as u32, argc, id, hash });
                     // A resumed command's large arguments are not in the input: it must not be
                     // parsed again, so nothing before it may stop the group.
                     if resumed {
@@ -357,11 +359,14 @@ impl Thread {
                 }
                 Parsed::Nothing(used) => pos += used,
                 Parsed::Incomplete => return Stop::At(pos, Next::Read),
-                Parsed::Big { at } => return Stop::At(pos + at, Next::ReadBig),
+                // The parser has taken the rest over.
+                Parsed::Big { .. } => return Stop::At(input.len(), Next::ReadBig),
                 Parsed::Error(e) => {
                     // Replies of the commands before it come first: it is answered after them.
                     if self.group.is_empty() {
-                        Reply::new(out, session.proto).error(format!("ERR {}", e.0));
+                        if session.reply == ReplyMode::On {
+                            Reply::new(out, session.proto).error(format!("ERR {}", e.0));
+                        }
                         session.closing = true;
                         bump(&self.worker.stats.error_replies, 1);
                         engine.count_error("ERR");
@@ -474,10 +479,7 @@ impl Thread {
     /// Executes the light commands at the start of a group, as long as nothing needs attention.
     /// Returns how many.
     #[inline]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the scratch buffers are lent, not owned, here"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the scratch buffers are lent, not owned, here")]
     fn run_light(
         &mut self,
         engine: &Engine,
@@ -503,10 +505,7 @@ impl Thread {
             };
             let spans = &spans[p.first as usize..][..p.argc as usize];
             let mut args = Args::new(input, spans, owned);
-            let key = Key {
-                bytes: &args[1],
-                hash: p.hash,
-            };
+            let key = Key { bytes: &args[1], hash: p.hash };
             let mut db = Db::lock_one(&engine.keyspace, session.db, key, &mut self.cx);
             let outcome = run(&mut db, &mut args, &mut reply);
             commit(&mut db);
@@ -538,10 +537,7 @@ impl Thread {
         }
         bump(&stats.command_nanos, nanos);
         self.count_command(session, n);
-        session
-            .client
-            .last_cmd
-            .store(run[run.len() - 1].id + 1, Relaxed);
+        session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
     }
 
     /// Applies CLIENT REPLY to what a command has written.

@@ -45,11 +45,7 @@ impl LatencyMonitor {
 
     /// All events and their spikes.
     pub fn all(&self) -> Vec<(&'static str, Series)> {
-        self.events
-            .lock()
-            .iter()
-            .map(|(k, v)| (*k, v.clone()))
-            .collect()
+        self.events.lock().iter().map(|(k, v)| (*k, v.clone())).collect()
     }
 
     /// One event's spikes.

@@ -40,11 +40,7 @@ impl Monitors {
             return;
         }
         let peer = &session.client.endpoint;
-        let from = if peer.unix {
-            format!("unix:{}", peer.local)
-        } else {
-            peer.peer.clone()
-        };
+        let from = if peer.unix { format!("unix:{}", peer.local) } else { peer.peer.clone() };
         let mut line = String::new();
         let (s, us) = (wall_us / 1_000_000, wall_us % 1_000_000);
         let _ = write!(line, "+{s}.{us:06} [{} {from}]", session.db);
