@@ -395,13 +395,7 @@ impl Thread {
 
     /// Decides whether a command takes the short way, and then prefetches its bucket.
     #[inline]
-    fn classify(
-        &mut self,
-        engine: &Engine,
-        db: usize,
-        input: &[u8],
-        first: usize,
-    ) -> (u16, u64) {
+    fn classify(&mut self, engine: &Engine, db: usize, input: &[u8], first: usize) -> (u16, u64) {
         let [name, rest @ ..] = &self.spans[first..] else { return (NO_COMMAND, 0) };
         let (name, key, argc) = (*name, rest.first().copied(), rest.len() + 1);
         let Some(id) = name.bytes(input).and_then(|name| self.find_again(engine, name)) else {

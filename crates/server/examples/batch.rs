@@ -39,13 +39,8 @@ fn main() {
     });
     let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
     let mut thread = Thread::new(&engine, index, worker);
-    let endpoint = Endpoint {
-        peer: String::new(),
-        local: String::new(),
-        unix: true,
-        loopback: true,
-        fd: 0,
-    };
+    let endpoint =
+        Endpoint { peer: String::new(), local: String::new(), unix: true, loopback: true, fd: 0 };
     let mut session = Session::new(&engine, index, endpoint);
     let (mut parser, mut out) = (Parser::default(), Out::default());
     let mut run = |bytes: &[u8]| {

@@ -208,7 +208,10 @@ impl<'a> Db<'a> {
         let hidden = self.reap(key);
         let Self { locked, cx, index, .. } = self;
         let part = locked.part(*index, shard_of(key.hash));
-        let found = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes)).filter(|_| !hidden);
+        let found = part
+            .table
+            .find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+            .filter(|_| !hidden);
         if found.is_some() {
             cx.counters.keyspace_hits += 1;
         } else {
@@ -254,7 +257,9 @@ impl<'a> Db<'a> {
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
         let part = locked.part(*index, shard_of(key.hash));
-        if let Some(mut e) = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes)) {
+        if let Some(mut e) =
+            part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+        {
             let before = e.deadline();
             let after = match ttl {
                 Ttl::Keep => before,
@@ -367,7 +372,8 @@ impl<'a> Db<'a> {
         }
         let base = self.locked.ks().base_ms;
         let part = self.part(key.hash);
-        let Some(mut e) = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes)) else {
+        let Some(mut e) = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+        else {
             return false;
         };
         let before = e.deadline();
