@@ -171,33 +171,32 @@ impl<'a> Reply<'a> {
     pub fn bulk(&mut self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
         let n = bytes.len();
-        if n <= 16 {
-            // Header, bytes and CR LF are put together on the stack and leave in one append of
+        let buf = &mut self.out.buf;
+        if n <= 8 {
+            // Header, bytes and CR LF are put together in a register and leave in one store of
             // constant length, of which the excess is cut off again.
-            let mut line = [0u8; 24];
-            let head = if n < 10 {
-                line[..4].copy_from_slice(&[b'$', b'0' + n as u8, b'\r', b'\n']);
-                4
-            } else {
-                line[..5].copy_from_slice(&[b'$', b'1', b'0' + (n - 10) as u8, b'\r', b'\n']);
-                5
-            };
-            if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-                line[head..head + 8].copy_from_slice(first);
-                line[head + n - 8..head + n].copy_from_slice(last);
-            } else {
-                for (to, from) in line[head..head + 8].iter_mut().zip(bytes) {
-                    *to = *from;
-                }
-            }
-            line[head + n..head + n + 2].copy_from_slice(b"\r\n");
-            let buf = &mut self.out.buf;
-            let end = buf.len() + head + n + 2;
-            buf.extend_from_slice(&line);
+            let head = u128::from(u32::from_le_bytes([b'$', b'0' + n as u8, b'\r', b'\n']));
+            let tail = u128::from(u16::from_le_bytes(*b"\r\n")) << (32 + 8 * n);
+            let whole = head | u128::from(word(bytes)) << 32 | tail;
+            let end = buf.len() + n + 6;
+            buf.extend_from_slice(&whole.to_le_bytes());
             buf.truncate(end);
             return;
         }
-        self.header(b'$', n as i64);
+        if n < 100 {
+            let (tens, ones) = (b'0' + n as u8 / 10, b'0' + n as u8 % 10);
+            let head = if n < 10 {
+                [b'$', ones, b'\r', b'\n', 0, 0, 0, 0]
+            } else {
+                [b'$', tens, ones, b'\r', b'\n', 0, 0, 0]
+            };
+            let end = buf.len() + 4 + usize::from(n >= 10);
+            buf.reserve(n + 8);
+            buf.extend_from_slice(&head);
+            buf.truncate(end);
+        } else {
+            self.header(b'$', n as i64);
+        }
         let buf = &mut self.out.buf;
         buf.reserve(n + 2);
         buf.extend_from_slice(bytes);
@@ -332,6 +331,26 @@ impl<'a> Reply<'a> {
     }
 }
 
+/// Up to eight bytes as a little-endian word, zeros behind them.
+#[inline]
+fn word(bytes: &[u8]) -> u64 {
+    let n = bytes.len();
+    if let Some(all) = bytes.first_chunk::<8>() {
+        return u64::from_le_bytes(*all);
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        // The two halves overlap in the middle, where they agree.
+        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+        return u64::from(first) | u64::from(last) << (8 * (n - 4));
+    }
+    match *bytes {
+        [] => 0,
+        [a] => u64::from(a),
+        [a, b] => u64::from(u16::from_le_bytes([a, b])),
+        [a, b, c, ..] => u64::from(u32::from_le_bytes([a, b, c, 0])),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -359,6 +378,16 @@ mod tests {
         for (f, v2, v3) in cases {
             assert_eq!(text(Proto::V2, f), v2);
             assert_eq!(text(Proto::V3, f), v3);
+        }
+    }
+
+    #[test]
+    fn bulk_strings_of_every_short_length() {
+        let bytes: Vec<u8> = (0..120).map(|i| b'a' + i % 26).collect();
+        for n in 0..bytes.len() {
+            let v = &bytes[..n];
+            let expected = format!("${n}\r\n{}\r\n", String::from_utf8_lossy(v));
+            assert_eq!(text(Proto::V2, |r| r.bulk(v)), expected);
         }
     }
 
