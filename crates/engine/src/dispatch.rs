@@ -37,9 +37,8 @@ pub(crate) fn lookup(engine: &Engine, args: &Args<'_>) -> Result<u16, Fail> {
     if cmd.row.subcommands.is_empty() {
         return Ok(top);
     }
-    let Some(sub) = args.get(1) else {
-        return Err(Fail::arity(cmd.row.name));
-    };
+    // Alone, a container's arity refuses it; COMMAND's does not.
+    let Some(sub) = args.get(1) else { return Ok(top) };
     engine.table.find_sub(top, sub).ok_or_else(|| {
         let sub = String::from_utf8_lossy(&sub[..sub.len().min(128)]).into_owned();
         let name = cmd.row.name.to_ascii_uppercase();
@@ -91,7 +90,8 @@ impl Thread {
         if attention & Attention::PAUSE != 0 && paused(engine, cmd) {
             return Done::Wait;
         }
-        if attention & Attention::MONITOR != 0 && !cmd.row.flags.has(Flags::SKIP_MONITOR) {
+        let hidden = Flags::SKIP_MONITOR.or(Flags::ADMIN);
+        if attention & Attention::MONITOR != 0 && !cmd.row.flags.has_any(hidden) {
             engine.monitors.feed(engine, session, self.wall_us(engine), args);
         }
         let start = engine.clock.monotonic_ns();
@@ -133,8 +133,12 @@ impl Thread {
         if !cmd.row.arity_fits(args.len()) {
             return Err(Fail::arity(cmd.row.name));
         }
-        if !session.authenticated && !flags.has(Flags::NO_AUTH) {
+        // The password may have been taken away since the connection was made.
+        if !session.authenticated && !flags.has(Flags::NO_AUTH) && engine.needs_password() {
             return Err(NOAUTH);
+        }
+        if flags.has(Flags::PROTECTED) {
+            crate::server::debug::allowed(engine, session)?;
         }
         let attention = engine.attention.get();
         if attention & Attention::MAXMEMORY != 0 {
@@ -213,7 +217,7 @@ impl Thread {
     }
 
     /// Evicts until memory is below `maxmemory`. Returns whether it is.
-    fn make_room(&mut self, engine: &Engine) -> bool {
+    pub(crate) fn make_room(&mut self, engine: &Engine) -> bool {
         let max = self.hot.maxmemory;
         if max == 0 || stdx::mem::used() <= max {
             return true;
