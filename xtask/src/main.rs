@@ -1,2 +1,102 @@
-//! Project automation.
-fn main() {}
+//! `cargo xtask`: the commands that developers and CI run. See `HELP` below.
+//!
+//! Plain Rust and `std`, so that a fresh clone needs nothing but cargo to begin with.
+//! Everything that has to be installed for tests goes to a cache directory outside of
+//! the source tree (`paths`), and what cannot be installed is reported, never
+//! silently skipped (`report`).
+
+// The terminal is this program's interface.
+#![expect(clippy::print_stdout, reason = "a command line tool talks on stdout")]
+
+mod ci;
+mod compat;
+mod docs;
+mod paths;
+mod process;
+mod report;
+mod setup;
+mod suite;
+mod tidy;
+
+use std::process::ExitCode;
+
+/// What goes wrong here is told to a person; nothing reacts to its kind.
+type Result<T> = std::result::Result<T, String>;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  test [--only PART]... [--strict]
+        Installs what the tests need (outside of the source tree), runs all of them and
+        says which had to be left out. --strict makes that a failure.
+        PART: rust, transcripts, compat, python, cli, raw, go, node
+  ci    Formatting, lints, tidiness, documentation, short fuzzing, then `test --strict`.
+  tidy  The tidiness checks alone.
+  compat [--server HOST:PORT]
+        Replays every transcript on a real redis-server (started here, or the given
+        server) and prints the differences.
+  gen [--check]
+        Writes docs/commands.md and docs/configuration.md from the binary.
+  bench Lists the benchmarks there are.
+
+  APUS_BIN    the server to test, instead of the one built here
+  APUS_CACHE  where test tools are installed (default: ~/.cache/apus)
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match args.split_first() {
+        None => ("help", &[][..]),
+        Some((command, rest)) => (command.as_str(), rest),
+    };
+    let result = match command {
+        "help" | "--help" | "-h" => {
+            print!("{HELP}");
+            Ok(true)
+        }
+        "test" => suite::Options::parse(rest).and_then(|options| {
+            let report = suite::run(&options)?;
+            report.print();
+            Ok(report.is_success(options.strict))
+        }),
+        "ci" => none(rest).and_then(|()| {
+            let report = ci::run()?;
+            report.print();
+            Ok(report.is_success(true))
+        }),
+        "tidy" => none(rest).and_then(|()| ci::tidy()),
+        "compat" => compat::run(rest).map(|report| {
+            report.print();
+            report.failed == 0
+        }),
+        "gen" => docs::run(rest),
+        "bench" => none(rest).and_then(|()| bench()),
+        other => Err(format!("no command {other:?}; see `cargo xtask help`")),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn none(args: &[String]) -> Result<()> {
+    match args {
+        [] => Ok(()),
+        [first, ..] => Err(format!("{first:?} is not expected here; see `cargo xtask help`")),
+    }
+}
+
+fn bench() -> Result<bool> {
+    let benches = paths::targets("benches", "")?;
+    if benches.is_empty() {
+        println!("There are no benchmarks yet (crates/*/benches/*.rs).");
+    }
+    for (package, bench) in benches {
+        println!("cargo bench -p {package} --bench {bench}");
+    }
+    Ok(true)
+}

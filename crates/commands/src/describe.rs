@@ -55,9 +55,7 @@ impl Value {
 pub fn find<'r>(rows: impl IntoIterator<Item = &'r Row>, name: &[u8]) -> Option<&'r Row> {
     let mut words = name.splitn(2, |&byte| byte == b'|');
     let parent = words.next()?;
-    let row = rows
-        .into_iter()
-        .find(|row| row.name.as_bytes().eq_ignore_ascii_case(parent))?;
+    let row = rows.into_iter().find(|row| row.name.as_bytes().eq_ignore_ascii_case(parent))?;
     match words.next() {
         Some(sub) => find_sub(row, sub),
         None => Some(row),
@@ -100,11 +98,7 @@ pub fn info(row: &Row) -> Value {
         Value::Int(first),
         Value::Int(last),
         Value::Int(step),
-        Value::Set(
-            categories
-                .map(|name| Value::Simple(at_name(name)))
-                .collect(),
-        ),
+        Value::Set(categories.map(|name| Value::Simple(at_name(name))).collect()),
         Value::Set(row.tips.iter().map(|tip| Value::text(tip)).collect()),
         Value::Set(row.keys.iter().map(key_spec).collect()),
         if row.subcommands.is_empty() {
@@ -150,13 +144,9 @@ fn key_spec(spec: &KeySpec) -> Value {
     let int = |n: i64| Value::Int(n);
     let begin = match spec.begin {
         BeginSearch::Index(index) => typed("index", vec![("index", int(index.into()))]),
-        BeginSearch::Keyword { word, start } => typed(
-            "keyword",
-            vec![
-                ("keyword", Value::text(word)),
-                ("startfrom", int(start.into())),
-            ],
-        ),
+        BeginSearch::Keyword { word, start } => {
+            typed("keyword", vec![("keyword", Value::text(word)), ("startfrom", int(start.into()))])
+        }
         BeginSearch::Unknown => typed("unknown", Vec::new()),
     };
     let find = match spec.find {
@@ -168,11 +158,7 @@ fn key_spec(spec: &KeySpec) -> Value {
                 ("limit", int(limit.into())),
             ],
         ),
-        FindKeys::KeyNum {
-            number,
-            first,
-            step,
-        } => typed(
+        FindKeys::KeyNum { number, first, step } => typed(
             "keynum",
             vec![
                 ("keynumidx", int(number.into())),
@@ -183,21 +169,13 @@ fn key_spec(spec: &KeySpec) -> Value {
         FindKeys::Unknown => typed("unknown", Vec::new()),
     };
     let notes = (!spec.notes.is_empty()).then(|| ("notes", Value::text(spec.notes)));
-    let rest = [
-        ("flags", Value::names(spec.flags.names())),
-        ("begin_search", begin),
-        ("find_keys", find),
-    ];
+    let rest =
+        [("flags", Value::names(spec.flags.names())), ("begin_search", begin), ("find_keys", find)];
     map(notes.into_iter().chain(rest))
 }
 
 fn map(pairs: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
-    Value::Map(
-        pairs
-            .into_iter()
-            .map(|(key, value)| (Value::text(key), value))
-            .collect(),
-    )
+    Value::Map(pairs.into_iter().map(|(key, value)| (Value::text(key), value)).collect())
 }
 
 /// COMMAND DOCS without names (`None`) or of the named commands; unknown ones
@@ -209,11 +187,9 @@ where
     let entry = |row: &'r Row| (Value::text(row.name), docs(row));
     Value::Map(match names {
         None => rows.into_iter().map(entry).collect(),
-        Some(names) => names
-            .iter()
-            .filter_map(|name| find(rows.clone(), name))
-            .map(entry)
-            .collect(),
+        Some(names) => {
+            names.iter().filter_map(|name| find(rows.clone(), name)).map(entry).collect()
+        }
     })
 }
 
@@ -233,10 +209,9 @@ pub fn docs(row: &Row) -> Value {
     if row.doc_flags != crate::row::DocFlags::NONE {
         pairs.push(("doc_flags", Value::names(row.doc_flags.names())));
     }
-    for (key, value) in [
-        ("deprecated_since", row.deprecated_since),
-        ("replaced_by", row.replaced_by),
-    ] {
+    for (key, value) in
+        [("deprecated_since", row.deprecated_since), ("replaced_by", row.replaced_by)]
+    {
         if !value.is_empty() {
             pairs.push((key, Value::text(value)));
         }
@@ -245,42 +220,28 @@ pub fn docs(row: &Row) -> Value {
         let entry = |(since, change): &(&'static str, &'static str)| {
             Value::Array(vec![Value::text(since), Value::text(change)])
         };
-        pairs.push((
-            "history",
-            Value::Set(row.history.iter().map(entry).collect()),
-        ));
+        pairs.push(("history", Value::Set(row.history.iter().map(entry).collect())));
     }
     // A malformed line fails the laws, so it never gets here.
     let arguments = syntax::arguments(row.name, row.syntax, row.keys.len()).unwrap_or_default();
     if row.subcommands.is_empty() && !arguments.is_empty() {
-        pairs.push((
-            "arguments",
-            Value::Array(arguments.into_iter().map(argument).collect()),
-        ));
+        pairs.push(("arguments", Value::Array(arguments.into_iter().map(argument).collect())));
     }
     if !row.subcommands.is_empty() {
         let entry = |row: &&'static Row| (Value::text(row.name), docs(row));
-        pairs.push((
-            "subcommands",
-            Value::Map(row.subcommands.iter().map(entry).collect()),
-        ));
+        pairs.push(("subcommands", Value::Map(row.subcommands.iter().map(entry).collect())));
     }
     map(pairs)
 }
 
 fn argument(arg: Arg) -> Value {
-    let mut pairs = vec![
-        ("name", Value::owned(arg.name.clone())),
-        ("type", Value::text(arg.kind.name())),
-    ];
+    let mut pairs =
+        vec![("name", Value::owned(arg.name.clone())), ("type", Value::text(arg.kind.name()))];
     if !arg.kind.is_group() {
         pairs.push(("display_text", Value::owned(arg.name)));
     }
     if let Some(spec) = arg.key_spec {
-        pairs.push((
-            "key_spec_index",
-            Value::Int(i64::try_from(spec).unwrap_or(-1)),
-        ));
+        pairs.push(("key_spec_index", Value::Int(i64::try_from(spec).unwrap_or(-1))));
     }
     if let Some(token) = arg.token {
         pairs.push(("token", Value::owned(token)));
@@ -333,11 +294,7 @@ pub fn command_list<'r>(
     let mut names = Vec::new();
     for row in rows {
         let family = std::iter::once(row).chain(row.subcommands.iter().copied());
-        names.extend(
-            family
-                .filter(|row| pass(row))
-                .map(|row| Value::text(row.name)),
-        );
+        names.extend(family.filter(|row| pass(row)).map(|row| Value::text(row.name)));
     }
     Ok(Value::Array(names))
 }
@@ -352,12 +309,7 @@ pub fn command_getkeys<'r>(
     argv: &[&[u8]],
 ) -> Result<Value, &'static str> {
     let found = found_keys(rows, argv)?;
-    Ok(Value::Array(
-        found
-            .into_iter()
-            .map(|key| Value::owned(argv[key.index]))
-            .collect(),
-    ))
+    Ok(Value::Array(found.into_iter().map(|key| Value::owned(argv[key.index])).collect()))
 }
 
 /// COMMAND GETKEYSANDFLAGS.
@@ -369,14 +321,9 @@ pub fn command_getkeysandflags<'r>(
     argv: &[&[u8]],
 ) -> Result<Value, &'static str> {
     let one = |key: KeyPos| {
-        Value::Array(vec![
-            Value::owned(argv[key.index]),
-            Value::names(key.flags.names()),
-        ])
+        Value::Array(vec![Value::owned(argv[key.index]), Value::names(key.flags.names())])
     };
-    Ok(Value::Array(
-        found_keys(rows, argv)?.into_iter().map(one).collect(),
-    ))
+    Ok(Value::Array(found_keys(rows, argv)?.into_iter().map(one).collect()))
 }
 
 fn found_keys<'r>(
@@ -385,9 +332,7 @@ fn found_keys<'r>(
 ) -> Result<Vec<KeyPos>, &'static str> {
     let unknown = "ERR Invalid command specified";
     let name = argv.first().ok_or(unknown)?;
-    let row = rows
-        .into_iter()
-        .find(|row| row.name.as_bytes().eq_ignore_ascii_case(name));
+    let row = rows.into_iter().find(|row| row.name.as_bytes().eq_ignore_ascii_case(name));
     let mut row = row.ok_or(unknown)?;
     if !row.subcommands.is_empty()
         && let Some(sub) = argv.get(1)
@@ -429,11 +374,7 @@ fn key_spec_text(spec: &KeySpec) -> String {
                 (last, _) if last < 0 => format!(" to the last but {}", last.unsigned_abs() - 1),
                 (last, _) => format!(" and {last} more"),
             };
-            if step > 1 {
-                format!("{last}, every {step}")
-            } else {
-                last
-            }
+            if step > 1 { format!("{last}, every {step}") } else { last }
         }
         FindKeys::KeyNum { .. } => " (their number), and those after it".to_owned(),
         FindKeys::Unknown => " on, depending on the arguments".to_owned(),

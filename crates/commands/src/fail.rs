@@ -20,6 +20,11 @@ impl Fail {
         Self::text("WRONGTYPE Operation against a key holding the wrong kind of value");
     /// The key must exist.
     pub const NO_SUCH_KEY: Self = Self::text("ERR no such key");
+    /// An argument that must fit 32 bits.
+    pub const INT32_RANGE: Self =
+        Self::text("ERR value is out of range, value must between -2147483648 and 2147483647");
+    /// Source and destination are one key.
+    pub const SAME_OBJECT: Self = Self::text("ERR source and destination objects are the same");
     /// A database index that does not exist.
     pub const DB_RANGE: Self = Self::text("ERR DB index is out of range");
     /// A string would become longer than `proto-max-bulk-len`.
@@ -43,6 +48,13 @@ impl Fail {
     #[cold]
     pub fn expire_time(command: &str) -> Self {
         Self::new(format!("ERR invalid expire time in '{command}' command"))
+    }
+
+    /// `unknown subcommand 'x'. Try OBJECT HELP.`; `container` in upper case.
+    #[cold]
+    pub fn unknown_subcommand(container: &str, sub: &[u8]) -> Self {
+        let sub = String::from_utf8_lossy(&sub[..sub.len().min(128)]);
+        Self::new(format!("ERR unknown subcommand '{sub}'. Try {container} HELP."))
     }
 
     /// `wrong number of arguments for 'get' command`. For a subcommand: `config|get`.

@@ -112,10 +112,7 @@ fn extract<A: Argv + ?Sized>(
                     if index >= argv.len() {
                         return Err(KeyError);
                     }
-                    out(KeyPos {
-                        index,
-                        flags: spec.flags,
-                    });
+                    out(KeyPos { index, flags: spec.flags });
                     Ok(1)
                 }
                 (BeginSearch::Index(_), FindKeys::Range { .. }) => {
@@ -136,25 +133,15 @@ fn extract_any<A: Argv + ?Sized>(
     open: KeyFlags,
     out: &mut impl FnMut(KeyPos),
 ) -> Result<usize, KeyError> {
-    let specs = || {
-        row.keys
-            .iter()
-            .filter(|spec| !spec.flags.has(KeyFlags::NOT_KEY))
-    };
+    let specs = || row.keys.iter().filter(|spec| !spec.flags.has(KeyFlags::NOT_KEY));
     let complete = specs().next().is_some() && specs().all(|spec| !spec.flags.has_any(open));
     // Located twice, since an error in a later one must not follow a report.
     if complete && specs().all(|spec| locate(spec, argv).is_ok()) {
         let located = specs().map(|spec| (spec.flags, locate(spec, argv).unwrap_or_default()));
-        return Ok(located
-            .map(|(flags, keys)| keys.map_or(0, |k| k.report(flags, out)))
-            .sum());
+        return Ok(located.map(|(flags, keys)| keys.map_or(0, |k| k.report(flags, out))).sum());
     }
     let Some(get_keys) = row.get_keys else {
-        return if specs().next().is_some() {
-            Err(KeyError)
-        } else {
-            Ok(0)
-        };
+        return if specs().next().is_some() { Err(KeyError) } else { Ok(0) };
     };
     let mut count = 0;
     let argc = argv.len();
@@ -209,11 +196,7 @@ fn locate<A: Argv + ?Sized>(spec: &KeySpec, argv: &A) -> Result<Option<KeyRange>
             };
             (begin, last, step)
         }
-        FindKeys::KeyNum {
-            number,
-            first,
-            step,
-        } => {
+        FindKeys::KeyNum { number, first, step } => {
             let at = begin + usize::from(number);
             if at >= argc {
                 return Err(KeyError);
@@ -228,14 +211,8 @@ fn locate<A: Argv + ?Sized>(spec: &KeySpec, argv: &A) -> Result<Option<KeyRange>
         }
         FindKeys::Unknown => return Err(KeyError),
     };
-    let last = last
-        .filter(|&last| last < argc && last >= first)
-        .ok_or(KeyError)?;
-    Ok(Some(KeyRange {
-        first,
-        last,
-        step: usize::from(step),
-    }))
+    let last = last.filter(|&last| last < argc && last >= first).ok_or(KeyError)?;
+    Ok(Some(KeyRange { first, last, step: usize::from(step) }))
 }
 
 /// The argument that is `word`, searched from `start` (negative: from the end,
@@ -248,9 +225,7 @@ fn find_word<A: Argv + ?Sized>(argv: &A, word: &str, start: i16) -> Option<usize
     if start > 0 {
         (from..argc.saturating_sub(1)).find(is_word)
     } else {
-        (2..=argc.checked_sub(from)?.min(argc.saturating_sub(1)))
-            .rev()
-            .find(is_word)
+        (2..=argc.checked_sub(from)?.min(argc.saturating_sub(1))).rev().find(is_word)
     }
 }
 
@@ -260,8 +235,6 @@ fn parse_count(text: &[u8]) -> Option<usize> {
         return None;
     }
     text.iter().try_fold(0, |n: usize, digit| {
-        digit
-            .is_ascii_digit()
-            .then(|| n * 10 + usize::from(digit - b'0'))
+        digit.is_ascii_digit().then(|| n * 10 + usize::from(digit - b'0'))
     })
 }

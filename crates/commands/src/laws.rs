@@ -15,18 +15,11 @@ pub fn check_rows<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Vec<String> {
     let mut laws = Laws::default();
     for row in rows {
         if row.name.contains('|') {
-            laws.broken(
-                row,
-                "a subcommand belongs in the subcommands of its container",
-            );
+            laws.broken(row, "a subcommand belongs in the subcommands of its container");
         }
         laws.check(row);
         for sub in row.subcommands {
-            if sub
-                .name
-                .split_once('|')
-                .is_none_or(|(parent, _)| parent != row.name)
-            {
+            if sub.name.split_once('|').is_none_or(|(parent, _)| parent != row.name) {
                 laws.broken(sub, &format!("is not named {}|…", row.name));
             }
             if !sub.subcommands.is_empty() {
@@ -92,10 +85,7 @@ fn texts(row: &Row, broken: Sink) {
     if !row.subcommands.is_empty() {
         return;
     }
-    match (
-        row.transcript.trim().is_empty(),
-        row.untranscribed.is_empty(),
-    ) {
+    match (row.transcript.trim().is_empty(), row.untranscribed.is_empty()) {
         (true, true) => broken("has no transcript, and no `untranscribed` says why".into()),
         (false, false) => broken("has a transcript and a reason for having none".into()),
         _ => {}
@@ -111,17 +101,10 @@ fn versions(row: &Row, broken: Sink) {
     for text in later.chain(deprecated) {
         match version(text) {
             Some(version) if version >= since => {}
-            _ => broken(format!(
-                "{text:?} is not a version at or after {}",
-                row.since
-            )),
+            _ => broken(format!("{text:?} is not a version at or after {}", row.since)),
         }
     }
-    if row
-        .history
-        .iter()
-        .any(|(_, change)| change.trim().is_empty())
-    {
+    if row.history.iter().any(|(_, change)| change.trim().is_empty()) {
         broken("an entry of its history says nothing".into());
     }
     if row.doc_flags.has(crate::row::DocFlags::DEPRECATED) == row.deprecated_since.is_empty() {
@@ -131,10 +114,7 @@ fn versions(row: &Row, broken: Sink) {
 
 /// `major.minor.patch`.
 fn version(text: &str) -> Option<[u16; 3]> {
-    let parts: Vec<u16> = text
-        .split('.')
-        .map(|part| part.parse().ok())
-        .collect::<Option<_>>()?;
+    let parts: Vec<u16> = text.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
     parts.try_into().ok()
 }
 
@@ -160,10 +140,7 @@ fn flags(row: &Row, broken: Sink) {
 fn key_flags(row: &Row, broken: Sink) {
     for spec in row.keys {
         let kinds = [KeyFlags::RO, KeyFlags::RW, KeyFlags::OW, KeyFlags::RM];
-        let count = kinds
-            .into_iter()
-            .filter(|kind| spec.flags.has(*kind))
-            .count();
+        let count = kinds.into_iter().filter(|kind| spec.flags.has(*kind)).count();
         if count != 1 && !spec.flags.has(KeyFlags::NOT_KEY) {
             broken("a key specification is not exactly one of RO, RW, OW, RM".into());
         }
@@ -175,10 +152,7 @@ fn key_flags(row: &Row, broken: Sink) {
         if (unknown || spec.flags.has_any(open)) && row.get_keys.is_none() {
             broken("a key specification leaves something open and there is no get_keys".into());
         }
-        if matches!(
-            spec.find,
-            FindKeys::Range { step: 0, .. } | FindKeys::KeyNum { step: 0, .. }
-        ) {
+        if matches!(spec.find, FindKeys::Range { step: 0, .. } | FindKeys::KeyNum { step: 0, .. }) {
             broken("a key specification has step 0".into());
         }
     }
@@ -193,9 +167,7 @@ fn complexity(row: &Row, broken: Sink) {
 /// FAST promises that no data of unknown size is walked: constant or
 /// logarithmic, or linear in what the call itself asks for.
 fn fast(row: &Row, args: &[Arg], broken: Sink) {
-    let small = ["O(1)", "O(log"]
-        .iter()
-        .any(|small| row.complexity.contains(small));
+    let small = ["O(1)", "O(log"].iter().any(|small| row.complexity.contains(small));
     let asked = args.iter().any(|arg| arg.multiple || arg.name == "count");
     if row.flags.has(Flags::FAST) && !small && !asked {
         broken(format!("is FAST with complexity {:?}", row.complexity));
@@ -210,10 +182,7 @@ fn arity(row: &Row, args: &[Arg], broken: Sink) {
         broken("has a loose_arity, and its arity agrees with the syntax line".into());
     }
     if row.arity != expected && row.loose_arity.is_empty() {
-        broken(format!(
-            "arity is {}, the syntax line says {expected}",
-            row.arity
-        ));
+        broken(format!("arity is {}, the syntax line says {expected}", row.arity));
     }
 }
 
@@ -256,9 +225,7 @@ fn misses(row: &Row, spec: &KeySpec, args: &[Arg], all: &[&Arg]) -> Option<Strin
                 _ => ArgType::Key,
             };
             let found = argument_at(args, at)?;
-            let fits = flatten(std::slice::from_ref(found))
-                .iter()
-                .any(|arg| arg.kind == wanted);
+            let fits = flatten(std::slice::from_ref(found)).iter().any(|arg| arg.kind == wanted);
             (!fits).then(|| format!("points at {}, which is no {}", found.name, wanted.name()))
         }
     }
@@ -282,9 +249,7 @@ fn argument_at(args: &[Arg], at: usize) -> Option<&Arg> {
 }
 
 fn flatten(args: &[Arg]) -> Vec<&Arg> {
-    args.iter()
-        .flat_map(|arg| std::iter::once(arg).chain(flatten(&arg.arguments)))
-        .collect()
+    args.iter().flat_map(|arg| std::iter::once(arg).chain(flatten(&arg.arguments))).collect()
 }
 
 #[cfg(test)]

@@ -61,8 +61,13 @@ pub fn deadline(
     at.ok_or_else(|| Fail::expire_time(command))
 }
 
+/// A 32-bit integer, with the error text of Redis's `getIntFromObjectOrReply`.
+pub fn int32(args: &Args<'_>, i: usize) -> Result<i32, Fail> {
+    i32::try_from(int(args, i)?).map_err(|_| Fail::INT32_RANGE)
+}
+
 /// A database number.
 pub fn db_index(args: &Args<'_>, i: usize, databases: usize) -> Result<usize, Fail> {
-    let n = int(args, i)?;
+    let n = int32(args, i)?;
     usize::try_from(n).ok().filter(|n| *n < databases).ok_or(Fail::DB_RANGE)
 }

@@ -108,11 +108,7 @@ impl Row {
     #[must_use]
     pub const fn arity_fits(&self, argc: usize) -> bool {
         let least = self.arity.unsigned_abs() as usize;
-        if self.arity >= 0 {
-            argc == least
-        } else {
-            argc >= least
-        }
+        if self.arity >= 0 { argc == least } else { argc >= least }
     }
 
     /// The name within its container: `get` of `config|get`.
@@ -124,21 +120,13 @@ impl Row {
     /// Whether a call may name keys at all (Redis: `doesCommandHaveKeys`).
     #[must_use]
     pub fn has_keys(&self) -> bool {
-        self.get_keys.is_some()
-            || self
-                .keys
-                .iter()
-                .any(|spec| !spec.flags.has(KeyFlags::NOT_KEY))
+        self.get_keys.is_some() || self.keys.iter().any(|spec| !spec.flags.has(KeyFlags::NOT_KEY))
     }
 
     /// The flags of the row and those that follow from its key specifications.
     #[must_use]
     pub fn all_flags(&self) -> Flags {
-        if self.legacy_range().1 {
-            self.flags.or(Flags::MOVABLEKEYS)
-        } else {
-            self.flags
-        }
+        if self.legacy_range().1 { self.flags.or(Flags::MOVABLEKEYS) } else { self.flags }
     }
 
     /// First key, last key and step as COMMAND INFO gives them since 2.8:
@@ -157,11 +145,7 @@ impl Row {
             (BeginSearch::Index(first), FindKeys::Range { last, step, .. }) => {
                 let first = i64::from(first);
                 let last = i64::from(last);
-                Some((
-                    first,
-                    if last < 0 { last } else { first + last },
-                    i64::from(step),
-                ))
+                Some((first, if last < 0 { last } else { first + last }, i64::from(step)))
             }
             _ => None,
         };
@@ -383,55 +367,27 @@ impl KeySpec {
     /// Keys from argument `first` on; see [`FindKeys::Range`] for `last`.
     #[must_use]
     pub const fn range(first: u16, last: i16, step: u16, flags: KeyFlags) -> Self {
-        let find = FindKeys::Range {
-            last,
-            step,
-            limit: 0,
-        };
-        Self {
-            notes: "",
-            flags,
-            begin: BeginSearch::Index(first),
-            find,
-        }
+        let find = FindKeys::Range { last, step, limit: 0 };
+        Self { notes: "", flags, begin: BeginSearch::Index(first), find }
     }
 
     /// The number of keys is argument `index`, the keys follow it.
     #[must_use]
     pub const fn counted(index: u16, flags: KeyFlags) -> Self {
-        let find = FindKeys::KeyNum {
-            number: 0,
-            first: 1,
-            step: 1,
-        };
-        Self {
-            notes: "",
-            flags,
-            begin: BeginSearch::Index(index),
-            find,
-        }
+        let find = FindKeys::KeyNum { number: 0, first: 1, step: 1 };
+        Self { notes: "", flags, begin: BeginSearch::Index(index), find }
     }
 
     /// Keys after a word; see [`BeginSearch::Keyword`] for `start`.
     #[must_use]
     pub const fn after(word: &'static str, start: i16, find: FindKeys, flags: KeyFlags) -> Self {
-        Self {
-            notes: "",
-            flags,
-            begin: BeginSearch::Keyword { word, start },
-            find,
-        }
+        Self { notes: "", flags, begin: BeginSearch::Keyword { word, start }, find }
     }
 
     /// Keys that only `get_keys` finds.
     #[must_use]
     pub const fn unknown(flags: KeyFlags) -> Self {
-        Self {
-            notes: "",
-            flags,
-            begin: BeginSearch::Unknown,
-            find: FindKeys::Unknown,
-        }
+        Self { notes: "", flags, begin: BeginSearch::Unknown, find: FindKeys::Unknown }
     }
 
     /// The same with a remark.

@@ -19,22 +19,13 @@ pub(crate) static GET: Row = Row {
 
 fn set_keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), KeyError> {
     let get = (3..argv.len()).any(|at| argv.get(at).eq_ignore_ascii_case(b"get"));
-    let read = if get {
-        KeyFlags::RW.or(KeyFlags::ACCESS)
-    } else {
-        KeyFlags::OW
-    };
-    out(KeyPos {
-        index: 1,
-        flags: read.or(KeyFlags::UPDATE),
-    });
+    let read = if get { KeyFlags::RW.or(KeyFlags::ACCESS) } else { KeyFlags::OW };
+    out(KeyPos { index: 1, flags: read.or(KeyFlags::UPDATE) });
     Ok(())
 }
 
-const SET_KEY: KeyFlags = KeyFlags::RW
-    .or(KeyFlags::ACCESS)
-    .or(KeyFlags::UPDATE)
-    .or(KeyFlags::VARIABLE_FLAGS);
+const SET_KEY: KeyFlags =
+    KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE).or(KeyFlags::VARIABLE_FLAGS);
 
 pub(crate) static SET: Row = Row {
     name: "set",
@@ -58,10 +49,7 @@ pub(crate) static MSET: Row = Row {
     arity: -3,
     flags: Flags::WRITE.or(Flags::DENYOOM),
     keys: &[KeySpec::range(1, -1, 2, KeyFlags::OW.or(KeyFlags::UPDATE))],
-    tips: &[
-        "request_policy:multi_shard",
-        "response_policy:all_succeeded",
-    ],
+    tips: &["request_policy:multi_shard", "response_policy:all_succeeded"],
     complexity: "O(N) where N is the number of keys to set.",
     summary: "Sets several keys at once.",
     syntax: "MSET key value [key value ...]",
@@ -106,10 +94,7 @@ static OBJECT_HELP: Row = Row {
 
 /// The key, and that of the last STORE, which no option's argument hides.
 fn sort_keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), KeyError> {
-    out(KeyPos {
-        index: 1,
-        flags: KeyFlags::RO.or(KeyFlags::ACCESS),
-    });
+    out(KeyPos { index: 1, flags: KeyFlags::RO.or(KeyFlags::ACCESS) });
     let is = |at: usize, word: &str| argv.get(at).eq_ignore_ascii_case(word.as_bytes());
     let (mut at, mut store) = (2, None);
     while at < argv.len() {
@@ -125,10 +110,7 @@ fn sort_keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), KeyErro
         at += 1 + skip;
     }
     if let Some(index) = store {
-        out(KeyPos {
-            index,
-            flags: KeyFlags::OW.or(KeyFlags::UPDATE),
-        });
+        out(KeyPos { index, flags: KeyFlags::OW.or(KeyFlags::UPDATE) });
     }
     Ok(())
 }
@@ -137,11 +119,7 @@ pub(crate) static SORT: Row = Row {
     name: "sort",
     arity: -2,
     flags: Flags::WRITE.or(Flags::DENYOOM),
-    acl: Acl::NO_GROUP
-        .or(Acl::SET)
-        .or(Acl::SORTEDSET)
-        .or(Acl::LIST)
-        .or(Acl::DANGEROUS),
+    acl: Acl::NO_GROUP.or(Acl::SET).or(Acl::SORTEDSET).or(Acl::LIST).or(Acl::DANGEROUS),
     keys: &[
         KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS)),
         KeySpec::unknown(KeyFlags::RO.or(KeyFlags::ACCESS)),
@@ -166,10 +144,7 @@ pub(crate) static EVAL: Row = Row {
         .or(Flags::MAY_REPLICATE)
         .or(Flags::NO_MANDATORY_KEYS)
         .or(Flags::STALE),
-    keys: &[KeySpec::counted(
-        2,
-        KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE),
-    )],
+    keys: &[KeySpec::counted(2, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE))],
     complexity: "Depends on the script.",
     summary: "Runs a script.",
     syntax: "EVAL script numkeys [key [key ...]] [arg [arg ...]]",
@@ -186,15 +161,8 @@ pub(crate) static XREAD: Row = Row {
     keys: &[KeySpec {
         notes: "",
         flags: KeyFlags::RO.or(KeyFlags::ACCESS),
-        begin: BeginSearch::Keyword {
-            word: "STREAMS",
-            start: 1,
-        },
-        find: FindKeys::Range {
-            last: -1,
-            step: 1,
-            limit: 2,
-        },
+        begin: BeginSearch::Keyword { word: "STREAMS", start: 1 },
+        find: FindKeys::Range { last: -1, step: 1, limit: 2 },
     }],
     complexity: "O(N)",
     summary: "Returns new entries of streams.",

@@ -77,16 +77,9 @@ impl ArgType {
 
     /// The type of a single argument, from its name.
     fn of_name(name: &str) -> Option<Self> {
-        [
-            Self::String,
-            Self::Integer,
-            Self::Double,
-            Self::Key,
-            Self::Pattern,
-            Self::UnixTime,
-        ]
-        .into_iter()
-        .find(|kind| kind.name() == name)
+        [Self::String, Self::Integer, Self::Double, Self::Key, Self::Pattern, Self::UnixTime]
+            .into_iter()
+            .find(|kind| kind.name() == name)
     }
 
     /// Whether it groups other arguments.
@@ -127,11 +120,7 @@ pub fn display(line: &str) -> String {
 pub fn required(args: &[Arg]) -> (usize, bool) {
     args.iter().fold((0, true), |(sum, fixed), arg| {
         let (count, same) = arg.required();
-        if arg.optional {
-            (sum, false)
-        } else {
-            (sum + count, fixed && same && !arg.multiple)
-        }
+        if arg.optional { (sum, false) } else { (sum + count, fixed && same && !arg.multiple) }
     })
 }
 
@@ -145,16 +134,9 @@ impl Arg {
                 (token + count, fixed)
             }
             ArgType::OneOf => {
-                let each = || {
-                    self.arguments
-                        .iter()
-                        .map(|arg| required(std::slice::from_ref(arg)))
-                };
+                let each = || self.arguments.iter().map(|arg| required(std::slice::from_ref(arg)));
                 let least = each().map(|(count, _)| count).min().unwrap_or(0);
-                (
-                    token + least,
-                    each().all(|(count, fixed)| fixed && count == least),
-                )
+                (token + least, each().all(|(count, fixed)| fixed && count == least))
             }
             _ => (token + 1, true),
         }
@@ -181,20 +163,14 @@ impl Arg {
             return only;
         }
         let name = names::of_block(&args);
-        Self {
-            arguments: args,
-            ..Self::leaf(&name, ArgType::Block)
-        }
+        Self { arguments: args, ..Self::leaf(&name, ArgType::Block) }
     }
 
     /// A token before `args`: attached to a single one, else to their block.
     fn with_token(token: &str, args: Vec<Self>) -> Self {
         if args.is_empty() {
             let name = names::of_token(token);
-            return Self {
-                token: Some(token.into()),
-                ..Self::leaf(&name, ArgType::PureToken)
-            };
+            return Self { token: Some(token.into()), ..Self::leaf(&name, ArgType::PureToken) };
         }
         let one = args.len() == 1;
         let mut arg = Self::block(args);
@@ -229,23 +205,16 @@ fn lower(nodes: &[Node]) -> Result<Vec<Arg>, String> {
             Node::Word(word) => {
                 let (name, kind, spec) = names::split(word);
                 let kind = kind.unwrap_or_else(|| usual_type(name));
-                Arg {
-                    key_spec: spec,
-                    ..Arg::leaf(name, kind)
-                }
+                Arg { key_spec: spec, ..Arg::leaf(name, kind) }
             }
-            Node::Optional(alternatives) => Arg {
-                optional: true,
-                ..lower_group(alternatives)?
-            },
+            Node::Optional(alternatives) => Arg { optional: true, ..lower_group(alternatives)? },
             Node::Choice(alternatives) => lower_group(alternatives)?,
             Node::Repeat(alternatives) => {
                 let [again] = alternatives.as_slice() else {
                     return Err("a repetition of alternatives repeats nothing before it".into());
                 };
-                let from = begin
-                    .checked_sub(again.len())
-                    .filter(|&from| nodes[from..begin] == **again);
+                let from =
+                    begin.checked_sub(again.len()).filter(|&from| nodes[from..begin] == **again);
                 let first = from.and_then(|from| args.iter().position(|(start, _)| *start == from));
                 let Some(first) = first else {
                     return Err(format!(
@@ -253,21 +222,11 @@ fn lower(nodes: &[Node]) -> Result<Vec<Arg>, String> {
                     ));
                 };
                 let start = args[first].0;
-                let repeated: Vec<Arg> = args
-                    .split_off(first)
-                    .into_iter()
-                    .map(|(_, arg)| arg)
-                    .collect();
+                let repeated: Vec<Arg> =
+                    args.split_off(first).into_iter().map(|(_, arg)| arg).collect();
                 let token = repeated.len() == 1 && matches!(nodes[start], Node::Token(_));
                 let arg = Arg::block(repeated);
-                args.push((
-                    start,
-                    Arg {
-                        multiple: true,
-                        multiple_token: token,
-                        ..arg
-                    },
-                ));
+                args.push((start, Arg { multiple: true, multiple_token: token, ..arg }));
                 continue;
             }
         };
@@ -281,15 +240,12 @@ fn lower(nodes: &[Node]) -> Result<Vec<Arg>, String> {
 fn token_reach(nodes: &[Node], begin: usize) -> usize {
     let belongs = |node: &Node| match node {
         Node::Word(_) | Node::Choice(_) => true,
-        Node::Repeat(alternatives) => !alternatives
-            .first()
-            .is_some_and(|again| again.first() == nodes.get(begin)),
+        Node::Repeat(alternatives) => {
+            !alternatives.first().is_some_and(|again| again.first() == nodes.get(begin))
+        }
         Node::Token(_) | Node::Optional(_) => false,
     };
-    let count = nodes[begin + 1..]
-        .iter()
-        .take_while(|node| belongs(node))
-        .count();
+    let count = nodes[begin + 1..].iter().take_while(|node| belongs(node)).count();
     begin + 1 + count
 }
 
@@ -317,11 +273,7 @@ fn lower_group(alternatives: &[Vec<Node>]) -> Result<Arg, String> {
         .map(|seq| Ok(Arg::block(lower(seq)?)))
         .collect::<Result<Vec<_>, String>>()?;
     let name = names::of_choice(&arguments);
-    Ok(Arg {
-        multiple,
-        arguments,
-        ..Arg::leaf(&name, ArgType::OneOf)
-    })
+    Ok(Arg { multiple, arguments, ..Arg::leaf(&name, ArgType::OneOf) })
 }
 
 /// Gives every key argument its key specification, in order.
@@ -329,10 +281,7 @@ fn assign_key_specs(args: &mut [Arg], specs: usize, next: &mut usize) -> Result<
     for arg in args {
         if let Some(spec) = arg.key_spec {
             if spec >= specs {
-                return Err(format!(
-                    "{}: there is no key specification {spec}",
-                    arg.name
-                ));
+                return Err(format!("{}: there is no key specification {spec}", arg.name));
             }
         } else if arg.kind == ArgType::Key && specs > 0 {
             arg.key_spec = Some((*next).min(specs - 1));

@@ -46,21 +46,13 @@ struct Slot {
     len: u8,
 }
 
-const FREE: Slot = Slot {
-    word: 0,
-    owner: NONE,
-    row: NONE,
-    len: 0,
-};
+const FREE: Slot = Slot { word: 0, owner: NONE, row: NONE, len: 0 };
 
 impl Index {
     /// Indexes top-level `rows` and their subcommands under their own names.
     #[must_use]
     pub fn new(rows: &[&Row]) -> Self {
-        let names = rows
-            .iter()
-            .enumerate()
-            .map(|(at, row)| (row.name.as_bytes(), at));
+        let names = rows.iter().enumerate().map(|(at, row)| (row.name.as_bytes(), at));
         Self::with_names(rows, names)
     }
 
@@ -111,11 +103,7 @@ impl Index {
     #[inline]
     #[must_use]
     pub fn lookup_sub(&self, row: u16, name: &[u8]) -> Option<u16> {
-        if row == NONE {
-            None
-        } else {
-            self.find(row, name)
-        }
+        if row == NONE { None } else { self.find(row, name) }
     }
 
     #[inline]
@@ -127,10 +115,7 @@ impl Index {
             }
             9..=WORDS_BYTES_MAX => {
                 let (word, more) = long_words(name);
-                let hash = hash(
-                    word ^ more[0].rotate_left(23) ^ more[1].rotate_left(41),
-                    owner,
-                );
+                let hash = hash(word ^ more[0].rotate_left(23) ^ more[1].rotate_left(41), owner);
                 self.probe(owner, name.len(), word, hash, |at| self.more[at] == more)
             }
             0 => None,
@@ -191,12 +176,7 @@ impl Index {
         }
         // At most WORDS_BYTES_MAX.
         let len = u8::try_from(name.len()).unwrap_or(u8::MAX);
-        self.slots[at] = Slot {
-            word,
-            owner,
-            row,
-            len,
-        };
+        self.slots[at] = Slot { word, owner, row, len };
         self.more[at] = more;
     }
 }
@@ -224,11 +204,7 @@ fn short_word(name: &[u8]) -> u64 {
 #[inline]
 fn long_words(name: &[u8]) -> (u64, [u64; 2]) {
     let read = |chunk: Option<&[u8; 8]>| chunk.map_or(0, |chunk| lower(u64::from_le_bytes(*chunk)));
-    let middle = if name.len() > 16 {
-        read(name[8..].first_chunk())
-    } else {
-        0
-    };
+    let middle = if name.len() > 16 { read(name[8..].first_chunk()) } else { 0 };
     (read(name.first_chunk()), [read(name.last_chunk()), middle])
 }
 

@@ -62,16 +62,8 @@ pub fn parse(letters: &[u8]) -> Option<u32> {
 /// The letters for `bits`, in the order CONFIG GET shows them.
 pub fn show(bits: u32) -> String {
     let pick = |letters: &[(u8, u32)]| -> String {
-        letters
-            .iter()
-            .filter(|(_, bit)| bits & bit != 0)
-            .map(|(l, _)| *l as char)
-            .collect()
+        letters.iter().filter(|(_, bit)| bits & bit != 0).map(|(l, _)| *l as char).collect()
     };
-    let classes = if bits & ALL == ALL {
-        "A".to_owned()
-    } else {
-        pick(&CLASSES)
-    };
+    let classes = if bits & ALL == ALL { "A".to_owned() } else { pick(&CLASSES) };
     classes + &pick(&OTHERS)
 }

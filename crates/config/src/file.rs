@@ -61,10 +61,8 @@ impl fmt::Display for LoadError {
 impl std::error::Error for LoadError {}
 
 /// Lines that only a file has, and that mean nothing here.
-const FILE_ONLY: [(&str, &str); 2] = [
-    ("loadmodule", "Apus loads no modules"),
-    ("sentinel", "Apus is not a sentinel"),
-];
+const FILE_ONLY: [(&str, &str); 2] =
+    [("loadmodule", "Apus loads no modules"), ("sentinel", "Apus is not a sentinel")];
 
 const UNBALANCED: &str = "Unbalanced quotes in configuration line";
 
@@ -88,10 +86,7 @@ pub fn load<A: AsRef<OsStr>>(
     args: &[A],
     stdin: &mut dyn Read,
 ) -> Result<Loaded, LoadError> {
-    let args: Vec<&[u8]> = args
-        .iter()
-        .map(|arg| arg.as_ref().as_encoded_bytes())
-        .collect();
+    let args: Vec<&[u8]> = args.iter().map(|arg| arg.as_ref().as_encoded_bytes()).collect();
     let mut loader = Loader::new(config);
     let mut options = args.as_slice();
     if let Some((first, rest)) = args.split_first()
@@ -106,15 +101,11 @@ pub fn load<A: AsRef<OsStr>>(
     let (lines, from_stdin) = option_lines(options, options.len() == args.len());
     if from_stdin {
         let mut text = Vec::new();
-        stdin
-            .read_to_end(&mut text)
-            .map_err(|error| unreadable(Path::new("stdin"), &error))?;
+        stdin.read_to_end(&mut text).map_err(|error| unreadable(Path::new("stdin"), &error))?;
         loader.text("stdin", &text, 0)?;
     }
     for line in lines {
-        loader
-            .line(&line, 0)
-            .map_err(|fault| fault.at("command line".to_owned(), &line))?;
+        loader.line(&line, 0).map_err(|fault| fault.at("command line".to_owned(), &line))?;
     }
     Ok(loader.finish())
 }
@@ -149,9 +140,7 @@ fn option_lines(args: &[&[u8]], from_start: bool) -> (Vec<Vec<u8>>, bool) {
             let mut line = arg[2..].to_vec();
             // `"--port 6380"` brings its value along.
             has_value = !split_args(arg).is_ok_and(|words| words.len() == 1);
-            let before_name = args
-                .get(place + 1)
-                .is_none_or(|next| next.starts_with(b"--"));
+            let before_name = args.get(place + 1).is_none_or(|next| next.starts_with(b"--"));
             if !has_value && before_name {
                 if arg.eq_ignore_ascii_case(b"--save") {
                     // A script with an empty list of save points writes this.
@@ -192,16 +181,8 @@ impl Fault {
             Fault::Line(reason, secret) => {
                 let line = String::from_utf8_lossy(line);
                 let name = line.split_ascii_whitespace().next().unwrap_or_default();
-                let line = if secret {
-                    format!("{name} …")
-                } else {
-                    line.into_owned()
-                };
-                LoadError {
-                    place,
-                    line,
-                    reason,
-                }
+                let line = if secret { format!("{name} …") } else { line.into_owned() };
+                LoadError { place, line, reason }
             }
         }
     }
@@ -223,12 +204,7 @@ struct Loader<'a> {
 
 impl<'a> Loader<'a> {
     fn new(config: &'a Config) -> Self {
-        Loader {
-            config,
-            loaded: Loaded::default(),
-            save_seen: false,
-            inert: Vec::new(),
-        }
+        Loader { config, loaded: Loaded::default(), save_seen: false, inert: Vec::new() }
     }
 
     fn finish(mut self) -> Loaded {
@@ -360,15 +336,10 @@ impl<'a> Loader<'a> {
         if depth == DEPTH_MAX {
             return Err("includes are nested too deeply; does a file include itself?".into());
         }
-        let path = self
-            .config
-            .with_bytes(Id::Dir, |dir| path_of(dir).join(path_of(path)));
+        let path = self.config.with_bytes(Id::Dir, |dir| path_of(dir).join(path_of(path)));
         let paths =
             include::expand(&path).map_err(|error| Fault::Included(unreadable(&path, &error)))?;
-        paths
-            .iter()
-            .try_for_each(|path| self.file(path, depth + 1))
-            .map_err(Fault::Included)
+        paths.iter().try_for_each(|path| self.file(path, depth + 1)).map_err(Fault::Included)
     }
 }
 
@@ -379,10 +350,7 @@ fn unknown(name: &str) -> Fault {
         Some(near) => format!("there is no option '{name}', did you mean '{near}'?"),
         None => format!("there is no option '{name}'"),
     };
-    Fault::Line(
-        format!("Bad directive or wrong number of arguments: {what}"),
-        false,
-    )
+    Fault::Line(format!("Bad directive or wrong number of arguments: {what}"), false)
 }
 
 #[cfg(test)]

@@ -14,22 +14,10 @@ pub(crate) const DIRECTIVES: [(&str, &str); 6] = [
         "Reads another file at this place; the path may have wildcards, and a relative one starts \
          at `dir`.",
     ),
-    (
-        "user",
-        "Declares a user: a name and rules as ACL SETUSER takes them.",
-    ),
-    (
-        "rename-command",
-        "Gives a command another name; an empty name (`\"\"`) removes it.",
-    ),
-    (
-        "loadmodule",
-        "Accepted without effect: Apus loads no modules.",
-    ),
-    (
-        "sentinel",
-        "Accepted without effect: Apus is not a sentinel.",
-    ),
+    ("user", "Declares a user: a name and rules as ACL SETUSER takes them."),
+    ("rename-command", "Gives a command another name; an empty name (`\"\"`) removes it."),
+    ("loadmodule", "Accepted without effect: Apus loads no modules."),
+    ("sentinel", "Accepted without effect: Apus is not a sentinel."),
     ("save", "May stand several times: the points add up."),
 ];
 
@@ -43,10 +31,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     if name.len() > 64 {
         return None; // no name is that long, and comparing has its price
     }
-    let names = ROWS
-        .iter()
-        .flat_map(Row::names)
-        .chain(DIRECTIVES.iter().map(|(name, _)| *name));
+    let names = ROWS.iter().flat_map(Row::names).chain(DIRECTIVES.iter().map(|(name, _)| *name));
     let (away, near) = names.map(|known| (distance(name, known), known)).min()?;
     (away <= (name.len() / 3).max(1)).then_some(near)
 }
@@ -102,17 +87,12 @@ fn values(row: &Row) -> String {
 }
 
 fn shown_default(row: &Row) -> &'static str {
-    if row.default.is_empty() {
-        "\"\""
-    } else {
-        row.default
-    }
+    if row.default.is_empty() { "\"\"" } else { row.default }
 }
 
 /// Rows of an area that users are told about.
 fn rows_of(area: Area) -> impl Iterator<Item = &'static Row> {
-    ROWS.iter()
-        .filter(move |row| row.area == area && !row.has(HIDDEN))
+    ROWS.iter().filter(move |row| row.area == area && !row.has(HIDDEN))
 }
 
 /// Text of `apus help serve`: how the server is called, and every option that
@@ -127,9 +107,7 @@ pub fn serve() -> String {
          Options of Redis that have no effect here are accepted; docs/configuration.md lists them.\n",
     );
     for (area, heading) in Area::ALL {
-        let mut rows = rows_of(area)
-            .filter(|row| row.state == State::Effective)
-            .peekable();
+        let mut rows = rows_of(area).filter(|row| row.state == State::Effective).peekable();
         if rows.peek().is_some() {
             let _ = writeln!(out, "\n{heading}:");
         }
@@ -185,11 +163,8 @@ pub fn reference() -> String {
             "\n## {heading}\n\n| option | values | default | set | meaning |\n|---|---|---|---|---|\n"
         );
         for row in rows_of(area) {
-            let aliases: String = row
-                .aliases
-                .iter()
-                .map(|alias| format!("<br>`{alias}`"))
-                .collect();
+            let aliases: String =
+                row.aliases.iter().map(|alias| format!("<br>`{alias}`")).collect();
             let set = if row.has(IMMUTABLE) {
                 "start"
             } else if row.has(PROTECTED) {

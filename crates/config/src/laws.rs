@@ -15,11 +15,7 @@ fn names_are_unique_lower_case_and_found() {
         for name in row.names() {
             assert!(seen.insert(name), "{name} stands twice");
             assert_eq!(name, name.to_ascii_lowercase());
-            assert!(
-                name.bytes()
-                    .all(|b| b.is_ascii_lowercase() || b"-_".contains(&b)),
-                "{name}"
-            );
+            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b"-_".contains(&b)), "{name}");
             assert_eq!(lookup(name.as_bytes()), Some(row.id));
             assert_eq!(lookup(name.to_ascii_uppercase().as_bytes()), Some(row.id));
         }
@@ -71,18 +67,10 @@ fn every_default_parses_to_itself() {
         assert_eq!(value, config.load(row.id), "{}", row.name);
         // What CONFIG GET shows means the same value again.
         let shown = parse::show(row, &value);
-        let words = if row.has(MULTI) {
-            stdx::split::split_args(&shown).unwrap()
-        } else {
-            vec![shown]
-        };
+        let words =
+            if row.has(MULTI) { stdx::split::split_args(&shown).unwrap() } else { vec![shown] };
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        assert_eq!(
-            parse::parse(row, &words, &config),
-            Ok(value),
-            "{}",
-            row.name
-        );
+        assert_eq!(parse::parse(row, &words, &config), Ok(value), "{}", row.name);
         assert!(config.is_default(row.id), "{}", row.name);
     }
 }
@@ -105,13 +93,7 @@ fn examples(id: Id) -> Vec<String> {
         Kind::Set(_) => list(&["save", "nosave now force", "default", "now"]),
         Kind::Text(_) if id == Id::ProcTitleTemplate => list(&["x {port}", "{title}"]),
         Kind::Text(_) | Kind::Optional(_) => list(&["a-b.c", "x"]),
-        Kind::Dir => vec![
-            std::env::temp_dir()
-                .canonicalize()
-                .unwrap()
-                .display()
-                .to_string(),
-        ],
+        Kind::Dir => vec![std::env::temp_dir().canonicalize().unwrap().display().to_string()],
         Kind::Save => list(&["", "900 1", "900 0 3 4"]),
         Kind::OutputLimits => list(&[
             "normal 1 2 3 slave 4 5 6 pubsub 7 8 9",
@@ -134,9 +116,7 @@ fn what_is_set_is_what_is_got() {
         for text in examples(row.id) {
             if runtime {
                 let pair = (row.name.as_bytes(), text.as_bytes());
-                config
-                    .set(&[pair], Caller::default(), &mut |_, _| Ok(()))
-                    .unwrap();
+                config.set(&[pair], Caller::default(), &mut |_, _| Ok(())).unwrap();
                 assert_eq!(get(&config, row.name), text, "{}", row.name);
             }
             let line = format!("{} {}", row.name, stdx::repr::quoted(text.as_bytes()));
@@ -175,11 +155,8 @@ fn no_text_of_a_client_panics() {
     ];
     for row in &ROWS {
         for text in texts {
-            let _ = config.set(
-                &[(row.name.as_bytes(), text)],
-                Caller::default(),
-                &mut |_, _| Ok(()),
-            );
+            let _ =
+                config.set(&[(row.name.as_bytes(), text)], Caller::default(), &mut |_, _| Ok(()));
             let _ = config.show(row.id);
         }
     }
@@ -194,10 +171,7 @@ fn the_accessors_show_what_was_set() {
     assert_eq!(config.latency_percentiles(), [50.0, 99.0, 99.9]);
     assert_eq!(config.list(Id::Bind), ["*", "-::*"]);
     let replica = config.output_limits(crate::ClientClass::Replica);
-    assert_eq!(
-        (replica.hard, replica.soft, replica.soft_seconds),
-        (256 << 20, 64 << 20, 60)
-    );
+    assert_eq!((replica.hard, replica.soft, replica.soft_seconds), (256 << 20, 64 << 20, 60));
     assert_eq!(
         config.chosen::<crate::MaxmemoryPolicy>(Id::MaxmemoryPolicy),
         crate::MaxmemoryPolicy::Noeviction
@@ -206,10 +180,7 @@ fn the_accessors_show_what_was_set() {
     assert!(config.flag(Id::ProtectedMode));
     assert_eq!(config.string(Id::Appendfilename), "appendonly.aof");
     assert!(matches!(config.load(Id::Port), Value::Number(6379)));
-    assert!(
-        !format!("{config:?}").contains("6379"),
-        "Debug must not show values"
-    );
+    assert!(!format!("{config:?}").contains("6379"), "Debug must not show values");
 }
 
 #[test]
@@ -233,18 +204,9 @@ fn the_nearest_name_is_the_one_meant() {
 fn help_and_reference_name_every_visible_option() {
     let (help, reference) = (help::serve(), help::reference());
     for row in ROWS.iter().filter(|row| !row.has(crate::HIDDEN)) {
-        assert!(
-            reference.contains(&format!("| `{}`", row.name)),
-            "{}",
-            row.name
-        );
+        assert!(reference.contains(&format!("| `{}`", row.name)), "{}", row.name);
         let effective = row.state == State::Effective;
-        assert_eq!(
-            help.contains(&format!("  --{} <", row.name)),
-            effective,
-            "{}",
-            row.name
-        );
+        assert_eq!(help.contains(&format!("  --{} <", row.name)), effective, "{}", row.name);
     }
     let docs = help.lines().filter(|line| line.starts_with("        "));
     assert!(docs.into_iter().all(|line| line.chars().count() <= 100));

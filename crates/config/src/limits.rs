@@ -21,11 +21,8 @@ pub enum ClientClass {
 
 impl ClientClass {
     /// All classes, in the order CONFIG GET shows them.
-    pub const ALL: [ClientClass; 3] = [
-        ClientClass::Normal,
-        ClientClass::Replica,
-        ClientClass::Pubsub,
-    ];
+    pub const ALL: [ClientClass; 3] =
+        [ClientClass::Normal, ClientClass::Replica, ClientClass::Pubsub];
 }
 
 /// Limits of one class; 0 sets no limit.
@@ -83,24 +80,16 @@ pub(crate) fn parse(args: &[&[u8]], mut limits: [Limits; 3]) -> Result<[Limits; 
     for group in args.chunks_exact(4) {
         let class = class(group[0])
             .ok_or("Invalid client class specified in buffer limit configuration.")?;
-        let seconds = std::str::from_utf8(group[3])
-            .ok()
-            .and_then(|text| text.parse::<i32>().ok());
-        let (Some(hard), Some(soft), Some(soft_seconds)) = (
-            memory(group[1]),
-            memory(group[2]),
-            seconds.and_then(|s| u64::try_from(s).ok()),
-        ) else {
+        let seconds = std::str::from_utf8(group[3]).ok().and_then(|text| text.parse::<i32>().ok());
+        let (Some(hard), Some(soft), Some(soft_seconds)) =
+            (memory(group[1]), memory(group[2]), seconds.and_then(|s| u64::try_from(s).ok()))
+        else {
             return Err(
                 "Error in hard, soft or soft_seconds setting in buffer limit configuration."
                     .to_owned(),
             );
         };
-        limits[class] = Limits {
-            hard,
-            soft,
-            soft_seconds,
-        };
+        limits[class] = Limits { hard, soft, soft_seconds };
     }
     Ok(limits)
 }
@@ -109,11 +98,7 @@ pub(crate) fn parse(args: &[&[u8]], mut limits: [Limits; 3]) -> Result<[Limits; 
 pub(crate) fn show(limits: &[Limits; 3]) -> String {
     let one =
         |(name, l): (&str, &Limits)| format!("{name} {} {} {}", l.hard, l.soft, l.soft_seconds);
-    let all: Vec<_> = ["normal", "slave", "pubsub"]
-        .into_iter()
-        .zip(limits)
-        .map(one)
-        .collect();
+    let all: Vec<_> = ["normal", "slave", "pubsub"].into_iter().zip(limits).map(one).collect();
     all.join(" ")
 }
 

@@ -41,9 +41,7 @@ pub(crate) fn parse(row: &Row, args: &[&[u8]], config: &Config) -> Result<Value,
         Memory(min, max) => {
             let bytes = memory(one()?).ok_or("argument must be a memory value")?;
             if bytes < min || bytes > max {
-                return Err(format!(
-                    "argument must be between {min} and {max} inclusive"
-                ));
+                return Err(format!("argument must be between {min} and {max} inclusive"));
             }
             bytes as i64
         }
@@ -106,26 +104,19 @@ fn yes_or_no(text: &[u8]) -> Result<i64, String> {
 fn integer(text: &[u8]) -> Result<i64, String> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let canonical = text == b"0" || matches!(digits.first(), Some(b'1'..=b'9'));
-    let parsed = std::str::from_utf8(text)
-        .ok()
-        .filter(|_| canonical)
-        .and_then(|t| t.parse().ok());
+    let parsed = std::str::from_utf8(text).ok().filter(|_| canonical).and_then(|t| t.parse().ok());
     parsed.ok_or_else(|| "argument couldn't be parsed into an integer".to_owned())
 }
 
 fn between(value: i64, min: i64, max: i64) -> Result<i64, String> {
     if value < min || value > max {
-        return Err(format!(
-            "argument must be between {min} and {max} inclusive"
-        ));
+        return Err(format!("argument must be between {min} and {max} inclusive"));
     }
     Ok(value)
 }
 
 fn octal(text: &[u8], max: i64) -> Result<i64, String> {
-    let value = std::str::from_utf8(text)
-        .ok()
-        .and_then(|t| i64::from_str_radix(t, 8).ok());
+    let value = std::str::from_utf8(text).ok().and_then(|t| i64::from_str_radix(t, 8).ok());
     let value = value.ok_or("argument couldn't be parsed as an octal number")?;
     if !(0..=max).contains(&value) {
         return Err(format!("argument must be between 0 and {max:o} inclusive"));
@@ -136,10 +127,7 @@ fn octal(text: &[u8], max: i64) -> Result<i64, String> {
 /// Bytes with an optional unit: `k m g` are powers of 1000, `kb mb gb` of 1024.
 /// No digits mean 0, and what exceeds 64 bits is held at the greatest value.
 pub(crate) fn memory(text: &[u8]) -> Option<u64> {
-    let end = text
-        .iter()
-        .position(|b| !b.is_ascii_digit())
-        .unwrap_or(text.len());
+    let end = text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
     let factor = match unit.to_ascii_lowercase().as_slice() {
         b"" | b"b" => 1,
@@ -151,9 +139,9 @@ pub(crate) fn memory(text: &[u8]) -> Option<u64> {
         b"gb" => 1 << 30,
         _ => return None,
     };
-    let count = digits.iter().fold(0u64, |sum, digit| {
-        sum.saturating_mul(10).saturating_add((digit - b'0').into())
-    });
+    let count = digits
+        .iter()
+        .fold(0u64, |sum, digit| sum.saturating_mul(10).saturating_add((digit - b'0').into()));
     Some(count.saturating_mul(factor))
 }
 
@@ -172,9 +160,7 @@ fn memory_or_percent(text: &[u8]) -> Result<i64, String> {
         return i64::try_from(bytes)
             .map_err(|_| format!("argument must be between -100 and {} inclusive", i64::MAX));
     }
-    let percent = text
-        .strip_suffix(b"%")
-        .and_then(|digits| integer(digits).ok());
+    let percent = text.strip_suffix(b"%").and_then(|digits| integer(digits).ok());
     match percent {
         Some(percent @ 0..=100) => Ok(-percent),
         Some(101..) => Err("percentage argument must be less or equal to 100".to_owned()),
@@ -184,24 +170,16 @@ fn memory_or_percent(text: &[u8]) -> Result<i64, String> {
 
 fn named(names: Names, text: &[u8]) -> Option<i64> {
     let mut entries = names.iter();
-    entries
-        .find(|(name, _)| text.eq_ignore_ascii_case(name.as_bytes()))
-        .map(|(_, value)| *value)
+    entries.find(|(name, _)| text.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| *value)
 }
 
 fn not_among(names: Names) -> String {
     let names: Vec<_> = names.iter().map(|(name, _)| *name).collect();
-    format!(
-        "argument(s) must be one of the following: {}",
-        names.join(", ")
-    )
+    format!("argument(s) must be one of the following: {}", names.join(", "))
 }
 
 pub(crate) fn name_of(names: Names, value: i64) -> Option<&'static str> {
-    names
-        .iter()
-        .find(|(_, v)| *v == value)
-        .map(|(name, _)| *name)
+    names.iter().find(|(_, v)| *v == value).map(|(name, _)| *name)
 }
 
 fn set_of(names: Names, args: &[&[u8]]) -> Result<i64, String> {
@@ -223,21 +201,15 @@ fn names_of_set(names: Names, bits: i64) -> String {
     if let Some(name) = name_of(names, bits) {
         return name.to_owned();
     }
-    let set: Vec<_> = names
-        .iter()
-        .filter(|(_, v)| *v != 0 && bits & v == *v)
-        .map(|(n, _)| *n)
-        .collect();
+    let set: Vec<_> =
+        names.iter().filter(|(_, v)| *v != 0 && bits & v == *v).map(|(n, _)| *n).collect();
     set.join(" ")
 }
 
 fn directory(text: &[u8], config: &Config) -> Result<Vec<u8>, String> {
     let path = crate::path_of(text);
     let present = config.with_bytes(Id::Dir, |dir| crate::path_of(dir).to_path_buf());
-    let path = present
-        .join(path)
-        .canonicalize()
-        .map_err(|error| crate::os_text(&error))?;
+    let path = present.join(path).canonicalize().map_err(|error| crate::os_text(&error))?;
     if !path.is_dir() {
         return Err("Not a directory".to_owned());
     }
@@ -302,9 +274,7 @@ fn percentiles(args: &[&[u8]]) -> Result<Vec<u8>, String> {
     let args = if args == [b""] { &[] } else { args };
     let mut texts = Vec::with_capacity(args.len());
     for arg in args {
-        let value = std::str::from_utf8(arg)
-            .ok()
-            .and_then(|text| text.parse::<f64>().ok());
+        let value = std::str::from_utf8(arg).ok().and_then(|text| text.parse::<f64>().ok());
         let value = value
             .filter(|value| !value.is_nan())
             .ok_or("Invalid latency-tracking-info-percentiles parameters")?;
@@ -331,11 +301,7 @@ fn is_base_name(name: &[u8]) -> bool {
 }
 
 pub(crate) fn dbfilename(name: &[u8]) -> Result<(), &'static str> {
-    if is_base_name(name) {
-        Ok(())
-    } else {
-        Err("dbfilename can't be a path, just a filename")
-    }
+    if is_base_name(name) { Ok(()) } else { Err("dbfilename can't be a path, just a filename") }
 }
 
 pub(crate) fn appendfilename(name: &[u8]) -> Result<(), &'static str> {
@@ -358,10 +324,7 @@ pub(crate) fn hostname(name: &[u8]) -> Result<(), &'static str> {
     if name.len() >= 256 {
         return Err("Hostnames must be less than 256 characters");
     }
-    if name
-        .iter()
-        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.'))
-    {
+    if name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.')) {
         Ok(())
     } else {
         Err("Hostnames may only contain alphanumeric characters, hyphens or dots")

@@ -53,11 +53,7 @@ pub fn rewritten(config: &Config, old: &[u8], users: Option<&[String]>, force: b
         }
     }
     if let Some(users) = users {
-        text.put(
-            "user",
-            users.iter().map(|line| (line.clone(), true)).collect(),
-            force,
-        );
+        text.put("user", users.iter().map(|line| (line.clone(), true)).collect(), force);
     }
     text.finish()
 }
@@ -86,10 +82,7 @@ fn lines_of(config: &Config, row: &Row) -> Vec<(String, bool)> {
             if points.is_empty() {
                 return vec![(line("\"\""), true)];
             }
-            points
-                .iter()
-                .map(|(s, changes)| (line(&format!("{s} {changes}")), true))
-                .collect()
+            points.iter().map(|(s, changes)| (line(&format!("{s} {changes}")), true)).collect()
         }
         (Kind::Bind, _) if !changed => vec![],
         (Kind::Bind, Value::Text(text)) if text.is_empty() => vec![(line("\"\""), true)],
@@ -125,11 +118,7 @@ struct Text {
 
 impl Text {
     fn read(old: &[u8]) -> Text {
-        let mut text = Text {
-            lines: Vec::new(),
-            about: HashMap::new(),
-            signed: false,
-        };
+        let mut text = Text { lines: Vec::new(), about: HashMap::new(), signed: false };
         let old = old.strip_suffix(b"\n").unwrap_or(old);
         if old.is_empty() {
             return text;
@@ -143,10 +132,7 @@ impl Text {
             }
             match subject(trimmed) {
                 Some(subject) => {
-                    text.about
-                        .entry(subject)
-                        .or_default()
-                        .push(text.lines.len());
+                    text.about.entry(subject).or_default().push(text.lines.len());
                     text.lines.push(trimmed.to_vec());
                 }
                 // Kept, but as a comment: the next start would stumble over it.
@@ -177,8 +163,7 @@ impl Text {
 
     /// The whole text; empty lines that follow each other become one.
     fn finish(mut self) -> Vec<u8> {
-        self.lines
-            .dedup_by(|line, before| line.is_empty() && before.is_empty());
+        self.lines.dedup_by(|line, before| line.is_empty() && before.is_empty());
         let mut out = Vec::new();
         for line in self.lines {
             out.extend_from_slice(&line);
@@ -221,11 +206,7 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
         // Never readable by more than the old file was: it may hold passwords.
         let mode = old.as_ref().map_or(0o644, |old| old.mode() & 0o777);
         let _ = fs::remove_file(&new); // of a rewrite that was interrupted
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(&new)?;
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
         if let Some(old) = old {
             file.set_permissions(old)?;
         }

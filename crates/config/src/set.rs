@@ -55,9 +55,7 @@ impl std::error::Error for SetError {}
 pub fn lookup(name: &[u8]) -> Option<Id> {
     static NAMES: OnceLock<HashMap<&'static [u8], Id>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
-        ROWS.iter()
-            .flat_map(|row| row.names().map(|n| (n.as_bytes(), row.id)))
-            .collect()
+        ROWS.iter().flat_map(|row| row.names().map(|n| (n.as_bytes(), row.id))).collect()
     });
     names.get(name.to_ascii_lowercase().as_slice()).copied()
 }
@@ -74,15 +72,10 @@ impl Config {
     pub fn get(&self, patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
         let mut found: Vec<(String, Vec<u8>)> = Vec::new();
         let has = |found: &[(String, Vec<u8>)], name: &str| {
-            found
-                .iter()
-                .any(|(known, _)| known.eq_ignore_ascii_case(name))
+            found.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
         };
         for pattern in patterns {
-            if !pattern
-                .iter()
-                .any(|byte| matches!(byte, b'[' | b'*' | b'?'))
-            {
+            if !pattern.iter().any(|byte| matches!(byte, b'[' | b'*' | b'?')) {
                 if let (Some(id), Ok(name)) = (lookup(pattern), std::str::from_utf8(pattern))
                     && !has(&found, name)
                 {
@@ -193,10 +186,7 @@ impl Config {
                 return Err(SetError::Loading);
             }
             // The same option under its name and its alias is let through, as in Redis.
-            if named
-                .iter()
-                .any(|(_, other)| other.eq_ignore_ascii_case(&name))
-            {
+            if named.iter().any(|(_, other)| other.eq_ignore_ascii_case(&name)) {
                 return fail("duplicate parameter");
             }
             named.push((id, name));

@@ -7,10 +7,7 @@ use crate::{Caller, Config, Id, SetError};
 
 /// CONFIG SET from this machine, with nobody to apply it.
 pub(crate) fn set(config: &Config, pairs: &[(&str, &str)]) -> Result<Vec<Id>, SetError> {
-    let pairs: Vec<_> = pairs
-        .iter()
-        .map(|(n, v)| (n.as_bytes(), v.as_bytes()))
-        .collect();
+    let pairs: Vec<_> = pairs.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect();
     config.set(&pairs, Caller::default(), &mut |_, _| Ok(()))
 }
 
@@ -32,11 +29,8 @@ pub(crate) struct TempDir(pub(crate) PathBuf);
 impl TempDir {
     pub(crate) fn new() -> TempDir {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!(
-            "config-test-{}-{}",
-            std::process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        );
+        let name =
+            format!("config-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
         TempDir(path.canonicalize().unwrap())

@@ -36,9 +36,7 @@ impl Default for Config {
 impl std::fmt::Debug for Config {
     // Values stay out: some are passwords.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Config")
-            .field("generation", &self.generation())
-            .finish_non_exhaustive()
+        f.debug_struct("Config").field("generation", &self.generation()).finish_non_exhaustive()
     }
 }
 
@@ -144,18 +142,13 @@ impl Config {
 
     /// The words of an option of several, such as the addresses of `bind`.
     pub fn list(&self, id: Id) -> Vec<String> {
-        self.with_string(id, |text| {
-            text.split_ascii_whitespace().map(str::to_owned).collect()
-        })
+        self.with_string(id, |text| text.split_ascii_whitespace().map(str::to_owned).collect())
     }
 
     /// Points of `save`: seconds and changes.
     pub fn save_points(&self) -> Vec<(u64, u64)> {
         let numbers: Vec<u64> = self.list(Id::Save).iter().flat_map(|n| n.parse()).collect();
-        numbers
-            .chunks_exact(2)
-            .map(|pair| (pair[0], pair[1]))
-            .collect()
+        numbers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
     }
 
     /// Percentiles that INFO latencystats shows.

@@ -9,8 +9,5 @@ fn the_page_says_what_the_rows_say() {
         std::fs::write(path, &page).unwrap();
     }
     let found = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        found == page,
-        "docs/configuration.md is old: UPDATE_DOCS=1 cargo test -p config"
-    );
+    assert!(found == page, "docs/configuration.md is old: UPDATE_DOCS=1 cargo test -p config");
 }

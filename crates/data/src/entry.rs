@@ -18,9 +18,12 @@
 //!
 //! `access` is Redis's 24-bit LRU clock or LFU counter; this module only stores it.
 
-#![expect(unsafe_code, reason = "variable-length layout behind one thin pointer; fuzzed and run in Miri")]
+#![expect(
+    unsafe_code,
+    reason = "variable-length layout behind one thin pointer; fuzzed and run in Miri"
+)]
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -381,6 +384,46 @@ impl Entry {
             }
             self.write(head, klen, &new, content, deadline);
         }
+        self
+    }
+
+    /// Appends to the string. Bytes that are there already are not copied as long as the size class
+    /// has room, or the vector outside the entry. The string is `raw` afterwards.
+    pub fn append(mut self, tail: &[u8]) -> Self {
+        if let Some(bytes) = self.shared_mut() {
+            bytes.extend_from_slice(tail);
+            return self;
+        }
+        let deadline = self.deadline();
+        if let Str::Int(n) = self.str() {
+            self = self.set(Content::Bytes(n.to_string().as_bytes()), deadline);
+        }
+        let (klen, vlen) = (self.klen(), self.vlen());
+        let longer = vlen + tail.len();
+        if longer > INLINE_MAX {
+            let mut bytes = Vec::with_capacity(longer);
+            if let Str::Inline(start) = self.str() {
+                bytes.extend_from_slice(start);
+            }
+            bytes.extend_from_slice(tail);
+            return self.set(Content::Shared(Arc::new(bytes)), deadline);
+        }
+        let old = self.shape();
+        let head = self.head() & !(0xffff << VLEN_SHIFT) | (longer as u64) << VLEN_SHIFT | RAW;
+        let new = shape(head, klen, longer);
+        // SAFETY: the allocation has the layout of `old`; everything before the tail stays where it
+        // is, since the encoding stays; and the new class has room for the tail.
+        unsafe {
+            if new.class != old.class {
+                let layout = Layout::from_size_align_unchecked(old.class, 8);
+                let grown = realloc(self.0.as_ptr(), layout, new.class);
+                let Some(grown) = NonNull::new(grown) else { handle_alloc_error(layout) };
+                self.0 = grown;
+            }
+            let to = self.0.as_ptr().add(new.key_at + klen + vlen);
+            std::ptr::copy_nonoverlapping(tail.as_ptr(), to, tail.len());
+        }
+        self.set_head(head);
         self
     }
 

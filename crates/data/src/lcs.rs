@@ -92,11 +92,7 @@ pub fn lcs_len(a: &[u8], b: &[u8]) -> Result<usize, LcsError> {
         let (mut left, mut above_left) = (0, 0);
         for (cell, other) in row.iter_mut().zip(short) {
             let above = *cell;
-            left = if byte == other {
-                above_left + 1
-            } else {
-                left.max(above)
-            };
+            left = if byte == other { above_left + 1 } else { left.max(above) };
             above_left = above;
             *cell = left;
         }
@@ -110,9 +106,7 @@ pub fn lcs_len(a: &[u8], b: &[u8]) -> Result<usize, LcsError> {
 pub fn lcs(a: &[u8], b: &[u8], match_len_min: u64) -> Result<Lcs, LcsError> {
     let (goes_up, len) = walk_directions(a, b)?;
     let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(len)
-        .map_err(|_| LcsError::OutOfMemory)?;
+    bytes.try_reserve_exact(len).map_err(|_| LcsError::OutOfMemory)?;
     let mut matches = Vec::new();
     let mut keep = |found: Match| {
         if found.len() as u64 >= match_len_min {
@@ -126,15 +120,9 @@ pub fn lcs(a: &[u8], b: &[u8], match_len_min: u64) -> Result<Lcs, LcsError> {
         if a[i - 1] == b[j - 1] {
             (i, j) = (i - 1, j - 1);
             bytes.push(a[i]);
-            let start = Match {
-                a: (i, i),
-                b: (j, j),
-            };
+            let start = Match { a: (i, i), b: (j, j) };
             current = Some(match current {
-                Some(m) => Match {
-                    a: (i, m.a.1),
-                    b: (j, m.b.1),
-                },
+                Some(m) => Match { a: (i, m.a.1), b: (j, m.b.1) },
                 None => start,
             });
         } else {
@@ -168,11 +156,7 @@ fn walk_directions(a: &[u8], b: &[u8]) -> Result<(BitTable, usize), LcsError> {
             for (place, (cell, other)) in cells.iter_mut().zip(others).enumerate() {
                 let above = *cell;
                 bits |= u64::from(above > left) << place;
-                left = if byte == other {
-                    above_left + 1
-                } else {
-                    left.max(above)
-                };
+                left = if byte == other { above_left + 1 } else { left.max(above) };
                 above_left = above;
                 *cell = left;
             }
@@ -191,13 +175,8 @@ struct BitTable {
 impl BitTable {
     fn new(rows: usize, columns: usize) -> Result<Self, LcsError> {
         let words_per_row = columns.div_ceil(64);
-        let len = rows
-            .checked_mul(words_per_row)
-            .ok_or(LcsError::OutOfMemory)?;
-        Ok(BitTable {
-            words: zeros(len)?,
-            words_per_row,
-        })
+        let len = rows.checked_mul(words_per_row).ok_or(LcsError::OutOfMemory)?;
+        Ok(BitTable { words: zeros(len)?, words_per_row })
     }
 
     fn row_mut(&mut self, row: usize) -> &mut [u64] {
@@ -213,9 +192,7 @@ impl BitTable {
 /// Zeros, or an error instead of an abort when the memory is not to be had.
 fn zeros<T: Clone + Default>(len: usize) -> Result<Vec<T>, LcsError> {
     let mut cells = Vec::new();
-    cells
-        .try_reserve_exact(len)
-        .map_err(|_| LcsError::OutOfMemory)?;
+    cells.try_reserve_exact(len).map_err(|_| LcsError::OutOfMemory)?;
     cells.resize(len, T::default());
     Ok(cells)
 }
@@ -229,16 +206,7 @@ mod tests {
     fn the_command_page() {
         let found = lcs(b"ohmytext", b"mynewtext", 0).unwrap();
         assert_eq!(found.bytes, b"mytext");
-        let (text, my) = (
-            Match {
-                a: (4, 7),
-                b: (5, 8),
-            },
-            Match {
-                a: (2, 3),
-                b: (0, 1),
-            },
-        );
+        let (text, my) = (Match { a: (4, 7), b: (5, 8) }, Match { a: (2, 3), b: (0, 1) });
         assert_eq!(found.matches, [text, my]);
         assert_eq!((text.len(), my.len()), (4, 2));
         assert_eq!(lcs(b"ohmytext", b"mynewtext", 4).unwrap().matches, [text]);
@@ -253,13 +221,7 @@ mod tests {
         assert_eq!(lcs(b"abc", b"xyz", 0), Ok(Lcs::default()));
         let same = vec![b'x'; 200];
         let found = lcs(&same, &same, 200).unwrap();
-        assert_eq!(
-            found.matches,
-            [Match {
-                a: (0, 199),
-                b: (0, 199)
-            }]
-        );
+        assert_eq!(found.matches, [Match { a: (0, 199), b: (0, 199) }]);
         assert!(lcs(&same, &same, 201).unwrap().matches.is_empty());
     }
 
@@ -267,15 +229,9 @@ mod tests {
     fn size_limits() {
         assert_eq!(check_size(9, 9, 400), Ok(()));
         assert_eq!(check_size(9, 9, 399), Err(LcsError::TooLarge));
-        assert_eq!(
-            check_size(u32::MAX as usize - 1, 0, u64::MAX),
-            Err(LcsError::TooLong)
-        );
+        assert_eq!(check_size(u32::MAX as usize - 1, 0, u64::MAX), Err(LcsError::TooLong));
         let longest = u32::MAX as usize - 2;
-        assert_eq!(
-            check_size(longest, longest, u64::MAX),
-            Err(LcsError::OutOfMemory)
-        );
+        assert_eq!(check_size(longest, longest, u64::MAX), Err(LcsError::OutOfMemory));
     }
 
     /// The full table of lengths.
@@ -300,9 +256,7 @@ mod tests {
             let span = if round % 10 == 0 { 150 } else { 12 };
             let letters = 1 + rng.below(6);
             let mut string = || -> Vec<u8> {
-                (0..rng.below(span))
-                    .map(|_| b'a' + rng.below(letters) as u8)
-                    .collect()
+                (0..rng.below(span)).map(|_| b'a' + rng.below(letters) as u8).collect()
             };
             let (a, b) = (string(), string());
             let table = table(&a, &b);

@@ -466,7 +466,9 @@ impl<T: Node> Table<T> {
     /// leaves with a single node, so that chains never hold gaps for long.
     fn fill_hole(&mut self, head: &Bucket, hole: &AtomicU64) {
         let mut parent = head;
-        let Some(mut last) = self.child(head) else { return };
+        let Some(mut last) = self.child(head) else {
+            return;
+        };
         while let Some(next) = self.child(last) {
             parent = last;
             last = next;

@@ -32,7 +32,9 @@ pub(crate) enum Done {
 /// The command that `args` call: its number, or the refusal.
 pub(crate) fn lookup(engine: &Engine, args: &Args<'_>) -> Result<u16, Fail> {
     let name = &args[0];
-    let Some(top) = engine.table.find(name) else { return Err(unknown(args)) };
+    let Some(top) = engine.table.find(name) else {
+        return Err(unknown(args));
+    };
     let cmd = engine.table.get(top);
     if cmd.row.subcommands.is_empty() {
         return Ok(top);

@@ -21,7 +21,9 @@ pub mod connection;
 pub mod server;
 
 pub use clients::{Client, Clients, Endpoint};
-pub use engine::{Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker};
+pub use engine::{
+    Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
+};
 pub use mailbox::{Mailbox, Message};
 pub use session::{ReplyMode, Session};
 pub use stats::{CommandStats, ThreadStats, Totals};

@@ -22,7 +22,12 @@ pub enum Level {
 /// Where log lines go.
 pub trait Sink: Send + Sync {
     /// Writes one line. `fields` are names and values for structured forms, beside the message.
-    fn write(&self, level: Level, message: Arguments<'_>, fields: &[(&str, &dyn std::fmt::Display)]);
+    fn write(
+        &self,
+        level: Level,
+        message: Arguments<'_>,
+        fields: &[(&str, &dyn std::fmt::Display)],
+    );
     /// Opens files anew (after a rotation) or changes the form; does nothing by default.
     fn reopen(&self) {}
 }

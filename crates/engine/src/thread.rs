@@ -341,13 +341,19 @@ impl Thread {
         pin: &crossbeam_epoch::Guard,
     ) -> (u16, u64) {
         let spans = &self.spans[first..];
-        let Some(name) = spans[0].bytes(input) else { return (NO_COMMAND, 0) };
-        let Some(id) = engine.table.find(name) else { return (NO_COMMAND, 0) };
+        let Some(name) = spans[0].bytes(input) else {
+            return (NO_COMMAND, 0);
+        };
+        let Some(id) = engine.table.find(name) else {
+            return (NO_COMMAND, 0);
+        };
         let cmd = engine.table.get(id);
         if !cmd.one_key || !cmd.row.arity_fits(spans.len()) {
             return (NO_COMMAND, 0);
         }
-        let Some(key) = spans[1].bytes(input) else { return (NO_COMMAND, 0) };
+        let Some(key) = spans[1].bytes(input) else {
+            return (NO_COMMAND, 0);
+        };
         let hash = stdx::hash::hash64(key);
         engine.keyspace.prefetch_bucket(db, hash, pin);
         (if cmd.light { id } else { NO_COMMAND }, hash)
@@ -380,7 +386,8 @@ impl Thread {
                 next = Some(Next::Close);
                 break;
             }
-            let light = self.run_light(engine, session, input, &group[i..], &spans, &mut owned, out);
+            let light =
+                self.run_light(engine, session, input, &group[i..], &spans, &mut owned, out);
             if light > 0 {
                 let now = engine.clock.monotonic_ns();
                 self.account(session, &group[i..i + light], now - start);
@@ -437,7 +444,9 @@ impl Thread {
             if p.id == NO_COMMAND {
                 break;
             }
-            let Run::Data(run) = engine.table.get(p.id).run else { break };
+            let Run::Data(run) = engine.table.get(p.id).run else {
+                break;
+            };
             let spans = &spans[p.first as usize..][..p.argc as usize];
             let mut args = Args::new(input, spans, owned);
             let key = Key { bytes: &args[1], hash: p.hash };

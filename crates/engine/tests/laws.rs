@@ -1,9 +1,9 @@
 //! Laws over the whole table of the server.
 
-mod common;
+mod support;
 
 use commands::row::Row;
-use common::Server;
+use support::Server;
 use resp::Proto;
 use transcript::Reply;
 

@@ -1,16 +1,19 @@
 //! Every transcript of every row, data commands and session commands alike, replayed in process;
 //! and the law that RESP2 and RESP3 say the same.
 
-mod common;
+mod support;
 
 use std::collections::BTreeSet;
 
 use commands::row::Row;
-use common::Server;
+use support::Server;
 use resp::Proto;
 use transcript::{Reply, Step, Target, Version, check, parse};
 
 const TARGET: Target = Target::Apus(Version(7, 4, 0));
+
+/// Commands that transcripts use to make keys of types that do not exist yet.
+const NOT_BUILT: [&[u8]; 5] = [b"rpush", b"lpush", b"sadd", b"hset", b"zadd"];
 
 fn rows() -> Vec<&'static Row> {
     let server = Server::with_config("");
@@ -29,8 +32,10 @@ fn replay(steps: &[Step], proto: Option<Proto>, mut f: impl FnMut(&Step, &Reply)
     let mut server = Server::with_config("");
     let mut session = server.connect(Proto::V2);
     let mut last = 2;
+    let mut missing: Vec<&[u8]> = Vec::new();
     for step in steps {
         if step.reset {
+            missing.clear();
             server = Server::with_config("");
             session = server.connect(Proto::V2);
             last = 2;
@@ -45,6 +50,16 @@ fn replay(steps: &[Step], proto: Option<Proto>, mut f: impl FnMut(&Step, &Reply)
             None => {}
         }
         if !step.only.includes(TARGET) {
+            continue;
+        }
+        // Transcripts are written for a whole server: what needs a key of a type that is not built
+        // yet is left out. The list shrinks as types come.
+        let name = step.args[0].to_ascii_lowercase();
+        if NOT_BUILT.contains(&name.as_slice()) {
+            assert!(server.engine.table.find(&name).is_none(), "{name:?} is built now");
+            missing.push(&step.args[1]);
+        }
+        if step.args.iter().any(|arg| missing.contains(&arg.as_slice())) {
             continue;
         }
         match server.call(&mut session, &step.args) {

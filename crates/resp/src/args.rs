@@ -41,7 +41,11 @@ impl Span {
     /// The same range, `by` bytes further on.
     #[inline]
     pub fn shifted(self, by: usize) -> Self {
-        if self.start == Self::OWNED { self } else { Self { start: self.start + by as u32, ..self } }
+        if self.start == Self::OWNED {
+            self
+        } else {
+            Self { start: self.start + by as u32, ..self }
+        }
     }
 }
 

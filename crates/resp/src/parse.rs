@@ -136,7 +136,9 @@ impl Parser {
         owned: &mut Vec<Vec<u8>>,
     ) -> Parsed {
         if !self.is_active() {
-            let Some(&first) = buf.first() else { return Parsed::Incomplete };
+            let Some(&first) = buf.first() else {
+                return Parsed::Incomplete;
+            };
             if first != b'*' {
                 return self.inline(buf, spans, owned);
             }
@@ -170,9 +172,12 @@ impl Parser {
             let len = match self.bulk {
                 Some(len) => len,
                 None => {
-                    let Some(&first) = buf.get(self.pos) else { return Parsed::Incomplete };
+                    let Some(&first) = buf.get(self.pos) else {
+                        return Parsed::Incomplete;
+                    };
                     if first != b'$' {
-                        let c = if first.is_ascii_graphic() || first == b' ' { first } else { b' ' };
+                        let c =
+                            if first.is_ascii_graphic() || first == b' ' { first } else { b' ' };
                         return self.fail(&format!("expected '$', got '{}'", c as char));
                     }
                     let (len, end) = match line(buf, self.pos + 1) {
@@ -386,8 +391,11 @@ mod tests {
 
     #[test]
     fn any_split_gives_the_same_commands() {
-        let mut input = b"*3\r\n$3\r\nSET\r\n$5\r\nhello\r\n$0\r\n\r\nPING\r\n\r\n*0\r\n*-1\r\n".to_vec();
-        input.extend_from_slice(b"set 'a b' \"\\x41\\n\"\n*2\r\n$4\r\nECHO\r\n$12\r\n123456789012\r\n");
+        let mut input =
+            b"*3\r\n$3\r\nSET\r\n$5\r\nhello\r\n$0\r\n\r\nPING\r\n\r\n*0\r\n*-1\r\n".to_vec();
+        input.extend_from_slice(
+            b"set 'a b' \"\\x41\\n\"\n*2\r\n$4\r\nECHO\r\n$12\r\n123456789012\r\n",
+        );
         let big = vec![b'z'; 70_000];
         input.extend_from_slice(b"*4\r\n$4\r\nMSET\r\n$1\r\nk\r\n$70000\r\n");
         input.extend_from_slice(&big);

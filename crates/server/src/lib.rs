@@ -1,1 +1,389 @@
-//! apus
+//! Apus: a Redis-compatible data server that uses every core.
+//!
+//! This is the library behind the `apus` binary, for programs that want the server inside them:
+//! hand it listeners and a configuration, ask its addresses, stop it.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use std::net::{TcpListener, TcpStream};
+//!
+//! let server = apus::Server::builder()
+//!     .option("threads", "1")?
+//!     .tcp(TcpListener::bind("127.0.0.1:0")?)
+//!     .start()?;
+//! let mut client = TcpStream::connect(server.addresses()[0])?;
+//! client.write_all(b"PING\r\n")?;
+//! let mut pong = [0; 7];
+//! client.read_exact(&mut pong)?;
+//! assert_eq!(&pong, b"+PONG\r\n");
+//! server.stop();
+//! server.join();
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! `used_memory` and `maxmemory` count what the global allocator hands out, if it is
+//! [`Allocator`]; a program that embeds the server and wants them installs it:
+//!
+//! ```
+//! #[global_allocator]
+//! static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
+//! # fn main() {}
+//! ```
+
+pub mod docs;
+mod net;
+mod sink;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::JoinHandle;
+
+pub use config::{Config, Loaded};
+pub use engine::log::{Level, Log, Sink};
+pub use engine::{Engine, ShutdownRequest};
+pub use sink::LineSink;
+
+use config::{Caller, Id};
+use engine::{Mailbox, Options, log};
+use net::{Acceptor, Bound, Doors, Inbox, Worker, bind_tcp, bind_unix};
+
+/// mimalloc, counted. See the [crate] text.
+pub type Allocator = stdx::mem::Counting<mimalloc::MiMalloc>;
+
+/// The one value of [`Allocator`].
+pub const ALLOCATOR: Allocator = stdx::mem::Counting(mimalloc::MiMalloc);
+
+/// How long connections have at a shutdown to take the replies they are owed, in nanoseconds.
+pub(crate) const DRAIN_NS: u64 = 3_000_000_000;
+
+/// What the threads of one server share.
+pub(crate) struct Shared {
+    pub(crate) engine: Arc<Engine>,
+    stop: AtomicBool,
+    /// Connections that were refused.
+    pub(crate) rejected: AtomicU64,
+    /// When the last complaint about accepting was logged, in monotonic nanoseconds.
+    complained: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn stopping(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// Whether a repeated complaint may be logged again: once per second.
+    pub(crate) fn complain(&self) -> bool {
+        let now = self.engine.clock.monotonic_ns();
+        let last = self.complained.load(Relaxed);
+        if last != 0 && now.saturating_sub(last) < 1_000_000_000 {
+            return false;
+        }
+        self.complained.store(now.max(1), Relaxed);
+        true
+    }
+}
+
+/// A server that is being put together.
+pub struct Builder {
+    config: Config,
+    loaded: Loaded,
+    bound: Vec<Bound>,
+    log: Option<Log>,
+    open_configured: bool,
+}
+
+impl Builder {
+    /// Sets an option by its name in redis.conf.
+    ///
+    /// # Errors
+    /// `InvalidInput` with Redis's text: there is no such option, or the value does not fit.
+    pub fn option(self, name: &str, value: &str) -> io::Result<Self> {
+        let line = format!("{name} {}", stdx::repr::quoted(value.as_bytes()));
+        config::load_text(&self.config, "option", line.as_bytes())
+            .map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e.to_string()))?;
+        Ok(self)
+    }
+
+    /// Uses a configuration that was loaded, and opens the listeners that it names.
+    pub fn config(mut self, config: Config, loaded: Loaded) -> Self {
+        self.config = config;
+        self.loaded = loaded;
+        self.open_configured = true;
+        self
+    }
+
+    /// Serves a TCP listener.
+    pub fn tcp(mut self, listener: TcpListener) -> Self {
+        self.bound.push(Bound::Tcp(listener));
+        self
+    }
+
+    /// Serves a Unix listener.
+    pub fn unix(mut self, listener: UnixListener) -> Self {
+        self.bound.push(Bound::Unix(listener, None));
+        self
+    }
+
+    /// Writes the log here. Without it an embedded server is silent.
+    pub fn log(mut self, log: Log) -> Self {
+        self.log = Some(log);
+        self
+    }
+
+    /// Opens the listeners and starts the threads.
+    ///
+    /// # Errors
+    /// A listener cannot be opened, or a thread not be started; nothing is left running.
+    pub fn start(mut self) -> io::Result<Server> {
+        let c = &self.config;
+        let log = self.log.unwrap_or_else(Log::silent);
+        if self.open_configured {
+            let backlog = c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32;
+            let port = c.int(Id::Port) as u16;
+            if port != 0 {
+                let bound = bind_tcp(&c.list(Id::Bind), port, backlog).map_err(|e| {
+                    log!(log, Warning, "Could not create server TCP listening socket {}", e);
+                    log!(log, Warning, "Failed listening on port {} (TCP), aborting.", port);
+                    e
+                })?;
+                self.bound.extend(bound.into_iter().map(Bound::Tcp));
+            }
+            let mode = c.int(Id::Unixsocketperm) as u32;
+            for path in c.string(Id::Unixsocket).split_whitespace() {
+                self.bound.push(bind_unix(Path::new(path), mode, backlog)?);
+            }
+            if self.bound.is_empty() {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "nothing to listen on: set `port`, `bind` or `unixsocket`",
+                ));
+            }
+        }
+        let addresses: Vec<SocketAddr> = self
+            .bound
+            .iter()
+            .filter_map(|b| match b {
+                Bound::Tcp(l) => l.local_addr().ok(),
+                Bound::Unix(..) => None,
+            })
+            .collect();
+        let threads = match c.int(Id::Threads) {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n as usize,
+        };
+        let engine = Engine::new(Options {
+            config: self.config,
+            renames: self.loaded.renames,
+            clock: stdx::clock::Clock::real(),
+            log,
+            config_file: self.loaded.file,
+            executable: std::env::current_exe()
+                .map_or_else(|_| "apus".into(), |p| p.display().to_string()),
+        });
+        engine.tcp_port.store(addresses.first().map_or(0, |a| u32::from(a.port())), Relaxed);
+        let shared = Arc::new(Shared {
+            engine: Arc::clone(&engine),
+            stop: AtomicBool::new(false),
+            rejected: AtomicU64::new(0),
+            complained: AtomicU64::new(0),
+        });
+        let mut inboxes = Vec::new();
+        let mut polls = Vec::new();
+        for _ in 0..threads {
+            let (poll, waker) = Worker::poll()?;
+            let mailbox = Mailbox::new(move || {
+                // It fails only when the thread is gone.
+                let _ = waker.wake();
+            });
+            let (_, worker) = engine.add_worker(mailbox);
+            inboxes.push(Inbox::new(worker));
+            polls.push(poll);
+        }
+        let acceptor = Acceptor::new(self.bound, inboxes.clone(), Arc::clone(&shared))?;
+        let handle = Handle {
+            shared: Arc::clone(&shared),
+            inboxes: inboxes.clone(),
+            doors: acceptor.doors(),
+        };
+        let handle = Arc::new(handle);
+        // Weak: the engine must not keep itself alive through its own hooks.
+        let weak = Arc::downgrade(&handle);
+        *engine.on_shutdown.write() = Some(Box::new(move |_| {
+            if let Some(h) = weak.upgrade() {
+                h.stop();
+            }
+        }));
+        let weak = Arc::downgrade(&handle);
+        *engine.on_config.write() = Some(Box::new(move |id, config| match weak.upgrade() {
+            Some(h) => h.reconfigure(id, config),
+            None => Ok(()),
+        }));
+        let mut running = Vec::new();
+        for (i, (poll, inbox)) in polls.into_iter().zip(&inboxes).enumerate() {
+            let w = Worker::new(Arc::clone(&shared), Arc::clone(inbox), poll, i, threads);
+            let name = format!("apus-worker-{i}");
+            running.push(std::thread::Builder::new().name(name).spawn(move || w.run())?);
+        }
+        let name = "apus-acceptor".to_owned();
+        running.push(std::thread::Builder::new().name(name).spawn(move || acceptor.run())?);
+        Ok(Server { handle, addresses, running })
+    }
+}
+
+/// What stopping and reconfiguring need.
+struct Handle {
+    shared: Arc<Shared>,
+    inboxes: Vec<Arc<Inbox>>,
+    doors: Arc<Doors>,
+}
+
+impl Handle {
+    fn stop(&self) {
+        self.shared.stop.store(true, Relaxed);
+        self.doors.wake();
+        self.inboxes.iter().for_each(|i| i.worker.mailbox.wake());
+    }
+
+    /// CONFIG SET of options that the network follows.
+    fn reconfigure(&self, id: Id, c: &Config) -> Result<(), String> {
+        match id {
+            Id::Port | Id::Bind => {
+                let backlog = c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32;
+                let port = c.int(Id::Port) as u16;
+                let bound = if port == 0 {
+                    Vec::new()
+                } else {
+                    bind_tcp(&c.list(Id::Bind), port, backlog).map_err(|e| {
+                        log!(self.shared.engine.log, Warning, "{}", e);
+                        match id {
+                            Id::Port => "Unable to listen on this port. Check server logs.",
+                            _ => "Failed to bind to specified addresses.",
+                        }
+                        .to_owned()
+                    })?
+                };
+                self.shared.engine.tcp_port.store(u32::from(port), Relaxed);
+                self.doors.replace_tcp(bound.into_iter().map(Bound::Tcp).collect());
+                Ok(())
+            }
+            Id::Maxclients => raise_file_limit(c.int(Id::Maxclients) as u64)
+                .map(|_| ())
+                .map_err(|e| format!("The operating system is not able to handle the specified number of clients: {e}")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A running server. Dropping it does not stop it.
+pub struct Server {
+    handle: Arc<Handle>,
+    addresses: Vec<SocketAddr>,
+    running: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Puts a server together. Without [`Builder::config`] it opens no listeners of its own.
+    pub fn builder() -> Builder {
+        Builder {
+            config: Config::new(),
+            loaded: Loaded::default(),
+            bound: Vec::new(),
+            log: None,
+            open_configured: false,
+        }
+    }
+
+    /// The TCP addresses it listens on.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The engine, to look at and to call in process.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.handle.shared.engine
+    }
+
+    /// Begins an orderly stop: no new connections, what has arrived is executed and answered.
+    pub fn stop(&self) {
+        self.handle.stop();
+    }
+
+    /// Waits until all threads have ended.
+    pub fn join(self) {
+        for t in self.running {
+            // A panic has been reported by the thread itself.
+            let _ = t.join();
+        }
+    }
+}
+
+/// Makes room for `clients` connections among the process's open files, as far as the system
+/// allows. Returns how many clients it allows.
+///
+/// # Errors
+/// The limit cannot be read or does not suffice and cannot be raised.
+#[expect(unsafe_code, reason = "getrlimit and setrlimit")]
+pub fn raise_file_limit(clients: u64) -> io::Result<u64> {
+    /// Descriptors for listeners, epoll, log, data files, as Redis reserves.
+    const RESERVED: u64 = 32;
+    let wanted = clients.saturating_add(RESERVED);
+    // SAFETY: the pointer is to a live value; a zeroed rlimit is valid.
+    let mut limit = unsafe {
+        let mut l = std::mem::zeroed::<libc::rlimit>();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut l) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        l
+    };
+    if limit.rlim_cur >= wanted {
+        return Ok(clients);
+    }
+    limit.rlim_max = limit.rlim_max.max(wanted);
+    limit.rlim_cur = wanted;
+    // SAFETY: the pointer is to a live value.
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) } == 0 {
+        return Ok(clients);
+    }
+    let error = io::Error::last_os_error();
+    // Not allowed to raise the hard limit: take what there is.
+    // SAFETY: as above.
+    unsafe {
+        let mut l = std::mem::zeroed::<libc::rlimit>();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut l);
+        l.rlim_cur = l.rlim_max.min(wanted);
+        libc::setrlimit(libc::RLIMIT_NOFILE, &l);
+        if l.rlim_cur > RESERVED && l.rlim_cur < wanted {
+            return Ok((l.rlim_cur - RESERVED).min(clients))
+                .and_then(|n: u64| if n < clients { Err(error) } else { Ok(n) });
+        }
+    }
+    Err(error)
+}
+
+/// Takes over options at CONFIG SET and at start that concern the process: `dir`, `loglevel`.
+///
+/// # Errors
+/// The directory cannot be entered.
+pub fn enter_dir(config: &Config) -> io::Result<()> {
+    let dir = PathBuf::from(config.string(Id::Dir));
+    std::env::set_current_dir(&dir)
+        .map_err(|e| io::Error::new(e.kind(), format!("dir {}: {e}", dir.display())))
+}
+
+/// The level that `loglevel` names.
+pub fn level_of(config: &Config) -> Level {
+    match config.chosen(Id::Loglevel) {
+        config::Loglevel::Debug => Level::Debug,
+        config::Loglevel::Verbose => Level::Verbose,
+        config::Loglevel::Notice => Level::Notice,
+        config::Loglevel::Warning => Level::Warning,
+        config::Loglevel::Nothing => Level::Nothing,
+    }
+}
+
+/// A caller of CONFIG SET with all rights, for hooks and tests.
+pub const LOCAL: Caller = Caller { local: true, loading: false };

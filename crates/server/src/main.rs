@@ -1,2 +1,198 @@
-//! The `apus` binary.
-fn main() {}
+//! The `apus` binary: command line, start and signals.
+
+#![expect(clippy::print_stdout, reason = "help, version and documents go to standard output")]
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use apus::{Config, LineSink, Log, Server};
+use config::Id;
+use engine::log;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGUSR1};
+use signal_hook::iterator::Signals;
+
+#[global_allocator]
+static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
+
+const COMMANDS: [(&str, &str); 4] = [
+    ("serve [FILE] [--option value ...]", "run the server; options are those of redis.conf"),
+    ("docs commands|configuration", "print a reference as Markdown"),
+    ("help [serve]", "print this, or every option of serve"),
+    ("--version", "print the version"),
+];
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let first = args.first().map(|a| a.to_string_lossy().into_owned()).unwrap_or_default();
+    match first.as_str() {
+        "serve" => serve(&args[1..]),
+        "" | "help" | "--help" | "-h" => help(args.get(1)),
+        "--version" | "-v" | "-V" | "version" => {
+            println!("apus {}", env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
+        "docs" => docs(args.get(1)),
+        "transcripts" => print(&apus::docs::transcripts()),
+        // `apus redis.conf --port 7000` as redis-server takes it.
+        _ if std::path::Path::new(&args[0]).is_file() || first.starts_with("--") => serve(&args),
+        other => {
+            let names = ["serve", "docs", "help", "version"];
+            let near = names.iter().min_by_key(|n| distance(n, other)).copied().unwrap_or("help");
+            eprintln!("apus: there is no command '{other}'; did you mean 'apus {near}'?");
+            eprintln!("Try 'apus help'.");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Writes a document; a reader that has seen enough (`| head`) is not an error.
+fn print(text: &str) -> ExitCode {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("apus: {e}");
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+fn help(topic: Option<&OsString>) -> ExitCode {
+    if topic.is_some_and(|t| t == "serve") {
+        return print(&config::help::serve());
+    }
+    let mut text = String::from("Apus, a Redis-compatible data server.\n\nUsage: apus COMMAND\n\n");
+    for (usage, what) in COMMANDS {
+        text.push_str(&format!("  {usage:36} {what}\n"));
+    }
+    text.push_str("\n  apus serve --port 7000 --maxmemory 1gb --unixsocket /run/apus.sock\n");
+    print(&text)
+}
+
+fn docs(which: Option<&OsString>) -> ExitCode {
+    match which.and_then(|w| w.to_str()) {
+        Some("commands") => print(&apus::docs::commands()),
+        Some("configuration") => print(&apus::docs::configuration()),
+        _ => {
+            eprintln!("apus: 'apus docs commands' or 'apus docs configuration'");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Edit distance, for suggestions.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(32).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let next = (diagonal + usize::from(ca != *cb)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = std::mem::replace(&mut row[j + 1], next);
+        }
+    }
+    row[b.len()]
+}
+
+fn serve(args: &[OsString]) -> ExitCode {
+    let asks = |w: &str| args.iter().any(|a| a == w);
+    if asks("--help") || asks("-h") {
+        return print(&config::help::serve());
+    }
+    let config = Config::new();
+    let loaded = match config::load(&config, args, &mut io::stdin()) {
+        Ok(l) => l,
+        Err(e) => {
+            eprintln!("apus: {e}");
+            return ExitCode::from(1);
+        }
+    };
+    match run(config, loaded) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("apus: {e}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
+    apus::enter_dir(&config)?;
+    let json = matches!(config.chosen(Id::LogFormat), config::LogFormat::Json);
+    let sink = LineSink::new(&config.string(Id::Logfile), json)?;
+    let log = Log::new(Arc::new(sink), apus::level_of(&config));
+    log!(
+        log,
+        Notice,
+        "Apus version={}, bits=64, pid={}, just started. PID: {}",
+        env!("CARGO_PKG_VERSION"),
+        std::process::id(),
+        std::process::id()
+    );
+    match &loaded.file {
+        Some(f) => log!(log, Notice, "Configuration loaded from {}", f.display()),
+        None => log!(log, Notice, "No config file given, using the defaults and the command line"),
+    }
+    for line in &loaded.ignored {
+        log!(log, Warning, "Ignored: {}", line);
+    }
+    let wanted = config.int(Id::Maxclients) as u64;
+    if let Err(e) = apus::raise_file_limit(wanted) {
+        log!(log, Warning, "The limit of open files is too low for maxclients {}: {}", wanted, e);
+    }
+    let pidfile = config.string(Id::Pidfile);
+    if !pidfile.is_empty()
+        && let Err(e) = std::fs::write(&pidfile, format!("{}\n", std::process::id()))
+    {
+        log!(log, Warning, "Failed to write PID file {}: {}", pidfile, e);
+    }
+    // Before any thread starts, so that none of them is killed by a signal meant for the process.
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1])?;
+    let server = Server::builder().config(config, loaded).log(log.clone()).start()?;
+    log!(log, Notice, "Server initialized");
+    for a in server.addresses() {
+        log!(log, Notice, "Ready to accept connections tcp on {}", a);
+    }
+    if server.addresses().is_empty() {
+        log!(log, Notice, "Ready to accept connections unix");
+    }
+    let engine = Arc::clone(server.engine());
+    let stopping = Arc::new(AtomicBool::new(false));
+    let handle = signals.handle();
+    let seen = Arc::clone(&stopping);
+    let signal_log = log.clone();
+    let stop_engine = Arc::clone(&engine);
+    let watcher = std::thread::Builder::new().name("apus-signals".into()).spawn(move || {
+        for s in &mut signals {
+            let name = match s {
+                SIGTERM => "SIGTERM",
+                SIGINT => "SIGINT",
+                SIGHUP | SIGUSR1 => {
+                    signal_log.sink().reopen();
+                    continue;
+                }
+                _ => continue,
+            };
+            if seen.swap(true, Relaxed) {
+                log!(signal_log, Warning, "Received {} again, exiting at once.", name);
+                std::process::exit(1);
+            }
+            log!(signal_log, Warning, "Received {} scheduling shutdown...", name);
+            if let Some(stop) = &*stop_engine.on_shutdown.read() {
+                stop(engine::ShutdownRequest { save: None, now: false, force: false });
+            }
+        }
+    })?;
+    server.join();
+    log!(log, Warning, "User requested shutdown...");
+    if !pidfile.is_empty() {
+        let _ = std::fs::remove_file(&pidfile);
+    }
+    log!(log, Warning, "Apus is now ready to exit, bye bye...");
+    handle.close();
+    let _ = watcher.join();
+    Ok(())
+}

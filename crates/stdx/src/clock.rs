@@ -28,9 +28,7 @@ struct VirtualTime {
 impl Clock {
     /// The system's clocks. Monotonic time counts from this call.
     pub fn real() -> Self {
-        Clock(Source::Real {
-            origin: Instant::now(),
-        })
+        Clock(Source::Real { origin: Instant::now() })
     }
 
     /// A clock that stands at `wall_ms` (Unix time) and monotonic zero until
@@ -40,10 +38,7 @@ impl Clock {
             wall_us: AtomicU64::new(wall_ms * 1000),
             monotonic_ns: AtomicU64::new(0),
         });
-        (
-            Clock(Source::Virtual(Arc::clone(&time))),
-            VirtualClock(time),
-        )
+        (Clock(Source::Virtual(Arc::clone(&time))), VirtualClock(time))
     }
 
     /// Wall time in microseconds since the Unix epoch; 0 for a system clock
@@ -51,9 +46,9 @@ impl Clock {
     #[inline]
     pub fn wall_us(&self) -> u64 {
         match &self.0 {
-            Source::Real { .. } => SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |d| d.as_micros() as u64),
+            Source::Real { .. } => {
+                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64)
+            }
             Source::Virtual(time) => time.wall_us.load(Relaxed),
         }
     }
@@ -107,10 +102,7 @@ mod tests {
         let shared = clock.clone();
         assert_eq!(clock.wall_us(), 1_700_000_000_000_000);
         hand.advance_us(1_500);
-        assert_eq!(
-            (shared.wall_ms(), shared.monotonic_ns()),
-            (1_700_000_000_001, 1_500_000)
-        );
+        assert_eq!((shared.wall_ms(), shared.monotonic_ns()), (1_700_000_000_001, 1_500_000));
         hand.set_wall_ms(5);
         assert_eq!((clock.wall_ms(), clock.monotonic_ns()), (5, 1_500_000));
     }

@@ -72,9 +72,7 @@ pub fn crc64(crc: u64, bytes: &[u8]) -> u64 {
 
 /// The CRC-16/XMODEM of `bytes`.
 pub fn crc16(bytes: &[u8]) -> u16 {
-    bytes.iter().fold(0, |crc, byte| {
-        (crc << 8) ^ CRC16[usize::from((crc >> 8) as u8 ^ byte)]
-    })
+    bytes.iter().fold(0, |crc, byte| (crc << 8) ^ CRC16[usize::from((crc >> 8) as u8 ^ byte)])
 }
 
 /// The cluster slot of `key`, `0..`[`SLOTS`]; only its hash tag counts when it

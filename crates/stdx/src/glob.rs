@@ -60,11 +60,7 @@ pub fn matches(pattern: &[u8], text: &[u8], nocase: bool) -> bool {
             retry = Some((p, t));
             continue;
         }
-        let step = if p < pattern.len() {
-            element(&pattern[p..], text[t], nocase)
-        } else {
-            None
-        };
+        let step = if p < pattern.len() { element(&pattern[p..], text[t], nocase) } else { None };
         match (step, &mut retry) {
             (Some(len), _) => {
                 p += len;
@@ -83,9 +79,7 @@ pub fn matches(pattern: &[u8], text: &[u8], nocase: bool) -> bool {
 /// plainly (up to the first `*`, `?`, `[` or `\`). When it is as long as the
 /// pattern, the pattern matches that one text only.
 pub fn literal_prefix(pattern: &[u8]) -> &[u8] {
-    let len = pattern
-        .iter()
-        .position(|b| matches!(b, b'*' | b'?' | b'[' | b'\\'));
+    let len = pattern.iter().position(|b| matches!(b, b'*' | b'?' | b'[' | b'\\'));
     &pattern[..len.unwrap_or(pattern.len())]
 }
 
@@ -135,11 +129,7 @@ fn class(pattern: &[u8], byte: u8, nocase: bool) -> Option<usize> {
 }
 
 fn in_range(from: u8, to: u8, byte: u8, nocase: bool) -> bool {
-    let (mut low, mut high) = if (from as i8) <= (to as i8) {
-        (from, to)
-    } else {
-        (to, from)
-    };
+    let (mut low, mut high) = if (from as i8) <= (to as i8) { (from, to) } else { (to, from) };
     let mut byte = byte;
     if nocase {
         low = low.to_ascii_lowercase();
@@ -150,11 +140,7 @@ fn in_range(from: u8, to: u8, byte: u8, nocase: bool) -> bool {
 }
 
 fn same(a: u8, b: u8, nocase: bool) -> bool {
-    if nocase {
-        a.eq_ignore_ascii_case(&b)
-    } else {
-        a == b
-    }
+    if nocase { a.eq_ignore_ascii_case(&b) } else { a == b }
 }
 
 #[cfg(test)]
@@ -245,11 +231,7 @@ mod tests {
     fn hostile_patterns_are_cheap() {
         // unit/keyspace of the Redis suite: these took minutes once.
         let text = vec![b'a'; 50_000];
-        assert!(!matches(
-            b"a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b",
-            &text,
-            false
-        ));
+        assert!(!matches(b"a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", &text, false));
         let mut pattern = b"*?".repeat(50_000);
         pattern.push(b'b');
         assert!(!matches(&pattern, &text, false));
@@ -291,17 +273,14 @@ mod tests {
     fn agrees_with_the_recursive_rule() {
         let mut seed = 1u64;
         let mut below = |n: u64| {
-            seed = seed
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (seed >> 33) % n
         };
         let mut hits = 0;
         for _ in 0..200_000 {
             let letters = b"aAb*?[]^-\\";
-            let pattern: Vec<u8> = (0..below(9))
-                .map(|_| letters[below(letters.len() as u64) as usize])
-                .collect();
+            let pattern: Vec<u8> =
+                (0..below(9)).map(|_| letters[below(letters.len() as u64) as usize]).collect();
             let text: Vec<u8> = (0..below(8)).map(|_| b"aAb-]"[below(5) as usize]).collect();
             let nocase = below(2) == 0;
             let expected = naive(&pattern, &text, nocase);
@@ -314,9 +293,6 @@ mod tests {
                 text.escape_ascii()
             );
         }
-        assert!(
-            hits > 5_000,
-            "the texts must match often enough to test anything: {hits}"
-        );
+        assert!(hits > 5_000, "the texts must match often enough to test anything: {hits}");
     }
 }

@@ -36,12 +36,7 @@ pub fn hash64(bytes: &[u8]) -> u64 {
 /// Fixes the seed so that a test run can be repeated. Must come before the
 /// first hash of the process; false when it came too late.
 pub fn set_seed_for_tests(seed: u64) -> bool {
-    SEEDS
-        .set(Seeds {
-            hasher: !seed,
-            shared: SharedSeed::from_u64(seed),
-        })
-        .is_ok()
+    SEEDS.set(Seeds { hasher: !seed, shared: SharedSeed::from_u64(seed) }).is_ok()
 }
 
 #[cold]
@@ -49,16 +44,10 @@ fn random_seeds() -> Seeds {
     let mut bytes = [0; 16];
     if crate::rng::fill_from_os(&mut bytes).is_err() {
         // Address space layout and time are what is left; better than fixed.
-        return Seeds {
-            hasher: 0,
-            shared: SharedSeed::global_random().clone(),
-        };
+        return Seeds { hasher: 0, shared: SharedSeed::global_random().clone() };
     }
     let seed = u128::from_le_bytes(bytes);
-    Seeds {
-        hasher: (seed >> 64) as u64,
-        shared: SharedSeed::from_u64(seed as u64),
-    }
+    Seeds { hasher: (seed >> 64) as u64, shared: SharedSeed::from_u64(seed as u64) }
 }
 
 #[cfg(test)]
@@ -82,10 +71,7 @@ mod tests {
                 buckets[(hash >> shift) as usize & 255] += 1;
             }
             // Poisson with mean 64: 20 and 120 are beyond five deviations.
-            assert!(
-                buckets.iter().all(|n| (20..120).contains(n)),
-                "shift {shift}: {buckets:?}"
-            );
+            assert!(buckets.iter().all(|n| (20..120).contains(n)), "shift {shift}: {buckets:?}");
         }
     }
 

@@ -33,18 +33,14 @@ impl Default for Histogram {
 
 impl std::fmt::Debug for Histogram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Histogram")
-            .field("total", &self.total())
-            .finish_non_exhaustive()
+        f.debug_struct("Histogram").field("total", &self.total()).finish_non_exhaustive()
     }
 }
 
 impl Histogram {
     /// An empty histogram.
     pub const fn new() -> Self {
-        Histogram {
-            counts: [const { AtomicU64::new(0) }; BUCKETS],
-        }
+        Histogram { counts: [const { AtomicU64::new(0) }; BUCKETS] }
     }
 
     /// Counts one duration; below 1 ns and above [`VALUE_MAX_NS`] it is
@@ -112,10 +108,7 @@ impl Histogram {
         (10..=30).filter_map(move |power| {
             // The last step lies just beyond the largest bucket.
             let step = index_of(1u64 << power).min(BUCKETS - 1);
-            seen += self.counts[next..=step]
-                .iter()
-                .map(|count| count.load(Relaxed))
-                .sum::<u64>();
+            seen += self.counts[next..=step].iter().map(|count| count.load(Relaxed)).sum::<u64>();
             next = step + 1;
             if seen == reported {
                 return None;
@@ -204,9 +197,6 @@ mod tests {
             histogram.record(1 << power);
         }
         let names: Vec<u64> = histogram.cumulative_usec().map(|(usec, _)| usec).collect();
-        assert_eq!(
-            names[..12],
-            [1, 2, 4, 8, 16, 33, 66, 132, 264, 528, 1056, 2113]
-        );
+        assert_eq!(names[..12], [1, 2, 4, 8, 16, 33, 66, 132, 264, 528, 1056, 2113]);
     }
 }

@@ -36,24 +36,17 @@ impl LongDouble {
                 let infinity = X87DoubleExtended::INFINITY;
                 return Some(LongDouble(if negative { -infinity } else { infinity }));
             }
-            FloatText::Decimal { zero }
-            | FloatText::Hex {
-                zero,
-                exponent: true,
-            } => (std::borrow::Cow::Borrowed(text), zero),
-            FloatText::Hex {
-                zero,
-                exponent: false,
-            } => (format!("{text}p0").into(), zero),
+            FloatText::Decimal { zero } | FloatText::Hex { zero, exponent: true } => {
+                (std::borrow::Cow::Borrowed(text), zero)
+            }
+            FloatText::Hex { zero, exponent: false } => (format!("{text}p0").into(), zero),
         };
         if zero {
             let negative = text.starts_with('-');
             let zero = X87DoubleExtended::ZERO;
             return Some(LongDouble(if negative { -zero } else { zero }));
         }
-        let value = X87DoubleExtended::from_str_r(&text, Round::NearestTiesToEven)
-            .ok()?
-            .value;
+        let value = X87DoubleExtended::from_str_r(&text, Round::NearestTiesToEven).ok()?.value;
         (value.is_finite() && !value.is_zero()).then_some(LongDouble(value))
     }
 
@@ -80,11 +73,7 @@ impl LongDouble {
             return out.extend_from_slice(b"nan");
         }
         if self.0.is_infinite() {
-            return out.extend_from_slice(if self.0.is_negative() {
-                b"-inf"
-            } else {
-                b"inf"
-            });
+            return out.extend_from_slice(if self.0.is_negative() { b"-inf" } else { b"inf" });
         }
         let (mantissa, exponent) = self.parts();
         let (whole, fraction) = if exponent >= 0 {
@@ -148,11 +137,7 @@ fn split_fraction(mantissa: u64, shift: u32) -> (u64, u64) {
     if left > half || (left == half && units & 1 == 1) {
         units += 1;
     }
-    if units == ONE {
-        (whole + 1, 0)
-    } else {
-        (whole, units as u64)
-    }
+    if units == ONE { (whole + 1, 0) } else { (whole, units as u64) }
 }
 
 /// `.` and the 17 digits of `fraction`, without the zeros at the end.
@@ -161,11 +146,7 @@ fn push_fraction(out: &mut Vec<u8>, fraction: u64) {
     let digits = fmt_u64(&mut buf, fraction);
     out.push(b'.');
     out.extend(std::iter::repeat_n(b'0', DECIMALS - digits.len()));
-    let zeros = digits
-        .iter()
-        .rev()
-        .take_while(|&&digit| digit == b'0')
-        .count();
+    let zeros = digits.iter().rev().take_while(|&&digit| digit == b'0').count();
     out.extend_from_slice(&digits[..digits.len() - zeros]);
 }
 
@@ -244,11 +225,7 @@ mod tests {
             ("1e25", "-1e25", "0"),
             ("0x10", "0x1.8p1", "19"),
             ("0x.8", "1", "1.5"),
-            (
-                "1e60",
-                "0",
-                "999999999999999999999373423426722168652130621984886772203520",
-            ),
+            ("1e60", "0", "999999999999999999999373423426722168652130621984886772203520"),
             ("1e4932", "1e4932", "not finite"),
             ("-1.1e4932", "-1.1e4932", "not finite"),
             ("inf", "1", "not finite"),
@@ -289,10 +266,7 @@ mod tests {
         assert_eq!(sum(&padded(5119), "1").as_deref(), Some("2"));
         assert_eq!(sum(&padded(5120), "1"), None);
         let ones = format!("{}e-3990", "1".repeat(4000));
-        assert_eq!(
-            sum(&ones, "0").as_deref(),
-            Some("1111111111.11111111112404615")
-        );
+        assert_eq!(sum(&ones, "0").as_deref(), Some("1111111111.11111111112404615"));
     }
 
     #[test]
@@ -305,10 +279,7 @@ mod tests {
         let residue = (0..16320).fold(u128::from(u64::MAX) % 10_000, |r, _| r * 2 % 10_000);
         assert!(text.ends_with(&format!("{residue:04}")));
         for value in [0, -1, i64::MIN, i64::MAX] {
-            assert_eq!(
-                LongDouble::from_i64(value).to_text(),
-                value.to_string().as_bytes()
-            );
+            assert_eq!(LongDouble::from_i64(value).to_text(), value.to_string().as_bytes());
         }
     }
 

@@ -11,9 +11,8 @@ pub fn quoted(bytes: &[u8]) -> String {
 
 /// Appends [`quoted`] text to `out`.
 pub fn push_quoted(out: &mut String, bytes: &[u8]) {
-    const HEX: [char; 16] = [
-        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
-    ];
+    const HEX: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     out.push('"');
     for &byte in bytes {
         match byte {
@@ -41,9 +40,6 @@ mod tests {
     fn escapes() {
         assert_eq!(quoted(b""), r#""""#);
         assert_eq!(quoted(b"a \"b\"\\'"), r#""a \"b\"\\'""#);
-        assert_eq!(
-            quoted(b"\n\r\t\x07\x08\0\x1b\x7f\xff"),
-            r#""\n\r\t\a\b\x00\x1b\x7f\xff""#
-        );
+        assert_eq!(quoted(b"\n\r\t\x07\x08\0\x1b\x7f\xff"), r#""\n\r\t\a\b\x00\x1b\x7f\xff""#);
     }
 }

@@ -14,9 +14,7 @@ impl Rng {
     /// A generator that repeats itself for the same `seed`.
     pub fn from_seed(seed: u64) -> Self {
         let mut mix = seed;
-        Rng {
-            state: [(); 4].map(|()| splitmix64(&mut mix)),
-        }
+        Rng { state: [(); 4].map(|()| splitmix64(&mut mix)) }
     }
 
     /// A generator seeded by the operating system; an error when that has no
@@ -109,9 +107,7 @@ mod tests {
     #[test]
     fn xoshiro_reference() {
         // State 1, 2, 3, 4 of the authors' C code.
-        let mut rng = Rng {
-            state: [1, 2, 3, 4],
-        };
+        let mut rng = Rng { state: [1, 2, 3, 4] };
         let expected = [41943041, 58720359, 3588806011781223, 3591011842654386];
         assert_eq!([(); 4].map(|()| rng.next_u64()), expected);
     }
@@ -123,10 +119,7 @@ mod tests {
         for _ in 0..70_000 {
             seen[rng.index(7)] += 1;
         }
-        assert!(
-            seen.iter().all(|&n| (9_500..10_500).contains(&n)),
-            "{seen:?}"
-        );
+        assert!(seen.iter().all(|&n| (9_500..10_500).contains(&n)), "{seen:?}");
         assert_eq!(rng.below(0), 0);
         assert_eq!(rng.below(1), 0);
         let half = (1u64 << 63) + 1;
@@ -138,14 +131,7 @@ mod tests {
         let mut bytes = [0; 13];
         Rng::from_seed(5).fill(&mut bytes);
         assert_ne!(bytes[8..], [0; 5]);
-        assert!(
-            (0..100)
-                .map(|n| Rng::from_seed(n).unit_f64())
-                .all(|x| (0.0..1.0).contains(&x))
-        );
-        assert_ne!(
-            Rng::from_os().unwrap().next_u64(),
-            Rng::from_os().unwrap().next_u64()
-        );
+        assert!((0..100).map(|n| Rng::from_seed(n).unit_f64()).all(|x| (0.0..1.0).contains(&x)));
+        assert_ne!(Rng::from_os().unwrap().next_u64(), Rng::from_os().unwrap().next_u64());
     }
 }

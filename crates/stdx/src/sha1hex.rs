@@ -16,13 +16,7 @@ pub fn sha1hex(bytes: &[u8]) -> [u8; 40] {
 mod tests {
     #[test]
     fn script_names() {
-        assert_eq!(
-            &super::sha1hex(b""),
-            b"da39a3ee5e6b4b0d3255bfef95601890afd80709"
-        );
-        assert_eq!(
-            &super::sha1hex(b"return 1"),
-            b"e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
-        );
+        assert_eq!(&super::sha1hex(b""), b"da39a3ee5e6b4b0d3255bfef95601890afd80709");
+        assert_eq!(&super::sha1hex(b"return 1"), b"e0e1f9fabfc9d4800c877a703b823ac0578ff8db");
     }
 }

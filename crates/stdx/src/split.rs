@@ -127,11 +127,7 @@ mod tests {
 
     fn split(line: &str) -> Option<Vec<String>> {
         let args = split_args(line.as_bytes()).ok()?;
-        Some(
-            args.iter()
-                .map(|arg| arg.escape_ascii().to_string())
-                .collect(),
-        )
+        Some(args.iter().map(|arg| arg.escape_ascii().to_string()).collect())
     }
 
     #[test]
@@ -158,16 +154,9 @@ mod tests {
 
     #[test]
     fn unbalanced() {
-        for line in [
-            r#"""#,
-            r#""foo"bar"#,
-            r#""foo'"#,
-            "'foo",
-            "'foo'bar",
-            r#""a\""#,
-            "\"a\0\"",
-            r"'a\'",
-        ] {
+        for line in
+            [r#"""#, r#""foo"bar"#, r#""foo'"#, "'foo", "'foo'bar", r#""a\""#, "\"a\0\"", r"'a\'"]
+        {
             assert_eq!(split(line), None, "{line}");
         }
     }

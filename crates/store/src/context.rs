@@ -11,6 +11,9 @@ use crate::effects::Effects;
 /// LFU counter of a new key.
 pub const LFU_INIT: u32 = 5;
 
+/// Most keys in [`Context::overdue`].
+pub const OVERDUE_MAX: usize = 1024;
+
 /// How access to keys is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
@@ -30,7 +33,10 @@ impl Default for Access {
 
 /// Plain counters of the thread; whoever owns the context publishes them.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is the INFO field of the same name; dirty is changes since the last save")]
+#[expect(
+    missing_docs,
+    reason = "each is the INFO field of the same name; dirty is changes since the last save"
+)]
 pub struct Counters {
     pub keyspace_hits: u64,
     pub keyspace_misses: u64,
@@ -67,6 +73,16 @@ pub struct Context {
     pub lazy_server_del: bool,
     /// Expired keys are freed in the background when big.
     pub lazy_expire: bool,
+    /// `lazyfree-lazy-user-flush`: FLUSHALL and FLUSHDB without a word mean ASYNC.
+    pub lazy_user_flush: bool,
+    /// Small integers count as shared objects (OBJECT REFCOUNT), which Redis does unless there is
+    /// a `maxmemory` with an LRU or LFU policy.
+    pub shared_integers: bool,
+    /// Expired keys (database, key) that a command of scope `Each` came across: it holds no lock
+    /// under which their removal could be committed. Whoever ran it looks at each of them under
+    /// its lock ([`crate::Db::peek`] removes it), commits, and empties this. At most
+    /// [`OVERDUE_MAX`]; active expiry finds the others.
+    pub overdue: Vec<(usize, Vec<u8>)>,
 }
 
 impl Context {
@@ -85,6 +101,9 @@ impl Context {
             lazy_del: false,
             lazy_server_del: false,
             lazy_expire: false,
+            lazy_user_flush: false,
+            shared_integers: true,
+            overdue: Vec::new(),
         };
         cx.set_now(now_ms);
         cx
@@ -95,6 +114,13 @@ impl Context {
     pub fn set_now(&mut self, now_ms: i64) {
         self.now = now_ms;
         self.lru_clock = (now_ms / 1000) as u32 & 0xff_ffff;
+    }
+
+    /// Notes an expired key that is in the way of nobody but should go.
+    pub(crate) fn note_overdue(&mut self, db: usize, key: &[u8]) {
+        if !self.keep_expired && self.overdue.len() < OVERDUE_MAX {
+            self.overdue.push((db, key.to_vec()));
+        }
     }
 
     /// Minutes of the LFU clock, 16 bits.

@@ -126,7 +126,9 @@ impl<'a> Db<'a> {
         if part.expiry.keys == 0 {
             return false;
         }
-        let Some(e) = part.table.find(key.hash, |e| e.key() == key.bytes) else { return false };
+        let Some(e) = part.table.find(key.hash, |e| e.key() == key.bytes) else {
+            return false;
+        };
         if e.deadline().is_none_or(|d| d >= self.cx.now) {
             return false;
         }
@@ -199,7 +201,23 @@ impl<'a> Db<'a> {
         Some(e)
     }
 
-    /// The entry without counting anything (TYPE, TTL, OBJECT …).
+    /// The entry, for a command that reads about it and not its value (TYPE, TTL, EXISTS …):
+    /// counts a hit or a miss, and leaves the access time alone.
+    pub fn look(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
+        let hidden = self.reap(key);
+        let Self { locked, cx, index, .. } = self;
+        let part = locked.part(*index, shard_of(key.hash));
+        let found = part.table.find_mut(key.hash, |e| e.key() == key.bytes).filter(|_| !hidden);
+        if found.is_some() {
+            cx.counters.keyspace_hits += 1;
+        } else {
+            cx.counters.keyspace_misses += 1;
+            cx.effects.event(Class::KeyMiss, "keymiss", *index, key.bytes);
+        }
+        found
+    }
+
+    /// The entry without counting anything.
     pub fn peek(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
         if self.reap(key) {
             return None;
@@ -252,6 +270,21 @@ impl<'a> Db<'a> {
             part.expiry.note(base, key.hash, None, after);
             cx.effects.event(Class::New, "new", *index, key.bytes);
         }
+    }
+
+    /// Adds a string at a key which [`write`](Self::write) has just found absent. The caller notes
+    /// the effect.
+    pub fn add(&mut self, key: Key<'_>, content: Content<'_>, deadline: Option<i64>) {
+        if self.cx.keep_expired {
+            // Absent may have meant hidden.
+            self.take_out(key);
+        }
+        let Self { locked, cx, index, .. } = self;
+        let base = locked.ks().base_ms;
+        let part = locked.part(*index, shard_of(key.hash));
+        part.table.insert(Entry::string(key.bytes, content, deadline, cx.fresh_access()));
+        part.expiry.note(base, key.hash, None, deadline);
+        cx.effects.event(Class::New, "new", *index, key.bytes);
     }
 
     /// Changes the bytes of a string in place, beginning with an empty one where there is none;
@@ -316,6 +349,10 @@ impl<'a> Db<'a> {
         let hash = e.hash();
         let base = self.locked.ks().base_ms;
         let index = self.index;
+        if self.cx.keep_expired {
+            // One that is hidden may be in the way.
+            self.take_out(Key { bytes: e.key(), hash });
+        }
         self.cx.effects.event(Class::New, "new", index, e.key());
         let part = self.part(hash);
         part.expiry.note(base, hash, None, e.deadline());
@@ -412,32 +449,53 @@ impl<'a> Db<'a> {
         (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets())).sum()
     }
 
-    /// One step of a scan: calls `f` with the living entries of the bucket at `cursor` and returns
-    /// the next cursor, 0 at the end. Every key that is present from the first step to the last is
-    /// seen, whatever else happens in between.
-    pub fn scan(&mut self, cursor: u64, mut f: impl FnMut(&Entry)) -> u64 {
-        let (mut s, mut pos) = ((cursor >> 32) as usize, cursor as u32);
+    /// Whether a living key is there, without counting anything. Unlike the others it may be
+    /// asked by a command that holds no shard.
+    pub fn lives(&mut self, key: Key<'_>) -> bool {
+        self.with_part(shard_of(key.hash), |p, cx| {
+            let found = p.table.find(key.hash, |e| e.key() == key.bytes);
+            found.is_some_and(|e| e.deadline().is_none_or(|d| d >= cx.now))
+        })
+    }
+
+    /// One step of a scan: looks at the entries of the bucket at `cursor` and calls `f` with the
+    /// living ones among those that are `wanted`; the expired ones go to [`Context::overdue`].
+    /// Returns the next cursor, 0 at the end, and how many entries were looked at. Every key that
+    /// is present from the first step to the last is seen, whatever else happens in between.
+    pub fn scan(
+        &mut self,
+        cursor: u64,
+        mut wanted: impl FnMut(&Entry) -> bool,
+        mut f: impl FnMut(&Entry),
+    ) -> (u64, usize) {
+        // A cursor is what a client sends: any number.
+        let mut s = usize::try_from(cursor >> 32).unwrap_or(SHARDS);
+        let mut pos = cursor as u32;
+        let (index, mut seen) = (self.index, 0);
         while s < SHARDS {
             let next = self.with_part(s, |p, cx| {
                 if p.table.is_empty() {
                     return None;
                 }
-                let now = cx.now;
                 Some(p.table.scan(pos, |e| {
-                    if e.deadline().is_none_or(|d| d >= now) {
+                    seen += 1;
+                    if !wanted(e) {
+                    } else if e.deadline().is_none_or(|d| d >= cx.now) {
                         f(e);
+                    } else {
+                        cx.note_overdue(index, e.key());
                     }
                 }))
             });
             match next {
-                Some(Some(pos)) => return (s as u64) << 32 | u64::from(pos),
-                Some(None) if s + 1 < SHARDS => return (s as u64 + 1) << 32,
-                Some(None) => return 0,
+                Some(Some(pos)) => return ((s as u64) << 32 | u64::from(pos), seen),
+                Some(None) if s + 1 < SHARDS => return ((s as u64 + 1) << 32, seen),
+                Some(None) => break,
                 // Empty shards cost a look each, not a step.
                 None => (s, pos) = (s + 1, 0),
             }
         }
-        0
+        (0, seen)
     }
 
     /// Calls `f` for every living entry, shard by shard. The shards are locked one after the other
@@ -481,11 +539,34 @@ impl<'a> Db<'a> {
                 });
                 match found {
                     Some((key, d)) if d.is_none_or(|d| d >= self.cx.now) => return Some(key),
-                    _ => break,
+                    Some((key, _)) => {
+                        self.cx.note_overdue(self.index, &key);
+                        break;
+                    }
+                    None => break,
                 }
             }
         }
-        None
+        self.any_key()
+    }
+
+    /// A living key for when nearly all are expired: the first one from a random shard on.
+    #[cold]
+    fn any_key(&mut self) -> Option<Vec<u8>> {
+        let first = self.cx.rng.index(SHARDS);
+        (0..SHARDS).find_map(|i| {
+            self.with_part((first + i) % SHARDS, |p, cx| {
+                let (mut at, mut found) = (Some(0), None);
+                while let (Some(pos), None) = (at, &found) {
+                    at = p.table.scan(pos, |e| {
+                        if e.deadline().is_none_or(|d| d >= cx.now) {
+                            found = Some(e.key().to_vec());
+                        }
+                    });
+                }
+                found
+            })
+        })
     }
 
     /// Empties the database; in the background when `lazily`. Needs every shard. Returns how many
@@ -498,7 +579,7 @@ impl<'a> Db<'a> {
             n += part.table.len();
             part.expiry.clear();
             let table = part.table.take();
-            if lazily {
+            if lazily && !table.is_empty() {
                 ks.lazy.free(Garbage::Table(table));
             }
         }
@@ -533,7 +614,9 @@ impl<'a> Db<'a> {
         while n < max {
             let now = self.cx.now;
             let part = self.locked.part(self.index, s);
-            let Some(due) = part.expiry.next_due(&part.table, base, now) else { break };
+            let Some(due) = part.expiry.next_due(&part.table, base, now) else {
+                break;
+            };
             for (hash, key) in due {
                 self.drop_expired(Key { bytes: &key, hash });
                 n += 1;
@@ -553,7 +636,9 @@ impl<'a> Db<'a> {
     }
 
     pub(crate) fn evict(&mut self, key: Key<'_>) -> bool {
-        let Some(e) = self.take_out(key) else { return false };
+        let Some(e) = self.take_out(key) else {
+            return false;
+        };
         self.free(e, true);
         self.cx.counters.evicted_keys += 1;
         self.cx.effects.dropped(Class::Evicted, "evicted", self.index, key.bytes);

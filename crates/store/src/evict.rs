@@ -87,7 +87,9 @@ impl Evicted {
         // A candidate may have gone meanwhile; each round brings new ones.
         for _ in 0..POOL {
             self.collect(ks, policy, samples, cx);
-            let Some(best) = self.pool.pop() else { return false };
+            let Some(best) = self.pool.pop() else {
+                return false;
+            };
             let key = Key { bytes: &best.key, hash: best.hash };
             let mut db = Db::lock_one(ks, best.db, key, cx);
             if db.evict(key) {
@@ -136,9 +138,13 @@ impl Evicted {
                 })
             };
             let Some((hash, key)) = candidate else { return };
-            let Some(e) = part.table.find(hash, |e| e.key() == key) else { return };
+            let Some(e) = part.table.find(hash, |e| e.key() == key) else {
+                return;
+            };
             let score = match policy {
-                Policy::AllKeysLfu | Policy::VolatileLfu => 255 - i64::from(cx.lfu_counter(e.access())),
+                Policy::AllKeysLfu | Policy::VolatileLfu => {
+                    255 - i64::from(cx.lfu_counter(e.access()))
+                }
                 Policy::VolatileTtl => i64::MAX - e.deadline().unwrap_or(i64::MAX),
                 Policy::AllKeysLru | Policy::VolatileLru => i64::from(cx.idle_seconds(e.access())),
                 _ => cx.rng.index(1 << 30) as i64,

@@ -1,9 +1,12 @@
 //! Which keys of a part expire when: a heap of small hints, so that active expiry finds what is
 //! due without looking at the living.
 //!
-//! A hint is 8 bytes: 40 bits of deadline (milliseconds after the keyspace's base; 34 years) and
-//! the top 24 bits of the key's table position. The truth is the deadline in the entry; a hint
-//! only says: at that time, look at that place.
+//! A hint is 8 bytes: 44 bits of deadline (milliseconds after the keyspace's base) and the top 20
+//! bits of the key's table position. The truth is the deadline in the entry; a hint only says: at
+//! that time, look at that place. 44 bits are 557 years: a keyspace may be made while the clock
+//! says 1970, and a later deadline is hinted at the last moment that can be said, which no clock
+//! must reach (the place would be looked at again and again). 20 bits tell a million places of a
+//! shard apart, each a bucket or a part of one.
 //!
 //! **Invariant:** every entry with a deadline has at least one hint that is not later than its
 //! deadline. So setting a *later* deadline on a key that has one pushes nothing: when the old hint
@@ -16,8 +19,8 @@ use std::collections::BinaryHeap;
 use data::entry::Entry;
 use data::table::Table;
 
-const POS_BITS: u32 = 24;
-const TIME_MAX: i64 = (1 << 40) - 1;
+const POS_BITS: u32 = 20;
+const TIME_MAX: i64 = (1 << (64 - POS_BITS)) - 1;
 
 #[derive(Default)]
 pub(crate) struct ExpiryIndex {
@@ -39,7 +42,13 @@ fn hint(base_ms: i64, deadline: i64, hash: u64) -> u64 {
 impl ExpiryIndex {
     /// Notes that an entry's deadline changed from `before` to `after`.
     #[inline]
-    pub(crate) fn note(&mut self, base_ms: i64, hash: u64, before: Option<i64>, after: Option<i64>) {
+    pub(crate) fn note(
+        &mut self,
+        base_ms: i64,
+        hash: u64,
+        before: Option<i64>,
+        after: Option<i64>,
+    ) {
         match (before, after) {
             (None, None) => {}
             (Some(_), None) => self.keys -= 1,
@@ -89,7 +98,7 @@ impl ExpiryIndex {
         None
     }
 
-    /// Calls `f` for the entries whose position starts with these 24 bits.
+    /// Calls `f` for the entries whose position starts with these bits.
     fn at_place(table: &Table<Entry>, place: u32, mut f: impl FnMut(&Entry, u64)) {
         use data::table::Node as _;
         let shift = 32 - POS_BITS;

@@ -16,7 +16,7 @@ mod expiry;
 mod lazy;
 mod shards;
 
-pub use context::{Access, Context, Counters, LFU_INIT};
+pub use context::{Access, Context, Counters, LFU_INIT, OVERDUE_MAX};
 pub use data::entry::{Content, Entry, INLINE_MAX, Kind, Str};
 pub use db::{Db, Key, Ttl, WrongType};
 pub use effects::{Class, Effects, Event};

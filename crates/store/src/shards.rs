@@ -8,7 +8,10 @@
 //! a few, or all of them: the set is what proves the right to touch a shard, and it is checked at
 //! every access.
 
-#![expect(unsafe_code, reason = "hands out &mut to a shard's data when its lock is in the held set")]
+#![expect(
+    unsafe_code,
+    reason = "hands out &mut to a shard's data when its lock is in the held set"
+)]
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;

@@ -58,12 +58,7 @@ impl Client {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
         stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
-        Ok(Client {
-            stream,
-            received: Vec::new(),
-            taken: 0,
-            pushes: Vec::new(),
-        })
+        Ok(Client { stream, received: Vec::new(), taken: 0, pushes: Vec::new() })
     }
 
     /// Sends one command and waits for its reply.
@@ -73,10 +68,7 @@ impl Client {
     /// (after `CLIENT REPLY OFF`) ends in a timeout.
     pub fn call(&mut self, args: &[impl AsRef<[u8]>]) -> Result<Reply, ClientError> {
         self.send(args)?;
-        let name = args
-            .first()
-            .map_or(&[][..], |arg| arg.as_ref())
-            .to_ascii_lowercase();
+        let name = args.first().map_or(&[][..], |arg| arg.as_ref()).to_ascii_lowercase();
         loop {
             match self.receive()? {
                 push @ Reply::Push(_) if !name.ends_with(b"subscribe") => self.pushes.push(push),
@@ -149,14 +141,8 @@ mod tests {
         let mut client = Client::connect(address).expect("connected");
         let reply = client.call(&["PING"]).expect("a reply");
         assert_eq!(reply, Reply::Bulk(b"a\rb".to_vec()));
-        assert_eq!(
-            client.pushes(),
-            [Reply::Push(vec![Reply::Status(b"p".to_vec())])]
-        );
-        assert_eq!(
-            client.receive().expect("the next"),
-            Reply::Status(b"OK".to_vec())
-        );
+        assert_eq!(client.pushes(), [Reply::Push(vec![Reply::Status(b"p".to_vec())])]);
+        assert_eq!(client.receive().expect("the next"), Reply::Status(b"OK".to_vec()));
         match client.receive() {
             Err(ClientError::Io(e)) if e.kind() == ErrorKind::UnexpectedEof => {}
             other => panic!("{other:?} after the end"),

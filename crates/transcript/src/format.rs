@@ -138,10 +138,7 @@ mod tests {
 
     #[test]
     fn quoting() {
-        assert_eq!(
-            quote(b"a\"\\\n\r\t\x07\x08\x00\xff~"),
-            r#""a\"\\\n\r\t\a\b\x00\xff~""#
-        );
+        assert_eq!(quote(b"a\"\\\n\r\t\x07\x08\x00\xff~"), r#""a\"\\\n\r\t\a\b\x00\xff~""#);
     }
 
     #[test]

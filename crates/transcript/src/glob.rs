@@ -43,10 +43,7 @@ mod tests {
         assert!(glob("(integer) *", "(integer) 12"));
         assert!(glob("a?c", "abc"));
         assert!(glob("*b*d", "abcbd"));
-        assert!(
-            glob("[\\*]", "[\\x]"),
-            "brackets and backslashes are literal"
-        );
+        assert!(glob("[\\*]", "[\\x]"), "brackets and backslashes are literal");
         assert!(!glob("", "a"));
         assert!(!glob("a?c", "ac"));
         assert!(!glob("*b", "abc"));

@@ -91,9 +91,7 @@ impl FromStr for Version {
         for (i, part) in parts.iter_mut().enumerate() {
             match words.next() {
                 Some(word) => {
-                    *part = word
-                        .parse()
-                        .map_err(|_| format!("{text:?} is not a version"))?;
+                    *part = word.parse().map_err(|_| format!("{text:?} is not a version"))?;
                 }
                 None if i == 0 => return Err("a version is missing".into()),
                 None => break,
@@ -131,10 +129,7 @@ impl std::error::Error for ParseError {}
 
 /// Reads a transcript. An empty one is an error too: it would check nothing.
 pub fn parse(text: &str) -> Result<Vec<Step>, ParseError> {
-    let first = text
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("");
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("");
     let indent = &first[..first.len() - first.trim_start().len()];
 
     let mut steps: Vec<Step> = Vec::new();
@@ -142,10 +137,7 @@ pub fn parse(text: &str) -> Result<Vec<Step>, ParseError> {
     let mut last = 0;
     for (i, line) in text.lines().enumerate() {
         last = i + 1;
-        let at = |message: String| ParseError {
-            line: i + 1,
-            message,
-        };
+        let at = |message: String| ParseError { line: i + 1, message };
         let line = line.strip_prefix(indent).unwrap_or(line.trim_start());
         if let Some(source) = line.strip_prefix("> ") {
             finish(steps.last_mut())?;
@@ -177,9 +169,7 @@ pub fn parse(text: &str) -> Result<Vec<Step>, ParseError> {
             }
         } else if let Some(step) = steps.last_mut() {
             if step.expected.last().is_some_and(|line| line == "...") && !line.trim().is_empty() {
-                return Err(at(
-                    "`...` stands for the rest of a reply; nothing may follow".into(),
-                ));
+                return Err(at("`...` stands for the rest of a reply; nothing may follow".into()));
             }
             step.expected.push(line.to_owned());
         } else if !line.trim().is_empty() {
@@ -188,10 +178,7 @@ pub fn parse(text: &str) -> Result<Vec<Step>, ParseError> {
     }
     finish(steps.last_mut())?;
     if steps.is_empty() {
-        return Err(ParseError {
-            line: last,
-            message: "a transcript without commands".into(),
-        });
+        return Err(ParseError { line: last, message: "a transcript without commands".into() });
     }
     Ok(steps)
 }
@@ -199,19 +186,12 @@ pub fn parse(text: &str) -> Result<Vec<Step>, ParseError> {
 /// Drops the blank lines after a reply, and insists on there being one.
 fn finish(step: Option<&mut Step>) -> Result<(), ParseError> {
     let Some(step) = step else { return Ok(()) };
-    while step
-        .expected
-        .last()
-        .is_some_and(|line| line.trim().is_empty())
-    {
+    while step.expected.last().is_some_and(|line| line.trim().is_empty()) {
         step.expected.pop();
     }
     if step.expected.is_empty() {
         let message = "no reply is given; write `...` if any will do".into();
-        return Err(ParseError {
-            line: step.line,
-            message,
-        });
+        return Err(ParseError { line: step.line, message });
     }
     Ok(())
 }
@@ -224,9 +204,7 @@ fn parse_only(value: &str) -> Result<Only, String> {
         Some("") => Ok(Only::Redis),
         Some(rest) if rest.starts_with(">=") => rest[2..].parse().map(Only::AtLeast),
         Some(rest) if rest.starts_with('<') => rest[1..].parse().map(Only::Below),
-        _ => Err(format!(
-            "`only:` is apus, redis, redis>=VERSION or redis<VERSION, not {value:?}"
-        )),
+        _ => Err(format!("`only:` is apus, redis, redis>=VERSION or redis<VERSION, not {value:?}")),
     }
 }
 
@@ -308,11 +286,7 @@ mod tests {
 
     fn words(line: &str) -> Option<Vec<String>> {
         let args = split_args(line)?;
-        Some(
-            args.iter()
-                .map(|arg| arg.escape_ascii().to_string())
-                .collect(),
-        )
+        Some(args.iter().map(|arg| arg.escape_ascii().to_string()).collect())
     }
 
     #[test]
@@ -320,10 +294,7 @@ mod tests {
         let cases = [
             ("", Some(vec![])),
             ("  a  b ", Some(vec!["a", "b"])),
-            (
-                r#"SET k "v \x00\xFF\n\"\q""#,
-                Some(vec!["SET", "k", r#"v \x00\xff\n\"q"#]),
-            ),
+            (r#"SET k "v \x00\xFF\n\"\q""#, Some(vec!["SET", "k", r#"v \x00\xff\n\"q"#])),
             (r#"'it\'s' "" ''"#, Some(vec![r"it\'s", "", ""])),
             (r#"'\n'"#, Some(vec![r"\\n"])),
             (r#""\xg1""#, Some(vec!["xg1"])),
@@ -359,17 +330,11 @@ mod tests {
         assert_eq!(steps.len(), 3);
         assert_eq!((steps[0].line, &steps[0].source[..]), (3, "SET a 1"));
         assert_eq!(steps[0].expected, ["OK"]);
-        assert_eq!(
-            (steps[0].only, steps[0].resp, steps[0].reset),
-            (Only::Any, 2, false)
-        );
+        assert_eq!((steps[0].only, steps[0].resp, steps[0].reset), (Only::Any, 2, false));
         assert_eq!(steps[1].only, Only::AtLeast(Version(7, 4, 0)));
         assert_eq!(steps[1].resp, 3);
         assert_eq!(steps[1].expected, ["1# a =>", "   1) x"]);
-        assert_eq!(
-            (steps[2].only, steps[2].resp, steps[2].reset),
-            (Only::Any, 2, true)
-        );
+        assert_eq!((steps[2].only, steps[2].resp, steps[2].reset), (Only::Any, 2, true));
     }
 
     #[test]

@@ -243,10 +243,7 @@ mod tests {
         assert_eq!(all(b"(99999999999999999999\r\n"), {
             Reply::BigNumber("99999999999999999999".into())
         });
-        assert_eq!(
-            all(b"=7\r\ntxt:a\nb\r\n"),
-            Reply::Verbatim(b"a\nb".to_vec())
-        );
+        assert_eq!(all(b"=7\r\ntxt:a\nb\r\n"), Reply::Verbatim(b"a\nb".to_vec()));
         assert_eq!(
             all(b"%1\r\n$1\r\nk\r\n~1\r\n:1\r\n"),
             Reply::Map(vec![(bulk("k"), Reply::Set(vec![Reply::Integer(1)]))])

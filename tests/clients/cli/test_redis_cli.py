@@ -183,5 +183,3 @@ class RedisBenchmark(unittest.TestCase):
     def test_resp3_and_large_values(self):
         names = self.bench(*"-3 -t set,get -n 2000 -d 100000 -q".split())
         self.assertEqual([name.strip() for name in names], ["SET", "GET"])
-
-

@@ -42,10 +42,24 @@ def wait_until(condition, what):
         time.sleep(0.01)
 
 
+def open_files(test, count):
+    """Lets `test`, and servers it starts, open `count` files; leaves it out if that is refused."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < count:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
+            return
+        except (ValueError, OSError):
+            test.skipTest(f"the limit of open files is {hard}; {count} are needed")
+    if soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+        test.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+
+
 class Server:
     """One running server. `with Server("--maxclients", "5") as server: ...`"""
 
-    def __init__(self, *options, nofile=None):
+    def __init__(self, *options):
         if not BINARY:
             raise RuntimeError("APUS_BIN must name the apus binary")
         self.dir = tempfile.mkdtemp(prefix="apus-test-")
@@ -53,17 +67,12 @@ class Server:
         self.log = []
         self._log_changed = threading.Condition()
 
-        def limits():
-            if nofile is not None:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (nofile, nofile))
-
         command = [BINARY, "serve", "--port", str(self.port), "--dir", self.dir, "--save", ""]
         self.process = subprocess.Popen(
             command + [str(option) for option in options],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            preexec_fn=limits,
         )
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()

@@ -1,5 +1,7 @@
 """Bytes that no client library would send, and what Redis answers to them."""
 
+import socket
+import struct
 import unittest
 
 from harness.server import Server, encode
@@ -157,6 +159,17 @@ class Protocol(unittest.TestCase):
             while data := c.receive(1 << 16):
                 rest += data
             self.assertEqual(rest, b"+PONG\r\n" * (len(rest) // 7))
+
+    def test_reset_while_replies_are_on_their_way(self):
+        with self.server.connect() as c:
+            self.assertEqual(c.command("SET", "big", "x" * 1_000_000), b"+OK")
+        for request in [encode("GET", "big") * 20, encode("GET", "big") + b"*2\r\n$3\r\nGE", b"*"]:
+            for _ in range(20):
+                c = self.server.connect()
+                c.send(request)
+                # Linger of 0: close() sends RST and throws away what has come.
+                c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                c.close()
 
     def test_a_pipeline_of_100_000_commands(self):
         with self.server.connect() as c:

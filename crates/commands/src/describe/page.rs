@@ -33,11 +33,8 @@ fn entry(page: &mut String, row: &Row) -> std::fmt::Result {
     let title = row.name.to_ascii_uppercase().replace('|', " ");
     writeln!(page, "\n### {title}\n\n{}\n", row.summary)?;
     if !row.subcommands.is_empty() {
-        let names: Vec<_> = row
-            .subcommands
-            .iter()
-            .map(|row| row.sub_name().to_ascii_uppercase())
-            .collect();
+        let names: Vec<_> =
+            row.subcommands.iter().map(|row| row.sub_name().to_ascii_uppercase()).collect();
         return writeln!(page, "Subcommands: {}.", names.join(", "));
     }
     writeln!(page, "```text\n{}\n```\n", display(row.syntax))?;
@@ -53,11 +50,7 @@ fn entry(page: &mut String, row: &Row) -> std::fmt::Result {
             other => writeln!(page, ": use {other}")?,
         }
     }
-    let categories: Vec<_> = row
-        .acl_categories()
-        .names()
-        .map(|name| format!("@{name}"))
-        .collect();
+    let categories: Vec<_> = row.acl_categories().names().map(|name| format!("@{name}")).collect();
     writeln!(page, "- ACL categories: {}", categories.join(" "))?;
     for spec in row.keys {
         writeln!(page, "- Keys: {}", key_spec_text(spec))?;

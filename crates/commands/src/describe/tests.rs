@@ -14,10 +14,7 @@ fn json(value: &Value) -> String {
         Value::Array(values) | Value::Set(values) => format!("[{}]", list(values)),
         Value::Map(pairs) => {
             let pair = |(key, value): &(Value, Value)| format!("{}:{}", json(key), json(value));
-            format!(
-                "{{{}}}",
-                pairs.iter().map(pair).collect::<Vec<_>>().join(",")
-            )
+            format!("{{{}}}", pairs.iter().map(pair).collect::<Vec<_>>().join(","))
         }
         Value::Nil => "null".into(),
     }
@@ -64,13 +61,7 @@ fn containers_list_their_subcommands() {
         info_json(b"object"),
         format!(r#"[["object",-2,[],0,0,0,["@slow"],[],[],[{encoding},{help}]]]"#)
     );
-    for unknown in [
-        &b"nosuch"[..],
-        b"object|nosuch",
-        b"object|help|x",
-        b"get|get",
-        b"",
-    ] {
+    for unknown in [&b"nosuch"[..], b"object|nosuch", b"object|help|x", b"get|get", b""] {
         assert_eq!(info_json(unknown), "[null]");
     }
 }
@@ -83,9 +74,7 @@ fn docs_are_shaped_as_those_of_redis() {
     );
     let object = json(&command_docs(ROWS, Some(&[b"object"])));
     assert!(object.contains(r#""group":"generic","subcommands":{"object|encoding":{"summary""#));
-    let Value::Map(all) = command_docs(ROWS, None) else {
-        panic!("not a map")
-    };
+    let Value::Map(all) = command_docs(ROWS, None) else { panic!("not a map") };
     assert_eq!(all.len(), ROWS.len());
 }
 
@@ -99,21 +88,11 @@ fn list_and_count() {
         list(&[b"FilterBy", b"aclcat", b"KEYSPACE"]).as_deref(),
         Ok(r#"["object|encoding","object|help"]"#)
     );
-    assert_eq!(
-        list(&[b"filterby", b"aclcat", b"nosuch"]).as_deref(),
-        Ok("[]")
-    );
+    assert_eq!(list(&[b"filterby", b"aclcat", b"nosuch"]).as_deref(), Ok("[]"));
     assert_eq!(list(&[b"filterby", b"module", b"m"]).as_deref(), Ok("[]"));
     let objects = list(&[b"filterby", b"pattern", b"object*"]);
-    assert_eq!(
-        objects.as_deref(),
-        Ok(r#"["object","object|encoding","object|help"]"#)
-    );
-    for wrong in [
-        &[&b"x"[..]][..],
-        &[b"filterby", b"module"],
-        &[b"filterby", b"x", b"y"],
-    ] {
+    assert_eq!(objects.as_deref(), Ok(r#"["object","object|encoding","object|help"]"#));
+    for wrong in [&[&b"x"[..]][..], &[b"filterby", b"module"], &[b"filterby", b"x", b"y"]] {
         assert_eq!(list(wrong), Err("ERR syntax error"));
     }
     assert_eq!(command_count(ROWS), Value::Int(8));
@@ -166,10 +145,7 @@ fn getkeys_finds_what_redis_finds() {
 fn getkeysandflags_knows_variable_flags() {
     let flags = |argv: &[&[u8]]| json(&command_getkeysandflags(ROWS, argv).unwrap());
     assert_eq!(flags(&[b"set", b"a", b"b"]), r#"[["a",["OW","update"]]]"#);
-    assert_eq!(
-        flags(&[b"set", b"a", b"b", b"get"]),
-        r#"[["a",["RW","access","update"]]]"#
-    );
+    assert_eq!(flags(&[b"set", b"a", b"b", b"get"]), r#"[["a",["RW","access","update"]]]"#);
     assert_eq!(flags(&[b"get", b"a"]), r#"[["a",["RO","access"]]]"#);
 }
 
@@ -183,26 +159,14 @@ fn positions_agree_with_keys_for_any_argument_type() {
         (&XREAD, "xread streams a b 0 0"),
         (&SORT, "sort k store a"),
     ] {
-        let owned: Vec<Vec<u8>> = line
-            .split(' ')
-            .map(|word| word.as_bytes().to_vec())
-            .collect();
+        let owned: Vec<Vec<u8>> = line.split(' ').map(|word| word.as_bytes().to_vec()).collect();
         let borrowed: Vec<&[u8]> = owned.iter().map(Vec::as_slice).collect();
         let (mut all, mut at, mut at_owned) = (Vec::new(), Vec::new(), Vec::new());
         let count = keys(row, borrowed.as_slice(), &mut |key| all.push(key.index));
         assert_eq!(count, Ok(all.len()));
-        assert_eq!(
-            positions(row, borrowed.as_slice(), &mut |key| at.push(key)),
-            count
-        );
-        assert_eq!(
-            positions(row, owned.as_slice(), &mut |key| at_owned.push(key)),
-            count
-        );
-        assert!(
-            !all.is_empty() && all == at && all == at_owned,
-            "{line}: {all:?}"
-        );
+        assert_eq!(positions(row, borrowed.as_slice(), &mut |key| at.push(key)), count);
+        assert_eq!(positions(row, owned.as_slice(), &mut |key| at_owned.push(key)), count);
+        assert!(!all.is_empty() && all == at && all == at_owned, "{line}: {all:?}");
         // Too few arguments are an error or no keys; never a panic or a stray position.
         for len in 0..borrowed.len() {
             let short = &borrowed[..len];
@@ -210,10 +174,7 @@ fn positions_agree_with_keys_for_any_argument_type() {
                 keys(row, short, &mut |key| assert!(key.index < len)),
                 positions(row, short, &mut |key| assert!(key < len)),
             ] {
-                assert!(
-                    len > 1 || found.is_err() || found == Ok(0),
-                    "{line} {len}: {found:?}"
-                );
+                assert!(len > 1 || found.is_err() || found == Ok(0), "{line} {len}: {found:?}");
             }
         }
     }
@@ -222,14 +183,8 @@ fn positions_agree_with_keys_for_any_argument_type() {
 /// Redis does not look for a keyword in the last argument: no key could follow.
 #[test]
 fn an_absent_keyword_means_no_keys() {
-    for argv in [
-        &[&b"xread"[..], b"count", b"2", b"streams"],
-        &[b"streams", b"a", b"b", b"c"],
-    ] {
-        assert_eq!(
-            positions(&XREAD, &argv[..], &mut |at| panic!("{at}")),
-            Ok(0)
-        );
+    for argv in [&[&b"xread"[..], b"count", b"2", b"streams"], &[b"streams", b"a", b"b", b"c"]] {
+        assert_eq!(positions(&XREAD, &argv[..], &mut |at| panic!("{at}")), Ok(0));
     }
 }
 

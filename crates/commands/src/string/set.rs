@@ -1,14 +1,12 @@
 //! SET: <https://redis.io/docs/latest/commands/set/>
 
-use std::sync::Arc;
-
 use resp::{Args, Reply};
-use store::{Class, Content, Db, INLINE_MAX, Kind, Ttl};
+use stdx::num::{I64_LEN_MAX, fmt_i64};
+use store::{Class, Db, Key, Ttl};
 
+use super::options::{Of, Options};
 use crate::command::{DataCommand, Outcome};
-use crate::fail::Fail;
 use crate::keys::{Argv, KeyError, KeyPos};
-use crate::parse::{TimeUnit, deadline};
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
 
 pub(crate) static SET: DataCommand = DataCommand {
@@ -42,6 +40,46 @@ OK
 "v"
 > SET other w XX
 (nil)
+> SET other w XX GET
+(nil)
+> GET other
+(nil)
+> SET other first GET NX
+(nil)
+> SET other second NX GET
+"first"
+> GET other
+"first"
+> SET k v EX 0
+(error) ERR invalid expire time in 'set' command
+> SET k v PX -1
+(error) ERR invalid expire time in 'set' command
+> SET k v EX 9223372036854775807
+(error) ERR invalid expire time in 'set' command
+> SET k v EX ten
+(error) ERR value is not an integer or out of range
+> SET k v EX ten soon
+(error) ERR syntax error
+> SET k v EX
+(error) ERR syntax error
+> SET k v EX 10 PX 10
+(error) ERR syntax error
+> SET k v KEEPTTL EX 10
+(error) ERR syntax error
+> SET k v NX XX
+(error) ERR syntax error
+> SET k v PERSIST
+(error) ERR syntax error
+# A moment that has passed is accepted, and the key is gone at once.
+> SET k v EXAT 1
+OK
+> GET k
+(nil)
+> SET k "" PXAT 33177117420123
+OK
+> GET k
+""
+# reset
 > SET k x EX 100
 OK
 > TTL k
@@ -50,18 +88,18 @@ OK
 OK
 > TTL k
 (integer) 100
+> SET k y EX 10 EX 50
+OK
+> TTL k
+(integer) 50
 > SET k z
 OK
 > TTL k
 (integer) -1
-> SET k v EX 0
-(error) ERR invalid expire time in 'set' command
-> SET k v EX ten
-(error) ERR value is not an integer or out of range
-> SET k v EX 10 PX 10
-(error) ERR syntax error
-> SET k v NX XX
-(error) ERR syntax error
+> SET k z EXAT 33177117420
+OK
+> EXPIRETIME k
+(integer) 33177117420
 "#,
         ..Row::DEFAULT
     },
@@ -76,53 +114,18 @@ fn keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), KeyError> {
     Ok(())
 }
 
-/// The options of one call.
-#[derive(Default)]
-struct Options {
-    nx: bool,
-    xx: bool,
-    get: bool,
-    keep: bool,
-    deadline: Option<i64>,
-}
-
-fn options(args: &Args<'_>, now: i64) -> Result<Options, Fail> {
-    let mut o = Options::default();
-    let mut i = 3;
-    while i < args.len() {
-        if let Some(unit) = TimeUnit::of_option(args, i) {
-            if o.keep || o.deadline.is_some() || i + 1 >= args.len() {
-                return Err(Fail::SYNTAX);
-            }
-            o.deadline = Some(deadline(args, i + 1, unit, now, "set")?);
-            i += 1;
-        } else if args.is(i, "nx") && !o.xx {
-            o.nx = true;
-        } else if args.is(i, "xx") && !o.nx {
-            o.xx = true;
-        } else if args.is(i, "get") {
-            o.get = true;
-        } else if args.is(i, "keepttl") && o.deadline.is_none() {
-            o.keep = true;
-        } else {
-            return Err(Fail::SYNTAX);
-        }
-        i += 1;
-    }
-    Ok(o)
-}
-
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let o = if args.len() == 3 { Options::default() } else { options(args, db.now())? };
-    let owned = args.take(2).filter(|v| v.len() > INLINE_MAX);
+    let plain = args.len() == 3;
+    let o = if plain { Options::default() } else { Options::parse(args, 3, Of::Set)? };
+    let deadline = o.deadline(args, db.now(), "set")?;
+    let taken = super::take_large(db, args, 2);
     let key = db.key(&args[1]);
     if o.nx || o.xx || o.get {
         // One look answers the condition and the GET.
-        let old = if o.get { db.read(key) } else { db.write(key) };
+        let old = if o.get { db.read_str(key)? } else { db.write(key) };
         let exists = old.is_some();
         if o.get {
             match old {
-                Some(e) if e.kind() != Kind::String => return Err(Fail::WRONG_TYPE),
                 Some(e) => super::reply_value(&e, reply),
                 None => reply.null(),
             }
@@ -134,27 +137,34 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             return Ok(());
         }
     }
-    let ttl = match o.deadline {
+    let ttl = match deadline {
         _ if o.keep => Ttl::Keep,
         Some(at) => Ttl::At(at),
         None => Ttl::Clear,
     };
-    if let (Some(at), true) = (o.deadline, db.cx.effects.observed) {
-        let at = at.to_string();
-        let value = owned.as_deref().unwrap_or(&args[2]);
-        db.rewrite(&[b"SET", key.bytes, value, b"PXAT", at.as_bytes()]);
-    }
-    let content = match owned {
-        Some(v) => Content::Shared(Arc::new(v)),
-        None => super::content(&args[2]),
-    };
-    db.set(key, content, ttl);
-    db.changed(key.bytes, Class::String, "set");
-    if o.deadline.is_some() {
-        db.event(Class::Generic, "expire", key.bytes);
+    db.set(key, super::stored(taken, &args[2]), ttl);
+    if let Some(at) = deadline {
+        note_expiring(db, key, &args[2], at);
+    } else {
+        if o.get && db.cx.effects.observed {
+            // Whoever replays the journal must not be asked for a reply.
+            let all = args.iter_from(0).enumerate();
+            let kept = all.filter(|(i, arg)| *i < 3 || !arg.eq_ignore_ascii_case(b"get"));
+            db.rewrite(&kept.map(|(_, arg)| arg).collect::<Vec<_>>());
+        }
+        db.changed(key.bytes, Class::String, "set");
     }
     if !o.get {
         reply.ok();
     }
     Ok(())
+}
+
+/// Notes that `key` was set to `value` until `at`, in Unix milliseconds: what every form of SET
+/// with a time does. The journal has the deadline, not the time that was left.
+pub(super) fn note_expiring(db: &mut Db<'_>, key: Key<'_>, value: &[u8], at: i64) {
+    let mut buf = [0; I64_LEN_MAX];
+    db.rewrite(&[b"SET", key.bytes, value, b"PXAT", fmt_i64(&mut buf, at)]);
+    db.changed(key.bytes, Class::String, "set");
+    db.event(Class::Generic, "expire", key.bytes);
 }

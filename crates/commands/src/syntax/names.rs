@@ -48,15 +48,8 @@ const INTEGERS: &[&str] = &[
 ];
 
 /// Names whose arguments may have a fraction.
-const DOUBLES: &[&str] = &[
-    "height",
-    "latitude",
-    "longitude",
-    "radius",
-    "score",
-    "timeout",
-    "width",
-];
+const DOUBLES: &[&str] =
+    &["height", "latitude", "longitude", "radius", "score", "timeout", "width"];
 
 /// Names of keys that do not begin with `key`.
 const KEYS: &[&str] = &[
@@ -80,6 +73,7 @@ const CHOICES: &[(&str, &str)] = &[
     ("before", "where"),
     ("m", "unit"),
     ("byte", "unit"),
+    ("and", "operation"),
     ("async", "flush-type"),
     ("sync", "flush-type"),
     ("maxlen", "strategy"),
@@ -139,10 +133,7 @@ pub(super) fn split(word: &str) -> (&str, Option<ArgType>, Option<usize>) {
 /// The name of a pure token, and of a block or choice behind one.
 pub(super) fn of_token(token: &str) -> String {
     let known = TOKENS.iter().find(|(symbol, _)| *symbol == token);
-    known.map_or_else(
-        || token.to_ascii_lowercase(),
-        |(_, name)| (*name).to_owned(),
-    )
+    known.map_or_else(|| token.to_ascii_lowercase(), |(_, name)| (*name).to_owned())
 }
 
 /// The name of a block without a token.
@@ -164,15 +155,9 @@ pub(super) fn of_choice(alternatives: &[Arg]) -> String {
     }
     let first = alternatives.first().map_or("", |arg| arg.name.as_str());
     let known = CHOICES.iter().find(|(name, _)| *name == first);
-    known.map_or_else(
-        || join(alternatives, "-or-"),
-        |(_, name)| (*name).to_owned(),
-    )
+    known.map_or_else(|| join(alternatives, "-or-"), |(_, name)| (*name).to_owned())
 }
 
 fn join(args: &[Arg], by: &str) -> String {
-    args.iter()
-        .map(|arg| arg.name.as_str())
-        .collect::<Vec<_>>()
-        .join(by)
+    args.iter().map(|arg| arg.name.as_str()).collect::<Vec<_>>().join(by)
 }

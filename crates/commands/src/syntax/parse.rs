@@ -25,11 +25,7 @@ pub(super) fn parse(line: &str) -> Result<Vec<Node>, String> {
     let pieces = split(line)?;
     let mut rest = pieces.as_slice();
     let group = group(&mut rest, None)?;
-    let Group {
-        mut alternatives,
-        repeat: false,
-    } = group
-    else {
+    let Group { mut alternatives, repeat: false } = group else {
         return Err("`...` outside of brackets".into());
     };
     match (alternatives.pop(), alternatives.is_empty()) {
@@ -51,10 +47,7 @@ fn group(rest: &mut &[String], close: Option<&str>) -> Result<Group, String> {
         let Some((piece, others)) = rest.split_first() else {
             return match close {
                 Some(close) => Err(format!("`{close}` is missing")),
-                None => Ok(Group {
-                    alternatives,
-                    repeat,
-                }),
+                None => Ok(Group { alternatives, repeat }),
             };
         };
         *rest = others;
@@ -64,11 +57,7 @@ fn group(rest: &mut &[String], close: Option<&str>) -> Result<Group, String> {
         let node = match piece.as_str() {
             "[" => {
                 let inner = group(rest, Some("]"))?;
-                let make = if inner.repeat {
-                    Node::Repeat
-                } else {
-                    Node::Optional
-                };
+                let make = if inner.repeat { Node::Repeat } else { Node::Optional };
                 make(inner.alternatives)
             }
             "<" => {
@@ -82,10 +71,7 @@ fn group(rest: &mut &[String], close: Option<&str>) -> Result<Group, String> {
                 return if alternatives.iter().any(Vec::is_empty) {
                     Err("an empty alternative".into())
                 } else {
-                    Ok(Group {
-                        alternatives,
-                        repeat,
-                    })
+                    Ok(Group { alternatives, repeat })
                 };
             }
             "]" | ">" => return Err(format!("`{piece}` closes nothing")),
@@ -106,10 +92,7 @@ fn group(rest: &mut &[String], close: Option<&str>) -> Result<Group, String> {
 }
 
 fn leaf(text: &str) -> Node {
-    match text
-        .strip_prefix('"')
-        .and_then(|text| text.strip_suffix('"'))
-    {
+    match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
         // An empty string is shown with its quotes, as Redis does for MIGRATE.
         Some("") => Node::Token("\"\"".into()),
         Some(literal) => Node::Token(literal.into()),

@@ -9,11 +9,7 @@ fn show(args: &[Arg]) -> String {
         if let Some(token) = &arg.token {
             text += &format!("={token}");
         }
-        for (set, mark) in [
-            (arg.optional, "?"),
-            (arg.multiple, "+"),
-            (arg.multiple_token, "*"),
-        ] {
+        for (set, mark) in [(arg.optional, "?"), (arg.multiple, "+"), (arg.multiple_token, "*")] {
             text += if set { mark } else { "" };
         }
         if let Some(spec) = arg.key_spec {
@@ -59,13 +55,7 @@ fn tokens_and_choices() {
         "host_port-or-no_one:oneof(host_port:block(host:string port:integer) \
          no_one:block(no:pure-token=NO one:pure-token=ONE))",
     );
-    check(
-        "client|kill",
-        0,
-        "CLIENT KILL ip:port",
-        (1, true),
-        "ip:port:string",
-    );
+    check("client|kill", 0, "CLIENT KILL ip:port", (1, true), "ip:port:string");
     check(
         "migrate",
         1,
@@ -137,10 +127,7 @@ fn sort_names_its_key_specifications() {
         "SORT key [BY by-pattern] [LIMIT offset count] [GET get-pattern [GET get-pattern ...]] \
          [ASC | DESC] [ALPHA] [STORE destination]"
     );
-    assert_eq!(
-        display("X <ip:port | \"a:key\"> a:double"),
-        "X <ip:port | \"a:key\"> a"
-    );
+    assert_eq!(display("X <ip:port | \"a:key\"> a:double"), "X <ip:port | \"a:key\"> a");
 }
 
 #[test]

@@ -5,11 +5,7 @@ use crate::sample::ROWS;
 
 fn mixed(name: &str) -> String {
     let odd = |(at, c): (usize, char)| {
-        if at % 2 == 1 {
-            c.to_ascii_uppercase()
-        } else {
-            c
-        }
+        if at % 2 == 1 { c.to_ascii_uppercase() } else { c }
     };
     name.chars().enumerate().map(odd).collect()
 }
@@ -18,29 +14,14 @@ fn mixed(name: &str) -> String {
 fn names_are_found_in_any_case() {
     let index = Index::new(&ROWS);
     for (at, row) in ROWS.iter().enumerate() {
-        for name in [
-            row.name.to_owned(),
-            row.name.to_uppercase(),
-            mixed(row.name),
-        ] {
-            assert_eq!(
-                index.lookup(name.as_bytes()).map(usize::from),
-                Some(at),
-                "{name}"
-            );
+        for name in [row.name.to_owned(), row.name.to_uppercase(), mixed(row.name)] {
+            assert_eq!(index.lookup(name.as_bytes()).map(usize::from), Some(at), "{name}");
         }
         for (sub_at, sub) in row.subcommands.iter().enumerate() {
             let owner = u16::try_from(at).unwrap();
             let name = mixed(sub.sub_name());
-            assert_eq!(
-                index.lookup_sub(owner, name.as_bytes()).map(usize::from),
-                Some(sub_at)
-            );
-            assert_eq!(
-                index.lookup(name.as_bytes()),
-                None,
-                "a subcommand is no command"
-            );
+            assert_eq!(index.lookup_sub(owner, name.as_bytes()).map(usize::from), Some(sub_at));
+            assert_eq!(index.lookup(name.as_bytes()), None, "a subcommand is no command");
         }
     }
     // Few slots and many owners: most of them meet the one that has it.
@@ -86,15 +67,8 @@ fn folding_is_ascii_and_per_byte() {
 
 #[test]
 fn a_full_table_finds_all_and_nothing_else() {
-    let names: Vec<String> = (0..600)
-        .map(|n| format!("c{}", n * 7919 % 100_000))
-        .collect();
-    let pairs = || {
-        names
-            .iter()
-            .enumerate()
-            .map(|(at, name)| (name.as_bytes(), at % ROWS.len()))
-    };
+    let names: Vec<String> = (0..600).map(|n| format!("c{}", n * 7919 % 100_000)).collect();
+    let pairs = || names.iter().enumerate().map(|(at, name)| (name.as_bytes(), at % ROWS.len()));
     let index = Index::with_names(&ROWS, pairs());
     for (name, at) in pairs() {
         assert_eq!(index.lookup(name).map(usize::from), Some(at));
@@ -105,9 +79,7 @@ fn a_full_table_finds_all_and_nothing_else() {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        let bytes = [state, state.rotate_left(9), state ^ MIX]
-            .map(u64::to_le_bytes)
-            .concat();
+        let bytes = [state, state.rotate_left(9), state ^ MIX].map(u64::to_le_bytes).concat();
         let len = 7 + (state % 18) as usize;
         assert_eq!(index.lookup(&bytes[..len]), None);
     }

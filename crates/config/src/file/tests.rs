@@ -26,28 +26,14 @@ fn text(lines: &str) -> (Config, Result<Loaded, LoadError>) {
 
 #[test]
 fn options_take_values_up_to_the_next_name() {
-    let config = ok(&[
-        "--port",
-        "7000",
-        "--bind",
-        "127.0.0.1",
-        "::1",
-        "--save",
-        "900",
-        "1",
-    ]);
+    let config = ok(&["--port", "7000", "--bind", "127.0.0.1", "::1", "--save", "900", "1"]);
     assert_eq!(config.int(Id::Port), 7000);
     assert_eq!(get(&config, "bind"), "127.0.0.1 ::1");
     assert_eq!(get(&config, "save"), "900 1");
     let config = ok(&["--maxmemory 700mb", "--maxmemory-policy 'volatile-lru'"]);
     assert_eq!(get(&config, "maxmemory"), "734003200");
     assert_eq!(get(&config, "maxmemory-policy"), "volatile-lru");
-    let config = ok(&[
-        "--proc-title-template",
-        "--my--title",
-        "--loglevel",
-        "verbose",
-    ]);
+    let config = ok(&["--proc-title-template", "--my--title", "--loglevel", "verbose"]);
     assert_eq!(get(&config, "proc-title-template"), "--my--title");
     assert_eq!(get(&config, "loglevel"), "verbose");
     let config = ok(&[
@@ -61,12 +47,7 @@ fn options_take_values_up_to_the_next_name() {
     assert_eq!(get(&config, "shutdown-on-sigint"), "nosave now force");
     assert_eq!(get(&config, "shutdown-on-sigterm"), "nosave force");
     let config = ok(&["--client-output-buffer-limit", "normal", "1", "2", "3"]);
-    assert_eq!(
-        config
-            .output_limits(crate::ClientClass::Normal)
-            .soft_seconds,
-        3
-    );
+    assert_eq!(config.output_limits(crate::ClientClass::Normal).soft_seconds, 3);
 }
 
 #[test]
@@ -78,19 +59,9 @@ fn an_empty_save_may_be_written_in_many_ways() {
         &["--loglevel", "verbose", "--save", ""],
     ] {
         let config = ok(args);
-        assert_eq!(
-            (get(&config, "save"), get(&config, "loglevel")),
-            ("".into(), "verbose".into())
-        );
+        assert_eq!((get(&config, "save"), get(&config, "loglevel")), ("".into(), "verbose".into()));
     }
-    let config = ok(&[
-        "--proc-title-template",
-        "--save",
-        "--save",
-        "",
-        "--loglevel",
-        "verbose",
-    ]);
+    let config = ok(&["--proc-title-template", "--save", "--save", "", "--loglevel", "verbose"]);
     assert_eq!(get(&config, "proc-title-template"), "--save");
     assert_eq!(get(&config, "save"), "");
 }
@@ -98,19 +69,10 @@ fn an_empty_save_may_be_written_in_many_ways() {
 #[test]
 fn command_line_errors_show_the_line_and_the_reason() {
     for (args, parts) in [
-        (
-            &["--invalid"][..],
-            ["'invalid'", "Bad directive or wrong number of arguments"],
-        ),
+        (&["--invalid"][..], ["'invalid'", "Bad directive or wrong number of arguments"]),
         (&["--port"], ["'port'", "wrong number of arguments"]),
-        (
-            &["--port", "6380", "--loglevel"],
-            ["'loglevel'", "wrong number of arguments"],
-        ),
-        (
-            &["--port", "6379", "6380"],
-            [r#"'port "6379" "6380"'"#, "wrong number of arguments"],
-        ),
+        (&["--port", "6380", "--loglevel"], ["'loglevel'", "wrong number of arguments"]),
+        (&["--port", "6379", "6380"], [r#"'port "6379" "6380"'"#, "wrong number of arguments"]),
         (
             &["--port", "--loglevel", "verbose"],
             [r#"'port "--loglevel" "verbose"'"#, "wrong number"],
@@ -119,14 +81,8 @@ fn command_line_errors_show_the_line_and_the_reason() {
             &["--port", "--bla", "--loglevel", "verbose"],
             [r#"'port "--bla"'"#, "parsed into an integer"],
         ),
-        (
-            &["--logfile", "--x", "--loglevel", "--bla"],
-            [r#"'loglevel "--bla"'"#, "must be one of"],
-        ),
-        (
-            &["--shutdown-on-sigint"],
-            ["'shutdown-on-sigint'", "must be one of"],
-        ),
+        (&["--logfile", "--x", "--loglevel", "--bla"], [r#"'loglevel "--bla"'"#, "must be one of"]),
+        (&["--shutdown-on-sigint"], ["'shutdown-on-sigint'", "must be one of"]),
         (
             &["--replicaof", "127.0.0.1", "abc"],
             [r#"'replicaof "127.0.0.1" "abc"'"#, "Invalid master port"],
@@ -136,15 +92,9 @@ fn command_line_errors_show_the_line_and_the_reason() {
             [r#"'replicaof "--127.0.0.1"'"#, "wrong number"],
         ),
         (&["--prot", "1"], ["command line", "did you mean 'port'?"]),
-        (
-            &["--rename-command", "GET"],
-            ["rename-command", "wants other arguments"],
-        ),
+        (&["--rename-command", "GET"], ["rename-command", "wants other arguments"]),
         (&["-p", "1"], ["-p", "Bad directive"]),
-        (
-            &["/no/such/file"],
-            ["/no/such/file", "No such file or directory"],
-        ),
+        (&["/no/such/file"], ["/no/such/file", "No such file or directory"]),
     ] {
         let error = error(args);
         let at = error.find(parts[0]).unwrap_or_else(|| panic!("{error}"));
@@ -165,10 +115,8 @@ fn secrets_stay_out_of_errors() {
 fn file_then_stdin_then_options() {
     let dir = TempDir::new();
     let path = dir.write("a.conf", "port 1\ntimeout 1\nhz 11\n");
-    let (config, loaded) = run(
-        &[path.to_str().unwrap(), "--port", "3", "-"],
-        "port 2\ntimeout 2\n",
-    );
+    let (config, loaded) =
+        run(&[path.to_str().unwrap(), "--port", "3", "-"], "port 2\ntimeout 2\n");
     assert_eq!(loaded.unwrap().file, Some(path));
     let values = [Id::Port, Id::Timeout, Id::Hz].map(|id| config.int(id));
     assert_eq!(values, [3, 2, 11]);
@@ -183,15 +131,9 @@ fn file_then_stdin_then_options() {
 fn what_is_wrong_usage_for_us_works_for_redis() {
     let dir = TempDir::new();
     let path = dir.write("a.conf", "");
-    let (config, loaded) = run(
-        &[path.to_str().unwrap(), "loglevel", "verbose", "--port", "3"],
-        "",
-    );
+    let (config, loaded) = run(&[path.to_str().unwrap(), "loglevel", "verbose", "--port", "3"], "");
     loaded.unwrap();
-    assert_eq!(
-        (get(&config, "loglevel"), config.int(Id::Port)),
-        ("verbose".to_owned(), 3)
-    );
+    assert_eq!((get(&config, "loglevel"), config.int(Id::Port)), ("verbose".to_owned(), 3));
 }
 
 #[test]
@@ -236,10 +178,7 @@ fn includes_are_read_where_they_stand() {
     );
     let (config, loaded) = run(&[main.to_str().unwrap()], "");
     loaded.unwrap();
-    assert_eq!(
-        [Id::Port, Id::Hz, Id::Timeout].map(|id| config.int(id)),
-        [5, 20, 3]
-    );
+    assert_eq!([Id::Port, Id::Hz, Id::Timeout].map(|id| config.int(id)), [5, 20, 3]);
 
     dir.write("bad.conf", "port 1\nport x\n");
     let main = dir.write("main2.conf", &format!("\ninclude {root}/bad.conf\n"));
@@ -260,11 +199,7 @@ fn lines_without_use_load_and_are_listed_once() {
          rename-command CONFIG admin\n",
     );
     let loaded = loaded.unwrap();
-    let names: Vec<_> = loaded
-        .ignored
-        .iter()
-        .map(|note| note.split(' ').next().unwrap())
-        .collect();
+    let names: Vec<_> = loaded.ignored.iter().map(|note| note.split(' ').next().unwrap()).collect();
     assert_eq!(
         names,
         [
@@ -279,10 +214,7 @@ fn lines_without_use_load_and_are_listed_once() {
     );
     assert_eq!(loaded.users, ["user alice on >pw ~* \"+get\""]);
     let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-    assert_eq!(
-        loaded.renames,
-        [pair("FLUSHALL", ""), pair("CONFIG", "admin")]
-    );
+    assert_eq!(loaded.renames, [pair("FLUSHALL", ""), pair("CONFIG", "admin")]);
     assert_eq!(config.int(Id::IoThreads), 5);
     assert_eq!(get(&config, "activedefrag"), "no");
 }
@@ -295,14 +227,8 @@ fn a_file_with_every_option_loads() {
     let (config, loaded) = text(SAMPLE);
     loaded.unwrap();
     for row in ROWS.iter().filter(|row| !row.has(HIDDEN)) {
-        let line = SAMPLE
-            .lines()
-            .filter_map(|l| l.split_ascii_whitespace().next());
-        assert!(
-            line.into_iter().any(|name| name == row.name),
-            "{} is not in the sample",
-            row.name
-        );
+        let line = SAMPLE.lines().filter_map(|l| l.split_ascii_whitespace().next());
+        assert!(line.into_iter().any(|name| name == row.name), "{} is not in the sample", row.name);
     }
     assert_eq!(get(&config, "auto-aof-rewrite-min-size"), "134217728");
     assert_eq!(get(&config, "save"), "900 1 300 10");
@@ -328,8 +254,5 @@ fn the_configuration_of_the_redis_test_suite_loads() {
     loaded.unwrap();
     assert_eq!(get(&config, "notify-keyspace-events"), "AKE");
     assert_eq!(get(&config, "save"), "");
-    assert_eq!(
-        get(&config, "dir"),
-        std::env::current_dir().unwrap().to_str().unwrap()
-    );
+    assert_eq!(get(&config, "dir"), std::env::current_dir().unwrap().to_str().unwrap());
 }

@@ -12,38 +12,14 @@ fn errors_have_the_texts_of_redis() {
         ("maxmemory", "x", "argument must be a memory value"),
         ("maxmemory", "-1", "argument must be a memory value"),
         ("maxmemory", "1tb", "argument must be a memory value"),
-        (
-            "maxmemory-clients",
-            "101%",
-            "percentage argument must be less or equal to 100",
-        ),
-        (
-            "maxmemory-clients",
-            "-1",
-            "argument must be a memory or percent value",
-        ),
-        (
-            "port",
-            "99999",
-            "argument must be between 0 and 65535 inclusive",
-        ),
+        ("maxmemory-clients", "101%", "percentage argument must be less or equal to 100"),
+        ("maxmemory-clients", "-1", "argument must be a memory or percent value"),
+        ("port", "99999", "argument must be between 0 and 65535 inclusive"),
         ("port", "abc", "argument couldn't be parsed into an integer"),
         ("port", "+1", "argument couldn't be parsed into an integer"),
-        (
-            "list-max-listpack-size",
-            "05",
-            "argument couldn't be parsed into an integer",
-        ),
-        (
-            "maxclients",
-            "0",
-            "argument must be between 1 and 4294967295 inclusive",
-        ),
-        (
-            "slowlog-max-len",
-            "-1",
-            "argument must be between 0 and 9223372036854775807 inclusive",
-        ),
+        ("list-max-listpack-size", "05", "argument couldn't be parsed into an integer"),
+        ("maxclients", "0", "argument must be between 1 and 4294967295 inclusive"),
+        ("slowlog-max-len", "-1", "argument must be between 0 and 9223372036854775807 inclusive"),
         (
             "proto-max-bulk-len",
             "1",
@@ -99,11 +75,7 @@ fn errors_have_the_texts_of_redis() {
             "normal x 2 3",
             "Error in hard, soft or soft_seconds setting in buffer limit configuration.",
         ),
-        (
-            "notify-keyspace-events",
-            "q",
-            "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.",
-        ),
+        ("notify-keyspace-events", "q", "Invalid event class character. Use 'Ag$lshzxeKEtmdn'."),
         (
             "latency-tracking-info-percentiles",
             "50.5 a",
@@ -124,17 +96,9 @@ fn errors_have_the_texts_of_redis() {
             "{foo}",
             "template format is invalid or contains unknown variables",
         ),
-        (
-            "proc-title-template",
-            "",
-            "template format is invalid or contains unknown variables",
-        ),
+        ("proc-title-template", "", "template format is invalid or contains unknown variables"),
     ] {
-        assert_eq!(
-            set_error(&config, name, value),
-            failed(name, why),
-            "{name} {value}"
-        );
+        assert_eq!(set_error(&config, name, value), failed(name, why), "{name} {value}");
     }
     assert_eq!(
         set_error(&config, "fo\r\no", "1"),
@@ -170,11 +134,7 @@ fn values_are_read_as_redis_reads_them() {
         ("notify-keyspace-events", "KEA", "AKE"),
         ("notify-keyspace-events", "KxE$n", "$xnKE"),
         ("notify-keyspace-events", "g$lshzxetdKm", "AKm"),
-        (
-            "shutdown-on-sigterm",
-            "now force nosave",
-            "nosave now force",
-        ),
+        ("shutdown-on-sigterm", "now force nosave", "nosave now force"),
         ("oom-score-adj", "relative", "yes"),
         ("loglevel", "WARNING", "warning"),
         ("appendonly", "YES", "yes"),
@@ -195,10 +155,7 @@ fn values_are_read_as_redis_reads_them() {
         assert_eq!(get(&config, name), shown, "{name} {value}");
     }
     assert_eq!(config.bytes(Id::Maxmemory), u64::MAX);
-    assert_eq!(
-        config.output_limits(crate::ClientClass::Normal).hard,
-        1 << 20
-    );
+    assert_eq!(config.output_limits(crate::ClientClass::Normal).hard, 1 << 20);
 }
 
 #[test]
@@ -206,24 +163,11 @@ fn get_takes_patterns_names_and_aliases() {
     let config = Config::new();
     let names = |patterns: &[&str]| -> Vec<String> {
         let patterns: Vec<_> = patterns.iter().map(|p| p.as_bytes()).collect();
-        config
-            .get(&patterns)
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect()
+        config.get(&patterns).into_iter().map(|(name, _)| name).collect()
     };
     assert_eq!(names(&["*of"]), ["replicaof", "slaveof"]);
-    assert_eq!(
-        names(&["maxmemory", "MAXmemory*", "nothing-like-it"])[0],
-        "maxmemory"
-    );
-    assert_eq!(
-        names(&["maxmemory*", "maxmemory"])
-            .iter()
-            .filter(|n| *n == "maxmemory")
-            .count(),
-        1
-    );
+    assert_eq!(names(&["maxmemory", "MAXmemory*", "nothing-like-it"])[0], "maxmemory");
+    assert_eq!(names(&["maxmemory*", "maxmemory"]).iter().filter(|n| *n == "maxmemory").count(), 1);
     assert_eq!(names(&["MAXmemory", "maxmemory"]), ["MAXmemory"]);
     assert_eq!(names(&["key-load-delay"]), ["key-load-delay"]);
     assert!(!names(&["*"]).contains(&"key-load-delay".to_owned()));
@@ -236,19 +180,9 @@ fn set_is_all_or_nothing() {
     let before = config.get(&[b"*"]);
     let error = set(
         &config,
-        &[
-            ("maxmemory", "1"),
-            ("save", "1 1"),
-            ("maxmemory-clients", "200%"),
-            ("hz", "x"),
-        ],
+        &[("maxmemory", "1"), ("save", "1 1"), ("maxmemory-clients", "200%"), ("hz", "x")],
     );
-    assert!(
-        error
-            .unwrap_err()
-            .to_string()
-            .contains("'maxmemory-clients'")
-    );
+    assert!(error.unwrap_err().to_string().contains("'maxmemory-clients'"));
     assert_eq!(config.get(&[b"*"]), before);
 }
 
@@ -257,18 +191,11 @@ fn a_refusing_hook_brings_the_old_values_back() {
     let config = Config::new();
     let before = config.get(&[b"*"]);
     let mut calls = Vec::new();
-    let pairs: [(&[u8], &[u8]); 3] = [
-        (b"maxmemory", b"1gb"),
-        (b"port", b"7000"),
-        (b"requirepass", b"\xff"),
-    ];
+    let pairs: [(&[u8], &[u8]); 3] =
+        [(b"maxmemory", b"1gb"), (b"port", b"7000"), (b"requirepass", b"\xff")];
     let error = config.set(&pairs, Caller::default(), &mut |id, config| {
         calls.push((id, config.int(Id::Port)));
-        if id == Id::Port {
-            Err("Unable to listen on this port.".to_owned())
-        } else {
-            Ok(())
-        }
+        if id == Id::Port { Err("Unable to listen on this port.".to_owned()) } else { Ok(()) }
     });
     assert_eq!(
         error.unwrap_err().to_string(),
@@ -276,12 +203,8 @@ fn a_refusing_hook_brings_the_old_values_back() {
     );
     assert_eq!(config.get(&[b"*"]), before);
     // Both were told of the change, and both of the way back.
-    let expected = [
-        (Id::Maxmemory, 7000),
-        (Id::Port, 7000),
-        (Id::Maxmemory, 6379),
-        (Id::Port, 6379),
-    ];
+    let expected =
+        [(Id::Maxmemory, 7000), (Id::Port, 7000), (Id::Maxmemory, 6379), (Id::Port, 6379)];
     assert_eq!(calls, expected);
 }
 
@@ -290,42 +213,22 @@ fn only_what_changes_is_reported_and_counted() {
     let config = Config::new();
     let generation = config.generation();
     assert_eq!(
-        set(
-            &config,
-            &[("maxmemory", "0"), ("save", "3600 1 300 100 60 10000")]
-        ),
+        set(&config, &[("maxmemory", "0"), ("save", "3600 1 300 100 60 10000")]),
         Ok(vec![])
     );
     assert_eq!(config.generation(), generation);
-    assert_eq!(
-        set(&config, &[("maxmemory", "0"), ("timeout", "5")]),
-        Ok(vec![Id::Timeout])
-    );
+    assert_eq!(set(&config, &[("maxmemory", "0"), ("timeout", "5")]), Ok(vec![Id::Timeout]));
     assert!(config.generation() > generation);
     // The file behind a certificate may be new although its name is not.
-    assert_eq!(
-        set(&config, &[("tls-cert-file", "")]),
-        Ok(vec![Id::TlsCertFile])
-    );
+    assert_eq!(set(&config, &[("tls-cert-file", "")]), Ok(vec![Id::TlsCertFile]));
 }
 
 #[test]
 fn a_name_and_its_alias_may_be_set_together() {
     let config = Config::new();
-    set(
-        &config,
-        &[("slave-priority", "1"), ("replica-priority", "2")],
-    )
-    .unwrap();
+    set(&config, &[("slave-priority", "1"), ("replica-priority", "2")]).unwrap();
     assert_eq!(get(&config, "slave-priority"), "2");
-    let error = set(
-        &config,
-        &[
-            ("slave-priority", "3"),
-            ("replica-priority", "4"),
-            ("hz", "x"),
-        ],
-    );
+    let error = set(&config, &[("slave-priority", "3"), ("replica-priority", "4"), ("hz", "x")]);
     assert!(error.is_err());
     assert_eq!(get(&config, "replica-priority"), "2");
 }
@@ -334,13 +237,8 @@ fn a_name_and_its_alias_may_be_set_together() {
 fn guarded_options_ask_who_calls() {
     let config = Config::new();
     let set_name = |config: &Config, local: bool| {
-        let caller = Caller {
-            local,
-            loading: false,
-        };
-        config
-            .set(&[(b"dbfilename", b"a.rdb")], caller, &mut |_, _| Ok(()))
-            .is_ok()
+        let caller = Caller { local, loading: false };
+        config.set(&[(b"dbfilename", b"a.rdb")], caller, &mut |_, _| Ok(())).is_ok()
     };
     assert!(!set_name(&config, true));
     crate::load_text(&config, "t", b"enable-protected-configs local").unwrap();
@@ -348,25 +246,11 @@ fn guarded_options_ask_who_calls() {
     assert!(set_name(&config, true));
     crate::load_text(&config, "t", b"enable-protected-configs yes").unwrap();
     assert!(set_name(&config, false));
-    let loading = Caller {
-        local: true,
-        loading: true,
-    };
-    let error = config
-        .set(&[(b"dir", b"/")], loading, &mut |_, _| Ok(()))
-        .unwrap_err();
+    let loading = Caller { local: true, loading: true };
+    let error = config.set(&[(b"dir", b"/")], loading, &mut |_, _| Ok(())).unwrap_err();
     assert!(error.to_string().starts_with("LOADING "));
-    let error = config.set(
-        &[(b"dir", b"/no/such/place")],
-        Caller::default(),
-        &mut |_, _| Ok(()),
-    );
-    assert!(
-        error
-            .unwrap_err()
-            .to_string()
-            .ends_with(" - No such file or directory")
-    );
+    let error = config.set(&[(b"dir", b"/no/such/place")], Caller::default(), &mut |_, _| Ok(()));
+    assert!(error.unwrap_err().to_string().ends_with(" - No such file or directory"));
 }
 
 #[test]
@@ -391,9 +275,7 @@ fn everything_shown_can_be_set_to_what_it_is() {
 fn bytes_that_are_not_text_are_kept() {
     let config = Config::new();
     let pairs: [(&[u8], &[u8]); 1] = [(b"requirepass", b"\xff\x00\n")];
-    config
-        .set(&pairs, Caller::default(), &mut |_, _| Ok(()))
-        .unwrap();
+    config.set(&pairs, Caller::default(), &mut |_, _| Ok(())).unwrap();
     assert_eq!(config.get(&[b"requirepass"])[0].1, b"\xff\x00\n");
     assert!(is_sensitive(b"RequirePass") && !is_sensitive(b"port") && !is_sensitive(b"x"));
 }

@@ -39,9 +39,7 @@ impl FieldType {
     /// (whose values must fit the protocol's integers).
     pub fn new(signed: bool, bits: u32) -> Option<Self> {
         let bits_max = if signed { 64 } else { 63 };
-        (1..=bits_max)
-            .contains(&bits)
-            .then_some(FieldType { signed, bits })
+        (1..=bits_max).contains(&bits).then_some(FieldType { signed, bits })
     }
 
     /// Parses `i16`, `u8` and the like; the letter in lower case only.
@@ -86,15 +84,9 @@ impl FieldType {
         match self.fit(wide, overflow) {
             Some(new) => {
                 self.put(bytes, offset, new);
-                FieldWrite {
-                    reply: Some(old),
-                    changed: old != new,
-                }
+                FieldWrite { reply: Some(old), changed: old != new }
             }
-            None => FieldWrite {
-                reply: None,
-                changed: false,
-            },
+            None => FieldWrite { reply: None, changed: false },
         }
     }
 
@@ -113,15 +105,9 @@ impl FieldType {
         match self.fit(i128::from(old) + i128::from(increment), overflow) {
             Some(new) => {
                 self.put(bytes, offset, new);
-                FieldWrite {
-                    reply: Some(new),
-                    changed: old != new,
-                }
+                FieldWrite { reply: Some(new), changed: old != new }
             }
-            None => FieldWrite {
-                reply: None,
-                changed: false,
-            },
+            None => FieldWrite { reply: None, changed: false },
         }
     }
 
@@ -163,10 +149,7 @@ impl FieldType {
             let len = tail.len().min(window.len());
             window[..len].copy_from_slice(&tail[..len]);
         }
-        (
-            u128::from_be_bytes(window),
-            128 - (offset % 8) as u32 - self.bits,
-        )
+        (u128::from_be_bytes(window), 128 - (offset % 8) as u32 - self.bits)
     }
 
     fn put(self, bytes: &mut [u8], offset: u64, value: i64) {
@@ -194,9 +177,7 @@ mod tests {
         for text in ["i1", "i64", "u1", "u63", "u8"] {
             assert_eq!(ty(text).bits(), text[1..].parse().unwrap());
         }
-        for text in [
-            "", "i", "u0", "i0", "u64", "i65", "I8", "x8", "i08", "i+8", "i-1", "i8 ",
-        ] {
+        for text in ["", "i", "u0", "i0", "u64", "i65", "I8", "x8", "i08", "i+8", "i-1", "i8 "] {
             assert_eq!(FieldType::parse(text.as_bytes()), None, "{text}");
         }
     }
@@ -241,10 +222,7 @@ mod tests {
             let mut bytes = [0; 8];
             ty(field).set(&mut bytes, 0, old, Wrap);
             let write = ty(field).incr_by(&mut bytes, 0, increment, overflow);
-            assert_eq!(
-                write.reply, reply,
-                "{field} {old} + {increment} {overflow:?}"
-            );
+            assert_eq!(write.reply, reply, "{field} {old} + {increment} {overflow:?}");
             let now = reply.unwrap_or(old);
             assert_eq!((ty(field).get(&bytes, 0), write.changed), (now, now != old));
         }
@@ -269,11 +247,7 @@ mod tests {
         ] {
             let mut bytes = [7];
             let write = ty(field).set(&mut bytes, 0, value, overflow);
-            assert_eq!(
-                write.reply,
-                stored.map(|_| 7),
-                "{field} {value} {overflow:?}"
-            );
+            assert_eq!(write.reply, stored.map(|_| 7), "{field} {value} {overflow:?}");
             assert_eq!(ty(field).get(&bytes, 0), stored.unwrap_or(7));
         }
     }
@@ -296,11 +270,7 @@ mod tests {
             if signed && field.bits < 64 && expected >> (field.bits - 1) == 1 {
                 expected |= u64::MAX << field.bits;
             }
-            assert_eq!(
-                field.get(&bytes, offset),
-                expected as i64,
-                "{field:?} at {offset}"
-            );
+            assert_eq!(field.get(&bytes, offset), expected as i64, "{field:?} at {offset}");
 
             let value = rng.next_u64() as i64;
             let mut model = bytes.clone();

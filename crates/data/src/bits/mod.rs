@@ -21,9 +21,7 @@ pub use scan::{Range, Unit, bitcount, bitpos, popcount};
 /// The bit at `offset`; false beyond the end.
 #[inline]
 pub fn get_bit(bytes: &[u8], offset: u64) -> bool {
-    let byte = usize::try_from(offset / 8)
-        .ok()
-        .and_then(|at| bytes.get(at));
+    let byte = usize::try_from(offset / 8).ok().and_then(|at| bytes.get(at));
     byte.is_some_and(|byte| byte & mask_of(offset) != 0)
 }
 
@@ -73,12 +71,7 @@ mod tests {
         assert!(!get_bit(&bytes, 16));
         assert!(!get_bit(&bytes, u64::MAX));
         assert_eq!(
-            (
-                bytes_for(0, 1),
-                bytes_for(7, 1),
-                bytes_for(7, 2),
-                bytes_for(0, 64)
-            ),
+            (bytes_for(0, 1), bytes_for(7, 1), bytes_for(7, 2), bytes_for(0, 64)),
             (1, 1, 2, 8)
         );
     }

@@ -153,10 +153,7 @@ mod tests {
         ] {
             assert_eq!(bitop(op, &[a, b, c]), expected, "{op:?}");
         }
-        assert_eq!(
-            bitop(BitOp::Not, &[&[0xaa, 0x00, 0xff, 0x55]]),
-            [0x55, 0xff, 0x00, 0xaa]
-        );
+        assert_eq!(bitop(BitOp::Not, &[&[0xaa, 0x00, 0xff, 0x55]]), [0x55, 0xff, 0x00, 0xaa]);
         assert_eq!(bitop(BitOp::And, &[b"abc", b""]), [0, 0, 0]);
         assert_eq!(bitop(BitOp::Or, &[b"", b""]), b"");
         assert_eq!(bitop(BitOp::Or, &[]), b"");
@@ -176,11 +173,7 @@ mod tests {
         let mut rng = Rng::from_seed(12);
         for _ in 0..5_000 {
             let op = ALL[rng.index(ALL.len())];
-            let count = if op == BitOp::Not {
-                1
-            } else {
-                2 + rng.index(4)
-            };
+            let count = if op == BitOp::Not { 1 } else { 2 + rng.index(4) };
             let sources: Vec<Vec<u8>> = (0..count)
                 .map(|_| {
                     let mut source = vec![0; rng.index(20)];
@@ -192,10 +185,8 @@ mod tests {
             let out = bitop(op, &slices);
             assert_eq!(out.len(), sources.iter().map(Vec::len).max().unwrap());
             for bit in 0..out.len() as u64 * 8 {
-                let set: Vec<bool> = slices
-                    .iter()
-                    .map(|source| crate::bits::get_bit(source, bit))
-                    .collect();
+                let set: Vec<bool> =
+                    slices.iter().map(|source| crate::bits::get_bit(source, bit)).collect();
                 let ones = set.iter().filter(|on| **on).count();
                 let (x, y) = (set[0], set[1..].contains(&true));
                 let expected = match op {
@@ -208,11 +199,7 @@ mod tests {
                     BitOp::AndOr => x && y,
                     BitOp::One => ones == 1,
                 };
-                assert_eq!(
-                    crate::bits::get_bit(&out, bit),
-                    expected,
-                    "{op:?} {sources:?} {bit}"
-                );
+                assert_eq!(crate::bits::get_bit(&out, bit), expected, "{op:?} {sources:?} {bit}");
             }
         }
     }

@@ -38,12 +38,7 @@ impl Range {
         let from_end = |at: i64| if at < 0 { (total + at).max(0) } else { at };
         let start = from_end(self.start);
         let end = from_end(self.end.unwrap_or(-1)).min(total - 1);
-        (start <= end).then(|| {
-            (
-                start as u64 * bits_per_unit,
-                (end as u64 + 1) * bits_per_unit,
-            )
-        })
+        (start <= end).then(|| (start as u64 * bits_per_unit, (end as u64 + 1) * bits_per_unit))
     }
 }
 
@@ -90,11 +85,7 @@ pub fn bitpos(bytes: Option<&[u8]>, bit: bool, range: Option<Range>) -> i64 {
         return if bit { -1 } else { 0 };
     };
     let end_given = range.is_some_and(|range| range.end.is_some());
-    let range = range.unwrap_or(Range {
-        start: 0,
-        end: None,
-        unit: Unit::Byte,
-    });
+    let range = range.unwrap_or(Range { start: 0, end: None, unit: Unit::Byte });
     let Some((start, end)) = range.bits(bytes.len()) else {
         return -1;
     };
@@ -113,11 +104,7 @@ fn find(bytes: &[u8], bit: bool, start: u64, end: u64) -> Option<u64> {
     let (first, last) = ((start / 8) as usize, ((end - 1) / 8) as usize);
 
     let head = (bytes[first] ^ flip) & from_bit(start);
-    let head = if first == last {
-        head & up_to_bit(end)
-    } else {
-        head
-    };
+    let head = if first == last { head & up_to_bit(end) } else { head };
     if head != 0 {
         return Some(first as u64 * 8 + u64::from(head.leading_zeros()));
     }
@@ -135,10 +122,7 @@ fn find(bytes: &[u8], bit: bool, start: u64, end: u64) -> Option<u64> {
 fn find_in_bytes(bytes: &[u8], flip: u8) -> Option<u64> {
     let wide = u64::from_ne_bytes([flip; 8]);
     let (words, rest) = bytes.as_chunks::<8>();
-    if let Some(at) = words
-        .iter()
-        .position(|word| u64::from_ne_bytes(*word) != wide)
-    {
+    if let Some(at) = words.iter().position(|word| u64::from_ne_bytes(*word) != wide) {
         let found = u64::from_be_bytes(words[at]) ^ wide;
         return Some(at as u64 * 64 + u64::from(found.leading_zeros()));
     }
@@ -164,19 +148,11 @@ mod tests {
     use stdx::rng::Rng;
 
     fn range(start: i64, end: i64, unit: Unit) -> Option<Range> {
-        Some(Range {
-            start,
-            end: Some(end),
-            unit,
-        })
+        Some(Range { start, end: Some(end), unit })
     }
 
     fn open(start: i64) -> Option<Range> {
-        Some(Range {
-            start,
-            end: None,
-            unit: Unit::Byte,
-        })
+        Some(Range { start, end: None, unit: Unit::Byte })
     }
 
     #[test]
@@ -219,31 +195,13 @@ mod tests {
         assert_eq!(bitpos(Some(b"\x00\x0f\x00"), true, None), 12);
         assert_eq!(bitpos(Some(b"\xff\xff\xff"), false, None), 24);
         assert_eq!(bitpos(Some(b"\xff\xff\xff"), false, open(0)), 24);
-        assert_eq!(
-            bitpos(Some(b"\xff\xff\xff"), false, range(0, -1, Unit::Byte)),
-            -1
-        );
-        assert_eq!(
-            bitpos(Some(b"\xff\xff\xff"), false, range(0, 8, Unit::Byte)),
-            -1
-        );
+        assert_eq!(bitpos(Some(b"\xff\xff\xff"), false, range(0, -1, Unit::Byte)), -1);
+        assert_eq!(bitpos(Some(b"\xff\xff\xff"), false, range(0, 8, Unit::Byte)), -1);
         assert_eq!(bitpos(Some(b"\xff\xff\xff"), false, open(3)), -1);
-        assert_eq!(
-            bitpos(Some(b"\x00\xff\x00"), true, range(2, -1, Unit::Byte)),
-            -1
-        );
-        assert_eq!(
-            bitpos(Some(b"\x00\xff\xf0"), true, range(7, 15, Unit::Bit)),
-            8
-        );
-        assert_eq!(
-            bitpos(Some(b"\x00\xff\xf0"), true, range(7, -3, Unit::Bit)),
-            8
-        );
-        assert_eq!(
-            bitpos(Some(b"\xff\xff\xff"), false, range(0, 8, Unit::Bit)),
-            -1
-        );
+        assert_eq!(bitpos(Some(b"\x00\xff\x00"), true, range(2, -1, Unit::Byte)), -1);
+        assert_eq!(bitpos(Some(b"\x00\xff\xf0"), true, range(7, 15, Unit::Bit)), 8);
+        assert_eq!(bitpos(Some(b"\x00\xff\xf0"), true, range(7, -3, Unit::Bit)), 8);
+        assert_eq!(bitpos(Some(b"\xff\xff\xff"), false, range(0, 8, Unit::Bit)), -1);
         assert_eq!(bitpos(Some(b"\x00"), true, range(0, -1, Unit::Bit)), -1);
         assert_eq!(bitpos(Some(b"\xff"), true, range(-1, -1, Unit::Bit)), 7);
     }
@@ -254,9 +212,7 @@ mod tests {
         let total = bytes.len() as i64 * 8 / per;
         let fix = |at: i64| if at < 0 { (at + total).max(0) } else { at };
         let (start, end) = (fix(r.start), fix(r.end.unwrap_or(-1)).min(total - 1));
-        (start * per..(end + 1) * per)
-            .map(|bit| bit as u64)
-            .collect()
+        (start * per..(end + 1) * per).map(|bit| bit as u64).collect()
     }
 
     #[test]
@@ -273,11 +229,7 @@ mod tests {
             let unit = [Unit::Byte, Unit::Bit][rng.index(2)];
             let span = if unit == Unit::Byte { 50 } else { 350 };
             let mut edge = || rng.below(2 * span) as i64 - span as i64;
-            let r = Range {
-                start: edge(),
-                end: Some(edge()),
-                unit,
-            };
+            let r = Range { start: edge(), end: Some(edge()), unit };
             let bits = naive(&bytes, r);
             let ones = bits.iter().filter(|bit| get_bit(&bytes, **bit)).count() as u64;
             let both_negative = r.start < 0 && r.end.is_some_and(|end| end < 0 && r.start > end);
@@ -286,11 +238,7 @@ mod tests {
             for bit in [false, true] {
                 let at = bits.iter().find(|at| get_bit(&bytes, **at) == bit);
                 let expected = at.map_or(-1, |at| *at as i64);
-                assert_eq!(
-                    bitpos(Some(&bytes), bit, Some(r)),
-                    expected,
-                    "{bytes:?} {bit} {r:?}"
-                );
+                assert_eq!(bitpos(Some(&bytes), bit, Some(r)), expected, "{bytes:?} {bit} {r:?}");
             }
         }
     }

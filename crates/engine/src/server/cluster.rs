@@ -19,7 +19,7 @@ pub(crate) static CLUSTER: SessionCommand = super::command(
         scope: Scope::None,
         complexity: "O(1)",
         summary: "Tells that this server is not part of a cluster.",
-        syntax: "CLUSTER subcommand [arg ...]",
+        syntax: "CLUSTER subcommand [arg [arg ...]]",
         transcript: r#"
 > CLUSTER INFO
 (error) ERR This instance has cluster support disabled

@@ -204,8 +204,9 @@ static RESETSTAT: SessionCommand = super::command(
         transcript: r#"
 > CONFIG RESETSTAT
 OK
+# resp: 3
 > INFO commandstats
-# Commandstats
+~ # Commandstats
 ~ cmdstat_config|resetstat:calls=1,usec=*,usec_per_call=*,rejected_calls=0,failed_calls=0
 "#,
         ..Row::DEFAULT

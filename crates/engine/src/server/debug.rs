@@ -34,7 +34,7 @@ pub(crate) static DEBUG: SessionCommand = super::command(
         scope: Scope::None,
         complexity: "Depends on subcommand.",
         summary: "Looks into the server and makes it misbehave, for tests.",
-        syntax: "DEBUG subcommand [arg ...]",
+        syntax: "DEBUG subcommand [arg [arg ...]]",
         untranscribed: "enable-debug-command forbids it unless configured",
         ..Row::DEFAULT
     },
@@ -262,7 +262,8 @@ fn saved_bytes(value: Str<'_>) -> usize {
 }
 
 fn populate(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
-    let count = parse::int(args, 2).and_then(|n| u64::try_from(n).map_err(|_| Fail::NOT_POSITIVE))?;
+    let count =
+        parse::int(args, 2).and_then(|n| u64::try_from(n).map_err(|_| Fail::NOT_POSITIVE))?;
     let size = match args.get(4) {
         Some(_) => usize::try_from(parse::int(args, 4)?).map_err(|_| Fail::NOT_POSITIVE)?,
         None => 0,

@@ -30,18 +30,19 @@ pub(crate) static INFO: SessionCommand = super::command(
         summary: "Tells about the server: facts, figures and counters, by section.",
         syntax: "INFO [section [section ...]]",
         transcript: r##"
-> SET k v
-OK
-> INFO keyspace cluster
-# Cluster
-cluster_enabled:0
-
-# Keyspace
-~ db0:keys=1,expires=0,avg_ttl=0*
 > INFO nosuch
 ""
+> SET k v
+OK
+# resp: 3
+> INFO keyspace cluster
+~ # Cluster
+cluster_enabled:0
+
+~ # Keyspace
+~ db0:keys=1,expires=0,avg_ttl=0*
 > INFO server
-# Server
+~ # Server
 ~ redis_version:*
 ...
 "##,

@@ -58,7 +58,9 @@ impl Slowlog {
                 kept.push(redact::TEXT.as_bytes().to_vec());
             } else if a.len() > BYTES_MAX {
                 let mut cut = a[..BYTES_MAX].to_vec();
-                cut.extend_from_slice(format!("... ({} more bytes)", a.len() - BYTES_MAX).as_bytes());
+                cut.extend_from_slice(
+                    format!("... ({} more bytes)", a.len() - BYTES_MAX).as_bytes(),
+                );
                 kept.push(cut);
             } else {
                 kept.push(a.to_vec());

@@ -211,11 +211,7 @@ pub fn push_f64_human(out: &mut Vec<u8>, value: f64) {
 
 fn special(value: f64) -> Option<&'static [u8]> {
     if value == 0.0 {
-        return Some(if value.is_sign_negative() {
-            b"-0"
-        } else {
-            b"0"
-        });
+        return Some(if value.is_sign_negative() { b"-0" } else { b"0" });
     }
     if value.is_nan() {
         return Some(b"nan");
@@ -236,10 +232,7 @@ fn scientific(
     // 17 digits, a point, `e-324`: 24 bytes of 32, so this cannot fail.
     let _ = write(&mut free);
     let len = F64_LEN_MAX - free.len();
-    let mark = scratch[..len]
-        .iter()
-        .position(|&b| b == b'e')
-        .unwrap_or(len);
+    let mark = scratch[..len].iter().position(|&b| b == b'e').unwrap_or(len);
     let exponent = match scratch.get(mark + 1..len) {
         Some([b'-', digits @ ..]) => -small(digits),
         Some(digits) => small(digits),
@@ -254,9 +247,7 @@ fn scientific(
 }
 
 fn small(digits: &[u8]) -> i32 {
-    digits
-        .iter()
-        .fold(0, |value, digit| value * 10 + i32::from(digit - b'0'))
+    digits.iter().fold(0, |value, digit| value * 10 + i32::from(digit - b'0'))
 }
 
 /// Appends to a fixed buffer that is known to be large enough.
@@ -477,9 +468,7 @@ mod tests {
     fn random_doubles_read_back() {
         let mut seed = 3u64;
         for _ in 0..100_000 {
-            seed = seed
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let value = f64::from_bits(seed ^ (seed >> 29));
             if value.is_nan() {
                 continue;

@@ -121,20 +121,8 @@ mod tests {
 
     #[test]
     fn accepted() {
-        for value in [
-            0,
-            1,
-            -1,
-            9,
-            10,
-            99,
-            100,
-            12345678,
-            123456789,
-            -12345678,
-            i64::MAX,
-            i64::MIN,
-        ] {
+        for value in [0, 1, -1, 9, 10, 99, 100, 12345678, 123456789, -12345678, i64::MAX, i64::MIN]
+        {
             let text = value.to_string();
             assert_eq!(parse_i64(text.as_bytes()), Some(value), "{text}");
             assert_eq!(fmt_i64(&mut [0; 20], value), text.as_bytes());
@@ -174,14 +162,7 @@ mod tests {
         ] {
             assert_eq!(parse_i64(text.as_bytes()), None, "{text}");
         }
-        for text in [
-            "",
-            "-1",
-            "18446744073709551616",
-            "99999999999999999999",
-            "01",
-            "+1",
-        ] {
+        for text in ["", "-1", "18446744073709551616", "99999999999999999999", "01", "+1"] {
             assert_eq!(parse_u64(text.as_bytes()), None, "{text}");
         }
         assert_eq!(parse_i64(b"1\0"), None);
@@ -207,17 +188,12 @@ mod tests {
     fn random_values_round_trip() {
         let mut seed = 7u64;
         for _ in 0..100_000 {
-            seed = seed
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let value = (seed as i64) >> (seed >> 58);
             let text = value.to_string();
             assert_eq!(parse_i64(text.as_bytes()), Some(value));
             assert_eq!(fmt_i64(&mut [0; 20], value), text.as_bytes());
-            assert_eq!(
-                fmt_u64(&mut [0; 20], value as u64),
-                (value as u64).to_string().as_bytes()
-            );
+            assert_eq!(fmt_u64(&mut [0; 20], value as u64), (value as u64).to_string().as_bytes());
         }
     }
 }

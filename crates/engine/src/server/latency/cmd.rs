@@ -205,7 +205,7 @@ OK
 2) 1) "calls"
    2) (integer) 1
    3) "histogram_usec"
-   4) 1) (integer) *
+~    4) 1) (integer) *
 ...
 > LATENCY HISTOGRAM nosuch
 (empty array)

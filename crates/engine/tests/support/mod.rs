@@ -10,26 +10,26 @@ use stdx::clock::{Clock, VirtualClock};
 use transcript::{Reply, decode};
 
 /// Unix milliseconds at which every test starts.
-pub const START_MS: u64 = 1_700_000_000_123;
+pub(crate) const START_MS: u64 = 1_700_000_000_123;
 
 /// See the module's text.
-pub struct Server {
-    pub engine: Arc<Engine>,
-    pub thread: Thread,
+pub(crate) struct Server {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) thread: Thread,
     #[allow(dead_code, reason = "not every test moves time")]
-    pub clock: VirtualClock,
+    pub(crate) clock: VirtualClock,
 }
 
 impl Server {
     /// A server with these lines as its configuration file.
-    pub fn with_config(lines: &str) -> Self {
+    pub(crate) fn with_config(lines: &str) -> Self {
         let config = Config::new();
         config::load_text(&config, "test", lines.as_bytes()).expect("a valid configuration");
         Self::with(config, None)
     }
 
     /// A server with this configuration.
-    pub fn with(config: Config, config_file: Option<PathBuf>) -> Self {
+    pub(crate) fn with(config: Config, config_file: Option<PathBuf>) -> Self {
         let (clock, handle) = Clock::simulated(START_MS);
         let engine = Engine::new(Options {
             config,
@@ -45,7 +45,7 @@ impl Server {
     }
 
     /// A new connection.
-    pub fn connect(&self, proto: Proto) -> Session {
+    pub(crate) fn connect(&self, proto: Proto) -> Session {
         let endpoint = Endpoint {
             peer: "127.0.0.1:50000".into(),
             local: "127.0.0.1:6379".into(),
@@ -59,7 +59,11 @@ impl Server {
     }
 
     /// Calls a command; a reply that is missing altogether is `None`.
-    pub fn call(&mut self, session: &mut Session, words: &[impl AsRef<[u8]>]) -> Option<Reply> {
+    pub(crate) fn call(
+        &mut self,
+        session: &mut Session,
+        words: &[impl AsRef<[u8]>],
+    ) -> Option<Reply> {
         let words: Vec<&[u8]> = words.iter().map(AsRef::as_ref).collect();
         let out = self.thread.call(&self.engine, session, &words);
         let mut bytes = out.buf.clone();
@@ -74,7 +78,7 @@ impl Server {
 
     /// Calls a command written as in a shell, and answers what redis-cli would show.
     #[allow(dead_code, reason = "not every test shows replies")]
-    pub fn show(&mut self, session: &mut Session, line: &str) -> String {
+    pub(crate) fn show(&mut self, session: &mut Session, line: &str) -> String {
         let words = transcript::split_args(line).expect("balanced quotes");
         self.call(session, &words).map_or("(no reply)".into(), |r| transcript::format(&r))
     }

@@ -1,0 +1,62 @@
+//! FLUSHDB: <https://redis.io/docs/latest/commands/flushdb/>
+
+use resp::{Args, Reply};
+use store::Db;
+
+use crate::command::{DataCommand, Outcome};
+use crate::row::{Acl, Flags, Group, Row, Scope};
+
+pub(crate) static FLUSHDB: DataCommand = DataCommand {
+    row: Row {
+        name: "flushdb",
+        group: Group::Server,
+        arity: -1,
+        flags: Flags::WRITE,
+        acl: Acl::KEYSPACE.or(Acl::DANGEROUS),
+        tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+        history: &[
+            ("4.0.0", "Added the `ASYNC` flushing mode modifier."),
+            ("6.2.0", "Added the `SYNC` flushing mode modifier."),
+        ],
+        scope: Scope::All,
+        complexity: "O(N) where N is the number of keys in the database.",
+        summary: "Deletes all keys of the database.",
+        syntax: "FLUSHDB [ASYNC | SYNC]",
+        transcript: r#"
+> SET a 1
+OK
+> COPY a b DB 1
+(integer) 1
+> FLUSHDB
+OK
+> DBSIZE
+(integer) 0
+# Only this database.
+> SWAPDB 0 1
+OK
+> DBSIZE
+(integer) 1
+> FLUSHDB async
+OK
+> DBSIZE
+(integer) 0
+> FLUSHDB SYNC
+OK
+> FLUSHDB NOW
+(error) ERR syntax error
+> FLUSHDB SYNC ASYNC
+(error) ERR syntax error
+"#,
+        ..Row::DEFAULT
+    },
+    run,
+    subs: &[],
+};
+
+fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let lazily = super::flush_lazily(db, args)?;
+    let n = db.flush(lazily);
+    db.dirty(n as u64);
+    reply.ok();
+    Ok(())
+}

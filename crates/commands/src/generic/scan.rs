@@ -1,0 +1,165 @@
+//! SCAN: <https://redis.io/docs/latest/commands/scan/>
+
+use resp::{Args, Reply};
+use store::{Db, Entry, Kind};
+
+use crate::command::{DataCommand, Outcome};
+use crate::fail::Fail;
+use crate::generic::pattern::Pattern;
+use crate::parse::int;
+use crate::row::{Flags, Group, Row, Scope};
+
+pub(crate) static SCAN: DataCommand = DataCommand {
+    row: Row {
+        name: "scan",
+        group: Group::Generic,
+        since: "2.8.0",
+        arity: -2,
+        flags: Flags::READONLY.or(Flags::TOUCHES_ARBITRARY_KEYS),
+        tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
+        history: &[("6.0.0", "Added the `TYPE` subcommand.")],
+        scope: Scope::Each,
+        complexity: "O(1) for a call, O(N) for all of them, where N is the number of keys.",
+        summary: "Lists keys step by step.",
+        syntax: "SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]",
+        transcript: r#"
+> SCAN 0
+1) "0"
+2) (empty array)
+> SET a 1
+OK
+> SCAN 0
+1) "0"
+2) 1) "a"
+> SET b 2
+OK
+> SCAN 0 MATCH a* COUNT 1000
+1) "0"
+2) 1) "a"
+> SCAN 0 COUNT 1000 type String MATCH b
+1) "0"
+2) 1) "b"
+> SCAN 0 TYPE list COUNT 1000
+1) "0"
+2) (empty array)
+# A type that does not exist has no keys; Redis 8 makes it an error.
+> SCAN 0 TYPE nothing COUNT 1000
+1) "0"
+2) (empty array)
+> SCAN x
+(error) ERR invalid cursor
+> SCAN 18446744073709551616
+(error) ERR invalid cursor
+> SCAN 0 COUNT 0
+(error) ERR syntax error
+> SCAN 0 COUNT ten
+(error) ERR value is not an integer or out of range
+> SCAN 0 MATCH
+(error) ERR syntax error
+> SCAN 0 FROM 1
+(error) ERR syntax error
+# reset
+# only: redis>=7.4
+> SCAN 0 NOVALUES
+(error) ERR NOVALUES option can only be used in HSCAN
+"#,
+        ..Row::DEFAULT
+    },
+    run,
+    subs: &[],
+};
+
+/// The options of one call.
+struct Options<'a> {
+    pattern: Pattern<'a>,
+    count: u64,
+    kind: Option<&'a [u8]>,
+}
+
+fn options<'a>(args: &'a Args<'_>) -> Result<Options<'a>, Fail> {
+    let mut o = Options { pattern: Pattern::All, count: 10, kind: None };
+    let mut i = 2;
+    while i < args.len() {
+        let more = i + 1 < args.len();
+        if args.is(i, "count") && more {
+            let n = int(args, i + 1)?;
+            o.count = u64::try_from(n).ok().filter(|n| *n > 0).ok_or(Fail::SYNTAX)?;
+        } else if args.is(i, "match") && more {
+            o.pattern = Pattern::new(&args[i + 1]);
+        } else if args.is(i, "type") && more {
+            o.kind = Some(&args[i + 1]);
+        } else if args.is(i, "novalues") {
+            return Err(Fail::text("ERR NOVALUES option can only be used in HSCAN"));
+        } else {
+            return Err(Fail::SYNTAX);
+        }
+        i += 2;
+    }
+    Ok(o)
+}
+
+/// A cursor as `strtoull` reads it: Redis accepts blanks and a plus sign before it.
+fn cursor(text: &[u8]) -> Option<u64> {
+    let text = text.trim_ascii_start();
+    let text = text.strip_prefix(b"+").unwrap_or(text);
+    if !text.first()?.is_ascii_digit() {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let mut cursor = cursor(&args[1]).ok_or(Fail::text("ERR invalid cursor"))?;
+    let o = options(args)?;
+    let is_kind = |kind: Kind, name: &[u8]| name.eq_ignore_ascii_case(kind.name().as_bytes());
+    let wanted =
+        |e: &Entry| o.kind.is_none_or(|name| is_kind(e.kind(), name)) && o.pattern.fits(e.key());
+    // The cursor comes first in the reply and is known last: the keys wait here.
+    let (mut keys, mut ends) = (Vec::new(), Vec::new());
+    // As in Redis: until COUNT keys were looked at, wanted or not, but no more than ten times as
+    // many steps, so that a nearly empty table cannot keep us.
+    let (mut seen, mut steps) = (0, 0);
+    loop {
+        let (next, looked_at) = db.scan(cursor, wanted, |e| {
+            keys.extend_from_slice(e.key());
+            ends.push(keys.len());
+        });
+        cursor = next;
+        seen += looked_at as u64;
+        steps += 1;
+        if cursor == 0 || seen >= o.count || steps > o.count.saturating_mul(10) {
+            break;
+        }
+    }
+    reply.array(2);
+    reply.bulk(cursor.to_string());
+    reply.array(ends.len());
+    let mut start = 0;
+    for end in ends {
+        reply.bulk(&keys[start..end]);
+        start = end;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn cursors() {
+        for (text, cursor) in [
+            ("0", Some(0)),
+            ("007", Some(7)),
+            (" +12", Some(12)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("", None),
+            ("+", None),
+            ("++1", None),
+            ("-1", None),
+            ("1 ", None),
+            ("0x10", None),
+        ] {
+            assert_eq!(super::cursor(text.as_bytes()), cursor, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The thread that accepts connections and deals them out to the workers.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use config::Id;
+use engine::log;
+use mio::net::{TcpListener, UnixListener};
+use mio::{Events, Interest, Poll, Token, Waker};
+use parking_lot::Mutex;
+
+use super::{Bound, Inbox, Stream};
+use crate::Shared;
+
+/// How long to wait before trying again when the process has no descriptors left.
+const BACKOFF: Duration = Duration::from_millis(50);
+const WAKE: Token = Token(usize::MAX);
+
+const PROTECTED: &str = "-DENIED Apus is running in protected mode: it has no password and this \
+client is on another machine. Connect from the machine itself, set a password (CONFIG SET \
+requirepass), or switch protected mode off (CONFIG SET protected-mode no) if only trusted machines \
+can reach this port.\r\n";
+const TOO_MANY: &str = "-ERR max number of clients reached\r\n";
+
+/// Orders for the acceptor from other threads.
+pub(crate) struct Doors {
+    orders: Mutex<Vec<Vec<Bound>>>,
+    waker: Waker,
+}
+
+impl Doors {
+    /// Listens on these from now on, and no longer on the TCP addresses so far.
+    pub(crate) fn replace_tcp(&self, listeners: Vec<Bound>) {
+        self.orders.lock().push(listeners);
+        // A failed wake means that the acceptor is gone, and the process with it.
+        let _ = self.waker.wake();
+    }
+
+    /// Makes the acceptor look at the stop flag.
+    pub(crate) fn wake(&self) {
+        let _ = self.waker.wake();
+    }
+}
+
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, Option<std::path::PathBuf>),
+}
+
+/// See the module's text.
+pub(crate) struct Acceptor {
+    poll: Poll,
+    doors: Arc<Doors>,
+    listeners: Vec<Option<Listener>>,
+    inboxes: Vec<Arc<Inbox>>,
+    shared: Arc<Shared>,
+}
+
+impl Acceptor {
+    pub(crate) fn new(
+        bound: Vec<Bound>,
+        inboxes: Vec<Arc<Inbox>>,
+        shared: Arc<Shared>,
+    ) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), WAKE)?;
+        let doors = Arc::new(Doors { orders: Mutex::default(), waker });
+        let mut a = Self { poll, doors, listeners: Vec::new(), inboxes, shared };
+        for b in bound {
+            a.open(b)?;
+        }
+        Ok(a)
+    }
+
+    pub(crate) fn doors(&self) -> Arc<Doors> {
+        Arc::clone(&self.doors)
+    }
+
+    fn open(&mut self, bound: Bound) -> io::Result<()> {
+        let token = Token(self.listeners.len());
+        let r = self.poll.registry();
+        let listener = match bound {
+            Bound::Tcp(l) => {
+                l.set_nonblocking(true)?;
+                let mut l = TcpListener::from_std(l);
+                r.register(&mut l, token, Interest::READABLE)?;
+                Listener::Tcp(l)
+            }
+            Bound::Unix(l, path) => {
+                l.set_nonblocking(true)?;
+                let mut l = UnixListener::from_std(l);
+                r.register(&mut l, token, Interest::READABLE)?;
+                Listener::Unix(l, path)
+            }
+        };
+        self.listeners.push(Some(listener));
+        Ok(())
+    }
+
+    pub(crate) fn run(mut self) {
+        let mut events = Events::with_capacity(64);
+        // Listeners with connections that could not be accepted yet.
+        let mut again: Vec<usize> = Vec::new();
+        loop {
+            let timeout = (!again.is_empty()).then_some(BACKOFF);
+            match self.poll.poll(&mut events, timeout) {
+                Err(e) if e.kind() != io::ErrorKind::Interrupted => {
+                    log!(self.shared.engine.log, Warning, "accepting: {}", e);
+                    std::thread::sleep(BACKOFF);
+                }
+                _ => {}
+            }
+            if self.shared.stopping() {
+                break;
+            }
+            let mut ready = std::mem::take(&mut again);
+            ready.extend(events.iter().map(|e| e.token().0).filter(|t| *t != WAKE.0));
+            for i in ready {
+                if !self.accept_all(i) {
+                    again.push(i);
+                }
+            }
+            let orders = std::mem::take(&mut *self.doors.orders.lock());
+            for order in orders {
+                for l in &mut self.listeners {
+                    if matches!(l, Some(Listener::Tcp(_))) {
+                        *l = None;
+                    }
+                }
+                for b in order {
+                    if let Err(e) = self.open(b) {
+                        log!(self.shared.engine.log, Warning, "listening: {}", e);
+                    }
+                }
+            }
+        }
+        for l in self.listeners.iter().flatten() {
+            if let Listener::Unix(_, Some(path)) = l {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Accepts what is waiting. Returns false when it must be tried again later.
+    fn accept_all(&mut self, i: usize) -> bool {
+        loop {
+            let accepted = match self.listeners.get(i) {
+                Some(Some(Listener::Tcp(l))) => l.accept().map(|(s, _)| Stream::Tcp(s)),
+                Some(Some(Listener::Unix(l, _))) => l.accept().map(|(s, _)| Stream::Unix(s)),
+                _ => return true,
+            };
+            match accepted {
+                Ok(s) => self.admit(s),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return true,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => match e.raw_os_error() {
+                    // The client has gone already.
+                    Some(libc::ECONNABORTED | libc::EPROTO | libc::EPERM) => {}
+                    _ => {
+                        // No descriptors or no memory: connections stay in the backlog, and the
+                        // ones that are open are served meanwhile.
+                        if self.shared.complain() {
+                            log!(
+                                self.shared.engine.log,
+                                Warning,
+                                "Accepting client connection: {}. Trying again every {} ms.",
+                                e,
+                                BACKOFF.as_millis()
+                            );
+                        }
+                        return false;
+                    }
+                },
+            }
+        }
+    }
+
+    fn admit(&mut self, mut s: Stream) {
+        let engine = &self.shared.engine;
+        let inbox = self
+            .inboxes
+            .iter()
+            .min_by_key(|i| i.worker.connections.load(Relaxed))
+            .expect("there is at least one worker");
+        let open: u64 = self.inboxes.iter().map(|i| i.worker.connections.load(Relaxed)).sum();
+        if open >= engine.config.int(Id::Maxclients) as u64 {
+            // Best effort: the error is lost if the socket does not take it at once.
+            let _ = s.write(TOO_MANY.as_bytes());
+            self.shared.rejected.fetch_add(1, Relaxed);
+            return;
+        }
+        let endpoint = s.endpoint();
+        if !endpoint.loopback && engine.config.flag(Id::ProtectedMode) && !engine.needs_password() {
+            let _ = s.write(PROTECTED.as_bytes());
+            self.shared.rejected.fetch_add(1, Relaxed);
+            return;
+        }
+        if let Stream::Tcp(t) = &s {
+            let _ = t.set_nodelay(true);
+            let seconds = engine.config.int(Id::TcpKeepalive);
+            if seconds > 0 {
+                let s = Duration::from_secs(seconds as u64);
+                let k = socket2::TcpKeepalive::new().with_time(s);
+                #[cfg(target_os = "linux")]
+                let k = k.with_interval((s / 3).max(Duration::from_secs(1))).with_retries(3);
+                let _ = socket2::SockRef::from(t).set_tcp_keepalive(&k);
+            }
+        }
+        inbox.worker.connections.fetch_add(1, Relaxed);
+        inbox.give(s, endpoint);
+    }
+}

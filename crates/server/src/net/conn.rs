@@ -1,0 +1,187 @@
+//! One connection: its socket, its session, what it has not sent whole yet and what has not been
+//! sent to it yet.
+//!
+//! An idle connection holds no buffer: input is read into the thread's shared buffer, replies are
+//! written from the thread's shared output. Only what is left over is kept here.
+
+use std::io::{self, IoSlice, Write};
+use std::sync::atomic::Ordering::Relaxed;
+
+use engine::Session;
+use resp::{Out, Parser};
+
+use super::Stream;
+
+/// Pieces of one write.
+const PIECES: usize = 64;
+
+pub(crate) struct Conn {
+    pub(crate) stream: Stream,
+    pub(crate) session: Session,
+    pub(crate) parser: Parser,
+    /// The beginning of a command that is not whole, or input that must wait.
+    pub(crate) buf: Vec<u8>,
+    /// Replies that the socket did not take.
+    pub(crate) pending: Out,
+    /// Bytes of `pending` that are gone already.
+    sent: usize,
+    /// The socket may have more to read.
+    pub(crate) readable: bool,
+    /// The peer has closed its side; what is left to read is still read.
+    pub(crate) hangup: bool,
+    /// Waits for CLIENT PAUSE to end.
+    pub(crate) waiting: bool,
+    /// Unix milliseconds since when the soft output limit is exceeded; 0 when it is not.
+    pub(crate) soft_since: i64,
+    /// In the worker's list of connections to go on with.
+    pub(crate) queued: bool,
+}
+
+impl Conn {
+    pub(crate) fn new(stream: Stream, session: Session) -> Self {
+        Self {
+            stream,
+            session,
+            parser: Parser::default(),
+            buf: Vec::new(),
+            pending: Out::default(),
+            sent: 0,
+            readable: false,
+            hangup: false,
+            waiting: false,
+            soft_since: 0,
+            queued: false,
+        }
+    }
+
+    /// Bytes that wait to be sent.
+    pub(crate) fn unsent(&self) -> usize {
+        self.pending.len() - self.sent
+    }
+
+    /// Sends `out`, which is empty afterwards; what the socket does not take is kept. Returns
+    /// bytes sent.
+    pub(crate) fn send(&mut self, out: &mut Out) -> io::Result<usize> {
+        if !self.pending.is_empty() {
+            self.keep(out, 0);
+            return Ok(0);
+        }
+        let total = out.len();
+        let mut sent = 0;
+        let r = write_from(&mut self.stream, out, &mut sent);
+        if sent < total && r.is_ok() {
+            self.keep(out, sent);
+        }
+        out.clear();
+        self.note_output();
+        r.map(|()| sent)
+    }
+
+    /// Sends what is kept. Returns bytes sent.
+    pub(crate) fn send_pending(&mut self) -> io::Result<usize> {
+        let before = self.sent;
+        write_from(&mut self.stream, &self.pending, &mut self.sent)?;
+        let n = self.sent - before;
+        if self.sent == self.pending.len() {
+            // Given back, not kept: a connection that caught up is as small as an idle one.
+            self.pending = Out::default();
+            self.sent = 0;
+        }
+        self.note_output();
+        Ok(n)
+    }
+
+    /// Appends bytes behind what waits already.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.pending.buf.extend_from_slice(bytes);
+        self.note_output();
+    }
+
+    fn keep(&mut self, out: &mut Out, sent: usize) {
+        if self.pending.is_empty() && out.shared.is_empty() {
+            self.pending.buf.extend_from_slice(&out.buf[sent..]);
+            self.sent = 0;
+        } else if self.pending.is_empty() {
+            self.pending.buf.extend_from_slice(&out.buf);
+            self.pending.shared = std::mem::take(&mut out.shared);
+            self.sent = sent;
+        } else {
+            let base = self.pending.buf.len();
+            self.pending.buf.extend_from_slice(&out.buf);
+            self.pending.shared.extend(out.shared.drain(..).map(|(at, s)| (base + at, s)));
+        }
+        out.clear();
+        self.note_output();
+    }
+
+    fn note_output(&self) {
+        let c = &self.session.client;
+        c.output_bytes.store(self.unsent() as u64, Relaxed);
+        c.output_objects.store(u64::from(!self.pending.is_empty()), Relaxed);
+    }
+
+    /// Tells others what is kept of the input.
+    pub(crate) fn note_input(&self) {
+        let c = &self.session.client;
+        c.query_bytes.store(self.buf.len() as u64, Relaxed);
+        c.query_capacity.store(self.buf.capacity() as u64, Relaxed);
+        c.args_bytes.store(self.parser.memory() as u64, Relaxed);
+    }
+}
+
+/// Writes `out` from byte `*sent` on, as far as the socket takes it.
+fn write_from(stream: &mut Stream, out: &Out, sent: &mut usize) -> io::Result<()> {
+    if out.shared.is_empty() {
+        while *sent < out.buf.len() {
+            match stream.write(&out.buf[*sent..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => *sent += n,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        return Ok(());
+    }
+    let total = out.len();
+    while *sent < total {
+        let mut pieces = Vec::with_capacity(PIECES);
+        let mut skip = *sent;
+        let mut add = |piece: &'_ [u8]| {
+            if skip >= piece.len() {
+                skip -= piece.len();
+                None
+            } else {
+                let rest = skip..piece.len();
+                skip = 0;
+                Some(rest)
+            }
+        };
+        let mut from = 0;
+        for (at, s) in &out.shared {
+            for piece in [&out.buf[from..*at], s.as_slice()] {
+                if let Some(r) = add(piece) {
+                    pieces.push(IoSlice::new(&piece[r]));
+                }
+            }
+            from = *at;
+            if pieces.len() + 2 > PIECES {
+                break;
+            }
+        }
+        if pieces.len() + 2 <= PIECES {
+            let piece = &out.buf[from..];
+            if let Some(r) = add(piece) {
+                pieces.push(IoSlice::new(&piece[r]));
+            }
+        }
+        match stream.write_vectored(&pieces) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => *sent += n,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}

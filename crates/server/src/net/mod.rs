@@ -1,0 +1,16 @@
+//! The network: listeners, an acceptor, and one event loop per worker thread.
+//!
+//! A connection is accepted by the acceptor thread, handed to the worker with the fewest
+//! connections, and stays there. Epoll through `mio`, edge-triggered; see DESIGN for why not a
+//! runtime and not io_uring.
+
+mod acceptor;
+mod conn;
+mod listen;
+mod stream;
+mod worker;
+
+pub(crate) use acceptor::{Acceptor, Doors};
+pub(crate) use listen::{Bound, bind_tcp, bind_unix};
+pub(crate) use stream::Stream;
+pub(crate) use worker::{Inbox, Worker};

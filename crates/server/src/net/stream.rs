@@ -1,0 +1,106 @@
+//! A connected socket, TCP or Unix.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::AsRawFd;
+
+use engine::Endpoint;
+use mio::event::Source;
+use mio::net::{TcpStream, UnixStream};
+use mio::{Interest, Registry, Token};
+
+/// See the module's text.
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    /// Who is connected, for CLIENT LIST and protected mode.
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        match self {
+            Stream::Tcp(s) => {
+                let peer = s.peer_addr().ok();
+                let show = |a: Option<std::net::SocketAddr>| match a {
+                    Some(a) => match a.ip().to_canonical() {
+                        std::net::IpAddr::V6(ip) => format!("[{ip}]:{}", a.port()),
+                        std::net::IpAddr::V4(ip) => format!("{ip}:{}", a.port()),
+                    },
+                    None => "?:0".into(),
+                };
+                Endpoint {
+                    peer: show(peer),
+                    local: show(s.local_addr().ok()),
+                    unix: false,
+                    loopback: peer.is_some_and(|a| a.ip().to_canonical().is_loopback()),
+                    fd: i64::from(s.as_raw_fd()),
+                }
+            }
+            Stream::Unix(s) => {
+                let path = s.local_addr().ok();
+                let path = path.as_ref().and_then(|a| a.as_pathname());
+                let path = path.map_or_else(|| "?".into(), |p| p.display().to_string());
+                Endpoint {
+                    peer: format!("{path}:0"),
+                    local: format!("{path}:0"),
+                    unix: true,
+                    loopback: true,
+                    fd: i64::from(s.as_raw_fd()),
+                }
+            }
+        }
+    }
+}
+
+impl Read for Stream {
+    #[inline]
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(s) => s.read(buf),
+            Stream::Unix(s) => s.read(buf),
+        }
+    }
+}
+
+impl Write for Stream {
+    #[inline]
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(s) => s.write(buf),
+            Stream::Unix(s) => s.write(buf),
+        }
+    }
+
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(s) => s.write_vectored(bufs),
+            Stream::Unix(s) => s.write_vectored(bufs),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Source for Stream {
+    fn register(&mut self, r: &Registry, t: Token, i: Interest) -> io::Result<()> {
+        match self {
+            Stream::Tcp(s) => s.register(r, t, i),
+            Stream::Unix(s) => s.register(r, t, i),
+        }
+    }
+
+    fn reregister(&mut self, r: &Registry, t: Token, i: Interest) -> io::Result<()> {
+        match self {
+            Stream::Tcp(s) => s.reregister(r, t, i),
+            Stream::Unix(s) => s.reregister(r, t, i),
+        }
+    }
+
+    fn deregister(&mut self, r: &Registry) -> io::Result<()> {
+        match self {
+            Stream::Tcp(s) => s.deregister(r),
+            Stream::Unix(s) => s.deregister(r),
+        }
+    }
+}

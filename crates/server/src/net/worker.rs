@@ -1,0 +1,503 @@
+//! A worker thread: its event loop, and the connections that live on it.
+//!
+//! One wake-up serves every ready connection: all that is readable of one is read (up to a buffer),
+//! executed as a batch and answered with one write, then the next one has its turn. Reads are
+//! edge-triggered and stop at a short read. A connection that does not take its replies is not
+//! read from until it does, so that no reader can make the server's memory grow.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use config::{ClientClass, Id};
+use engine::{Batch, Endpoint, Message, Next, Session, Thread, log};
+use mio::{Events, Interest, Poll, Token, Waker};
+use parking_lot::Mutex;
+use resp::Out;
+use slab::Slab;
+
+use super::Stream;
+use super::conn::Conn;
+use crate::Shared;
+
+/// The shared receive buffer, in bytes.
+const INPUT: usize = 256 * 1024;
+/// Leftovers up to this size are copied in front of the next read; longer ones grow in place.
+const LEFTOVER: usize = 32 * 1024;
+/// One turn of active expiry may take this long.
+const CRON_NS: u64 = 1_000_000;
+/// The shared output buffer is given back when one batch has made it larger than this.
+const OUTPUT_KEEP: usize = 4 << 20;
+const WAKE: Token = Token(usize::MAX);
+
+/// Where the acceptor leaves new connections, and others leave messages.
+pub(crate) struct Inbox {
+    pub(crate) worker: Arc<engine::Worker>,
+    arrivals: Mutex<Vec<(Stream, Endpoint)>>,
+}
+
+impl Inbox {
+    pub(crate) fn new(worker: Arc<engine::Worker>) -> Arc<Self> {
+        Arc::new(Self { worker, arrivals: Mutex::default() })
+    }
+
+    /// Hands a connection over to the worker.
+    pub(crate) fn give(&self, s: Stream, e: Endpoint) {
+        self.arrivals.lock().push((s, e));
+        self.worker.mailbox.wake();
+    }
+}
+
+/// See the module's text.
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    inbox: Arc<Inbox>,
+    poll: Poll,
+    thread: Thread,
+    threads: usize,
+    conns: Slab<Box<Conn>>,
+    /// Client number to place in `conns`.
+    places: std::collections::HashMap<u64, usize>,
+    input: Vec<u8>,
+    out: Out,
+    /// Connections with more to do than one turn.
+    more: Vec<usize>,
+    /// Connections that wait for CLIENT PAUSE to end.
+    paused: Vec<usize>,
+}
+
+/// What happens to a connection after its turn.
+enum Turn {
+    Keep,
+    /// It has more to do; others first.
+    Again,
+    Close,
+}
+
+impl Worker {
+    /// A worker and its waker, which posting to its mailbox uses.
+    pub(crate) fn poll() -> io::Result<(Poll, Arc<Waker>)> {
+        let poll = Poll::new()?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKE)?);
+        Ok((poll, waker))
+    }
+
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        inbox: Arc<Inbox>,
+        poll: Poll,
+        index: usize,
+        threads: usize,
+    ) -> Self {
+        let thread = Thread::new(&shared.engine, index, Arc::clone(&inbox.worker));
+        Self {
+            shared,
+            inbox,
+            poll,
+            thread,
+            threads,
+            conns: Slab::new(),
+            places: std::collections::HashMap::new(),
+            input: vec![0; INPUT],
+            out: Out::default(),
+            more: Vec::new(),
+            paused: Vec::new(),
+        }
+    }
+
+    pub(crate) fn run(mut self) {
+        let shared = Arc::clone(&self.shared);
+        let engine = &shared.engine;
+        let clock = engine.clock.clone();
+        let mut events = Events::with_capacity(1024);
+        let mut next_cron = 0u64;
+        let mut housekeeping = 0u64;
+        loop {
+            let now = clock.monotonic_ns();
+            let wait = if !self.more.is_empty() {
+                Duration::ZERO
+            } else {
+                Duration::from_nanos(next_cron.saturating_sub(now))
+            };
+            if let Err(e) = self.poll.poll(&mut events, Some(wait))
+                && e.kind() != io::ErrorKind::Interrupted
+            {
+                log!(engine.log, Warning, "waiting for events: {}", e);
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let woke = clock.monotonic_ns();
+            self.thread.sync_clock(engine);
+            let went_on = std::mem::take(&mut self.more);
+            for e in &events {
+                let Token(i) = e.token();
+                if i == WAKE.0 {
+                    continue;
+                }
+                let Some(c) = self.conns.get_mut(i) else { continue };
+                if e.is_readable() {
+                    c.readable = true;
+                }
+                if e.is_read_closed() || e.is_error() {
+                    c.readable = true;
+                    c.hangup = true;
+                }
+                self.serve(i, e.is_writable());
+            }
+            for i in went_on {
+                if let Some(c) = self.conns.get_mut(i) {
+                    c.queued = false;
+                    self.serve(i, false);
+                }
+            }
+            self.read_mail();
+            if self.shared.stopping() {
+                self.drain();
+                return;
+            }
+            let now = clock.monotonic_ns();
+            if now >= next_cron {
+                let hz = engine.config.int(Id::Hz).clamp(1, 500) as u64;
+                let due = self.thread.cron(engine, self.threads, CRON_NS);
+                // With work left the next turn comes soon, but connections are served in between.
+                next_cron = now + if due { 4 * CRON_NS } else { 1_000_000_000 / hz };
+                if now >= housekeeping {
+                    housekeeping = now + 100_000_000;
+                    self.housekeeping();
+                }
+            }
+            let stats = &self.inbox.worker.stats;
+            add(&stats.eventloop_cycles, 1);
+            add(&stats.eventloop_nanos, clock.monotonic_ns() - woke);
+        }
+    }
+
+    /// Gives one connection its turn.
+    fn serve(&mut self, i: usize, writable: bool) {
+        let turn = self.turn(i, writable).unwrap_or(Turn::Close);
+        match turn {
+            Turn::Keep => {}
+            Turn::Again => {
+                let c = &mut self.conns[i];
+                if !c.queued {
+                    c.queued = true;
+                    self.more.push(i);
+                }
+            }
+            Turn::Close => self.close(i),
+        }
+    }
+
+    fn turn(&mut self, i: usize, writable: bool) -> io::Result<Turn> {
+        let Self { conns, thread, shared, input, out, paused, inbox, .. } = self;
+        let engine = &shared.engine;
+        let stats = &inbox.worker.stats;
+        let c = &mut *conns[i];
+        if writable && c.unsent() > 0 {
+            let n = c.send_pending()?;
+            add(&stats.writes_processed, 1);
+            add(&stats.net_output_bytes, n as u64);
+            add(&c.session.client.net_out, n as u64);
+        }
+        if c.unsent() > 0 {
+            // Nothing more is read until the replies have been taken.
+            return Ok(if c.hangup { Turn::Close } else { Turn::Keep });
+        }
+        if c.session.closing || c.session.client.closing.load(Relaxed) {
+            return Ok(Turn::Close);
+        }
+        if c.waiting {
+            return Ok(if c.hangup && !c.readable { Turn::Close } else { Turn::Keep });
+        }
+        // A large argument goes straight to where it will stay.
+        while c.readable
+            && let Some((buf, missing)) = c.parser.big()
+        {
+            let room = missing.min(buf.capacity() - buf.len()).max(1);
+            let before = buf.len();
+            let r = (&mut c.stream).take(room as u64).read_to_end(buf);
+            let n = buf.len() - before;
+            let room_left = n < room;
+            add(&stats.reads_processed, 1);
+            add(&stats.net_input_bytes, n as u64);
+            add(&c.session.client.net_in, n as u64);
+            match r {
+                Ok(_) if room_left => return Ok(Turn::Close),
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => c.readable = false,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        if c.parser.big().is_some() {
+            c.note_input();
+            return Ok(Turn::Keep);
+        }
+        // The rest of an interrupted batch, or the next input behind what was left over.
+        let in_place = c.buf.len() > LEFTOVER;
+        let left = c.buf.len();
+        let mut have = left;
+        if c.readable {
+            let r = if in_place {
+                c.buf.resize(left + INPUT, 0);
+                c.stream.read(&mut c.buf[left..])
+            } else {
+                input[..left].copy_from_slice(&c.buf);
+                c.stream.read(&mut input[left..])
+            };
+            add(&stats.reads_processed, 1);
+            let n = match r {
+                Ok(0) => {
+                    c.readable = false;
+                    c.hangup = true;
+                    if left == 0 {
+                        return Ok(Turn::Close);
+                    }
+                    0
+                }
+                Ok(n) => {
+                    let filled = n == if in_place { INPUT } else { INPUT - left };
+                    // A short read means that the socket is empty; a new edge will tell of more.
+                    c.readable = filled || c.hangup;
+                    n
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    c.readable = false;
+                    0
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => 0,
+                Err(e) => return Err(e),
+            };
+            have += n;
+            if in_place {
+                c.buf.truncate(have);
+            }
+            if n > 0 {
+                add(&stats.net_input_bytes, n as u64);
+                add(&c.session.client.net_in, n as u64);
+                c.session.client.active_ms.store(thread.cx.now, Relaxed);
+            }
+        } else if !in_place {
+            input[..left].copy_from_slice(&c.buf);
+        }
+        let Batch { consumed, next } = {
+            let bytes = if in_place { &c.buf[..have] } else { &input[..have] };
+            thread.run(engine, &mut c.session, &mut c.parser, bytes, out)
+        };
+        if in_place {
+            c.buf.drain(..consumed);
+            if next == Next::ReadBig || c.buf.is_empty() {
+                c.buf = Vec::new();
+            }
+        } else if next == Next::ReadBig {
+            c.buf = Vec::new();
+        } else if consumed < have || left > 0 {
+            c.buf.clear();
+            c.buf.extend_from_slice(&input[consumed..have]);
+            if c.buf.is_empty() {
+                c.buf = Vec::new();
+            }
+        }
+        if have > 0 {
+            c.note_input();
+        }
+        if !out.is_empty() {
+            let n = c.send(out)?;
+            add(&stats.writes_processed, 1);
+            add(&stats.net_output_bytes, n as u64);
+            add(&c.session.client.net_out, n as u64);
+            if out.buf.capacity() > OUTPUT_KEEP {
+                out.buf = Vec::new();
+            }
+            if c.unsent() > 0 && over_output_limit(engine, c, thread.cx.now) {
+                add(&stats.client_output_buffer_limit_disconnections, 1);
+                return Ok(Turn::Close);
+            }
+        }
+        let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
+        if c.buf.len() + c.parser.memory() > limit && next == Next::Read {
+            log!(
+                engine.log,
+                Warning,
+                "Closing client that reached max query buffer length: id={} addr={}",
+                c.session.client.id,
+                c.session.client.endpoint.peer
+            );
+            add(&stats.client_query_buffer_limit_disconnections, 1);
+            return Ok(Turn::Close);
+        }
+        Ok(match next {
+            Next::Close if c.unsent() == 0 => Turn::Close,
+            Next::Close => {
+                c.session.closing = true;
+                Turn::Keep
+            }
+            Next::Wait => {
+                c.waiting = true;
+                c.session.client.paused.store(true, Relaxed);
+                paused.push(i);
+                Turn::Keep
+            }
+            _ if c.unsent() > 0 => Turn::Keep,
+            Next::Flush => Turn::Again,
+            Next::ReadBig => Turn::Again,
+            Next::Read if c.hangup && !c.readable => Turn::Close,
+            Next::Read if c.readable => Turn::Again,
+            Next::Read => Turn::Keep,
+        })
+    }
+
+    fn close(&mut self, i: usize) {
+        let Some(mut c) = self.conns.try_remove(i) else { return };
+        // An unregistered socket that is dropped is closed; errors have nobody to go to.
+        let _ = self.poll.registry().deregister(&mut c.stream);
+        let id = c.session.client.id;
+        self.places.remove(&id);
+        let engine = &self.shared.engine;
+        if c.session.monitor {
+            engine.monitors.remove(engine, id);
+        }
+        engine.clients.remove(id);
+        self.paused.retain(|p| *p != i);
+        self.inbox.worker.connections.fetch_sub(1, Relaxed);
+    }
+
+    fn read_mail(&mut self) {
+        let arrivals = std::mem::take(&mut *self.inbox.arrivals.lock());
+        for (stream, endpoint) in arrivals {
+            self.welcome(stream, endpoint);
+        }
+        let shared = Arc::clone(&self.shared);
+        for m in self.inbox.worker.mailbox.take() {
+            match m {
+                Message::Close(id) => {
+                    if let Some(&i) = self.places.get(&id) {
+                        self.close(i);
+                    }
+                }
+                Message::Push(id, bytes) => {
+                    let Some(&i) = self.places.get(&id) else { continue };
+                    let c = &mut *self.conns[i];
+                    let idle = c.unsent() == 0;
+                    c.push(&bytes);
+                    let failed = idle && c.send_pending().is_err();
+                    if failed
+                        || c.unsent() > 0
+                            && over_output_limit(&shared.engine, c, self.thread.cx.now)
+                    {
+                        self.close(i);
+                    }
+                }
+                Message::Resume => {
+                    for i in std::mem::take(&mut self.paused) {
+                        if let Some(c) = self.conns.get_mut(i) {
+                            c.waiting = false;
+                            c.session.client.paused.store(false, Relaxed);
+                            self.serve(i, false);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn welcome(&mut self, stream: Stream, endpoint: Endpoint) {
+        let session = Session::new(&self.shared.engine, self.thread.index, endpoint);
+        let id = session.client.id;
+        let i = self.conns.insert(Box::new(Conn::new(stream, session)));
+        self.places.insert(id, i);
+        add(&self.inbox.worker.stats.connections_received, 1);
+        let both = Interest::READABLE | Interest::WRITABLE;
+        let c = &mut self.conns[i];
+        if let Err(e) = self.poll.registry().register(&mut c.stream, Token(i), both) {
+            log!(self.shared.engine.log, Warning, "registering a connection: {}", e);
+            self.close(i);
+        }
+    }
+
+    /// Looks after connections a few times per second.
+    fn housekeeping(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let engine = &shared.engine;
+        let timeout = engine.config.int(Id::Timeout).saturating_mul(1000);
+        let now = engine.clock.wall_ms() as i64;
+        let mut close = Vec::new();
+        for (i, c) in &mut self.conns {
+            let idle = now - c.session.client.active_ms.load(Relaxed);
+            if timeout > 0 && idle > timeout && !c.session.monitor && !c.waiting {
+                add(&self.inbox.worker.stats.timed_out_clients, 1);
+                log!(engine.log, Verbose, "Closing idle client");
+                close.push(i);
+            } else if c.unsent() > 0 && over_output_limit(engine, c, now) {
+                close.push(i);
+            }
+        }
+        close.into_iter().for_each(|i| self.close(i));
+        if self.thread.index == 0 {
+            engine.sample_rates();
+            engine.check_pause();
+        }
+    }
+
+    /// Last orders: what has arrived is executed, what has been answered is sent, then all
+    /// connections are closed.
+    fn drain(&mut self) {
+        let engine = Arc::clone(&self.shared.engine);
+        let deadline = engine.clock.monotonic_ns() + crate::DRAIN_NS;
+        let all: Vec<usize> = self.conns.iter().map(|(i, _)| i).collect();
+        for i in all {
+            if let Some(c) = self.conns.get_mut(i) {
+                c.readable = true;
+                self.serve(i, true);
+            }
+        }
+        let mut events = Events::with_capacity(256);
+        while engine.clock.monotonic_ns() < deadline
+            && self.conns.iter().any(|(_, c)| c.unsent() > 0)
+        {
+            if self.poll.poll(&mut events, Some(Duration::from_millis(10))).is_err() {
+                break;
+            }
+            for e in &events {
+                let Token(i) = e.token();
+                if let Some(c) = self.conns.get_mut(i)
+                    && c.send_pending().is_err()
+                {
+                    self.close(i);
+                }
+            }
+        }
+        let all: Vec<usize> = self.conns.iter().map(|(i, _)| i).collect();
+        all.into_iter().for_each(|i| self.close(i));
+    }
+}
+
+/// Adds to a counter that only this thread writes.
+fn add(c: &std::sync::atomic::AtomicU64, n: u64) {
+    c.store(c.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+/// Whether what waits to be sent is more than `client-output-buffer-limit` allows.
+fn over_output_limit(engine: &engine::Engine, c: &mut Conn, now_ms: i64) -> bool {
+    let l = engine.config.output_limits(ClientClass::Normal);
+    let n = c.unsent() as u64;
+    let mut over = l.hard > 0 && n > l.hard;
+    if l.soft > 0 && n > l.soft {
+        if c.soft_since == 0 {
+            c.soft_since = now_ms;
+        }
+        over |= now_ms - c.soft_since > l.soft_seconds as i64 * 1000;
+    } else {
+        c.soft_since = 0;
+    }
+    if over {
+        log!(
+            engine.log,
+            Warning,
+            "Client id={} addr={} scheduled to be closed ASAP for overcoming of output buffer limits.",
+            c.session.client.id,
+            c.session.client.endpoint.peer
+        );
+    }
+    over
+}

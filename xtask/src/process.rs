@@ -1,0 +1,142 @@
+//! Running other programs.
+
+use crate::{Result, paths};
+use std::env;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// A command of the cargo that runs us, at the root of the workspace.
+pub(crate) fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args).current_dir(paths::root());
+    command
+}
+
+/// How a command is shown to people.
+pub(crate) fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// Runs a command with our terminal; whether it succeeded.
+pub(crate) fn run(command: &mut Command) -> Result<bool> {
+    let status = command.status().map_err(|e| format!("{}: {e}", shown(command)))?;
+    Ok(status.success())
+}
+
+/// Runs a command that must succeed.
+pub(crate) fn must(command: &mut Command) -> Result<()> {
+    match run(command)? {
+        true => Ok(()),
+        false => Err(format!("`{}` failed", shown(command))),
+    }
+}
+
+/// Runs a command, shows what it prints as it comes, and hands each line of its standard
+/// output to `line`; whether it succeeded.
+pub(crate) fn watch(command: &mut Command, mut line: impl FnMut(&str)) -> Result<bool> {
+    command.stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| format!("{}: {e}", shown(command)))?;
+    if let Some(stdout) = child.stdout.take() {
+        for bytes in BufReader::new(stdout).split(b'\n') {
+            let bytes = bytes.map_err(|e| format!("reading output: {e}"))?;
+            let text = String::from_utf8_lossy(&bytes);
+            println!("{text}");
+            line(&text);
+        }
+    }
+    Ok(child.wait().map_err(|e| format!("{}: {e}", shown(command)))?.success())
+}
+
+/// What a command that must succeed prints.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|e| format!("{}: {e}", shown(command)))?;
+    if !output.status.success() {
+        return Err(format!("`{}` failed with {}", shown(command), output.status));
+    }
+    String::from_utf8(output.stdout).map_err(|_| format!("`{}` is not UTF-8", shown(command)))
+}
+
+/// The full path of a program on `PATH`.
+pub(crate) fn which(name: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(name)).find(|path| path.is_file())
+}
+
+/// Builds the server, and gives the path of its binary; `APUS_BIN` stands in for it.
+pub(crate) fn apus() -> Result<PathBuf> {
+    if let Some(path) = env::var_os("APUS_BIN").filter(|path| !path.is_empty()) {
+        println!("The server is APUS_BIN = {}", path.to_string_lossy());
+        return Ok(path.into());
+    }
+    must(&mut cargo(&["build", "--package", "apus", "--bin", "apus"]))?;
+    // Built by the same cargo with the same settings, it lies beside this program.
+    let own = env::current_exe().map_err(|e| format!("the path of xtask: {e}"))?;
+    let path = own.with_file_name(format!("apus{}", env::consts::EXE_SUFFIX));
+    match path.is_file() {
+        true => Ok(path),
+        false => Err(format!("{} was built but is not there", path.display())),
+    }
+}
+
+/// A server with a RESP port on loopback, in a directory of its own; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    child: Child,
+    dir: PathBuf,
+    /// `127.0.0.1:PORT`
+    pub(crate) address: String,
+}
+
+impl Server {
+    /// Starts `command` with Redis's options for port and directory, and waits until it
+    /// says that it is ready.
+    pub(crate) fn start(mut command: Command) -> Result<Server> {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|probe| probe.local_addr())
+            .map_err(|e| format!("a free port: {e}"))?
+            .port();
+        let dir = env::temp_dir().join(format!("apus-xtask-{port}"));
+        std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        command
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
+            .args(["--enable-debug-command", "yes"])
+            .arg("--dir")
+            .arg(&dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|e| format!("{}: {e}", shown(&command)))?;
+        let stdout = child.stdout.take();
+        let server = Server { child, dir, address: format!("127.0.0.1:{port}") };
+
+        let (ready, is_ready) = mpsc::channel();
+        std::thread::spawn(move || {
+            // Read to its end, so that the server never blocks on its own log.
+            for line in BufReader::new(stdout?).split(b'\n') {
+                let line = String::from_utf8_lossy(&line.ok()?).into_owned();
+                if line.contains("Ready to accept connections") {
+                    _ = ready.send(());
+                }
+            }
+            Some(())
+        });
+        match is_ready.recv_timeout(Duration::from_secs(20)) {
+            Ok(()) => Ok(server),
+            Err(_) => Err(format!("`{}` did not become ready", shown(&command))),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+        _ = std::fs::remove_dir_all(&self.dir);
+    }
+}

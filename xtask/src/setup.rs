@@ -1,0 +1,159 @@
+//! Installs what the tests need, outside of the source tree.
+//!
+//! Each function either leaves its tool ready or says, for a person, why it could not;
+//! that text ends up behind "LEFT OUT". A stamp with the pinned versions marks a finished
+//! installation, so that the second run installs nothing.
+
+use crate::process::{must, output, which};
+use crate::{Result, paths};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// redis-server, redis-cli and redis-benchmark, from Debian where they are missing.
+pub(crate) fn redis() -> Result<()> {
+    let missing = || {
+        let tools = ["redis-server", "redis-cli", "redis-benchmark"];
+        tools.into_iter().filter(|tool| which(tool).is_none()).collect::<Vec<_>>().join(", ")
+    };
+    if missing().is_empty() {
+        return Ok(());
+    }
+    let wanted = missing();
+    apt(&["redis-server", "redis-tools"]).map_err(|e| format!("{wanted} not installed: {e}"))?;
+    match missing() {
+        none if none.is_empty() => Ok(()),
+        some => Err(format!("{some} still missing after the installation")),
+    }
+}
+
+/// Installs Debian packages, as root or through sudo without a password.
+fn apt(packages: &[&str]) -> Result<()> {
+    if which("apt-get").is_none() {
+        return Err("there is no apt-get; install them by hand".into());
+    }
+    let is_root = output(Command::new("id").arg("-u"))?.trim() == "0";
+    if !is_root && which("sudo").is_none() {
+        return Err("neither root nor sudo; install them by hand".into());
+    }
+    let as_root = |script: &str| {
+        let mut command = match is_root {
+            true => Command::new("sh"),
+            false => Command::new("sudo"),
+        };
+        if !is_root {
+            command.args(["-n", "sh"]);
+        }
+        command.args(["-c", script, "sh"]).args(packages);
+        command
+    };
+    println!("Installing {} with apt-get", packages.join(", "));
+    // The package starts a Redis on port 6379, which nobody asked for: a policy that exists
+    // only meanwhile tells dpkg not to start services. Someone else's policy stays.
+    let script = "
+        set -e
+        export DEBIAN_FRONTEND=noninteractive
+        policy=/usr/sbin/policy-rc.d
+        if [ ! -e $policy ]; then
+            trap 'rm -f '$policy EXIT
+            printf '#!/bin/sh\\nexit 101\\n' > $policy
+            chmod 755 $policy
+        fi
+        apt-get update -q
+        apt-get install -q -y --no-install-recommends \"$@\"
+    ";
+    must(&mut as_root(script)).map_err(|_| "apt-get failed (see above)".into())
+}
+
+/// A Python with redis-py; its path.
+pub(crate) fn python() -> Result<PathBuf> {
+    let pinned = paths::read(&paths::root().join("tests/clients/python/requirements.txt"))?;
+    let dir = paths::cache()?.join("python");
+    let python = dir.join("bin/python");
+    installed(&dir, &pinned, || {
+        let system = which("python3").ok_or("there is no python3")?;
+        let venv = || Command::new(&system).args(["-m", "venv", "--clear"]).arg(&dir).output();
+        let has_venv = |result: std::io::Result<std::process::Output>| {
+            result.is_ok_and(|output| output.status.success())
+        };
+        // Debian keeps the module in a package of its own.
+        if !has_venv(venv()) {
+            apt(&["python3-venv"]).map_err(|e| format!("python3 lacks its venv module: {e}"))?;
+            if !has_venv(venv()) {
+                return Err("`python3 -m venv` fails".into());
+            }
+        }
+        let requirements = paths::root().join("tests/clients/python/requirements.txt");
+        must(
+            Command::new(&python)
+                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
+                .arg(requirements),
+        )
+    })?;
+    Ok(python)
+}
+
+/// The modules of the Go tests, in Go's own cache.
+pub(crate) fn go() -> Result<()> {
+    which("go").ok_or("there is no go")?;
+    must(
+        Command::new("go")
+            .args(["mod", "download"])
+            .env("GOFLAGS", "-mod=readonly")
+            .current_dir(paths::root().join("tests/clients/go")),
+    )
+}
+
+/// The packages of the Node tests; the directory to put into `NODE_PATH`.
+pub(crate) fn node() -> Result<PathBuf> {
+    which("node").ok_or("there is no node")?;
+    which("npm").ok_or("there is no npm")?;
+    let source = paths::root().join("tests/clients/node");
+    let manifest = paths::read(&source.join("package.json"))?;
+    let lock = paths::read(&source.join("package-lock.json"))?;
+    let dir = paths::cache()?.join("node");
+    installed(&dir, &format!("{manifest}{lock}"), || {
+        paths::write(&dir.join("package.json"), &manifest)?;
+        paths::write(&dir.join("package-lock.json"), &lock)?;
+        let args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+        must(Command::new("npm").args(args).current_dir(&dir))
+    })?;
+    Ok(dir.join("node_modules"))
+}
+
+/// Runs `install` unless its result for exactly these `versions` is in `dir` already.
+fn installed(dir: &Path, versions: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
+    let stamp = dir.join("installed-by-xtask");
+    if fs::read_to_string(&stamp).is_ok_and(|text| text == versions) {
+        return Ok(());
+    }
+    if dir.exists() {
+        fs::remove_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    }
+    fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    install()?;
+    paths::write(&stamp, versions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::installed;
+
+    #[test]
+    fn installs_once_per_version_and_again_after_a_failure() {
+        let dir = std::env::temp_dir().join(format!("apus-xtask-stamp-{}", std::process::id()));
+        let mut runs = 0;
+        let mut go = |versions: &str, works: bool| {
+            let result = installed(&dir, versions, || {
+                runs += 1;
+                if works { Ok(()) } else { Err("no network".into()) }
+            });
+            (result.is_ok(), runs)
+        };
+        assert_eq!(go("1", false), (false, 1));
+        assert_eq!(go("1", true), (true, 2));
+        assert_eq!(go("1", true), (true, 2));
+        assert_eq!(go("2", true), (true, 3));
+        std::fs::remove_dir_all(&dir).expect("removed");
+    }
+}

@@ -1,0 +1,275 @@
+//! `cargo xtask test`: every test there is, part by part.
+
+use crate::process::{self, Server, cargo};
+use crate::report::{Part, Report};
+use crate::{Result, compat, paths, setup};
+use std::path::Path;
+use std::process::Command;
+
+const PARTS: [&str; 8] = ["rust", "transcripts", "compat", "python", "cli", "raw", "go", "node"];
+
+/// What to run, and how strictly.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    only: Vec<String>,
+    pub(crate) strict: bool,
+}
+
+impl Options {
+    /// Everything, and nothing may be left out.
+    pub(crate) fn strict() -> Options {
+        Options { only: Vec::new(), strict: true }
+    }
+
+    pub(crate) fn parse(args: &[String]) -> Result<Options> {
+        let mut options = Options::default();
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--strict" => options.strict = true,
+                "--only" => {
+                    let part = args.next().map(String::as_str).unwrap_or_default();
+                    if !PARTS.contains(&part) {
+                        return Err(format!("--only takes one of {}", PARTS.join(", ")));
+                    }
+                    options.only.push(part.to_owned());
+                }
+                other => return Err(format!("{other:?} is not an option of `test`")),
+            }
+        }
+        Ok(options)
+    }
+
+    fn includes(&self, part: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == part)
+    }
+}
+
+/// Runs the parts one after the other. What fails or cannot run is in the report; an error
+/// means that nothing could run.
+pub(crate) fn run(options: &Options) -> Result<Report> {
+    let mut report = Report::default();
+    let rest_needs_binary = PARTS.iter().any(|part| *part != "rust" && options.includes(part));
+    if options.includes("rust") {
+        headline("rust");
+        report.parts.push(rust());
+    }
+    if !rest_needs_binary {
+        return Ok(report);
+    }
+    let apus = match process::apus() {
+        Ok(apus) => apus,
+        Err(message) => {
+            let mut part = Part::new("apus");
+            part.fail(message);
+            report.parts.push(part);
+            for part in PARTS.iter().filter(|part| **part != "rust" && options.includes(part)) {
+                report.parts.push(Part::left_out(part, "the server was not built".into()));
+            }
+            return Ok(report);
+        }
+    };
+    for name in PARTS.iter().filter(|part| **part != "rust" && options.includes(part)) {
+        headline(name);
+        let part = match *name {
+            "transcripts" => transcripts(&apus),
+            "compat" => match setup::redis() {
+                Ok(()) => compat::on_redis(&apus).map_or_else(
+                    |message| Part::new(name).conclude(Err(message)),
+                    |report| report.into_part(name),
+                ),
+                Err(why) => Part::left_out(name, why),
+            },
+            "python" => match setup::python() {
+                Ok(python) => python_suite(name, &python, &apus),
+                Err(why) => Part::left_out(name, why),
+            },
+            "cli" => match setup::redis() {
+                Ok(()) => system_python(name, &apus),
+                Err(why) => Part::left_out(name, why),
+            },
+            "raw" => system_python(name, &apus),
+            "go" => match setup::go() {
+                Ok(()) => go(&apus),
+                Err(why) => Part::left_out(name, why),
+            },
+            _ => match setup::node() {
+                Ok(modules) => node(&modules, &apus),
+                Err(why) => Part::left_out(name, why),
+            },
+        };
+        report.parts.push(part);
+    }
+    Ok(report)
+}
+
+pub(crate) fn headline(name: &str) {
+    println!("\n==== {name}");
+}
+
+fn rust() -> Part {
+    let mut part = Part::new("rust");
+    let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    let result = process::watch(&mut command, |line| cargo_line(&mut part, line));
+    part.conclude(result)
+}
+
+/// `test result: ok. 3 passed; 0 failed; 1 ignored; …`, and `test name ... ignored, why`.
+fn cargo_line(part: &mut Part, line: &str) {
+    if let Some(counts) = line.strip_prefix("test result: ") {
+        let count = |word: &str| {
+            let before = counts.split(word).next().unwrap_or_default();
+            before.split_whitespace().last().and_then(|n| n.parse().ok()).unwrap_or(0)
+        };
+        part.passed += count(" passed");
+        part.failed += count(" failed");
+    } else if let Some((name, verdict)) = line.split_once(" ... ")
+        && let Some(name) = name.strip_prefix("test ")
+        && verdict.starts_with("ignored")
+    {
+        part.left_out.push(format!("{name}: {verdict}"));
+    }
+}
+
+/// Every transcript on the whole binary, over a socket.
+fn transcripts(apus: &Path) -> Part {
+    let result = (|| {
+        let transcripts = compat::transcripts(apus)?;
+        let mut command = Command::new(apus);
+        command.arg("serve");
+        let server = Server::start(command)?;
+        compat::replay(&server.address, &transcripts)
+    })();
+    match result {
+        Ok(report) => report.into_part("transcripts"),
+        Err(message) => Part::new("transcripts").conclude(Err(message)),
+    }
+}
+
+fn system_python(name: &str, apus: &Path) -> Part {
+    match process::which("python3") {
+        Some(python) => python_suite(name, &python, apus),
+        None => Part::left_out(name, "there is no python3".into()),
+    }
+}
+
+fn python_suite(name: &str, python: &Path, apus: &Path) -> Part {
+    let mut part = Part::new(name);
+    let mut command = Command::new(python);
+    command
+        .arg(paths::root().join("tests/clients/run.py"))
+        .arg(name)
+        .env("APUS_BIN", apus)
+        .env("PYTHONUNBUFFERED", "1")
+        // No __pycache__ in the source tree.
+        .env("PYTHONDONTWRITEBYTECODE", "1");
+    let result = process::watch(&mut command, |line| python_line(&mut part, line));
+    part.conclude(result)
+}
+
+/// `LEFT OUT name: why` and `RESULT passed failed left_out`, as run.py prints them last.
+fn python_line(part: &mut Part, line: &str) {
+    if let Some(counts) = line.strip_prefix("RESULT ") {
+        let counts: Vec<u64> = counts.split(' ').filter_map(|n| n.parse().ok()).collect();
+        if let [passed, failed, _] = counts[..] {
+            part.passed += passed;
+            part.failed += failed;
+        }
+    } else if let Some(what) = line.strip_prefix("LEFT OUT ")
+        && what.contains(": ")
+    {
+        part.left_out.push(what.to_owned());
+    }
+}
+
+fn go(apus: &Path) -> Part {
+    let mut part = Part::new("go");
+    let mut command = Command::new("go");
+    command
+        .args(["test", "-count=1", "-v", "./..."])
+        .env("GOFLAGS", "-mod=readonly")
+        .env("APUS_BIN", apus)
+        .current_dir(paths::root().join("tests/clients/go"));
+    let result = process::watch(&mut command, |line| go_line(&mut part, line));
+    part.conclude(result)
+}
+
+/// `--- PASS: TestName (0.1s)`; subtests are indented and belong to their test.
+fn go_line(part: &mut Part, line: &str) {
+    if line.starts_with("--- PASS: ") {
+        part.passed += 1;
+    } else if line.starts_with("--- FAIL: ") {
+        part.failed += 1;
+    } else if let Some(what) = line.strip_prefix("--- SKIP: ") {
+        part.left_out.push(what.to_owned());
+    }
+}
+
+fn node(modules: &Path, apus: &Path) -> Part {
+    let mut part = Part::new("node");
+    let mut command = Command::new("node");
+    command
+        .args(["--test", "--test-reporter=tap"])
+        .env("NODE_PATH", modules)
+        .env("APUS_BIN", apus)
+        .current_dir(paths::root().join("tests/clients/node"));
+    let result = process::watch(&mut command, |line| node_line(&mut part, line));
+    part.conclude(result)
+}
+
+/// `# pass 3`, and so on, at the end of a TAP stream.
+fn node_line(part: &mut Part, line: &str) {
+    let Some((what, count)) = line.strip_prefix("# ").and_then(|rest| rest.split_once(' ')) else {
+        return;
+    };
+    let Ok(count) = count.parse::<u64>() else {
+        return;
+    };
+    match what {
+        "pass" => part.passed += count,
+        "fail" | "cancelled" => part.failed += count,
+        "skipped" | "todo" if count > 0 => part.left_out.push(format!("{count} {what}")),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Options, cargo_line, go_line, node_line, python_line};
+    use crate::report::Part;
+
+    fn counted(line: fn(&mut Part, &str), text: &str) -> (u64, u64, usize) {
+        let mut part = Part::new("p");
+        text.lines().for_each(|text| line(&mut part, text));
+        (part.passed, part.failed, part.left_out.len())
+    }
+
+    #[test]
+    fn what_the_runners_print_is_counted() {
+        let cargo = "test a ... ok\ntest b ... ignored, slow\ntest c ... FAILED\n\
+            test result: FAILED. 11 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out\n\
+            test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
+        assert_eq!(counted(cargo_line, cargo), (14, 2, 1));
+        let python =
+            "ok       a.b  (0.1 s)\nLEFT OUT a.c  (0.1 s)\nLEFT OUT a.c: why\nRESULT 4 2 1";
+        assert_eq!(counted(python_line, python), (4, 2, 1));
+        let go = "--- PASS: TestA (0.00s)\n    --- PASS: TestA/resp2 (0.00s)\n\
+            --- FAIL: TestB (0.00s)\n--- SKIP: TestC (0.00s)\nFAIL";
+        assert_eq!(counted(go_line, go), (1, 1, 1));
+        let node = "ok 1 - strings\n# tests 7\n# pass 3\n# fail 1\n# cancelled 1\n# skipped 2";
+        assert_eq!(counted(node_line, node), (3, 2, 1));
+    }
+
+    #[test]
+    fn options() {
+        let parse =
+            |words: &str| Options::parse(&words.split(' ').map(Into::into).collect::<Vec<_>>());
+        let options = parse("--only go --strict --only raw").expect("valid");
+        assert!(options.strict && options.includes("go") && options.includes("raw"));
+        assert!(!options.includes("rust"));
+        assert!(Options::default().includes("rust"));
+        assert!(parse("--only").is_err());
+        assert!(parse("--only nothing").is_err());
+        assert!(parse("fast").is_err());
+    }
+}

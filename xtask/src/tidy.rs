@@ -1,0 +1,348 @@
+//! Habits that a compiler does not check. Each check is a function of text, with a test
+//! that shows it fail.
+
+use crate::process::{self, cargo};
+use crate::{Result, paths};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+/// Longest source file under `crates/`: what is longer no longer fits in the head.
+const LINES_MAX: usize = 1_000;
+
+/// Files that may be longer, each with its reason beside it. Keep it short.
+const LONG_FILES: &[&str] = &[];
+
+/// What no file may contain. Cut in two here, so that this file does not.
+const FORBIDDEN: &[(&str, &str)] = &[
+    // A lock file that names one registry host cannot be used behind a mirror.
+    (concat!("registry.", "npmjs.org"), "names a package registry"),
+    (concat!("registry.", "yarnpkg.com"), "names a package registry"),
+    (concat!("proxy.", "golang.org"), "names a package registry"),
+    (concat!("sum.", "golang.org"), "names a package registry"),
+    (concat!("pypi.", "org"), "names a package registry"),
+    (concat!("files.", "pythonhosted.org"), "names a package registry"),
+    (concat!("index.", "crates.io"), "names a package registry"),
+    (concat!("static.", "crates.io"), "names a package registry"),
+    (concat!("crates.io", "-index"), "names a package registry"),
+    // Paths of one machine mean nothing on another.
+    (concat!("/wo", "rk/"), "names a path of one machine"),
+    (concat!("/ro", "ot/"), "names a path of one machine"),
+    (concat!("/tmp/", "peers"), "names a path of one machine"),
+    (concat!("/tmp/", "suite"), "names a path of one machine"),
+];
+
+/// Something untidy, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    file: String,
+    /// From 1; 0 is the file as a whole.
+    line: usize,
+    message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.message)
+    }
+}
+
+/// All findings in the files of the repository at `root`.
+pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
+    let list = process::output(
+        Command::new("git")
+            .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+            .current_dir(root),
+    )?;
+    let mut findings = Vec::new();
+    for file in list.lines() {
+        // Listed but deleted, or a link: not a file of ours.
+        let Ok(bytes) = std::fs::read(root.join(file)) else {
+            continue;
+        };
+        if bytes.contains(&0) {
+            continue; // Binary.
+        }
+        match std::str::from_utf8(&bytes) {
+            Ok(text) => findings.extend(check_file(file, text)),
+            Err(_) => findings.push(finding(file, 0, "is neither UTF-8 nor binary")),
+        }
+    }
+    let architecture = root.join("ARCHITECTURE.md");
+    match paths::read(&architecture) {
+        Ok(text) => findings.extend(check_diagram(&text, &workspace_arrows()?)),
+        Err(_) => findings.push(finding("ARCHITECTURE.md", 0, "is missing")),
+    }
+    Ok(findings)
+}
+
+fn finding(file: &str, line: usize, message: impl Into<String>) -> Finding {
+    Finding { file: file.to_owned(), line, message: message.into() }
+}
+
+/// All checks that look at one file alone.
+fn check_file(file: &str, text: &str) -> Vec<Finding> {
+    let mut findings = check_whitespace(file, text);
+    findings.extend(check_length(file, text));
+    findings.extend(check_words(file, text));
+    if file.ends_with("Cargo.toml") {
+        findings.extend(check_manifest(file, text));
+    }
+    findings
+}
+
+fn check_whitespace(file: &str, text: &str) -> Vec<Finding> {
+    // gofmt indents with tabs.
+    let tabs = file.ends_with(".go") || file.ends_with("go.mod");
+    let mut findings = Vec::new();
+    for (i, line) in text.split('\n').enumerate() {
+        if line.ends_with('\r') {
+            findings.push(finding(file, i + 1, "ends in CR LF"));
+        } else if line.ends_with([' ', '\t']) {
+            findings.push(finding(file, i + 1, "ends in whitespace"));
+        }
+        if line.contains('\t') && !tabs {
+            findings.push(finding(file, i + 1, "contains a tab"));
+        }
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
+        findings.push(finding(file, 0, "does not end with a line break"));
+    }
+    if text.ends_with("\n\n") {
+        findings.push(finding(file, 0, "ends with an empty line"));
+    }
+    findings
+}
+
+fn check_length(file: &str, text: &str) -> Option<Finding> {
+    let lines = text.lines().count();
+    let is_source = file.starts_with("crates/") && file.ends_with(".rs");
+    (is_source && lines > LINES_MAX && !LONG_FILES.contains(&file)).then(|| {
+        finding(file, 0, format!("has {lines} lines, more than {LINES_MAX}: split it by role"))
+    })
+}
+
+fn check_words(file: &str, text: &str) -> Vec<Finding> {
+    if file == "Cargo.lock" {
+        return Vec::new(); // Cargo's own format.
+    }
+    let mut findings = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        for (word, why) in FORBIDDEN {
+            if line.contains(word) {
+                findings.push(finding(file, i + 1, format!("{why}: {word}")));
+            }
+        }
+    }
+    findings
+}
+
+/// A dependency earns its line: each one has its reason in a comment right above it. A
+/// crate of the workspace needs none, nor one that only refers to the workspace's line.
+fn check_manifest(file: &str, text: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut in_dependencies = false;
+    let mut above = "";
+    for (i, line) in text.lines().enumerate() {
+        if line.starts_with('[') {
+            in_dependencies = line.trim_end().ends_with("dependencies]");
+            if line.contains("dependencies.") {
+                let message = "gives a dependency a table; write it on one line";
+                findings.push(finding(file, i + 1, message));
+            }
+        } else if in_dependencies
+            && line.contains('=')
+            && line.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '"' || c == '_')
+            && !line.contains("path = ")
+            && !line.contains("workspace = true")
+            && !above.starts_with('#')
+        {
+            let name = line.split(['=', '.']).next().unwrap_or_default().trim();
+            let message = format!("the dependency {name} has no reason in a comment above it");
+            findings.push(finding(file, i + 1, message));
+        }
+        above = line;
+    }
+    findings
+}
+
+/// For every crate of the workspace, those of its crates that it depends on.
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+/// What cargo knows: the normal dependencies between the crates of the workspace.
+fn workspace_arrows() -> Result<Arrows> {
+    // `cargo tree` rather than `cargo metadata`: its lines need no JSON parser.
+    let tree = process::output(&mut cargo(&[
+        "tree",
+        "--workspace",
+        "--edges=normal",
+        "--target=all",
+        "--all-features",
+        "--depth=1",
+        "--prefix=depth",
+        "--no-dedupe",
+        "--quiet",
+        "--format= {p}",
+    ]))?;
+    Ok(tree_arrows(&tree))
+}
+
+/// Reads lines like `0 apus v0.1.0 (…)` and, below it, `1 engine v0.1.0 (…)`.
+fn tree_arrows(tree: &str) -> Arrows {
+    let mut all = Arrows::new();
+    let mut current = String::new();
+    for line in tree.lines() {
+        let mut words = line.split_whitespace();
+        match (words.next(), words.next()) {
+            (Some("0"), Some(name)) => {
+                current = name.to_owned();
+                all.entry(current.clone()).or_default();
+            }
+            (Some("1"), Some(name)) => {
+                all.entry(current.clone()).or_default().insert(name.to_owned());
+            }
+            _ => {}
+        }
+    }
+    let members: BTreeSet<String> = all.keys().cloned().collect();
+    for to in all.values_mut() {
+        to.retain(|name| members.contains(name));
+    }
+    all
+}
+
+/// The fenced block of ARCHITECTURE.md with lines `name → dependency, dependency` (or
+/// `name →` for none) must say what Cargo.toml files say.
+fn check_diagram(text: &str, actual: &Arrows) -> Vec<Finding> {
+    const FILE: &str = "ARCHITECTURE.md";
+    let Some((first, drawn)) = diagram(text) else {
+        return vec![finding(FILE, 0, "has no fenced block with lines `crate → dependency, …`")];
+    };
+    let list = |names: &BTreeSet<String>| match names.is_empty() {
+        true => "nothing".to_owned(),
+        false => names.iter().cloned().collect::<Vec<_>>().join(", "),
+    };
+    let mut findings = Vec::new();
+    for (name, to) in actual {
+        match drawn.get(name) {
+            None => findings.push(finding(FILE, first, format!("the diagram lacks {name}"))),
+            Some(drawn) if drawn != to => {
+                let (drawn, actual) = (list(drawn), list(to));
+                let message = format!("{name} → {drawn} is drawn, but it depends on {actual}");
+                findings.push(finding(FILE, first, message));
+            }
+            Some(_) => {}
+        }
+    }
+    for name in drawn.keys().filter(|name| !actual.contains_key(*name)) {
+        let message = format!("the diagram has {name}, which is no crate of the workspace");
+        findings.push(finding(FILE, first, message));
+    }
+    findings
+}
+
+/// The first line of the diagram and what it draws.
+fn diagram(text: &str) -> Option<(usize, Arrows)> {
+    let mut block: Option<(usize, Arrows)> = None;
+    let mut fenced = false;
+    for (i, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            if fenced && block.as_ref().is_some_and(|(_, arrows)| !arrows.is_empty()) {
+                return block;
+            }
+            fenced = !fenced;
+            block = Some((i + 2, Arrows::new()));
+        } else if fenced && let Some((name, to)) = line.split_once('→') {
+            let name = name.trim().to_owned();
+            let to = to.split(',').map(str::trim).filter(|to| !to.is_empty());
+            let (_, arrows) = block.get_or_insert_default();
+            arrows.entry(name).or_default().extend(to.map(str::to_owned));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LINES_MAX, check_diagram, check_file, diagram, tree_arrows};
+
+    /// The messages of all findings in a file.
+    fn messages(file: &str, text: &str) -> Vec<String> {
+        check_file(file, text).into_iter().map(|finding| finding.to_string()).collect()
+    }
+
+    #[test]
+    fn tidy_files_have_no_findings() {
+        assert_eq!(messages("crates/a/src/lib.rs", "fn a() {}\n\nfn b() {}\n"), [""; 0]);
+        assert_eq!(messages("a.go", "func a() {\n\treturn\n}\n"), [""; 0]);
+        assert_eq!(messages("empty", ""), [""; 0]);
+    }
+
+    #[test]
+    fn whitespace() {
+        assert_eq!(messages("a.rs", "a \n"), ["a.rs:1: ends in whitespace"]);
+        assert_eq!(messages("a.rs", "a\r\n"), ["a.rs:1: ends in CR LF"]);
+        assert_eq!(messages("a.rs", "a\n\tb\n"), ["a.rs:2: contains a tab"]);
+        assert_eq!(messages("a.rs", "a"), ["a.rs:0: does not end with a line break"]);
+        assert_eq!(messages("a.rs", "a\n\n"), ["a.rs:0: ends with an empty line"]);
+    }
+
+    #[test]
+    fn length() {
+        let long = "a\n".repeat(LINES_MAX + 1);
+        assert_eq!(messages("crates/a/src/lib.rs", &long).len(), 1);
+        assert_eq!(messages("crates/a/src/lib.rs", &long[2..]).len(), 0);
+        assert_eq!(messages("docs/commands.md", &long).len(), 0);
+    }
+
+    #[test]
+    fn words() {
+        for word in super::FORBIDDEN {
+            let text = format!("ok\nsee {}x\n", word.0);
+            assert_eq!(messages("a.md", &text).len(), 1, "{word:?}");
+            assert_eq!(messages("Cargo.lock", &text).len(), 0);
+        }
+        assert_eq!(messages("a.md", "net/work and crates.io\n").len(), 0);
+    }
+
+    #[test]
+    fn manifests() {
+        let good = "[workspace.dependencies]\nown = { path = \"own\" }\n# Because.\nmio = \"1\"\n\
+            [dependencies]\nmio.workspace = true\n[profile.dev]\ndebug = true\n";
+        assert_eq!(messages("Cargo.toml", good), [""; 0]);
+        let bad = "[workspace.dependencies]\n# Because.\nmio = \"1\"\nlibc = { version = \"0\" }\n";
+        let message = "Cargo.toml:4: the dependency libc has no reason in a comment above it";
+        assert_eq!(messages("Cargo.toml", bad), [message]);
+        for section in ["dependencies", "dev-dependencies", "target.'cfg(unix)'.dependencies"] {
+            let bad = format!("[{section}]\nlibc = \"0\"\n");
+            assert_eq!(messages("crates/a/Cargo.toml", &bad).len(), 1, "{section}");
+        }
+        assert_eq!(messages("Cargo.toml", "[dependencies.libc]\nversion = \"0\"\n").len(), 1);
+    }
+
+    #[test]
+    fn the_diagram_is_what_cargo_says() {
+        let actual = tree_arrows(
+            "0 apus v0.1.0 (/a)\n1 engine v0.1.0 (/b)\n1 mio v1.0.0\n\n\
+             0 engine v0.1.0 (/b)\n\n0 stdx v0.1.0 (/c)\n",
+        );
+        let check = |block: &str| {
+            let text = format!("# Map\n```\nother\n```\n\n```text\n{block}```\n");
+            let findings = check_diagram(&text, &actual);
+            findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>()
+        };
+        assert_eq!(check("apus   → engine\nengine →\nstdx →\n"), [""; 0]);
+        assert_eq!(check("apus → engine\nengine →\n"), ["the diagram lacks stdx"]);
+        assert_eq!(
+            check("apus →\nengine → stdx\nstdx →\nold →\n"),
+            [
+                "apus → nothing is drawn, but it depends on engine",
+                "engine → stdx is drawn, but it depends on nothing",
+                "the diagram has old, which is no crate of the workspace",
+            ]
+        );
+        assert_eq!(check_diagram("no block, a → b\n", &actual).len(), 1);
+        assert_eq!(diagram("```\na → b, c\n```\n").map(|(line, _)| line), Some(2));
+    }
+}
