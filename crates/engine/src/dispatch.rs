@@ -2,7 +2,7 @@
 //!
 //! The order of the checks is Redis's (`processCommand`), because clients see it in the errors.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use commands::Fail;
 use commands::row::{Flags, Scope};
@@ -43,7 +43,8 @@ pub(crate) fn lookup(engine: &Engine, args: &Args<'_>) -> Result<u16, Fail> {
     let Some(sub) = args.get(1) else { return Ok(top) };
     engine.table.find_sub(top, sub).ok_or_else(|| {
         let sub = String::from_utf8_lossy(&sub[..sub.len().min(128)]).into_owned();
-        let name = cmd.row.name.to_ascii_uppercase();
+        // As it was called: the command may have been renamed.
+        let name = String::from_utf8_lossy(name).to_ascii_uppercase();
         Fail::new(format!("ERR unknown subcommand '{sub}'. Try {name} HELP."))
     })
 }
@@ -55,13 +56,14 @@ fn unknown(args: &Args<'_>) -> Fail {
         "ERR unknown command '{}', with args beginning with: ",
         String::from_utf8_lossy(&name[..name.len().min(128)])
     );
-    let mut room = 128usize;
+    // Redis counts quotes and blanks towards the 128, and cuts an argument to what is left.
+    let mut used = 0usize;
     for a in args.iter_from(1) {
-        if room == 0 {
+        if used >= 128 {
             break;
         }
-        let a = &a[..a.len().min(room)];
-        room = room.saturating_sub(a.len());
+        let a = &a[..a.len().min(128 - used)];
+        used += a.len() + 3;
         text.push_str(&format!("'{}' ", String::from_utf8_lossy(a)));
     }
     Fail::new(text)
@@ -76,20 +78,29 @@ impl Thread {
         args: &mut Args<'_>,
         reply: &mut Reply<'_>,
     ) -> Done {
+        // A command before this one in the batch may have been CONFIG SET.
+        self.refresh(&engine.config);
         let id = match lookup(engine, args) {
             Ok(id) => id,
             Err(fail) => {
-                self.refuse(engine, None, &fail, reply);
+                session.client.last_cmd.store(0, Relaxed);
+                if args.is(0, "post") || args.is(0, "host:") {
+                    self.cross_protocol(engine, session);
+                } else {
+                    self.refuse(engine, None, &fail, reply);
+                }
                 return Done::Yes;
             }
         };
+        // Before it runs: CLIENT LIST shows itself.
+        session.client.last_cmd.store(id + 1, Relaxed);
         let cmd = engine.table.get(id);
         if let Err(fail) = self.permit(engine, session, cmd, args) {
             self.refuse(engine, Some(id), &fail, reply);
             return Done::Yes;
         }
         let attention = engine.attention.get();
-        if attention & Attention::PAUSE != 0 && paused(engine, cmd) {
+        if attention & Attention::PAUSE != 0 && paused(engine, session, cmd) {
             return Done::Wait;
         }
         let hidden = Flags::SKIP_MONITOR.or(Flags::ADMIN);
@@ -111,7 +122,6 @@ impl Thread {
         }
         stats.called(1, nanos, self.hot.latency_tracking);
         bump(&self.worker.stats.command_nanos, nanos);
-        session.client.last_cmd.store(id + 1, Relaxed);
         self.count_command(session, 1);
         if nanos >= self.hot.slow_ns && !cmd.row.flags.has(Flags::SKIP_SLOWLOG) {
             engine.slowlog.record(engine, session, nanos, args);
@@ -135,15 +145,16 @@ impl Thread {
         if !cmd.row.arity_fits(args.len()) {
             return Err(Fail::arity(cmd.row.name));
         }
-        // The password may have been taken away since the connection was made.
-        if !session.authenticated && !flags.has(Flags::NO_AUTH) && engine.needs_password() {
+        if !flags.has(Flags::NO_AUTH) && session.needs_auth(engine) {
             return Err(NOAUTH);
         }
         if flags.has(Flags::PROTECTED) {
             crate::server::debug::allowed(engine, session)?;
         }
         let attention = engine.attention.get();
-        if attention & Attention::MAXMEMORY != 0 {
+        // While everything or all writes are paused, nothing is evicted, and nobody is refused.
+        let evicts = attention & Attention::PAUSE == 0 || !engine.check_pause();
+        if attention & Attention::MAXMEMORY != 0 && evicts {
             let free = self.make_room(engine);
             if !free && flags.has(Flags::DENYOOM) {
                 return Err(OOM);
@@ -218,6 +229,27 @@ impl Thread {
         reply.error(fail.0.as_bytes());
     }
 
+    /// A browser was made to send an HTTP request here (cross-protocol scripting): its headers
+    /// would be refused one by one, but its body could be commands.
+    #[cold]
+    fn cross_protocol(&self, engine: &Engine, session: &mut Session) {
+        static LOGGED_MS: AtomicI64 = AtomicI64::new(i64::MIN);
+        session.closing = true;
+        let (now, last) = (self.cx.now, LOGGED_MS.load(Relaxed));
+        // Once a minute, or the log could be flooded from outside.
+        if now.saturating_sub(last) < 60_000 {
+            return;
+        }
+        LOGGED_MS.store(now, Relaxed);
+        crate::log!(
+            engine.log,
+            Warning,
+            "An HTTP request arrived instead of commands, maybe an attack through somebody's \
+             browser; closed the connection from {}",
+            session.client.endpoint.peer
+        );
+    }
+
     /// Evicts until memory is below `maxmemory`. Returns whether it is.
     pub(crate) fn make_room(&mut self, engine: &Engine) -> bool {
         let max = self.hot.maxmemory;
@@ -257,12 +289,13 @@ pub(crate) fn commit(db: &mut Db<'_>) {
     }
 }
 
-/// Whether CLIENT PAUSE holds this command back.
-fn paused(engine: &Engine, cmd: &Cmd) -> bool {
-    if engine.pause.writes_only.load(Relaxed) {
-        cmd.row.flags.has(Flags::WRITE) || cmd.row.flags.has(Flags::MAY_REPLICATE)
-    } else {
-        // CLIENT itself must stay usable, or nobody could unpause.
-        !cmd.row.name.starts_with("client|")
+/// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE
+/// too, as in Redis: it ends by itself. Redis counts monitors among the replicas, which never wait.
+#[cold]
+fn paused(engine: &Engine, session: &Session, cmd: &Cmd) -> bool {
+    if session.monitor || !engine.check_pause() {
+        return false;
     }
+    !engine.pause.writes_only.load(Relaxed)
+        || cmd.row.flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use config::{Config, Id};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use stdx::clock::Clock;
 use store::Keyspace;
 
@@ -60,6 +60,8 @@ pub struct Pause {
     pub until_ms: AtomicI64,
     /// Only commands that write.
     pub writes_only: AtomicBool,
+    /// Held while the two are changed together.
+    gate: Mutex<()>,
 }
 
 /// How a shutdown was asked for.
@@ -341,23 +343,46 @@ impl Engine {
         stdx::mem::sample_peak();
     }
 
-    /// Pauses clients until `until_ms` (Unix milliseconds); 0 ends the pause.
-    pub fn set_pause(&self, until_ms: i64, writes_only: bool) {
-        self.pause.writes_only.store(writes_only, Relaxed);
-        self.pause.until_ms.store(until_ms, Relaxed);
-        self.attention.set(Attention::PAUSE, until_ms != 0);
-        if until_ms == 0 {
-            for w in self.workers.read().iter() {
-                w.mailbox.post(Message::Resume);
-            }
+    /// Pauses clients until `until_ms` (Unix milliseconds), or as long as a pause that is on
+    /// already lasts, if that is longer. A pause of everything stays one.
+    pub fn extend_pause(&self, until_ms: i64, writes_only: bool) {
+        let _gate = self.pause.gate.lock();
+        let current = self.pause.until_ms.load(Relaxed);
+        let now = self.clock.wall_ms() as i64;
+        let all_now = current > now && !self.pause.writes_only.load(Relaxed);
+        let until = current.max(until_ms);
+        if until > now {
+            self.pause.writes_only.store(writes_only && !all_now, Relaxed);
+            self.pause.until_ms.store(until, Relaxed);
+            self.attention.set(Attention::PAUSE, true);
         }
     }
 
-    /// Ends a pause whose time is over; called by the periodic work. Returns whether one is on.
+    /// Ends a pause.
+    pub fn end_pause(&self) {
+        let gate = self.pause.gate.lock();
+        self.resume(&gate);
+    }
+
+    fn resume(&self, _gate: &MutexGuard<'_, ()>) {
+        self.pause.until_ms.store(0, Relaxed);
+        self.attention.set(Attention::PAUSE, false);
+        for w in self.workers.read().iter() {
+            w.mailbox.post(Message::Resume);
+        }
+    }
+
+    /// Ends a pause whose time is over; called by the periodic work and by commands that find the
+    /// pause on. Returns whether one is on.
     pub fn check_pause(&self) -> bool {
+        if self.pause.until_ms.load(Relaxed) == 0 {
+            return false;
+        }
+        let gate = self.pause.gate.lock();
+        // Somebody may have made it longer, or ended it, before the lock was ours.
         let until = self.pause.until_ms.load(Relaxed);
         if until != 0 && self.clock.wall_ms() as i64 >= until {
-            self.set_pause(0, false);
+            self.resume(&gate);
             return false;
         }
         until != 0

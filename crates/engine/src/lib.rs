@@ -7,6 +7,9 @@
 //!
 //! It knows no sockets: a connection is bytes in, bytes out, and a [`Mailbox`] to its thread.
 
+/// The version of Redis whose behaviour this is; clients that look for features are told it.
+pub const COMPAT_VERSION: &str = "7.4.0";
+
 mod clients;
 mod dispatch;
 mod engine;

@@ -99,6 +99,13 @@ impl Session {
         self.client.authenticated.store(yes, Relaxed);
     }
 
+    /// Whether commands are refused until the client authenticates. When the password is taken
+    /// away, nobody needs one any more; when one is set, whoever is in stays in.
+    #[inline]
+    pub fn needs_auth(&self, engine: &Engine) -> bool {
+        !self.authenticated && engine.needs_password()
+    }
+
     /// CLIENT NO-TOUCH.
     pub fn set_no_touch(&mut self, yes: bool) {
         self.no_touch = yes;

@@ -218,7 +218,28 @@ impl Thread {
     ) -> Batch {
         self.refresh(&engine.config);
         bump(&self.worker.stats.batches, 1);
+        let c = &session.client;
+        c.query_bytes.store(input.len() as u64, Relaxed);
+        let batch = self.run_batch(engine, session, parser, input, out);
+        let (c, left) = (&session.client, input.len() - batch.consumed);
+        c.query_bytes.store(left as u64, Relaxed);
+        batch
+    }
+
+    fn run_batch(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        parser: &mut Parser,
+        input: &[u8],
+        out: &mut Out,
+    ) -> Batch {
         let mut batch = Batch { consumed: 0, next: Next::Read };
+        if session.client.closing.load(Relaxed) {
+            // What waited for the end of a pause is not run for a client that has been killed.
+            batch.next = Next::Close;
+            return batch;
+        }
         if let Some(args) = session.deferred.take()
             && !self.run_deferred(engine, session, args, out)
         {
@@ -226,7 +247,8 @@ impl Thread {
             return batch;
         }
         loop {
-            if session.closing {
+            // Another thread's CLIENT KILL takes effect here, before further commands.
+            if session.closing || session.client.closing.load(Relaxed) {
                 batch.next = Next::Close;
                 return batch;
             }
@@ -284,11 +306,11 @@ impl Thread {
         from: usize,
         out: &mut Out,
     ) -> Stop {
-        let limits =
-            Limits { bulk_max: self.hot.bulk_max, unauthenticated: !session.authenticated };
+        let unauthenticated = session.needs_auth(engine);
+        let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated };
         // A client that has yet to authenticate may do so with the next command, which changes
         // what the one after it may be.
-        let most = if session.authenticated { GROUP } else { 1 };
+        let most = if unauthenticated { 1 } else { GROUP };
         self.spans.clear();
         self.owned.clear();
         self.group.clear();
@@ -313,11 +335,14 @@ impl Thread {
                 }
                 Parsed::Nothing(used) => pos += used,
                 Parsed::Incomplete => return Stop::At(pos, Next::Read),
-                Parsed::Big { at } => return Stop::At(pos + at, Next::ReadBig),
+                // The parser has taken the rest over.
+                Parsed::Big { .. } => return Stop::At(input.len(), Next::ReadBig),
                 Parsed::Error(e) => {
                     // Replies of the commands before it come first: it is answered after them.
                     if self.group.is_empty() {
-                        Reply::new(out, session.proto).error(format!("ERR {}", e.0));
+                        if session.reply == ReplyMode::On {
+                            Reply::new(out, session.proto).error(format!("ERR {}", e.0));
+                        }
                         session.closing = true;
                         bump(&self.worker.stats.error_replies, 1);
                         engine.count_error("ERR");

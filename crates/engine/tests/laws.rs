@@ -3,8 +3,8 @@
 mod support;
 
 use commands::row::Row;
-use support::Server;
 use resp::Proto;
+use support::Server;
 use transcript::Reply;
 
 #[test]

@@ -6,8 +6,8 @@ mod support;
 use std::collections::BTreeSet;
 
 use commands::row::Row;
-use support::Server;
 use resp::Proto;
+use support::Server;
 use transcript::{Reply, Step, Target, Version, check, parse};
 
 const TARGET: Target = Target::Apus(Version(7, 4, 0));

@@ -7,7 +7,8 @@
 //! between calls, as long as that byte stays first.
 //!
 //! A large argument is not collected in the buffer: the parser asks for it to be read straight
-//! into a vector of its own ([`Parsed::Big`]), which a SET can then keep without a copy.
+//! into a vector of its own ([`Parsed::Big`]), which a SET can then keep without a copy. The
+//! parser then holds all that came before it, and the caller's buffer starts anew behind it.
 
 use crate::args::Span;
 
@@ -37,10 +38,11 @@ pub enum Parsed {
     Nothing(usize),
     /// More bytes are needed behind those that are there. Spans hold nothing of this command.
     Incomplete,
-    /// An argument of this many bytes (and CR LF) starts at this offset; its bytes should be
-    /// received with [`Parser::big`].
+    /// A large argument starts at this offset; its bytes should be received with
+    /// [`Parser::big`]. All of the buffer has been taken over: what comes after the argument is
+    /// passed to the next call as if the command began there.
     Big {
-        /// Offset of the argument's first byte from the command's start.
+        /// Offset of the argument's first byte from the start of the buffer.
         at: usize,
     },
     /// The connection must be closed after this error.
@@ -204,7 +206,9 @@ impl Parser {
                     big.extend_from_slice(&buf[self.pos..]);
                     self.big = Some((big, len + 2));
                     self.bulk = None;
-                    return Parsed::Big { at: self.pos };
+                    self.detach(buf);
+                    let at = std::mem::take(&mut self.pos);
+                    return Parsed::Big { at };
                 }
                 return Parsed::Incomplete;
             }
@@ -222,6 +226,17 @@ impl Parser {
         let end = self.pos;
         *self = Self::default();
         Parsed::Command(end)
+    }
+
+    /// Copies the arguments so far out of the caller's buffer, which need not be kept then. They
+    /// are small next to the one that is about to come.
+    fn detach(&mut self, buf: &[u8]) {
+        for span in &mut self.spans {
+            if let Some(bytes) = span.bytes(buf) {
+                self.owned.push(bytes.to_vec());
+                *span = Span::owned(self.owned.len() - 1);
+            }
+        }
     }
 
     fn inline(&mut self, buf: &[u8], spans: &mut Vec<Span>, owned: &mut Vec<Vec<u8>>) -> Parsed {
@@ -361,7 +376,8 @@ mod tests {
                         break;
                     }
                     Parsed::Big { at } => {
-                        buf.truncate(at);
+                        assert!(at <= buf.len());
+                        buf.clear();
                         while let Some((big, missing)) = parser.big() {
                             let n = missing.min(rest.len()).min(step);
                             if n == 0 {

@@ -1,8 +1,23 @@
 //! Commands about the connection.
 
+mod auth;
+mod client;
+mod echo;
+mod hello;
 mod ping;
+mod quit;
+mod reset;
 mod select;
 
 use crate::table::SessionCommand;
 
-pub(crate) static COMMANDS: &[&SessionCommand] = &[&ping::PING, &select::SELECT];
+pub(crate) static COMMANDS: &[&SessionCommand] = &[
+    &auth::AUTH,
+    &client::CLIENT,
+    &echo::ECHO,
+    &hello::HELLO,
+    &ping::PING,
+    &quit::QUIT,
+    &reset::RESET,
+    &select::SELECT,
+];

@@ -16,7 +16,7 @@ pub(crate) static PING: SessionCommand = SessionCommand {
         tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
         scope: Scope::None,
         complexity: "O(1)",
-        summary: "Answers PONG, or with its argument: is the server alive, how far away is it?",
+        summary: "Answers PONG, or with its argument.",
         syntax: "PING [message]",
         transcript: r#"
 > PING

@@ -1,0 +1,48 @@
+//! CLIENT UNBLOCK: <https://redis.io/docs/latest/commands/client-unblock/>
+
+use commands::row::{Flags, Row};
+use commands::{Fail, Outcome};
+use resp::{Args, Reply};
+
+use super::{BASE, COMMON, sub, usage};
+use crate::table::{Call, SessionCommand};
+
+pub(super) static UNBLOCK: SessionCommand = sub(
+    Row {
+        name: "client|unblock",
+        since: "5.0.0",
+        arity: -3,
+        flags: COMMON.or(Flags::ADMIN),
+        complexity: "O(log N) where N is the number of client connections",
+        summary: "Ends the wait of a client that a command blocks.",
+        syntax: "CLIENT UNBLOCK client-id [TIMEOUT | ERROR]",
+        transcript: r#"
+> CLIENT UNBLOCK 1000000
+(integer) 0
+> CLIENT UNBLOCK 1000000 ERROR
+(integer) 0
+> CLIENT UNBLOCK x
+(error) ERR value is not an integer or out of range
+> CLIENT UNBLOCK x LATER
+(error) ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR
+> CLIENT UNBLOCK 1 ERROR now
+(error) ERR unknown subcommand or wrong number of arguments for 'UNBLOCK'. Try CLIENT HELP.
+"#,
+        ..BASE
+    },
+    run,
+);
+
+/// No command blocks its client yet, and as in Redis a client that waits for CLIENT PAUSE to end
+/// is not blocked in this sense.
+fn run(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    if args.len() > 4 {
+        return Err(usage(args));
+    }
+    if args.len() == 4 && !args.is(3, "timeout") && !args.is(3, "error") {
+        return Err(Fail::text("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
+    }
+    commands::parse::int(args, 2)?;
+    reply.int(0);
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! QUIT: <https://redis.io/docs/latest/commands/quit/>
+
+use commands::Outcome;
+use commands::row::{DocFlags, Flags, Group, Row, Scope};
+use resp::{Args, Reply};
+
+use crate::table::{Call, SessionCommand};
+
+pub(crate) static QUIT: SessionCommand = SessionCommand {
+    row: Row {
+        name: "quit",
+        group: Group::Connection,
+        arity: -1,
+        loose_arity: "Redis ignores what follows the name.",
+        flags: Flags::ALLOW_BUSY
+            .or(Flags::NOSCRIPT)
+            .or(Flags::LOADING)
+            .or(Flags::STALE)
+            .or(Flags::FAST)
+            .or(Flags::NO_AUTH),
+        doc_flags: DocFlags::DEPRECATED,
+        deprecated_since: "7.2.0",
+        replaced_by: "just closing the connection",
+        scope: Scope::None,
+        complexity: "O(1)",
+        summary: "Closes the connection.",
+        syntax: "QUIT",
+        transcript: r#"
+> QUIT
+OK
+"#,
+        ..Row::DEFAULT
+    },
+    run,
+    subs: &[],
+};
+
+fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    reply.ok();
+    call.session.closing = true;
+    Ok(())
+}

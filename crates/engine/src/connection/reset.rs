@@ -1,0 +1,58 @@
+//! RESET: <https://redis.io/docs/latest/commands/reset/>
+
+use commands::Outcome;
+use commands::row::{Flags, Group, Row, Scope};
+use resp::{Args, Reply};
+
+use crate::session::ReplyMode;
+use crate::table::{Call, SessionCommand};
+
+pub(crate) static RESET: SessionCommand = SessionCommand {
+    row: Row {
+        name: "reset",
+        group: Group::Connection,
+        since: "6.2.0",
+        arity: 1,
+        flags: Flags::NOSCRIPT
+            .or(Flags::LOADING)
+            .or(Flags::STALE)
+            .or(Flags::FAST)
+            .or(Flags::NO_AUTH)
+            .or(Flags::ALLOW_BUSY),
+        scope: Scope::None,
+        complexity: "O(1)",
+        summary: "Puts the connection back into the state in which it began.",
+        syntax: "RESET",
+        transcript: r#"
+> SELECT 1
+OK
+> CLIENT SETNAME me
+OK
+> SET k v
+OK
+> RESET
+RESET
+> CLIENT GETNAME
+(nil)
+> GET k
+(nil)
+> RESET now
+(error) ERR wrong number of arguments for 'reset' command
+"#,
+        ..Row::DEFAULT
+    },
+    run,
+    subs: &[],
+};
+
+fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    // A skip that is in force applies to this command; OFF ends before it answers.
+    let skipped = call.session.reply == ReplyMode::SkipNext;
+    call.session.reset(call.engine);
+    if skipped {
+        call.session.reply = ReplyMode::SkipNext;
+    }
+    reply.set_proto(call.session.proto);
+    reply.simple("RESET");
+    Ok(())
+}
