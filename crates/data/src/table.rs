@@ -218,8 +218,9 @@ fn node_ptr(word: u64) -> NonNull<u8> {
     NonNull::new(p).expect("a word that is not empty has a pointer")
 }
 
+/// Hints the processor to load the cache line of an address, which may be any.
 #[inline]
-fn prefetch(addr: *const u8) {
+pub fn prefetch(addr: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch never faults, whatever the address.
     unsafe {
@@ -265,7 +266,7 @@ impl Heads {
 
     /// Hints the processor to load the bucket of `hash` in table `i`. Needs no lock.
     #[inline]
-    pub fn prefetch_bucket(&self, i: usize, hash: u64, _pin: &epoch::Guard) {
+    pub fn prefetch_bucket(&self, i: usize, hash: u64) {
         let array = Array(self.0[i].load(Acquire));
         if !array.is_none() {
             prefetch(array.ptr(array.index(pos_of(hash))).cast());
@@ -281,16 +282,72 @@ impl Heads {
             return;
         }
         let tag = tag_of(hash);
-        // SAFETY: the pin keeps a published array from being freed, the index is within its
-        // length, and the words are atomics.
-        let bucket = unsafe { &*array.ptr(array.index(pos_of(hash))) };
-        for w in &bucket.0 {
-            let v = w.load(Relaxed);
-            if v & !POINTER == tag {
-                prefetch(((v & POINTER) as usize) as *const u8);
-            }
+        let bucket = array.ptr(array.index(pos_of(hash)));
+        // SAFETY: the pin keeps a published array from being freed, and the index is within its
+        // length.
+        let v = unsafe { guess(bucket, tag) };
+        if v != 0 {
+            prefetch(((v & POINTER) as usize) as *const u8);
         }
     }
+}
+
+/// A word of the bucket that carries the tag, or 0, while others may write the bucket.
+///
+/// # Safety
+/// The bucket is alive.
+#[inline]
+unsafe fn guess(bucket: *const Bucket, tag: u64) -> u64 {
+    let mut m: u32;
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: reads 64 aligned bytes that the caller vouches for. The words are atomics that other
+    // threads may write meanwhile; the comparison happens in assembly because Rust has no vector
+    // load that may race. Each 8-byte word is read whole.
+    unsafe {
+        std::arch::asm!(
+            "movd {t}, {tag:e}",
+            "pshuflw {t}, {t}, 0",
+            "punpcklqdq {t}, {t}",
+            "movdqa {a}, [{p}]",
+            "movdqa {b}, [{p} + 32]",
+            "pcmpeqw {a}, {t}",
+            "pcmpeqw {b}, {t}",
+            "movdqa {c}, [{p} + 16]",
+            "movdqa {d}, [{p} + 48]",
+            "pcmpeqw {c}, {t}",
+            "pcmpeqw {d}, {t}",
+            "packsswb {a}, {c}",
+            "packsswb {b}, {d}",
+            "pmovmskb {m:e}, {a}",
+            "pmovmskb {n:e}, {b}",
+            "shl {n:e}, 16",
+            "or {m:e}, {n:e}",
+            p = in(reg) bucket,
+            tag = in(reg) tag >> 48,
+            t = out(xmm_reg) _,
+            a = out(xmm_reg) _,
+            b = out(xmm_reg) _,
+            c = out(xmm_reg) _,
+            d = out(xmm_reg) _,
+            m = out(reg) m,
+            n = out(reg) _,
+            options(nostack, readonly),
+        );
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    {
+        m = 0;
+        // SAFETY: the caller's contract.
+        for (i, w) in unsafe { &(*bucket).0 }.iter().enumerate() {
+            m |= u32::from((w.load(Relaxed) ^ tag) >> 48 == 0) << (4 * i + 3);
+        }
+    }
+    m &= 0x8888_8888;
+    if m == 0 {
+        return 0;
+    }
+    // SAFETY: the caller's contract.
+    unsafe { (&(*bucket).0)[(m.trailing_zeros() >> 2) as usize].load(Relaxed) }
 }
 
 /// See the module's text.

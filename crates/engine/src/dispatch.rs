@@ -115,7 +115,8 @@ impl Thread {
             bump(&self.worker.stats.error_replies, 1);
             reply.error(fail.0.as_bytes());
         }
-        let nanos = engine.clock.monotonic_ns().saturating_sub(start);
+        self.mono = engine.clock.monotonic_ns();
+        let nanos = self.mono.saturating_sub(start);
         let stats = &self.worker.stats.commands[usize::from(id)];
         if reply.errors() != errors {
             bump(&stats.failed, 1);

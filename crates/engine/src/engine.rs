@@ -113,6 +113,8 @@ pub struct Worker {
 pub struct Engine {
     /// All data.
     pub keyspace: Arc<Keyspace>,
+    /// With one worker thread: the right to the keyspace, until that thread takes it.
+    pub(crate) seat: Mutex<Option<store::Seat>>,
     /// Options by name, live.
     pub config: Config,
     /// All commands.
@@ -194,8 +196,15 @@ impl Engine {
     pub fn new(o: Options) -> Arc<Self> {
         let now = o.clock.wall_ms() as i64;
         let databases = o.config.int(Id::Databases).max(1) as usize;
+        let (keyspace, seat) = if o.config.int(Id::Threads) == 1 {
+            let (ks, seat) = Keyspace::single(databases, now);
+            (ks, Some(seat))
+        } else {
+            (Keyspace::new(databases, now), None)
+        };
         let engine = Self {
-            keyspace: Keyspace::new(databases, now),
+            keyspace,
+            seat: Mutex::new(seat),
             table: Table::new(&o.renames),
             clients: Clients::default(),
             clock: o.clock,

@@ -40,12 +40,23 @@ pub struct Cmd {
     pub row: &'static Row,
     /// Its function.
     pub run: Run,
+    /// The row's arity, where dispatch finds it without a look at the row.
+    arity: i16,
     /// Number of its first subcommand, if it is a container.
     first_sub: u16,
     /// Its only key is argument 1, so its shard is known before it runs.
     pub one_key: bool,
     /// Takes constant time, so that it may be timed together with its neighbours.
     pub light: bool,
+}
+
+impl Cmd {
+    /// Whether `argc` arguments, the name included, are an acceptable number.
+    #[inline]
+    pub(crate) fn arity_fits(&self, argc: usize) -> bool {
+        let least = usize::from(self.arity.unsigned_abs());
+        argc == least || self.arity < 0 && argc > least
+    }
 }
 
 /// All commands by number. Top-level commands come first, in table order.
@@ -62,7 +73,7 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         && matches!(run, Run::Data(_))
         && row.scope == Scope::Keys;
     let light = row.flags.has(Flags::FAST) || row.name == "set";
-    Cmd { row, run, first_sub: 0, one_key, light }
+    Cmd { row, run, first_sub: 0, arity: row.arity, one_key, light }
 }
 
 impl Table {

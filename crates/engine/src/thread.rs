@@ -81,6 +81,10 @@ pub struct Thread {
     sweep: usize,
     /// Wall clock minus monotonic clock, in nanoseconds.
     wall_offset: i64,
+    /// Monotonic clock when it was last read, in nanoseconds.
+    pub(crate) mono: u64,
+    /// The last command name of three or four letters as a word, and its number.
+    last_name: (u64, u16),
 }
 
 /// A parsed command of a group.
@@ -120,17 +124,38 @@ impl Thread {
             group: Vec::with_capacity(GROUP),
             sweep: 0,
             wall_offset: 0,
+            mono: 0,
+            last_name: (0, 0),
         };
+        if let Some(seat) = engine.seat.lock().take() {
+            t.cx.seat = seat;
+        }
         t.sync_clock(engine);
         t.refresh(&engine.config);
         t
     }
 
-    /// Reads the clocks; called when the event loop wakes up.
+    /// Reads both clocks; called a few times per second.
     pub fn sync_clock(&mut self, engine: &Engine) {
         let wall = engine.clock.wall_us();
-        self.wall_offset = wall as i64 * 1000 - engine.clock.monotonic_ns() as i64;
+        self.mono = engine.clock.monotonic_ns();
+        self.wall_offset = wall as i64 * 1000 - self.mono as i64;
         self.cx.set_now((wall / 1000) as i64);
+    }
+
+    /// Reads the monotonic clock and derives the wall time from it; called when the event loop
+    /// wakes up. Returns monotonic nanoseconds.
+    #[inline]
+    pub fn tick(&mut self, engine: &Engine) -> u64 {
+        self.mono = engine.clock.monotonic_ns();
+        self.cx.set_now((self.mono as i64 + self.wall_offset) / 1_000_000);
+        self.mono
+    }
+
+    /// Monotonic nanoseconds when the clock was last read.
+    #[inline]
+    pub fn mono(&self) -> u64 {
+        self.mono
     }
 
     /// Wall time in microseconds, exactly now.
@@ -314,7 +339,6 @@ impl Thread {
         self.spans.clear();
         self.owned.clear();
         self.group.clear();
-        let pin = crossbeam_epoch::pin();
         let mut pos = from;
         while self.group.len() < most {
             let resumed = parser.is_active();
@@ -324,7 +348,7 @@ impl Thread {
             match parsed {
                 Parsed::Command(used) => {
                     pos += used;
-                    let (id, hash) = self.classify(engine, session.db, input, first, &pin);
+                    let (id, hash) = self.classify(engine, session.db, input, first);
                     let argc = (self.spans.len() - first) as u32;
                     self.group.push(Parse { end: pos, first: first as u32, argc, id, hash });
                     // A resumed command's large arguments are not in the input: it must not be
@@ -355,32 +379,35 @@ impl Thread {
         Stop::Full
     }
 
+    /// Looks a command up; a pipeline mostly repeats the name before, which then costs a comparison.
+    #[inline]
+    fn find_again(&mut self, engine: &Engine, name: &[u8]) -> Option<u16> {
+        let word = match *name {
+            [a, b, c] => u64::from_le_bytes([a, b, c, 0, 0, 0, 0, 0]),
+            [a, b, c, d] => u64::from_le_bytes([a, b, c, d, 0, 0, 0, 0]),
+            _ => return engine.table.find(name),
+        };
+        if word != self.last_name.0 {
+            self.last_name = (word, engine.table.find(name)?);
+        }
+        Some(self.last_name.1)
+    }
+
     /// Decides whether a command takes the short way, and then prefetches its bucket.
     #[inline]
-    fn classify(
-        &self,
-        engine: &Engine,
-        db: usize,
-        input: &[u8],
-        first: usize,
-        pin: &crossbeam_epoch::Guard,
-    ) -> (u16, u64) {
-        let spans = &self.spans[first..];
-        let Some(name) = spans[0].bytes(input) else {
-            return (NO_COMMAND, 0);
-        };
-        let Some(id) = engine.table.find(name) else {
+    fn classify(&mut self, engine: &Engine, db: usize, input: &[u8], first: usize) -> (u16, u64) {
+        let [name, rest @ ..] = &self.spans[first..] else { return (NO_COMMAND, 0) };
+        let (name, key, argc) = (*name, rest.first().copied(), rest.len() + 1);
+        let Some(id) = name.bytes(input).and_then(|name| self.find_again(engine, name)) else {
             return (NO_COMMAND, 0);
         };
         let cmd = engine.table.get(id);
-        if !cmd.one_key || !cmd.row.arity_fits(spans.len()) {
+        if !cmd.one_key || !cmd.arity_fits(argc) {
             return (NO_COMMAND, 0);
         }
-        let Some(key) = spans[1].bytes(input) else {
-            return (NO_COMMAND, 0);
-        };
+        let Some(key) = key.and_then(|k| k.bytes(input)) else { return (NO_COMMAND, 0) };
         let hash = stdx::hash::hash64(key);
-        engine.keyspace.prefetch_bucket(db, hash, pin);
+        engine.keyspace.prefetch_bucket(db, hash);
         (if cmd.light { id } else { NO_COMMAND }, hash)
     }
 
@@ -403,7 +430,6 @@ impl Thread {
             }
         }
         let mut next = None;
-        let mut start = engine.clock.monotonic_ns();
         let mut i = 0;
         while i < group.len() {
             if session.closing {
@@ -414,9 +440,9 @@ impl Thread {
             let light =
                 self.run_light(engine, session, input, &group[i..], &spans, &mut owned, out);
             if light > 0 {
-                let now = engine.clock.monotonic_ns();
-                self.account(session, &group[i..i + light], now - start);
-                start = now;
+                let start = self.mono;
+                self.mono = engine.clock.monotonic_ns();
+                self.account(session, &group[i..i + light], self.mono.saturating_sub(start));
                 i += light;
                 *consumed = group[i - 1].end;
                 continue;
@@ -434,7 +460,6 @@ impl Thread {
                 break;
             }
             self.after(session, out, mark);
-            start = engine.clock.monotonic_ns();
             if out.len() >= OUTPUT_PAUSE && i < group.len() {
                 next = Some(Next::Flush);
                 break;

@@ -321,33 +321,38 @@ fn fast(buf: &[u8], base: usize, limits: &Limits, spans: &mut Vec<Span>) -> Opti
     Some(pos)
 }
 
-/// A bulk header of up to five digits at `pos`: where its bytes start, and how many they are.
+/// A bulk header of up to three digits at `pos`: where its bytes start, and how many they are.
 #[inline]
 fn short_bulk(buf: &[u8], pos: usize) -> Option<(usize, usize)> {
-    let h = buf.get(pos..pos + 4)?;
-    if h[0] != b'$' {
-        return None;
-    }
-    let d = h[1].wrapping_sub(b'0');
-    if d > 9 {
+    // Eight bytes from here on are there unless the command is the last in the buffer and tiny.
+    let Some(h) = buf.get(pos..).and_then(|rest| rest.first_chunk::<8>()) else {
+        return short_bulk_at_end(buf, pos);
+    };
+    let digit = |i: usize| usize::from(h[i].wrapping_sub(b'0'));
+    if h[0] != b'$' || digit(1) > 9 {
         return None;
     }
     if h[2] == b'\r' {
-        return Some((pos + 4, usize::from(d)));
+        return Some((pos + 4, digit(1)));
     }
-    let mut n = usize::from(d);
     // "$0…" with more digits is not how numbers are written; the general parser refuses it.
-    if n == 0 {
+    if digit(1) == 0 || digit(2) > 9 {
         return None;
     }
-    for (i, &c) in buf.get(pos + 2..)?.iter().take(5).enumerate() {
-        let d = c.wrapping_sub(b'0');
-        if d > 9 {
-            return (c == b'\r').then_some((pos + 2 + i + 2, n));
-        }
-        n = n * 10 + usize::from(d);
+    if h[3] == b'\r' {
+        return Some((pos + 5, digit(1) * 10 + digit(2)));
     }
-    None
+    if digit(3) > 9 || h[4] != b'\r' {
+        return None;
+    }
+    Some((pos + 6, digit(1) * 100 + digit(2) * 10 + digit(3)))
+}
+
+#[cold]
+fn short_bulk_at_end(buf: &[u8], pos: usize) -> Option<(usize, usize)> {
+    let h = buf.get(pos..pos + 4)?;
+    let d = h[1].wrapping_sub(b'0');
+    (h[0] == b'$' && d <= 9 && h[2] == b'\r').then_some((pos + 4, usize::from(d)))
 }
 
 #[cfg(test)]

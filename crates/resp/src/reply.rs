@@ -170,20 +170,38 @@ impl<'a> Reply<'a> {
     #[inline]
     pub fn bulk(&mut self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
-        let buf = &mut self.out.buf;
-        if bytes.len() < 10 {
-            buf.reserve(bytes.len() + 6);
-            buf.extend_from_slice(&[b'$', b'0' + bytes.len() as u8, b'\r', b'\n']);
-        } else if bytes.len() < 100 {
-            let (t, o) = (bytes.len() as u8 / 10, bytes.len() as u8 % 10);
-            buf.reserve(bytes.len() + 7);
-            buf.extend_from_slice(&[b'$', b'0' + t, b'0' + o, b'\r', b'\n']);
-        } else {
-            self.header(b'$', bytes.len() as i64);
-            self.out.buf.reserve(bytes.len() + 2);
+        let n = bytes.len();
+        if n <= 16 {
+            // Header, bytes and CR LF are put together on the stack and leave in one append of
+            // constant length, of which the excess is cut off again.
+            let mut line = [0u8; 24];
+            let head = if n < 10 {
+                line[..4].copy_from_slice(&[b'$', b'0' + n as u8, b'\r', b'\n']);
+                4
+            } else {
+                line[..5].copy_from_slice(&[b'$', b'1', b'0' + (n - 10) as u8, b'\r', b'\n']);
+                5
+            };
+            if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+                line[head..head + 8].copy_from_slice(first);
+                line[head + n - 8..head + n].copy_from_slice(last);
+            } else {
+                for (to, from) in line[head..head + 8].iter_mut().zip(bytes) {
+                    *to = *from;
+                }
+            }
+            line[head + n..head + n + 2].copy_from_slice(b"\r\n");
+            let buf = &mut self.out.buf;
+            let end = buf.len() + head + n + 2;
+            buf.extend_from_slice(&line);
+            buf.truncate(end);
+            return;
         }
-        self.out.buf.extend_from_slice(bytes);
-        self.out.buf.extend_from_slice(b"\r\n");
+        self.header(b'$', n as i64);
+        let buf = &mut self.out.buf;
+        buf.reserve(n + 2);
+        buf.extend_from_slice(bytes);
+        buf.extend_from_slice(b"\r\n");
     }
 
     /// A bulk string that is sent from where it lies when it is long.

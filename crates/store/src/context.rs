@@ -7,6 +7,7 @@
 use stdx::rng::Rng;
 
 use crate::effects::Effects;
+use crate::shards::Seat;
 
 /// LFU counter of a new key.
 pub const LFU_INIT: u32 = 5;
@@ -49,6 +50,8 @@ pub struct Counters {
 /// See the module's text.
 #[derive(Debug)]
 pub struct Context {
+    /// The right to a keyspace for one thread, if this context belongs to such a thread.
+    pub seat: Seat,
     /// The batch's time in Unix milliseconds.
     pub now: i64,
     /// How access is recorded.
@@ -89,6 +92,7 @@ impl Context {
     /// A context at time `now_ms` with random numbers from `rng`.
     pub fn new(now_ms: i64, rng: Rng) -> Self {
         let mut cx = Self {
+            seat: Seat::NONE,
             now: 0,
             access: Access::default(),
             no_touch: false,

@@ -58,23 +58,23 @@ impl<'a> Db<'a> {
     /// A view with the shard of one hash locked.
     #[inline]
     pub fn lock_one(ks: &'a Keyspace, index: usize, key: Key<'_>, cx: &'a mut Context) -> Self {
-        let locked = ks.lock(Held::One(shard_of(key.hash)));
+        let locked = ks.lock(Held::One(shard_of(key.hash)), &cx.seat);
         Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
     }
 
     /// A view with a set of shards locked.
     pub fn lock_set(ks: &'a Keyspace, index: usize, set: ShardSet, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::Many(Box::new(set))), index, cx)
+        Self::over(ks.lock(Held::Many(Box::new(set)), &cx.seat), index, cx)
     }
 
     /// A view with every shard locked.
     pub fn lock_all(ks: &'a Keyspace, index: usize, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::All), index, cx)
+        Self::over(ks.lock(Held::All, &cx.seat), index, cx)
     }
 
     /// A view with nothing locked, for commands that go through the shards one after the other.
     pub fn unlocked(ks: &'a Keyspace, index: usize, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::None), index, cx)
+        Self::over(ks.lock(Held::None, &cx.seat), index, cx)
     }
 
     fn over(locked: Locked<'a>, index: usize, cx: &'a mut Context) -> Self {
@@ -122,11 +122,12 @@ impl<'a> Db<'a> {
     /// absent although it may still be there (expired keys are kept while writes are paused).
     #[inline]
     fn reap(&mut self, key: Key<'_>) -> bool {
+        self.part(key.hash).expiry.keys != 0 && self.reap_expired(key)
+    }
+
+    fn reap_expired(&mut self, key: Key<'_>) -> bool {
         let part = self.locked.part(self.index, shard_of(key.hash));
-        if part.expiry.keys == 0 {
-            return false;
-        }
-        let Some(e) = part.table.find(key.hash, |e| e.key() == key.bytes) else {
+        let Some(e) = part.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes)) else {
             return false;
         };
         if e.deadline().is_none_or(|d| d >= self.cx.now) {
@@ -157,7 +158,7 @@ impl<'a> Db<'a> {
     fn take_out(&mut self, key: Key<'_>) -> Option<Entry> {
         let base = self.locked.ks().base_ms;
         let part = self.part(key.hash);
-        let e = part.table.remove(key.hash, |e| e.key() == key.bytes)?;
+        let e = part.table.remove(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))?;
         part.expiry.note(base, key.hash, e.deadline(), None);
         Some(e)
     }
@@ -168,7 +169,7 @@ impl<'a> Db<'a> {
         let hidden = self.reap(key);
         let Self { locked, cx, index, .. } = self;
         let part = locked.part(*index, shard_of(key.hash));
-        match part.table.find_mut(key.hash, |e| e.key() == key.bytes) {
+        match part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes)) {
             Some(mut e) if !hidden => {
                 cx.counters.keyspace_hits += 1;
                 if !cx.no_touch {
@@ -193,7 +194,7 @@ impl<'a> Db<'a> {
         }
         let Self { locked, cx, index, .. } = self;
         let part = locked.part(*index, shard_of(key.hash));
-        let mut e = part.table.find_mut(key.hash, |e| e.key() == key.bytes)?;
+        let mut e = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))?;
         if !cx.no_touch {
             let bits = cx.touched(e.access());
             e.node_mut().set_access(bits);
@@ -207,7 +208,10 @@ impl<'a> Db<'a> {
         let hidden = self.reap(key);
         let Self { locked, cx, index, .. } = self;
         let part = locked.part(*index, shard_of(key.hash));
-        let found = part.table.find_mut(key.hash, |e| e.key() == key.bytes).filter(|_| !hidden);
+        let found = part
+            .table
+            .find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+            .filter(|_| !hidden);
         if found.is_some() {
             cx.counters.keyspace_hits += 1;
         } else {
@@ -222,7 +226,7 @@ impl<'a> Db<'a> {
         if self.reap(key) {
             return None;
         }
-        self.part(key.hash).table.find_mut(key.hash, |e| e.key() == key.bytes)
+        self.part(key.hash).table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
     }
 
     /// The string at a key, for a command that reads it.
@@ -253,7 +257,9 @@ impl<'a> Db<'a> {
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
         let part = locked.part(*index, shard_of(key.hash));
-        if let Some(mut e) = part.table.find_mut(key.hash, |e| e.key() == key.bytes) {
+        if let Some(mut e) =
+            part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+        {
             let before = e.deadline();
             let after = match ttl {
                 Ttl::Keep => before,
@@ -366,7 +372,8 @@ impl<'a> Db<'a> {
         }
         let base = self.locked.ks().base_ms;
         let part = self.part(key.hash);
-        let Some(mut e) = part.table.find_mut(key.hash, |e| e.key() == key.bytes) else {
+        let Some(mut e) = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+        else {
             return false;
         };
         let before = e.deadline();
@@ -408,7 +415,7 @@ impl<'a> Db<'a> {
         }
         // Locking one more while holding some could deadlock; a command of scope `Each` holds none.
         assert!(self.locked.holds_none(), "a command with locked keys asked for shard {s}");
-        let mut moment = self.locked.ks().lock(Held::One(s));
+        let mut moment = self.locked.ks().lock(Held::One(s), &self.cx.seat);
         f(moment.part(self.index, s), self.cx)
     }
 
@@ -453,7 +460,7 @@ impl<'a> Db<'a> {
     /// asked by a command that holds no shard.
     pub fn lives(&mut self, key: Key<'_>) -> bool {
         self.with_part(shard_of(key.hash), |p, cx| {
-            let found = p.table.find(key.hash, |e| e.key() == key.bytes);
+            let found = p.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
             found.is_some_and(|e| e.deadline().is_none_or(|d| d >= cx.now))
         })
     }
@@ -647,7 +654,7 @@ impl<'a> Db<'a> {
 
     /// A view with one shard locked, by number (0..[`SHARDS`]), for periodic work.
     pub fn lock_shard(ks: &'a Keyspace, index: usize, s: usize, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::One(s)), index, cx)
+        Self::over(ks.lock(Held::One(s), &cx.seat), index, cx)
     }
 
     /// Whether shard `s` has keys that are due, without deleting them.

@@ -22,4 +22,4 @@ pub use db::{Db, Key, Ttl, WrongType};
 pub use effects::{Class, Effects, Event};
 pub use evict::{Evicted, Policy};
 pub use lazy::Garbage;
-pub use shards::{Keyspace, SHARDS, ShardSet};
+pub use shards::{Keyspace, SHARDS, Seat, ShardSet};

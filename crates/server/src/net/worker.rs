@@ -109,12 +109,11 @@ impl Worker {
     pub(crate) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let engine = &shared.engine;
-        let clock = engine.clock.clone();
         let mut events = Events::with_capacity(1024);
         let mut next_cron = 0u64;
         let mut housekeeping = 0u64;
         loop {
-            let now = clock.monotonic_ns();
+            let now = self.thread.mono();
             let wait = if !self.more.is_empty() {
                 Duration::ZERO
             } else {
@@ -126,8 +125,7 @@ impl Worker {
                 log!(engine.log, Warning, "waiting for events: {}", e);
                 std::thread::sleep(Duration::from_millis(10));
             }
-            let woke = clock.monotonic_ns();
-            self.thread.sync_clock(engine);
+            let woke = self.thread.tick(engine);
             let went_on = std::mem::take(&mut self.more);
             for e in &events {
                 let Token(i) = e.token();
@@ -155,7 +153,7 @@ impl Worker {
                 self.drain();
                 return;
             }
-            let now = clock.monotonic_ns();
+            let now = self.thread.mono();
             if now >= next_cron {
                 let hz = engine.config.int(Id::Hz).clamp(1, 500) as u64;
                 let due = self.thread.cron(engine, self.threads, CRON_NS);
@@ -168,7 +166,7 @@ impl Worker {
             }
             let stats = &self.inbox.worker.stats;
             add(&stats.eventloop_cycles, 1);
-            add(&stats.eventloop_nanos, clock.monotonic_ns() - woke);
+            add(&stats.eventloop_nanos, self.thread.mono() - woke);
         }
     }
 
