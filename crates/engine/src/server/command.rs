@@ -141,10 +141,11 @@ static GETKEYS: SessionCommand = super::command(
         transcript: r#"
 > COMMAND GETKEYS SET a 1
 1) "a"
-> COMMAND GETKEYS PING
-(error) ERR The command has no key arguments
 > COMMAND GETKEYS nosuch a
 (error) ERR Invalid command specified
+# only: redis>=7.2
+> COMMAND GETKEYS PING
+(error) ERR The command has no key arguments
 > COMMAND GETKEYS GET
 (error) ERR Invalid number of arguments specified for command
 "#,

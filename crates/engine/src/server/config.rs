@@ -202,9 +202,9 @@ static RESETSTAT: SessionCommand = super::command(
         summary: "Starts the counters of INFO anew.",
         syntax: "CONFIG RESETSTAT",
         transcript: r#"
+# resp: 3
 > CONFIG RESETSTAT
 OK
-# resp: 3
 > INFO commandstats
 ~ # Commandstats
 ~ cmdstat_config|resetstat:calls=1,usec=*,usec_per_call=*,rejected_calls=0,failed_calls=0

@@ -61,7 +61,7 @@ static HELP: SessionCommand = super::command(
         syntax: "MODULE HELP",
         transcript: r#"
 > MODULE HELP
-1) MODULE <subcommand> [<arg> [value] [opt] ...]. Subcommands are:
+~ *1) MODULE <subcommand> *
 ...
 "#,
         ..Row::DEFAULT

@@ -47,7 +47,7 @@ OK
 > SLOWLOG GET -2
 (error) ERR count should be greater than or equal to -1
 > SLOWLOG GET 1 2
-~ (error) ERR * 'slowlog|get' command
+(error) ERR unknown subcommand or wrong number of arguments for 'GET'. Try SLOWLOG HELP.
 "#,
         ..Row::DEFAULT
     },
@@ -62,7 +62,13 @@ fn get(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             -1 => usize::MAX,
             n => usize::try_from(n).map_err(|_| RANGE)?,
         },
-        _ => return Err(Fail::arity("slowlog|get")),
+        _ => {
+            let word = String::from_utf8_lossy(&args[1][..args[1].len().min(128)]);
+            return Err(Fail::new(format!(
+                "ERR unknown subcommand or wrong number of arguments for '{word}'. \
+                 Try SLOWLOG HELP."
+            )));
+        }
     };
     let entries = call.engine.slowlog.newest(count);
     reply.array(entries.len());
