@@ -39,9 +39,8 @@ pub(crate) fn lookup(engine: &Engine, args: &Args<'_>) -> Result<u16, Fail> {
     if cmd.row.subcommands.is_empty() {
         return Ok(top);
     }
-    let Some(sub) = args.get(1) else {
-        return Err(Fail::arity(cmd.row.name));
-    };
+    // Alone, a container's arity refuses it; COMMAND's does not.
+    let Some(sub) = args.get(1) else { return Ok(top) };
     engine.table.find_sub(top, sub).ok_or_else(|| {
         let sub = String::from_utf8_lossy(&sub[..sub.len().min(128)]).into_owned();
         // As it was called: the command may have been renamed.
@@ -104,7 +103,8 @@ impl Thread {
         if attention & Attention::PAUSE != 0 && paused(engine, session, cmd) {
             return Done::Wait;
         }
-        if attention & Attention::MONITOR != 0 && !cmd.row.flags.has(Flags::SKIP_MONITOR) {
+        let hidden = Flags::SKIP_MONITOR.or(Flags::ADMIN);
+        if attention & Attention::MONITOR != 0 && !cmd.row.flags.has_any(hidden) {
             engine.monitors.feed(engine, session, self.wall_us(engine), args);
         }
         let start = engine.clock.monotonic_ns();
@@ -148,6 +148,9 @@ impl Thread {
         }
         if !flags.has(Flags::NO_AUTH) && session.needs_auth(engine) {
             return Err(NOAUTH);
+        }
+        if flags.has(Flags::PROTECTED) {
+            crate::server::debug::allowed(engine, session)?;
         }
         let attention = engine.attention.get();
         // While everything or all writes are paused, nothing is evicted, and nobody is refused.
@@ -249,7 +252,7 @@ impl Thread {
     }
 
     /// Evicts until memory is below `maxmemory`. Returns whether it is.
-    fn make_room(&mut self, engine: &Engine) -> bool {
+    pub(crate) fn make_room(&mut self, engine: &Engine) -> bool {
         let max = self.hot.maxmemory;
         if max == 0 || stdx::mem::used() <= max {
             return true;

@@ -78,7 +78,9 @@ pub struct ShutdownRequest {
 /// Carries a shutdown out.
 pub type ShutdownHook = Box<dyn Fn(ShutdownRequest) + Send + Sync>;
 
-/// Applies a changed option, or refuses it.
+/// Carries the change of an option out (listeners, limits …). The text of a refusal is the reason
+/// that CONFIG SET answers; all options then go back to what they were, and the hook is called
+/// again for those.
 pub type ConfigHook = Box<dyn Fn(Id, &Config) -> Result<(), String> + Send + Sync>;
 
 /// What an engine is made from.
@@ -149,8 +151,14 @@ pub struct Engine {
     pub tcp_port: AtomicU32,
     /// Called by SHUTDOWN; set by whoever owns the listeners.
     pub on_shutdown: RwLock<Option<ShutdownHook>>,
-    /// Called for every option that CONFIG SET changed; set by whoever owns the listeners.
+    /// Called by CONFIG SET for every option that changed; set by whoever owns the listeners.
     pub on_config: RwLock<Option<ConfigHook>>,
+    /// The replication ID: 40 hexadecimal digits (DEBUG CHANGE-REPL-ID draws a new one).
+    pub replication_id: RwLock<String>,
+    /// Bytes in use when the engine had just been made, for INFO memory.
+    pub startup_memory: u64,
+    /// DEBUG PAUSE-CRON.
+    pub cron_paused: AtomicBool,
     /// What was in force at the last reset, so that totals can start anew.
     workers: RwLock<Vec<Arc<Worker>>>,
     /// Highest number of clients at once.
@@ -172,14 +180,21 @@ pub struct Rates {
     sample: Mutex<Option<(u64, Totals)>>,
 }
 
+/// 40 hexadecimal digits that no other server has.
+pub(crate) fn random_id(now_ms: i64) -> String {
+    let mut id = [0u8; 20];
+    if stdx::rng::fill_from_os(&mut id).is_err() {
+        // Without randomness, time and address space are what differs.
+        id[..8].copy_from_slice(&now_ms.to_le_bytes());
+        id[8..12].copy_from_slice(&std::process::id().to_le_bytes());
+    }
+    id.iter().map(|b| format!("{b:02x}")).collect()
+}
+
 impl Engine {
     /// An engine with an empty keyspace and no threads.
     pub fn new(o: Options) -> Arc<Self> {
         let now = o.clock.wall_ms() as i64;
-        let mut id = [0u8; 20];
-        if stdx::rng::fill_from_os(&mut id).is_err() {
-            id[..8].copy_from_slice(&now.to_le_bytes());
-        }
         let databases = o.config.int(Id::Databases).max(1) as usize;
         let (keyspace, seat) = if o.config.int(Id::Threads) == 1 {
             let (ks, seat) = Keyspace::single(databases, now);
@@ -202,12 +217,15 @@ impl Engine {
             errors: Mutex::default(),
             active_expire: AtomicBool::new(true),
             started_ms: now,
-            run_id: id.iter().map(|b| format!("{b:02x}")).collect(),
+            run_id: random_id(now),
             config_file: o.config_file,
             executable: o.executable,
             tcp_port: AtomicU32::new(0),
             on_shutdown: RwLock::default(),
             on_config: RwLock::default(),
+            replication_id: RwLock::new(random_id(now)),
+            startup_memory: stdx::mem::used(),
+            cron_paused: AtomicBool::new(false),
             workers: RwLock::default(),
             peak_clients: AtomicU64::new(0),
             rates: Rates::default(),
@@ -286,6 +304,26 @@ impl Engine {
             *n += 1;
         } else if errors.len() < 128 {
             errors.insert(word.to_owned(), 1);
+        }
+    }
+
+    /// Starts all counters anew (CONFIG RESETSTAT). The peak of memory is not one, as in Redis.
+    pub fn reset_stats(&self) {
+        for w in self.workers.read().iter() {
+            w.stats.reset();
+        }
+        self.errors.lock().clear();
+        self.keyspace.reset_lazy_counts();
+        let r = &self.rates;
+        *r.sample.lock() = None;
+        for rate in [
+            &r.ops_per_sec,
+            &r.input_bytes_per_sec,
+            &r.output_bytes_per_sec,
+            &r.eventloop_cycles_per_sec,
+            &r.eventloop_duration_usec,
+        ] {
+            rate.store(0, Relaxed);
         }
     }
 

@@ -81,8 +81,11 @@ macro_rules! totals {
             }
 
             /// Starts anew (CONFIG RESETSTAT). A count made at the same moment may survive.
+            /// Changes since the last save stay: they are a fact about the data.
             pub fn reset(&self) {
-                $(self.$name.store(0, Relaxed);)*
+                $(if stringify!($name) != "dirty" {
+                    self.$name.store(0, Relaxed);
+                })*
                 self.commands.iter().for_each(CommandStats::reset);
             }
         }

@@ -556,6 +556,9 @@ impl Thread {
     pub fn cron(&mut self, engine: &Engine, threads: usize, budget_ns: u64) -> bool {
         self.refresh(&engine.config);
         self.sync_clock(engine);
+        if engine.cron_paused.load(Relaxed) {
+            return false;
+        }
         let start = engine.clock.monotonic_ns();
         let active = engine.active_expire.load(Relaxed) && !engine.check_pause();
         let mut left = false;

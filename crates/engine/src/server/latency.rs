@@ -2,6 +2,12 @@
 //!
 //! Source: <https://redis.io/docs/latest/operate/oss_and_stack/management/optimization/latency-monitor/>
 
+mod cmd;
+mod doctor;
+mod graph;
+
+pub(crate) use cmd::{LATENCY, merged};
+
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
@@ -26,6 +32,11 @@ pub struct LatencyMonitor {
 }
 
 impl LatencyMonitor {
+    /// Whether nothing was ever noted, or all of it was reset.
+    pub fn is_empty(&self) -> bool {
+        self.events.lock().is_empty()
+    }
+
     /// Notes a spike. Two in the same second are one, with the higher latency.
     pub fn record(&self, event: &'static str, nanos: u64, now_ms: i64) {
         let (at, ms) = (now_ms / 1000, nanos / 1_000_000);

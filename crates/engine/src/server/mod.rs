@@ -1,9 +1,63 @@
 //! Commands about the server, and what they show.
 
+pub(crate) mod cluster;
+pub(crate) mod command;
+pub(crate) mod config;
+pub(crate) mod debug;
+mod help;
+pub(crate) mod info;
+pub(crate) mod lastsave;
 pub mod latency;
+pub(crate) mod lolwut;
+pub(crate) mod memory;
+pub(crate) mod module;
 pub mod monitor;
+mod process;
+mod redact;
+pub(crate) mod role;
+pub(crate) mod shutdown;
 pub mod slowlog;
+pub(crate) mod time;
 
-use crate::table::SessionCommand;
+use commands::row::{Flags, Row};
+use commands::{Fail, Outcome};
+use resp::{Args, Reply};
 
-pub(crate) static COMMANDS: &[&SessionCommand] = &[];
+use crate::table::{Call, SessionCommand, SessionFn};
+
+/// The version of Redis that Apus stands in for: what INFO, HELLO and LOLWUT say.
+pub const COMPAT_VERSION: &str = "7.4.0";
+
+pub(crate) static COMMANDS: &[&SessionCommand] = &[
+    &cluster::CLUSTER,
+    &command::COMMAND,
+    &config::CONFIG,
+    &debug::DEBUG,
+    &info::INFO,
+    &lastsave::LASTSAVE,
+    &latency::LATENCY,
+    &lolwut::LOLWUT,
+    &memory::MEMORY,
+    &module::MODULE,
+    &monitor::MONITOR,
+    &role::ROLE,
+    &shutdown::SHUTDOWN,
+    &slowlog::SLOWLOG,
+    &time::TIME,
+];
+
+/// Flags of most commands here: administrative, not in scripts, at any time.
+const ADMIN: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(ANYTIME);
+/// Allowed while loading and on a stale replica.
+const ANYTIME: Flags = Flags::LOADING.or(Flags::STALE);
+
+/// A command without subcommands.
+const fn command(row: Row, run: SessionFn) -> SessionCommand {
+    SessionCommand { row, run, subs: &[] }
+}
+
+/// The function of a container. Dispatch finds subcommands before it comes here.
+fn container(_: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
+    let name = String::from_utf8_lossy(&args[0]).to_ascii_lowercase();
+    Err(Fail::arity(&name))
+}

@@ -1,5 +1,9 @@
 //! MONITOR: clients that are sent every command that any client runs.
 
+mod cmd;
+
+pub(crate) use cmd::MONITOR;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -8,6 +12,7 @@ use resp::Args;
 
 use crate::engine::{Attention, Engine};
 use crate::mailbox::Message;
+use crate::server::redact;
 use crate::session::Session;
 
 /// The clients that run MONITOR.
@@ -44,11 +49,10 @@ impl Monitors {
         let mut line = String::new();
         let (s, us) = (wall_us / 1_000_000, wall_us % 1_000_000);
         let _ = write!(line, "+{s}.{us:06} [{} {from}]", session.db);
-        let sensitive = args.is(0, "auth") || args.is(0, "hello");
         for (i, a) in args.iter_from(0).enumerate() {
             line.push(' ');
-            if sensitive && i > 0 {
-                line.push_str("\"(redacted)\"");
+            if redact::hides(args, i) {
+                stdx::repr::push_quoted(&mut line, redact::TEXT.as_bytes());
             } else {
                 stdx::repr::push_quoted(&mut line, a);
             }

@@ -1,5 +1,9 @@
 //! SLOWLOG: the last commands that took long.
 
+mod cmd;
+
+pub(crate) use cmd::SLOWLOG;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -8,6 +12,7 @@ use parking_lot::Mutex;
 use resp::Args;
 
 use crate::engine::Engine;
+use crate::server::redact;
 use crate::session::Session;
 
 /// Arguments of a command that are kept, and bytes of each, as in Redis.
@@ -42,13 +47,15 @@ impl Slowlog {
     #[cold]
     pub fn record(&self, engine: &Engine, session: &Session, nanos: u64, args: &Args<'_>) {
         let max = usize::try_from(engine.config.int(Id::SlowlogMaxLen)).unwrap_or(0);
+        if max == 0 {
+            return;
+        }
         let n = args.len();
         let keep = if n > ARGS_MAX { ARGS_MAX - 1 } else { n };
-        let sensitive = args.is(0, "auth") || args.is(0, "hello");
         let mut kept: Vec<Vec<u8>> = Vec::with_capacity(keep + 1);
         for (i, a) in args.iter_from(0).take(keep).enumerate() {
-            if sensitive && i > 0 {
-                kept.push(b"(redacted)".to_vec());
+            if redact::hides(args, i) {
+                kept.push(redact::TEXT.as_bytes().to_vec());
             } else if a.len() > BYTES_MAX {
                 let mut cut = a[..BYTES_MAX].to_vec();
                 cut.extend_from_slice(
@@ -89,6 +96,11 @@ impl Slowlog {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Forgets the oldest beyond `max` (`slowlog-max-len`).
+    pub fn trim(&self, max: usize) {
+        self.list.lock().1.truncate(max);
     }
 
     /// Forgets them all.

@@ -1,0 +1,319 @@
+//! DEBUG: <https://redis.io/docs/latest/commands/debug/>
+//!
+//! The subcommands that tests of clients and of Redis itself use. As in Redis they are no commands
+//! of their own, and `enable-debug-command` must allow them. Switches over internals that Apus
+//! does not have (packed lists, reply buffers that shrink) are accepted, since setting them means
+//! nothing; what needs something that does not exist yet is refused.
+
+mod digest;
+mod protocol;
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use commands::row::{DocFlags, Flags, Group, Row, Scope};
+use commands::{Fail, Outcome, parse};
+use config::Id;
+use resp::{Args, Reply};
+use store::{Content, Db, Entry, Key, Str, Ttl};
+
+use super::{config as config_command, help};
+use crate::dispatch::commit;
+use crate::engine::{Engine, random_id};
+use crate::log;
+use crate::session::Session;
+use crate::table::{Call, SessionCommand};
+
+pub(crate) static DEBUG: SessionCommand = super::command(
+    Row {
+        name: "debug",
+        group: Group::Server,
+        arity: -2,
+        flags: super::ADMIN.or(Flags::PROTECTED),
+        doc_flags: DocFlags::SYSCMD,
+        scope: Scope::None,
+        complexity: "Depends on subcommand.",
+        summary: "Looks into the server and makes it misbehave, for tests.",
+        syntax: "DEBUG subcommand [arg [arg ...]]",
+        untranscribed: "enable-debug-command forbids it unless configured",
+        ..Row::DEFAULT
+    },
+    run,
+);
+
+/// Whether `enable-debug-command` lets this connection use DEBUG.
+pub(crate) fn allowed(engine: &Engine, session: &Session) -> Outcome {
+    if engine.config.allows(Id::EnableDebugCommand, session.client.endpoint.loopback) {
+        return Ok(());
+    }
+    Err(Fail::text(
+        "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", \
+         you can run it from a local connection, otherwise you need to set this option in the \
+         configuration file, and then restart the server.",
+    ))
+}
+
+fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let word = String::from_utf8_lossy(&args[1]).to_ascii_lowercase();
+    let engine = call.engine;
+    match (word.as_str(), args.len()) {
+        ("help", 2) => {
+            help::write(reply, "DEBUG", HELP);
+            return Ok(());
+        }
+        ("sleep", 3) => sleep(args)?,
+        ("object", 3) => return object(call, args, reply),
+        ("set-active-expire", 3) => engine.active_expire.store(switch(args, 2), Relaxed),
+        ("pause-cron", 3) => engine.cron_paused.store(switch(args, 2), Relaxed),
+        ("digest", 2) => {
+            reply.simple(&digest::dataset(call));
+            return Ok(());
+        }
+        ("digest-value", _) => {
+            let keys = args.to_slices(2);
+            reply.array(keys.len());
+            for key in keys {
+                reply.simple(&digest::value(call, key));
+            }
+            return Ok(());
+        }
+        ("protocol", 3) => return protocol::answer(args, reply),
+        ("error", 3) => {
+            reply.error(&args[2]);
+            return Ok(());
+        }
+        ("log", 3) => {
+            log!(engine.log, Warning, "DEBUG LOG: {}", String::from_utf8_lossy(&args[2]));
+        }
+        ("populate", 3..=5) => populate(call, args)?,
+        ("htstats", 3 | 4) => return table_stats(call, args, reply),
+        ("htstats-key", 3 | 4) => {
+            with_entry(call, &args[2], |_, _| ())?;
+            return Err(Fail::text(
+                "ERR The value stored at the specified key is not represented using an hash table",
+            ));
+        }
+        ("listpack", 3) => {
+            with_entry(call, &args[2], |_, _| ())?;
+            return Err(Fail::text("ERR Not a listpack encoded object."));
+        }
+        ("change-repl-id", 2) => {
+            log!(engine.log, Notice, "drew a new replication ID for DEBUG CHANGE-REPL-ID");
+            *engine.replication_id.write() = random_id(engine.clock.wall_ms() as i64);
+        }
+        ("config-rewrite-force-all", 2) => {
+            config_command::rewrite(engine, true, "CONFIG-REWRITE-FORCE-ALL failed")?;
+        }
+        ("quicklist-packed-threshold", 3) => {
+            let bytes = memory_size(&args[2]).filter(|n| *n < 4 << 30);
+            bytes.ok_or(Fail::text(
+                "ERR argument must be a memory value bigger than 1 and smaller than 4gb",
+            ))?;
+        }
+        ("replybuffer", 4) if args.is(2, "peak-reset-time") => {
+            if !args.is(3, "never") && !args.is(3, "reset") {
+                parse::int(args, 3)?;
+            }
+        }
+        ("replybuffer", 4) if args.is(2, "resizing") => {}
+        ("set-disable-deny-scripts", 3) => {}
+        ("reload" | "loadaof", _) => {
+            let name = word.to_ascii_uppercase();
+            return Err(Fail::new(format!(
+                "ERR DEBUG {name} needs persistence, which this server does not have yet"
+            )));
+        }
+        _ => {
+            let word = String::from_utf8_lossy(&args[1][..args[1].len().min(128)]).into_owned();
+            return Err(Fail::new(format!(
+                "ERR unknown subcommand or wrong number of arguments for '{word}'. Try DEBUG HELP."
+            )));
+        }
+    }
+    reply.ok();
+    Ok(())
+}
+
+const HELP: &[&str] = &[
+    "CHANGE-REPL-ID",
+    "    Draws a new replication ID.",
+    "CONFIG-REWRITE-FORCE-ALL",
+    "    Like CONFIG REWRITE, but writes every option.",
+    "DIGEST",
+    "    Answers a hash over all data.",
+    "DIGEST-VALUE <key> [<key> ...]",
+    "    Answers a hash over each key's value.",
+    "ERROR <string>",
+    "    Answers with the error <string>.",
+    "HTSTATS <dbid> [full]",
+    "    Tells about the hash tables of a database.",
+    "HTSTATS-KEY <key> [full]",
+    "    Tells about the hash table inside a value.",
+    "LISTPACK <key>",
+    "    Tells about the listpack inside a value.",
+    "LOG <message>",
+    "    Writes <message> to the log.",
+    "OBJECT <key>",
+    "    Tells how the value of <key> is stored.",
+    "PAUSE-CRON <0|1>",
+    "    Stops the periodic work, or lets it go on.",
+    "POPULATE <count> [<prefix>] [<size>]",
+    "    Makes <count> keys <prefix>:<n> (default prefix: key) where there are none.",
+    "PROTOCOL <type>",
+    "    Answers with a value of <type>: string, integer, double, bignum, null, array, set, map,",
+    "    attrib, push, verbatim, true, false.",
+    "QUICKLIST-PACKED-THRESHOLD <size>",
+    "    Checks <size>; there is no such threshold.",
+    "REPLYBUFFER (PEAK-RESET-TIME <never|reset|ms>)|(RESIZING <0|1>)",
+    "    Has no effect: replies share one buffer per thread.",
+    "SET-ACTIVE-EXPIRE <0|1>",
+    "    Turns the expiry of keys that nobody asks for off or on.",
+    "SET-DISABLE-DENY-SCRIPTS <0|1>",
+    "    Has no effect: there are no scripts.",
+    "SLEEP <seconds>",
+    "    Stops the thread of this connection for <seconds>, which may have decimals.",
+];
+
+/// A switch as C's `atoi` reads it: whatever begins with a number other than 0 is on.
+fn switch(args: &Args<'_>, i: usize) -> bool {
+    let text = args[i].trim_ascii_start();
+    let text = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
+    let digits = text.iter().take_while(|b| b.is_ascii_digit());
+    digits.into_iter().any(|b| *b != b'0')
+}
+
+/// A memory size: digits and a unit (`k`, `kb`, `m`, `mb`, `g`, `gb`, none).
+fn memory_size(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?.to_ascii_lowercase();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "b" => 1,
+        "k" => 1000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// Redis stops as a whole; here the other threads go on.
+fn sleep(args: &Args<'_>) -> Outcome {
+    let text = std::str::from_utf8(&args[2]).unwrap_or_default();
+    // As in Redis, what is no number counts as 0.
+    let seconds = text.parse::<f64>().unwrap_or(0.0);
+    if let Ok(time) = Duration::try_from_secs_f64(seconds) {
+        std::thread::sleep(time);
+    }
+    Ok(())
+}
+
+/// Calls `f` with the entry at `key`.
+fn with_entry<R>(
+    call: &mut Call<'_>,
+    key: &[u8],
+    f: impl FnOnce(&Entry, u32) -> R,
+) -> Result<R, Fail> {
+    let key = Key::new(key);
+    let (ks, index) = (&call.engine.keyspace, call.session.db);
+    let mut db = Db::lock_one(ks, index, key, &mut call.thread.cx);
+    let now = db.cx.lru_clock;
+    let found = db.peek(key).map(|e| f(&e, now));
+    commit(&mut db);
+    drop(db);
+    call.thread.collect();
+    found.ok_or(Fail::NO_SUCH_KEY)
+}
+
+fn object(call: &mut Call<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let lfu = call.thread.cx.access.lfu;
+    let text = with_entry(call, &args[2], |e, now| {
+        let idle = if lfu { 0 } else { now.wrapping_sub(e.access()) & 0xff_ffff };
+        format!(
+            "Value at:{:p} refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{idle}",
+            e.key().as_ptr(),
+            e.encoding_name(),
+            saved_bytes(e.str()),
+            e.access(),
+        )
+    })?;
+    reply.simple(&text);
+    Ok(())
+}
+
+/// Bytes of a string in an RDB file, without compression.
+fn saved_bytes(value: Str<'_>) -> usize {
+    let len = match value {
+        Str::Int(n) if i8::try_from(n).is_ok() => return 2,
+        Str::Int(n) if i16::try_from(n).is_ok() => return 3,
+        Str::Int(n) if i32::try_from(n).is_ok() => return 5,
+        Str::Int(n) => n.to_string().len(),
+        Str::Inline(b) => b.len(),
+        Str::Shared(b) => b.len(),
+    };
+    len + match len {
+        0..0x40 => 1,
+        0x40..0x4000 => 2,
+        0x4000..=0xffff_ffff => 5,
+        _ => 9,
+    }
+}
+
+fn populate(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
+    let count =
+        parse::int(args, 2).and_then(|n| u64::try_from(n).map_err(|_| Fail::NOT_POSITIVE))?;
+    let size = match args.get(4) {
+        Some(_) => usize::try_from(parse::int(args, 4)?).map_err(|_| Fail::NOT_POSITIVE)?,
+        None => 0,
+    };
+    if size > call.thread.cx.string_max {
+        return Err(Fail::TOO_LONG);
+    }
+    let prefix = args.get(3).unwrap_or(b"key");
+    for n in 0..count {
+        let name = [prefix, b":", n.to_string().as_bytes()].concat();
+        let mut value = format!("value:{n}").into_bytes();
+        if size > 0 {
+            value.resize(size, 0);
+        }
+        let key = Key::new(&name);
+        let (ks, index) = (&call.engine.keyspace, call.session.db);
+        let mut db = Db::lock_one(ks, index, key, &mut call.thread.cx);
+        if db.peek(key).is_none() {
+            let content = if value.len() > store::INLINE_MAX {
+                Content::Shared(std::sync::Arc::new(value))
+            } else {
+                Content::Bytes(&value)
+            };
+            db.set(key, content, Ttl::Clear);
+        }
+        commit(&mut db);
+    }
+    call.thread.collect();
+    Ok(())
+}
+
+fn table_stats(call: &mut Call<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let ks = &call.engine.keyspace;
+    let index = parse::int(args, 2)?;
+    let index = usize::try_from(index).ok().filter(|i| *i < ks.databases());
+    let index = index.ok_or(Fail::text("ERR Out of range database"))?;
+    let mut db = Db::unlocked(ks, index, &mut call.thread.cx);
+    let (keys, buckets, expires) = (db.len(), db.buckets(), db.expiring().0);
+    let part = |title: &str, elements: usize, buckets: Option<usize>| {
+        if elements == 0 {
+            return format!("[{title} HT]\nNo stats available for empty dictionaries\n");
+        }
+        let size = buckets.map_or(String::new(), |n| format!(" table size: {n}\n"));
+        format!(
+            "[{title} HT]\nHash table 0 stats (main hash table):\n{size} number of elements: \
+             {elements}\n"
+        )
+    };
+    // Deadlines are in the entries, so there is no second table.
+    let text = part("Dictionary", keys, Some(buckets)) + &part("Expires", expires, None);
+    reply.verbatim("txt", text);
+    Ok(())
+}
