@@ -198,7 +198,7 @@ fn like_the_model() {
                 _ => {
                     let pin = crossbeam_epoch::pin();
                     let hash = hash64(&d.some_key());
-                    heads.prefetch_bucket(1, hash, &pin);
+                    heads.prefetch_bucket(1, hash);
                     heads.prefetch_node(1, hash, &pin);
                 }
             }
