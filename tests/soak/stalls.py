@@ -3,7 +3,7 @@
     python3 tests/soak/stalls.py growth [--keys 10000000]
     python3 tests/soak/stalls.py same   [--keys 10000000]   the same load without growth: the noise
     python3 tests/soak/stalls.py expire [--keys 5000000]    all keys expire within one second
-    python3 tests/soak/stalls.py evict  [--keys 3000000]    SETs of new keys at a full 200 MB limit
+    python3 tests/soak/stalls.py evict  [--keys 5000000]     SETs of new keys at a full 100 MB limit
 
 One process sends a heavy load at lowest priority; another sends single commands on a connection of
 its own, without pipelining, and measures each. The server is pinned to CPU 0 and both clients to CPU
@@ -96,6 +96,7 @@ def expire(server, keys):
         fill(c, keys, lambda i: encode("SET", "key:%010d" % i, "xxx", "PXAT", due + i * 1000 // keys))
         left = due / 1000 - time.time()
         assert left > 0.2, f"filling took {time.monotonic() - begin:.0f} s, longer than expected"
+        c.do("SLOWLOG", "RESET")
         time.sleep(left - 0.2)
     stop = multiprocessing.Event()
     watcher = multiprocessing.Process(target=until_empty, args=(server.port, stop))
@@ -128,13 +129,13 @@ def main():
     options = ["--slowlog-log-slower-than", 500, "--slowlog-max-len", 1000]
     options += [] if a.reference else ["--threads", a.threads]
     if a.what == "evict":
-        options += ["--maxmemory", "200mb", "--maxmemory-policy", "allkeys-lru"]
+        options += ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]
     with Server(*options, reference=a.reference) as s:
         pin(s)
         if a.what == "expire":
             worst = expire(s, a.keys or 5_000_000)
         else:
-            n = a.keys or (3_000_000 if a.what == "evict" else 10_000_000)
+            n = a.keys or (5_000_000 if a.what == "evict" else 10_000_000)
             worst = loaded(s, n, a.what == "same", a.what)
         assert not s.complaints(), s.complaints()
     return 1 if a.max_ms and worst * 1000 > a.max_ms else 0
