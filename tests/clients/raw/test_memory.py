@@ -1,0 +1,49 @@
+"""maxmemory: what is evicted, and what is refused."""
+
+import unittest
+
+from harness.server import Server
+
+LIMIT = 16 << 20
+VOLATILE = ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"]
+
+
+def refused(reply):
+    return reply.startswith(b"-OOM ")
+
+
+def fill(c, prefix, *options):
+    """Sets keys of 10 KB, three times the limit in all, up to the first refusal; its number or None."""
+    for i in range(3 * LIMIT // 10_000):
+        reply = c.command("SET", "%s:%d" % (prefix, i), "v" * 10_000, *options)
+        if refused(reply):
+            return i
+        assert reply == b"+OK", reply
+    return None
+
+
+class Maxmemory(unittest.TestCase):
+    def server(self, policy):
+        return Server("--maxmemory", LIMIT, "--maxmemory-policy", policy)
+
+    def test_without_a_key_that_the_policy_may_evict_writes_are_refused(self):
+        for policy in ["noeviction", *VOLATILE]:
+            with self.subTest(policy), self.server(policy) as s, s.connect() as c:
+                n = fill(c, "stays")
+                self.assertIsNotNone(n, "everything was taken")
+                self.assertEqual(c.command("STRLEN", "stays:0"), b":10000")
+                c.command("DEL", *("stays:%d" % i for i in range(n // 2)))
+                self.assertEqual(c.command("SET", "again", "v"), b"+OK")
+
+    def test_volatile_policies_evict_keys_with_a_deadline_only(self):
+        for policy in VOLATILE:
+            with self.subTest(policy), self.server(policy) as s, s.connect() as c:
+                for i in range(200):
+                    c.command("SET", "stays:%d" % i, "v" * 1000)
+                self.assertIsNone(fill(c, "goes", "EX", 1000))
+                left = c.command("EXISTS", *("stays:%d" % i for i in range(200)))
+                self.assertEqual(left, b":200")
+
+
+if __name__ == "__main__":
+    unittest.main()
