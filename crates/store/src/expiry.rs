@@ -263,7 +263,7 @@ mod tests {
         assert!(steps > 3, "it was done at once");
         assert!(p.index.heap.len() < stale / 4, "nothing was tidied");
         assert!(p.due(BASE + 20).len() <= 1);
-        assert_eq!(p.due(BASE + 100_000), expected);
+        assert!(p.due(BASE + 100_000) == expected, "a deadline was lost");
         assert_eq!(p.index.keys, 0);
     }
 
