@@ -254,12 +254,17 @@ impl Thread {
         );
     }
 
+    /// Whether more memory is in use than `maxmemory`.
+    pub(crate) fn is_over_memory(&self) -> bool {
+        self.hot.maxmemory != 0 && stdx::mem::used() > self.hot.maxmemory
+    }
+
     /// Evicts until memory is below `maxmemory`, for a bounded time. Returns whether commands that
     /// need memory may run: it is below, or will be when eviction has had more time. False when the
     /// policy has nothing to evict (no key has a deadline under a volatile one).
     pub(crate) fn make_room(&mut self, engine: &Engine) -> bool {
         let max = self.hot.maxmemory;
-        if max == 0 || stdx::mem::used() <= max {
+        if !self.is_over_memory() {
             return true;
         }
         let samples = engine.config.int(Id::MaxmemorySamples).max(1) as usize;

@@ -1,8 +1,9 @@
 """maxmemory: what is evicted, and what is refused."""
 
+import time
 import unittest
 
-from harness.server import Server
+from harness.server import Server, encode
 
 LIMIT = 16 << 20
 VOLATILE = ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"]
@@ -43,6 +44,22 @@ class Maxmemory(unittest.TestCase):
                 self.assertIsNone(fill(c, "goes", "EX", 1000))
                 left = c.command("EXISTS", *("stays:%d" % i for i in range(200)))
                 self.assertEqual(left, b":200")
+
+    def test_a_lowered_limit_is_reached_without_further_commands(self):
+        with Server("--maxmemory-policy", "allkeys-random") as s, s.connect() as c:
+            for first in range(0, 100_000, 1000):
+                keys = range(first, first + 1000)
+                c.send(b"".join(encode("SET", "k:%d" % i, "v" * 200) for i in keys))
+                c.exactly(1000 * len("+OK\r\n"))
+            c.command("CONFIG", "SET", "maxmemory", LIMIT)
+            for _ in range(20):
+                time.sleep(0.5)
+                # This command evicts for half a millisecond itself; twenty are far from enough.
+                text = c.exactly(int(c.command("INFO", "memory")[1:]) + 2)
+                used = int(text.split(b"used_memory:")[1].split()[0])
+                if used <= LIMIT:
+                    break
+            self.assertLessEqual(used, LIMIT)
 
 
 if __name__ == "__main__":
