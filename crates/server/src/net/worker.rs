@@ -20,6 +20,7 @@ use slab::Slab;
 use super::Stream;
 use super::conn::Conn;
 use crate::Shared;
+use crate::give_back::GiveBack;
 
 /// The shared receive buffer, in bytes.
 const INPUT: usize = 256 * 1024;
@@ -66,6 +67,7 @@ pub(crate) struct Worker {
     more: Vec<usize>,
     /// Connections that wait for CLIENT PAUSE to end.
     paused: Vec<usize>,
+    give_back: GiveBack,
 }
 
 /// What happens to a connection after its turn.
@@ -104,6 +106,7 @@ impl Worker {
             out: Out::default(),
             more: Vec::new(),
             paused: Vec::new(),
+            give_back: GiveBack::default(),
         }
     }
 
@@ -432,6 +435,7 @@ impl Worker {
             }
         }
         close.into_iter().for_each(|i| self.close(i));
+        self.give_back.turn(self.inbox.worker.stats.batches.load(Relaxed));
         if self.thread.index == 0 {
             engine.sample_rates();
             engine.check_pause();
