@@ -199,6 +199,12 @@ impl Acceptor {
         }
         if let Stream::Tcp(t) = &s {
             let _ = t.set_nodelay(true);
+            #[cfg(target_os = "linux")]
+            if endpoint.loopback {
+                // Nothing is ever lost or congested within a machine; a system-wide choice such as
+                // BBR would pace replies with timers, which costs processor time on both sides.
+                let _ = socket2::SockRef::from(t).set_tcp_congestion(b"reno");
+            }
             let seconds = engine.config.int(Id::TcpKeepalive);
             if seconds > 0 {
                 let s = Duration::from_secs(seconds as u64);
