@@ -25,6 +25,9 @@ use crate::Shared;
 const INPUT: usize = 256 * 1024;
 /// Leftovers up to this size are copied in front of the next read; longer ones grow in place.
 const LEFTOVER: usize = 32 * 1024;
+/// One turn takes at most so many bytes of a large argument, so that a fast sender does not keep
+/// others waiting.
+const BIG_TURN: usize = 4 << 20;
 /// One turn of active expiry may take this long.
 const CRON_NS: u64 = 1_000_000;
 /// The shared output buffer is given back when one batch has made it larger than this.
@@ -208,14 +211,20 @@ impl Worker {
             return Ok(if c.hangup && !c.readable { Turn::Close } else { Turn::Keep });
         }
         // A large argument goes straight to where it will stay.
+        let mut left_of_turn = BIG_TURN;
         while c.readable
+            && left_of_turn > 0
             && let Some((buf, missing)) = c.parser.big()
         {
-            let room = missing.min(buf.capacity() - buf.len()).max(1);
+            let room = missing.min(buf.capacity() - buf.len()).min(left_of_turn).max(1);
             let before = buf.len();
             let r = (&mut c.stream).take(room as u64).read_to_end(buf);
             let n = buf.len() - before;
             let room_left = n < room;
+            left_of_turn -= n;
+            if n > 0 {
+                c.session.client.active_ms.store(thread.cx.now, Relaxed);
+            }
             add(&stats.reads_processed, 1);
             add(&stats.net_input_bytes, n as u64);
             add(&c.session.client.net_in, n as u64);
@@ -229,7 +238,11 @@ impl Worker {
         }
         if c.parser.big().is_some() {
             c.note_input();
-            return Ok(Turn::Keep);
+            return Ok(match over_query_limit(engine, c, stats) {
+                true => Turn::Close,
+                false if c.readable => Turn::Again,
+                false => Turn::Keep,
+            });
         }
         // The rest of an interrupted batch, or the next input behind what was left over.
         let in_place = c.buf.len() > LEFTOVER;
@@ -312,16 +325,7 @@ impl Worker {
                 return Ok(Turn::Close);
             }
         }
-        let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
-        if c.buf.len() + c.parser.memory() > limit && next == Next::Read {
-            log!(
-                engine.log,
-                Warning,
-                "Closing client that reached max query buffer length: id={} addr={}",
-                c.session.client.id,
-                c.session.client.endpoint.peer
-            );
-            add(&stats.client_query_buffer_limit_disconnections, 1);
+        if next == Next::Read && over_query_limit(engine, c, stats) {
             return Ok(Turn::Close);
         }
         Ok(match next {
@@ -473,6 +477,24 @@ impl Worker {
 /// Adds to a counter that only this thread writes.
 fn add(c: &std::sync::atomic::AtomicU64, n: u64) {
     c.store(c.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+/// Whether what has come of a command that is not whole is more than `client-query-buffer-limit`
+/// allows; logged and counted.
+fn over_query_limit(engine: &engine::Engine, c: &Conn, stats: &engine::ThreadStats) -> bool {
+    let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
+    if c.buf.len() + c.parser.memory() <= limit {
+        return false;
+    }
+    log!(
+        engine.log,
+        Warning,
+        "Closing client that reached max query buffer length: id={} addr={}",
+        c.session.client.id,
+        c.session.client.endpoint.peer
+    );
+    add(&stats.client_query_buffer_limit_disconnections, 1);
+    true
 }
 
 /// Whether what waits to be sent is more than `client-output-buffer-limit` allows.
