@@ -17,11 +17,11 @@ pub(in crate::server) struct Figures {
     pub(in crate::server) rss: u64,
     /// Of all connections.
     pub(in crate::server) clients: u64,
-    /// Databases that have keys: number, keys, keys that expire, bytes of the table.
+    /// Databases that have keys.
     pub(in crate::server) dbs: Vec<Database>,
 }
 
-/// One database's part.
+/// One database: its number, its keys, and the bytes of its tables without the entries.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::server) struct Database {
     pub(in crate::server) index: usize,
