@@ -12,7 +12,7 @@
 //! `[i/n, (i+1)/n)` of 2^32; the index is a multiplication and a shift, and `n` need not be a
 //! power of two. Three things follow from that order:
 //!
-//! - *Growth by half, in small steps.* A growing table has an old and a new array and a boundary:
+//! - *Growth by three eighths, in small steps.* A growing table has an old and a new array and a boundary:
 //!   positions below it live in the new array, the others in the old one. So every lookup probes
 //!   exactly one bucket, growing or not, and an insertion moves one old bucket. Nothing ever
 //!   rehashes a whole table.
@@ -47,8 +47,9 @@ use crossbeam_epoch as epoch;
 
 /// Nodes a bucket holds before it needs a child.
 const SLOTS: usize = 8;
-/// Mean nodes per bucket at which the table grows.
-const FILL_MAX: usize = 7;
+/// Quarters of the mean number of nodes per bucket at which the table grows. At 6.25 of 8, one
+/// bucket in eight has a child, and two nodes in a hundred are in one.
+const FILL_MAX_QUARTERS: usize = 25;
 /// The most buckets one table may have; beyond it chains grow instead.
 const BUCKETS_MAX: usize = (1 << 22) - 1;
 const POINTER: u64 = (1 << 48) - 1;
@@ -292,7 +293,7 @@ impl Heads {
     }
 }
 
-/// A word of the bucket that carries the tag, or 0, while others may write the bucket.
+/// The word of the bucket that is worth following for a tag, while others may write the bucket.
 ///
 /// # Safety
 /// The bucket is alive.
@@ -343,11 +344,10 @@ unsafe fn guess(bucket: *const Bucket, tag: u64) -> u64 {
         }
     }
     m &= 0x8888_8888;
-    if m == 0 {
-        return 0;
-    }
+    // Without a match the node may be in the child, whose pointer is the last word.
+    let i = if m == 0 { SLOTS - 1 } else { (m.trailing_zeros() >> 2) as usize };
     // SAFETY: the caller's contract.
-    unsafe { (&(*bucket).0)[(m.trailing_zeros() >> 2) as usize].load(Relaxed) }
+    unsafe { (&(*bucket).0)[i].load(Relaxed) }
 }
 
 /// See the module's text.
@@ -584,7 +584,7 @@ impl<T: Node> Table<T> {
         if main.is_none() {
             self.main = Array::new(1);
             self.publish();
-        } else if self.len >= main.len() * FILL_MAX && main.len() < BUCKETS_MAX {
+        } else if 4 * self.len >= main.len() * FILL_MAX_QUARTERS && main.len() < BUCKETS_MAX {
             self.finish();
             let n = if self.main.len() < 6 {
                 self.main.len() + 1
@@ -592,7 +592,9 @@ impl<T: Node> Table<T> {
                 // The first sizes are where the phase comes in: 1.25 to 1.75 times.
                 self.main.len() * (1280 + usize::from(self.phase) / 2) / 1024
             } else {
-                self.main.len() * 3 / 2
+                // By three eighths: growing more at a time would leave buckets emptier on
+                // average, growing less would move nodes more often.
+                self.main.len() * 11 / 8
             };
             self.resize(n.min(BUCKETS_MAX));
         }

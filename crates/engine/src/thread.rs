@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use config::{Config, Id, MaxmemoryPolicy};
-use resp::{Args, Limits, Out, Parsed, Parser, Proto, Reply, Span};
+use resp::{Args, Limits, Out, Parsed, Parser, Proto, Reply, Shape, Span};
 use store::{Access, Context, Db, Evicted, Key, Policy, SHARDS};
 
 use crate::dispatch::{Done, commit, lookup};
@@ -83,8 +83,8 @@ pub struct Thread {
     wall_offset: i64,
     /// Monotonic clock when it was last read, in nanoseconds.
     pub(crate) mono: u64,
-    /// The last command name of three or four letters as a word, and its number.
-    last_name: (u64, u16),
+    /// The shape of the last command that took the short way, and its number.
+    shape: Option<(Shape, u16)>,
 }
 
 /// A parsed command of a group.
@@ -125,7 +125,7 @@ impl Thread {
             sweep: 0,
             wall_offset: 0,
             mono: 0,
-            last_name: (0, 0),
+            shape: None,
         };
         if let Some(seat) = engine.seat.lock().take() {
             t.cx.seat = seat;
@@ -342,13 +342,19 @@ impl Thread {
         let mut pos = from;
         while self.group.len() < most {
             let resumed = parser.is_active();
+            if !resumed && !unauthenticated {
+                pos = self.parse_alike(engine, session.db, input, pos, &limits);
+                if self.group.len() == most {
+                    break;
+                }
+            }
             let first = self.spans.len();
             let parsed =
                 parser.parse(&input[pos..], pos, &limits, &mut self.spans, &mut self.owned);
             match parsed {
                 Parsed::Command(used) => {
+                    let (id, hash) = self.classify(engine, session.db, input, pos, first);
                     pos += used;
-                    let (id, hash) = self.classify(engine, session.db, input, first);
                     let argc = (self.spans.len() - first) as u32;
                     self.group.push(Parse { end: pos, first: first as u32, argc, id, hash });
                     // A resumed command's large arguments are not in the input: it must not be
@@ -379,26 +385,44 @@ impl Thread {
         Stop::Full
     }
 
-    /// Looks a command up; a pipeline mostly repeats the name before, which then costs a comparison.
+    /// Parses commands from `pos` on as long as they have the shape of the last one that took the
+    /// short way, and returns the offset behind them.
     #[inline]
-    fn find_again(&mut self, engine: &Engine, name: &[u8]) -> Option<u16> {
-        let word = match *name {
-            [a, b, c] => u64::from_le_bytes([a, b, c, 0, 0, 0, 0, 0]),
-            [a, b, c, d] => u64::from_le_bytes([a, b, c, d, 0, 0, 0, 0]),
-            _ => return engine.table.find(name),
-        };
-        if word != self.last_name.0 {
-            self.last_name = (word, engine.table.find(name)?);
+    fn parse_alike(
+        &mut self,
+        engine: &Engine,
+        db: usize,
+        input: &[u8],
+        mut pos: usize,
+        limits: &Limits,
+    ) -> usize {
+        let Some((shape, id)) = self.shape else { return pos };
+        let argc = shape.argc() as u32;
+        while self.group.len() < GROUP {
+            let first = self.spans.len();
+            let Some(end) = shape.parse(input, pos, limits, &mut self.spans) else { break };
+            // The shape belongs to a command with a key, so there is an argument 1.
+            let Some(key) = self.spans.get(first + 1).and_then(|k| k.bytes(input)) else { break };
+            let hash = stdx::hash::hash64(key);
+            engine.keyspace.prefetch_bucket(db, hash);
+            self.group.push(Parse { end, first: first as u32, argc, id, hash });
+            pos = end;
         }
-        Some(self.last_name.1)
+        pos
     }
 
     /// Decides whether a command takes the short way, and then prefetches its bucket.
-    #[inline]
-    fn classify(&mut self, engine: &Engine, db: usize, input: &[u8], first: usize) -> (u16, u64) {
+    fn classify(
+        &mut self,
+        engine: &Engine,
+        db: usize,
+        input: &[u8],
+        pos: usize,
+        first: usize,
+    ) -> (u16, u64) {
         let [name, rest @ ..] = &self.spans[first..] else { return (NO_COMMAND, 0) };
         let (name, key, argc) = (*name, rest.first().copied(), rest.len() + 1);
-        let Some(id) = name.bytes(input).and_then(|name| self.find_again(engine, name)) else {
+        let Some(id) = name.bytes(input).and_then(|name| engine.table.find(name)) else {
             return (NO_COMMAND, 0);
         };
         let cmd = engine.table.get(id);
@@ -408,7 +432,15 @@ impl Thread {
         let Some(key) = key.and_then(|k| k.bytes(input)) else { return (NO_COMMAND, 0) };
         let hash = stdx::hash::hash64(key);
         engine.keyspace.prefetch_bucket(db, hash);
-        (if cmd.light { id } else { NO_COMMAND }, hash)
+        if !cmd.light {
+            return (NO_COMMAND, hash);
+        }
+        if let Some(shape) = input.get(pos..).and_then(Shape::of)
+            && shape.argc() == argc
+        {
+            self.shape = Some((shape, id));
+        }
+        (id, hash)
     }
 
     /// Executes the parsed group. Returns what to do instead of going on, if anything.
@@ -489,21 +521,23 @@ impl Thread {
         }
         self.cx.no_touch = session.no_touch;
         let mut reply = Reply::new(out, session.proto);
+        let mut db = Db::unlocked(&engine.keyspace, session.db, &mut self.cx);
+        let (mut last, mut run) = (NO_COMMAND, None);
         let mut n = 0;
         for p in group {
-            if p.id == NO_COMMAND {
-                break;
+            if p.id != last {
+                last = p.id;
+                run = match (p.id != NO_COMMAND).then(|| engine.table.get(p.id).run) {
+                    Some(Run::Data(run)) => Some(run),
+                    _ => None,
+                };
             }
-            let Run::Data(run) = engine.table.get(p.id).run else {
-                break;
-            };
+            let Some(run) = run else { break };
             let spans = &spans[p.first as usize..][..p.argc as usize];
             let mut args = Args::new(input, spans, owned);
-            let key = Key { bytes: &args[1], hash: p.hash };
-            let mut db = Db::lock_one(&engine.keyspace, session.db, key, &mut self.cx);
+            db.move_to(Key { bytes: &args[1], hash: p.hash });
             let outcome = run(&mut db, &mut args, &mut reply);
             commit(&mut db);
-            drop(db);
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);

@@ -77,8 +77,10 @@ pub struct Parser {
 
 impl Parser {
     /// Whether a command has been begun.
+    #[inline]
     pub fn is_active(&self) -> bool {
-        self.left != 0 || self.big.is_some()
+        // A large argument that is being received counts among those still to come.
+        self.left != 0
     }
 
     /// Bytes held beyond the caller's buffer.
@@ -287,13 +289,14 @@ const fn pattern(s: &[u8; 8]) -> u64 {
     u64::from_le_bytes(*s)
 }
 
+/// `*d\r\n$d\r\n` with one digit each is one comparison.
+const DIGITS: u64 = pattern(&[0, 0xff, 0, 0, 0, 0xff, 0, 0]);
+const SHAPE: u64 = pattern(b"*\0\r\n$\0\r\n");
+
 /// Whole commands in the usual form, with short headers: all that real clients send most of the
 /// time. Appends to `spans` only if the command is whole.
 #[inline]
 fn fast(buf: &[u8], base: usize, limits: &Limits, spans: &mut Vec<Span>) -> Option<usize> {
-    // `*d\r\n$d\r\n` with one digit each is one comparison.
-    const DIGITS: u64 = pattern(&[0, 0xff, 0, 0, 0, 0xff, 0, 0]);
-    const SHAPE: u64 = pattern(b"*\0\r\n$\0\r\n");
     let head = u64::from_le_bytes(*buf.first_chunk::<8>()?);
     if head & !DIGITS != SHAPE {
         return None;
@@ -321,8 +324,78 @@ fn fast(buf: &[u8], base: usize, limits: &Limits, spans: &mut Vec<Span>) -> Opti
     Some(pos)
 }
 
+/// The beginning that many commands of a pipeline share: count of arguments and name. Commands
+/// with the same shape are recognised by two comparisons instead of being parsed and looked up.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// The first eight bytes: `*d\r\n$d\r\n`.
+    head: u64,
+    /// The name, as it was written.
+    name: u64,
+    /// Bits of `name` that count.
+    mask: u64,
+    argc: u8,
+    /// Length of the name.
+    len: u8,
+}
+
+impl Shape {
+    /// The shape of the command at the start of `buf`, if it has one.
+    pub fn of(buf: &[u8]) -> Option<Self> {
+        let head = u64::from_le_bytes(*buf.first_chunk::<8>()?);
+        let name = u64::from_le_bytes(*buf.get(8..)?.first_chunk::<8>()?);
+        let (argc, len) = (buf[1].wrapping_sub(b'0'), buf[5].wrapping_sub(b'0'));
+        if head & !DIGITS != SHAPE || !(1..=9).contains(&argc) || !(1..=8).contains(&len) {
+            return None;
+        }
+        let mask = u64::MAX >> (64 - 8 * u32::from(len));
+        Some(Self { head, name: name & mask, mask, argc, len })
+    }
+
+    /// How many arguments commands of this shape have, the name included.
+    #[inline]
+    pub fn argc(&self) -> usize {
+        usize::from(self.argc)
+    }
+
+    /// Parses the command at `pos` if it is whole and has this shape: appends its spans, and
+    /// returns the offset behind it.
+    #[inline(always)]
+    pub fn parse(
+        &self,
+        buf: &[u8],
+        pos: usize,
+        limits: &Limits,
+        spans: &mut Vec<Span>,
+    ) -> Option<usize> {
+        let rest = buf.get(pos..)?.first_chunk::<16>()?;
+        let (head, name) = (rest.first_chunk::<8>()?, rest.last_chunk::<8>()?);
+        if u64::from_le_bytes(*head) != self.head
+            || u64::from_le_bytes(*name) & self.mask != self.name
+        {
+            return None;
+        }
+        let begin = spans.len();
+        spans.push(Span::new(pos + 8, usize::from(self.len)));
+        let mut at = pos + 10 + usize::from(self.len);
+        for _ in 1..self.argc {
+            match short_bulk(buf, at) {
+                Some((from, len)) if len <= limits.bulk_max && from + len + 2 <= buf.len() => {
+                    spans.push(Span::new(from, len));
+                    at = from + len + 2;
+                }
+                _ => {
+                    spans.truncate(begin);
+                    return None;
+                }
+            }
+        }
+        Some(at)
+    }
+}
+
 /// A bulk header of up to three digits at `pos`: where its bytes start, and how many they are.
-#[inline]
+#[inline(always)]
 fn short_bulk(buf: &[u8], pos: usize) -> Option<(usize, usize)> {
     // Eight bytes from here on are there unless the command is the last in the buffer and tiny.
     let Some(h) = buf.get(pos..).and_then(|rest| rest.first_chunk::<8>()) else {

@@ -167,7 +167,7 @@ impl<'a> Reply<'a> {
     }
 
     /// A bulk string.
-    #[inline]
+    #[inline(always)]
     pub fn bulk(&mut self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
         let n = bytes.len();
@@ -183,6 +183,12 @@ impl<'a> Reply<'a> {
             buf.truncate(end);
             return;
         }
+        self.long_bulk(bytes);
+    }
+
+    fn long_bulk(&mut self, bytes: &[u8]) {
+        let n = bytes.len();
+        let buf = &mut self.out.buf;
         if n < 100 {
             let (tens, ones) = (b'0' + n as u8 / 10, b'0' + n as u8 % 10);
             let head = if n < 10 {

@@ -62,6 +62,14 @@ impl<'a> Db<'a> {
         Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
     }
 
+    /// Leaves what is locked and locks the shard of another key: the view for the next command of
+    /// a pipeline, without being made anew.
+    #[inline(always)]
+    pub fn move_to(&mut self, key: Key<'_>) {
+        self.locked.move_to(shard_of(key.hash), &self.cx.seat);
+        self.hint = (key.bytes.as_ptr(), key.bytes.len(), key.hash);
+    }
+
     /// A view with a set of shards locked.
     pub fn lock_set(ks: &'a Keyspace, index: usize, set: ShardSet, cx: &'a mut Context) -> Self {
         Self::over(ks.lock(Held::Many(Box::new(set)), &cx.seat), index, cx)
@@ -164,7 +172,7 @@ impl<'a> Db<'a> {
     }
 
     /// The entry, for a command that reads it: counts a hit or a miss, and the access.
-    #[inline]
+    #[inline(always)]
     pub fn read(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
         let hidden = self.reap(key);
         let Self { locked, cx, index, .. } = self;
@@ -230,7 +238,7 @@ impl<'a> Db<'a> {
     }
 
     /// The string at a key, for a command that reads it.
-    #[inline]
+    #[inline(always)]
     pub fn read_str(&mut self, key: Key<'_>) -> Result<Option<SlotMut<'_, Entry>>, WrongType> {
         match self.read(key) {
             Some(e) if e.kind() != Kind::String => Err(WrongType),

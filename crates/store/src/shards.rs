@@ -239,6 +239,21 @@ impl<'a> Locked<'a> {
         }
     }
 
+    /// Unlocks what is held and locks one shard.
+    #[inline(always)]
+    pub(crate) fn move_to(&mut self, s: usize, seat: &Seat) {
+        if self.ks.seat != 0 {
+            debug_assert!(seat.0 == self.ks.seat);
+            self.held = Held::One(s);
+            return;
+        }
+        self.unlock();
+        self.ks.shards[s].lock.lock();
+        self.held = Held::One(s);
+        // What was lent out was another thread's to change meanwhile.
+        self.last = NOWHERE;
+    }
+
     pub(crate) fn holds_none(&self) -> bool {
         matches!(self.held, Held::None)
     }
@@ -287,19 +302,26 @@ impl<'a> Locked<'a> {
     }
 }
 
-impl Drop for Locked<'_> {
+impl Locked<'_> {
     #[inline]
-    fn drop(&mut self) {
-        if self.ks.seat != 0 {
-            return;
-        }
-        // SAFETY: exactly these locks were taken when this value was made.
+    fn unlock(&mut self) {
+        // SAFETY: exactly these locks were taken when `held` was set.
         let unlock = |s: usize| unsafe { self.ks.shards[s].lock.unlock() };
         match &self.held {
             Held::None => {}
             Held::One(s) => unlock(*s),
             Held::Many(set) => set.each(unlock),
             Held::All => (0..SHARDS).for_each(unlock),
+        }
+        self.held = Held::None;
+    }
+}
+
+impl Drop for Locked<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.ks.seat == 0 {
+            self.unlock();
         }
     }
 }

@@ -89,7 +89,7 @@ pub(crate) fn stored(taken: Option<Vec<u8>>, arg: &[u8]) -> Content<'_> {
 }
 
 /// Writes a string value as a reply.
-#[inline]
+#[inline(always)]
 pub(crate) fn reply_value(e: &Entry, reply: &mut resp::Reply<'_>) {
     match e.str() {
         Str::Inline(b) => reply.bulk(b),
