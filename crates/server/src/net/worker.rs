@@ -201,8 +201,9 @@ impl Worker {
             add(&c.session.client.net_out, n as u64);
         }
         if c.unsent() > 0 {
-            // Nothing more is read until the replies have been taken.
-            return Ok(if c.hangup { Turn::Close } else { Turn::Keep });
+            // Nothing more is read until the replies have been taken. A peer that has closed its
+            // side may still read; when it does not, the next write says so.
+            return Ok(Turn::Keep);
         }
         if c.session.closing || c.session.client.closing.load(Relaxed) {
             return Ok(Turn::Close);
@@ -236,13 +237,13 @@ impl Worker {
                 Err(e) => return Err(e),
             }
         }
+        // Also when it is whole now: how fast it came makes no difference.
+        if left_of_turn < BIG_TURN && over_query_limit(engine, c, stats) {
+            return Ok(Turn::Close);
+        }
         if c.parser.big().is_some() {
             c.note_input();
-            return Ok(match over_query_limit(engine, c, stats) {
-                true => Turn::Close,
-                false if c.readable => Turn::Again,
-                false => Turn::Keep,
-            });
+            return Ok(if c.readable { Turn::Again } else { Turn::Keep });
         }
         // The rest of an interrupted batch, or the next input behind what was left over.
         let in_place = c.buf.len() > LEFTOVER;
@@ -453,19 +454,28 @@ impl Worker {
                 self.serve(i, true);
             }
         }
+        // No new input is looked for: only what one turn had no room for goes on.
         let mut events = Events::with_capacity(256);
         while engine.clock.monotonic_ns() < deadline
-            && self.conns.iter().any(|(_, c)| c.unsent() > 0)
+            && (!self.more.is_empty() || self.conns.iter().any(|(_, c)| c.unsent() > 0))
         {
-            if self.poll.poll(&mut events, Some(Duration::from_millis(10))).is_err() {
-                break;
+            let wait =
+                if self.more.is_empty() { Duration::from_millis(10) } else { Duration::ZERO };
+            match self.poll.poll(&mut events, Some(wait)) {
+                Err(e) if e.kind() != io::ErrorKind::Interrupted => break,
+                _ => {}
             }
-            for e in &events {
-                let Token(i) = e.token();
-                if let Some(c) = self.conns.get_mut(i)
-                    && c.send_pending().is_err()
-                {
-                    self.close(i);
+            let went_on = std::mem::take(&mut self.more);
+            let ready = events.iter().map(|e| (e.token().0, e.is_writable()));
+            let ready: Vec<_> = ready.chain(went_on.iter().map(|i| (*i, false))).collect();
+            for i in went_on {
+                if let Some(c) = self.conns.get_mut(i) {
+                    c.queued = false;
+                }
+            }
+            for (i, writable) in ready {
+                if self.conns.contains(i) {
+                    self.serve(i, writable);
                 }
             }
         }
