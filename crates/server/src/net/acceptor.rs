@@ -188,13 +188,13 @@ impl Acceptor {
         if open >= engine.config.int(Id::Maxclients) as u64 {
             // Best effort: the error is lost if the socket does not take it at once.
             let _ = s.write(TOO_MANY.as_bytes());
-            self.shared.rejected.fetch_add(1, Relaxed);
+            inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;
         }
         let endpoint = s.endpoint();
         if !endpoint.loopback && engine.config.flag(Id::ProtectedMode) && !engine.needs_password() {
             let _ = s.write(PROTECTED.as_bytes());
-            self.shared.rejected.fetch_add(1, Relaxed);
+            inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;
         }
         if let Stream::Tcp(t) = &s {
