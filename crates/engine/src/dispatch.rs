@@ -251,7 +251,8 @@ impl Thread {
         );
     }
 
-    /// Evicts until memory is below `maxmemory`. Returns whether it is.
+    /// Evicts until memory is below `maxmemory`. Returns whether commands that add data may run:
+    /// memory is below, or will be, since there was more to evict or values are still being freed.
     pub(crate) fn make_room(&mut self, engine: &Engine) -> bool {
         let max = self.hot.maxmemory;
         if max == 0 || stdx::mem::used() <= max {
@@ -259,9 +260,11 @@ impl Thread {
         }
         let samples = engine.config.int(Id::MaxmemorySamples).max(1) as usize;
         let start = engine.clock.monotonic_ns();
+        let mut stuck = false;
         while stdx::mem::used() > max {
             let policy = self.hot.policy;
             if !self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit) {
+                stuck = engine.keyspace.lazy_counts().0 == 0;
                 break;
             }
             // Redis bounds a cycle by time too; the next command goes on with it.
@@ -275,7 +278,7 @@ impl Thread {
         if nanos >= self.hot.latency_ns {
             engine.latency.record("eviction-cycle", nanos, self.cx.now);
         }
-        stdx::mem::used() <= max || self.hot.policy != store::Policy::NoEviction
+        !stuck
     }
 }
 

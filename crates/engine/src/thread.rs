@@ -622,6 +622,7 @@ impl Thread {
         self.collect();
         let nanos = engine.clock.monotonic_ns() - start;
         bump(&self.worker.stats.expire_cycle_nanos, nanos);
+        bump(&self.worker.stats.cron_nanos, nanos);
         if nanos >= self.hot.latency_ns {
             engine.latency.record("expire-cycle", nanos, self.cx.now);
         }

@@ -268,6 +268,7 @@ fn info_chooses_sections() {
     assert_eq!(titles("INFO EVERYTHING"), titles("INFO all"));
     assert_eq!(titles("INFO cpu SERVER cpu"), ["Server", "CPU"]);
     assert_eq!(titles("INFO default commandstats").len(), 12);
+    assert_eq!(titles("INFO debug"), ["Debug"]);
 }
 
 #[test]

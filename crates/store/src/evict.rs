@@ -84,8 +84,9 @@ impl Evicted {
         if policy == Policy::NoEviction {
             return false;
         }
-        // A candidate may have gone meanwhile; each round brings new ones.
-        for _ in 0..POOL {
+        // A candidate may have gone meanwhile; each round brings new ones. All that were in the pool
+        // may have gone, and having looked at those only is not to have found nothing.
+        for _ in 0..2 * POOL {
             self.collect(ks, policy, samples, cx);
             let Some(best) = self.pool.pop() else {
                 return false;

@@ -114,7 +114,10 @@ impl Conn {
         self.note_output();
     }
 
-    fn note_output(&self) {
+    fn note_output(&mut self) {
+        if self.pending.is_empty() {
+            self.soft_since = 0;
+        }
         let c = &self.session.client;
         c.output_bytes.store(self.unsent() as u64, Relaxed);
         c.output_objects.store(u64::from(!self.pending.is_empty()), Relaxed);

@@ -29,6 +29,8 @@ const LEFTOVER: usize = 32 * 1024;
 const CRON_NS: u64 = 1_000_000;
 /// The shared output buffer is given back when one batch has made it larger than this.
 const OUTPUT_KEEP: usize = 4 << 20;
+/// Output that no limit counts: Redis has a fixed buffer of this size in every connection.
+const FIXED_OUTPUT: usize = 16 * 1024;
 const WAKE: Token = Token(usize::MAX);
 
 /// Where the acceptor leaves new connections, and others leave messages.
@@ -126,6 +128,7 @@ impl Worker {
                 std::thread::sleep(Duration::from_millis(10));
             }
             let woke = self.thread.tick(engine);
+            let before = self.inbox.worker.stats.commands_processed.load(Relaxed);
             let went_on = std::mem::take(&mut self.more);
             for e in &events {
                 let Token(i) = e.token();
@@ -166,7 +169,12 @@ impl Worker {
             }
             let stats = &self.inbox.worker.stats;
             add(&stats.eventloop_cycles, 1);
-            add(&stats.eventloop_nanos, self.thread.mono() - woke);
+            let nanos = self.thread.mono() - woke;
+            add(&stats.eventloop_nanos, nanos);
+            raise(&stats.eventloop_nanos_max, nanos);
+            // A reset of the statistics makes the count smaller than it was.
+            let executed = stats.commands_processed.load(Relaxed).saturating_sub(before);
+            raise(&stats.eventloop_commands_max, executed);
         }
     }
 
@@ -226,6 +234,10 @@ impl Worker {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
             }
+        }
+        if c.parser.is_active() && over_query_limit(engine, c) {
+            add(&stats.client_query_buffer_limit_disconnections, 1);
+            return Ok(Turn::Close);
         }
         if c.parser.big().is_some() {
             c.note_input();
@@ -300,6 +312,16 @@ impl Worker {
             c.note_input();
         }
         if !out.is_empty() {
+            // The limit holds for what the batch has made, too, before the socket takes any of it.
+            let queued = out.len();
+            if queued > FIXED_OUTPUT && over_output_limit(engine, c, queued, thread.cx.now) {
+                out.clear();
+                if out.buf.capacity() > OUTPUT_KEEP {
+                    out.buf = Vec::new();
+                }
+                add(&stats.client_output_buffer_limit_disconnections, 1);
+                return Ok(Turn::Close);
+            }
             let n = c.send(out)?;
             add(&stats.writes_processed, 1);
             add(&stats.net_output_bytes, n as u64);
@@ -307,20 +329,12 @@ impl Worker {
             if out.buf.capacity() > OUTPUT_KEEP {
                 out.buf = Vec::new();
             }
-            if c.unsent() > 0 && over_output_limit(engine, c, thread.cx.now) {
+            if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), thread.cx.now) {
                 add(&stats.client_output_buffer_limit_disconnections, 1);
                 return Ok(Turn::Close);
             }
         }
-        let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
-        if c.buf.len() + c.parser.memory() > limit && next == Next::Read {
-            log!(
-                engine.log,
-                Warning,
-                "Closing client that reached max query buffer length: id={} addr={}",
-                c.session.client.id,
-                c.session.client.endpoint.peer
-            );
+        if matches!(next, Next::Read | Next::ReadBig) && over_query_limit(engine, c) {
             add(&stats.client_query_buffer_limit_disconnections, 1);
             return Ok(Turn::Close);
         }
@@ -381,7 +395,7 @@ impl Worker {
                     let failed = idle && c.send_pending().is_err();
                     if failed
                         || c.unsent() > 0
-                            && over_output_limit(&shared.engine, c, self.thread.cx.now)
+                            && over_output_limit(&shared.engine, c, c.unsent(), self.thread.cx.now)
                     {
                         self.close(i);
                     }
@@ -426,7 +440,8 @@ impl Worker {
                 add(&self.inbox.worker.stats.timed_out_clients, 1);
                 log!(engine.log, Verbose, "Closing idle client");
                 close.push(i);
-            } else if c.unsent() > 0 && over_output_limit(engine, c, now) {
+            } else if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), now) {
+                add(&self.inbox.worker.stats.client_output_buffer_limit_disconnections, 1);
                 close.push(i);
             }
         }
@@ -475,10 +490,33 @@ fn add(c: &std::sync::atomic::AtomicU64, n: u64) {
     c.store(c.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
-/// Whether what waits to be sent is more than `client-output-buffer-limit` allows.
-fn over_output_limit(engine: &engine::Engine, c: &mut Conn, now_ms: i64) -> bool {
+/// Raises a maximum that only this thread writes.
+fn raise(c: &std::sync::atomic::AtomicU64, n: u64) {
+    if n > c.load(Relaxed) {
+        c.store(n, Relaxed);
+    }
+}
+
+/// Whether what has arrived of a command is more than `client-query-buffer-limit` allows.
+fn over_query_limit(engine: &engine::Engine, c: &Conn) -> bool {
+    let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
+    if c.buf.len() + c.parser.memory() <= limit {
+        return false;
+    }
+    log!(
+        engine.log,
+        Warning,
+        "Closing client that reached max query buffer length: id={} addr={}",
+        c.session.client.id,
+        c.session.client.endpoint.peer
+    );
+    true
+}
+
+/// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows.
+fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: usize, now_ms: i64) -> bool {
     let l = engine.config.output_limits(ClientClass::Normal);
-    let n = c.unsent() as u64;
+    let n = queued.saturating_sub(FIXED_OUTPUT) as u64;
     let mut over = l.hard > 0 && n > l.hard;
     if l.soft > 0 && n > l.soft {
         if c.soft_since == 0 {
