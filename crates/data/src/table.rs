@@ -39,7 +39,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicU64,
+    AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -257,20 +257,44 @@ fn matches(bucket: &Bucket, tag: u64) -> u32 {
 }
 
 /// Where tables publish their bucket arrays for prefetching, one place per table.
-pub struct Heads(Box<[AtomicU64]>);
+pub struct Heads(Box<[Head]>);
+
+/// A table's arrays as others see them; the three may be of different moments.
+#[derive(Default)]
+#[repr(align(32))]
+struct Head {
+    main: AtomicU64,
+    old: AtomicU64,
+    moved: AtomicUsize,
+}
+
+impl Head {
+    /// The array and bucket a hash probably lives in: right, but for races with a resize.
+    #[inline]
+    fn locate(&self, hash: u64) -> Option<*const Bucket> {
+        let old = Array(self.old.load(Acquire));
+        if !old.is_none() {
+            let i = old.index(pos_of(hash));
+            if i >= self.moved.load(Relaxed) {
+                return Some(old.ptr(i));
+            }
+        }
+        let main = Array(self.main.load(Acquire));
+        (!main.is_none()).then(|| main.ptr(main.index(pos_of(hash))))
+    }
+}
 
 impl Heads {
     /// Places for `n` tables.
     pub fn new(n: usize) -> Arc<Self> {
-        Arc::new(Self((0..n).map(|_| AtomicU64::new(0)).collect()))
+        Arc::new(Self((0..n).map(|_| Head::default()).collect()))
     }
 
     /// Hints the processor to load the bucket of `hash` in table `i`. Needs no lock.
     #[inline]
     pub fn prefetch_bucket(&self, i: usize, hash: u64) {
-        let array = Array(self.0[i].load(Acquire));
-        if !array.is_none() {
-            prefetch(array.ptr(array.index(pos_of(hash))).cast());
+        if let Some(bucket) = self.0[i].locate(hash) {
+            prefetch(bucket.cast());
         }
     }
 
@@ -278,12 +302,8 @@ impl Heads {
     /// bucket to find it. Needs no lock.
     #[inline]
     pub fn prefetch_node(&self, i: usize, hash: u64, _pin: &epoch::Guard) {
-        let array = Array(self.0[i].load(Acquire));
-        if array.is_none() {
-            return;
-        }
+        let Some(bucket) = self.0[i].locate(hash) else { return };
         let tag = tag_of(hash);
-        let bucket = array.ptr(array.index(pos_of(hash)));
         // SAFETY: the pin keeps a published array from being freed, and the index is within its
         // length.
         let v = unsafe { guess(bucket, tag) };
@@ -391,13 +411,14 @@ impl<T: Node> Table<T> {
         Self { head: Some((Arc::clone(heads), i as u32)), ..Self::new(phase) }
     }
 
-    /// Must be called after every change of `main` or `old`, before an array is retired.
+    /// Must be called after every change of `main`, `old` or `moved`, before an array is retired.
+    #[inline]
     fn publish(&self) {
         if let Some((heads, i)) = &self.head {
-            // Early in a resize most nodes are still in the old array; a wrong guess costs a
-            // prefetch.
-            let array = if self.old.is_none() { self.main } else { self.old };
-            heads.0[*i as usize].store(array.0, Release);
+            let head = &heads.0[*i as usize];
+            head.main.store(self.main.0, Release);
+            head.old.store(self.old.0, Release);
+            head.moved.store(self.moved, Relaxed);
         }
     }
 
@@ -630,6 +651,7 @@ impl<T: Node> Table<T> {
             // SAFETY: in range (a finished resize has no old array) and alive.
             let head: &Bucket = unsafe { &*old.ptr(self.moved) };
             self.moved += 1;
+            self.publish();
             self.drain(head);
             if self.moved == old.len() {
                 self.old = Array::NONE;
@@ -771,10 +793,10 @@ fn child_ptr(word: u64) -> *const Bucket {
 
 impl<T: Node> Drop for Table<T> {
     fn drop(&mut self) {
-        if let Some((heads, i)) = &self.head {
-            heads.0[*i as usize].store(0, Release);
-        }
-        for array in [self.main, self.old] {
+        let arrays = [self.main, self.old];
+        (self.main, self.old) = (Array::NONE, Array::NONE);
+        self.publish();
+        for array in arrays {
             for i in 0..array.len() {
                 // SAFETY: in range and alive.
                 let head: &Bucket = unsafe { &*array.ptr(i) };

@@ -44,6 +44,11 @@ fn main() {
     let mut session = Session::new(&engine, index, endpoint);
     let (mut parser, mut out) = (Parser::default(), Out::default());
     let mut run = |bytes: &[u8]| {
+        if bytes.is_empty() {
+            // Completes resizes, as the server's periodic work does.
+            (0..1000).for_each(|_| _ = thread.cron(&engine, 1, u64::MAX));
+            return;
+        }
         thread.tick(&engine);
         let batch = thread.run(&engine, &mut session, &mut parser, bytes, &mut out);
         assert_eq!(batch.consumed, bytes.len());
@@ -52,6 +57,7 @@ fn main() {
     for k in 0..keys {
         run(&request("set", k));
     }
+    run(&[]);
     let mut x = 88172645463325252u64;
     let batches: Vec<Vec<u8>> = (0..(1_000_000 / depth).max(1))
         .map(|_| {
