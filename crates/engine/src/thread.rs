@@ -209,6 +209,8 @@ impl Thread {
         self.cx.lazy_del = c.flag(Id::LazyfreeLazyUserDel);
         self.cx.lazy_server_del = c.flag(Id::LazyfreeLazyServerDel);
         self.cx.lazy_expire = c.flag(Id::LazyfreeLazyExpire);
+        self.cx.lazy_user_flush = c.flag(Id::LazyfreeLazyUserFlush);
+        self.cx.shared_integers = self.hot.maxmemory == 0 || !(policy.is_lru() || policy.is_lfu());
     }
 
     /// Moves what commands counted into the counters that others read.

@@ -130,7 +130,7 @@ fn replies_over_the_output_limit_are_not_sent() {
     assert_eq!(c.call(&[b"GETRANGE", b"k", b"0", b"9999"]).map(|v| v.len()), Some(10_000));
     assert_eq!(c.call(&[b"GET", b"k"]), None);
     assert_eq!(control.info("stats", "client_output_buffer_limit_disconnections"), 1);
-    control.set("client-output-buffer-limit", "normal 100000 0 0");
+    control.set("client-output-buffer-limit", "normal 100100 0 0");
     let mut c = running.connect();
     assert_eq!(c.call(&[b"GET", b"k"]).map(|v| v.len()), Some(100_000));
 }

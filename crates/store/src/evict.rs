@@ -44,6 +44,11 @@ impl Policy {
         matches!(self, Self::AllKeysLfu | Self::VolatileLfu)
     }
 
+    /// Whether the time of the last access decides.
+    pub fn is_lru(self) -> bool {
+        matches!(self, Self::AllKeysLru | Self::VolatileLru)
+    }
+
     fn is_volatile(self) -> bool {
         matches!(
             self,

@@ -29,7 +29,8 @@ const LEFTOVER: usize = 32 * 1024;
 const CRON_NS: u64 = 1_000_000;
 /// The shared output buffer is given back when one batch has made it larger than this.
 const OUTPUT_KEEP: usize = 4 << 20;
-/// Output that no limit counts: Redis has a fixed buffer of this size in every connection.
+/// Output up to this size is under every limit: Redis keeps it in a fixed buffer that it does not
+/// count.
 const FIXED_OUTPUT: usize = 16 * 1024;
 const WAKE: Token = Token(usize::MAX);
 
@@ -166,6 +167,8 @@ impl Worker {
                     housekeeping = now + 100_000_000;
                     self.housekeeping();
                 }
+                // The cycle includes this work, which no command has timed.
+                self.thread.tick(engine);
             }
             let stats = &self.inbox.worker.stats;
             add(&stats.eventloop_cycles, 1);
@@ -516,7 +519,7 @@ fn over_query_limit(engine: &engine::Engine, c: &Conn) -> bool {
 /// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows.
 fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: usize, now_ms: i64) -> bool {
     let l = engine.config.output_limits(ClientClass::Normal);
-    let n = queued.saturating_sub(FIXED_OUTPUT) as u64;
+    let n = if queued > FIXED_OUTPUT { queued as u64 } else { 0 };
     let mut over = l.hard > 0 && n > l.hard;
     if l.soft > 0 && n > l.soft {
         if c.soft_since == 0 {
