@@ -503,7 +503,7 @@ fn raise(c: &std::sync::atomic::AtomicU64, n: u64) {
 /// Whether what has arrived of a command is more than `client-query-buffer-limit` allows.
 fn over_query_limit(engine: &engine::Engine, c: &Conn) -> bool {
     let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
-    if c.buf.len() + c.parser.memory() <= limit {
+    if c.buf.len() + c.parser.received() <= limit {
         return false;
     }
     log!(
