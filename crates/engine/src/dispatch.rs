@@ -20,6 +20,9 @@ const OOM: Fail = Fail::text("OOM command not allowed when used memory > 'maxmem
 const NOAUTH: Fail = Fail::text("NOAUTH Authentication required.");
 const LOADING: Fail = Fail::text("LOADING Apus is loading the dataset in memory");
 
+/// One command evicts for this long at most.
+const EVICT_NS: u64 = 500_000;
+
 /// What became of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Done {
@@ -270,24 +273,27 @@ impl Thread {
         );
     }
 
-    /// Evicts until memory is below `maxmemory`. Returns whether commands that add data may run:
-    /// memory is below, or will be, since there was more to evict or values are still being freed.
+    /// Whether more memory is in use than `maxmemory`.
+    pub(crate) fn is_over_memory(&self) -> bool {
+        self.hot.maxmemory != 0 && stdx::mem::used() > self.hot.maxmemory
+    }
+
+    /// Evicts until memory is below `maxmemory`, for a bounded time. Returns whether commands that
+    /// need memory may run: it is below, or will be when eviction has had more time. False when the
+    /// policy has nothing to evict (no key has a deadline under a volatile one).
     pub(crate) fn make_room(&mut self, engine: &Engine) -> bool {
         let max = self.hot.maxmemory;
-        if max == 0 || stdx::mem::used() <= max {
+        if !self.is_over_memory() {
             return true;
         }
         let samples = engine.config.int(Id::MaxmemorySamples).max(1) as usize;
         let start = engine.clock.monotonic_ns();
-        let mut stuck = false;
+        let mut more = true;
         while stdx::mem::used() > max {
             let policy = self.hot.policy;
-            if !self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit) {
-                stuck = engine.keyspace.lazy_counts().0 == 0;
-                break;
-            }
+            more = self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit);
             // Redis bounds a cycle by time too; the next command goes on with it.
-            if engine.clock.monotonic_ns() - start > 500_000 {
+            if !more || engine.clock.monotonic_ns() - start > EVICT_NS {
                 break;
             }
         }
@@ -297,7 +303,8 @@ impl Thread {
         if nanos >= self.hot.latency_ns {
             engine.latency.record("eviction-cycle", nanos, self.cx.now);
         }
-        !stuck
+        // Values that are being freed in the background make room soon.
+        more || stdx::mem::used() <= max || engine.keyspace.lazy_counts().0 > 0
     }
 }
 

@@ -103,7 +103,7 @@ totals! {
         commands_processed,
         /// Connections accepted by this thread.
         connections_received,
-        /// Connections refused because of `maxclients`.
+        /// Connections refused because of `maxclients` or protected mode; written by the acceptor.
         rejected_connections,
         /// Bytes received from clients.
         net_input_bytes,

@@ -596,8 +596,10 @@ impl Thread {
             return false;
         }
         let start = engine.clock.monotonic_ns();
-        let active = engine.active_expire.load(Relaxed) && !engine.check_pause();
-        let mut left = false;
+        let paused = engine.check_pause();
+        let active = engine.active_expire.load(Relaxed) && !paused;
+        // After the limit was lowered, commands may be too few to bring memory below it.
+        let mut left = !paused && self.make_room(engine) && self.is_over_memory();
         let mut looked = 0;
         while looked < SHARDS.div_ceil(threads) {
             let s = self.sweep;

@@ -11,7 +11,10 @@
 //! **Invariant:** every entry with a deadline has at least one hint that is not later than its
 //! deadline. So setting a *later* deadline on a key that has one pushes nothing: when the old hint
 //! comes up, the place is looked at, and a new hint is pushed for what is not due yet. Deleting a
-//! key leaves its hint behind; when stale hints outnumber living keys, the heap is rebuilt.
+//! key leaves its hint behind; when stale hints outnumber living keys, a new heap is made from the
+//! table, some buckets at a time, since the shard is locked meanwhile. Until that walk is at its
+//! end every new hint goes into both heaps, so the new one has the invariant for all entries that
+//! lie behind the walk, and both have it at the end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,12 +24,23 @@ use data::table::Table;
 
 const POS_BITS: u32 = 20;
 const TIME_MAX: i64 = (1 << (64 - POS_BITS)) - 1;
+/// Buckets that one step of making a new heap looks at: some thousand entries, below 0.1 ms.
+const TIDY_BUCKETS: usize = 128;
 
 #[derive(Default)]
 pub(crate) struct ExpiryIndex {
     heap: BinaryHeap<Reverse<u64>>,
     /// Entries of the part that have a deadline.
     pub(crate) keys: usize,
+    /// The heap that is being made anew, if one is.
+    fresh: Option<Box<Fresh>>,
+}
+
+/// A heap in the making.
+struct Fresh {
+    heap: BinaryHeap<Reverse<u64>>,
+    /// Table position up to which entries have their hints in it.
+    at: u32,
 }
 
 /// Table position of a hash, as the table computes it.
@@ -55,8 +69,16 @@ impl ExpiryIndex {
             (Some(b), Some(a)) if a >= b => {}
             (_, Some(a)) => {
                 self.keys += usize::from(before.is_none());
-                self.heap.push(Reverse(hint(base_ms, a, hash)));
+                self.push(hint(base_ms, a, hash));
             }
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, hint: u64) {
+        self.heap.push(Reverse(hint));
+        if let Some(f) = &mut self.fresh {
+            f.heap.push(Reverse(hint));
         }
     }
 
@@ -90,7 +112,7 @@ impl ExpiryIndex {
                 None => {}
             });
             // A hint that equals one in the heap is the same hint; popping removes them together.
-            self.heap.extend(later.into_iter().map(Reverse));
+            later.into_iter().for_each(|h| self.push(h));
             if !due.is_empty() {
                 return Some(due);
             }
@@ -138,23 +160,119 @@ impl ExpiryIndex {
         self.heap.iter().take(n).map(move |h| Self::time(base_ms, h.0))
     }
 
-    /// Rebuilds the heap when most of it is stale.
+    /// Makes the heap anew, step by step, when most of it is stale, and gives memory back when most
+    /// of that is unused.
     pub(crate) fn tidy(&mut self, table: &Table<Entry>, base_ms: i64) {
         use data::table::Node as _;
-        if self.heap.len() <= 4 * self.keys + 64 {
-            return;
-        }
-        let mut hints = Vec::with_capacity(self.keys);
-        table.for_each(|e| {
-            if let Some(d) = e.deadline() {
-                hints.push(Reverse(hint(base_ms, d, e.hash())));
+        let Some(fresh) = &mut self.fresh else {
+            if self.heap.len() > 4 * self.keys + 64 {
+                self.fresh = Some(Box::new(Fresh { heap: BinaryHeap::new(), at: 0 }));
+            } else if self.heap.capacity() > 4 * self.heap.len() + 64 {
+                self.heap.shrink_to(2 * self.heap.len());
             }
-        });
-        self.heap = BinaryHeap::from(hints);
+            return;
+        };
+        for _ in 0..TIDY_BUCKETS {
+            let next = table.scan(fresh.at, |e| {
+                if let Some(d) = e.deadline() {
+                    fresh.heap.push(Reverse(hint(base_ms, d, e.hash())));
+                }
+            });
+            let Some(next) = next else {
+                self.heap = std::mem::take(&mut fresh.heap);
+                self.fresh = None;
+                return;
+            };
+            fresh.at = next;
+        }
     }
 
     /// Takes everything, leaving an empty index.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use data::entry::Content;
+    use data::table::Node as _;
+    use std::collections::BTreeSet;
+
+    const BASE: i64 = 1_000_000;
+
+    struct Part {
+        table: Table<Entry>,
+        index: ExpiryIndex,
+    }
+
+    impl Part {
+        fn add(&mut self, key: &[u8], deadline: i64) {
+            let e = Entry::string(key, Content::Bytes(b"v"), Some(deadline), 0);
+            self.index.note(BASE, e.hash(), None, Some(deadline));
+            self.table.insert(e);
+        }
+
+        fn remove(&mut self, key: &[u8]) {
+            let hash = stdx::hash::hash64(key);
+            let e = self.table.remove(hash, |e| e.key() == key).expect("the test added it");
+            self.index.note(BASE, hash, e.deadline(), None);
+        }
+
+        fn due(&mut self, now: i64) -> BTreeSet<Vec<u8>> {
+            let mut all = BTreeSet::new();
+            while let Some(due) = self.index.next_due(&self.table, BASE, now) {
+                for (_, key) in due {
+                    self.remove(&key);
+                    all.insert(key);
+                }
+            }
+            all
+        }
+    }
+
+    fn key(kind: &str, i: usize) -> Vec<u8> {
+        format!("{kind}:{i}").into_bytes()
+    }
+
+    /// While the heap is made anew in steps, keys come, go and fall due.
+    #[test]
+    fn tidying_in_steps_loses_no_deadline() {
+        let mut p = Part { table: Table::new(0), index: ExpiryIndex::default() };
+        let n = 20_000;
+        (0..n).for_each(|i| p.add(&key("gone", i), BASE + 50_000));
+        (0..n / 8).for_each(|i| p.add(&key("stays", i), BASE + 40_000 + i as i64));
+        (0..n).for_each(|i| p.remove(&key("gone", i)));
+        let stale = p.index.heap.len();
+        let mut expected: BTreeSet<_> = (0..n / 8).map(|i| key("stays", i)).collect();
+        let mut steps = 0;
+        loop {
+            p.index.tidy(&p.table, BASE);
+            if p.index.fresh.is_none() {
+                break;
+            }
+            steps += 1;
+            p.add(&key("later", steps), BASE + 30_000);
+            p.add(&key("soon", steps), BASE + 10);
+            expected.insert(key("later", steps));
+            if steps % 2 == 0 {
+                assert_eq!(p.due(BASE + 20).len(), 2, "those that came since");
+            }
+        }
+        assert!(steps > 3, "it was done at once");
+        assert!(p.index.heap.len() < stale / 4, "nothing was tidied");
+        assert!(p.due(BASE + 20).len() <= 1);
+        assert!(p.due(BASE + 100_000) == expected, "a deadline was lost");
+        assert_eq!(p.index.keys, 0);
+    }
+
+    #[test]
+    fn memory_is_given_back_after_all_keys_expired() {
+        let mut p = Part { table: Table::new(0), index: ExpiryIndex::default() };
+        (0..5000).for_each(|i| p.add(&key("k", i), BASE + 1));
+        assert_eq!(p.due(BASE + 2).len(), 5000);
+        p.index.tidy(&p.table, BASE);
+        assert!(p.index.heap.capacity() < 100, "{} hints of room", p.index.heap.capacity());
     }
 }

@@ -25,8 +25,12 @@ use crate::Shared;
 const INPUT: usize = 256 * 1024;
 /// Leftovers up to this size are copied in front of the next read; longer ones grow in place.
 const LEFTOVER: usize = 32 * 1024;
-/// One turn of active expiry may take this long.
-const CRON_NS: u64 = 1_000_000;
+/// One turn of the periodic work may take this long, a fifth of the time at most when there is much
+/// to do: short turns, because connections wait meanwhile.
+const CRON_NS: u64 = 250_000;
+/// One turn takes at most so many bytes of a large argument, so that a fast sender does not keep
+/// others waiting.
+const BIG_TURN: usize = 4 << 20;
 /// The shared output buffer is given back when one batch has made it larger than this.
 const OUTPUT_KEEP: usize = 4 << 20;
 /// Output up to this size is under every limit: Redis keeps it in a fixed buffer that it does not
@@ -209,8 +213,9 @@ impl Worker {
             add(&c.session.client.net_out, n as u64);
         }
         if c.unsent() > 0 {
-            // Nothing more is read until the replies have been taken.
-            return Ok(if c.hangup { Turn::Close } else { Turn::Keep });
+            // Nothing more is read until the replies have been taken. A peer that has closed its
+            // side may still read; when it does not, the next write says so.
+            return Ok(Turn::Keep);
         }
         if c.session.closing || c.session.client.closing.load(Relaxed) {
             return Ok(Turn::Close);
@@ -219,14 +224,20 @@ impl Worker {
             return Ok(if c.hangup && !c.readable { Turn::Close } else { Turn::Keep });
         }
         // A large argument goes straight to where it will stay.
+        let mut left_of_turn = BIG_TURN;
         while c.readable
+            && left_of_turn > 0
             && let Some((buf, missing)) = c.parser.big()
         {
-            let room = missing.min(buf.capacity() - buf.len()).max(1);
+            let room = missing.min(buf.capacity() - buf.len()).min(left_of_turn).max(1);
             let before = buf.len();
             let r = (&mut c.stream).take(room as u64).read_to_end(buf);
             let n = buf.len() - before;
             let room_left = n < room;
+            left_of_turn -= n;
+            if n > 0 {
+                c.session.client.active_ms.store(thread.cx.now, Relaxed);
+            }
             add(&stats.reads_processed, 1);
             add(&stats.net_input_bytes, n as u64);
             add(&c.session.client.net_in, n as u64);
@@ -238,13 +249,13 @@ impl Worker {
                 Err(e) => return Err(e),
             }
         }
-        if c.parser.is_active() && over_query_limit(engine, c) {
-            add(&stats.client_query_buffer_limit_disconnections, 1);
+        // Also when it is whole now: how fast it came makes no difference.
+        if (left_of_turn < BIG_TURN || c.parser.is_active()) && over_query_limit(engine, c, stats) {
             return Ok(Turn::Close);
         }
         if c.parser.big().is_some() {
             c.note_input();
-            return Ok(Turn::Keep);
+            return Ok(if c.readable { Turn::Again } else { Turn::Keep });
         }
         // The rest of an interrupted batch, or the next input behind what was left over.
         let in_place = c.buf.len() > LEFTOVER;
@@ -337,8 +348,7 @@ impl Worker {
                 return Ok(Turn::Close);
             }
         }
-        if matches!(next, Next::Read | Next::ReadBig) && over_query_limit(engine, c) {
-            add(&stats.client_query_buffer_limit_disconnections, 1);
+        if matches!(next, Next::Read | Next::ReadBig) && over_query_limit(engine, c, stats) {
             return Ok(Turn::Close);
         }
         Ok(match next {
@@ -467,19 +477,28 @@ impl Worker {
                 self.serve(i, true);
             }
         }
+        // No new input is looked for: only what one turn had no room for goes on.
         let mut events = Events::with_capacity(256);
         while engine.clock.monotonic_ns() < deadline
-            && self.conns.iter().any(|(_, c)| c.unsent() > 0)
+            && (!self.more.is_empty() || self.conns.iter().any(|(_, c)| c.unsent() > 0))
         {
-            if self.poll.poll(&mut events, Some(Duration::from_millis(10))).is_err() {
-                break;
+            let wait =
+                if self.more.is_empty() { Duration::from_millis(10) } else { Duration::ZERO };
+            match self.poll.poll(&mut events, Some(wait)) {
+                Err(e) if e.kind() != io::ErrorKind::Interrupted => break,
+                _ => {}
             }
-            for e in &events {
-                let Token(i) = e.token();
-                if let Some(c) = self.conns.get_mut(i)
-                    && c.send_pending().is_err()
-                {
-                    self.close(i);
+            let went_on = std::mem::take(&mut self.more);
+            let ready = events.iter().map(|e| (e.token().0, e.is_writable()));
+            let ready: Vec<_> = ready.chain(went_on.iter().map(|i| (*i, false))).collect();
+            for i in went_on {
+                if let Some(c) = self.conns.get_mut(i) {
+                    c.queued = false;
+                }
+            }
+            for (i, writable) in ready {
+                if self.conns.contains(i) {
+                    self.serve(i, writable);
                 }
             }
         }
@@ -500,8 +519,9 @@ fn raise(c: &std::sync::atomic::AtomicU64, n: u64) {
     }
 }
 
-/// Whether what has arrived of a command is more than `client-query-buffer-limit` allows.
-fn over_query_limit(engine: &engine::Engine, c: &Conn) -> bool {
+/// Whether what has come of a command that is not whole is more than `client-query-buffer-limit`
+/// allows; logged and counted.
+fn over_query_limit(engine: &engine::Engine, c: &Conn, stats: &engine::ThreadStats) -> bool {
     let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
     if c.buf.len() + c.parser.received() <= limit {
         return false;
@@ -513,6 +533,7 @@ fn over_query_limit(engine: &engine::Engine, c: &Conn) -> bool {
         c.session.client.id,
         c.session.client.endpoint.peer
     );
+    add(&stats.client_query_buffer_limit_disconnections, 1);
     true
 }
 

@@ -1,0 +1,66 @@
+"""maxmemory: what is evicted, and what is refused."""
+
+import time
+import unittest
+
+from harness.server import Server, encode
+
+LIMIT = 16 << 20
+VOLATILE = ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"]
+
+
+def refused(reply):
+    return reply.startswith(b"-OOM ")
+
+
+def fill(c, prefix, *options):
+    """Sets keys of 10 KB, three times the limit in all, up to the first refusal; its number or None."""
+    for i in range(3 * LIMIT // 10_000):
+        reply = c.command("SET", "%s:%d" % (prefix, i), "v" * 10_000, *options)
+        if refused(reply):
+            return i
+        assert reply == b"+OK", reply
+    return None
+
+
+class Maxmemory(unittest.TestCase):
+    def server(self, policy):
+        return Server("--maxmemory", LIMIT, "--maxmemory-policy", policy)
+
+    def test_without_a_key_that_the_policy_may_evict_writes_are_refused(self):
+        for policy in ["noeviction", *VOLATILE]:
+            with self.subTest(policy), self.server(policy) as s, s.connect() as c:
+                n = fill(c, "stays")
+                self.assertIsNotNone(n, "everything was taken")
+                self.assertEqual(c.command("STRLEN", "stays:0"), b":10000")
+                c.command("DEL", *("stays:%d" % i for i in range(n // 2)))
+                self.assertEqual(c.command("SET", "again", "v"), b"+OK")
+
+    def test_volatile_policies_evict_keys_with_a_deadline_only(self):
+        for policy in VOLATILE:
+            with self.subTest(policy), self.server(policy) as s, s.connect() as c:
+                for i in range(200):
+                    c.command("SET", "stays:%d" % i, "v" * 1000)
+                self.assertIsNone(fill(c, "goes", "EX", 1000))
+                left = c.command("EXISTS", *("stays:%d" % i for i in range(200)))
+                self.assertEqual(left, b":200")
+
+    def test_a_lowered_limit_is_reached_without_further_commands(self):
+        with Server("--maxmemory-policy", "allkeys-random") as s, s.connect() as c:
+            for first in range(0, 100_000, 1000):
+                keys = range(first, first + 1000)
+                c.send(b"".join(encode("SET", "k:%d" % i, "v" * 200) for i in keys))
+                c.exactly(1000 * len("+OK\r\n"))
+            c.command("CONFIG", "SET", "maxmemory", LIMIT)
+            for _ in range(20):
+                time.sleep(0.5)
+                # This command evicts for half a millisecond itself; twenty are far from enough.
+                text = c.exactly(int(c.command("INFO", "memory")[1:]) + 2)
+                used = int(text.split(b"used_memory:")[1].split()[0])
+                if used <= LIMIT:
+                    break
+            self.assertLessEqual(used, LIMIT)
+
+
+if __name__ == "__main__":
+    unittest.main()

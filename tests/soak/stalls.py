@@ -1,0 +1,145 @@
+"""How long one connection makes another wait: table growth, and mass expiry.
+
+    python3 tests/soak/stalls.py growth [--keys 10000000]
+    python3 tests/soak/stalls.py same   [--keys 10000000]   the same load without growth: the noise
+    python3 tests/soak/stalls.py expire [--keys 5000000]    all keys expire within one second
+    python3 tests/soak/stalls.py evict  [--keys 5000000]     SETs of new keys at a full 100 MB limit
+
+One process sends a heavy load at lowest priority; another sends single commands on a connection of
+its own, without pipelining, and measures each. The server is pinned to CPU 0 and both clients to CPU
+1, so that what is measured is not the scheduler. A machine that runs other things shows those: compare
+`growth` with `same`. With `--max-ms` the run fails when one command took longer. The log of slow
+commands says how much of it the server saw itself inside of commands.
+"""
+
+import argparse
+import gc
+import multiprocessing
+import os
+import socket
+import sys
+import time
+
+from common import Client, Server, encode, fill, ms, report
+
+
+def hammer(port, start, keys, stop, same):
+    """Sends SETs of new keys (or one and the same thousand) in pipelines of 50."""
+    os.nice(19)
+    os.sched_setaffinity(0, {os.cpu_count() - 1})
+    sock = socket.create_connection(("127.0.0.1", port))
+    ok = b"+OK\r\n"
+    start.wait()
+    for first in range(0, keys, 50):
+        n = range(first % 1000, first % 1000 + 50) if same else range(first, first + 50)
+        sock.sendall(b"".join(b"*3\r\n$3\r\nSET\r\n$14\r\nkey:%010d\r\n$3\r\nxxx\r\n" % i for i in n))
+        want = 50 * len(ok)
+        while want > 0:
+            want -= len(sock.recv(want))
+    stop.set()
+
+
+def probe(port, stop, word):
+    """Single commands until `stop`; their times in seconds, the first thousand left out."""
+    os.sched_setaffinity(0, {os.cpu_count() - 1})
+    sock = socket.create_connection(("127.0.0.1", port))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    clock, times, at = time.perf_counter, [], []
+    gc.disable()
+    begin, n = clock(), 0
+    while not stop.is_set():
+        n += 1
+        key = b"probe:%010d" % n
+        data = encode("SET", key, "x") if word == "SET" else encode("GET", key)
+        t = clock()
+        sock.sendall(data)
+        sock.recv(64)
+        times.append(clock() - t)
+        at.append(t - begin)
+    return times[1000:], at[1000:]
+
+
+def summary(name, times, at, **more):
+    order = sorted(times)
+    worst = sorted(zip(times, at), reverse=True)[:4]
+    at_rank = lambda q: ms(order[min(len(order) - 1, int(len(order) * q))])
+    report(
+        name, probes=len(times), p50=at_rank(0.5), p999=at_rank(0.999), p9999=at_rank(0.9999),
+        max=ms(order[-1]), worst_at=",".join(f"{a:.2f}s:{ms(t)}" for t, a in worst), **more,
+    )
+    return order[-1]
+
+
+def pin(server):
+    for task in os.listdir(f"/proc/{server.pid}/task"):
+        os.sched_setaffinity(int(task), {0})
+
+
+def loaded(server, keys, same, name):
+    start, stop = multiprocessing.Event(), multiprocessing.Event()
+    p = multiprocessing.Process(target=hammer, args=(server.port, start, keys, stop, same))
+    p.start()
+    begin = time.monotonic()
+    start.set()
+    times, at = probe(server.port, stop, "SET")
+    p.join()
+    with server.client() as c:
+        slow = sorted((e[2] for e in c.do("SLOWLOG", "GET", "-1")), reverse=True)[:5]
+        return summary(name, times, at, seconds=round(time.monotonic() - begin, 1),
+                       keys=c.do("DBSIZE"), evicted=c.info("stats")["evicted_keys"], slow_us=slow)
+
+
+def expire(server, keys):
+    with server.client() as c:
+        begin = time.monotonic()
+        due = int(time.time() * 1000) + 2_000 + keys // 100
+        fill(c, keys, lambda i: encode("SET", "key:%010d" % i, "xxx", "PXAT", due + i * 1000 // keys))
+        left = due / 1000 - time.time()
+        assert left > 0.2, f"filling took {time.monotonic() - begin:.0f} s, longer than expected"
+        c.do("SLOWLOG", "RESET")
+        time.sleep(left - 0.2)
+    stop = multiprocessing.Event()
+    watcher = multiprocessing.Process(target=until_empty, args=(server.port, stop))
+    watcher.start()
+    begin = time.monotonic()
+    times, at = probe(server.port, stop, "GET")
+    watcher.join()
+    with server.client() as c:
+        slow = sorted((e[2] for e in c.do("SLOWLOG", "GET", "-1")), reverse=True)[:5]
+        return summary("expire", times, at, seconds=round(time.monotonic() - begin, 1),
+                       used=c.info("memory")["used_memory_human"], slow_us=slow)
+
+
+def until_empty(port, stop):
+    with Client(port) as c:
+        deadline = time.monotonic() + 120
+        while c.do("DBSIZE") and time.monotonic() < deadline:
+            time.sleep(0.2)
+    stop.set()
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("what", choices=["growth", "same", "expire", "evict"])
+    p.add_argument("--keys", type=int)
+    p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--max-ms", type=float)
+    p.add_argument("--reference", action="store_true", help="measure redis-server instead")
+    a = p.parse_args()
+    options = ["--slowlog-log-slower-than", 500, "--slowlog-max-len", 1000]
+    options += [] if a.reference else ["--threads", a.threads]
+    if a.what == "evict":
+        options += ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]
+    with Server(*options, reference=a.reference) as s:
+        pin(s)
+        if a.what == "expire":
+            worst = expire(s, a.keys or 5_000_000)
+        else:
+            n = a.keys or (5_000_000 if a.what == "evict" else 10_000_000)
+            worst = loaded(s, n, a.what == "same", a.what)
+        assert not s.complaints(), s.complaints()
+    return 1 if a.max_ms and worst * 1000 > a.max_ms else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
