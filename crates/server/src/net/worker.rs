@@ -631,7 +631,7 @@ fn raise(c: &std::sync::atomic::AtomicU64, n: u64) {
 /// allows; logged and counted.
 fn over_query_limit(engine: &engine::Engine, c: &Conn, stats: &engine::ThreadStats) -> bool {
     let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
-    if c.buf.len() + c.parser.memory() <= limit {
+    if c.buf.len() + c.parser.received() <= limit {
         return false;
     }
     log!(
