@@ -24,9 +24,9 @@
 //!
 //! A full bucket keeps seven nodes and turns its last word into the pointer of a child bucket.
 //!
-//! **Prefetching without the lock.** A table publishes its bucket array in a [`Head`] outside
+//! **Prefetching without the lock.** A table publishes its bucket array in [`Heads`] outside
 //! itself; bucket words are atomics and bucket arrays are freed through epochs. So
-//! [`Head::prefetch_bucket`] and [`Head::prefetch_node`] may run while another thread changes the
+//! [`Heads::prefetch_bucket`] and [`Heads::prefetch_node`] may run while another thread changes the
 //! table. They only give hints to the processor; everything else needs the lock that owns the
 //! table, which `&self`/`&mut self` stand for.
 

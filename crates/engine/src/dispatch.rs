@@ -187,6 +187,9 @@ impl Thread {
             Run::Data(run) => run,
         };
         self.cx.no_touch = session.no_touch;
+        // A pause stops everything that changes data, expiry included.
+        self.cx.keep_expired =
+            engine.attention.get() & Attention::PAUSE != 0 && engine.check_pause();
         let ks = &engine.keyspace;
         let index = session.db;
         let mut db = match cmd.row.scope {
@@ -212,8 +215,24 @@ impl Thread {
         let outcome = run(&mut db, args, reply);
         commit(&mut db);
         drop(db);
+        self.cx.keep_expired = false;
+        if !self.cx.overdue.is_empty() {
+            self.remove_overdue(engine);
+        }
         self.collect();
         outcome
+    }
+
+    /// Removes the expired keys that a walk over the shards came across.
+    #[cold]
+    fn remove_overdue(&mut self, engine: &Engine) {
+        for (index, key) in std::mem::take(&mut self.cx.overdue) {
+            let key = Key::new(&key);
+            let mut db = Db::lock_one(&engine.keyspace, index, key, &mut self.cx);
+            // Looking at it removes it, unless it has been set anew.
+            db.peek(key);
+            commit(&mut db);
+        }
     }
 
     /// Counts and answers a command that was not run.

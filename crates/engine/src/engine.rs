@@ -342,8 +342,10 @@ impl Engine {
             r.input_bytes_per_sec.store(rate(t.net_input_bytes, old.net_input_bytes), Relaxed);
             r.output_bytes_per_sec.store(rate(t.net_output_bytes, old.net_output_bytes), Relaxed);
             let cycles = t.eventloop_cycles.saturating_sub(old.eventloop_cycles);
+            // Of one loop, on average, so that the figure means the same with any number of them.
+            let loops = self.workers.read().len().max(1) as u64;
             r.eventloop_cycles_per_sec
-                .store(rate(t.eventloop_cycles, old.eventloop_cycles), Relaxed);
+                .store(rate(t.eventloop_cycles, old.eventloop_cycles) / loops, Relaxed);
             let busy = t.eventloop_nanos.saturating_sub(old.eventloop_nanos);
             r.eventloop_duration_usec.store(busy / 1000 / cycles.max(1), Relaxed);
         }

@@ -1,6 +1,6 @@
 //! The server's log: levels that can be changed at run time, sinks that decide the form.
 //!
-//! Nothing is formatted for a level that is off: [`log!`](crate::log) looks at the level first, and
+//! Nothing is formatted for a level that is off: [`log!`](macro@crate::log) looks at the level first, and
 //! hands the sink `format_args!`, which formats only when written.
 
 use std::fmt::Arguments;
@@ -65,7 +65,7 @@ impl Log {
         self.level.store(level as u8, Relaxed);
     }
 
-    /// Writes a line, whatever the level; use [`log!`](crate::log).
+    /// Writes a line, whatever the level; use [`log!`](macro@crate::log).
     #[cold]
     pub fn write(
         &self,

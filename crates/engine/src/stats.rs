@@ -51,19 +51,22 @@ impl CommandStats {
 }
 
 macro_rules! totals {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+    (sum { $($(#[$doc:meta])* $name:ident),* $(,)? }
+     max { $($(#[$max_doc:meta])* $max:ident),* $(,)? }) => {
         /// One thread's counters.
         #[derive(Default)]
         pub struct ThreadStats {
             $($(#[$doc])* pub $name: AtomicU64,)*
+            $($(#[$max_doc])* pub $max: AtomicU64,)*
             /// By command number.
             pub commands: Box<[CommandStats]>,
         }
 
-        /// Counters summed over threads.
+        /// Counters summed over threads, and the greatest of the maxima.
         #[derive(Default, Clone, Copy, Debug)]
         pub struct Totals {
             $($(#[$doc])* pub $name: u64,)*
+            $($(#[$max_doc])* pub $max: u64,)*
         }
 
         impl ThreadStats {
@@ -78,6 +81,7 @@ macro_rules! totals {
             /// Adds these counters to a sum.
             pub fn add_to(&self, t: &mut Totals) {
                 $(t.$name = t.$name.wrapping_add(self.$name.load(Relaxed));)*
+                $(t.$max = t.$max.max(self.$max.load(Relaxed));)*
             }
 
             /// Starts anew (CONFIG RESETSTAT). A count made at the same moment may survive.
@@ -86,6 +90,7 @@ macro_rules! totals {
                 $(if stringify!($name) != "dirty" {
                     self.$name.store(0, Relaxed);
                 })*
+                $(self.$max.store(0, Relaxed);)*
                 self.commands.iter().for_each(CommandStats::reset);
             }
         }
@@ -93,50 +98,60 @@ macro_rules! totals {
 }
 
 totals! {
-    /// Commands executed.
-    commands_processed,
-    /// Connections accepted by this thread.
-    connections_received,
-    /// Connections refused because of `maxclients`.
-    rejected_connections,
-    /// Bytes received from clients.
-    net_input_bytes,
-    /// Bytes sent to clients.
-    net_output_bytes,
-    /// Batches of input, each answered with one write.
-    batches,
-    /// Reads from sockets.
-    reads_processed,
-    /// Writes to sockets.
-    writes_processed,
-    /// Wake-ups of the event loop.
-    eventloop_cycles,
-    /// Time in the event loop without waiting, in nanoseconds.
-    eventloop_nanos,
-    /// Time executing commands, in nanoseconds.
-    command_nanos,
-    /// Error replies.
-    error_replies,
-    /// Lookups that found a key.
-    keyspace_hits,
-    /// Lookups that found none.
-    keyspace_misses,
-    /// Keys deleted because they expired.
-    expired_keys,
-    /// Keys evicted.
-    evicted_keys,
-    /// Expiry cycles that ran out of time.
-    expired_time_cap_reached,
-    /// Changes since the last save.
-    dirty,
-    /// Times a DENYOOM command found memory above `maxmemory`.
-    total_eviction_exceeded_nanos,
-    /// Clients closed for their output limit.
-    client_output_buffer_limit_disconnections,
-    /// Clients closed for their query limit.
-    client_query_buffer_limit_disconnections,
-    /// Connections closed for being idle.
-    timed_out_clients,
-    /// Nanoseconds spent in active expiry.
-    expire_cycle_nanos,
+    sum {
+        /// Commands executed.
+        commands_processed,
+        /// Connections accepted by this thread.
+        connections_received,
+        /// Connections refused because of `maxclients` or protected mode; written by the acceptor.
+        rejected_connections,
+        /// Bytes received from clients.
+        net_input_bytes,
+        /// Bytes sent to clients.
+        net_output_bytes,
+        /// Batches of input, each answered with one write.
+        batches,
+        /// Reads from sockets.
+        reads_processed,
+        /// Writes to sockets.
+        writes_processed,
+        /// Wake-ups of the event loop.
+        eventloop_cycles,
+        /// Time in the event loop without waiting, in nanoseconds.
+        eventloop_nanos,
+        /// Time executing commands, in nanoseconds.
+        command_nanos,
+        /// Error replies.
+        error_replies,
+        /// Lookups that found a key.
+        keyspace_hits,
+        /// Lookups that found none.
+        keyspace_misses,
+        /// Keys deleted because they expired.
+        expired_keys,
+        /// Keys evicted.
+        evicted_keys,
+        /// Expiry cycles that ran out of time.
+        expired_time_cap_reached,
+        /// Changes since the last save.
+        dirty,
+        /// Times a DENYOOM command found memory above `maxmemory`.
+        total_eviction_exceeded_nanos,
+        /// Clients closed for their output limit.
+        client_output_buffer_limit_disconnections,
+        /// Clients closed for their query limit.
+        client_query_buffer_limit_disconnections,
+        /// Connections closed for being idle.
+        timed_out_clients,
+        /// Nanoseconds spent in active expiry.
+        expire_cycle_nanos,
+        /// Nanoseconds spent in periodic work.
+        cron_nanos,
+    }
+    max {
+        /// The longest cycle of the event loop, in nanoseconds.
+        eventloop_nanos_max,
+        /// The most commands executed in one cycle.
+        eventloop_commands_max,
+    }
 }

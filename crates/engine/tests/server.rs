@@ -268,6 +268,7 @@ fn info_chooses_sections() {
     assert_eq!(titles("INFO EVERYTHING"), titles("INFO all"));
     assert_eq!(titles("INFO cpu SERVER cpu"), ["Server", "CPU"]);
     assert_eq!(titles("INFO default commandstats").len(), 12);
+    assert_eq!(titles("INFO debug"), ["Debug"]);
 }
 
 #[test]
@@ -338,4 +339,54 @@ fn command_histograms_have_names_and_steps() {
         get,
         "1# \"calls\" => (integer) 2\n2# \"histogram_usec\" => 1# (integer) 1 => (integer) 2"
     );
+}
+
+#[test]
+fn options_reach_the_commands() {
+    let mut server = Server::with_config("");
+    let mut s = server.connect(Proto::V2);
+    server.show(&mut s, "SET n 1");
+    let shared = "(integer) 2147483647";
+    for (memory, policy, count) in [
+        ("1gb", "allkeys-random", shared),
+        ("1gb", "allkeys-lru", "(integer) 1"),
+        ("1gb", "volatile-lfu", "(integer) 1"),
+        ("0", "volatile-lfu", shared),
+    ] {
+        let set = format!("CONFIG SET maxmemory {memory} maxmemory-policy {policy}");
+        assert_eq!(server.show(&mut s, &set), "OK");
+        assert_eq!(server.show(&mut s, "OBJECT REFCOUNT n"), count, "{memory} {policy}");
+    }
+    let handed_over = |server: &Server| {
+        let (pending, freed) = server.engine.keyspace.lazy_counts();
+        pending + freed
+    };
+    assert_eq!(server.show(&mut s, "FLUSHALL"), "OK");
+    assert_eq!(handed_over(&server), 0);
+    assert_eq!(server.show(&mut s, "SET k v"), "OK");
+    assert_eq!(server.show(&mut s, "CONFIG SET lazyfree-lazy-user-flush yes"), "OK");
+    assert_eq!(server.show(&mut s, "FLUSHALL"), "OK");
+    assert_eq!(handed_over(&server), 1);
+}
+
+#[test]
+fn expired_keys_go_when_they_are_met_but_not_in_a_pause() {
+    let mut server = Server::with_config("");
+    let mut s = server.connect(Proto::V2);
+    for line in ["SET a 1 PX 10", "SET b 2 PX 10", "SET c 3"] {
+        assert_eq!(server.show(&mut s, line), "OK");
+    }
+    server.clock.advance_ms(11);
+    assert_eq!(server.show(&mut s, "CLIENT PAUSE 1000 WRITE"), "OK");
+    assert_eq!(server.show(&mut s, "GET a"), "(nil)");
+    let scan = "1) \"0\"\n2) 1) \"c\"";
+    assert_eq!(server.show(&mut s, "SCAN 0 COUNT 5000"), scan);
+    assert_eq!(server.show(&mut s, "DBSIZE"), "(integer) 3");
+    assert_eq!(server.show(&mut s, "CLIENT UNPAUSE"), "OK");
+    assert_eq!(server.show(&mut s, "GET a"), "(nil)");
+    assert_eq!(server.show(&mut s, "DBSIZE"), "(integer) 2");
+    // A walk through the keys removes what it has found expired.
+    assert_eq!(server.show(&mut s, "SCAN 0 COUNT 5000"), scan);
+    assert_eq!(server.show(&mut s, "DBSIZE"), "(integer) 1");
+    assert!(server.thread.cx.overdue.is_empty());
 }

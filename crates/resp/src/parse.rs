@@ -90,6 +90,12 @@ impl Parser {
             + self.big.as_ref().map_or(0, |(b, _)| b.capacity())
     }
 
+    /// Bytes of arguments that have arrived and lie outside the caller's buffer.
+    pub fn received(&self) -> usize {
+        self.owned.iter().map(Vec::len).sum::<usize>()
+            + self.big.as_ref().map_or(0, |(b, _)| b.len())
+    }
+
     /// The vector that receives a large argument and the number of bytes still missing (CR LF
     /// included). Once it is zero, [`parse`](Self::parse) goes on behind it.
     pub fn big(&mut self) -> Option<(&mut Vec<u8>, usize)> {

@@ -65,8 +65,6 @@ pub(crate) const DRAIN_NS: u64 = 3_000_000_000;
 pub(crate) struct Shared {
     pub(crate) engine: Arc<Engine>,
     stop: AtomicBool,
-    /// Connections that were refused.
-    pub(crate) rejected: AtomicU64,
     /// When the last complaint about accepting was logged, in monotonic nanoseconds.
     complained: AtomicU64,
 }
@@ -189,7 +187,6 @@ impl Builder {
         let shared = Arc::new(Shared {
             engine: Arc::clone(&engine),
             stop: AtomicBool::new(false),
-            rejected: AtomicU64::new(0),
             complained: AtomicU64::new(0),
         });
         let mut inboxes = Vec::new();

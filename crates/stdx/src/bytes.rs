@@ -28,7 +28,8 @@ mod tests {
     fn agrees_with_the_standard_comparison() {
         let base: Vec<u8> = (0..70).collect();
         for n in 0..70 {
-            assert!(same(&base[..n], &base[..n].to_vec()));
+            let copy = base[..n].to_vec();
+            assert!(same(&base[..n], &copy));
             assert!(!same(&base[..n], &base[..n + 1 - usize::from(n == 69)][..]) || n == 69);
             for i in 0..n {
                 let mut other = base[..n].to_vec();

@@ -44,6 +44,11 @@ impl Policy {
         matches!(self, Self::AllKeysLfu | Self::VolatileLfu)
     }
 
+    /// Whether the time of the last access decides.
+    pub fn is_lru(self) -> bool {
+        matches!(self, Self::AllKeysLru | Self::VolatileLru)
+    }
+
     fn is_volatile(self) -> bool {
         matches!(
             self,
@@ -84,8 +89,9 @@ impl Evicted {
         if policy == Policy::NoEviction {
             return false;
         }
-        // A candidate may have gone meanwhile; each round brings new ones.
-        for _ in 0..POOL {
+        // A candidate may have gone meanwhile; each round brings new ones. All that were in the pool
+        // may have gone, and having looked at those only is not to have found nothing.
+        for _ in 0..2 * POOL {
             self.collect(ks, policy, samples, cx);
             let Some(best) = self.pool.pop() else {
                 return false;

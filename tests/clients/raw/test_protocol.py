@@ -4,7 +4,7 @@ import socket
 import struct
 import unittest
 
-from harness.server import Server, encode
+from harness.server import Server, beyond_redis, encode
 
 
 class Protocol(unittest.TestCase):
@@ -153,12 +153,22 @@ class Protocol(unittest.TestCase):
     def test_half_closed(self):
         with self.server.connect() as c:
             c.send(encode("PING") * 1000)
-            c.socket.shutdown(1)
+            c.socket.shutdown(socket.SHUT_WR)
             # Redis drops what it has not read when it sees the end; nothing else may come.
             rest = b""
             while data := c.receive(1 << 16):
                 rest += data
             self.assertEqual(rest, b"+PONG\r\n" * (len(rest) // 7))
+
+    @beyond_redis
+    def test_half_closed_before_the_replies_fit(self):
+        with self.server.connect() as c:
+            self.assertEqual(c.command("SET", "big", "x" * 1_000_000), b"+OK")
+            c.send(encode("GET", "big") * 30 + encode("PING"))
+            c.socket.shutdown(socket.SHUT_WR)
+            expected = (b"$1000000\r\n" + b"x" * 1_000_000 + b"\r\n") * 30 + b"+PONG\r\n"
+            self.assertTrue(c.exactly(len(expected)) == expected)
+            self.assertTrue(c.is_closed())
 
     def test_reset_while_replies_are_on_their_way(self):
         with self.server.connect() as c:

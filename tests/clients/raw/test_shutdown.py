@@ -62,6 +62,18 @@ class Shutdown(unittest.TestCase):
             self.assertTrue(c.is_closed())
             self.assertEqual(server.wait(), 0)
 
+    @beyond_redis
+    def test_replies_that_do_not_fit_into_the_socket_are_sent(self):
+        with Server("--enable-debug-command", "yes") as server, server.connect() as c:
+            self.assertEqual(c.command("SET", "k", "x" * 10_000), b"+OK")
+            c.send(encode("DEBUG", "SLEEP", "1") + encode("GET", "k") * 3_000 + encode("PING"))
+            time.sleep(0.5)
+            server.process.send_signal(signal.SIGTERM)
+            expected = b"+OK\r\n" + (b"$10000\r\n" + b"x" * 10_000 + b"\r\n") * 3_000 + b"+PONG\r\n"
+            self.assertTrue(c.exactly(len(expected)) == expected)
+            self.assertTrue(c.is_closed())
+            self.assertEqual(server.wait(), 0)
+
     def test_many_connections_do_not_delay_it(self):
         with Server() as server:
             clients = [server.connect() for _ in range(200)]

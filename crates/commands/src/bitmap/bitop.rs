@@ -87,6 +87,8 @@ OK
 > BITOP AND d
 (error) ERR wrong number of arguments for 'bitop' command
 # reset
+# only: redis
+# Until Apus has lists.
 > SET a abcdef
 OK
 > RPUSH l a

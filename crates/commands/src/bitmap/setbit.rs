@@ -59,12 +59,15 @@ OK
 > SETBIT s 0 x
 (error) ERR bit is not an integer or out of range
 # reset
+# only: redis
+# Until Apus has lists.
 > RPUSH l a
 (integer) 1
 > SETBIT l 0 2
 (error) ERR bit is not an integer or out of range
 > SETBIT l 0 1
 (error) WRONGTYPE Operation against a key holding the wrong kind of value
+# reset
 > SET t v EX 100
 OK
 > SETBIT t 100 1

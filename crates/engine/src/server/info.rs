@@ -68,24 +68,36 @@ impl Section {
     }
 }
 
-/// Name, title, whether it is shown without arguments, and the function that fills it.
-type Entry = (&'static str, &'static str, bool, fn(&mut Call<'_>, &mut Section));
+/// When a section is shown.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Shown {
+    /// When it is asked for by name.
+    Named,
+    /// With `all`, too.
+    All,
+    /// Without arguments, too.
+    Default,
+}
+
+/// Name, title, when it is shown, and the function that fills it.
+type Entry = (&'static str, &'static str, Shown, fn(&mut Call<'_>, &mut Section));
 
 /// In the order in which they are shown.
 static SECTIONS: &[Entry] = &[
-    ("server", "Server", true, general::server),
-    ("clients", "Clients", true, general::clients),
-    ("memory", "Memory", true, memory::memory),
-    ("persistence", "Persistence", true, general::persistence),
-    ("stats", "Stats", true, stats::stats),
-    ("replication", "Replication", true, general::replication),
-    ("cpu", "CPU", true, general::cpu),
-    ("modules", "Modules", true, general::modules),
-    ("commandstats", "Commandstats", false, stats::commands),
-    ("errorstats", "Errorstats", true, stats::errors),
-    ("latencystats", "Latencystats", false, stats::latencies),
-    ("cluster", "Cluster", true, general::cluster),
-    ("keyspace", "Keyspace", true, general::keyspace),
+    ("server", "Server", Shown::Default, general::server),
+    ("clients", "Clients", Shown::Default, general::clients),
+    ("memory", "Memory", Shown::Default, memory::memory),
+    ("persistence", "Persistence", Shown::Default, general::persistence),
+    ("stats", "Stats", Shown::Default, stats::stats),
+    ("replication", "Replication", Shown::Default, general::replication),
+    ("cpu", "CPU", Shown::Default, general::cpu),
+    ("modules", "Modules", Shown::Default, general::modules),
+    ("commandstats", "Commandstats", Shown::All, stats::commands),
+    ("errorstats", "Errorstats", Shown::Default, stats::errors),
+    ("latencystats", "Latencystats", Shown::All, stats::latencies),
+    ("cluster", "Cluster", Shown::Default, general::cluster),
+    ("keyspace", "Keyspace", Shown::Default, general::keyspace),
+    ("debug", "Debug", Shown::Named, stats::debug),
 ];
 
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
@@ -93,8 +105,9 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     let all = asked(&["all", "everything"]);
     let default = args.len() == 1 || asked(&["default"]);
     let mut text = String::new();
-    for (name, title, is_default, fill) in SECTIONS {
-        if all || (default && *is_default) || asked(&[name]) {
+    for (name, title, shown, fill) in SECTIONS {
+        let by_group = (all && *shown >= Shown::All) || (default && *shown >= Shown::Default);
+        if by_group || asked(&[name]) {
             if !text.is_empty() {
                 text.push_str("\r\n");
             }

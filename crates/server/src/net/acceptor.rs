@@ -188,17 +188,23 @@ impl Acceptor {
         if open >= engine.config.int(Id::Maxclients) as u64 {
             // Best effort: the error is lost if the socket does not take it at once.
             let _ = s.write(TOO_MANY.as_bytes());
-            self.shared.rejected.fetch_add(1, Relaxed);
+            inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;
         }
         let endpoint = s.endpoint();
         if !endpoint.loopback && engine.config.flag(Id::ProtectedMode) && !engine.needs_password() {
             let _ = s.write(PROTECTED.as_bytes());
-            self.shared.rejected.fetch_add(1, Relaxed);
+            inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;
         }
         if let Stream::Tcp(t) = &s {
             let _ = t.set_nodelay(true);
+            #[cfg(target_os = "linux")]
+            if endpoint.loopback {
+                // Nothing is ever lost or congested within a machine; a system-wide choice such as
+                // BBR would pace replies with timers, which costs processor time on both sides.
+                let _ = socket2::SockRef::from(t).set_tcp_congestion(b"reno");
+            }
             let seconds = engine.config.int(Id::TcpKeepalive);
             if seconds > 0 {
                 let s = Duration::from_secs(seconds as u64);

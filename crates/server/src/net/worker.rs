@@ -24,13 +24,23 @@ use crate::give_back::GiveBack;
 
 /// The shared receive buffer, in bytes.
 const INPUT: usize = 256 * 1024;
+/// Connections that are read before the first of them is executed, while their input is short.
+const HELD: usize = 32;
+/// Short input, in bytes: that of a connection that does not pipeline.
+const SMALL: usize = 256;
 /// Leftovers up to this size are copied in front of the next read; longer ones grow in place.
 const LEFTOVER: usize = 32 * 1024;
 /// One turn of the periodic work may take this long, a fifth of the time at most when there is much
 /// to do: short turns, because connections wait meanwhile.
 const CRON_NS: u64 = 250_000;
+/// One turn takes at most so many bytes of a large argument, so that a fast sender does not keep
+/// others waiting.
+const BIG_TURN: usize = 4 << 20;
 /// The shared output buffer is given back when one batch has made it larger than this.
 const OUTPUT_KEEP: usize = 4 << 20;
+/// Output up to this size is under every limit: Redis keeps it in a fixed buffer that it does not
+/// count.
+const FIXED_OUTPUT: usize = 16 * 1024;
 const WAKE: Token = Token(usize::MAX);
 
 /// Where the acceptor leaves new connections, and others leave messages.
@@ -62,12 +72,25 @@ pub(crate) struct Worker {
     /// Client number to place in `conns`.
     places: std::collections::HashMap<u64, usize>,
     input: Vec<u8>,
+    /// Places for the input of connections that are held.
+    small: Vec<u8>,
+    held: Vec<Held>,
     out: Out,
     /// Connections with more to do than one turn.
     more: Vec<usize>,
     /// Connections that wait for CLIENT PAUSE to end.
     paused: Vec<usize>,
     give_back: GiveBack,
+}
+
+/// A connection that has been read and not executed yet.
+struct Held {
+    i: usize,
+    /// Bytes in its place.
+    n: usize,
+    db: usize,
+    /// The hash that was prefetched for, 0 for none.
+    hash: u64,
 }
 
 /// What happens to a connection after its turn.
@@ -103,6 +126,8 @@ impl Worker {
             conns: Slab::new(),
             places: std::collections::HashMap::new(),
             input: vec![0; INPUT],
+            small: vec![0; HELD * SMALL],
+            held: Vec::with_capacity(HELD),
             out: Out::default(),
             more: Vec::new(),
             paused: Vec::new(),
@@ -130,6 +155,7 @@ impl Worker {
                 std::thread::sleep(Duration::from_millis(10));
             }
             let woke = self.thread.tick(engine);
+            let before = self.inbox.worker.stats.commands_processed.load(Relaxed);
             let went_on = std::mem::take(&mut self.more);
             for e in &events {
                 let Token(i) = e.token();
@@ -144,8 +170,16 @@ impl Worker {
                     c.readable = true;
                     c.hangup = true;
                 }
-                self.serve(i, e.is_writable());
+                if c.may_be_held() {
+                    self.hold(i);
+                    if self.held.len() == HELD {
+                        self.run_held();
+                    }
+                } else {
+                    self.serve(i, e.is_writable());
+                }
             }
+            self.run_held();
             for i in went_on {
                 if let Some(c) = self.conns.get_mut(i) {
                     c.queued = false;
@@ -167,16 +201,27 @@ impl Worker {
                     housekeeping = now + 100_000_000;
                     self.housekeeping();
                 }
+                // The cycle includes this work, which no command has timed.
+                self.thread.tick(engine);
             }
             let stats = &self.inbox.worker.stats;
             add(&stats.eventloop_cycles, 1);
-            add(&stats.eventloop_nanos, self.thread.mono() - woke);
+            let nanos = self.thread.mono() - woke;
+            add(&stats.eventloop_nanos, nanos);
+            raise(&stats.eventloop_nanos_max, nanos);
+            // A reset of the statistics makes the count smaller than it was.
+            let executed = stats.commands_processed.load(Relaxed).saturating_sub(before);
+            raise(&stats.eventloop_commands_max, executed);
         }
     }
 
     /// Gives one connection its turn.
     fn serve(&mut self, i: usize, writable: bool) {
         let turn = self.turn(i, writable).unwrap_or(Turn::Close);
+        self.follow(i, turn);
+    }
+
+    fn follow(&mut self, i: usize, turn: Turn) {
         match turn {
             Turn::Keep => {}
             Turn::Again => {
@@ -202,8 +247,9 @@ impl Worker {
             add(&c.session.client.net_out, n as u64);
         }
         if c.unsent() > 0 {
-            // Nothing more is read until the replies have been taken.
-            return Ok(if c.hangup { Turn::Close } else { Turn::Keep });
+            // Nothing more is read until the replies have been taken. A peer that has closed its
+            // side may still read; when it does not, the next write says so.
+            return Ok(Turn::Keep);
         }
         if c.session.closing || c.session.client.closing.load(Relaxed) {
             return Ok(Turn::Close);
@@ -212,14 +258,20 @@ impl Worker {
             return Ok(if c.hangup && !c.readable { Turn::Close } else { Turn::Keep });
         }
         // A large argument goes straight to where it will stay.
+        let mut left_of_turn = BIG_TURN;
         while c.readable
+            && left_of_turn > 0
             && let Some((buf, missing)) = c.parser.big()
         {
-            let room = missing.min(buf.capacity() - buf.len()).max(1);
+            let room = missing.min(buf.capacity() - buf.len()).min(left_of_turn).max(1);
             let before = buf.len();
             let r = (&mut c.stream).take(room as u64).read_to_end(buf);
             let n = buf.len() - before;
             let room_left = n < room;
+            left_of_turn -= n;
+            if n > 0 {
+                c.session.client.active_ms.store(thread.cx.now, Relaxed);
+            }
             add(&stats.reads_processed, 1);
             add(&stats.net_input_bytes, n as u64);
             add(&c.session.client.net_in, n as u64);
@@ -231,9 +283,13 @@ impl Worker {
                 Err(e) => return Err(e),
             }
         }
+        // Also when it is whole now: how fast it came makes no difference.
+        if (left_of_turn < BIG_TURN || c.parser.is_active()) && over_query_limit(engine, c, stats) {
+            return Ok(Turn::Close);
+        }
         if c.parser.big().is_some() {
             c.note_input();
-            return Ok(Turn::Keep);
+            return Ok(if c.readable { Turn::Again } else { Turn::Keep });
         }
         // The rest of an interrupted batch, or the next input behind what was left over.
         let in_place = c.buf.len() > LEFTOVER;
@@ -282,71 +338,59 @@ impl Worker {
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
         }
-        let Batch { consumed, next } = {
-            let bytes = if in_place { &c.buf[..have] } else { &input[..have] };
-            thread.run(engine, &mut c.session, &mut c.parser, bytes, out)
-        };
-        if in_place {
-            c.buf.drain(..consumed);
-            if next == Next::ReadBig || c.buf.is_empty() {
-                c.buf = Vec::new();
+        let mut rim = Rim { engine, stats, thread, out, paused };
+        let arrived = (!in_place).then(|| &input[..have]);
+        rim.answer(c, i, arrived, left)
+    }
+
+    /// Reads from a connection whose input was short so far, into a place of its own, and prefetches
+    /// for it. It is executed by [`run_held`](Self::run_held) when others have been read, too.
+    fn hold(&mut self, i: usize) {
+        let at = self.held.len() * SMALL;
+        let stats = &self.inbox.worker.stats;
+        let c = &mut *self.conns[i];
+        add(&stats.reads_processed, 1);
+        match c.stream.read(&mut self.small[at..at + SMALL]) {
+            Ok(n @ 1..) => {
+                add(&stats.net_input_bytes, n as u64);
+                add(&c.session.client.net_in, n as u64);
+                c.session.client.active_ms.store(self.thread.cx.now, Relaxed);
+                if n == SMALL {
+                    // There is more: this one is not short any more, and is read on.
+                    c.short = false;
+                    c.buf = self.small[at..at + n].to_vec();
+                    return self.serve(i, false);
+                }
+                c.readable = false;
+                let bytes = &self.small[at..at + n];
+                let hash = self.thread.foresee(&self.shared.engine, &c.session, bytes);
+                self.held.push(Held { i, n, db: c.session.db, hash });
             }
-        } else if next == Next::ReadBig {
-            c.buf = Vec::new();
-        } else if consumed < have || left > 0 {
-            c.buf.clear();
-            c.buf.extend_from_slice(&input[consumed..have]);
-            if c.buf.is_empty() {
-                c.buf = Vec::new();
-            }
+            Ok(_) => self.close(i),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => c.readable = false,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => self.serve(i, false),
+            Err(_) => self.close(i),
         }
-        if have > 0 {
-            c.note_input();
+    }
+
+    /// Executes and answers what is held. By now the memory that the commands need is on its way
+    /// or there: at pipeline 1 a request has no neighbours of its own to prefetch with.
+    fn run_held(&mut self) {
+        let mut held = std::mem::take(&mut self.held);
+        if held.len() > 1 {
+            self.thread.prefetch(&self.shared.engine, held.iter().map(|h| (h.db, h.hash)));
         }
-        if !out.is_empty() {
-            let n = c.send(out)?;
-            add(&stats.writes_processed, 1);
-            add(&stats.net_output_bytes, n as u64);
-            add(&c.session.client.net_out, n as u64);
-            if out.buf.capacity() > OUTPUT_KEEP {
-                out.buf = Vec::new();
-            }
-            if c.unsent() > 0 && over_output_limit(engine, c, thread.cx.now) {
-                add(&stats.client_output_buffer_limit_disconnections, 1);
-                return Ok(Turn::Close);
-            }
+        for (k, h) in held.iter().enumerate() {
+            let Self { conns, thread, shared, small, out, paused, inbox, .. } = self;
+            let mut rim =
+                Rim { engine: &shared.engine, stats: &inbox.worker.stats, thread, out, paused };
+            let Some(c) = conns.get_mut(h.i) else { continue };
+            let arrived = &small[k * SMALL..k * SMALL + h.n];
+            let turn = rim.answer(c, h.i, Some(arrived), 0).unwrap_or(Turn::Close);
+            self.follow(h.i, turn);
         }
-        let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
-        if c.buf.len() + c.parser.memory() > limit && next == Next::Read {
-            log!(
-                engine.log,
-                Warning,
-                "Closing client that reached max query buffer length: id={} addr={}",
-                c.session.client.id,
-                c.session.client.endpoint.peer
-            );
-            add(&stats.client_query_buffer_limit_disconnections, 1);
-            return Ok(Turn::Close);
-        }
-        Ok(match next {
-            Next::Close if c.unsent() == 0 => Turn::Close,
-            Next::Close => {
-                c.session.closing = true;
-                Turn::Keep
-            }
-            Next::Wait => {
-                c.waiting = true;
-                c.session.client.paused.store(true, Relaxed);
-                paused.push(i);
-                Turn::Keep
-            }
-            _ if c.unsent() > 0 => Turn::Keep,
-            Next::Flush => Turn::Again,
-            Next::ReadBig => Turn::Again,
-            Next::Read if c.hangup && !c.readable => Turn::Close,
-            Next::Read if c.readable => Turn::Again,
-            Next::Read => Turn::Keep,
-        })
+        held.clear();
+        self.held = held;
     }
 
     fn close(&mut self, i: usize) {
@@ -385,7 +429,7 @@ impl Worker {
                     let failed = idle && c.send_pending().is_err();
                     if failed
                         || c.unsent() > 0
-                            && over_output_limit(&shared.engine, c, self.thread.cx.now)
+                            && over_output_limit(&shared.engine, c, c.unsent(), self.thread.cx.now)
                     {
                         self.close(i);
                     }
@@ -430,7 +474,8 @@ impl Worker {
                 add(&self.inbox.worker.stats.timed_out_clients, 1);
                 log!(engine.log, Verbose, "Closing idle client");
                 close.push(i);
-            } else if c.unsent() > 0 && over_output_limit(engine, c, now) {
+            } else if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), now) {
+                add(&self.inbox.worker.stats.client_output_buffer_limit_disconnections, 1);
                 close.push(i);
             }
         }
@@ -454,19 +499,28 @@ impl Worker {
                 self.serve(i, true);
             }
         }
+        // No new input is looked for: only what one turn had no room for goes on.
         let mut events = Events::with_capacity(256);
         while engine.clock.monotonic_ns() < deadline
-            && self.conns.iter().any(|(_, c)| c.unsent() > 0)
+            && (!self.more.is_empty() || self.conns.iter().any(|(_, c)| c.unsent() > 0))
         {
-            if self.poll.poll(&mut events, Some(Duration::from_millis(10))).is_err() {
-                break;
+            let wait =
+                if self.more.is_empty() { Duration::from_millis(10) } else { Duration::ZERO };
+            match self.poll.poll(&mut events, Some(wait)) {
+                Err(e) if e.kind() != io::ErrorKind::Interrupted => break,
+                _ => {}
             }
-            for e in &events {
-                let Token(i) = e.token();
-                if let Some(c) = self.conns.get_mut(i)
-                    && c.send_pending().is_err()
-                {
-                    self.close(i);
+            let went_on = std::mem::take(&mut self.more);
+            let ready = events.iter().map(|e| (e.token().0, e.is_writable()));
+            let ready: Vec<_> = ready.chain(went_on.iter().map(|i| (*i, false))).collect();
+            for i in went_on {
+                if let Some(c) = self.conns.get_mut(i) {
+                    c.queued = false;
+                }
+            }
+            for (i, writable) in ready {
+                if self.conns.contains(i) {
+                    self.serve(i, writable);
                 }
             }
         }
@@ -475,15 +529,130 @@ impl Worker {
     }
 }
 
+/// What executing and answering needs of a worker besides the connection.
+struct Rim<'a> {
+    engine: &'a engine::Engine,
+    stats: &'a engine::ThreadStats,
+    thread: &'a mut Thread,
+    out: &'a mut Out,
+    paused: &'a mut Vec<usize>,
+}
+
+impl Rim<'_> {
+    /// Executes the input of connection `i`, which is `arrived` or, without that, in the
+    /// connection's own buffer; `left` bytes of it were left over from before.
+    fn answer(
+        &mut self,
+        c: &mut Conn,
+        i: usize,
+        arrived: Option<&[u8]>,
+        left: usize,
+    ) -> io::Result<Turn> {
+        let Self { engine, stats, thread, out, paused } = self;
+        let bytes = arrived.unwrap_or(&c.buf);
+        let have = bytes.len();
+        let Batch { consumed, next } =
+            thread.run(engine, &mut c.session, &mut c.parser, bytes, out);
+        c.short = have <= SMALL / 2;
+        match arrived {
+            _ if next == Next::ReadBig => c.buf = Vec::new(),
+            None => {
+                c.buf.drain(..consumed);
+            }
+            Some(bytes) if consumed < have || left > 0 => {
+                c.buf.clear();
+                c.buf.extend_from_slice(&bytes[consumed..]);
+            }
+            Some(_) => {}
+        }
+        if c.buf.is_empty() && c.buf.capacity() > 0 {
+            c.buf = Vec::new();
+        }
+        if have > 0 {
+            c.note_input();
+        }
+        if !out.is_empty() {
+            // The limit holds for what the batch has made, too, before the socket takes any of it.
+            let queued = out.len();
+            if queued > FIXED_OUTPUT && over_output_limit(engine, c, queued, thread.cx.now) {
+                out.clear();
+                if out.buf.capacity() > OUTPUT_KEEP {
+                    out.buf = Vec::new();
+                }
+                add(&stats.client_output_buffer_limit_disconnections, 1);
+                return Ok(Turn::Close);
+            }
+            let n = c.send(out)?;
+            add(&stats.writes_processed, 1);
+            add(&stats.net_output_bytes, n as u64);
+            add(&c.session.client.net_out, n as u64);
+            if out.buf.capacity() > OUTPUT_KEEP {
+                out.buf = Vec::new();
+            }
+            if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), thread.cx.now) {
+                add(&stats.client_output_buffer_limit_disconnections, 1);
+                return Ok(Turn::Close);
+            }
+        }
+        if matches!(next, Next::Read | Next::ReadBig) && over_query_limit(engine, c, stats) {
+            return Ok(Turn::Close);
+        }
+        Ok(match next {
+            Next::Close if c.unsent() == 0 => Turn::Close,
+            Next::Close => {
+                c.session.closing = true;
+                Turn::Keep
+            }
+            Next::Wait => {
+                c.waiting = true;
+                c.session.client.paused.store(true, Relaxed);
+                paused.push(i);
+                Turn::Keep
+            }
+            _ if c.unsent() > 0 => Turn::Keep,
+            Next::Flush => Turn::Again,
+            Next::ReadBig => Turn::Again,
+            Next::Read if c.hangup && !c.readable => Turn::Close,
+            Next::Read if c.readable => Turn::Again,
+            Next::Read => Turn::Keep,
+        })
+    }
+}
+
 /// Adds to a counter that only this thread writes.
 fn add(c: &std::sync::atomic::AtomicU64, n: u64) {
     c.store(c.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
-/// Whether what waits to be sent is more than `client-output-buffer-limit` allows.
-fn over_output_limit(engine: &engine::Engine, c: &mut Conn, now_ms: i64) -> bool {
+/// Raises a maximum that only this thread writes.
+fn raise(c: &std::sync::atomic::AtomicU64, n: u64) {
+    if n > c.load(Relaxed) {
+        c.store(n, Relaxed);
+    }
+}
+
+/// Whether what has come of a command that is not whole is more than `client-query-buffer-limit`
+/// allows; logged and counted.
+fn over_query_limit(engine: &engine::Engine, c: &Conn, stats: &engine::ThreadStats) -> bool {
+    let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
+    if c.buf.len() + c.parser.received() <= limit {
+        return false;
+    }
+    log!(
+        engine.log,
+        Warning,
+        "Closing client that reached max query buffer length: id={} addr={}",
+        c.session.client.id,
+        c.session.client.endpoint.peer
+    );
+    add(&stats.client_query_buffer_limit_disconnections, 1);
+    true
+}
+
+/// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows.
+fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: usize, now_ms: i64) -> bool {
     let l = engine.config.output_limits(ClientClass::Normal);
-    let n = c.unsent() as u64;
+    let n = if queued > FIXED_OUTPUT { queued as u64 } else { 0 };
     let mut over = l.hard > 0 && n > l.hard;
     if l.soft > 0 && n > l.soft {
         if c.soft_since == 0 {

@@ -5,10 +5,10 @@
 //! that a string may be stored as an integer and given back unchanged.
 //! Formatting writes into buffers of the caller: no allocation on a reply path.
 //!
-//! * [`int`]: `i64` and `u64`;
-//! * [`float`]: `f64`, in the shortest form (replies since Redis 7.2), in
+//! * `int`: `i64` and `u64`;
+//! * `float`: `f64`, in the shortest form (replies since Redis 7.2), in
 //!   `%.17g` (Redis up to 7.0) and in the "human" form of coordinates;
-//! * [`size`]: byte counts such as `1.50M`.
+//! * `size`: byte counts such as `1.50M`.
 
 mod float;
 mod int;

@@ -102,6 +102,14 @@ pub(super) fn commands(call: &mut Call<'_>, s: &mut Section) {
     }
 }
 
+pub(super) fn debug(call: &mut Call<'_>, s: &mut Section) {
+    let t = call.engine.totals();
+    s.put("eventloop_duration_aof_sum", 0);
+    s.put("eventloop_duration_cron_sum", t.cron_nanos / 1000);
+    s.put("eventloop_duration_max", t.eventloop_nanos_max / 1000);
+    s.put("eventloop_cmd_per_cycle_max", t.eventloop_commands_max);
+}
+
 pub(super) fn errors(call: &mut Call<'_>, s: &mut Section) {
     for (word, n) in call.engine.errors.lock().iter() {
         // What would break the line's form is replaced, as in Redis.
