@@ -1,6 +1,6 @@
 //! What all threads share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -169,6 +169,10 @@ pub struct Engine {
     pub shutting_down: AtomicU8,
 }
 
+/// Rates are over the time of this many samples: 1.6 seconds, as in Redis. One sample alone would
+/// count single events as tens per second.
+const SAMPLES: usize = 16;
+
 /// Rates per second over the last moments, for INFO.
 #[derive(Default)]
 pub struct Rates {
@@ -177,7 +181,8 @@ pub struct Rates {
     pub output_bytes_per_sec: AtomicU64,
     pub eventloop_cycles_per_sec: AtomicU64,
     pub eventloop_duration_usec: AtomicU64,
-    sample: Mutex<Option<(u64, Totals)>>,
+    /// Monotonic nanoseconds and totals, newest last.
+    samples: Mutex<VecDeque<(u64, Totals)>>,
 }
 
 /// 40 hexadecimal digits that no other server has.
@@ -315,7 +320,7 @@ impl Engine {
         self.errors.lock().clear();
         self.keyspace.reset_lazy_counts();
         let r = &self.rates;
-        *r.sample.lock() = None;
+        r.samples.lock().clear();
         for rate in [
             &r.ops_per_sec,
             &r.input_bytes_per_sec,
@@ -331,8 +336,8 @@ impl Engine {
     pub fn sample_rates(&self) {
         let now = self.clock.monotonic_ns();
         let t = self.totals();
-        let mut last = self.rates.sample.lock();
-        if let Some((then, old)) = *last {
+        let mut samples = self.rates.samples.lock();
+        if let Some(&(then, old)) = samples.front() {
             let ns = now.saturating_sub(then).max(1);
             let rate = |a: u64, b: u64| {
                 (u128::from(a.saturating_sub(b)) * 1_000_000_000 / u128::from(ns)) as u64
@@ -349,7 +354,10 @@ impl Engine {
             let busy = t.eventloop_nanos.saturating_sub(old.eventloop_nanos);
             r.eventloop_duration_usec.store(busy / 1000 / cycles.max(1), Relaxed);
         }
-        *last = Some((now, t));
+        if samples.len() == SAMPLES {
+            samples.pop_front();
+        }
+        samples.push_back((now, t));
         self.peak_clients.fetch_max(self.clients.count() as u64, Relaxed);
         stdx::mem::sample_peak();
     }

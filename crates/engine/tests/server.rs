@@ -390,3 +390,24 @@ fn expired_keys_go_when_they_are_met_but_not_in_a_pause() {
     assert_eq!(server.show(&mut s, "DBSIZE"), "(integer) 1");
     assert!(server.thread.cx.overdue.is_empty());
 }
+
+#[test]
+fn rates_are_over_more_than_a_moment() {
+    let mut server = Server::with_config("");
+    let mut s = server.connect(Proto::V2);
+    let rate = |server: &Server| server.engine.rates.ops_per_sec.load(Relaxed);
+    for _ in 0..16 {
+        server.engine.sample_rates();
+        server.clock.advance_ms(100);
+    }
+    for _ in 0..16 {
+        server.show(&mut s, "PING");
+    }
+    server.engine.sample_rates();
+    assert_eq!(rate(&server), 10);
+    for _ in 0..16 {
+        server.clock.advance_ms(100);
+        server.engine.sample_rates();
+    }
+    assert_eq!(rate(&server), 0);
+}
