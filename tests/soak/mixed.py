@@ -277,7 +277,8 @@ def main():
     p.add_argument("--seconds", type=int, default=600)
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--left-kib", type=int, default=1024)
+    # A thread keeps a reply buffer of up to 4 MiB for the next batch.
+    p.add_argument("--left-kib", type=int, default=9 * 1024)
     p.add_argument("--rss-mib", type=int, default=64)
     a = p.parse_args()
     with Server("--threads", a.threads, "--timeout", 0) as s, s.client() as c:

@@ -413,6 +413,30 @@ impl Thread {
         pos
     }
 
+    /// Looks at input that will be executed soon: prefetches the bucket of its first command's key,
+    /// and returns the key's hash, or 0 when it does not look like the commands before it.
+    pub fn foresee(&mut self, engine: &Engine, session: &Session, input: &[u8]) -> u64 {
+        let Some((shape, _)) = self.shape else { return 0 };
+        let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated: false };
+        self.spans.clear();
+        if shape.parse(input, 0, &limits, &mut self.spans).is_none() {
+            return 0;
+        }
+        let Some(key) = self.spans.get(1).and_then(|k| k.bytes(input)) else { return 0 };
+        let hash = stdx::hash::hash64(key);
+        engine.keyspace.prefetch_bucket(session.db, hash);
+        hash
+    }
+
+    /// Prefetches the entries of keys whose buckets [`foresee`](Self::foresee) has prefetched: pairs
+    /// of database and hash.
+    pub fn prefetch(&self, engine: &Engine, keys: impl Iterator<Item = (usize, u64)>) {
+        let pin = crossbeam_epoch::pin();
+        for (db, hash) in keys.filter(|(_, hash)| *hash != 0) {
+            engine.keyspace.prefetch_entry(db, hash, &pin);
+        }
+    }
+
     /// Decides whether a command takes the short way, and then prefetches its bucket.
     fn classify(
         &mut self,

@@ -31,6 +31,7 @@
 //! ```
 
 pub mod docs;
+mod give_back;
 mod net;
 mod sink;
 

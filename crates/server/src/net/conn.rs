@@ -35,6 +35,8 @@ pub(crate) struct Conn {
     pub(crate) soft_since: i64,
     /// In the worker's list of connections to go on with.
     pub(crate) queued: bool,
+    /// Its last input was short: probably it sends one request at a time.
+    pub(crate) short: bool,
 }
 
 impl Conn {
@@ -51,7 +53,23 @@ impl Conn {
             waiting: false,
             soft_since: 0,
             queued: false,
+            short: true,
         }
+    }
+
+    /// Whether nothing but new, short input is to be expected from this connection.
+    #[inline]
+    pub(crate) fn may_be_held(&self) -> bool {
+        self.short
+            && self.readable
+            && !self.hangup
+            && !self.waiting
+            && self.buf.is_empty()
+            && !self.parser.is_active()
+            && self.pending.is_empty()
+            && !self.session.closing
+            && self.session.deferred.is_none()
+            && !self.session.client.closing.load(Relaxed)
     }
 
     /// Bytes that wait to be sent.

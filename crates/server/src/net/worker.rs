@@ -20,9 +20,14 @@ use slab::Slab;
 use super::Stream;
 use super::conn::Conn;
 use crate::Shared;
+use crate::give_back::GiveBack;
 
 /// The shared receive buffer, in bytes.
 const INPUT: usize = 256 * 1024;
+/// Connections that are read before the first of them is executed, while their input is short.
+const HELD: usize = 32;
+/// Short input, in bytes: that of a connection that does not pipeline.
+const SMALL: usize = 256;
 /// Leftovers up to this size are copied in front of the next read; longer ones grow in place.
 const LEFTOVER: usize = 32 * 1024;
 /// One turn of the periodic work may take this long, a fifth of the time at most when there is much
@@ -67,11 +72,25 @@ pub(crate) struct Worker {
     /// Client number to place in `conns`.
     places: std::collections::HashMap<u64, usize>,
     input: Vec<u8>,
+    /// Places for the input of connections that are held.
+    small: Vec<u8>,
+    held: Vec<Held>,
     out: Out,
     /// Connections with more to do than one turn.
     more: Vec<usize>,
     /// Connections that wait for CLIENT PAUSE to end.
     paused: Vec<usize>,
+    give_back: GiveBack,
+}
+
+/// A connection that has been read and not executed yet.
+struct Held {
+    i: usize,
+    /// Bytes in its place.
+    n: usize,
+    db: usize,
+    /// The hash that was prefetched for, 0 for none.
+    hash: u64,
 }
 
 /// What happens to a connection after its turn.
@@ -107,9 +126,12 @@ impl Worker {
             conns: Slab::new(),
             places: std::collections::HashMap::new(),
             input: vec![0; INPUT],
+            small: vec![0; HELD * SMALL],
+            held: Vec::with_capacity(HELD),
             out: Out::default(),
             more: Vec::new(),
             paused: Vec::new(),
+            give_back: GiveBack::default(),
         }
     }
 
@@ -148,8 +170,16 @@ impl Worker {
                     c.readable = true;
                     c.hangup = true;
                 }
-                self.serve(i, e.is_writable());
+                if c.may_be_held() {
+                    self.hold(i);
+                    if self.held.len() == HELD {
+                        self.run_held();
+                    }
+                } else {
+                    self.serve(i, e.is_writable());
+                }
             }
+            self.run_held();
             for i in went_on {
                 if let Some(c) = self.conns.get_mut(i) {
                     c.queued = false;
@@ -188,6 +218,10 @@ impl Worker {
     /// Gives one connection its turn.
     fn serve(&mut self, i: usize, writable: bool) {
         let turn = self.turn(i, writable).unwrap_or(Turn::Close);
+        self.follow(i, turn);
+    }
+
+    fn follow(&mut self, i: usize, turn: Turn) {
         match turn {
             Turn::Keep => {}
             Turn::Again => {
@@ -304,72 +338,59 @@ impl Worker {
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
         }
-        let Batch { consumed, next } = {
-            let bytes = if in_place { &c.buf[..have] } else { &input[..have] };
-            thread.run(engine, &mut c.session, &mut c.parser, bytes, out)
-        };
-        if in_place {
-            c.buf.drain(..consumed);
-            if next == Next::ReadBig || c.buf.is_empty() {
-                c.buf = Vec::new();
-            }
-        } else if next == Next::ReadBig {
-            c.buf = Vec::new();
-        } else if consumed < have || left > 0 {
-            c.buf.clear();
-            c.buf.extend_from_slice(&input[consumed..have]);
-            if c.buf.is_empty() {
-                c.buf = Vec::new();
-            }
-        }
-        if have > 0 {
-            c.note_input();
-        }
-        if !out.is_empty() {
-            // The limit holds for what the batch has made, too, before the socket takes any of it.
-            let queued = out.len();
-            if queued > FIXED_OUTPUT && over_output_limit(engine, c, queued, thread.cx.now) {
-                out.clear();
-                if out.buf.capacity() > OUTPUT_KEEP {
-                    out.buf = Vec::new();
+        let mut rim = Rim { engine, stats, thread, out, paused };
+        let arrived = (!in_place).then(|| &input[..have]);
+        rim.answer(c, i, arrived, left)
+    }
+
+    /// Reads from a connection whose input was short so far, into a place of its own, and prefetches
+    /// for it. It is executed by [`run_held`](Self::run_held) when others have been read, too.
+    fn hold(&mut self, i: usize) {
+        let at = self.held.len() * SMALL;
+        let stats = &self.inbox.worker.stats;
+        let c = &mut *self.conns[i];
+        add(&stats.reads_processed, 1);
+        match c.stream.read(&mut self.small[at..at + SMALL]) {
+            Ok(n @ 1..) => {
+                add(&stats.net_input_bytes, n as u64);
+                add(&c.session.client.net_in, n as u64);
+                c.session.client.active_ms.store(self.thread.cx.now, Relaxed);
+                if n == SMALL {
+                    // There is more: this one is not short any more, and is read on.
+                    c.short = false;
+                    c.buf = self.small[at..at + n].to_vec();
+                    return self.serve(i, false);
                 }
-                add(&stats.client_output_buffer_limit_disconnections, 1);
-                return Ok(Turn::Close);
+                c.readable = false;
+                let bytes = &self.small[at..at + n];
+                let hash = self.thread.foresee(&self.shared.engine, &c.session, bytes);
+                self.held.push(Held { i, n, db: c.session.db, hash });
             }
-            let n = c.send(out)?;
-            add(&stats.writes_processed, 1);
-            add(&stats.net_output_bytes, n as u64);
-            add(&c.session.client.net_out, n as u64);
-            if out.buf.capacity() > OUTPUT_KEEP {
-                out.buf = Vec::new();
-            }
-            if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), thread.cx.now) {
-                add(&stats.client_output_buffer_limit_disconnections, 1);
-                return Ok(Turn::Close);
-            }
+            Ok(_) => self.close(i),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => c.readable = false,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => self.serve(i, false),
+            Err(_) => self.close(i),
         }
-        if matches!(next, Next::Read | Next::ReadBig) && over_query_limit(engine, c, stats) {
-            return Ok(Turn::Close);
+    }
+
+    /// Executes and answers what is held. By now the memory that the commands need is on its way
+    /// or there: at pipeline 1 a request has no neighbours of its own to prefetch with.
+    fn run_held(&mut self) {
+        let mut held = std::mem::take(&mut self.held);
+        if held.len() > 1 {
+            self.thread.prefetch(&self.shared.engine, held.iter().map(|h| (h.db, h.hash)));
         }
-        Ok(match next {
-            Next::Close if c.unsent() == 0 => Turn::Close,
-            Next::Close => {
-                c.session.closing = true;
-                Turn::Keep
-            }
-            Next::Wait => {
-                c.waiting = true;
-                c.session.client.paused.store(true, Relaxed);
-                paused.push(i);
-                Turn::Keep
-            }
-            _ if c.unsent() > 0 => Turn::Keep,
-            Next::Flush => Turn::Again,
-            Next::ReadBig => Turn::Again,
-            Next::Read if c.hangup && !c.readable => Turn::Close,
-            Next::Read if c.readable => Turn::Again,
-            Next::Read => Turn::Keep,
-        })
+        for (k, h) in held.iter().enumerate() {
+            let Self { conns, thread, shared, small, out, paused, inbox, .. } = self;
+            let mut rim =
+                Rim { engine: &shared.engine, stats: &inbox.worker.stats, thread, out, paused };
+            let Some(c) = conns.get_mut(h.i) else { continue };
+            let arrived = &small[k * SMALL..k * SMALL + h.n];
+            let turn = rim.answer(c, h.i, Some(arrived), 0).unwrap_or(Turn::Close);
+            self.follow(h.i, turn);
+        }
+        held.clear();
+        self.held = held;
     }
 
     fn close(&mut self, i: usize) {
@@ -459,6 +480,7 @@ impl Worker {
             }
         }
         close.into_iter().for_each(|i| self.close(i));
+        self.give_back.turn(self.inbox.worker.stats.batches.load(Relaxed));
         if self.thread.index == 0 {
             engine.sample_rates();
             engine.check_pause();
@@ -504,6 +526,96 @@ impl Worker {
         }
         let all: Vec<usize> = self.conns.iter().map(|(i, _)| i).collect();
         all.into_iter().for_each(|i| self.close(i));
+    }
+}
+
+/// What executing and answering needs of a worker besides the connection.
+struct Rim<'a> {
+    engine: &'a engine::Engine,
+    stats: &'a engine::ThreadStats,
+    thread: &'a mut Thread,
+    out: &'a mut Out,
+    paused: &'a mut Vec<usize>,
+}
+
+impl Rim<'_> {
+    /// Executes the input of connection `i`, which is `arrived` or, without that, in the
+    /// connection's own buffer; `left` bytes of it were left over from before.
+    fn answer(
+        &mut self,
+        c: &mut Conn,
+        i: usize,
+        arrived: Option<&[u8]>,
+        left: usize,
+    ) -> io::Result<Turn> {
+        let Self { engine, stats, thread, out, paused } = self;
+        let bytes = arrived.unwrap_or(&c.buf);
+        let have = bytes.len();
+        let Batch { consumed, next } =
+            thread.run(engine, &mut c.session, &mut c.parser, bytes, out);
+        c.short = have <= SMALL / 2;
+        match arrived {
+            _ if next == Next::ReadBig => c.buf = Vec::new(),
+            None => {
+                c.buf.drain(..consumed);
+            }
+            Some(bytes) if consumed < have || left > 0 => {
+                c.buf.clear();
+                c.buf.extend_from_slice(&bytes[consumed..]);
+            }
+            Some(_) => {}
+        }
+        if c.buf.is_empty() && c.buf.capacity() > 0 {
+            c.buf = Vec::new();
+        }
+        if have > 0 {
+            c.note_input();
+        }
+        if !out.is_empty() {
+            // The limit holds for what the batch has made, too, before the socket takes any of it.
+            let queued = out.len();
+            if queued > FIXED_OUTPUT && over_output_limit(engine, c, queued, thread.cx.now) {
+                out.clear();
+                if out.buf.capacity() > OUTPUT_KEEP {
+                    out.buf = Vec::new();
+                }
+                add(&stats.client_output_buffer_limit_disconnections, 1);
+                return Ok(Turn::Close);
+            }
+            let n = c.send(out)?;
+            add(&stats.writes_processed, 1);
+            add(&stats.net_output_bytes, n as u64);
+            add(&c.session.client.net_out, n as u64);
+            if out.buf.capacity() > OUTPUT_KEEP {
+                out.buf = Vec::new();
+            }
+            if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), thread.cx.now) {
+                add(&stats.client_output_buffer_limit_disconnections, 1);
+                return Ok(Turn::Close);
+            }
+        }
+        if matches!(next, Next::Read | Next::ReadBig) && over_query_limit(engine, c, stats) {
+            return Ok(Turn::Close);
+        }
+        Ok(match next {
+            Next::Close if c.unsent() == 0 => Turn::Close,
+            Next::Close => {
+                c.session.closing = true;
+                Turn::Keep
+            }
+            Next::Wait => {
+                c.waiting = true;
+                c.session.client.paused.store(true, Relaxed);
+                paused.push(i);
+                Turn::Keep
+            }
+            _ if c.unsent() > 0 => Turn::Keep,
+            Next::Flush => Turn::Again,
+            Next::ReadBig => Turn::Again,
+            Next::Read if c.hangup && !c.readable => Turn::Close,
+            Next::Read if c.readable => Turn::Again,
+            Next::Read => Turn::Keep,
+        })
     }
 }
 
