@@ -10,12 +10,17 @@ use libmimalloc_sys::mi_collect;
 /// Freed bytes that are worth it.
 const WORTH: u64 = 16 << 20;
 
+/// How often an idle thread collects after a fall.
+const ROUNDS: u8 = 4;
+
 /// One thread's memory of what was in use.
 #[derive(Default)]
 pub(crate) struct GiveBack {
     highest: u64,
     before: u64,
     batches: u64,
+    /// Turns that still collect.
+    rounds: u8,
 }
 
 impl GiveBack {
@@ -31,6 +36,12 @@ impl GiveBack {
         (self.before, self.batches) = (used, batches);
         if fallen && settled {
             self.highest = used;
+            // More than once: what another thread frees a moment later, and pages that the
+            // allocator keeps for a while before it takes them for empty, go with a later round.
+            self.rounds = ROUNDS;
+        }
+        if self.rounds > 0 && settled {
+            self.rounds -= 1;
             // This thread's empty pages become free: takes time in proportion to its pages.
             collect(false);
             // Unmapping a gigabyte takes a tenth of a second, and connections must not wait for
