@@ -42,13 +42,18 @@ impl GiveBack {
         }
         if self.rounds > 0 && settled {
             self.rounds -= 1;
-            // This thread's empty pages become free: takes time in proportion to its pages.
-            collect(false);
-            // Unmapping a gigabyte takes a tenth of a second, and connections must not wait for
-            // it. Without the thread the allocator does it when it is next used.
-            let _ = std::thread::Builder::new().name("apus-purge".into()).spawn(|| collect(true));
+            purge();
         }
     }
+}
+
+/// Gives this thread's free memory back to the system.
+pub(crate) fn purge() {
+    // This thread's empty pages become free: takes time in proportion to its pages.
+    collect(false);
+    // Unmapping a gigabyte takes a tenth of a second, and connections must not wait for it.
+    // Without the thread the allocator does it when it is next used.
+    let _ = std::thread::Builder::new().name("apus-purge".into()).spawn(|| collect(true));
 }
 
 fn collect(all: bool) {
