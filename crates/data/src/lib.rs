@@ -10,3 +10,4 @@ pub mod lcs;
 pub mod packed;
 pub mod table;
 pub mod walk;
+pub mod zset;
