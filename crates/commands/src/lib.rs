@@ -20,6 +20,7 @@ pub mod row;
 mod string;
 pub mod syntax;
 pub mod table;
+mod zset;
 
 #[cfg(test)]
 mod sample;
@@ -29,5 +30,8 @@ pub use fail::Fail;
 
 /// All data commands.
 pub fn all() -> impl Iterator<Item = &'static DataCommand> {
-    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS].into_iter().flatten().copied()
+    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, zset::COMMANDS]
+        .into_iter()
+        .flatten()
+        .copied()
 }

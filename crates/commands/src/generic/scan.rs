@@ -70,15 +70,26 @@ OK
 };
 
 /// The options of one call.
-struct Options<'a> {
-    pattern: Pattern<'a>,
-    count: u64,
+pub(crate) struct Options<'a> {
+    /// MATCH
+    pub(crate) pattern: Pattern<'a>,
+    /// COUNT, above 0.
+    pub(crate) count: u64,
     kind: Option<&'a [u8]>,
 }
 
-fn options<'a>(args: &'a Args<'_>) -> Result<Options<'a>, Fail> {
+/// What is scanned: each has options of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// The keyspace.
+    Keys,
+    /// A sorted set.
+    ZSet,
+}
+
+/// The options from argument `i` on.
+pub(crate) fn options<'a>(args: &'a Args<'_>, mut i: usize, of: Of) -> Result<Options<'a>, Fail> {
     let mut o = Options { pattern: Pattern::All, count: 10, kind: None };
-    let mut i = 2;
     while i < args.len() {
         let more = i + 1 < args.len();
         if args.is(i, "count") && more {
@@ -86,7 +97,7 @@ fn options<'a>(args: &'a Args<'_>) -> Result<Options<'a>, Fail> {
             o.count = u64::try_from(n).ok().filter(|n| *n > 0).ok_or(Fail::SYNTAX)?;
         } else if args.is(i, "match") && more {
             o.pattern = Pattern::new(&args[i + 1]);
-        } else if args.is(i, "type") && more {
+        } else if of == Of::Keys && args.is(i, "type") && more {
             o.kind = Some(&args[i + 1]);
         } else if args.is(i, "novalues") {
             return Err(Fail::text("ERR NOVALUES option can only be used in HSCAN"));
@@ -99,7 +110,7 @@ fn options<'a>(args: &'a Args<'_>) -> Result<Options<'a>, Fail> {
 }
 
 /// A cursor as `strtoull` reads it: Redis accepts blanks and a plus sign before it.
-fn cursor(text: &[u8]) -> Option<u64> {
+pub(crate) fn cursor(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii_start();
     let text = text.strip_prefix(b"+").unwrap_or(text);
     if !text.first()?.is_ascii_digit() {
@@ -110,7 +121,7 @@ fn cursor(text: &[u8]) -> Option<u64> {
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let mut cursor = cursor(&args[1]).ok_or(Fail::text("ERR invalid cursor"))?;
-    let o = options(args)?;
+    let o = options(args, 2, Of::Keys)?;
     let is_kind = |kind: Kind, name: &[u8]| name.eq_ignore_ascii_case(kind.name().as_bytes());
     let wanted =
         |e: &Entry| o.kind.is_none_or(|name| is_kind(e.kind(), name)) && o.pattern.fits(e.key());

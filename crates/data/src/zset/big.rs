@@ -22,10 +22,7 @@ pub struct ZSet {
 }
 
 #[inline]
-fn find<'t>(
-    table: &'t Table<Member>,
-    member: &[u8],
-) -> Option<crate::table::Slot<'t, Member>> {
+fn find<'t>(table: &'t Table<Member>, member: &[u8]) -> Option<crate::table::Slot<'t, Member>> {
     table.find(stdx::hash::hash64(member), |m| stdx::bytes::same(m.bytes(), member))
 }
 
@@ -84,8 +81,7 @@ impl ZSet {
     /// Adds a member, or gives it another score.
     pub fn put(&mut self, member: &[u8], score: f64) {
         let hash = stdx::hash::hash64(member);
-        if let Some(mut slot) =
-            self.table.find_mut(hash, |m| stdx::bytes::same(m.bytes(), member))
+        if let Some(mut slot) = self.table.find_mut(hash, |m| stdx::bytes::same(m.bytes(), member))
         {
             let old = slot.score();
             if old != score {

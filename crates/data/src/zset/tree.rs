@@ -277,9 +277,8 @@ impl Tree {
         match node {
             Node::Leaf(leaf) => {
                 let key = (item.score, item.member.bytes());
-                let i = partition(leaf.len, |i| {
-                    Item::is_before(leaf.scores[i], &leaf.members[i], key)
-                });
+                let i =
+                    partition(leaf.len, |i| Item::is_before(leaf.scores[i], &leaf.members[i], key));
                 if leaf.len < LEAF {
                     leaf.insert(i, item);
                     return None;
@@ -303,10 +302,8 @@ impl Tree {
             }
             Node::Inner(inner) => {
                 let i = inner.child((item.score, item.member.bytes()));
-                let below = Ends {
-                    first: ends.first && i == 0,
-                    last: ends.last && i + 1 == inner.len,
-                };
+                let below =
+                    Ends { first: ends.first && i == 0, last: ends.last && i + 1 == inner.len };
                 let split = self.insert_below(inner.nodes[i].as_mut()?, item, below);
                 inner.counts[i] += 1;
                 inner.note_first(i);
@@ -375,12 +372,7 @@ impl Tree {
         n
     }
 
-    fn take_below(
-        &mut self,
-        node: &mut Node,
-        which: Which<'_>,
-        f: &mut impl FnMut(Item),
-    ) -> usize {
+    fn take_below(&mut self, node: &mut Node, which: Which<'_>, f: &mut impl FnMut(Item)) -> usize {
         match node {
             Node::Leaf(leaf) => {
                 let (i, n) = match which {
