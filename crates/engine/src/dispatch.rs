@@ -364,21 +364,24 @@ impl Thread {
 
 /// Turns a command's effects into what follows from them, while its shards are still held: the
 /// one place for journal, replication, events, waiters and invalidations as they come.
-#[inline]
+#[inline(always)]
 pub(crate) fn commit(engine: &Engine, db: &mut Db<'_>) {
     let effects = &mut db.cx.effects;
-    if effects.dirty != 0 || effects.observed {
+    if effects.observed {
+        commit_observed(engine, db);
+    } else if effects.dirty != 0 {
         db.cx.counters.dirty += effects.dirty;
-        if !effects.events.is_empty() {
-            commit_events(engine, db);
-        }
-        db.cx.effects.clear();
+        effects.dirty = 0;
     }
 }
 
-#[cold]
-fn commit_events(_engine: &Engine, db: &mut Db<'_>) {
-    db.settle();
+#[inline(never)]
+fn commit_observed(_engine: &Engine, db: &mut Db<'_>) {
+    db.cx.counters.dirty += db.cx.effects.dirty;
+    if !db.cx.effects.events.is_empty() {
+        db.settle();
+    }
+    db.cx.effects.clear();
 }
 
 /// Adds the shards of a command's keys to `set`.

@@ -138,7 +138,7 @@ impl<'a> Db<'a> {
 
     /// Removes the key if its time is over, as an effect. Returns whether it must be taken as
     /// absent although it may still be there (expired keys are kept while writes are paused).
-    #[inline]
+    #[inline(always)]
     fn reap(&mut self, key: Key<'_>) -> bool {
         self.part(key.hash).expiry.keys != 0 && self.reap_expired(key)
     }
@@ -302,13 +302,15 @@ impl<'a> Db<'a> {
             // Kept only for being hidden; it is overwritten like any other value.
             self.take_out(key);
         }
-        self.make_way(key, ttl);
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
         let part = locked.part(*index, shard_of(key.hash));
         if let Some(mut e) =
             part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
         {
+            if e.effort() >= EFFORT_MAX {
+                return self.set_over_big(key, content, ttl);
+            }
             let before = e.deadline();
             let after = match ttl {
                 Ttl::Keep => before,
@@ -328,15 +330,15 @@ impl<'a> Db<'a> {
     }
 
     /// What takes long to free is not overwritten in place.
-    #[inline]
-    fn make_way(&mut self, key: Key<'_>, ttl: Ttl) {
-        let part = self.part(key.hash);
-        if let Some(e) = part.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
-            && e.effort() >= EFFORT_MAX
-            && ttl != Ttl::Keep
-            && let Some(e) = self.take_out(key)
-        {
-            self.free(e, true);
+    #[cold]
+    fn set_over_big(&mut self, key: Key<'_>, content: Content<'_>, ttl: Ttl) {
+        if let Some(old) = self.take_out(key) {
+            let ttl = match (ttl, old.deadline()) {
+                (Ttl::Keep, Some(at)) => Ttl::At(at),
+                (ttl, _) => ttl,
+            };
+            self.free(old, true);
+            self.set(key, content, ttl);
         }
     }
 

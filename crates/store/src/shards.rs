@@ -389,7 +389,7 @@ impl<'a> Locked<'a> {
         unsafe { &mut *self.last.2 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn find_part(&mut self, db: usize, s: usize) {
         assert!(self.holds(s), "shard {s} is not locked by this command");
         let shard = &self.ks.shards[s];
