@@ -13,6 +13,8 @@ pub enum Message {
     Push(u64, Arc<Vec<u8>>),
     /// Look again at connections that wait (pause has ended).
     Resume,
+    /// Give freed memory back to the system (MEMORY PURGE).
+    Purge,
 }
 
 /// A thread's inbox. Posting wakes the thread.

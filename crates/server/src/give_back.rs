@@ -7,37 +7,62 @@
 
 use libmimalloc_sys::mi_collect;
 
-/// Freed bytes that are worth it.
+/// Bytes that are worth it.
 const WORTH: u64 = 16 << 20;
 
-/// One thread's memory of what was in use.
+/// How often an idle thread collects after a fall.
+const ROUNDS: u8 = 4;
+
+/// What one thread remembers of its last turn.
 #[derive(Default)]
 pub(crate) struct GiveBack {
-    highest: u64,
-    before: u64,
+    used: u64,
     batches: u64,
+    /// Something has happened since resident memory was last looked at.
+    stirred: bool,
+    /// Turns that still collect.
+    rounds: u8,
 }
 
 impl GiveBack {
-    /// Called some times per second with the number of batches this thread has executed. When memory
-    /// has fallen by much since it was highest, and the thread had nothing to do since the last
-    /// call, its free memory goes back to the system. A busy thread is left alone: its connections
-    /// would wait (14 ms after the flush of five million keys), and its allocator has the occasion.
+    /// Called some times per second with the number of batches this thread has executed. When the
+    /// thread has had nothing to do since the last call, and much more is resident than is in use,
+    /// its free memory goes back to the system. A busy thread is left alone: its connections would
+    /// wait (14 ms after the flush of five million keys), and its allocator has the occasion.
     pub(crate) fn turn(&mut self, batches: u64) {
         let used = stdx::mem::used();
-        self.highest = self.highest.max(used);
-        let fallen = self.highest - used >= WORTH.max(self.highest / 8);
-        let settled = used.abs_diff(self.before) < WORTH / 16 && batches == self.batches;
-        (self.before, self.batches) = (used, batches);
-        if fallen && settled {
-            self.highest = used;
-            // This thread's empty pages become free: takes time in proportion to its pages.
-            collect(false);
-            // Unmapping a gigabyte takes a tenth of a second, and connections must not wait for
-            // it. Without the thread the allocator does it when it is next used.
-            let _ = std::thread::Builder::new().name("apus-purge".into()).spawn(|| collect(true));
+        let settled = used.abs_diff(self.used) < WORTH / 16 && batches == self.batches;
+        (self.used, self.batches) = (used, batches);
+        if !settled {
+            self.stirred = true;
+            return;
+        }
+        // Resident memory is looked at, not how much was in use: a rise and a fall between two
+        // turns leave no other trace.
+        if std::mem::take(&mut self.stirred) && resident() > used + WORTH.max(used / 8) {
+            // More than once: what another thread frees a moment later, and pages that the
+            // allocator keeps for a while before it takes them for empty, go with a later round.
+            self.rounds = ROUNDS;
+        }
+        if self.rounds > 0 {
+            self.rounds -= 1;
+            purge();
         }
     }
+}
+
+/// Bytes of the process in physical memory; 0 where the system does not say.
+fn resident() -> u64 {
+    engine::server::process::rss()
+}
+
+/// Gives this thread's free memory back to the system.
+pub(crate) fn purge() {
+    // This thread's empty pages become free: takes time in proportion to its pages.
+    collect(false);
+    // Unmapping a gigabyte takes a tenth of a second, and connections must not wait for it.
+    // Without the thread the allocator does it when it is next used.
+    let _ = std::thread::Builder::new().name("apus-purge".into()).spawn(|| collect(true));
 }
 
 fn collect(all: bool) {

@@ -362,6 +362,18 @@ pub fn raise_file_limit(clients: u64) -> io::Result<u64> {
     Err(error)
 }
 
+/// Does without transparent huge pages from now on, in the whole process: the kernel fills a fresh
+/// one at its first touch, which has been seen to take 5 ms on a virtual machine, and whoever
+/// touches it waits. Does nothing on systems that cannot.
+#[expect(unsafe_code, reason = "prctl")]
+pub fn disable_huge_pages() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: takes numbers only, and concerns pages that are touched later.
+    unsafe {
+        libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    }
+}
+
 /// Takes over options at CONFIG SET and at start that concern the process: `dir`, `loglevel`.
 ///
 /// # Errors

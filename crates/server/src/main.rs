@@ -134,6 +134,9 @@ fn serve(args: &[OsString]) -> ExitCode {
 
 fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
     apus::enter_dir(&config)?;
+    if config.flag(Id::DisableThp) {
+        apus::disable_huge_pages();
+    }
     let json = matches!(config.chosen(Id::LogFormat), config::LogFormat::Json);
     let sink = LineSink::new(&config.string(Id::Logfile), json)?;
     let log = Log::new(Arc::new(sink), apus::level_of(&config));

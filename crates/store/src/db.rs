@@ -72,7 +72,7 @@ impl<'a> Db<'a> {
 
     /// A view with a set of shards locked.
     pub fn lock_set(ks: &'a Keyspace, index: usize, set: ShardSet, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::Many(Box::new(set)), &cx.seat), index, cx)
+        Self::over(ks.lock(Held::Many(set), &cx.seat), index, cx)
     }
 
     /// A view with every shard locked.

@@ -209,7 +209,7 @@ impl ShardSet {
 pub(crate) enum Held {
     None,
     One(usize),
-    Many(Box<ShardSet>),
+    Many(ShardSet),
     All,
 }
 

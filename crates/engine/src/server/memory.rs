@@ -77,9 +77,8 @@ static PURGE: SessionCommand = super::command(
         arity: 2,
         tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
         scope: Scope::None,
-        complexity: "O(1)",
-        summary: "Does nothing more than the allocator does by itself: it returns free memory to \
-                  the system after a short while.",
+        complexity: "O(N) where N is the number of the allocator's pages.",
+        summary: "Asks every thread to give the memory it has freed back to the system.",
         syntax: "MEMORY PURGE",
         transcript: r#"
 > MEMORY PURGE
@@ -87,8 +86,11 @@ OK
 "#,
         ..Row::DEFAULT
     },
-    |_: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
-        // Redis too answers OK where its allocator cannot be told.
+    |call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
+        // A thread's free memory is its own: each gives back what it has, after this batch.
+        for w in call.engine.workers() {
+            w.mailbox.post(crate::Message::Purge);
+        }
         reply.ok();
         Ok(())
     },

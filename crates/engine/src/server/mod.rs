@@ -12,7 +12,7 @@ pub(crate) mod lolwut;
 pub(crate) mod memory;
 pub(crate) mod module;
 pub mod monitor;
-mod process;
+pub mod process;
 mod redact;
 pub(crate) mod role;
 pub(crate) mod shutdown;

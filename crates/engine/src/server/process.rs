@@ -79,7 +79,7 @@ pub(super) fn total_memory() -> u64 {
 
 /// Bytes of memory that the process occupies in the machine. Linux tells what it is now, other
 /// systems what it was at most.
-pub(super) fn rss() -> u64 {
+pub fn rss() -> u64 {
     if cfg!(target_os = "linux") {
         let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
         let pages = statm.split(' ').nth(1).and_then(|n| n.parse::<u64>().ok());

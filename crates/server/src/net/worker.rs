@@ -434,6 +434,7 @@ impl Worker {
                         self.close(i);
                     }
                 }
+                Message::Purge => crate::give_back::purge(),
                 Message::Resume => {
                     for i in std::mem::take(&mut self.paused) {
                         if let Some(c) = self.conns.get_mut(i) {
