@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long the server may take for one of these requests.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the server may take to let us in, or for one of these requests.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The longest reply to one of these requests.
 const REPLY_MAX: usize = 1 << 20;
@@ -27,6 +27,7 @@ pub(crate) struct Target {
     /// Its name in reports; empty when there is only one.
     pub(crate) name: String,
     pub(crate) address: Address,
+    pub(crate) login: Login,
 }
 
 /// How a connection begins.
@@ -96,8 +97,25 @@ impl Address {
 }
 
 impl Target {
+    /// Whether a server is there, lets us in and is ready; an error names it.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let mut socket = self.connect()?;
+        let named = |e: &dyn std::fmt::Display| format!("{}: {e}", self.address);
+        let reply = call(&mut socket, &["PING"]).map_err(|e| named(&e))?;
+        // Others need not hinder the load: PING itself may be forbidden.
+        let fatal = ["NOAUTH", "LOADING", "DENIED", "ERR max number of clients"];
+        match reply.strip_prefix(b"-").map(String::from_utf8_lossy) {
+            Some(e) if fatal.iter().any(|f| e.starts_with(f)) => Err(named(&e.trim_end())),
+            _ => Ok(()),
+        }
+    }
+
     /// A connection that is let in; an error names the server.
-    pub(crate) fn connect(&self, login: &Login) -> Result<Socket, String> {
+    pub(crate) fn connect(&self) -> Result<Socket, String> {
+        self.connect_as(&self.login)
+    }
+
+    fn connect_as(&self, login: &Login) -> Result<Socket, String> {
         let named = |e: &dyn std::fmt::Display| format!("{}: {e}", self.address);
         let mut socket = self.address.connect().map_err(|e| named(&e))?;
         let mut requests: Vec<Vec<&str>> = Vec::new();
@@ -122,8 +140,9 @@ impl Target {
     }
 
     /// The process behind the server when it runs on this machine, by its own word.
-    pub(crate) fn local_pid(&self, login: &Login) -> Option<u32> {
-        let mut socket = self.connect(&Login { resp3: false, db: 0, ..login.clone() }).ok()?;
+    pub(crate) fn local_pid(&self) -> Option<u32> {
+        let login = Login { resp3: false, db: 0, ..self.login.clone() };
+        let mut socket = self.connect_as(&login).ok()?;
         if let Socket::Tcp(stream) = &socket
             && stream.peer_addr().ok()?.ip() != stream.local_addr().ok()?.ip()
         {
@@ -132,7 +151,7 @@ impl Target {
         let info = call(&mut socket, &["INFO", "server"]).ok()?;
         let info = String::from_utf8_lossy(&info);
         let pid = info.lines().find_map(|l| l.strip_prefix("process_id:"))?.trim().parse().ok()?;
-        (!super::sys::process_cpu_ns(pid).is_empty()).then_some(pid)
+        (!super::sys::process_cpu(pid).is_empty()).then_some(pid)
     }
 }
 
@@ -146,14 +165,20 @@ pub(crate) fn call(socket: &mut Socket, request: &[&str]) -> io::Result<Vec<u8>>
     let (mut frames, mut errors) = (super::frames::Frames::default(), Default::default());
     let (mut reply, mut buf) = (Vec::new(), [0; 16 * 1024]);
     loop {
-        let n = socket.read(&mut buf)?;
+        let n = match socket.read(&mut buf) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                let text = format!("no reply to {} in {PATIENCE:?}", request[0]);
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            other => other?,
+        };
         if n == 0 {
             return Err(io::Error::other("the server closed the connection"));
         }
         reply.extend_from_slice(&buf[..n]);
-        let done = frames
-            .feed(&buf[..n], &mut errors)
-            .map_err(|b| io::Error::other(format!("not RESP: byte {b:#04x}")))?;
+        let done = frames.feed(&buf[..n], &mut errors).map_err(|b| {
+            io::Error::other(format!("this is no RESP server: its reply has {b:#04x}"))
+        })?;
         if done > 0 {
             return Ok(reply);
         }

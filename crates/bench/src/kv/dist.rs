@@ -59,6 +59,17 @@ impl Dist {
     }
 }
 
+impl std::fmt::Display for Dist {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Dist::Uniform => write!(f, "uniform"),
+            Dist::Zipf(theta) => write!(f, "zipf:{theta}"),
+            Dist::Hot { fraction, share } => write!(f, "hot:{fraction}:{share}"),
+            Dist::Seq => write!(f, "seq"),
+        }
+    }
+}
+
 /// Draws keys.
 #[derive(Debug)]
 pub(crate) struct Keys {
@@ -192,6 +203,15 @@ impl Sizes {
         Ok(Sizes(all))
     }
 
+    /// As [`Sizes::parse`] takes it.
+    pub(crate) fn text(&self) -> String {
+        let range = |(from, to, weight): &(usize, usize, u64)| {
+            let range = if from == to { from.to_string() } else { format!("{from}-{to}") };
+            if self.0.len() == 1 { range } else { format!("{range}:{weight}") }
+        };
+        self.0.iter().map(range).collect::<Vec<_>>().join(",")
+    }
+
     /// Whether all values are of the same size.
     pub(crate) fn is_fixed(&self) -> bool {
         matches!(self.0[..], [(from, to, _)] if from == to)
@@ -289,6 +309,13 @@ mod tests {
         assert!(drawn.iter().all(|n| *n == 10 || (100..=200).contains(n)));
         assert_eq!(drawn.iter().max(), Some(&200));
         assert_eq!(sizes.mean(), 45);
+        assert_eq!(
+            (sizes.text().as_str(), Sizes::fixed(3).text().as_str()),
+            ("10:3,100-200:1", "3")
+        );
+        for text in ["uniform", "zipf:0.99", "hot:0.1:0.9", "seq"] {
+            assert_eq!(Dist::parse(text).unwrap().to_string(), text);
+        }
         assert!(!sizes.is_fixed() && Sizes::parse("3").unwrap().is_fixed());
         for bad in ["", "x", "5-2", "5:0", "5:x", "1,,2", "999999999999"] {
             assert!(Sizes::parse(bad).is_err(), "{bad}");

@@ -24,6 +24,10 @@ const BUFFER: usize = 64 * 1024;
 /// How long the server may say nothing while replies are owed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long after the end of an open loop's duration requests are still sent that were due before.
+/// A server that is further behind would take any time, and the report says what was not sent.
+const GRACE_NS: u64 = 1_000_000_000;
+
 const TIMER: Token = Token(usize::MAX);
 
 /// What the threads of a run share.
@@ -47,11 +51,13 @@ pub(crate) struct Plan {
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) latency: Histogram,
+    /// Of each command of a mix; empty for a single command.
+    pub(crate) commands: Vec<Histogram>,
     pub(crate) errors: Errors,
     /// When the last reply came, in nanoseconds after the start.
     pub(crate) ended_ns: u64,
-    /// CPU nanoseconds of the thread.
-    pub(crate) cpu_ns: u64,
+    /// What the thread had of the processors.
+    pub(crate) cpu: sys::Cpu,
 }
 
 /// See the module's text.
@@ -70,6 +76,8 @@ pub(crate) struct Driver<'a> {
     owed: u64,
     /// Replies not yet added to the plan's count.
     unreported: u64,
+    /// Replies per command of a mix, while a read is looked at.
+    tally: Vec<u64>,
     outcome: Outcome,
 }
 
@@ -80,6 +88,8 @@ struct Connection {
     unsent: Vec<u8>,
     sent: usize,
     owed: u64,
+    /// Where in the reel the request stands whose reply comes next.
+    place: usize,
     /// What latency is measured from, in nanoseconds after the start.
     since_ns: u64,
 }
@@ -141,11 +151,12 @@ impl Connection {
 }
 
 impl<'a> Driver<'a> {
-    /// Takes over connected sockets.
+    /// Takes over connected sockets, to send a reel of `commands` different ones.
     pub(crate) fn new(
         plan: &'a Plan,
         sockets: Vec<Socket>,
         reel: Reel,
+        commands: usize,
         pacer: Option<Pacer>,
     ) -> io::Result<Self> {
         let poll = Poll::new()?;
@@ -172,6 +183,7 @@ impl<'a> Driver<'a> {
                 unsent: Vec::new(),
                 sent: 0,
                 owed: 0,
+                place: 0,
                 since_ns: 0,
             });
         }
@@ -187,19 +199,34 @@ impl<'a> Driver<'a> {
             budget: 0,
             owed: 0,
             unreported: 0,
-            outcome: Outcome::default(),
+            tally: vec![0; commands],
+            outcome: Outcome {
+                commands: if commands > 1 { vec![Histogram::default(); commands] } else { vec![] },
+                ..Outcome::default()
+            },
         })
     }
 
     /// Sends and receives until the plan is fulfilled and every reply is in.
     pub(crate) fn run(mut self, start: Instant) -> io::Result<Outcome> {
-        let cpu = sys::thread_cpu_ns();
+        let (ran, waited) = (sys::thread_cpu_ns(), sys::thread_waited_ns());
         let result = self.work(start);
-        if result.is_err() {
-            self.plan.failed.store(true, Relaxed);
+        self.outcome.cpu.ran_ns = sys::thread_cpu_ns().saturating_sub(ran);
+        self.outcome.cpu.waited_ns = sys::thread_waited_ns().saturating_sub(waited);
+        match result {
+            Ok(()) => Ok(self.outcome),
+            Err(e) => {
+                self.plan.failed.store(true, Relaxed);
+                // What the server said before it hung up is most often why.
+                Err(match self.outcome.errors.count {
+                    0 => e,
+                    _ => io::Error::new(
+                        e.kind(),
+                        format!("{e}, after the error reply: {}", self.outcome.errors.text()),
+                    ),
+                })
+            }
         }
-        self.outcome.cpu_ns = sys::thread_cpu_ns().saturating_sub(cpu);
-        result.map(|()| self.outcome)
     }
 
     fn work(&mut self, start: Instant) -> io::Result<()> {
@@ -255,6 +282,9 @@ impl<'a> Driver<'a> {
     /// Sends every bunch that is due while there are idle connections; whether more will come.
     fn launch_due(&mut self, clock: &impl Fn() -> u64) -> io::Result<bool> {
         let now = clock();
+        if now >= self.plan.until_ns.saturating_add(GRACE_NS) {
+            return Ok(false);
+        }
         while let (Some(pacer), Some(i)) = (&mut self.pacer, self.idle.front().copied()) {
             if pacer.due_ns() >= self.plan.until_ns {
                 return Ok(false);
@@ -291,6 +321,7 @@ impl<'a> Driver<'a> {
         self.budget -= wanted;
         self.owed += wanted;
         connection.owed += wanted;
+        connection.place = self.reel.place();
         while wanted > 0 {
             let (bytes, n) = self.reel.next(wanted as usize);
             connection.send(bytes)?;
@@ -329,7 +360,16 @@ impl<'a> Driver<'a> {
             }
             if done > 0 {
                 let now = clock();
-                self.outcome.latency.record(now.saturating_sub(connection.since_ns), done);
+                let took = now.saturating_sub(connection.since_ns);
+                self.outcome.latency.record(took, done);
+                if !self.outcome.commands.is_empty() {
+                    connection.place = self.reel.tally(connection.place, done, &mut self.tally);
+                    for (histogram, n) in self.outcome.commands.iter_mut().zip(&mut self.tally) {
+                        if *n > 0 {
+                            histogram.record(took, std::mem::take(n));
+                        }
+                    }
+                }
                 self.outcome.ended_ns = now;
                 connection.owed -= done;
                 self.owed -= done;

@@ -53,12 +53,23 @@ pub(crate) struct Reel {
     slots: Vec<(usize, Slot)>,
     /// The first slot of each request, and the number of slots.
     first_slots: Vec<usize>,
+    /// The template of each request; empty when there is one.
+    kinds: Vec<u16>,
     /// The request that is sent next.
     at: usize,
     keys: Keys,
 }
 
 impl Template {
+    /// The command in a line, cut where it gets long.
+    pub(crate) fn title(&self) -> String {
+        if self.args.is_empty() {
+            return "PING (inline)".to_owned();
+        }
+        let words: Vec<_> = self.args.iter().map(|a| String::from_utf8_lossy(a)).collect();
+        words.join(" ").chars().take(60).collect()
+    }
+
     fn encode(&self, reel: &mut Reel, fill: bool, sizes: &Sizes, rng: &mut Rng) {
         reel.first_slots.push(reel.slots.len());
         if self.args.is_empty() {
@@ -132,6 +143,7 @@ impl Reel {
             starts: vec![0],
             slots: Vec::new(),
             first_slots: Vec::new(),
+            kinds: Vec::new(),
             at: 0,
             keys,
         };
@@ -141,9 +153,31 @@ impl Reel {
         let requests = wanted.next_multiple_of(depth.max(1));
         for index in order(templates, requests, &mut rng) {
             templates[index].encode(&mut reel, fill, sizes, &mut rng);
+            if templates.len() > 1 {
+                reel.kinds.push(index as u16);
+            }
         }
         reel.first_slots.push(reel.slots.len());
         reel
+    }
+
+    /// The place of the request that is sent next, for [`Reel::tally`].
+    #[inline]
+    pub(crate) fn place(&self) -> usize {
+        self.at
+    }
+
+    /// Adds to `counts` how many of the `requests` sent from `place` on are of each template;
+    /// the place after them.
+    #[inline]
+    pub(crate) fn tally(&self, mut place: usize, requests: u64, counts: &mut [u64]) -> usize {
+        for _ in 0..requests {
+            if let Some(kind) = self.kinds.get(place) {
+                counts[usize::from(*kind)] += 1;
+            }
+            place = if place + 1 == self.kinds.len() { 0 } else { place + 1 };
+        }
+        place
     }
 
     /// The next `requests` requests, or as many as come before the end of the reel, with fresh
@@ -276,5 +310,15 @@ mod tests {
         assert!(gets.abs_diff(9 * sets) < 10, "{gets} {sets}");
         let (small, large) = (count("\r\n$5\r\n"), count("\r\n$1000\r\n"));
         assert!(small + large == sets && small > 0 && large > 0, "{small} {large}");
+        let mut tally = [0; 2];
+        assert_eq!(reel.tally(0, n as u64, &mut tally), 0);
+        assert_eq!(tally, [gets as u64, sets as u64]);
+        // Around the end, the first of the reel come again.
+        let (mut both, mut start) = ([0; 2], [0; 2]);
+        let place = reel.tally(n - 5, 10, &mut both);
+        assert_eq!((place, reel.tally(0, 5, &mut start)), (5, 5));
+        let mut end = [0; 2];
+        reel.tally(n - 5, 5, &mut end);
+        assert_eq!(both, [start[0] + end[0], start[1] + end[1]]);
     }
 }

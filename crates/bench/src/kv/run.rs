@@ -18,18 +18,34 @@ use std::time::{Duration, Instant};
 /// How often throughput is noted.
 const STEP: Duration = Duration::from_millis(100);
 
+/// What is to be run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job<'a> {
+    pub(crate) target: &'a Target,
+    pub(crate) test: &'a Test,
+    pub(crate) depth: usize,
+    /// The server's process, where it is known.
+    pub(crate) pid: Option<u32>,
+    pub(crate) seed: u64,
+    /// Stands before the progress of the run.
+    pub(crate) label: &'a str,
+}
+
 /// What a run measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) latency: Histogram,
+    /// Of each command of a mix.
+    pub(crate) commands: Vec<Histogram>,
     pub(crate) errors: Errors,
     pub(crate) elapsed_ns: u64,
     /// CPU nanoseconds of all client threads.
     pub(crate) client_cpu_ns: u64,
-    /// CPU nanoseconds of the server, and of its busiest thread.
-    pub(crate) server_cpu_ns: Option<(u64, u64)>,
-    /// Share of the time that the busiest client thread was on a core.
+    /// CPU nanoseconds of all threads of the server.
+    pub(crate) server_cpu_ns: Option<u64>,
+    /// Share of the time that the busiest thread ran or waited for a core.
     pub(crate) client_busy: f64,
+    pub(crate) server_busy: Option<f64>,
     /// Milliseconds since the start, and replies so far.
     pub(crate) timeline: Vec<(u64, u64)>,
 }
@@ -47,46 +63,40 @@ impl Measured {
 
     /// Server CPU nanoseconds per request, where they could be read.
     pub(crate) fn server_ns(&self) -> Option<f64> {
-        Some(self.server_cpu_ns?.0 as f64 / self.latency.total().max(1) as f64)
-    }
-
-    /// Whether a client thread had no time left while every thread of the server had some.
-    pub(crate) fn client_bound(&self) -> bool {
-        let full = 0.95 * self.elapsed_ns as f64;
-        self.client_busy > 0.95 && self.server_cpu_ns.is_some_and(|(_, max)| (max as f64) < full)
+        Some(self.server_cpu_ns? as f64 / self.latency.total().max(1) as f64)
     }
 }
 
 /// Sets every key of the key space once.
-pub(crate) fn fill(o: &Options, target: &Target) -> Result<(), String> {
+pub(crate) fn fill(o: &Options, target: &Target, test: &Test) -> Result<(), String> {
     let whole = Options {
         dist: Dist::Seq,
         random: true,
         // One thread: the sequence is then one stretch, gone through exactly once.
         threads: 1,
-        count: o.keys,
+        count: Some(o.keys),
         duration: None,
         rate: None,
         ..o.clone()
     };
-    let done = run(&whole, target, &Test::fill(), 100, None, o.seed)?;
+    let label = format!("fill {}", target.name);
+    let job = Job { target, test, depth: 100, pid: None, seed: o.seed, label: &label };
+    let done = run(&whole, &job)?;
     match done.errors.count {
         0 => Ok(()),
-        n => Err(format!("--fill: {n} errors, the first: {}", done.errors.text())),
+        n => Err(format!(
+            "{}: --fill: {n} error replies, the first: {}",
+            target.address,
+            done.errors.text()
+        )),
     }
 }
 
-/// Runs `test` once.
-pub(crate) fn run(
-    o: &Options,
-    target: &Target,
-    test: &Test,
-    depth: usize,
-    pid: Option<u32>,
-    seed: u64,
-) -> Result<Measured, String> {
+/// Runs a test once.
+pub(crate) fn run(o: &Options, job: &Job<'_>) -> Result<Measured, String> {
+    let Job { target, test, depth, pid, seed, .. } = *job;
     let threads = o.threads as u64;
-    let count = if o.duration.is_some() { u64::MAX / 2 } else { o.count };
+    let count = o.requests();
     let depth64 = depth as u64;
     let plan = Plan {
         budget: AtomicU64::new(count),
@@ -99,16 +109,17 @@ pub(crate) fn run(
     let mut drivers = Vec::new();
     for t in 0..threads {
         let share = |t: u64| o.connections as u64 * t / threads;
-        let sockets = (share(t)..share(t + 1)).map(|_| target.connect(&o.login));
+        let sockets = (share(t)..share(t + 1)).map(|_| target.connect());
         let sockets = sockets.collect::<Result<Vec<_>, String>>()?;
         let seed = seed.wrapping_mul(1000).wrapping_add(t);
         let keys = o.dist.keys(o.keys, seed, t, threads);
         let reel = Reel::new(&test.templates, depth, &o.sizes, keys, o.random, seed);
         let pacer = o.rate.map(|rate| Pacer::new(rate, depth64, t, threads));
         let named = |e| format!("{}: {e}", target.address);
-        drivers.push(Driver::new(&plan, sockets, reel, pacer).map_err(named)?);
+        drivers
+            .push(Driver::new(&plan, sockets, reel, test.templates.len(), pacer).map_err(named)?);
     }
-    let before = pid.map(sys::process_cpu_ns);
+    let before = pid.map(sys::process_cpu);
     let (barrier, start) = (Barrier::new(drivers.len()), OnceLock::new());
     let (outcomes, timeline) = std::thread::scope(|scope| {
         let (barrier, start) = (&barrier, &start);
@@ -131,55 +142,83 @@ pub(crate) fn run(
                 let done = plan.done.load(Relaxed);
                 timeline.push((begun.elapsed().as_millis() as u64, done));
                 if timeline.len() % 5 == 0 {
-                    progress(o, test, begun.elapsed(), done);
+                    progress(o, job, begun.elapsed(), done);
                 }
             }
         }
-        progress_end(o);
+        progress_end();
         let lost = || std::io::Error::other("a client thread panicked");
         let join =
             |h: std::thread::ScopedJoinHandle<'_, _>| h.join().unwrap_or_else(|_| Err(lost()));
         (handles.into_iter().map(join).collect::<Vec<_>>(), timeline)
     });
-    let after = pid.map(sys::process_cpu_ns);
-    let mut all = Measured {
-        latency: Histogram::default(),
-        errors: Errors::default(),
-        elapsed_ns: 0,
-        client_cpu_ns: 0,
-        server_cpu_ns: before.zip(after).and_then(|(b, a)| sys::cpu_between(&b, &a)),
-        client_busy: 0.0,
-        timeline,
-    };
+    let after = pid.map(sys::process_cpu);
+    let mut all = Measured { timeline, ..Measured::default() };
     let mut busiest = 0;
     for outcome in outcomes {
         let outcome = outcome.map_err(|e| format!("{}: {e}", target.address))?;
         all.latency.merge(&outcome.latency);
+        all.commands.resize(outcome.commands.len(), Histogram::default());
+        for (sum, one) in all.commands.iter_mut().zip(&outcome.commands) {
+            sum.merge(one);
+        }
         all.errors.merge(&outcome.errors);
         all.elapsed_ns = all.elapsed_ns.max(outcome.ended_ns);
-        all.client_cpu_ns += outcome.cpu_ns;
-        busiest = busiest.max(outcome.cpu_ns);
+        all.client_cpu_ns += outcome.cpu.ran_ns;
+        busiest = busiest.max(outcome.cpu.busy_ns());
     }
-    all.client_busy = busiest as f64 / all.elapsed_ns.max(1) as f64;
+    let share = |ns: u64| (ns as f64 / all.elapsed_ns.max(1) as f64).min(1.0);
+    all.client_busy = share(busiest);
+    if let Some((cpu, busiest)) = before.zip(after).and_then(|(b, a)| sys::cpu_between(&b, &a)) {
+        all.server_busy = Some(share(busiest));
+        all.server_cpu_ns = Some(cpu);
+    }
+    // The last step ends with the run.
+    all.timeline.retain(|(ms, _)| *ms < all.elapsed_ns / 1_000_000);
+    all.timeline.push((all.elapsed_ns / 1_000_000, all.latency.total()));
     Ok(all)
 }
 
 /// The line on a terminal while a run goes on.
-fn progress(o: &Options, test: &Test, spent: Duration, done: u64) {
+fn progress(o: &Options, job: &Job<'_>, spent: Duration, done: u64) {
     if !std::io::stderr().is_terminal() {
         return;
     }
-    let rate = done as f64 / spent.as_secs_f64().max(0.001);
-    let left = match o.duration {
-        Some(all) => all.saturating_sub(spent).as_secs_f64(),
-        None => o.count.saturating_sub(done) as f64 / rate.max(1.0),
-    };
-    eprint!("\r\x1b[K{}: {rate:.0} requests per second, {left:.0} s left", test.title);
+    eprint!("\r\x1b[K{}", progress_line(o, job.label, spent, done));
     let _ = std::io::stderr().flush();
 }
 
-fn progress_end(_: &Options) {
+/// What is being run, its rate so far, and the time it will still take.
+fn progress_line(o: &Options, label: &str, spent: Duration, done: u64) -> String {
+    let rate = done as f64 / spent.as_secs_f64().max(0.001);
+    let by_time = o.duration.map(|all| all.saturating_sub(spent).as_secs_f64());
+    let by_count = o.requests().saturating_sub(done) as f64 / rate.max(1.0);
+    let left = by_time.unwrap_or(f64::MAX).min(by_count);
+    format!("{label}: {rate:.0} requests per second, {left:.0} s left")
+}
+
+fn progress_end() {
     if std::io::stderr().is_terminal() {
         eprint!("\r\x1b[K");
+    }
+}
+
+#[cfg(test)]
+mod checks {
+    use super::*;
+
+    #[test]
+    fn progress_tells_rate_and_what_is_left() {
+        let options = |line: &str| {
+            Options::parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).unwrap()
+        };
+        let at = |line: &str, ms, done| {
+            progress_line(&options(line), "GET", Duration::from_millis(ms), done)
+        };
+        assert_eq!(at("-n 6000", 2000, 4000), "GET: 2000 requests per second, 1 s left");
+        assert_eq!(at("--duration 9", 2000, 4000), "GET: 2000 requests per second, 7 s left");
+        let both = at("--duration 9 -n 12000", 2000, 4000);
+        assert_eq!(both, "GET: 2000 requests per second, 4 s left");
+        assert!(at("-n 100", 0, 0).ends_with("100 s left"));
     }
 }

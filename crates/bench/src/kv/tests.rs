@@ -47,18 +47,18 @@ const OWN: [&str; 1] = ["del"];
 impl Test {
     /// A load given on the command line, titled by its first words.
     pub(crate) fn custom(templates: Vec<Template>) -> Self {
-        let title = |t: &Template| {
-            let words: Vec<_> = t.args.iter().map(|a| String::from_utf8_lossy(a)).collect();
-            words.join(" ").chars().take(60).collect::<String>()
-        };
-        let title = templates.iter().map(title).collect::<Vec<_>>().join(" + ");
+        let title = templates.iter().map(Template::title).collect::<Vec<_>>().join(" + ");
         Test { title, templates }
     }
+}
 
-    /// Every key once, before a run.
-    pub(crate) fn fill() -> Self {
-        Test { title: "fill".into(), templates: vec![template(1, TESTS[2].2)] }
-    }
+/// Every key once, before a run: with a command of its own, or SET.
+pub(crate) fn fill(command: Option<&str>) -> Result<Test, String> {
+    let templates = match command {
+        Some(command) => commands(&[command.to_owned()])?.templates,
+        None => vec![template(1, TESTS[2].2)],
+    };
+    Ok(Test { title: "fill".into(), templates })
 }
 
 fn template(weight: u64, command: &str) -> Template {
