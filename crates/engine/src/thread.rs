@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use config::{Config, Id, MaxmemoryPolicy};
 use resp::{Args, Limits, Out, Parsed, Parser, Proto, Reply, Shape, Span};
-use store::{Access, Context, Db, Evicted, Key, Policy, SHARDS};
+use store::{Access, Context, Db, Evicted, Key, Policy, SHARDS, Small};
 
 use crate::dispatch::{Done, commit, lookup};
 use crate::engine::{Engine, Worker};
@@ -210,6 +210,22 @@ impl Thread {
         self.cx.lazy_server_del = c.flag(Id::LazyfreeLazyServerDel);
         self.cx.lazy_expire = c.flag(Id::LazyfreeLazyExpire);
         self.cx.lazy_user_flush = c.flag(Id::LazyfreeLazyUserFlush);
+        let count = |id| usize::try_from(c.int(id)).unwrap_or(0);
+        let size = |id| usize::try_from(c.bytes(id)).unwrap_or(usize::MAX);
+        self.cx.small = Small {
+            hash_max_listpack_entries: count(Id::HashMaxListpackEntries),
+            hash_max_listpack_value: size(Id::HashMaxListpackValue),
+            list_max_listpack_size: c.int(Id::ListMaxListpackSize),
+            list_compress_depth: count(Id::ListCompressDepth),
+            set_max_intset_entries: count(Id::SetMaxIntsetEntries),
+            set_max_listpack_entries: count(Id::SetMaxListpackEntries),
+            set_max_listpack_value: count(Id::SetMaxListpackValue),
+            zset_max_listpack_entries: count(Id::ZsetMaxListpackEntries),
+            zset_max_listpack_value: size(Id::ZsetMaxListpackValue),
+            stream_node_max_bytes: size(Id::StreamNodeMaxBytes),
+            stream_node_max_entries: count(Id::StreamNodeMaxEntries),
+            hll_sparse_max_bytes: size(Id::HllSparseMaxBytes),
+        };
         self.cx.shared_integers = self.hot.maxmemory == 0 || !(policy.is_lru() || policy.is_lfu());
     }
 

@@ -7,7 +7,7 @@
 use data::entry::{Content, Entry, Kind, Str};
 use data::table::SlotMut;
 
-use crate::context::Context;
+use crate::context::{Block, Context, Empty};
 use crate::effects::Class;
 use crate::lazy::Garbage;
 use crate::shards::{Held, Keyspace, Locked, Part, SHARDS, ShardSet, shard_of};
@@ -43,6 +43,10 @@ pub enum Ttl {
 /// The key holds a value of another type: `WRONGTYPE …`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongType;
+
+/// A value of more allocations is never freed on the path: at 50 ns each this is half a
+/// millisecond.
+const EFFORT_MAX: usize = 10_000;
 
 /// See the module's text.
 pub struct Db<'a> {
@@ -157,8 +161,12 @@ impl<'a> Db<'a> {
         }
     }
 
+    /// Frees an entry: in the background when that takes long and `lazily`, or takes so long that
+    /// others would notice, whatever was asked for.
+    #[inline]
     fn free(&self, e: Entry, lazily: bool) {
-        if lazily && e.is_big() {
+        let effort = e.effort();
+        if effort >= EFFORT_MAX || lazily && e.is_big() {
             self.locked.ks().lazy.free(Garbage::Entry(e));
         }
     }
@@ -237,6 +245,32 @@ impl<'a> Db<'a> {
         self.part(key.hash).table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
     }
 
+    /// The value at a key, for a command that reads it and wants this type.
+    #[inline]
+    pub fn read_as(
+        &mut self,
+        key: Key<'_>,
+        kind: Kind,
+    ) -> Result<Option<SlotMut<'_, Entry>>, WrongType> {
+        match self.read(key) {
+            Some(e) if e.kind() != kind => Err(WrongType),
+            found => Ok(found),
+        }
+    }
+
+    /// The value at a key, for a command that changes it and wants this type.
+    #[inline]
+    pub fn write_as(
+        &mut self,
+        key: Key<'_>,
+        kind: Kind,
+    ) -> Result<Option<SlotMut<'_, Entry>>, WrongType> {
+        match self.write(key) {
+            Some(e) if e.kind() != kind => Err(WrongType),
+            found => Ok(found),
+        }
+    }
+
     /// The string at a key, for a command that reads it.
     #[inline(always)]
     pub fn read_str(&mut self, key: Key<'_>) -> Result<Option<SlotMut<'_, Entry>>, WrongType> {
@@ -262,6 +296,7 @@ impl<'a> Db<'a> {
             // Kept only for being hidden; it is overwritten like any other value.
             self.take_out(key);
         }
+        self.make_way(key, ttl);
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
         let part = locked.part(*index, shard_of(key.hash));
@@ -284,6 +319,66 @@ impl<'a> Db<'a> {
             part.expiry.note(base, key.hash, None, after);
             cx.effects.event(Class::New, "new", *index, key.bytes);
         }
+    }
+
+    /// What takes long to free is not overwritten in place.
+    #[inline]
+    fn make_way(&mut self, key: Key<'_>, ttl: Ttl) {
+        let part = self.part(key.hash);
+        if let Some(e) = part.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+            && e.effort() >= EFFORT_MAX
+            && ttl != Ttl::Keep
+            && let Some(e) = self.take_out(key)
+        {
+            self.free(e, true);
+        }
+    }
+
+    /// Adds an entry at a key which [`write`](Self::write) has just found absent, and returns it.
+    /// Its access time becomes that of a new key. The caller notes the effect.
+    pub fn create(&mut self, key: Key<'_>, mut e: Entry) -> SlotMut<'_, Entry> {
+        debug_assert!(e.key() == key.bytes);
+        if self.cx.keep_expired {
+            // Absent may have meant hidden.
+            self.take_out(key);
+        }
+        let Self { locked, cx, index, .. } = self;
+        let base = locked.ks().base_ms;
+        let part = locked.part(*index, shard_of(key.hash));
+        e.set_access(cx.fresh_access());
+        part.expiry.note(base, key.hash, None, e.deadline());
+        part.table.insert(e);
+        cx.effects.event(Class::New, "new", *index, key.bytes);
+        part.table
+            .find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+            .expect("it was inserted")
+    }
+
+    /// Adds an empty value of a type but strings; see [`create`](Self::create). The caller puts
+    /// something into it: a key never holds an empty collection, except a stream.
+    pub fn create_run(&mut self, key: Key<'_>, kind: Kind) -> SlotMut<'_, Entry> {
+        let e = Entry::packed(kind, key.bytes, &data::packed::EMPTY, None, 0);
+        self.create(key, e)
+    }
+
+    /// Deletes a key whose collection has become empty, with the event that Redis gives.
+    pub fn remove_empty(&mut self, key: Key<'_>) {
+        if let Some(e) = self.take_out(key) {
+            self.free(e, true);
+            self.event(Class::Generic, "del", key.bytes);
+        }
+    }
+
+    /// Replaces whatever is at a key by an entry of that key (the STORE commands): its deadline is
+    /// the entry's own. The caller notes the effect.
+    pub fn replace(&mut self, key: Key<'_>, e: Entry) {
+        if self.reap(key) {
+            self.take_out(key);
+        }
+        if let Some(old) = self.take_out(key) {
+            self.free(old, self.cx.lazy_server_del);
+        }
+        self.create(key, e);
     }
 
     /// Adds a string at a key which [`write`](Self::write) has just found absent. The caller notes
@@ -388,6 +483,18 @@ impl<'a> Db<'a> {
         e.replace_with(|e| e.set_deadline(deadline));
         part.expiry.note(base, key.hash, before, deadline);
         true
+    }
+
+    /// Makes the command wait. It must have changed nothing and must answer nothing when this
+    /// returns `None`: it is run again when one of the keys has changed. Where a command may not
+    /// wait (transactions, scripts), this returns what it answers instead.
+    #[must_use]
+    pub fn block(&mut self, block: Block) -> Option<Empty> {
+        if !self.cx.may_block {
+            return Some(block.empty);
+        }
+        self.cx.block = Some(block);
+        None
     }
 
     /// Notes that `n` changes were made.

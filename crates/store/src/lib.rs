@@ -16,8 +16,11 @@ mod expiry;
 mod lazy;
 mod shards;
 
-pub use context::{Access, Context, Counters, LFU_INIT, OVERDUE_MAX};
+pub use context::{Access, Block, Context, Counters, Empty, LFU_INIT, OVERDUE_MAX, Small};
+pub use data::big::Value;
 pub use data::entry::{Content, Entry, INLINE_MAX, Kind, Str};
+pub use data::packed;
+pub use data::walk::{Part, walk};
 pub use db::{Db, Key, Ttl, WrongType};
 pub use effects::{Class, Effects, Event};
 pub use evict::{Evicted, Policy};
