@@ -241,6 +241,7 @@ impl<'a> Driver<'a> {
             }
         }
         let mut heard = Instant::now();
+        let mut armed_ns = u64::MAX;
         while !self.plan.failed.load(Relaxed) {
             let mut wait = Duration::from_millis(500);
             if more && self.pacer.is_some() {
@@ -248,8 +249,12 @@ impl<'a> Driver<'a> {
                 if more && let (Some(pacer), false) = (&self.pacer, self.idle.is_empty()) {
                     let ns = pacer.due_ns().saturating_sub(clock());
                     wait = wait.min(Duration::from_nanos(ns).max(Duration::from_millis(1)));
-                    if let (Some(timer), true) = (&self.timer, ns < 500_000_000) {
-                        timer.arm(ns)?;
+                    if let (Some(timer), true) = (&self.timer, Timer::WAKES && ns < 500_000_000) {
+                        // Replies wake the poll as well, and the timer is still set then.
+                        if armed_ns != pacer.due_ns() {
+                            timer.arm(ns)?;
+                            armed_ns = pacer.due_ns();
+                        }
                         wait = Duration::from_millis(500);
                     }
                 }

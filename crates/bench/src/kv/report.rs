@@ -71,8 +71,9 @@ fn block(o: &Options, title: &str, row: &Row) -> String {
     let mut text = format!("====== {title} ======\n");
     let seconds = s.elapsed_ns as f64 / 1e9;
     text.push_str(&format!("  {} requests completed in {seconds:.3} seconds\n", s.requests));
-    text.push_str(&format!("  {} parallel clients, {} threads", o.connections, o.threads));
-    text.push_str(&format!(", pipelines of {}\n  {} bytes payload\n", row.depth, o.sizes.text()));
+    text.push_str(&format!("  {} parallel clients\n", o.connections));
+    text.push_str(&format!("  {} bytes payload\n", o.sizes.text()));
+    text.push_str(&format!("  pipeline: {}\n  multi-thread: {}\n", row.depth, o.threads));
     text.push_str(&format!("\n  throughput summary: {:.2} requests per second\n", s.rps));
     if o.reps > 1 {
         let (least, most) = s.rps_range;

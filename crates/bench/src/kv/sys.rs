@@ -103,6 +103,9 @@ mod linux {
     pub(crate) struct Timer(OwnedFd);
 
     impl Timer {
+        /// Whether there are such timers here.
+        pub(crate) const WAKES: bool = true;
+
         /// A timer that reports as `token`.
         pub(crate) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
             // SAFETY: takes no pointers; the result is checked.
@@ -146,6 +149,8 @@ pub(crate) struct Timer;
 
 #[cfg(not(target_os = "linux"))]
 impl Timer {
+    pub(crate) const WAKES: bool = false;
+
     pub(crate) fn new(_: &mio::Registry, _: mio::Token) -> io::Result<Self> {
         Ok(Timer)
     }
