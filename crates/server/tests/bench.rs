@@ -6,6 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 /// The exit code, standard output and standard error of a run.
 fn run(args: &[&str]) -> (i32, String, String) {
@@ -175,7 +177,8 @@ fn mistakes_get_a_message_and_an_exit_code() {
         assert!(code == wanted && error.contains(what), "{line}: {code}\n{text}\n{error}");
         text
     };
-    fails("-q ping", 1, "NOAUTH");
+    // Before any load: it is not among the errors that are counted.
+    fails("-q ping", 1, &format!("apus bench kv: 127.0.0.1:{port}: NOAUTH"));
     fails("-q -a wrong ping", 1, "WRONGPASS");
     fails("-q -a secret --dbnum 9999 ping", 1, "out of range");
     fails("-q -a secret -c 2 -n", 2, "-n lacks a value");
@@ -205,4 +208,70 @@ fn mistakes_get_a_message_and_an_exit_code() {
     let (code, _, error) = run(&["-p", &port, "-q", "ping"]);
     assert!(code == 1 && error.contains("no RESP server"), "{error}");
     web.join().unwrap();
+}
+
+/// A server that answers +PONG to anything, one request at a time, after `wait` has looked at it;
+/// it ends when `connections` of them have come and gone.
+fn pong(connections: usize, wait: fn(&[u8])) -> (String, std::thread::JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let all = std::thread::spawn(move || {
+        let serve = |_| {
+            let (mut socket, _) = listener.accept().unwrap();
+            std::thread::spawn(move || {
+                let mut buf = [0; 4096];
+                while let Ok(n @ 1..) = socket.read(&mut buf) {
+                    wait(&buf[..n]);
+                    _ = socket.write_all(b"+PONG\r\n");
+                }
+            })
+        };
+        let threads: Vec<_> = (0..connections).map(serve).collect();
+        threads.into_iter().for_each(|t| t.join().unwrap());
+    });
+    (port, all)
+}
+
+/// Sleeps on the request that asks for it.
+fn slow(request: &[u8]) {
+    if request.windows(4).any(|w| w == b"SLOW") {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_open_loop_shows_a_stall_in_every_request_that_it_delayed() {
+    static STALLED: AtomicBool = AtomicBool::new(false);
+    // The first connection is the check that a server is there.
+    let (port, server) = pong(2, |request| {
+        if request.windows(5).any(|w| w == b"STALL") && !STALLED.swap(true, Relaxed) {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    });
+    let (json, pid) = (Path::new("stall"), std::process::id().to_string());
+    let line = "-c 1 -n 100 --rate 1000 --server-pid";
+    let line = [&["-p", &port, "--json", json.text()], &words(line)[..], &[&pid, "STALL"]].concat();
+    let (code, text, error) = run(&line);
+    assert_eq!(code, 0, "{text}{error}");
+    server.join().unwrap();
+    // All were due in the first 99 ms, none was answered before 200.
+    let report = json.read();
+    let fastest = numbers(&report, "min")[0];
+    assert!(fastest >= 100e6, "{report}");
+}
+
+#[test]
+fn a_mix_knows_which_command_was_slow() {
+    let (port, server) = pong(4, slow);
+    let (json, pid) = (Path::new("mix"), std::process::id().to_string());
+    let line = "-c 3 -n 200 --threads 1 --command 9@PING --command SLOW --server-pid";
+    let line = [&["-p", &port, "--json", json.text()], &words(line)[..], &[&pid]].concat();
+    let (code, text, error) = run(&line);
+    assert_eq!(code, 0, "{text}{error}");
+    server.join().unwrap();
+    let report = json.read();
+    // Of all, of PING, of SLOW.
+    let fastest = numbers(&report, "min");
+    assert_eq!(fastest.len(), 3, "{report}");
+    assert!(fastest[2] >= 20e6 && fastest[1] == fastest[0], "{report}");
 }

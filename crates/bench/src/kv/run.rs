@@ -79,7 +79,8 @@ pub(crate) fn fill(o: &Options, target: &Target, test: &Test) -> Result<(), Stri
         rate: None,
         ..o.clone()
     };
-    let label = format!("fill {}", target.name);
+    let on = if target.name.is_empty() { "" } else { " on " };
+    let label = format!("fill{on}{}", target.name);
     let job = Job { target, test, depth: 100, pid: None, seed: o.seed, label: &label };
     let done = run(&whole, &job)?;
     match done.errors.count {
