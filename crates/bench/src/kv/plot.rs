@@ -18,6 +18,9 @@ const MARGIN: [f64; 4] = [70.0, 40.0, 20.0, 45.0];
 /// Of the line that names the targets.
 const LEGEND: f64 = 30.0;
 
+/// Letters of a test's name that fit above a panel.
+const TITLE_MAX: usize = 28;
+
 /// Told apart also by those who see few colours (P. Tol's bright scheme).
 const COLOURS: [&str; 7] =
     ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#888888"];
@@ -68,15 +71,16 @@ pub(crate) fn svg(rows: &[Row]) -> String {
             };
             targets.iter().zip(COLOURS.iter().cycle()).map(line).collect()
         };
+        let title: String = test.chars().take(TITLE_MAX).collect();
         let rps = lines(false, &|r| r.summary.rps);
-        panel(&mut text, 0.0, y, &format!("{test}: requests per second"), &rps);
+        panel(&mut text, 0.0, y, &format!("{title}: requests per second"), &rps);
         let mut latency = lines(false, &|r| r.summary.latency.percentiles[0] / 1e6);
         latency.extend(lines(true, &|r| r.summary.latency.percentiles[2] / 1e6));
         panel(
             &mut text,
             WIDTH,
             y,
-            &format!("{test}: latency in ms, p50 and p99 (dashed)"),
+            &format!("{title}: latency in ms, p50 and p99 (dashed)"),
             &latency,
         );
     }

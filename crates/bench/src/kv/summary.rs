@@ -14,6 +14,9 @@ const BUSY: f64 = 0.95;
 /// An open loop that keeps less of its rate than this has not kept it.
 const KEPT: f64 = 0.99;
 
+/// A shorter run is not judged: the kernel writes down what threads ran in steps of milliseconds.
+const JUDGED_NS: u64 = 200_000_000;
+
 /// A test at a depth on a target.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
@@ -187,7 +190,10 @@ impl Summary {
                 false => names.iter().enumerate().map(command).collect(),
             },
             timeline: typical.timeline.clone(),
-            limit: Limit::of(client_busy, server_busy, kept),
+            limit: match typical.elapsed_ns >= JUDGED_NS {
+                true => Limit::of(client_busy, server_busy, kept),
+                false => Limit::Other,
+            },
             kept,
         }
     }
@@ -280,6 +286,12 @@ mod checks {
         assert_eq!(Limit::of(0.99, Some(0.3), Some(1.0)), Limit::Tight);
         assert_eq!(Limit::of(0.6, Some(0.3), Some(1.0)), Limit::Other);
         assert_eq!(Limit::of(0.99, Some(0.3), Some(0.7)), Limit::Client);
+        let busy = |ms| {
+            let mut m = measured(1, 10, ms, None);
+            m.client_busy = 1.0;
+            Summary::of(&[m], &[], None).limit
+        };
+        assert_eq!((busy(1000), busy(100)), (Limit::Perhaps, Limit::Other));
         let late = Summary::of(&[measured(1, 900, 1000, None)], &[], Some(1000));
         assert_eq!(late.notes(), ["only 90.0 % of the asked rate was reached"]);
     }
