@@ -11,6 +11,7 @@
 pub const COMPAT_VERSION: &str = "7.4.0";
 
 mod clients;
+pub mod costs;
 mod dispatch;
 mod engine;
 pub mod log;
@@ -19,6 +20,7 @@ mod session;
 mod stats;
 mod table;
 mod thread;
+mod topkeys;
 
 pub mod connection;
 pub mod server;
@@ -32,3 +34,4 @@ pub use session::{ReplyMode, Session};
 pub use stats::{CommandStats, ThreadStats, Totals};
 pub use table::{Call, Cmd, Run, SessionCommand, SessionFn, Table};
 pub use thread::{Batch, Next, Thread};
+pub use topkeys::{By, TopKey, TopKeys};

@@ -15,6 +15,7 @@ mod evict;
 mod expiry;
 mod lazy;
 mod shards;
+mod waits;
 
 pub use context::{Access, Context, Counters, LFU_INIT, OVERDUE_MAX};
 pub use data::entry::{Content, Entry, INLINE_MAX, Kind, Str};
@@ -23,3 +24,4 @@ pub use effects::{Class, Effects, Event};
 pub use evict::{Evicted, Policy};
 pub use lazy::Garbage;
 pub use shards::{Keyspace, SHARDS, Seat, ShardSet};
+pub use waits::take_waits;

@@ -30,6 +30,7 @@ use parking_lot::RawMutex;
 
 use crate::expiry::ExpiryIndex;
 use crate::lazy::Lazy;
+use crate::waits;
 
 /// Number of shards. Far more than threads, so that two threads rarely want the same one.
 pub const SHARDS: usize = 1024;
@@ -157,9 +158,9 @@ impl Keyspace {
         }
         match &set {
             Held::None => {}
-            Held::One(s) => self.shards[*s].lock.lock(),
-            Held::Many(set) => set.each(|s| self.shards[s].lock.lock()),
-            Held::All => self.shards.iter().for_each(|s| s.lock.lock()),
+            Held::One(s) => waits::lock(&self.shards[*s].lock),
+            Held::Many(set) => set.each(|s| waits::lock(&self.shards[s].lock)),
+            Held::All => self.shards.iter().for_each(|s| waits::lock(&s.lock)),
         }
         Locked { ks: self, held: set, last: NOWHERE }
     }
@@ -248,7 +249,7 @@ impl<'a> Locked<'a> {
             return;
         }
         self.unlock();
-        self.ks.shards[s].lock.lock();
+        waits::lock(&self.ks.shards[s].lock);
         self.held = Held::One(s);
         // What was lent out was another thread's to change meanwhile.
         self.last = NOWHERE;

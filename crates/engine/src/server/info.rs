@@ -4,6 +4,7 @@
 //! is true where Apus has the thing, and 0 where the thing does not exist. Each section is a
 //! function that adds its lines.
 
+mod costs;
 mod general;
 mod memory;
 mod stats;
@@ -98,6 +99,7 @@ static SECTIONS: &[Entry] = &[
     ("cluster", "Cluster", Shown::Default, general::cluster),
     ("keyspace", "Keyspace", Shown::Default, general::keyspace),
     ("debug", "Debug", Shown::Named, stats::debug),
+    ("costs", "Costs", Shown::Named, costs::costs),
 ];
 
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
