@@ -29,7 +29,7 @@ pub use clients::{Client, Clients, Endpoint};
 pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
 };
-pub use mailbox::{Mailbox, Message};
+pub use mailbox::{Job, Mailbox, Message};
 pub use session::{ReplyMode, Session};
 pub use stats::{CommandStats, ThreadStats, Totals};
 pub use table::{Call, Cmd, Run, SessionCommand, SessionFn, Table};

@@ -22,7 +22,7 @@ use crate::dispatch::{Done, commit, lookup};
 use crate::engine::{Engine, Worker};
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
-use crate::table::Run;
+use crate::table::{Call, Run};
 use crate::topkeys::{Measured, Probe, Shot, wire_bytes};
 
 /// Commands that are parsed before the first of them is executed.
@@ -785,6 +785,13 @@ impl Thread {
         self.dispatch(engine, session, &mut args, &mut reply);
         self.after(session, &mut out, mark);
         out
+    }
+
+    /// All sections of INFO, for an observer inside the process.
+    pub fn info(&mut self, engine: &Engine) -> String {
+        self.sync_clock(engine);
+        let session = &mut Session::inner(engine, self.index);
+        crate::server::info::everything(&mut Call { engine, thread: self, session })
     }
 
     /// Number of the command that `words` call, if any.

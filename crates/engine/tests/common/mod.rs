@@ -150,7 +150,7 @@ impl Server {
                     sent.extend_from_slice(&self.feed(c, b""));
                 }
                 Message::Close(id) if id == c.session.client.id => c.closed = true,
-                Message::Close(_) | Message::Purge => {}
+                Message::Close(_) | Message::Purge | Message::Run(_) => {}
                 Message::Push(id, bytes) => {
                     if id == c.session.client.id {
                         sent.extend_from_slice(&bytes);

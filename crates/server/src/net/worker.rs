@@ -440,6 +440,7 @@ impl Worker {
                     }
                 }
                 Message::Purge => crate::give_back::purge(),
+                Message::Run(job) => job.run(&shared.engine, &mut self.thread),
                 Message::Resume => {
                     for i in std::mem::take(&mut self.paused) {
                         if let Some(c) = self.conns.get_mut(i) {
