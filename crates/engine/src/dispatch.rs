@@ -153,6 +153,10 @@ impl Thread {
             bump(&stats.failed, 1);
         }
         stats.called(1, nanos, self.hot.latency_tracking);
+        let waited = self.worker.costs.waited(cmd.row.group);
+        if self.costs.on {
+            self.costs.executed(&self.worker.costs, cmd.row.group, (1, nanos, waited));
+        }
         bump(&self.worker.stats.command_nanos, nanos);
         self.count_command(session, 1);
         if nanos >= self.hot.slow_ns && !cmd.row.flags.has(Flags::SKIP_SLOWLOG) {

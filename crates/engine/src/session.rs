@@ -56,7 +56,19 @@ impl Session {
     /// A new connection on `thread`.
     pub fn new(engine: &Engine, thread: usize, endpoint: Endpoint) -> Self {
         let client = engine.clients.add(thread, endpoint, engine.clock.wall_ms() as i64);
-        let authenticated = !engine.needs_password();
+        Self::over(client, !engine.needs_password())
+    }
+
+    /// A session of the server itself on `thread`, which no list shows.
+    pub fn inner(engine: &Engine, thread: usize) -> Self {
+        let nowhere = String::new;
+        let endpoint =
+            Endpoint { peer: nowhere(), local: nowhere(), unix: true, loopback: true, fd: -1 };
+        let now = engine.clock.wall_ms() as i64;
+        Self::over(Arc::new(Client::new(0, thread, endpoint, now)), true)
+    }
+
+    fn over(client: Arc<Client>, authenticated: bool) -> Self {
         client.authenticated.store(authenticated, Relaxed);
         Self {
             client,

@@ -16,6 +16,7 @@ mod expiry;
 mod interest;
 mod lazy;
 mod shards;
+mod waits;
 
 pub use context::{Access, Block, Context, Counters, Empty, LFU_INIT, OVERDUE_MAX, Small};
 pub use data::big::Value;
@@ -28,3 +29,4 @@ pub use evict::{Evicted, Policy};
 pub use interest::{Waiter, Watch};
 pub use lazy::Garbage;
 pub use shards::{Keyspace, SHARDS, Seat, ShardSet};
+pub use waits::take_waits;

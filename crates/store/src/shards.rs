@@ -32,6 +32,7 @@ use crate::context::Context;
 use crate::expiry::ExpiryIndex;
 use crate::interest::Interest;
 use crate::lazy::Lazy;
+use crate::waits;
 
 /// Number of shards. Far more than threads, so that two threads rarely want the same one.
 pub const SHARDS: usize = 1024;
@@ -195,9 +196,9 @@ impl Keyspace {
     fn lock_all_of(&self, set: &Held) {
         match set {
             Held::None => {}
-            Held::One(s) => self.shards[*s].lock.lock(),
-            Held::Many(set) => set.each(|s| self.shards[s].lock.lock()),
-            Held::All => self.shards.iter().for_each(|s| s.lock.lock()),
+            Held::One(s) => waits::lock(&self.shards[*s].lock),
+            Held::Many(set) => set.each(|s| waits::lock(&self.shards[s].lock)),
+            Held::All => self.shards.iter().for_each(|s| waits::lock(&s.lock)),
         }
     }
 
@@ -367,7 +368,7 @@ impl<'a> Locked<'a> {
             return;
         }
         self.unlock();
-        self.ks.shards[s].lock.lock();
+        waits::lock(&self.ks.shards[s].lock);
         self.held = Held::One(s);
         // What was lent out was another thread's to change meanwhile.
         self.last = NOWHERE;

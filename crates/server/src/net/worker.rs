@@ -309,6 +309,7 @@ impl Worker {
         let left = c.buf.len();
         let mut have = left;
         if c.readable {
+            let timed = thread.read_begins(engine);
             let r = if in_place {
                 c.buf.resize(left + INPUT, 0);
                 c.stream.read(&mut c.buf[left..])
@@ -316,6 +317,7 @@ impl Worker {
                 input[..left].copy_from_slice(&c.buf);
                 c.stream.read(&mut input[left..])
             };
+            thread.read_ends(engine, timed);
             add(&stats.reads_processed, 1);
             let n = match r {
                 Ok(0) => {
@@ -363,7 +365,10 @@ impl Worker {
         let stats = &self.inbox.worker.stats;
         let c = &mut *self.conns[i];
         add(&stats.reads_processed, 1);
-        match c.stream.read(&mut self.small[at..at + SMALL]) {
+        let timed = self.thread.read_begins(&self.shared.engine);
+        let r = c.stream.read(&mut self.small[at..at + SMALL]);
+        self.thread.read_ends(&self.shared.engine, timed);
+        match r {
             Ok(n @ 1..) => {
                 add(&stats.net_input_bytes, n as u64);
                 add(&c.session.client.net_in, n as u64);
@@ -454,6 +459,7 @@ impl Worker {
                     }
                 }
                 Message::Purge => crate::give_back::purge(),
+                Message::Run(job) => job.run(&shared.engine, &mut self.thread),
                 Message::Resume => {
                     for i in std::mem::take(&mut self.paused) {
                         if let Some(c) = self.conns.get_mut(i) {
@@ -647,7 +653,9 @@ impl Rim<'_> {
                 add(&stats.client_output_buffer_limit_disconnections, 1);
                 return Ok(Turn::Close);
             }
+            let timed = thread.write_begins(engine);
             let n = c.send(out)?;
+            thread.write_ends(engine, timed);
             add(&stats.writes_processed, 1);
             add(&stats.net_output_bytes, n as u64);
             add(&c.session.client.net_out, n as u64);
