@@ -62,7 +62,6 @@ fn pop(
     db.dirty(n as u64);
     if n == len {
         db.remove_empty(key);
-        // The event counts as no change of its own.
     }
     n
 }
@@ -83,8 +82,8 @@ pub(super) fn one_key(
     }
     let count = match args.len() {
         3 => {
-            let n = parse::int(args, 2)?;
-            Some(usize::try_from(n).map_err(|_| Fail::NOT_POSITIVE)?)
+            let n = parse::int(args, 2).ok().and_then(|n| usize::try_from(n).ok());
+            Some(n.ok_or(Fail::NOT_POSITIVE)?)
         }
         _ => None,
     };

@@ -107,8 +107,8 @@ OK
 (integer) 1
 > OBJECT ENCODING long
 "skiplist"
-# resp: 3
 # reset
+# resp: 3
 > ZADD z INCR 1.5 a
 (double) 1.5
 > ZADD z XX INCR 1 b

@@ -54,11 +54,6 @@ pub(crate) static ZRANDMEMBER: DataCommand = DataCommand {
 (error) ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807
 > ZRANDMEMBER z 9223372036854775807 WITHSCORES
 (error) ERR value is out of range
-> ZADD z 1 b
-(integer) 1
-> ZRANDMEMBER z 2
-1) "b"
-2) "a"
 # reset
 # resp: 3
 > ZADD z 1 a
