@@ -13,6 +13,7 @@ pub mod command;
 pub mod describe;
 pub mod fail;
 mod generic;
+mod geo;
 pub mod keys;
 pub mod laws;
 pub mod parse;
@@ -30,7 +31,7 @@ pub use fail::Fail;
 
 /// All data commands.
 pub fn all() -> impl Iterator<Item = &'static DataCommand> {
-    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, zset::COMMANDS]
+    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, geo::COMMANDS, zset::COMMANDS]
         .into_iter()
         .flatten()
         .copied()
