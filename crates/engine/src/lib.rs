@@ -10,6 +10,7 @@
 /// The version of Redis whose behaviour this is; clients that look for features are told it.
 pub const COMPAT_VERSION: &str = "7.4.0";
 
+mod blocking;
 mod clients;
 mod dispatch;
 mod engine;
@@ -19,6 +20,7 @@ mod session;
 mod stats;
 mod table;
 mod thread;
+mod transaction;
 
 pub mod connection;
 pub mod server;

@@ -41,6 +41,8 @@ pub enum Next {
     Flush,
     /// A command waits for a pause to end; go on with [`Thread::run`] afterwards.
     Wait,
+    /// A command waits for its keys ([`Session::blocked`]); go on when it has been answered.
+    Block,
     /// Send the output and close.
     Close,
 }
@@ -85,6 +87,8 @@ pub struct Thread {
     pub(crate) mono: u64,
     /// The shape of the last command that took the short way, and its number.
     shape: Option<(Shape, u16)>,
+    /// EXEC is running its commands.
+    pub(crate) in_transaction: bool,
 }
 
 /// A parsed command of a group.
@@ -126,6 +130,7 @@ impl Thread {
             wall_offset: 0,
             mono: 0,
             shape: None,
+            in_transaction: false,
         };
         if let Some(seat) = engine.seat.lock().take() {
             t.cx.seat = seat;
@@ -284,9 +289,9 @@ impl Thread {
             return batch;
         }
         if let Some(args) = session.deferred.take()
-            && !self.run_deferred(engine, session, args, out)
+            && let Some(next) = self.run_deferred(engine, session, args, out)
         {
-            batch.next = Next::Wait;
+            batch.next = next;
             return batch;
         }
         loop {
@@ -319,24 +324,28 @@ impl Thread {
         }
     }
 
-    /// Runs a command that had to wait. Returns whether it is done.
+    /// Runs a command that had to wait. Returns what to do instead of going on, if it waits again.
     fn run_deferred(
         &mut self,
         engine: &Engine,
         session: &mut Session,
         mut args: Vec<Vec<u8>>,
         out: &mut Out,
-    ) -> bool {
+    ) -> Option<Next> {
         let spans: Vec<Span> = (0..args.len()).map(Span::owned).collect();
         let mark = out.mark();
         let mut reply = Reply::new(out, session.proto);
         let mut a = Args::new(&[], &spans, &mut args);
-        if self.dispatch(engine, session, &mut a, &mut reply) == Done::Wait {
-            session.deferred = Some(args);
-            return false;
+        match self.dispatch(engine, session, &mut a, &mut reply) {
+            Done::Wait => {
+                session.deferred = Some(args);
+                return Some(Next::Wait);
+            }
+            Done::Block => return Some(Next::Block),
+            Done::Yes => {}
         }
         self.after(session, out, mark);
-        true
+        None
     }
 
     /// Parses up to a group of commands, and prefetches for those that take the short way.
@@ -528,10 +537,17 @@ impl Thread {
             let mut reply = Reply::new(out, session.proto);
             *consumed = p.end;
             i += 1;
-            if self.dispatch(engine, session, &mut args, &mut reply) == Done::Wait {
-                session.deferred = Some(args.to_vecs(0));
-                next = Some(Next::Wait);
-                break;
+            match self.dispatch(engine, session, &mut args, &mut reply) {
+                Done::Yes => {}
+                Done::Wait => {
+                    session.deferred = Some(args.to_vecs(0));
+                    next = Some(Next::Wait);
+                    break;
+                }
+                Done::Block => {
+                    next = Some(Next::Block);
+                    break;
+                }
             }
             self.after(session, out, mark);
             if out.len() >= OUTPUT_PAUSE && i < group.len() {
@@ -558,9 +574,14 @@ impl Thread {
         owned: &mut [Vec<u8>],
         out: &mut Out,
     ) -> usize {
-        if engine.attention.get() != 0 || !session.authenticated || session.reply != ReplyMode::On {
+        if engine.attention.get() != 0
+            || !session.authenticated
+            || session.reply != ReplyMode::On
+            || session.multi.is_some()
+        {
             return 0;
         }
+        self.cx.client = session.client.id;
         self.cx.no_touch = session.no_touch;
         let mut reply = Reply::new(out, session.proto);
         let mut db = Db::unlocked(&engine.keyspace, session.db, &mut self.cx);
@@ -579,13 +600,19 @@ impl Thread {
             let mut args = Args::new(input, spans, owned);
             db.move_to(Key { bytes: &args[1], hash: p.hash });
             let outcome = run(&mut db, &mut args, &mut reply);
-            commit(&mut db);
+            commit(engine, &mut db);
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
                 bump(&self.worker.stats.error_replies, 1);
                 engine.count_error(&fail.0);
                 reply.error(fail.0.as_bytes());
+            }
+            if !db.cx.ready.is_empty() {
+                // Who waits for what this command has changed comes before the next command.
+                drop(db);
+                self.serve_ready(engine);
+                break;
             }
         }
         n
@@ -608,6 +635,18 @@ impl Thread {
         bump(&stats.command_nanos, nanos);
         self.count_command(session, n);
         session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
+    }
+
+    /// Applies CLIENT REPLY to the answer of a blocked command: whether it is sent.
+    pub fn may_answer(&self, session: &mut Session) -> bool {
+        match session.reply {
+            ReplyMode::On => true,
+            ReplyMode::Off => false,
+            ReplyMode::SkipThis | ReplyMode::SkipNext => {
+                session.reply = ReplyMode::On;
+                false
+            }
+        }
     }
 
     /// Applies CLIENT REPLY to what a command has written.
@@ -656,8 +695,11 @@ impl Thread {
                     let n = db.expire_due(s, 64);
                     expired += n;
                     left |= n == 64;
-                    commit(&mut db);
+                    commit(engine, &mut db);
                 }
+            }
+            if !self.cx.ready.is_empty() {
+                self.serve_ready(engine);
             }
             if engine.clock.monotonic_ns() - start > budget_ns {
                 // Out of time by looking alone (a busy machine): the rest has until the next turn.

@@ -13,6 +13,7 @@ mod db;
 mod effects;
 mod evict;
 mod expiry;
+mod interest;
 mod lazy;
 mod shards;
 
@@ -24,5 +25,6 @@ pub use data::walk::{Part, walk};
 pub use db::{Db, Key, Ttl, WrongType};
 pub use effects::{Class, Effects, Event};
 pub use evict::{Evicted, Policy};
+pub use interest::{Waiter, Watch};
 pub use lazy::Garbage;
 pub use shards::{Keyspace, SHARDS, Seat, ShardSet};
