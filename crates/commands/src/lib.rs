@@ -17,6 +17,8 @@ pub mod keys;
 pub mod laws;
 pub mod parse;
 pub mod row;
+mod scan;
+mod set;
 mod string;
 pub mod syntax;
 pub mod table;
@@ -29,5 +31,8 @@ pub use fail::Fail;
 
 /// All data commands.
 pub fn all() -> impl Iterator<Item = &'static DataCommand> {
-    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS].into_iter().flatten().copied()
+    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, set::COMMANDS]
+        .into_iter()
+        .flatten()
+        .copied()
 }

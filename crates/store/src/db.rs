@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use data::entry::{Content, Entry, Kind, Str};
-use data::table::SlotMut;
+use data::table::{Slot, SlotMut};
 
 use crate::context::{Block, Context, Empty};
 use crate::effects::Class;
@@ -275,6 +275,27 @@ impl<'a> Db<'a> {
             Some(e) if e.kind() != kind => Err(WrongType),
             found => Ok(found),
         }
+    }
+
+    /// The values at several keys, all at once, for a command that reads them and wants this type.
+    /// Each is counted as by [`read`](Self::read), in order.
+    pub fn read_all_as<'k>(
+        &mut self,
+        keys: impl Iterator<Item = &'k [u8]> + Clone,
+        kind: Kind,
+    ) -> Result<Vec<Option<Slot<'_, Entry>>>, WrongType> {
+        let mut present = Vec::new();
+        for bytes in keys {
+            let key = self.key(bytes);
+            let found = self.read_as(key, kind)?.is_some();
+            present.push((key, found));
+        }
+        let look = |(key, found): (Key<'_>, bool)| {
+            let part = self.locked.read_part(self.index, shard_of(key.hash));
+            let node = part.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+            node.filter(|_| found)
+        };
+        Ok(present.into_iter().map(look).collect())
     }
 
     /// The string at a key, for a command that reads it.

@@ -403,6 +403,20 @@ impl<'a> Locked<'a> {
         self.last = (s, db, part);
     }
 
+    /// The same, to read several of them at once.
+    pub(crate) fn read_part(&self, db: usize, s: usize) -> &Part {
+        assert!(self.holds(s), "shard {s} is not locked by this command");
+        let shard = &self.ks.shards[s];
+        // SAFETY: the shard's lock is held, so no other thread touches the part; `&self` keeps
+        // this value from lending any part out to be changed.
+        unsafe {
+            match db {
+                0 => &*shard.first.get(),
+                _ => &(&*shard.others.get())[db - 1],
+            }
+        }
+    }
+
     /// Two databases' parts of one shard.
     pub(crate) fn parts(&mut self, a: usize, b: usize, s: usize) -> (&mut Part, &mut Part) {
         self.last = NOWHERE;
