@@ -22,6 +22,7 @@ mod set;
 mod string;
 pub mod syntax;
 pub mod table;
+mod zset;
 
 #[cfg(test)]
 mod sample;
@@ -29,10 +30,11 @@ mod sample;
 pub use command::{Command, DataCommand, DataFn, Outcome};
 pub use fail::Fail;
 
+/// The groups, in the order of the table.
+const GROUPS: &[&[&DataCommand]] =
+    &[string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, set::COMMANDS, zset::COMMANDS];
+
 /// All data commands.
 pub fn all() -> impl Iterator<Item = &'static DataCommand> {
-    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, set::COMMANDS]
-        .into_iter()
-        .flatten()
-        .copied()
+    GROUPS.iter().flat_map(|group| group.iter().copied())
 }

@@ -11,3 +11,4 @@ pub mod packed;
 pub mod set;
 pub mod table;
 pub mod walk;
+pub mod zset;

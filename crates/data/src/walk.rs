@@ -38,7 +38,9 @@ pub fn walk(e: &Entry, f: &mut dyn FnMut(Part<'_>)) {
                 true
             });
         }
-        Kind::ZSet => {}
+        Kind::ZSet => crate::zset::View::of(e).for_each(|member, score| {
+            f(Part::Scored(member.text(&mut [0; stdx::num::I64_LEN_MAX]), score));
+        }),
         Kind::Hash => {}
         Kind::Stream => {}
     }

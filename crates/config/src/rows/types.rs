@@ -17,9 +17,9 @@ SetMaxListpackEntries: "set-max-listpack-entries", [], Int(0, LONG_MAX), "128", 
     "Members up to which a set stays compact.";
 SetMaxListpackValue: "set-max-listpack-value", [], Int(0, LONG_MAX), "64", RUNTIME, Effective,
     "Bytes of its longest member up to which a set stays compact.";
-ZsetMaxListpackEntries: "zset-max-listpack-entries", ["zset-max-ziplist-entries"], Int(0, LONG_MAX), "128", RUNTIME, Accepted(NO_TYPE),
+ZsetMaxListpackEntries: "zset-max-listpack-entries", ["zset-max-ziplist-entries"], Int(0, LONG_MAX), "128", RUNTIME, Effective,
     "Members up to which a sorted set stays compact.";
-ZsetMaxListpackValue: "zset-max-listpack-value", ["zset-max-ziplist-value"], Memory(0, BYTES_MAX), "64", RUNTIME, Accepted(NO_TYPE),
+ZsetMaxListpackValue: "zset-max-listpack-value", ["zset-max-ziplist-value"], Memory(0, BYTES_MAX), "64", RUNTIME, Effective,
     "Bytes of its longest member up to which a sorted set stays compact.";
 HllSparseMaxBytes: "hll-sparse-max-bytes", [], Memory(0, BYTES_MAX), "3000", RUNTIME, Accepted(NO_TYPE),
     "Bytes up to which a HyperLogLog stays in its sparse form.";
