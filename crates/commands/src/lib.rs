@@ -15,6 +15,7 @@ pub mod fail;
 mod generic;
 pub mod keys;
 pub mod laws;
+mod list;
 pub mod parse;
 pub mod row;
 mod string;
@@ -29,5 +30,8 @@ pub use fail::Fail;
 
 /// All data commands.
 pub fn all() -> impl Iterator<Item = &'static DataCommand> {
-    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS].into_iter().flatten().copied()
+    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, list::COMMANDS]
+        .into_iter()
+        .flatten()
+        .copied()
 }
