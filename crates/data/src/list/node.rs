@@ -110,12 +110,13 @@ impl Node {
             let (from, to) = range(wanted);
             texts.plan(from, to)
         };
-        // As many as fill an allocation: size classes are up to a quarter apart.
+        // As many as fill an allocation: size classes are up to a quarter apart. What packs to next
+        // to nothing need not.
         let mut wanted = (n * 3 / 4).max(1);
         let mut best = plan(wanted);
         for _ in 0..3 {
             let class = stdx::mem::size_class(best.bytes);
-            if best.bytes * 64 >= class * 63 {
+            if best.bytes * 64 >= class * 63 || class <= 256 {
                 break;
             }
             let fits = wanted * class / best.bytes;
@@ -126,7 +127,7 @@ impl Node {
                 let below = lower_class(class);
                 (wanted * below / best.bytes).saturating_sub(wanted / 256)
             };
-            if next == wanted || next < n / 2 {
+            if next == wanted || !(n / 2..n).contains(&next) {
                 break;
             }
             let other = plan(next);
