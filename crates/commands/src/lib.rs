@@ -15,6 +15,7 @@ pub mod fail;
 mod generic;
 pub mod keys;
 pub mod laws;
+mod list;
 pub mod parse;
 pub mod row;
 mod scan;
@@ -31,8 +32,14 @@ pub use command::{Command, DataCommand, DataFn, Outcome};
 pub use fail::Fail;
 
 /// The groups, in the order of the table.
-const GROUPS: &[&[&DataCommand]] =
-    &[string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, set::COMMANDS, zset::COMMANDS];
+const GROUPS: &[&[&DataCommand]] = &[
+    string::COMMANDS,
+    generic::COMMANDS,
+    bitmap::COMMANDS,
+    list::COMMANDS,
+    set::COMMANDS,
+    zset::COMMANDS,
+];
 
 /// All data commands.
 pub fn all() -> impl Iterator<Item = &'static DataCommand> {

@@ -562,6 +562,7 @@ impl Entry {
             return match (self.kind(), self.tag() & 1) {
                 (Kind::Set, 1) => "intset",
                 (Kind::Hash, 1) => "listpackex",
+                (Kind::List, 1) => "quicklist",
                 _ => "listpack",
             };
         }

@@ -7,6 +7,7 @@ pub mod big;
 pub mod bits;
 pub mod entry;
 pub mod lcs;
+pub mod list;
 pub mod packed;
 pub mod set;
 pub mod table;

@@ -30,7 +30,13 @@ pub fn walk(e: &Entry, f: &mut dyn FnMut(Part<'_>)) {
             Str::Inline(b) => f(Part::Text(b)),
             Str::Shared(b) => f(Part::Text(b)),
         },
-        Kind::List => {}
+        Kind::List => {
+            let mut buf = [0; stdx::num::I64_LEN_MAX];
+            crate::list::View::of(e).each(0, |elem| {
+                f(Part::Element(elem.text(&mut buf)));
+                true
+            });
+        }
         Kind::Set => {
             let mut buf = [0; stdx::num::I64_LEN_MAX];
             Set::of(e).each(|item| {
