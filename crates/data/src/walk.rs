@@ -1,6 +1,9 @@
 //! What a value consists of, whatever its type and encoding: for digests, dumps and tests.
 
+use stdx::num::I64_LEN_MAX;
+
 use crate::entry::{Entry, Kind, Str};
+use crate::hash;
 
 /// A part of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +35,10 @@ pub fn walk(e: &Entry, f: &mut dyn FnMut(Part<'_>)) {
         Kind::List => {}
         Kind::Set => {}
         Kind::ZSet => {}
-        Kind::Hash => {}
+        Kind::Hash => hash::for_each(e, |field, value, deadline| {
+            let (mut a, mut b) = ([0; I64_LEN_MAX], [0; I64_LEN_MAX]);
+            f(Part::Field(field.text(&mut a), value.text(&mut b), deadline));
+        }),
         Kind::Stream => {}
     }
 }
