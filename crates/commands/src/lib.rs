@@ -1,7 +1,7 @@
 //! The commands over data, and the command table.
 //!
 //! A command is declared once, as a [`row::Row`] beside its function, in a file of its own:
-//! `string`, `generic`, `bitmap`. Dispatch ([`table`]), key locking ([`keys::positions`]),
+//! `string`, `generic`, `bitmap`, `hash`. Dispatch ([`table`]), key locking ([`keys::positions`]),
 //! the replies of COMMAND ([`describe`]), the reference page and the laws ([`laws`]) all iterate
 //! the same rows; nothing about a command is written down twice.
 //!
@@ -13,6 +13,7 @@ pub mod command;
 pub mod describe;
 pub mod fail;
 mod generic;
+mod hash;
 pub mod keys;
 pub mod laws;
 mod list;
@@ -36,6 +37,7 @@ const GROUPS: &[&[&DataCommand]] = &[
     string::COMMANDS,
     generic::COMMANDS,
     bitmap::COMMANDS,
+    hash::COMMANDS,
     list::COMMANDS,
     set::COMMANDS,
     zset::COMMANDS,

@@ -6,6 +6,7 @@
 pub mod big;
 pub mod bits;
 pub mod entry;
+pub mod hash;
 pub mod lcs;
 pub mod list;
 pub mod packed;

@@ -254,6 +254,7 @@ impl Thread {
         bump(&s.keyspace_hits, c.keyspace_hits);
         bump(&s.keyspace_misses, c.keyspace_misses);
         bump(&s.expired_keys, c.expired_keys);
+        bump(&s.expired_subkeys, c.expired_subkeys);
         bump(&s.evicted_keys, c.evicted_keys);
         bump(&s.expired_time_cap_reached, c.expired_time_cap_reached);
         bump(&s.dirty, c.dirty);
