@@ -1,7 +1,7 @@
 //! The commands over data, and the command table.
 //!
 //! A command is declared once, as a [`row::Row`] beside its function, in a file of its own:
-//! `string`, `generic`, `bitmap`. Dispatch ([`table`]), key locking ([`keys::positions`]),
+//! `string`, `generic`, `bitmap`, `stream`. Dispatch ([`table`]), key locking ([`keys::positions`]),
 //! the replies of COMMAND ([`describe`]), the reference page and the laws ([`laws`]) all iterate
 //! the same rows; nothing about a command is written down twice.
 //!
@@ -17,6 +17,7 @@ pub mod keys;
 pub mod laws;
 pub mod parse;
 pub mod row;
+mod stream;
 mod string;
 pub mod syntax;
 pub mod table;
@@ -29,5 +30,8 @@ pub use fail::Fail;
 
 /// All data commands.
 pub fn all() -> impl Iterator<Item = &'static DataCommand> {
-    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS].into_iter().flatten().copied()
+    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, stream::COMMANDS]
+        .into_iter()
+        .flatten()
+        .copied()
 }

@@ -8,5 +8,6 @@ pub mod bits;
 pub mod entry;
 pub mod lcs;
 pub mod packed;
+pub mod stream;
 pub mod table;
 pub mod walk;

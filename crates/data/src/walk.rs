@@ -1,6 +1,7 @@
 //! What a value consists of, whatever its type and encoding: for digests, dumps and tests.
 
 use crate::entry::{Entry, Kind, Str};
+use crate::stream::Stream;
 
 /// A part of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +34,10 @@ pub fn walk(e: &Entry, f: &mut dyn FnMut(Part<'_>)) {
         Kind::Set => {}
         Kind::ZSet => {}
         Kind::Hash => {}
-        Kind::Stream => {}
+        Kind::Stream => {
+            if let Some(stream) = e.value::<Stream>() {
+                stream.walk(f);
+            }
+        }
     }
 }
