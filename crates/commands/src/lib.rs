@@ -1,7 +1,7 @@
 //! The commands over data, and the command table.
 //!
 //! A command is declared once, as a [`row::Row`] beside its function, in a file of its own:
-//! `string`, `generic`, `bitmap`, `hash`. Dispatch ([`table`]), key locking ([`keys::positions`]),
+//! one folder a group. Dispatch ([`table`]), key locking ([`keys::positions`]),
 //! the replies of COMMAND ([`describe`]), the reference page and the laws ([`laws`]) all iterate
 //! the same rows; nothing about a command is written down twice.
 //!
@@ -21,6 +21,7 @@ pub mod parse;
 pub mod row;
 mod scan;
 mod set;
+mod stream;
 mod string;
 pub mod syntax;
 pub mod table;
@@ -41,6 +42,7 @@ const GROUPS: &[&[&DataCommand]] = &[
     list::COMMANDS,
     set::COMMANDS,
     zset::COMMANDS,
+    stream::COMMANDS,
 ];
 
 /// All data commands.

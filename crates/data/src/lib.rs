@@ -11,6 +11,7 @@ pub mod lcs;
 pub mod list;
 pub mod packed;
 pub mod set;
+pub mod stream;
 pub mod table;
 pub mod walk;
 pub mod zset;

@@ -5,6 +5,7 @@ use stdx::num::I64_LEN_MAX;
 use crate::entry::{Entry, Kind, Str};
 use crate::hash;
 use crate::set::Set;
+use crate::stream::Stream;
 
 /// A part of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,6 +55,10 @@ pub fn walk(e: &Entry, f: &mut dyn FnMut(Part<'_>)) {
             let (mut a, mut b) = ([0; I64_LEN_MAX], [0; I64_LEN_MAX]);
             f(Part::Field(field.text(&mut a), value.text(&mut b), deadline));
         }),
-        Kind::Stream => {}
+        Kind::Stream => {
+            if let Some(stream) = e.value::<Stream>() {
+                stream.walk(f);
+            }
+        }
     }
 }

@@ -660,6 +660,14 @@ impl<'a> Db<'a> {
         }
     }
 
+    /// States one more journal record behind that of [`rewrite`](Self::rewrite), for commands whose
+    /// effect takes several.
+    pub fn also(&mut self, args: &[&[u8]]) {
+        if self.cx.effects.observed {
+            self.cx.effects.also.push(args.iter().map(|a| a.to_vec()).collect());
+        }
+    }
+
     /// One shard's part, locked for the moment when the command does not hold everything.
     fn with_part<R>(&mut self, s: usize, f: impl FnOnce(&mut Part, &mut Context) -> R) -> R {
         if self.locked.holds(s) {

@@ -59,6 +59,8 @@ pub struct Effects {
     /// The journal form, when it is not the command's own arguments: absolute deadlines, results
     /// in place of increments. Empty means: the arguments as they are.
     pub rewritten: Vec<Vec<u8>>,
+    /// Further journal records of this command, behind the first.
+    pub also: Vec<Vec<Vec<u8>>>,
 }
 
 impl Effects {
@@ -71,6 +73,7 @@ impl Effects {
             self.dropped.clear();
             self.dropped_fields.clear();
             self.rewritten.clear();
+            self.also.clear();
         }
     }
 

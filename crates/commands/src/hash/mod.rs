@@ -102,7 +102,7 @@ fn reply_name(name: Item<'_>, reply: &mut Reply<'_>) {
 /// HSET and HMSET: sets the fields and values from argument 2 on; returns how many were new.
 #[inline]
 fn set_pairs(db: &mut Db<'_>, args: &Args<'_>, command: &str) -> Result<usize, Fail> {
-    if args.len() % 2 != 0 {
+    if !args.len().is_multiple_of(2) {
         return Err(Fail::arity(command));
     }
     let key = db.key(&args[1]);

@@ -180,6 +180,7 @@ impl Server {
         if effects.dirty > 0 {
             let own = effects.rewritten.is_empty();
             records.push((db, if own { args.to_vec() } else { effects.rewritten.clone() }));
+            records.extend(effects.also.iter().map(|record| (db, record.clone())));
         }
         records
     }
