@@ -12,6 +12,7 @@ use store::Keyspace;
 use crate::clients::Clients;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
+use crate::pubsub::{Hub, Inbox};
 use crate::server::latency::LatencyMonitor;
 use crate::server::monitor::Monitors;
 use crate::server::slowlog::Slowlog;
@@ -105,6 +106,8 @@ pub struct Worker {
     pub stats: ThreadStats,
     /// Its inbox.
     pub mailbox: Mailbox,
+    /// What its connections are sent by other threads.
+    pub inbox: Inbox,
     /// Connections that live on it.
     pub connections: AtomicU64,
 }
@@ -129,6 +132,8 @@ pub struct Engine {
     pub attention: Attention,
     /// Clients that run MONITOR.
     pub monitors: Monitors,
+    /// Who is subscribed to what.
+    pub pubsub: Hub,
     /// SLOWLOG.
     pub slowlog: Slowlog,
     /// LATENCY.
@@ -216,6 +221,7 @@ impl Engine {
             log: o.log,
             attention: Attention::default(),
             monitors: Monitors::default(),
+            pubsub: Hub::default(),
             slowlog: Slowlog::default(),
             latency: LatencyMonitor::default(),
             pause: Pause::default(),
@@ -246,6 +252,7 @@ impl Engine {
         let worker = Arc::new(Worker {
             stats: ThreadStats::new(self.table.len()),
             mailbox,
+            inbox: Inbox::default(),
             connections: AtomicU64::new(0),
         });
         let mut all = self.workers.write();

@@ -15,6 +15,7 @@ mod dispatch;
 mod engine;
 pub mod log;
 mod mailbox;
+pub mod pubsub;
 mod session;
 mod stats;
 mod table;

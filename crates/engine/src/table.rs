@@ -86,7 +86,9 @@ impl Table {
             cmds.push(cmd(&c.row, Run::Data(c.run)));
             subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Data(s.run))).collect());
         }
-        for c in crate::connection::COMMANDS.iter().chain(crate::server::COMMANDS) {
+        let sessions =
+            [crate::connection::COMMANDS, crate::pubsub::COMMANDS, crate::server::COMMANDS];
+        for c in sessions.into_iter().flatten() {
             cmds.push(cmd(&c.row, Run::Session(c.run)));
             subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Session(s.run))).collect());
         }

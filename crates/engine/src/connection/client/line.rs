@@ -39,8 +39,9 @@ pub(super) fn push(out: &mut String, engine: &Engine, now_ms: i64, client: &Clie
         flags(c),
         get(&c.db),
     );
-    // No subscriptions, transactions or watched keys yet.
-    out.push_str(" sub=0 psub=0 ssub=0 multi=-1 watch=0");
+    let [sub, psub, ssub] = c.subscriptions.each_ref().map(|n| n.load(Relaxed));
+    // No transactions or watched keys yet.
+    let _ = write!(out, " sub={sub} psub={psub} ssub={ssub} multi=-1 watch=0");
     let _ = write!(
         out,
         " qbuf={query} qbuf-free={} argv-mem={} multi-mem=0 rbs={fixed} rbp={fixed} obl={fixed} \
@@ -71,6 +72,7 @@ fn flags(c: &Client) -> String {
     let is = |flag: &AtomicBool| flag.load(Relaxed);
     let letters = [
         ('O', is(&c.monitor)),
+        ('P', is(&c.pubsub)),
         ('b', is(&c.paused)),
         ('A', is(&c.closing)),
         ('U', c.endpoint.unix),
