@@ -175,7 +175,7 @@ fn complexity(row: &Row, broken: Sink) {
 /// logarithmic, or linear in what the call itself asks for.
 fn fast(row: &Row, args: &[Arg], broken: Sink) {
     let small = ["O(1)", "O(log"].iter().any(|small| row.complexity.contains(small));
-    let asked = args.iter().any(|arg| arg.multiple || arg.name == "count");
+    let asked = flatten(args).iter().any(|arg| arg.multiple || arg.name == "count");
     // AUTH walks the passwords of a user, which is no data.
     let walks = row.scope != Scope::None;
     if row.flags.has(Flags::FAST) && walks && !small && !asked {

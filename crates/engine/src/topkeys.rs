@@ -28,6 +28,9 @@ use crate::table::Cmd;
 const CAPACITY: usize = 128;
 /// What was counted so long ago counts half, in nanoseconds.
 const HALF_LIFE: f64 = 60e9;
+/// A key must have been seen so often, unless every command was looked at: a sample that stands for a
+/// thousand commands says nothing about how often its one key comes.
+const SEEN: u32 = 3;
 /// Counts fade in steps of this, in nanoseconds.
 const STEP: u64 = 1_000_000_000;
 
@@ -86,6 +89,8 @@ struct Tally {
     /// Monotonic nanoseconds of the first sample, and up to which counts have faded.
     since: u64,
     faded: u64,
+    /// No command has been left out yet.
+    exact: bool,
     /// Number of a HOTKEYS session, and its CPU and NET.
     session: Option<(u32, Sketch, Sketch)>,
 }
@@ -99,6 +104,7 @@ impl Tally {
             cpu: sketch(),
             since: now,
             faded: now,
+            exact: true,
             session: None,
         }
     }
@@ -147,6 +153,7 @@ impl TopKeys {
         let mut tally = self.0.lock();
         let tally = tally.get_or_insert_with(|| Box::new(Tally::new(m.now)));
         tally.fade(m.now);
+        tally.exact &= weight <= 1.0;
         let Tally { hits, bytes: by_bytes, cpu, session, .. } = &mut **tally;
         let capacity = engine.hotkeys.joined(probe.session);
         if let Some(capacity) = capacity
@@ -186,22 +193,31 @@ impl TopKeys {
 /// Sums over threads.
 #[derive(Default)]
 struct Merged {
-    keys: HashMap<u64, (Name, f64)>,
+    /// Name, sum, and times counted.
+    keys: HashMap<u64, (Name, f64, u32)>,
     total: f64,
 }
 
 impl Merged {
     fn add(&mut self, sketch: &Sketch, factor: f64) {
         self.total += sketch.total() * factor;
-        for (id, name, n) in sketch.keys() {
-            let sum = self.keys.entry(id).or_insert_with(|| (name.clone(), 0.0));
-            sum.1 += n * factor;
+        for k in sketch.keys() {
+            let sum = self.keys.entry(k.id).or_insert_with(|| (k.name.clone(), 0.0, 0));
+            sum.1 += k.least * factor;
+            sum.2 = sum.2.saturating_add(k.seen);
         }
+    }
+
+    /// Forgets keys that were seen less often than this.
+    fn at_least(mut self, seen: u32) -> Self {
+        self.keys.retain(|_, k| k.2 >= seen);
+        self
     }
 
     /// The heaviest, heaviest first, those alike by name.
     fn top(self, count: usize) -> (Vec<(Name, f64)>, f64) {
-        let mut all: Vec<(Name, f64)> = self.keys.into_values().filter(|k| k.1 > 0.0).collect();
+        let sums = self.keys.into_values().map(|(name, sum, _)| (name, sum));
+        let mut all: Vec<(Name, f64)> = sums.filter(|k| k.1 > 0.0).collect();
         all.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.key.cmp(&b.0.key)));
         all.truncate(count);
         (all, self.total)
@@ -214,9 +230,11 @@ impl Engine {
     pub fn top_keys(&self, by: By, count: usize) -> Vec<TopKey> {
         let now = self.clock.monotonic_ns();
         let mut merged = Merged::default();
+        let mut exact = true;
         for w in self.workers() {
             if let Some(tally) = &mut *w.top_keys.0.lock() {
                 tally.fade(now);
+                exact &= tally.exact;
                 let sketch = match by {
                     By::Hits => &tally.hits,
                     By::Bytes => &tally.bytes,
@@ -225,7 +243,7 @@ impl Engine {
                 merged.add(sketch, 1.0 / tally.seconds(now));
             }
         }
-        let (top, total) = merged.top(count);
+        let (top, total) = merged.at_least(if exact { 1 } else { SEEN }).top(count);
         let share = |n: f64| if total > 0.0 { n / total * 100.0 } else { 0.0 };
         top.into_iter()
             .map(|(name, n)| TopKey {

@@ -21,6 +21,7 @@ mod waits;
 pub use context::{Access, Block, Context, Counters, Empty, LFU_INIT, OVERDUE_MAX, Small};
 pub use data::big::Value;
 pub use data::entry::{Content, Entry, INLINE_MAX, Kind, Str};
+pub use data::hash;
 pub use data::packed;
 pub use data::walk::{Part, walk};
 pub use data::{geo, zset};

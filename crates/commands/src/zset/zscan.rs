@@ -7,9 +7,8 @@ use store::{Db, Kind};
 
 use super::text;
 use crate::command::{DataCommand, Outcome};
-use crate::fail::Fail;
-use crate::generic::scan;
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::scan;
 
 pub(crate) static ZSCAN: DataCommand = DataCommand {
     row: Row {
@@ -75,16 +74,14 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let mut cursor = scan::cursor(&args[2]).ok_or(Fail::text("ERR invalid cursor"))?;
+    let mut cursor = scan::cursor(&args[2])?;
     let key = db.key(&args[1]);
     let found = db.read_as(key, Kind::ZSet)?;
     let Some(e) = found else {
-        reply.array(2);
-        reply.bulk("0");
-        reply.array(0);
+        scan::reply_nothing(reply);
         return Ok(());
     };
-    let o = scan::options(args, 3, scan::Of::ZSet)?;
+    let o = scan::Options::parse(args, 3, scan::Of::Members)?;
     // The cursor comes first in the reply and is known last: the members wait here.
     let (mut texts, mut ends) = (Vec::new(), Vec::new());
     let mut buf = [0; F64_LEN_MAX];
