@@ -1,6 +1,7 @@
 //! Reading of arguments that many commands have.
 
-use resp::Args;
+use resp::{Args, Reply};
+use store::{Block, Db, Empty};
 
 use crate::fail::Fail;
 
@@ -70,4 +71,34 @@ pub fn int32(args: &Args<'_>, i: usize) -> Result<i32, Fail> {
 pub fn db_index(args: &Args<'_>, i: usize, databases: usize) -> Result<usize, Fail> {
     let n = int32(args, i)?;
     usize::try_from(n).ok().filter(|n| *n < databases).ok_or(Fail::DB_RANGE)
+}
+
+/// The timeout of a blocking command in argument `i`, in seconds with a fraction; 0 means forever.
+/// Returns the Unix milliseconds at which it is over.
+pub fn timeout(args: &Args<'_>, i: usize, now_ms: i64) -> Result<Option<i64>, Fail> {
+    let seconds = stdx::num::parse_f64(&args[i])
+        .filter(|s| s.is_finite())
+        .ok_or(Fail::text("ERR timeout is not a float or out of range"))?;
+    if seconds < 0.0 {
+        return Err(Fail::text("ERR timeout is negative"));
+    }
+    let ms = (seconds * 1000.0).ceil();
+    if ms >= i64::MAX as f64 {
+        return Err(Fail::text("ERR timeout is out of range"));
+    }
+    if ms == 0.0 {
+        return Ok(None);
+    }
+    let at = now_ms.checked_add(ms as i64).ok_or(Fail::text("ERR timeout is out of range"))?;
+    Ok(Some(at))
+}
+
+/// Makes a command wait, or answers that it got nothing where it may not wait.
+pub fn block(db: &mut Db<'_>, block: Block, reply: &mut Reply<'_>) {
+    match db.block(block) {
+        None => {}
+        Some(Empty::NullArray) => reply.null_array(),
+        Some(Empty::Null) => reply.null(),
+        Some(Empty::Int(n)) => reply.int(n),
+    }
 }

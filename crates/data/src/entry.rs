@@ -13,6 +13,9 @@
 //! strings are an `Arc<Vec<u8>>` in the payload, so that a reply can hold on to the bytes while
 //! they go out, without a copy, whatever happens to the key meanwhile.
 //!
+//! Values of the other types are a [packed](crate::packed) run behind the key while they are
+//! small, and a [`Big`] in the payload beyond that.
+//!
 //! The allocation is always exactly one size class of the allocator. So the head alone tells how
 //! much was allocated, and a new value of the same class is written over the old one in place.
 //!
@@ -29,13 +32,17 @@ use std::sync::Arc;
 
 use stdx::mem::size_class;
 
-use crate::table::Node;
+use crate::big::{Big, Value};
+use crate::packed;
+use crate::table::{Node, SlotMut};
 
 /// Longest string value that is kept inside the entry, in bytes.
 pub const INLINE_MAX: usize = 4096;
 
 const EXPIRES: u64 = 1 << 8;
 const RAW: u64 = 1 << 9;
+const TAG_SHIFT: u32 = 10;
+const TAG_MASK: u64 = 15 << TAG_SHIFT;
 const ENCODING_SHIFT: u32 = 4;
 const ACCESS_SHIFT: u32 = 16;
 const ACCESS_MASK: u64 = 0xff_ffff << ACCESS_SHIFT;
@@ -86,13 +93,14 @@ impl Kind {
     }
 }
 
-/// How a string is kept.
+/// How a value is kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Enc {
     Int = 0,
     Inline = 1,
     Shared = 2,
+    Big = 3,
 }
 
 /// A string value as it is stored.
@@ -114,6 +122,34 @@ pub enum Content<'a> {
     Bytes(&'a [u8]),
     /// Bytes to keep without a copy; for strings longer than [`INLINE_MAX`].
     Shared(Arc<Vec<u8>>),
+}
+
+/// What is written into an entry.
+enum Fill<'a> {
+    Int(i64),
+    Bytes(&'a [u8]),
+    Shared(Arc<Vec<u8>>),
+    Big(Big),
+}
+
+impl Fill<'_> {
+    #[inline]
+    fn enc(&self) -> Enc {
+        match self {
+            Fill::Int(_) => Enc::Int,
+            Fill::Bytes(_) => Enc::Inline,
+            Fill::Shared(_) => Enc::Shared,
+            Fill::Big(_) => Enc::Big,
+        }
+    }
+
+    #[inline]
+    fn inline_len(&self) -> usize {
+        match self {
+            Fill::Bytes(b) => b.len(),
+            _ => 0,
+        }
+    }
 }
 
 /// See the module's text.
@@ -150,10 +186,26 @@ impl Entry {
     /// A new string entry. `deadline` is in Unix milliseconds; `access` fills 24 bits.
     #[inline]
     pub fn string(key: &[u8], content: Content<'_>, deadline: Option<i64>, access: u32) -> Self {
-        let content = settle(content);
-        let head = head_for(key.len(), &content, deadline.is_some())
+        Self::new(Kind::String, key, settle(content), deadline, access)
+    }
+
+    /// A new entry of any type but a string that holds a packed run, which must not be longer than
+    /// [`packed::BYTES_MAX`].
+    pub fn packed(kind: Kind, key: &[u8], run: &[u8], deadline: Option<i64>, access: u32) -> Self {
+        assert!(kind != Kind::String && run.len() <= packed::BYTES_MAX);
+        Self::new(kind, key, Fill::Bytes(run), deadline, access)
+    }
+
+    /// A new entry that holds a big value.
+    pub fn big<T: Value>(key: &[u8], value: T, deadline: Option<i64>, access: u32) -> Self {
+        Self::new(T::KIND, key, Fill::Big(Big::new(value)), deadline, access)
+    }
+
+    #[inline]
+    fn new(kind: Kind, key: &[u8], fill: Fill<'_>, deadline: Option<i64>, access: u32) -> Self {
+        let head = head_for(kind, key.len(), &fill, deadline.is_some())
             | (u64::from(access) << ACCESS_SHIFT) & ACCESS_MASK;
-        let s = shape(head, key.len(), inline_len(&content));
+        let s = shape(head, key.len(), fill.inline_len());
         let layout = Layout::from_size_align(s.class, 8).expect("lengths are below isize::MAX");
         // SAFETY: the size is at least 16.
         let ptr = unsafe { alloc(layout) };
@@ -162,7 +214,7 @@ impl Entry {
         // SAFETY: all writes lie within the class that `shape` computed for these lengths.
         unsafe {
             std::ptr::copy_nonoverlapping(key.as_ptr(), ptr.as_ptr().add(s.key_at), key.len());
-            e.write(head, key.len(), &s, content, deadline);
+            e.write(head, key.len(), &s, fill, deadline);
         }
         e
     }
@@ -177,7 +229,7 @@ impl Entry {
         head: u64,
         klen: usize,
         s: &Shape,
-        content: Content<'_>,
+        fill: Fill<'_>,
         deadline: Option<i64>,
     ) {
         let p = self.0.as_ptr();
@@ -190,16 +242,20 @@ impl Entry {
                 p.add(at).cast::<i64>().write(d);
                 at += 8;
             }
-            match content {
-                Content::Int(n) => {
+            match fill {
+                Fill::Int(n) => {
                     p.add(at).cast::<i64>().write(n);
                     at += 8;
                 }
-                Content::Shared(a) => {
+                Fill::Shared(a) => {
                     p.add(at).cast::<Arc<Vec<u8>>>().write(a);
                     at += 8;
                 }
-                Content::Bytes(v) => {
+                Fill::Big(b) => {
+                    p.add(at).cast::<Big>().write(b);
+                    at += 8;
+                }
+                Fill::Bytes(v) => {
                     let to = p.add(s.key_at + klen);
                     std::ptr::copy_nonoverlapping(v.as_ptr(), to, v.len());
                 }
@@ -249,7 +305,8 @@ impl Entry {
         match (self.head() >> ENCODING_SHIFT) & 15 {
             0 => Enc::Int,
             1 => Enc::Inline,
-            _ => Enc::Shared,
+            2 => Enc::Shared,
+            _ => Enc::Big,
         }
     }
 
@@ -297,25 +354,166 @@ impl Entry {
         }
     }
 
-    /// The string value.
+    #[inline]
+    fn inline(&self) -> &[u8] {
+        debug_assert!(self.enc() == Enc::Inline);
+        let klen = self.klen();
+        let s = shape(self.head(), klen, 0);
+        // SAFETY: the value's bytes lie behind the key; `vlen` is 0 when they are not there.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().add(s.key_at + klen), self.vlen()) }
+    }
+
+    /// The string value. Only for strings: whoever calls has looked at the type; of another type
+    /// this is the empty string.
     #[inline]
     pub fn str(&self) -> Str<'_> {
         debug_assert!(self.kind() == Kind::String);
         match self.enc() {
-            Enc::Inline => {
-                let klen = self.klen();
-                let s = shape(self.head(), klen, 0);
-                // SAFETY: the value's bytes lie behind the key.
-                Str::Inline(unsafe {
-                    let at = self.0.as_ptr().add(s.key_at + klen);
-                    std::slice::from_raw_parts(at, self.vlen())
-                })
-            }
+            Enc::Inline => Str::Inline(self.inline()),
+            Enc::Big => Str::Inline(&[]),
             // SAFETY: the payload of this encoding is an integer.
             Enc::Int => Str::Int(unsafe { self.payload_ptr().cast::<i64>().read() }),
             // SAFETY: the payload of this encoding is an Arc.
             Enc::Shared => Str::Shared(unsafe { &*self.payload_ptr().cast::<Arc<Vec<u8>>>() }),
         }
+    }
+
+    /// The packed run, if the value is one.
+    #[inline]
+    pub fn run(&self) -> Option<&[u8]> {
+        (self.kind() != Kind::String && self.enc() == Enc::Inline).then(|| self.inline())
+    }
+
+    /// The big value, if it is a `T`.
+    #[inline]
+    pub fn value<T: Value>(&self) -> Option<&T> {
+        self.as_big()?.get()
+    }
+
+    /// The big value, if it is a `T`, to change.
+    #[inline]
+    pub fn value_mut<T: Value>(&mut self) -> Option<&mut T> {
+        if self.enc() != Enc::Big {
+            return None;
+        }
+        // SAFETY: the payload of this encoding is a Big, and `&mut self` makes this the only
+        // borrow.
+        unsafe { &mut *self.payload_ptr().cast::<Big>() }.get_mut()
+    }
+
+    #[inline]
+    fn as_big(&self) -> Option<&Big> {
+        // SAFETY: the payload of this encoding is a Big.
+        (self.enc() == Enc::Big).then(|| unsafe { &*self.payload_ptr().cast::<Big>() })
+    }
+
+    /// Four bits that a type may use as it likes; 0 in a new entry. They stay through every change
+    /// but that of the whole value.
+    #[inline]
+    pub fn tag(&self) -> u8 {
+        ((self.head() & TAG_MASK) >> TAG_SHIFT) as u8
+    }
+
+    /// Stores the four bits.
+    pub fn set_tag(&mut self, tag: u8) {
+        self.set_head(self.head() & !TAG_MASK | u64::from(tag & 15) << TAG_SHIFT);
+    }
+
+    /// Puts `insert` in place of the `remove` bytes at offset `at` of the packed run. In place when
+    /// the size class stays the same. Panics when the value is no run, or the result is too long.
+    pub fn splice(mut self, at: usize, remove: usize, insert: &[u8]) -> Self {
+        let (klen, vlen) = (self.klen(), self.vlen());
+        assert!(self.run().is_some() && at <= vlen && remove <= vlen - at);
+        let longer = vlen - remove + insert.len();
+        assert!(longer <= packed::BYTES_MAX);
+        let old = self.shape();
+        let head = self.head() & !(0xffff << VLEN_SHIFT) | (longer as u64) << VLEN_SHIFT;
+        let new = shape(head, klen, longer);
+        // SAFETY: the allocation has the layout of `old`; everything before the edit stays where
+        // it is, since the encoding stays. It is made larger before bytes move up and smaller
+        // after they moved down, so all ranges lie inside it.
+        unsafe {
+            let layout = Layout::from_size_align_unchecked(old.class, 8);
+            if new.class > old.class {
+                let grown = realloc(self.0.as_ptr(), layout, new.class);
+                let Some(grown) = NonNull::new(grown) else { handle_alloc_error(layout) };
+                self.0 = grown;
+            }
+            let to = self.0.as_ptr().add(new.key_at + klen + at);
+            std::ptr::copy(to.add(remove), to.add(insert.len()), vlen - at - remove);
+            std::ptr::copy_nonoverlapping(insert.as_ptr(), to, insert.len());
+            if new.class < old.class {
+                let cut = realloc(self.0.as_ptr(), layout, new.class);
+                let Some(cut) = NonNull::new(cut) else { handle_alloc_error(layout) };
+                self.0 = cut;
+            }
+        }
+        self.set_head(head);
+        self
+    }
+
+    /// The packed run's bytes, to change in place what does not change its length.
+    pub fn run_mut(&mut self) -> Option<&mut [u8]> {
+        self.run()?;
+        let klen = self.klen();
+        let at = shape(self.head(), klen, 0).key_at + klen;
+        // SAFETY: the value's bytes lie behind the key, and `&mut self` makes this the only borrow.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.0.as_ptr().add(at), self.vlen()) })
+    }
+
+    /// The same key, deadline, access and tag with a big value.
+    pub fn with_big<T: Value>(self, value: T) -> Self {
+        self.refill(T::KIND, Fill::Big(Big::new(value)))
+    }
+
+    /// The same key, deadline, access and tag with a packed run.
+    pub fn with_run(self, kind: Kind, run: &[u8]) -> Self {
+        assert!(kind != Kind::String && run.len() <= packed::BYTES_MAX);
+        self.refill(kind, Fill::Bytes(run))
+    }
+
+    fn refill(self, kind: Kind, fill: Fill<'_>) -> Self {
+        let mut new = Self::new(kind, self.key(), fill, self.deadline(), self.access());
+        new.set_tag(self.tag());
+        new
+    }
+
+    /// What is written into another entry to have this one's value: a copy of it.
+    fn copied(&self) -> Fill<'_> {
+        match self.enc() {
+            // SAFETY: the payload of this encoding is an integer.
+            Enc::Int => Fill::Int(unsafe { self.payload_ptr().cast::<i64>().read() }),
+            Enc::Inline => Fill::Bytes(self.inline()),
+            Enc::Shared => {
+                // SAFETY: the payload of this encoding is an Arc.
+                Fill::Shared(Arc::clone(unsafe { &*self.payload_ptr().cast::<Arc<Vec<u8>>>() }))
+            }
+            // SAFETY: the payload of this encoding is a Big.
+            Enc::Big => Fill::Big(unsafe { &*self.payload_ptr().cast::<Big>() }.duplicate()),
+        }
+    }
+
+    /// The value under `key` with another deadline: what lies behind the entry is moved, the rest
+    /// is copied.
+    fn rebuild(mut self, key: Option<&[u8]>, deadline: Option<i64>) -> Self {
+        let fill = match self.enc() {
+            Enc::Int | Enc::Inline => self.copied(),
+            Enc::Shared => {
+                // SAFETY: the payload is an Arc; the encoding is changed below, so it is read once.
+                Fill::Shared(unsafe { self.payload_ptr().cast::<Arc<Vec<u8>>>().read() })
+            }
+            // SAFETY: the payload is a Big, and as above.
+            Enc::Big => Fill::Big(unsafe { self.payload_ptr().cast::<Big>().read() }),
+        };
+        let key = key.unwrap_or(self.key());
+        let mut new = Self::new(self.kind(), key, fill, deadline, self.access());
+        new.set_head(new.head() | self.head() & (RAW | TAG_MASK));
+        if matches!(self.enc(), Enc::Shared | Enc::Big) {
+            // An integer is as large as the payload that has moved, and has nothing to free.
+            let enc = (Enc::Int as u64) << ENCODING_SHIFT;
+            self.set_head(self.head() & !(15 << ENCODING_SHIFT) | enc);
+        }
+        new
     }
 
     fn payload_ptr(&self) -> *mut u8 {
@@ -330,9 +528,9 @@ impl Entry {
         (self.enc() == Enc::Int).then(|| unsafe { &mut *self.payload_ptr().cast::<i64>() })
     }
 
-    /// The inline bytes, to change in place.
+    /// The inline bytes of a string, to change in place.
     pub fn inline_mut(&mut self) -> Option<&mut [u8]> {
-        if self.enc() != Enc::Inline {
+        if self.enc() != Enc::Inline || self.kind() != Kind::String {
             return None;
         }
         self.set_head(self.head() | RAW);
@@ -355,8 +553,18 @@ impl Entry {
         self.set_head(self.head() | RAW);
     }
 
-    /// The name OBJECT ENCODING gives to this string.
+    /// What OBJECT ENCODING answers.
     pub fn encoding_name(&self) -> &'static str {
+        if let Some(big) = self.as_big() {
+            return big.encoding_name();
+        }
+        if self.kind() != Kind::String {
+            return match (self.kind(), self.tag() & 1) {
+                (Kind::Set, 1) => "intset",
+                (Kind::Hash, 1) => "listpackex",
+                _ => "listpack",
+            };
+        }
         match self.str() {
             Str::Int(_) => "int",
             Str::Inline(b) if b.len() <= 44 && self.head() & RAW == 0 => "embstr",
@@ -367,13 +575,14 @@ impl Entry {
     /// Exchanges value and deadline, in place when the size class stays the same.
     #[inline]
     pub fn set(mut self, content: Content<'_>, deadline: Option<i64>) -> Self {
-        let content = settle(content);
+        let fill = settle(content);
         let klen = self.klen();
         let old = self.shape();
-        let head = head_for(klen, &content, deadline.is_some()) | self.head() & ACCESS_MASK;
-        let new = shape(head, klen, inline_len(&content));
+        let head =
+            head_for(Kind::String, klen, &fill, deadline.is_some()) | self.head() & ACCESS_MASK;
+        let new = shape(head, klen, fill.inline_len());
         if old.class != new.class {
-            return Self::string(self.key(), content, deadline, self.access());
+            return Self::new(Kind::String, self.key(), fill, deadline, self.access());
         }
         self.drop_payload();
         // SAFETY: both key ranges lie within the class, which has room for the new shape.
@@ -382,7 +591,7 @@ impl Entry {
                 let p = self.0.as_ptr();
                 std::ptr::copy(p.add(old.key_at), p.add(new.key_at), klen);
             }
-            self.write(head, klen, &new, content, deadline);
+            self.write(head, klen, &new, fill, deadline);
         }
         self
     }
@@ -437,50 +646,87 @@ impl Entry {
         if deadline.is_none() && self.head() & EXPIRES == 0 {
             return self;
         }
-        let raw = self.head() & RAW;
-        let mut new = match self.str() {
-            Str::Int(n) => Self::string(self.key(), Content::Int(n), deadline, self.access()),
-            Str::Inline(b) => Self::string(self.key(), Content::Bytes(b), deadline, self.access()),
-            Str::Shared(a) => {
-                Self::string(self.key(), Content::Shared(Arc::clone(a)), deadline, self.access())
-            }
-        };
-        new.set_head(new.head() | raw);
+        self.rebuild(None, deadline)
+    }
+
+    /// A copy of the value under another key.
+    pub fn with_key(&self, key: &[u8]) -> Self {
+        let mut new = Self::new(self.kind(), key, self.copied(), self.deadline(), self.access());
+        new.set_head(new.head() | self.head() & (RAW | TAG_MASK));
         new
     }
 
-    /// The same value under another key.
-    pub fn with_key(&self, key: &[u8]) -> Self {
-        let raw = self.head() & RAW;
-        let content = match self.str() {
-            Str::Int(n) => Content::Int(n),
-            Str::Inline(b) => Content::Bytes(b),
-            Str::Shared(a) => Content::Shared(Arc::clone(a)),
-        };
-        let mut new = Self::string(key, content, self.deadline(), self.access());
-        new.set_head(new.head() | raw);
-        new
+    /// The value under another key; what lies behind the entry stays where it is (RENAME).
+    pub fn rename(self, key: &[u8]) -> Self {
+        let deadline = self.deadline();
+        self.rebuild(Some(key), deadline)
     }
 
     /// Bytes this entry holds from the allocator.
     pub fn bytes(&self) -> usize {
-        self.shape().class
-            + match self.str() {
-                Str::Shared(a) => size_class(a.capacity()) + size_class(40),
-                _ => 0,
-            }
+        let behind = match self.enc() {
+            Enc::Int | Enc::Inline => 0,
+            // SAFETY: the payload of this encoding is an Arc.
+            Enc::Shared => unsafe {
+                let a = &*self.payload_ptr().cast::<Arc<Vec<u8>>>();
+                size_class(a.capacity()) + size_class(40)
+            },
+            Enc::Big => self.as_big().map_or(0, Big::bytes),
+        };
+        self.shape().class + behind
     }
 
-    /// Whether freeing takes long enough to be done off the path.
+    /// About how long freeing takes, in allocations; a long string counts by its length.
+    #[inline]
+    pub fn effort(&self) -> usize {
+        match self.enc() {
+            Enc::Int | Enc::Inline => 1,
+            // SAFETY: the payload of this encoding is an Arc.
+            Enc::Shared => unsafe {
+                (*self.payload_ptr().cast::<Arc<Vec<u8>>>()).capacity() / 1024
+            },
+            Enc::Big => self.as_big().map_or(0, Big::effort),
+        }
+    }
+
+    /// Whether freeing takes long enough to be done off the path (Redis: more than 64
+    /// allocations).
+    #[inline]
     pub fn is_big(&self) -> bool {
-        matches!(self.str(), Str::Shared(a) if a.capacity() >= 1 << 16)
+        self.effort() >= 64
+    }
+
+    /// The earliest moment at which a part of the value expires (a hash's field), in Unix
+    /// milliseconds.
+    #[inline]
+    pub fn part_deadline(&self) -> Option<i64> {
+        self.as_big()?.deadline()
     }
 
     #[inline]
     fn drop_payload(&mut self) {
-        if self.enc() == Enc::Shared {
+        match self.enc() {
+            Enc::Int | Enc::Inline => {}
             // SAFETY: the payload is an Arc, and is overwritten or freed next.
-            drop(unsafe { self.payload_ptr().cast::<Arc<Vec<u8>>>().read() });
+            Enc::Shared => drop(unsafe { self.payload_ptr().cast::<Arc<Vec<u8>>>().read() }),
+            // SAFETY: the payload is a Big, and is overwritten or freed next.
+            Enc::Big => drop(unsafe { self.payload_ptr().cast::<Big>().read() }),
+        }
+    }
+}
+
+impl packed::Edit for SlotMut<'_, Entry> {
+    fn run(&self) -> &[u8] {
+        Entry::run(self).unwrap_or(&packed::EMPTY)
+    }
+
+    fn splice(&mut self, at: usize, remove: usize, insert: &[u8]) {
+        self.replace_with(|e| e.splice(at, remove, insert));
+    }
+
+    fn set_count(&mut self, n: u16) {
+        if let Some(run) = self.node_mut().run_mut() {
+            run[..packed::START].copy_from_slice(&n.to_le_bytes());
         }
     }
 }
@@ -517,31 +763,20 @@ unsafe impl Node for Entry {
 
 /// Chooses between inline and shared by length.
 #[inline]
-fn settle(content: Content<'_>) -> Content<'_> {
+fn settle(content: Content<'_>) -> Fill<'_> {
     match content {
-        Content::Bytes(b) if b.len() > INLINE_MAX => Content::Shared(Arc::new(b.to_vec())),
-        c => c,
+        Content::Bytes(b) if b.len() > INLINE_MAX => Fill::Shared(Arc::new(b.to_vec())),
+        Content::Bytes(b) => Fill::Bytes(b),
+        Content::Int(n) => Fill::Int(n),
+        Content::Shared(a) => Fill::Shared(a),
     }
 }
 
 #[inline]
-fn inline_len(content: &Content<'_>) -> usize {
-    match content {
-        Content::Bytes(b) => b.len(),
-        _ => 0,
-    }
-}
-
-#[inline]
-fn head_for(klen: usize, content: &Content<'_>, expires: bool) -> u64 {
-    let enc = match content {
-        Content::Int(_) => Enc::Int,
-        Content::Bytes(_) => Enc::Inline,
-        Content::Shared(_) => Enc::Shared,
-    };
-    Kind::String as u64
-        | (enc as u64) << ENCODING_SHIFT
+fn head_for(kind: Kind, klen: usize, fill: &Fill<'_>, expires: bool) -> u64 {
+    kind as u64
+        | (fill.enc() as u64) << ENCODING_SHIFT
         | if expires { EXPIRES } else { 0 }
         | (klen.min(KLEN_LONG) as u64) << KLEN_SHIFT
-        | (inline_len(content) as u64) << VLEN_SHIFT
+        | (fill.inline_len() as u64) << VLEN_SHIFT
 }

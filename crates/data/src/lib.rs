@@ -3,7 +3,10 @@
 //! Nothing in here knows what a key means or what a command is. The unsafe code of the store
 //! lives here, behind safe interfaces, and is fuzzed against models from `std`.
 
+pub mod big;
 pub mod bits;
 pub mod entry;
 pub mod lcs;
+pub mod packed;
 pub mod table;
+pub mod walk;

@@ -171,6 +171,8 @@ pub struct Engine {
     workers: RwLock<Vec<Arc<Worker>>>,
     /// Highest number of clients at once.
     pub peak_clients: AtomicU64,
+    /// Clients that a command blocks.
+    pub blocked_clients: AtomicU64,
     /// Instantaneous rates, sampled by the periodic work.
     pub rates: Rates,
     /// 0 no, 1 asked for.
@@ -242,6 +244,7 @@ impl Engine {
             cron_paused: AtomicBool::new(false),
             workers: RwLock::default(),
             peak_clients: AtomicU64::new(0),
+            blocked_clients: AtomicU64::new(0),
             rates: Rates::default(),
             shutting_down: AtomicU8::new(0),
             config: o.config,

@@ -10,6 +10,7 @@
 /// The version of Redis whose behaviour this is; clients that look for features are told it.
 pub const COMPAT_VERSION: &str = "7.4.0";
 
+mod blocking;
 mod clients;
 pub mod costs;
 mod dispatch;
@@ -21,6 +22,7 @@ mod stats;
 mod table;
 mod thread;
 mod topkeys;
+mod transaction;
 
 pub mod connection;
 pub mod server;

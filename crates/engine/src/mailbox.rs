@@ -14,6 +14,8 @@ pub enum Message {
     Close(u64),
     /// Send these bytes to this client, behind what it has been sent (MONITOR, push messages).
     Push(u64, Arc<Vec<u8>>),
+    /// The reply of the command that blocks this client.
+    Answer(u64, Vec<u8>),
     /// Look again at connections that wait (pause has ended).
     Resume,
     /// Give freed memory back to the system (MEMORY PURGE).

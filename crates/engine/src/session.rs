@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use resp::Proto;
+use store::Waiter;
 
 use crate::clients::{Client, Endpoint};
 use crate::engine::Engine;
+use crate::transaction::{Multi, Watching};
 
 /// CLIENT REPLY.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -42,6 +44,12 @@ pub struct Session {
     pub closing: bool,
     /// A command that must wait (CLIENT PAUSE): it is run before any further input.
     pub deferred: Option<Vec<Vec<u8>>>,
+    /// What MULTI has queued.
+    pub(crate) multi: Option<Box<Multi>>,
+    /// What WATCH watches.
+    pub(crate) watching: Option<Box<Watching>>,
+    /// The command that it waits for, if one blocks it.
+    pub blocked: Option<Arc<Waiter>>,
 }
 
 impl Session {
@@ -72,10 +80,13 @@ impl Session {
             monitor: false,
             closing: false,
             deferred: None,
+            multi: None,
+            watching: None,
+            blocked: None,
         }
     }
 
-    /// Back to how it began (RESET).
+    /// Back to how it began (RESET). The caller has ended its transaction and its watches.
     pub fn reset(&mut self, engine: &Engine) {
         if self.monitor {
             engine.monitors.remove(engine, self.client.id);

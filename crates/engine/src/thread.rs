@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use config::{Config, Id, MaxmemoryPolicy};
 use resp::{Args, Limits, Out, Parsed, Parser, Proto, Reply, Shape, Span};
-use store::{Access, Context, Db, Evicted, Key, Policy, SHARDS};
+use store::{Access, Context, Db, Evicted, Key, Policy, SHARDS, Small};
 
 use crate::costs::Costs;
 use crate::dispatch::{Done, commit, lookup};
@@ -23,7 +23,7 @@ use crate::engine::{Engine, Worker};
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
 use crate::table::{Call, Run};
-use crate::topkeys::{Measured, Probe, Shot, wire_bytes};
+use crate::topkeys::Probe;
 
 /// Commands that are parsed before the first of them is executed.
 const GROUP: usize = 32;
@@ -43,6 +43,8 @@ pub enum Next {
     Flush,
     /// A command waits for a pause to end; go on with [`Thread::run`] afterwards.
     Wait,
+    /// A command waits for its keys ([`Session::blocked`]); go on when it has been answered.
+    Block,
     /// Send the output and close.
     Close,
 }
@@ -91,6 +93,8 @@ pub struct Thread {
     pub(crate) probe: Probe,
     /// Which batches are timed by phase.
     pub(crate) costs: Costs,
+    /// EXEC is running its commands.
+    pub(crate) in_transaction: bool,
 }
 
 /// A parsed command of a group.
@@ -135,6 +139,7 @@ impl Thread {
             shape: None,
             probe,
             costs,
+            in_transaction: false,
         };
         if let Some(seat) = engine.seat.lock().take() {
             t.cx.seat = seat;
@@ -219,6 +224,22 @@ impl Thread {
         self.cx.lazy_server_del = c.flag(Id::LazyfreeLazyServerDel);
         self.cx.lazy_expire = c.flag(Id::LazyfreeLazyExpire);
         self.cx.lazy_user_flush = c.flag(Id::LazyfreeLazyUserFlush);
+        let count = |id| usize::try_from(c.int(id)).unwrap_or(0);
+        let size = |id| usize::try_from(c.bytes(id)).unwrap_or(usize::MAX);
+        self.cx.small = Small {
+            hash_max_listpack_entries: count(Id::HashMaxListpackEntries),
+            hash_max_listpack_value: size(Id::HashMaxListpackValue),
+            list_max_listpack_size: c.int(Id::ListMaxListpackSize),
+            list_compress_depth: count(Id::ListCompressDepth),
+            set_max_intset_entries: count(Id::SetMaxIntsetEntries),
+            set_max_listpack_entries: count(Id::SetMaxListpackEntries),
+            set_max_listpack_value: count(Id::SetMaxListpackValue),
+            zset_max_listpack_entries: count(Id::ZsetMaxListpackEntries),
+            zset_max_listpack_value: size(Id::ZsetMaxListpackValue),
+            stream_node_max_bytes: size(Id::StreamNodeMaxBytes),
+            stream_node_max_entries: count(Id::StreamNodeMaxEntries),
+            hll_sparse_max_bytes: size(Id::HllSparseMaxBytes),
+        };
         self.cx.shared_integers = self.hot.maxmemory == 0 || !(policy.is_lru() || policy.is_lfu());
     }
 
@@ -279,9 +300,9 @@ impl Thread {
             return batch;
         }
         if let Some(args) = session.deferred.take()
-            && !self.run_deferred(engine, session, args, out)
+            && let Some(next) = self.run_deferred(engine, session, args, out)
         {
-            batch.next = Next::Wait;
+            batch.next = next;
             return batch;
         }
         loop {
@@ -319,24 +340,28 @@ impl Thread {
         }
     }
 
-    /// Runs a command that had to wait. Returns whether it is done.
+    /// Runs a command that had to wait. Returns what to do instead of going on, if it waits again.
     fn run_deferred(
         &mut self,
         engine: &Engine,
         session: &mut Session,
         mut args: Vec<Vec<u8>>,
         out: &mut Out,
-    ) -> bool {
+    ) -> Option<Next> {
         let spans: Vec<Span> = (0..args.len()).map(Span::owned).collect();
         let mark = out.mark();
         let mut reply = Reply::new(out, session.proto);
         let mut a = Args::new(&[], &spans, &mut args);
-        if self.dispatch(engine, session, &mut a, &mut reply) == Done::Wait {
-            session.deferred = Some(args);
-            return false;
+        match self.dispatch(engine, session, &mut a, &mut reply) {
+            Done::Wait => {
+                session.deferred = Some(args);
+                return Some(Next::Wait);
+            }
+            Done::Block => return Some(Next::Block),
+            Done::Yes => {}
         }
         self.after(session, out, mark);
-        true
+        None
     }
 
     /// Parses up to a group of commands, and prefetches for those that take the short way.
@@ -534,7 +559,8 @@ impl Thread {
                     Some(shot) => {
                         let spans = &spans[p.first as usize..][..p.argc as usize];
                         let args = Args::new(input, spans, &mut owned);
-                        self.shoot(engine, session.db, p.id, &args, shot, out.len());
+                        let cmd = engine.table.get(p.id);
+                        self.shoot(engine, Some((cmd, session.db, &args)), shot, out.len());
                     }
                     None => self.probe.pass(light),
                 }
@@ -548,15 +574,25 @@ impl Thread {
             let mut reply = Reply::new(out, session.proto);
             *consumed = p.end;
             i += 1;
-            if self.dispatch(engine, session, &mut args, &mut reply) == Done::Wait {
-                session.deferred = Some(args.to_vecs(0));
-                next = Some(Next::Wait);
-                break;
+            match self.dispatch(engine, session, &mut args, &mut reply) {
+                Done::Yes => {}
+                Done::Wait => {
+                    session.deferred = Some(args.to_vecs(0));
+                    next = Some(Next::Wait);
+                    break;
+                }
+                Done::Block => {
+                    next = Some(Next::Block);
+                    break;
+                }
             }
             match shot {
                 Some(shot) => {
+                    // An unknown command has no number, and no keys.
                     let id = session.client.last_cmd.load(Relaxed).wrapping_sub(1);
-                    self.shoot(engine, session.db, id, &args, shot, out.len());
+                    let cmd = engine.table.all().get(usize::from(id));
+                    let command = cmd.map(|c| (c, session.db, &args));
+                    self.shoot(engine, command, shot, out.len());
                 }
                 None => self.probe.pass(1),
             }
@@ -585,9 +621,14 @@ impl Thread {
         owned: &mut [Vec<u8>],
         out: &mut Out,
     ) -> usize {
-        if engine.attention.get() != 0 || !session.authenticated || session.reply != ReplyMode::On {
+        if engine.attention.get() != 0
+            || !session.authenticated
+            || session.reply != ReplyMode::On
+            || session.multi.is_some()
+        {
             return 0;
         }
+        self.cx.client = session.client.id;
         self.cx.no_touch = session.no_touch;
         let mut reply = Reply::new(out, session.proto);
         let mut db = Db::unlocked(&engine.keyspace, session.db, &mut self.cx);
@@ -606,13 +647,19 @@ impl Thread {
             let mut args = Args::new(input, spans, owned);
             db.move_to(Key { bytes: &args[1], hash: p.hash });
             let outcome = run(&mut db, &mut args, &mut reply);
-            commit(&mut db);
+            commit(engine, &mut db);
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
                 bump(&self.worker.stats.error_replies, 1);
                 engine.count_error(&fail.0);
                 reply.error(fail.0.as_bytes());
+            }
+            if !db.cx.ready.is_empty() {
+                // Who waits for what this command has changed comes before the next command.
+                drop(db);
+                self.serve_ready(engine);
+                break;
             }
         }
         n
@@ -644,61 +691,15 @@ impl Thread {
         session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
     }
 
-    /// Before a command that is looked at for the top keys.
-    #[cold]
-    fn aim(&self, engine: &Engine, args: &Args<'_>, output: usize) -> Shot {
-        Shot { input: wire_bytes(args), output, start: engine.clock.monotonic_ns() }
-    }
-
-    /// After it.
-    #[cold]
-    fn shoot(
-        &mut self,
-        engine: &Engine,
-        db: usize,
-        id: u16,
-        args: &Args<'_>,
-        shot: Shot,
-        output: usize,
-    ) {
-        let m = Measured {
-            now: self.mono,
-            nanos: self.mono.saturating_sub(shot.start),
-            bytes: (shot.input + output.saturating_sub(shot.output)) as u64,
-        };
-        // An unknown command has no number, and no keys.
-        let cmd = engine.table.all().get(usize::from(id));
-        self.worker.top_keys.note(engine, &mut self.probe, cmd.map(|c| (c, db, args)), &m);
-    }
-
-    /// Monotonic nanoseconds before a read, if the batch that it may bring is timed.
-    #[inline]
-    pub fn read_begins(&self, engine: &Engine) -> Option<u64> {
-        self.costs.next_is_timed().then(|| engine.clock.monotonic_ns())
-    }
-
-    /// A read has ended; `begin` is what [`read_begins`](Self::read_begins) has said.
-    #[inline]
-    pub fn read_ends(&self, engine: &Engine, begin: Option<u64>) {
-        if let Some(begin) = begin {
-            let c = &self.worker.costs;
-            bump(&c.reads, 1);
-            bump(&c.read, engine.clock.monotonic_ns().saturating_sub(begin));
-        }
-    }
-
-    /// Monotonic nanoseconds before a write, if the batch that it answers is timed.
-    #[inline]
-    pub fn write_begins(&self, engine: &Engine) -> Option<u64> {
-        self.costs.on.then(|| engine.clock.monotonic_ns())
-    }
-
-    /// A write has ended; `begin` is what [`write_begins`](Self::write_begins) has said.
-    #[inline]
-    pub fn write_ends(&mut self, engine: &Engine, begin: Option<u64>) {
-        if let Some(begin) = begin {
-            let nanos = engine.clock.monotonic_ns().saturating_sub(begin);
-            self.costs.wrote(&self.worker.costs, nanos);
+    /// Applies CLIENT REPLY to the answer of a blocked command: whether it is sent.
+    pub fn may_answer(&self, session: &mut Session) -> bool {
+        match session.reply {
+            ReplyMode::On => true,
+            ReplyMode::Off => false,
+            ReplyMode::SkipThis | ReplyMode::SkipNext => {
+                session.reply = ReplyMode::On;
+                false
+            }
         }
     }
 
@@ -750,8 +751,11 @@ impl Thread {
                     let n = db.expire_due(s, 64);
                     expired += n;
                     left |= n == 64;
-                    commit(&mut db);
+                    commit(engine, &mut db);
                 }
+            }
+            if !self.cx.ready.is_empty() {
+                self.serve_ready(engine);
             }
             if engine.clock.monotonic_ns() - start > budget_ns {
                 // Out of time by looking alone (a busy machine): the rest has until the next turn.

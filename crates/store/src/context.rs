@@ -4,10 +4,11 @@
 //! read once per batch, so that all commands of a batch (and of a script or transaction) agree on
 //! what has expired.
 
+use data::entry::Kind;
 use stdx::rng::Rng;
 
 use crate::effects::Effects;
-use crate::shards::Seat;
+use crate::shards::{Hold, Seat};
 
 /// LFU counter of a new key.
 pub const LFU_INIT: u32 = 5;
@@ -32,6 +33,45 @@ impl Default for Access {
     }
 }
 
+/// Up to where collections are small: the options of the same names. Encodings follow from them as
+/// in Redis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the option of the same name")]
+pub struct Small {
+    pub hash_max_listpack_entries: usize,
+    pub hash_max_listpack_value: usize,
+    /// Positive: elements; -1 to -5: 4 to 64 KiB.
+    pub list_max_listpack_size: i64,
+    pub list_compress_depth: usize,
+    pub set_max_intset_entries: usize,
+    pub set_max_listpack_entries: usize,
+    pub set_max_listpack_value: usize,
+    pub zset_max_listpack_entries: usize,
+    pub zset_max_listpack_value: usize,
+    pub stream_node_max_bytes: usize,
+    pub stream_node_max_entries: usize,
+    pub hll_sparse_max_bytes: usize,
+}
+
+impl Default for Small {
+    fn default() -> Self {
+        Self {
+            hash_max_listpack_entries: 512,
+            hash_max_listpack_value: 64,
+            list_max_listpack_size: -2,
+            list_compress_depth: 0,
+            set_max_intset_entries: 512,
+            set_max_listpack_entries: 128,
+            set_max_listpack_value: 64,
+            zset_max_listpack_entries: 128,
+            zset_max_listpack_value: 64,
+            stream_node_max_bytes: 4096,
+            stream_node_max_entries: 100,
+            hll_sparse_max_bytes: 3000,
+        }
+    }
+}
+
 /// Plain counters of the thread; whoever owns the context publishes them.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
@@ -47,11 +87,48 @@ pub struct Counters {
     pub dirty: u64,
 }
 
+/// What a blocking command waits for; see [`Db::block`](crate::Db::block).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The keys, in the selected database: a change of any of them makes the command run again.
+    pub keys: Vec<Vec<u8>>,
+    /// The type that is waited for.
+    pub kind: Kind,
+    /// Unix milliseconds at which it gives up; none: never.
+    pub deadline: Option<i64>,
+    /// What it answers then.
+    pub empty: Empty,
+    /// Whether an error of a later run is answered (XREADGROUP, when its group is gone); otherwise
+    /// the command goes on waiting (BLPOP, when the key holds another type for a while).
+    pub errors: bool,
+    /// The arguments to run again with, if they are not its own (XREAD, to which `$` means the end
+    /// as it was when it began to wait).
+    pub args: Option<Vec<Vec<u8>>>,
+}
+
+/// The reply of a blocking command that got nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Empty {
+    /// `*-1`, or null in RESP3.
+    NullArray,
+    /// `$-1`, or null in RESP3.
+    Null,
+    /// An integer (WAIT).
+    Int(i64),
+}
+
 /// See the module's text.
 #[derive(Debug)]
 pub struct Context {
     /// The right to a keyspace for one thread, if this context belongs to such a thread.
     pub seat: Seat,
+    /// Shards held over several commands.
+    pub(crate) hold: Hold,
+    /// Number of the connection whose command runs; 0 for work that no connection asked for.
+    pub client: u64,
+    /// Keys (database, key) that somebody waits for and that have changed: whoever ran the command
+    /// serves them when it has let go of its shards.
+    pub ready: Vec<(usize, Vec<u8>)>,
     /// The batch's time in Unix milliseconds.
     pub now: i64,
     /// How access is recorded.
@@ -78,6 +155,12 @@ pub struct Context {
     pub lazy_expire: bool,
     /// `lazyfree-lazy-user-flush`: FLUSHALL and FLUSHDB without a word mean ASYNC.
     pub lazy_user_flush: bool,
+    /// Up to where collections are small.
+    pub small: Small,
+    /// Whether a command may wait: not inside a transaction or a script.
+    pub may_block: bool,
+    /// What the command that just ran waits for.
+    pub block: Option<Block>,
     /// Small integers count as shared objects (OBJECT REFCOUNT), which Redis does unless there is
     /// a `maxmemory` with an LRU or LFU policy.
     pub shared_integers: bool,
@@ -93,6 +176,9 @@ impl Context {
     pub fn new(now_ms: i64, rng: Rng) -> Self {
         let mut cx = Self {
             seat: Seat::NONE,
+            hold: Hold::default(),
+            client: 0,
+            ready: Vec::new(),
             now: 0,
             access: Access::default(),
             no_touch: false,
@@ -106,6 +192,9 @@ impl Context {
             lazy_server_del: false,
             lazy_expire: false,
             lazy_user_flush: false,
+            small: Small::default(),
+            may_block: false,
+            block: None,
             shared_integers: true,
             overdue: Vec::new(),
         };

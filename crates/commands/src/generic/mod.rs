@@ -90,7 +90,7 @@ fn rename_key(db: &mut Db<'_>, args: &Args<'_>, replace: bool) -> Result<bool, F
         displace(db, to);
     }
     let e = db.take(from).ok_or(Fail::NO_SUCH_KEY)?;
-    db.put(e.with_key(to.bytes));
+    db.put(e.rename(to.bytes));
     db.changed(from.bytes, Class::Generic, "rename_from");
     db.event(Class::Generic, "rename_to", to.bytes);
     Ok(true)

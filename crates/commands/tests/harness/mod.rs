@@ -14,7 +14,7 @@ use commands::table::Index;
 use commands::{Fail, keys};
 use resp::{Args, Out, Proto, Span};
 use stdx::rng::Rng;
-use store::{Context, Db, Key, Keyspace, Kind, ShardSet, Str};
+use store::{Context, Db, Key, Keyspace, Kind, ShardSet};
 use transcript::{Reply, Step, Target, Version};
 
 /// The version whose behaviour the transcripts describe.
@@ -60,9 +60,9 @@ pub(crate) struct Server {
 impl Server {
     /// An empty server.
     pub(crate) fn new() -> Self {
-        let mut cx = Context::new(NOW_MS, Rng::from_seed(7));
-        cx.effects.observed = true;
-        Self { keyspace: Keyspace::new(DATABASES, NOW_MS), cx }
+        let keyspace = Keyspace::new(DATABASES, NOW_MS);
+        keyspace.take_interest();
+        Self { keyspace, cx: Context::new(NOW_MS, Rng::from_seed(7)) }
     }
 
     /// Runs one command in database `db`.
@@ -147,12 +147,12 @@ impl Server {
         for index in 0..DATABASES {
             db.select(index);
             db.for_each(|e| {
-                assert!(e.kind() == Kind::String, "the digest must learn about {:?}", e.kind());
-                let value = match e.str() {
-                    Str::Int(n) => n.to_string().into_bytes(),
-                    Str::Inline(bytes) => bytes.to_vec(),
-                    Str::Shared(bytes) => bytes.to_vec(),
-                };
+                let mut parts = Vec::new();
+                store::walk(e, &mut |part| parts.push(format!("{part:?}")));
+                if matches!(e.kind(), Kind::Set | Kind::Hash) {
+                    parts.sort();
+                }
+                let value = format!("{:?} {}", e.kind(), parts.join(" ")).into_bytes();
                 all.push((index, e.key().to_vec(), e.deadline(), value));
             });
         }

@@ -15,7 +15,7 @@ use commands::row::{DocFlags, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
 use config::Id;
 use resp::{Args, Reply};
-use store::{Content, Db, Entry, Key, Str, Ttl};
+use store::{Content, Db, Entry, Key, Kind, Str, Ttl};
 
 use super::{config as config_command, help};
 use crate::dispatch::commit;
@@ -221,7 +221,7 @@ fn with_entry<R>(
     let mut db = Db::lock_one(ks, index, key, &mut call.thread.cx);
     let now = db.cx.lru_clock;
     let found = db.peek(key).map(|e| f(&e, now));
-    commit(&mut db);
+    commit(call.engine, &mut db);
     drop(db);
     call.thread.collect();
     found.ok_or(Fail::NO_SUCH_KEY)
@@ -235,7 +235,7 @@ fn object(call: &mut Call<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcom
             "Value at:{:p} refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{idle}",
             e.key().as_ptr(),
             e.encoding_name(),
-            saved_bytes(e.str()),
+            if e.kind() == Kind::String { saved_bytes(e.str()) } else { e.bytes() },
             e.access(),
         )
     })?;
@@ -289,7 +289,7 @@ fn populate(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
             };
             db.set(key, content, Ttl::Clear);
         }
-        commit(&mut db);
+        commit(call.engine, &mut db);
     }
     call.thread.collect();
     Ok(())

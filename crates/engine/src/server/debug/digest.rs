@@ -5,7 +5,7 @@
 //! adds it and hashes the result again, so that order does.
 
 use sha1::{Digest as _, Sha1};
-use store::{Db, Entry, Str};
+use store::{Db, Entry, Kind, Part};
 
 use crate::table::Call;
 
@@ -29,11 +29,34 @@ fn hex(digest: Digest) -> String {
 /// Mixes type and value in, and that there is a deadline, though not which.
 fn mix_entry(digest: &mut Digest, e: &Entry) {
     mix(digest, &(e.kind() as u32).to_be_bytes());
-    match e.str() {
-        Str::Int(n) => mix(digest, n.to_string().as_bytes()),
-        Str::Inline(b) => mix(digest, b),
-        Str::Shared(b) => mix(digest, b),
-    }
+    // The parts of an unordered value are hashed by themselves and added; those of an ordered one
+    // are mixed in one after the other.
+    store::walk(e, &mut |part| match part {
+        Part::Text(text) | Part::Element(text) => mix(digest, text),
+        Part::Member(member) => xor(digest, member),
+        Part::Scored(member, score) => {
+            let mut one = Digest::default();
+            mix(&mut one, member);
+            mix(&mut one, stdx::num::fmt_f64_g17(&mut [0; stdx::num::F64_LEN_MAX], score));
+            xor(digest, &one);
+        }
+        Part::Field(field, value, deadline) if e.kind() == Kind::Hash => {
+            let mut one = Digest::default();
+            mix(&mut one, field);
+            mix(&mut one, value);
+            if deadline.is_some() {
+                xor(&mut one, b"!!hexpire!!");
+            }
+            xor(digest, &one);
+        }
+        Part::Field(field, value, _) => {
+            mix(digest, field);
+            mix(digest, value);
+        }
+        Part::Id(ms, seq) => mix(digest, format!("{ms}.{seq}").as_bytes()),
+        // Redis looks at the entries of a stream alone.
+        Part::Note(_) => {}
+    });
     if e.deadline().is_some() {
         xor(digest, b"!!expire!!");
     }
