@@ -591,6 +591,8 @@ impl Thread {
                     // An unknown command has no number, and no keys.
                     let id = session.client.last_cmd.load(Relaxed).wrapping_sub(1);
                     let cmd = engine.table.all().get(usize::from(id));
+                    // What is queued for a transaction is looked at when it runs.
+                    let cmd = cmd.filter(|_| session.multi.is_none());
                     let command = cmd.map(|c| (c, session.db, &args));
                     self.shoot(engine, command, shot, out.len());
                 }

@@ -6,7 +6,7 @@
 //! figures are about now. A session of HOTKEYS makes the same probes more frequent, as its SAMPLE
 //! says, and counts into sketches of its own that do not fade.
 //!
-//! Commands that a transaction or a script runs count as one: their keys are not looked at.
+//! Commands of a transaction are looked at one by one; those of a script are not.
 
 mod probe;
 mod session;
@@ -195,6 +195,20 @@ impl Thread {
     #[cold]
     pub(crate) fn aim(&self, engine: &Engine, args: &Args<'_>, output: usize) -> Shot {
         Shot { input: wire_bytes(args), output, start: engine.clock.monotonic_ns() }
+    }
+
+    /// Before a command of a transaction: as [`aim`](Self::aim), if it is the one's turn.
+    pub(crate) fn aim_inner(
+        &mut self,
+        engine: &Engine,
+        args: &Args<'_>,
+        output: usize,
+    ) -> Option<Shot> {
+        let turn = self.probe.ahead(1) == 0;
+        if !turn {
+            self.probe.pass(1);
+        }
+        turn.then(|| self.aim(engine, args, output))
     }
 
     /// After it; `output` is what there is now.
