@@ -20,6 +20,7 @@ use store::{Access, Context, Db, Evicted, Key, Policy, SHARDS, Small};
 use crate::costs::Costs;
 use crate::dispatch::{Done, commit, lookup};
 use crate::engine::{Engine, Worker};
+use crate::pubsub::Local;
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
 use crate::table::{Call, Run};
@@ -67,6 +68,8 @@ pub(crate) struct Hot {
     pub(crate) latency_tracking: bool,
     pub(crate) maxmemory: u64,
     pub(crate) policy: Policy,
+    /// Bits of `notify-keyspace-events`.
+    pub(crate) notify: u32,
 }
 
 /// See the module's text.
@@ -78,6 +81,7 @@ pub struct Thread {
     pub(crate) worker: Arc<Worker>,
     pub(crate) hot: Hot,
     pub(crate) evicted: Evicted,
+    pub(crate) pubsub: Local,
     spans: Vec<Span>,
     owned: Vec<Vec<u8>>,
     group: Vec<Parse>,
@@ -128,8 +132,10 @@ impl Thread {
                 latency_tracking: true,
                 maxmemory: 0,
                 policy: Policy::NoEviction,
+                notify: 0,
             },
             evicted: Evicted::default(),
+            pubsub: Local::default(),
             spans: Vec::new(),
             owned: Vec::new(),
             group: Vec::with_capacity(GROUP),
@@ -213,6 +219,7 @@ impl Thread {
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
+            notify: c.notify_keyspace_events(),
         };
         self.cx.string_max = self.hot.bulk_max;
         self.cx.access = Access {
@@ -254,6 +261,7 @@ impl Thread {
         bump(&s.keyspace_hits, c.keyspace_hits);
         bump(&s.keyspace_misses, c.keyspace_misses);
         bump(&s.expired_keys, c.expired_keys);
+        bump(&s.expired_subkeys, c.expired_subkeys);
         bump(&s.evicted_keys, c.evicted_keys);
         bump(&s.expired_time_cap_reached, c.expired_time_cap_reached);
         bump(&s.dirty, c.dirty);
@@ -279,7 +287,9 @@ impl Thread {
         bump(&self.worker.stats.batches, 1);
         let c = &session.client;
         c.query_bytes.store(input.len() as u64, Relaxed);
+        self.take_outbox(session, out);
         let batch = self.run_batch(engine, session, parser, input, out);
+        self.send_mail(engine);
         let (c, left) = (&session.client, input.len() - batch.consumed);
         c.query_bytes.store(left as u64, Relaxed);
         batch
@@ -627,6 +637,7 @@ impl Thread {
             || !session.authenticated
             || session.reply != ReplyMode::On
             || session.multi.is_some()
+            || session.attention
         {
             return 0;
         }
@@ -707,7 +718,7 @@ impl Thread {
 
     /// Applies CLIENT REPLY to what a command has written.
     #[inline]
-    fn after(&self, session: &mut Session, out: &mut Out, mark: resp::Mark) {
+    fn after(&mut self, session: &mut Session, out: &mut Out, mark: resp::Mark) {
         match session.reply {
             ReplyMode::On => {}
             ReplyMode::Off => out.truncate(mark),
@@ -720,6 +731,8 @@ impl Thread {
                 session.reply = ReplyMode::On;
             }
         }
+        // What a command publishes to its own connection comes behind its reply.
+        self.take_outbox(session, out);
     }
 
     /// Periodic work, some times per second: active expiry, resizing, for this thread's part of
@@ -769,6 +782,7 @@ impl Thread {
             }
         }
         self.collect();
+        self.send_mail(engine);
         let nanos = engine.clock.monotonic_ns() - start;
         bump(&self.worker.stats.expire_cycle_nanos, nanos);
         bump(&self.worker.stats.cron_nanos, nanos);
@@ -790,6 +804,7 @@ impl Thread {
         let mut reply = Reply::new(&mut out, session.proto);
         self.dispatch(engine, session, &mut args, &mut reply);
         self.after(session, &mut out, mark);
+        self.send_mail(engine);
         out
     }
 
