@@ -24,7 +24,7 @@ use crate::pubsub::Local;
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
 use crate::table::{Call, Run};
-use crate::topkeys::{Measured, Probe, Shot, wire_bytes};
+use crate::topkeys::Probe;
 
 /// Commands that are parsed before the first of them is executed.
 const GROUP: usize = 32;
@@ -95,12 +95,12 @@ pub struct Thread {
     pub(crate) mono: u64,
     /// The shape of the last command that took the short way, and its number.
     shape: Option<(Shape, u16)>,
-    /// EXEC is running its commands.
-    pub(crate) in_transaction: bool,
     /// Which commands are looked at for the top keys.
     pub(crate) probe: Probe,
     /// Which batches are timed by phase.
     pub(crate) costs: Costs,
+    /// EXEC is running its commands.
+    pub(crate) in_transaction: bool,
 }
 
 /// A parsed command of a group.
@@ -146,9 +146,9 @@ impl Thread {
             wall_offset: 0,
             mono: 0,
             shape: None,
-            in_transaction: false,
             probe,
             costs,
+            in_transaction: false,
         };
         if let Some(seat) = engine.seat.lock().take() {
             t.cx.seat = seat;
@@ -588,7 +588,8 @@ impl Thread {
                     Some(shot) => {
                         let spans = &spans[p.first as usize..][..p.argc as usize];
                         let args = Args::new(input, spans, &mut owned);
-                        self.shoot(engine, session.db, p.id, &args, shot, out.len());
+                        let cmd = engine.table.get(p.id);
+                        self.shoot(engine, Some((cmd, session.db, &args)), shot, out.len());
                     }
                     None => self.probe.pass(light),
                 }
@@ -616,8 +617,13 @@ impl Thread {
             }
             match shot {
                 Some(shot) => {
+                    // An unknown command has no number, and no keys.
                     let id = session.client.last_cmd.load(Relaxed).wrapping_sub(1);
-                    self.shoot(engine, session.db, id, &args, shot, out.len());
+                    let cmd = engine.table.all().get(usize::from(id));
+                    // What is queued for a transaction is looked at when it runs.
+                    let cmd = cmd.filter(|_| session.multi.is_none());
+                    let command = cmd.map(|c| (c, session.db, &args));
+                    self.shoot(engine, command, shot, out.len());
                 }
                 None => self.probe.pass(1),
             }
@@ -726,64 +732,6 @@ impl Thread {
                 session.reply = ReplyMode::On;
                 false
             }
-        }
-    }
-
-    /// Before a command that is looked at for the top keys.
-    #[cold]
-    fn aim(&self, engine: &Engine, args: &Args<'_>, output: usize) -> Shot {
-        Shot { input: wire_bytes(args), output, start: engine.clock.monotonic_ns() }
-    }
-
-    /// After it.
-    #[cold]
-    fn shoot(
-        &mut self,
-        engine: &Engine,
-        db: usize,
-        id: u16,
-        args: &Args<'_>,
-        shot: Shot,
-        output: usize,
-    ) {
-        let m = Measured {
-            now: self.mono,
-            nanos: self.mono.saturating_sub(shot.start),
-            bytes: (shot.input + output.saturating_sub(shot.output)) as u64,
-        };
-        // An unknown command has no number, and no keys.
-        let cmd = engine.table.all().get(usize::from(id));
-        self.worker.top_keys.note(engine, &mut self.probe, cmd.map(|c| (c, db, args)), &m);
-    }
-
-    /// Monotonic nanoseconds before a read, if the batch that it may bring is timed.
-    #[inline]
-    pub fn read_begins(&self, engine: &Engine) -> Option<u64> {
-        self.costs.next_is_timed().then(|| engine.clock.monotonic_ns())
-    }
-
-    /// A read has ended; `begin` is what [`read_begins`](Self::read_begins) has said.
-    #[inline]
-    pub fn read_ends(&self, engine: &Engine, begin: Option<u64>) {
-        if let Some(begin) = begin {
-            let c = &self.worker.costs;
-            bump(&c.reads, 1);
-            bump(&c.read, engine.clock.monotonic_ns().saturating_sub(begin));
-        }
-    }
-
-    /// Monotonic nanoseconds before a write, if the batch that it answers is timed.
-    #[inline]
-    pub fn write_begins(&self, engine: &Engine) -> Option<u64> {
-        self.costs.on.then(|| engine.clock.monotonic_ns())
-    }
-
-    /// A write has ended; `begin` is what [`write_begins`](Self::write_begins) has said.
-    #[inline]
-    pub fn write_ends(&mut self, engine: &Engine, begin: Option<u64>) {
-        if let Some(begin) = begin {
-            let nanos = engine.clock.monotonic_ns().saturating_sub(begin);
-            self.costs.wrote(&self.worker.costs, nanos);
         }
     }
 
