@@ -10,6 +10,7 @@ use std::sync::atomic::{
 };
 
 use parking_lot::{Mutex, RwLock};
+use store::Waiter;
 
 /// Where a connection comes from and arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +78,14 @@ pub struct Client {
     pub closing: AtomicBool,
     /// Waits for CLIENT PAUSE to end.
     pub paused: AtomicBool,
+    /// Commands that MULTI has queued, or -1.
+    pub multi: AtomicI64,
+    /// Keys that are watched.
+    pub watch: AtomicU64,
+    /// A watched key has changed, or a command was refused while queueing: EXEC will fail.
+    pub spoiled: AtomicBool,
+    /// The blocked command.
+    pub blocked: Mutex<Option<Arc<Waiter>>>,
 }
 
 impl Client {
@@ -107,6 +116,10 @@ impl Client {
             no_touch: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             paused: AtomicBool::new(false),
+            multi: AtomicI64::new(-1),
+            watch: AtomicU64::new(0),
+            spoiled: AtomicBool::new(false),
+            blocked: Mutex::default(),
         }
     }
 

@@ -60,9 +60,9 @@ pub(crate) struct Server {
 impl Server {
     /// An empty server.
     pub(crate) fn new() -> Self {
-        let mut cx = Context::new(NOW_MS, Rng::from_seed(7));
-        cx.effects.observed = true;
-        Self { keyspace: Keyspace::new(DATABASES, NOW_MS), cx }
+        let keyspace = Keyspace::new(DATABASES, NOW_MS);
+        keyspace.take_interest();
+        Self { keyspace, cx: Context::new(NOW_MS, Rng::from_seed(7)) }
     }
 
     /// Runs one command in database `db`.

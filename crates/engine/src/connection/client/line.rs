@@ -40,8 +40,8 @@ pub(super) fn push(out: &mut String, engine: &Engine, now_ms: i64, client: &Clie
         get(&c.db),
     );
     let [sub, psub, ssub] = c.subscriptions.each_ref().map(|n| n.load(Relaxed));
-    // No transactions or watched keys yet.
-    let _ = write!(out, " sub={sub} psub={psub} ssub={ssub} multi=-1 watch=0");
+    let (multi, watch) = (c.multi.load(Relaxed), get(&c.watch));
+    let _ = write!(out, " sub={sub} psub={psub} ssub={ssub} multi={multi} watch={watch}");
     let _ = write!(
         out,
         " qbuf={query} qbuf-free={} argv-mem={} multi-mem=0 rbs={fixed} rbp={fixed} obl={fixed} \
@@ -73,7 +73,9 @@ fn flags(c: &Client) -> String {
     let letters = [
         ('O', is(&c.monitor)),
         ('P', is(&c.pubsub)),
-        ('b', is(&c.paused)),
+        ('x', c.multi.load(Relaxed) >= 0),
+        ('b', is(&c.paused) || c.blocked.lock().is_some()),
+        ('d', is(&c.spoiled)),
         ('A', is(&c.closing)),
         ('U', c.endpoint.unix),
         ('e', is(&c.no_evict)),
