@@ -25,6 +25,7 @@ use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
 use crate::table::{Call, Run};
 use crate::topkeys::{Measured, Probe, Shot, wire_bytes};
+use crate::tracking;
 
 /// Commands that are parsed before the first of them is executed.
 const GROUP: usize = 32;
@@ -68,8 +69,6 @@ pub(crate) struct Hot {
     pub(crate) latency_tracking: bool,
     pub(crate) maxmemory: u64,
     pub(crate) policy: Policy,
-    /// Bits of `notify-keyspace-events`.
-    pub(crate) notify: u32,
 }
 
 /// See the module's text.
@@ -132,10 +131,9 @@ impl Thread {
                 latency_tracking: true,
                 maxmemory: 0,
                 policy: Policy::NoEviction,
-                notify: 0,
             },
             evicted: Evicted::default(),
-            pubsub: Local::default(),
+            pubsub: Local::new(index),
             spans: Vec::new(),
             owned: Vec::new(),
             group: Vec::with_capacity(GROUP),
@@ -219,8 +217,8 @@ impl Thread {
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
-            notify: c.notify_keyspace_events(),
         };
+        self.pubsub.notify = c.notify_keyspace_events();
         self.cx.string_max = self.hot.bulk_max;
         self.cx.access = Access {
             lfu: policy.is_lfu(),
@@ -653,7 +651,7 @@ impl Thread {
             let mut args = Args::new(input, spans, owned);
             db.move_to(Key { bytes: &args[1], hash: p.hash });
             let outcome = run(&mut db, &mut args, &mut reply);
-            commit(engine, &mut db);
+            commit(engine, &mut self.pubsub, &mut db);
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
@@ -796,6 +794,9 @@ impl Thread {
         if engine.cron_paused.load(Relaxed) {
             return false;
         }
+        // What expires is nobody's doing.
+        self.cx.client = 0;
+        tracking::limit(engine, &mut self.pubsub, 10_000);
         let start = engine.clock.monotonic_ns();
         let paused = engine.check_pause();
         let active = engine.active_expire.load(Relaxed) && !paused;
@@ -817,7 +818,7 @@ impl Thread {
                     let n = db.expire_due(s, 64);
                     expired += n;
                     left |= n == 64;
-                    commit(engine, &mut db);
+                    commit(engine, &mut self.pubsub, &mut db);
                 }
             }
             if !self.cx.ready.is_empty() {

@@ -53,6 +53,8 @@ pub struct Effects {
     /// Keys deleted because they expired or were evicted: they come before the command itself in
     /// the journal, as DEL (database, key).
     pub dropped: Vec<(usize, Vec<u8>)>,
+    /// Whether a whole database was emptied.
+    pub flushed: bool,
     /// The journal form, when it is not the command's own arguments: absolute deadlines, results
     /// in place of increments. Empty means: the arguments as they are.
     pub rewritten: Vec<Vec<u8>>,
@@ -67,6 +69,7 @@ impl Effects {
             self.events.clear();
             self.dropped.clear();
             self.rewritten.clear();
+            self.flushed = false;
         }
     }
 

@@ -10,19 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use super::{Encoded, Kind, Name};
-
-/// To whom on a thread.
-#[derive(Debug)]
-pub(crate) enum To {
-    /// All who are subscribed.
-    Name(Kind, Name),
-}
+use crate::clients::Client;
+use crate::tracking::Notice;
 
 /// One message for one thread.
 #[derive(Debug)]
-pub(crate) struct Delivery {
-    pub(crate) to: To,
-    pub(crate) message: Arc<Encoded>,
+pub(crate) enum Delivery {
+    /// For all who are subscribed.
+    Message(Kind, Name, Arc<Encoded>),
+    /// For one connection that tracks keys, or receives for one that does.
+    Notice(Arc<Client>, Notice),
 }
 
 /// See the module's text.
@@ -64,10 +61,7 @@ mod tests {
         let inbox = Inbox::default();
         let mail = || {
             let message = Encoded::message(Kind::Channel, b"c", &Payload::Bytes(b"m"));
-            vec![Delivery {
-                to: To::Name(Kind::Channel, Name::from(*b"c")),
-                message: message.into(),
-            }]
+            vec![Delivery::Message(Kind::Channel, Name::from(*b"c"), message.into())]
         };
         inbox.post(&mut mail());
         assert!(inbox.tell());
