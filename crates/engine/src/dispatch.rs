@@ -107,6 +107,13 @@ impl Thread {
             self.refuse(engine, session, Some(id), &fail, reply);
             return Done::Yes;
         }
+        if session.tracking.is_some() {
+            tracking::limit(engine, &mut self.pubsub, tracking::FORGET_AT_ONCE);
+        }
+        if session.reply == ReplyMode::On {
+            // What went to make room for this command is told before its reply.
+            self.take_outbox(session, reply.out());
+        }
         if engine.attention.get() & Attention::PAUSE != 0 && paused(engine, session, cmd) {
             return Done::Wait;
         }
@@ -118,10 +125,6 @@ impl Thread {
             reply.simple("QUEUED");
             self.count_command(session, 1);
             return Done::Yes;
-        }
-        if session.reply == ReplyMode::On {
-            // What was evicted to make room for this command is told before its reply.
-            self.take_outbox(session, reply.out());
         }
         let done = self.call_command(engine, session, id, args, reply);
         if session.caching && session.multi.is_none() && !cmd.row.name.starts_with("client|") {

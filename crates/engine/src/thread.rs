@@ -122,6 +122,7 @@ impl Thread {
         let mut t = Self {
             index,
             cx: Context::new(engine.clock.wall_ms() as i64, rng),
+            pubsub: Local::new(index, Arc::clone(&worker)),
             worker,
             hot: Hot {
                 generation: 0,
@@ -133,7 +134,6 @@ impl Thread {
                 policy: Policy::NoEviction,
             },
             evicted: Evicted::default(),
-            pubsub: Local::new(index),
             spans: Vec::new(),
             owned: Vec::new(),
             group: Vec::with_capacity(GROUP),
@@ -284,7 +284,11 @@ impl Thread {
         bump(&self.worker.stats.batches, 1);
         let c = &session.client;
         c.query_bytes.store(input.len() as u64, Relaxed);
-        self.take_outbox(session, out);
+        if session.outbox.is_some() {
+            // What was sent to it before its commands arrived comes before their replies.
+            self.receive();
+            self.take_outbox(session, out);
+        }
         let batch = self.run_batch(engine, session, parser, input, out);
         self.send_mail(engine);
         let (c, left) = (&session.client, input.len() - batch.consumed);
@@ -796,7 +800,7 @@ impl Thread {
         }
         // What expires is nobody's doing.
         self.cx.client = 0;
-        tracking::limit(engine, &mut self.pubsub, 10_000);
+        tracking::upkeep(engine, &mut self.pubsub);
         let start = engine.clock.monotonic_ns();
         let paused = engine.check_pause();
         let active = engine.active_expire.load(Relaxed) && !paused;

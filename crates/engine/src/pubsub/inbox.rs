@@ -26,13 +26,17 @@ pub(crate) enum Delivery {
 #[derive(Default, Debug)]
 pub struct Inbox {
     queue: Mutex<Vec<Delivery>>,
+    /// Whether the queue holds anything: a look costs no lock.
+    full: AtomicBool,
     told: AtomicBool,
 }
 
 impl Inbox {
     /// Adds all of `mail`, which is empty afterwards. The owner is to be told.
     pub(crate) fn post(&self, mail: &mut Vec<Delivery>) {
-        self.queue.lock().append(mail);
+        let mut queue = self.queue.lock();
+        queue.append(mail);
+        self.full.store(true, Ordering::Release);
     }
 
     /// Whether the owner must be woken: nobody else has done so since it looked.
@@ -47,7 +51,11 @@ impl Inbox {
         if self.told.load(Ordering::Relaxed) {
             self.told.swap(false, Ordering::AcqRel);
         }
-        std::mem::swap(&mut *self.queue.lock(), mail);
+        if self.full.load(Ordering::Acquire) {
+            let mut queue = self.queue.lock();
+            std::mem::swap(&mut *queue, mail);
+            self.full.store(false, Ordering::Release);
+        }
     }
 }
 

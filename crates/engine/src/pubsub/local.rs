@@ -6,7 +6,7 @@ use resp::{Out, Proto, Reply};
 
 use super::hub::Threads;
 use super::outbox::Outboxes;
-use super::{Delivery, Encoded, Inbox, Kind, Map, Name, Ready};
+use super::{Delivery, Encoded, Kind, Map, Name, Ready};
 use crate::clients::Client;
 use crate::engine::{Engine, Worker};
 use crate::tracking::{self, Notice};
@@ -51,6 +51,8 @@ impl Members {
 pub(crate) struct Local {
     /// Number of the thread.
     pub(crate) me: usize,
+    /// What others know of the thread: its inbox.
+    own: Option<Arc<Worker>>,
     /// Bits of `notify-keyspace-events`.
     pub(crate) notify: u32,
     /// Keys that the batch has changed, each with the connection that did: noted while anybody tracks
@@ -70,8 +72,8 @@ pub(crate) struct Local {
 
 impl Local {
     /// The half of thread number `me`.
-    pub(crate) fn new(me: usize) -> Self {
-        Self { me, ..Self::default() }
+    pub(crate) fn new(me: usize, own: Arc<Worker>) -> Self {
+        Self { me, own: Some(own), ..Self::default() }
     }
 
     pub(crate) fn open(&mut self, client: u64, proto: Proto) -> u32 {
@@ -164,9 +166,17 @@ impl Local {
     }
 
     /// Delivers what this thread has been sent.
-    pub(crate) fn receive(&mut self, inbox: &Inbox) {
+    #[inline]
+    pub(crate) fn receive(&mut self) {
+        let Some(own) = &self.own else { return };
+        own.inbox.take(&mut self.mail);
+        if !self.mail.is_empty() {
+            self.deliver_mail();
+        }
+    }
+
+    fn deliver_mail(&mut self) {
         let mut mail = std::mem::take(&mut self.mail);
-        inbox.take(&mut mail);
         for d in mail.drain(..) {
             match d {
                 Delivery::Message(kind, name, message) => self.deliver(kind, &name, &message),

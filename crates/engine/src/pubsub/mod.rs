@@ -21,6 +21,8 @@
 //!   sees a message from before he subscribed, or misses one from before he unsubscribed.
 //! - A publisher never waits for a subscriber: outboxes grow, and `client-output-buffer-limit
 //!   pubsub` cuts those who do not read.
+//! - What was published before, wherever, is delivered before: a thread looks into its inbox before it
+//!   delivers what it publishes itself.
 //! - What another thread is sent is in its inbox before the publisher's reply leaves
 //!   ([`Thread::run`]).
 
@@ -127,8 +129,10 @@ pub(crate) fn publish(
             here = Some((Arc::clone(name), encoded));
         }
     });
-    // Delivered when the hub's lock is free again: it takes as long as there are subscribers.
+    // Delivered when the hub's lock is free again: it takes as long as there are subscribers. What
+    // others published before comes first.
     if let Some((name, encoded)) = here {
+        local.receive();
         local.deliver(kind, &name, &encoded);
     }
     if kind == Kind::Channel && engine.pubsub.has_patterns() {
@@ -141,6 +145,7 @@ pub(crate) fn publish(
             }
         });
         for (name, encoded) in here {
+            local.receive();
             local.deliver(Kind::Pattern, &name, &encoded);
         }
     }
@@ -248,7 +253,7 @@ impl Thread {
 
     /// Delivers what other threads have sent to connections of this one.
     pub fn receive(&mut self) {
-        self.pubsub.receive(&self.worker.inbox);
+        self.pubsub.receive();
     }
 
     /// Hands what this thread has published to the others, and wakes them.

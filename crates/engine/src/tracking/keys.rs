@@ -77,12 +77,22 @@ impl Keys {
 
     /// Forgets everything.
     pub(super) fn clear(&self) {
-        for stripe in &self.stripes {
-            let gone = std::mem::take(&mut *stripe.lock());
-            self.count.fetch_sub(gone.len() as u64, Relaxed);
-            let items: usize = gone.values().map(Vec::len).sum();
-            self.items.fetch_sub(items as u64, Relaxed);
+        self.stripes.iter().for_each(|stripe| self.clear_stripe(stripe));
+    }
+
+    /// Forgets a part of everything; to be called again and again.
+    pub(super) fn clear_some(&self) {
+        for _ in 0..STRIPES / 64 {
+            let s = self.hand.fetch_add(1, Relaxed) % STRIPES;
+            self.clear_stripe(&self.stripes[s]);
         }
+    }
+
+    fn clear_stripe(&self, stripe: &Mutex<Readers>) {
+        let gone = std::mem::take(&mut *stripe.lock());
+        self.count.fetch_sub(gone.len() as u64, Relaxed);
+        let items: usize = gone.values().map(Vec::len).sum();
+        self.items.fetch_sub(items as u64, Relaxed);
     }
 
     pub(super) fn count(&self) -> u64 {

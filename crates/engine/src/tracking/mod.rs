@@ -36,7 +36,10 @@ use keys::Keys;
 /// The channel on which RESP2 connections receive the invalidations of others.
 const CHANNEL: &str = "__redis__:invalidate";
 /// Keys forgotten at once when there are more than `tracking-table-max-keys`.
-const FORGET_AT_ONCE: usize = 128;
+pub(crate) const FORGET_AT_ONCE: usize = 128;
+
+/// Keys forgotten at once when the last connection stops tracking; more of them go little by little.
+const CLEARED_AT_ONCE: u64 = 10_000;
 
 /// How one connection tracks.
 pub(crate) struct Tracker {
@@ -249,6 +252,14 @@ pub(crate) fn limit(engine: &Engine, local: &mut Local, most: usize) {
     }
 }
 
+/// Periodic work: keeps the table below its limit, and empties it when nobody tracks.
+pub(crate) fn upkeep(engine: &Engine, local: &mut Local) {
+    limit(engine, local, 10_000);
+    if engine.tracking.keys.count() > 0 && engine.tracking.clients() == 0 {
+        engine.tracking.keys.clear_some();
+    }
+}
+
 impl Thread {
     /// CLIENT TRACKING ON, or other options for a connection that tracks already.
     pub(crate) fn track(&mut self, engine: &Engine, session: &mut Session, tracker: Tracker) {
@@ -274,7 +285,13 @@ impl Thread {
     pub(crate) fn untrack(&mut self, engine: &Engine, session: &mut Session) {
         let Some(tracker) = session.tracking.take() else { return };
         let id = session.client.id;
-        engine.tracking.trackers.write().remove(&id);
+        let mut trackers = engine.tracking.trackers.write();
+        trackers.remove(&id);
+        if trackers.is_empty() && engine.tracking.keys.count() <= CLEARED_AT_ONCE {
+            // Changes are not noted any more, so nothing that is remembered stays true.
+            engine.tracking.keys.clear();
+        }
+        drop(trackers);
         for prefix in &tracker.prefixes {
             engine.tracking.prefixes.remove(prefix, id);
         }
