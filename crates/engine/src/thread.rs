@@ -25,6 +25,7 @@ use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
 use crate::table::{Call, Run};
 use crate::topkeys::Probe;
+use crate::tracking;
 
 /// Commands that are parsed before the first of them is executed.
 const GROUP: usize = 32;
@@ -68,8 +69,6 @@ pub(crate) struct Hot {
     pub(crate) latency_tracking: bool,
     pub(crate) maxmemory: u64,
     pub(crate) policy: Policy,
-    /// Bits of `notify-keyspace-events`.
-    pub(crate) notify: u32,
 }
 
 /// See the module's text.
@@ -125,6 +124,7 @@ impl Thread {
         let mut t = Self {
             index,
             cx: Context::new(engine.clock.wall_ms() as i64, rng),
+            pubsub: Local::new(index, Arc::clone(&worker)),
             worker,
             hot: Hot {
                 generation: 0,
@@ -134,10 +134,8 @@ impl Thread {
                 latency_tracking: true,
                 maxmemory: 0,
                 policy: Policy::NoEviction,
-                notify: 0,
             },
             evicted: Evicted::default(),
-            pubsub: Local::default(),
             spans: Vec::new(),
             owned: Vec::new(),
             group: Vec::with_capacity(GROUP),
@@ -222,8 +220,8 @@ impl Thread {
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
-            notify: c.notify_keyspace_events(),
         };
+        self.pubsub.notify = c.notify_keyspace_events();
         self.cx.string_max = self.hot.bulk_max;
         self.cx.access = Access {
             lfu: policy.is_lfu(),
@@ -290,7 +288,11 @@ impl Thread {
         bump(&self.worker.stats.batches, 1);
         let c = &session.client;
         c.query_bytes.store(input.len() as u64, Relaxed);
-        self.take_outbox(session, out);
+        if session.outbox.is_some() {
+            // What was sent to it before its commands arrived comes before their replies.
+            self.receive();
+            self.take_outbox(session, out);
+        }
         let batch = self.run_batch(engine, session, parser, input, out);
         self.send_mail(engine);
         let (c, left) = (&session.client, input.len() - batch.consumed);
@@ -655,8 +657,8 @@ impl Thread {
         if engine.attention.get() != 0
             || !session.authenticated
             || session.reply != ReplyMode::On
-            || session.multi.is_some()
             || session.attention
+            || session.multi.is_some()
         {
             return 0;
         }
@@ -679,7 +681,7 @@ impl Thread {
             let mut args = Args::new(input, spans, owned);
             db.move_to(Key { bytes: &args[1], hash: p.hash });
             let outcome = run(&mut db, &mut args, &mut reply);
-            commit(engine, &mut db);
+            commit(engine, &mut self.pubsub, &mut db);
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
@@ -764,6 +766,9 @@ impl Thread {
         if engine.cron_paused.load(Relaxed) {
             return false;
         }
+        // What expires is nobody's doing.
+        self.cx.client = 0;
+        tracking::upkeep(engine, &mut self.pubsub);
         let start = engine.clock.monotonic_ns();
         let paused = engine.check_pause();
         let active = engine.active_expire.load(Relaxed) && !paused;
@@ -785,7 +790,7 @@ impl Thread {
                     let n = db.expire_due(s, 64);
                     expired += n;
                     left |= n == 64;
-                    commit(engine, &mut db);
+                    commit(engine, &mut self.pubsub, &mut db);
                 }
             }
             if !self.cx.ready.is_empty() {

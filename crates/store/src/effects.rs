@@ -56,6 +56,8 @@ pub struct Effects {
     /// Fields of hashes deleted because they expired: they come after `dropped` and before the
     /// command itself in the journal, as HDEL (database, key, field).
     pub dropped_fields: Vec<(usize, Vec<u8>, Vec<u8>)>,
+    /// Whether a whole database was emptied.
+    pub flushed: bool,
     /// The journal form, when it is not the command's own arguments: absolute deadlines, results
     /// in place of increments. Empty means: the arguments as they are.
     pub rewritten: Vec<Vec<u8>>,
@@ -74,6 +76,7 @@ impl Effects {
             self.dropped_fields.clear();
             self.rewritten.clear();
             self.also.clear();
+            self.flushed = false;
         }
     }
 

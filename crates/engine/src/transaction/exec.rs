@@ -118,7 +118,7 @@ fn spoiled(call: &mut Call<'_>) -> bool {
         let key = Key::new(key);
         let mut db = Db::lock_one(&call.engine.keyspace, *index, key, &mut call.thread.cx);
         db.peek(key);
-        commit(call.engine, &mut db);
+        commit(call.engine, &mut call.thread.pubsub, &mut db);
     }
     w.flag.is_dirty()
 }
