@@ -1,7 +1,7 @@
 //! The commands over data, and the command table.
 //!
 //! A command is declared once, as a [`row::Row`] beside its function, in a file of its own:
-//! `string`, `generic`, `bitmap`. Dispatch ([`table`]), key locking ([`keys::positions`]),
+//! `string`, `generic`, `list` … Dispatch ([`table`]), key locking ([`keys::positions`]),
 //! the replies of COMMAND ([`describe`]), the reference page and the laws ([`laws`]) all iterate
 //! the same rows; nothing about a command is written down twice.
 //!
@@ -18,6 +18,8 @@ pub mod laws;
 mod list;
 pub mod parse;
 pub mod row;
+mod scan;
+mod set;
 mod string;
 pub mod syntax;
 pub mod table;
@@ -30,7 +32,7 @@ pub use fail::Fail;
 
 /// All data commands.
 pub fn all() -> impl Iterator<Item = &'static DataCommand> {
-    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, list::COMMANDS]
+    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, list::COMMANDS, set::COMMANDS]
         .into_iter()
         .flatten()
         .copied()

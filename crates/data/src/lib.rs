@@ -9,5 +9,6 @@ pub mod entry;
 pub mod lcs;
 pub mod list;
 pub mod packed;
+pub mod set;
 pub mod table;
 pub mod walk;

@@ -1,6 +1,7 @@
 //! What a value consists of, whatever its type and encoding: for digests, dumps and tests.
 
 use crate::entry::{Entry, Kind, Str};
+use crate::set::Set;
 
 /// A part of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +37,13 @@ pub fn walk(e: &Entry, f: &mut dyn FnMut(Part<'_>)) {
                 true
             });
         }
-        Kind::Set => {}
+        Kind::Set => {
+            let mut buf = [0; stdx::num::I64_LEN_MAX];
+            Set::of(e).each(|item| {
+                f(Part::Member(item.text(&mut buf)));
+                true
+            });
+        }
         Kind::ZSet => {}
         Kind::Hash => {}
         Kind::Stream => {}

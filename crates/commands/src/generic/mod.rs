@@ -13,7 +13,7 @@ mod flushdb;
 mod keys;
 mod r#move;
 mod object;
-mod pattern;
+pub(crate) mod pattern;
 mod persist;
 mod pexpire;
 mod pexpireat;
