@@ -33,6 +33,7 @@ use std::sync::Arc;
 use stdx::mem::size_class;
 
 use crate::big::{Big, Value};
+use crate::hash;
 use crate::packed;
 use crate::table::{Node, SlotMut};
 
@@ -701,7 +702,13 @@ impl Entry {
     /// milliseconds.
     #[inline]
     pub fn part_deadline(&self) -> Option<i64> {
-        self.as_big()?.deadline()
+        match self.enc() {
+            Enc::Big => self.as_big()?.deadline(),
+            Enc::Inline if self.kind() == Kind::Hash && self.tag() & hash::small::EX != 0 => {
+                hash::small::earliest(self.inline())
+            }
+            _ => None,
+        }
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use commands::Fail;
-use commands::row::{Flags, Scope};
+use commands::row::{Flags, Row, Scope};
 use config::Id;
 use resp::{Args, Reply};
 use store::{Db, Key, ShardSet};
@@ -201,6 +201,9 @@ impl Thread {
                 return Err(OOM);
             }
         }
+        if session.only_subscribes() && !while_subscribed(cmd.row) {
+            return Err(subscribed(cmd.row));
+        }
         if attention & Attention::LOADING != 0 && !flags.has(Flags::LOADING) {
             return Err(LOADING);
         }
@@ -244,6 +247,8 @@ impl Thread {
                 // The pointer is compared, not read, so it may outlive the borrow of `args`.
                 Db::lock_one(ks, index, key, &mut self.cx)
             }
+            // Where there are no locks, it makes no difference what is held.
+            Scope::Keys if ks.is_single() => Db::lock_all(ks, index, &mut self.cx),
             Scope::Keys => {
                 // Without valid keys the command refuses before it looks at any.
                 match shards_of(cmd, &*args, &mut keys) {
@@ -395,6 +400,20 @@ pub(crate) fn shards_of<A: commands::row::Argv + ?Sized>(
     set: &mut ShardSet,
 ) -> Result<usize, commands::row::KeyError> {
     commands::keys::positions(cmd.row, args, &mut |i| set.add(stdx::hash::hash64(args.get(i))))
+}
+
+/// Whether a client that is subscribed in RESP2 may run a command.
+fn while_subscribed(row: &Row) -> bool {
+    row.name.ends_with("subscribe") || ["ping", "quit", "reset"].contains(&row.name)
+}
+
+#[cold]
+fn subscribed(row: &Row) -> Fail {
+    Fail::new(format!(
+        "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are \
+         allowed in this context",
+        row.name
+    ))
 }
 
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE

@@ -13,6 +13,7 @@ use crate::clients::Clients;
 use crate::costs::CostStats;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
+use crate::pubsub::{Hub, Inbox};
 use crate::server::latency::LatencyMonitor;
 use crate::server::monitor::Monitors;
 use crate::server::slowlog::Slowlog;
@@ -111,6 +112,8 @@ pub struct Worker {
     pub top_keys: TopKeys,
     /// Its inbox.
     pub mailbox: Mailbox,
+    /// What its connections are sent by other threads.
+    pub inbox: Inbox,
     /// Connections that live on it.
     pub connections: AtomicU64,
 }
@@ -135,6 +138,8 @@ pub struct Engine {
     pub attention: Attention,
     /// Clients that run MONITOR.
     pub monitors: Monitors,
+    /// Who is subscribed to what.
+    pub pubsub: Hub,
     /// SLOWLOG.
     pub slowlog: Slowlog,
     /// LATENCY.
@@ -226,6 +231,7 @@ impl Engine {
             log: o.log,
             attention: Attention::default(),
             monitors: Monitors::default(),
+            pubsub: Hub::default(),
             slowlog: Slowlog::default(),
             latency: LatencyMonitor::default(),
             hotkeys: HotKeys::default(),
@@ -260,6 +266,7 @@ impl Engine {
             costs: CostStats::default(),
             top_keys: TopKeys::default(),
             mailbox,
+            inbox: Inbox::default(),
             connections: AtomicU64::new(0),
         });
         let mut all = self.workers.write();

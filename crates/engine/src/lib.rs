@@ -17,6 +17,7 @@ mod dispatch;
 mod engine;
 pub mod log;
 mod mailbox;
+pub mod pubsub;
 mod session;
 mod stats;
 mod table;

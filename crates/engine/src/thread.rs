@@ -20,6 +20,7 @@ use store::{Access, Context, Db, Evicted, Key, Policy, SHARDS, Small};
 use crate::costs::Costs;
 use crate::dispatch::{Done, commit, lookup};
 use crate::engine::{Engine, Worker};
+use crate::pubsub::Local;
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
 use crate::table::{Call, Run};
@@ -67,6 +68,8 @@ pub(crate) struct Hot {
     pub(crate) latency_tracking: bool,
     pub(crate) maxmemory: u64,
     pub(crate) policy: Policy,
+    /// Bits of `notify-keyspace-events`.
+    pub(crate) notify: u32,
 }
 
 /// See the module's text.
@@ -78,9 +81,12 @@ pub struct Thread {
     pub(crate) worker: Arc<Worker>,
     pub(crate) hot: Hot,
     pub(crate) evicted: Evicted,
+    pub(crate) pubsub: Local,
     spans: Vec<Span>,
     owned: Vec<Vec<u8>>,
     group: Vec<Parse>,
+    /// Hashes of the keys of the group's commands over several keys.
+    hashes: Vec<u64>,
     /// Next shard for the periodic work.
     sweep: usize,
     /// Wall clock minus monotonic clock, in nanoseconds.
@@ -128,11 +134,14 @@ impl Thread {
                 latency_tracking: true,
                 maxmemory: 0,
                 policy: Policy::NoEviction,
+                notify: 0,
             },
             evicted: Evicted::default(),
+            pubsub: Local::default(),
             spans: Vec::new(),
             owned: Vec::new(),
             group: Vec::with_capacity(GROUP),
+            hashes: Vec::new(),
             sweep: 0,
             wall_offset: 0,
             mono: 0,
@@ -213,6 +222,7 @@ impl Thread {
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
+            notify: c.notify_keyspace_events(),
         };
         self.cx.string_max = self.hot.bulk_max;
         self.cx.access = Access {
@@ -254,6 +264,7 @@ impl Thread {
         bump(&s.keyspace_hits, c.keyspace_hits);
         bump(&s.keyspace_misses, c.keyspace_misses);
         bump(&s.expired_keys, c.expired_keys);
+        bump(&s.expired_subkeys, c.expired_subkeys);
         bump(&s.evicted_keys, c.evicted_keys);
         bump(&s.expired_time_cap_reached, c.expired_time_cap_reached);
         bump(&s.dirty, c.dirty);
@@ -279,7 +290,9 @@ impl Thread {
         bump(&self.worker.stats.batches, 1);
         let c = &session.client;
         c.query_bytes.store(input.len() as u64, Relaxed);
+        self.take_outbox(session, out);
         let batch = self.run_batch(engine, session, parser, input, out);
+        self.send_mail(engine);
         let (c, left) = (&session.client, input.len() - batch.consumed);
         c.query_bytes.store(left as u64, Relaxed);
         batch
@@ -382,6 +395,7 @@ impl Thread {
         self.spans.clear();
         self.owned.clear();
         self.group.clear();
+        self.hashes.clear();
         let mut pos = from;
         while self.group.len() < most {
             let resumed = parser.is_active();
@@ -493,7 +507,21 @@ impl Thread {
             return (NO_COMMAND, 0);
         };
         let cmd = engine.table.get(id);
-        if !cmd.one_key || !cmd.arity_fits(argc) {
+        if !cmd.arity_fits(argc) {
+            return (NO_COMMAND, 0);
+        }
+        if !cmd.one_key {
+            if let Some((last, step)) = cmd.many_keys {
+                // As many as there are; a last key counted from the end is the last argument.
+                let end = if last < 0 { argc } else { argc.min(2 + last as usize) };
+                for at in (1..end).step_by(step) {
+                    if let Some(key) = self.spans[first + at].bytes(input) {
+                        let hash = stdx::hash::hash64(key);
+                        engine.keyspace.prefetch_bucket(db, hash);
+                        self.hashes.push(hash);
+                    }
+                }
+            }
             return (NO_COMMAND, 0);
         }
         let Some(key) = key.and_then(|k| k.bytes(input)) else { return (NO_COMMAND, 0) };
@@ -522,10 +550,11 @@ impl Thread {
         let group = std::mem::take(&mut self.group);
         let spans = std::mem::take(&mut self.spans);
         let mut owned = std::mem::take(&mut self.owned);
-        if group.len() > 1 {
+        if group.len() > 1 || !self.hashes.is_empty() {
             let pin = crossbeam_epoch::pin();
-            for p in group.iter().filter(|p| p.hash != 0) {
-                engine.keyspace.prefetch_entry(session.db, p.hash, &pin);
+            let single = group.iter().map(|p| p.hash).filter(|hash| *hash != 0);
+            for hash in single.chain(self.hashes.iter().copied()) {
+                engine.keyspace.prefetch_entry(session.db, hash, &pin);
             }
         }
         let mut next = None;
@@ -621,6 +650,7 @@ impl Thread {
             || !session.authenticated
             || session.reply != ReplyMode::On
             || session.multi.is_some()
+            || session.attention
         {
             return 0;
         }
@@ -759,7 +789,7 @@ impl Thread {
 
     /// Applies CLIENT REPLY to what a command has written.
     #[inline]
-    fn after(&self, session: &mut Session, out: &mut Out, mark: resp::Mark) {
+    fn after(&mut self, session: &mut Session, out: &mut Out, mark: resp::Mark) {
         match session.reply {
             ReplyMode::On => {}
             ReplyMode::Off => out.truncate(mark),
@@ -772,6 +802,8 @@ impl Thread {
                 session.reply = ReplyMode::On;
             }
         }
+        // What a command publishes to its own connection comes behind its reply.
+        self.take_outbox(session, out);
     }
 
     /// Periodic work, some times per second: active expiry, resizing, for this thread's part of
@@ -821,6 +853,7 @@ impl Thread {
             }
         }
         self.collect();
+        self.send_mail(engine);
         let nanos = engine.clock.monotonic_ns() - start;
         bump(&self.worker.stats.expire_cycle_nanos, nanos);
         bump(&self.worker.stats.cron_nanos, nanos);
@@ -842,6 +875,7 @@ impl Thread {
         let mut reply = Reply::new(&mut out, session.proto);
         self.dispatch(engine, session, &mut args, &mut reply);
         self.after(session, &mut out, mark);
+        self.send_mail(engine);
         out
     }
 

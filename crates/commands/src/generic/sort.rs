@@ -63,6 +63,11 @@ OK
 4) "3"
 5) "2"
 6) (nil)
+> HSET h_1 f x
+(integer) 1
+> SORT l GET h_*->f LIMIT 0 2
+1) "x"
+2) (nil)
 # A pattern without * leaves the order as it is.
 > SORT l BY nosort
 1) "3"

@@ -8,6 +8,7 @@
 
 use std::cmp::Ordering;
 
+use data::hash;
 use data::list::{self, End, Limit};
 use memchr::memmem;
 use resp::{Args, Reply};
@@ -262,6 +263,7 @@ fn look_up(db: &mut Db<'_>, pattern: &[u8], element: Text, bytes: &mut Bytes) ->
         _ => (after, None),
     };
     let name = [before, element.of(bytes), after].concat();
+    let now = db.now();
     let e = db.read(Key::new(&name))?;
     match (e.kind(), field) {
         (Kind::String, None) => Some(match e.str() {
@@ -269,16 +271,9 @@ fn look_up(db: &mut Db<'_>, pattern: &[u8], element: Text, bytes: &mut Bytes) ->
             Str::Inline(b) => append(bytes, b),
             Str::Shared(b) => append(bytes, b),
         }),
-        (Kind::Hash, Some(wanted)) => {
-            let mut found = None;
-            store::walk(&e, &mut |part| {
-                if let Part::Field(field, value, _) = part
-                    && field == wanted
-                {
-                    found = Some(append(bytes, value));
-                }
-            });
-            found
+        (Kind::Hash, Some(field)) => {
+            let found = hash::get(&e, field).filter(|f| !hash::is_over(f.deadline, now))?;
+            Some(append(bytes, found.value.text(&mut [0; stdx::num::I64_LEN_MAX])))
         }
         _ => None,
     }
