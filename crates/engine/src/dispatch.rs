@@ -257,7 +257,7 @@ impl Thread {
         let ks = &engine.keyspace;
         let index = session.db;
         let mut keys = ShardSet::default();
-        let mut db = match cmd.row.scope {
+        let mut db = match cmd.row.scope_of(&*args) {
             Scope::Keys if cmd.one_key => {
                 let key = Key::new(&args[1]);
                 // The pointer is compared, not read, so it may outlive the borrow of `args`.
@@ -272,7 +272,7 @@ impl Thread {
                     Err(_) => Db::unlocked(ks, index, &mut self.cx),
                 }
             }
-            Scope::All => Db::lock_all(ks, index, &mut self.cx),
+            Scope::All | Scope::Patterns => Db::lock_all(ks, index, &mut self.cx),
             Scope::Each | Scope::None => Db::unlocked(ks, index, &mut self.cx),
         };
         let outcome = run(&mut db, args, reply);

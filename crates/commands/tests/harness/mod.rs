@@ -125,8 +125,8 @@ impl Server {
         let mut found = Vec::new();
         // Where the specifications do not fit, the command itself has the error text.
         let _ = keys::positions(row, args, &mut |at| found.push(at));
-        let mut db = match (row.scope, found.as_slice()) {
-            (Scope::All, _) => Db::lock_all(ks, index, cx),
+        let mut db = match (row.scope_of(args), found.as_slice()) {
+            (Scope::All | Scope::Patterns, _) => Db::lock_all(ks, index, cx),
             (Scope::Each | Scope::None, _) | (Scope::Keys, []) => Db::unlocked(ks, index, cx),
             (Scope::Keys, [one]) => Db::lock_one(ks, index, Key::new(&args[*one]), cx),
             (Scope::Keys, many) => {
