@@ -67,7 +67,7 @@ type Sink<'a> = &'a mut dyn FnMut(String);
 
 fn name(row: &Row, broken: Sink) {
     let fine =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_|".contains(&byte);
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_|.".contains(&byte);
     if row.name.is_empty() || !row.name.bytes().all(fine) {
         broken("the name is not lower-case ASCII".into());
     }

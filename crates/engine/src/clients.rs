@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::{Mutex, RwLock};
+use store::Waiter;
 
 /// Where a connection comes from and arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +72,14 @@ pub struct Client {
     pub closing: AtomicBool,
     /// Waits for CLIENT PAUSE to end.
     pub paused: AtomicBool,
+    /// Commands that MULTI has queued, or -1.
+    pub multi: AtomicI64,
+    /// Keys that are watched.
+    pub watch: AtomicU64,
+    /// A watched key has changed, or a command was refused while queueing: EXEC will fail.
+    pub spoiled: AtomicBool,
+    /// The blocked command.
+    pub blocked: Mutex<Option<Arc<Waiter>>>,
 }
 
 impl Client {
@@ -99,6 +108,10 @@ impl Client {
             no_touch: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             paused: AtomicBool::new(false),
+            multi: AtomicI64::new(-1),
+            watch: AtomicU64::new(0),
+            spoiled: AtomicBool::new(false),
+            blocked: Mutex::default(),
         }
     }
 

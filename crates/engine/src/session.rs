@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use resp::Proto;
+use store::Waiter;
 
 use crate::clients::{Client, Endpoint};
 use crate::engine::Engine;
+use crate::transaction::{Multi, Watching};
 
 /// CLIENT REPLY.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -42,13 +44,31 @@ pub struct Session {
     pub closing: bool,
     /// A command that must wait (CLIENT PAUSE): it is run before any further input.
     pub deferred: Option<Vec<Vec<u8>>>,
+    /// What MULTI has queued.
+    pub(crate) multi: Option<Box<Multi>>,
+    /// What WATCH watches.
+    pub(crate) watching: Option<Box<Watching>>,
+    /// The command that it waits for, if one blocks it.
+    pub blocked: Option<Arc<Waiter>>,
 }
 
 impl Session {
     /// A new connection on `thread`.
     pub fn new(engine: &Engine, thread: usize, endpoint: Endpoint) -> Self {
         let client = engine.clients.add(thread, endpoint, engine.clock.wall_ms() as i64);
-        let authenticated = !engine.needs_password();
+        Self::over(client, !engine.needs_password())
+    }
+
+    /// A session of the server itself on `thread`, which no list shows.
+    pub fn inner(engine: &Engine, thread: usize) -> Self {
+        let nowhere = String::new;
+        let endpoint =
+            Endpoint { peer: nowhere(), local: nowhere(), unix: true, loopback: true, fd: -1 };
+        let now = engine.clock.wall_ms() as i64;
+        Self::over(Arc::new(Client::new(0, thread, endpoint, now)), true)
+    }
+
+    fn over(client: Arc<Client>, authenticated: bool) -> Self {
         client.authenticated.store(authenticated, Relaxed);
         Self {
             client,
@@ -60,10 +80,13 @@ impl Session {
             monitor: false,
             closing: false,
             deferred: None,
+            multi: None,
+            watching: None,
+            blocked: None,
         }
     }
 
-    /// Back to how it began (RESET).
+    /// Back to how it began (RESET). The caller has ended its transaction and its watches.
     pub fn reset(&mut self, engine: &Engine) {
         if self.monitor {
             engine.monitors.remove(engine, self.client.id);

@@ -4,11 +4,14 @@
 //! seen (and its removal is an effect), access times and hit counts are kept, deadlines stay
 //! indexed, and what changed is noted for the commit.
 
+use std::sync::Arc;
+
 use data::entry::{Content, Entry, Kind, Str};
 use data::table::SlotMut;
 
 use crate::context::{Block, Context, Empty};
 use crate::effects::Class;
+use crate::interest::{Interest, Waiter, Watch};
 use crate::lazy::Garbage;
 use crate::shards::{Held, Keyspace, Locked, Part, SHARDS, ShardSet, shard_of};
 
@@ -62,7 +65,8 @@ impl<'a> Db<'a> {
     /// A view with the shard of one hash locked.
     #[inline]
     pub fn lock_one(ks: &'a Keyspace, index: usize, key: Key<'_>, cx: &'a mut Context) -> Self {
-        let locked = ks.lock(Held::One(shard_of(key.hash)), &cx.seat);
+        let locked = ks.lock(Held::One(shard_of(key.hash)), &cx.seat, &cx.hold);
+        cx.effects.observed = ks.is_observed();
         Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
     }
 
@@ -71,25 +75,27 @@ impl<'a> Db<'a> {
     #[inline(always)]
     pub fn move_to(&mut self, key: Key<'_>) {
         self.locked.move_to(shard_of(key.hash), &self.cx.seat);
+        self.cx.effects.observed = self.locked.ks().is_observed();
         self.hint = (key.bytes.as_ptr(), key.bytes.len(), key.hash);
     }
 
     /// A view with a set of shards locked.
     pub fn lock_set(ks: &'a Keyspace, index: usize, set: ShardSet, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::Many(set), &cx.seat), index, cx)
+        Self::over(ks.lock(Held::Many(set), &cx.seat, &cx.hold), index, cx)
     }
 
     /// A view with every shard locked.
     pub fn lock_all(ks: &'a Keyspace, index: usize, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::All, &cx.seat), index, cx)
+        Self::over(ks.lock(Held::All, &cx.seat, &cx.hold), index, cx)
     }
 
     /// A view with nothing locked, for commands that go through the shards one after the other.
     pub fn unlocked(ks: &'a Keyspace, index: usize, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::None, &cx.seat), index, cx)
+        Self::over(ks.lock(Held::None, &cx.seat, &cx.hold), index, cx)
     }
 
     fn over(locked: Locked<'a>, index: usize, cx: &'a mut Context) -> Self {
+        cx.effects.observed = locked.ks().is_observed();
         Self { locked, index, cx, hint: (std::ptr::null(), 0, 0) }
     }
 
@@ -132,7 +138,7 @@ impl<'a> Db<'a> {
 
     /// Removes the key if its time is over, as an effect. Returns whether it must be taken as
     /// absent although it may still be there (expired keys are kept while writes are paused).
-    #[inline]
+    #[inline(always)]
     fn reap(&mut self, key: Key<'_>) -> bool {
         self.part(key.hash).expiry.keys != 0 && self.reap_expired(key)
     }
@@ -296,13 +302,15 @@ impl<'a> Db<'a> {
             // Kept only for being hidden; it is overwritten like any other value.
             self.take_out(key);
         }
-        self.make_way(key, ttl);
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
         let part = locked.part(*index, shard_of(key.hash));
         if let Some(mut e) =
             part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
         {
+            if e.effort() >= EFFORT_MAX {
+                return self.set_over_big(key, content, ttl);
+            }
             let (before, inner) = (e.deadline(), e.part_deadline());
             let after = match ttl {
                 Ttl::Keep => before,
@@ -322,15 +330,15 @@ impl<'a> Db<'a> {
     }
 
     /// What takes long to free is not overwritten in place.
-    #[inline]
-    fn make_way(&mut self, key: Key<'_>, ttl: Ttl) {
-        let part = self.part(key.hash);
-        if let Some(e) = part.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
-            && e.effort() >= EFFORT_MAX
-            && ttl != Ttl::Keep
-            && let Some(e) = self.take_out(key)
-        {
-            self.free(e, true);
+    #[cold]
+    fn set_over_big(&mut self, key: Key<'_>, content: Content<'_>, ttl: Ttl) {
+        if let Some(old) = self.take_out(key) {
+            let ttl = match (ttl, old.deadline()) {
+                (Ttl::Keep, Some(at)) => Ttl::At(at),
+                (ttl, _) => ttl,
+            };
+            self.free(old, true);
+            self.set(key, content, ttl);
         }
     }
 
@@ -497,6 +505,114 @@ impl<'a> Db<'a> {
         None
     }
 
+    /// Spoils watches of the keys that the command has changed, and readies what waits for them.
+    /// Called by the commit, before the effects are cleared.
+    pub fn settle(&mut self) {
+        let events = std::mem::take(&mut self.cx.effects.events);
+        for e in &events {
+            if matches!(e.class, Class::KeyMiss | Class::New) {
+                continue;
+            }
+            let s = shard_of(stdx::hash::hash64(&e.key));
+            // A command that goes from shard to shard changes no key.
+            if self.locked.holds(s)
+                && let Some(interest) = self.locked.interest(s)
+                && interest.changed(e.db, &e.key)
+            {
+                self.ready(e.db, &e.key);
+            }
+        }
+        self.cx.effects.events = events;
+    }
+
+    fn ready(&mut self, db: usize, key: &[u8]) {
+        if !self.cx.ready.iter().any(|(d, k)| *d == db && k == key) {
+            self.cx.ready.push((db, key.to_vec()));
+        }
+    }
+
+    /// WATCH: from now on a change of the key in the selected database spoils `w`.
+    pub fn watch(&mut self, key: Key<'_>, w: &Arc<Watch>) {
+        // One that has expired is removed before, so that this is not taken for a change.
+        self.reap(key);
+        let interest = self.locked.interest(shard_of(key.hash)).get_or_insert_default();
+        interest.watch(self.index, key.bytes, w);
+        self.locked.ks().take_interest();
+    }
+
+    /// The end of a [`watch`](Self::watch).
+    pub fn unwatch(&mut self, key: Key<'_>, w: &Arc<Watch>) {
+        let index = self.index;
+        self.forget_in(key, |i| i.unwatch(index, key.bytes, w));
+    }
+
+    /// Adds a blocked command to those that wait for a key in its database.
+    pub fn wait(&mut self, key: Key<'_>, w: &Arc<Waiter>) {
+        let interest = self.locked.interest(shard_of(key.hash)).get_or_insert_default();
+        interest.wait(w.db, key.bytes, w);
+        self.locked.ks().take_interest();
+    }
+
+    /// The end of a [`wait`](Self::wait).
+    pub fn unwait(&mut self, key: Key<'_>, w: &Arc<Waiter>) {
+        self.forget_in(key, |i| i.unwait(w.db, key.bytes, w));
+    }
+
+    fn forget_in(&mut self, key: Key<'_>, f: impl FnOnce(&mut Interest)) {
+        let place = self.locked.interest(shard_of(key.hash));
+        if let Some(interest) = place {
+            f(interest);
+            if interest.is_empty() {
+                *place = None;
+            }
+            self.locked.ks().lose_interest();
+        }
+    }
+
+    /// The blocked commands that wait for a key in the selected database, first come first:
+    /// `skip` of them are left out, and at most `max` returned.
+    pub fn waiting(&mut self, key: Key<'_>, skip: usize, max: usize) -> Vec<Arc<Waiter>> {
+        let index = self.index;
+        let interest = self.locked.interest(shard_of(key.hash));
+        interest.as_ref().map_or_else(Vec::new, |i| i.waiting(index, key.bytes, skip, max))
+    }
+
+    /// How many keys are waited for, and of those how many by commands that are to be told when
+    /// the key goes. Needs every shard.
+    pub fn awaited_keys(&mut self) -> (usize, usize) {
+        (0..SHARDS).fold((0, 0), |(a, b), s| {
+            let (x, y) = self.locked.interest(s).as_ref().map_or((0, 0), |i| i.counts());
+            (a + x, b + y)
+        })
+    }
+
+    /// Spoils and readies what concerns keys of shard `s` in database `db` that exist in `db` or
+    /// in one of `others`, before all of them are emptied or exchanged.
+    fn upset(&mut self, s: usize, db: usize, others: &[usize]) {
+        let Some(interest) = self.locked.interest(s).take() else { return };
+        let here = |this: &mut Self, key: &[u8]| {
+            let hash = stdx::hash::hash64(key);
+            let now = this.cx.now;
+            [db].iter().chain(others).any(|index| {
+                let table = &this.locked.part(*index, s).table;
+                let found = table.find(hash, |e| stdx::bytes::same(e.key(), key));
+                found.is_some_and(|e| e.deadline().is_none_or(|d| d >= now))
+            })
+        };
+        for (key, watches) in interest.watched(db) {
+            if here(self, key) {
+                watches.iter().for_each(|w| w.spoil());
+            }
+        }
+        let awaited: Vec<Vec<u8>> = interest.awaited(db).map(<[u8]>::to_vec).collect();
+        *self.locked.interest(s) = Some(interest);
+        for key in awaited {
+            if here(self, &key) {
+                self.ready(db, &key);
+            }
+        }
+    }
+
     /// Notes that `n` changes were made.
     #[inline]
     pub fn dirty(&mut self, n: u64) {
@@ -530,7 +646,7 @@ impl<'a> Db<'a> {
         }
         // Locking one more while holding some could deadlock; a command of scope `Each` holds none.
         assert!(self.locked.holds_none(), "a command with locked keys asked for shard {s}");
-        let mut moment = self.locked.ks().lock(Held::One(s), &self.cx.seat);
+        let mut moment = self.locked.ks().lock(Held::One(s), &self.cx.seat, &self.cx.hold);
         f(moment.part(self.index, s), self.cx)
     }
 
@@ -697,6 +813,7 @@ impl<'a> Db<'a> {
         let mut n = 0;
         let ks = self.locked.ks();
         for s in 0..SHARDS {
+            self.upset(s, self.index, &[]);
             let part = self.locked.part(self.index, s);
             n += part.table.len();
             part.expiry.clear();
@@ -715,6 +832,8 @@ impl<'a> Db<'a> {
             return;
         }
         for s in 0..SHARDS {
+            self.upset(s, a, &[b]);
+            self.upset(s, b, &[a]);
             let (x, y) = self.locked.parts(a, b, s);
             x.table.exchange(&mut y.table);
             std::mem::swap(&mut x.expiry, &mut y.expiry);
@@ -842,7 +961,7 @@ impl<'a> Db<'a> {
 
     /// A view with one shard locked, by number (0..[`SHARDS`]), for periodic work.
     pub fn lock_shard(ks: &'a Keyspace, index: usize, s: usize, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::One(s), &cx.seat), index, cx)
+        Self::over(ks.lock(Held::One(s), &cx.seat, &cx.hold), index, cx)
     }
 
     /// Whether shard `s` has keys that are due, without deleting them.

@@ -13,8 +13,10 @@ mod db;
 mod effects;
 mod evict;
 mod expiry;
+mod interest;
 mod lazy;
 mod shards;
+mod waits;
 
 pub use context::{Access, Block, Context, Counters, Empty, LFU_INIT, OVERDUE_MAX, Small};
 pub use data::big::Value;
@@ -25,5 +27,7 @@ pub use data::walk::{Part, walk};
 pub use db::{Db, Key, Ttl, WrongType};
 pub use effects::{Class, Effects, Event};
 pub use evict::{Evicted, Policy};
+pub use interest::{Waiter, Watch};
 pub use lazy::Garbage;
 pub use shards::{Keyspace, SHARDS, Seat, ShardSet};
+pub use waits::take_waits;

@@ -48,6 +48,7 @@ RESET
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     // A skip that is in force applies to this command; OFF ends before it answers.
     let skipped = call.session.reply == ReplyMode::SkipNext;
+    call.thread.discard(call.engine, call.session);
     call.session.reset(call.engine);
     if skipped {
         call.session.reply = ReplyMode::SkipNext;

@@ -5,6 +5,7 @@ pub(crate) mod command;
 pub(crate) mod config;
 pub(crate) mod debug;
 mod help;
+pub(crate) mod hotkeys;
 pub(crate) mod info;
 pub(crate) mod lastsave;
 pub mod latency;
@@ -18,6 +19,7 @@ pub(crate) mod role;
 pub(crate) mod shutdown;
 pub mod slowlog;
 pub(crate) mod time;
+pub(crate) mod topkeys;
 
 use commands::row::{Flags, Row};
 use commands::{Fail, Outcome};
@@ -33,6 +35,7 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &command::COMMAND,
     &config::CONFIG,
     &debug::DEBUG,
+    &hotkeys::HOTKEYS,
     &info::INFO,
     &lastsave::LASTSAVE,
     &latency::LATENCY,
@@ -44,6 +47,7 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &shutdown::SHUTDOWN,
     &slowlog::SLOWLOG,
     &time::TIME,
+    &topkeys::TOPKEYS,
 ];
 
 /// Flags of most commands here: administrative, not in scripts, at any time.

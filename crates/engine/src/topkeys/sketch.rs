@@ -1,0 +1,163 @@
+//! The heaviest of very many keys, in a fixed number of counters.
+//!
+//! Space-Saving (Metwally, Agrawal, El Abbadi: Efficient computation of frequent and top-k elements
+//! in data streams, 2005): a key without a counter takes the smallest one over, with its count,
+//! which is then the most by which the key may be overestimated. Count minus error is therefore
+//! never too high, a key heavier than `total / capacity` always has a counter, and a flood of keys
+//! that come once shows as nothing. Few counters, laid out by column, so that finding one is a walk
+//! over a handful of cache lines.
+
+/// Bytes of a key that are kept: enough to recognise it. What is counted is the whole key.
+const KEY_BYTES: usize = 256;
+
+/// Which key a counter is of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// Database.
+    pub(crate) db: usize,
+    /// Its first [`KEY_BYTES`] bytes.
+    pub(crate) key: Vec<u8>,
+    /// Bytes of the whole key.
+    pub(crate) len: usize,
+}
+
+/// See the module's text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sketch {
+    ids: Vec<u64>,
+    counts: Vec<f64>,
+    errors: Vec<f64>,
+    names: Vec<Name>,
+    capacity: usize,
+    total: f64,
+}
+
+impl Sketch {
+    /// A sketch of `capacity` counters; allocates when it is first used.
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { capacity: capacity.max(1), ..Self::default() }
+    }
+
+    /// Counts `weight` for a key; `id` tells (database, key) apart from others.
+    pub(crate) fn add(&mut self, id: u64, db: usize, key: &[u8], weight: f64) {
+        self.total += weight;
+        if let Some(at) = self.ids.iter().position(|&other| other == id) {
+            self.counts[at] += weight;
+            return;
+        }
+        let at = if self.ids.len() < self.capacity {
+            if self.ids.is_empty() {
+                self.ids.reserve_exact(self.capacity);
+                self.counts.reserve_exact(self.capacity);
+                self.errors.reserve_exact(self.capacity);
+                self.names.reserve_exact(self.capacity);
+            }
+            self.ids.push(id);
+            self.counts.push(0.0);
+            self.errors.push(0.0);
+            self.names.push(Name::default());
+            self.ids.len() - 1
+        } else {
+            let (mut at, mut least) = (0, f64::INFINITY);
+            for (i, &count) in self.counts.iter().enumerate() {
+                if count < least {
+                    (at, least) = (i, count);
+                }
+            }
+            at
+        };
+        self.ids[at] = id;
+        self.errors[at] = self.counts[at];
+        self.counts[at] += weight;
+        let name = &mut self.names[at];
+        (name.db, name.len) = (db, key.len());
+        // The buffer of the key before it is used again.
+        name.key.clear();
+        name.key.extend_from_slice(&key[..key.len().min(KEY_BYTES)]);
+    }
+
+    /// Multiplies all counts: what is long ago counts less.
+    pub(crate) fn scale(&mut self, factor: f64) {
+        for count in self.counts.iter_mut().chain(&mut self.errors) {
+            *count *= factor;
+        }
+        self.total *= factor;
+    }
+
+    /// All that was counted.
+    pub(crate) fn total(&self) -> f64 {
+        self.total
+    }
+
+    /// Every key that has a counter, its id, and what it has at least.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (u64, &Name, f64)> {
+        let least = self.counts.iter().zip(&self.errors).map(|(count, error)| count - error);
+        self.ids.iter().zip(&self.names).zip(least).map(|((&id, name), n)| (id, name, n))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use stdx::rng::Rng;
+
+    use super::*;
+
+    fn least(s: &Sketch, id: u64) -> Option<f64> {
+        s.keys().find(|(other, ..)| *other == id).map(|(.., n)| n)
+    }
+
+    #[test]
+    fn few_keys_are_counted_exactly() {
+        let mut s = Sketch::new(4);
+        for (id, weight) in [(1, 5.0), (2, 1.0), (1, 2.5), (3, 4.0)] {
+            s.add(id, 0, &id.to_le_bytes(), weight);
+        }
+        assert_eq!(least(&s, 1), Some(7.5));
+        assert_eq!(least(&s, 2), Some(1.0));
+        assert_eq!(least(&s, 9), None);
+        assert_eq!(s.total(), 12.5);
+        s.scale(0.5);
+        assert_eq!((least(&s, 1), s.total()), (Some(3.75), 6.25));
+    }
+
+    /// Whatever the stream: no key is overestimated, and every heavy one is there.
+    #[test]
+    fn heavy_keys_are_found_and_never_overestimated() {
+        for seed in 0..20 {
+            let mut rng = Rng::from_seed(seed);
+            let mut s = Sketch::new(32);
+            let mut exact: HashMap<u64, f64> = HashMap::new();
+            for _ in 0..20_000 {
+                // Three heavy keys among a thousand, with weights that vary.
+                let id = if rng.below(4) == 0 { rng.below(3) } else { 3 + rng.below(1000) };
+                let weight = 1.0 + rng.below(10) as f64;
+                s.add(id, 0, b"", weight);
+                *exact.entry(id).or_default() += weight;
+            }
+            for (id, _, n) in s.keys() {
+                assert!(n <= exact[&id] + 1e-6, "seed {seed}: {id} has {} not {n}", exact[&id]);
+            }
+            for id in 0..3 {
+                let n = least(&s, id).expect("a heavy key has a counter");
+                assert!(n > exact[&id] * 0.8, "seed {seed}: {id} has {} not {n}", exact[&id]);
+            }
+            // What comes once is next to nothing.
+            let light: Vec<f64> = s.keys().filter(|k| k.0 >= 3).map(|k| k.2).collect();
+            assert!(light.iter().all(|&n| n < s.total() / 100.0), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn long_keys_are_cut_and_counters_used_again() {
+        let mut s = Sketch::new(1);
+        s.add(1, 3, &[b'x'; 1000], 1.0);
+        let (_, name, _) = s.keys().next().expect("a key");
+        assert_eq!((name.db, name.len, name.key.len()), (3, 1000, KEY_BYTES));
+        s.add(2, 0, b"short", 1.0);
+        let (id, name, n) = s.keys().next().expect("a key");
+        assert_eq!((id, name.key.as_slice(), n), (2, &b"short"[..], 1.0));
+        assert_eq!(s.total(), 2.0);
+    }
+}
