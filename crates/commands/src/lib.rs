@@ -13,6 +13,7 @@ pub mod command;
 pub mod describe;
 pub mod fail;
 mod generic;
+mod hyperloglog;
 pub mod keys;
 pub mod laws;
 pub mod parse;
@@ -31,7 +32,7 @@ pub use fail::Fail;
 
 /// All data commands.
 pub fn all() -> impl Iterator<Item = &'static DataCommand> {
-    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, set::COMMANDS]
+    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, set::COMMANDS, hyperloglog::COMMANDS]
         .into_iter()
         .flatten()
         .copied()

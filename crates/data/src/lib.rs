@@ -6,6 +6,7 @@
 pub mod big;
 pub mod bits;
 pub mod entry;
+pub mod hll;
 pub mod lcs;
 pub mod packed;
 pub mod set;
