@@ -6,9 +6,13 @@
 pub mod big;
 pub mod bits;
 pub mod entry;
+pub mod hash;
 pub mod hll;
 pub mod lcs;
+pub mod list;
 pub mod packed;
 pub mod set;
+pub mod stream;
 pub mod table;
 pub mod walk;
+pub mod zset;

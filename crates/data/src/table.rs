@@ -803,7 +803,7 @@ impl<T: Node> Table<T> {
         // A table that has lost nearly all of its nodes at once: any of them.
         let mut at = (self.len > 0).then_some(0);
         while let Some(pos) = at {
-            if let Some(found) = self.sample(pos, |n| below(n)) {
+            if let Some(found) = self.sample(pos, &mut *below) {
                 return Some(found);
             }
             at = self.scan(pos, |_| {});

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use commands::Fail;
-use commands::row::{Flags, Scope};
+use commands::row::{Flags, Row, Scope};
 use config::Id;
 use resp::{Args, Reply};
 use store::{Db, Key, ShardSet};
@@ -153,6 +153,10 @@ impl Thread {
             bump(&stats.failed, 1);
         }
         stats.called(1, nanos, self.hot.latency_tracking);
+        let waited = self.worker.costs.waited(cmd.row.group);
+        if self.costs.on {
+            self.costs.executed(&self.worker.costs, cmd.row.group, (1, nanos, waited));
+        }
         bump(&self.worker.stats.command_nanos, nanos);
         self.count_command(session, 1);
         if nanos >= self.hot.slow_ns && !cmd.row.flags.has(Flags::SKIP_SLOWLOG) {
@@ -196,6 +200,9 @@ impl Thread {
             if !free && flags.or(queued.map_or(Flags::NONE, |m| m.flags)).has(Flags::DENYOOM) {
                 return Err(OOM);
             }
+        }
+        if session.only_subscribes() && !while_subscribed(cmd.row) {
+            return Err(subscribed(cmd.row));
         }
         if attention & Attention::LOADING != 0 && !flags.has(Flags::LOADING) {
             return Err(LOADING);
@@ -364,21 +371,24 @@ impl Thread {
 
 /// Turns a command's effects into what follows from them, while its shards are still held: the
 /// one place for journal, replication, events, waiters and invalidations as they come.
-#[inline]
+#[inline(always)]
 pub(crate) fn commit(engine: &Engine, db: &mut Db<'_>) {
     let effects = &mut db.cx.effects;
-    if effects.dirty != 0 || effects.observed {
+    if effects.observed {
+        commit_observed(engine, db);
+    } else if effects.dirty != 0 {
         db.cx.counters.dirty += effects.dirty;
-        if !effects.events.is_empty() {
-            commit_events(engine, db);
-        }
-        db.cx.effects.clear();
+        effects.dirty = 0;
     }
 }
 
-#[cold]
-fn commit_events(_engine: &Engine, db: &mut Db<'_>) {
-    db.settle();
+#[inline(never)]
+fn commit_observed(_engine: &Engine, db: &mut Db<'_>) {
+    db.cx.counters.dirty += db.cx.effects.dirty;
+    if !db.cx.effects.events.is_empty() {
+        db.settle();
+    }
+    db.cx.effects.clear();
 }
 
 /// Adds the shards of a command's keys to `set`.
@@ -388,6 +398,20 @@ pub(crate) fn shards_of<A: commands::row::Argv + ?Sized>(
     set: &mut ShardSet,
 ) -> Result<usize, commands::row::KeyError> {
     commands::keys::positions(cmd.row, args, &mut |i| set.add(stdx::hash::hash64(args.get(i))))
+}
+
+/// Whether a client that is subscribed in RESP2 may run a command.
+fn while_subscribed(row: &Row) -> bool {
+    row.name.ends_with("subscribe") || ["ping", "quit", "reset"].contains(&row.name)
+}
+
+#[cold]
+fn subscribed(row: &Row) -> Fail {
+    Fail::new(format!(
+        "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are \
+         allowed in this context",
+        row.name
+    ))
 }
 
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE

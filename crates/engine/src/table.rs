@@ -89,8 +89,12 @@ impl Table {
             cmds.push(cmd(&c.row, Run::Data(c.run)));
             subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Data(s.run))).collect());
         }
-        let own =
-            [crate::connection::COMMANDS, crate::server::COMMANDS, crate::transaction::COMMANDS];
+        let own = [
+            crate::connection::COMMANDS,
+            crate::pubsub::COMMANDS,
+            crate::server::COMMANDS,
+            crate::transaction::COMMANDS,
+        ];
         for c in own.into_iter().flatten() {
             cmds.push(cmd(&c.row, Run::Session(c.run)));
             subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Session(s.run))).collect());

@@ -138,7 +138,7 @@ impl<'a> Db<'a> {
 
     /// Removes the key if its time is over, as an effect. Returns whether it must be taken as
     /// absent although it may still be there (expired keys are kept while writes are paused).
-    #[inline]
+    #[inline(always)]
     fn reap(&mut self, key: Key<'_>) -> bool {
         self.part(key.hash).expiry.keys != 0 && self.reap_expired(key)
     }
@@ -181,7 +181,7 @@ impl<'a> Db<'a> {
         let base = self.locked.ks().base_ms;
         let part = self.part(key.hash);
         let e = part.table.remove(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))?;
-        part.expiry.note(base, key.hash, e.deadline(), None);
+        part.note(base, key.hash, [e.deadline(), e.part_deadline()], [None, None]);
         Some(e)
     }
 
@@ -323,14 +323,16 @@ impl<'a> Db<'a> {
             // Kept only for being hidden; it is overwritten like any other value.
             self.take_out(key);
         }
-        self.make_way(key, ttl);
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
         let part = locked.part(*index, shard_of(key.hash));
         if let Some(mut e) =
             part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
         {
-            let before = e.deadline();
+            if e.effort() >= EFFORT_MAX {
+                return self.set_over_big(key, content, ttl);
+            }
+            let (before, inner) = (e.deadline(), e.part_deadline());
             let after = match ttl {
                 Ttl::Keep => before,
                 Ttl::Clear => None,
@@ -339,7 +341,7 @@ impl<'a> Db<'a> {
             let bits = cx.touched(e.access());
             e.replace_with(|e| e.set(content, after));
             e.node_mut().set_access(bits);
-            part.expiry.note(base, key.hash, before, after);
+            part.note(base, key.hash, [before, inner], [after, None]);
         } else {
             let after = if let Ttl::At(ms) = ttl { Some(ms) } else { None };
             part.table.insert(Entry::string(key.bytes, content, after, cx.fresh_access()));
@@ -349,15 +351,15 @@ impl<'a> Db<'a> {
     }
 
     /// What takes long to free is not overwritten in place.
-    #[inline]
-    fn make_way(&mut self, key: Key<'_>, ttl: Ttl) {
-        let part = self.part(key.hash);
-        if let Some(e) = part.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
-            && e.effort() >= EFFORT_MAX
-            && ttl != Ttl::Keep
-            && let Some(e) = self.take_out(key)
-        {
-            self.free(e, true);
+    #[cold]
+    fn set_over_big(&mut self, key: Key<'_>, content: Content<'_>, ttl: Ttl) {
+        if let Some(old) = self.take_out(key) {
+            let ttl = match (ttl, old.deadline()) {
+                (Ttl::Keep, Some(at)) => Ttl::At(at),
+                (ttl, _) => ttl,
+            };
+            self.free(old, true);
+            self.set(key, content, ttl);
         }
     }
 
@@ -373,7 +375,7 @@ impl<'a> Db<'a> {
         let base = locked.ks().base_ms;
         let part = locked.part(*index, shard_of(key.hash));
         e.set_access(cx.fresh_access());
-        part.expiry.note(base, key.hash, None, e.deadline());
+        part.note(base, key.hash, [None, None], [e.deadline(), e.part_deadline()]);
         part.table.insert(e);
         cx.effects.event(Class::New, "new", *index, key.bytes);
         part.table
@@ -491,7 +493,7 @@ impl<'a> Db<'a> {
         }
         self.cx.effects.event(Class::New, "new", index, e.key());
         let part = self.part(hash);
-        part.expiry.note(base, hash, None, e.deadline());
+        part.note(base, hash, [None, None], [e.deadline(), e.part_deadline()]);
         part.table.insert(e);
     }
 
@@ -655,6 +657,14 @@ impl<'a> Db<'a> {
     pub fn rewrite(&mut self, args: &[&[u8]]) {
         if self.cx.effects.observed {
             self.cx.effects.rewritten = args.iter().map(|a| a.to_vec()).collect();
+        }
+    }
+
+    /// States one more journal record behind that of [`rewrite`](Self::rewrite), for commands whose
+    /// effect takes several.
+    pub fn also(&mut self, args: &[&[u8]]) {
+        if self.cx.effects.observed {
+            self.cx.effects.also.push(args.iter().map(|a| a.to_vec()).collect());
         }
     }
 
@@ -836,6 +846,7 @@ impl<'a> Db<'a> {
             let part = self.locked.part(self.index, s);
             n += part.table.len();
             part.expiry.clear();
+            part.fields = None;
             let table = part.table.take();
             if lazily && !table.is_empty() {
                 ks.lazy.free(Garbage::Table(table));
@@ -855,6 +866,7 @@ impl<'a> Db<'a> {
             let (x, y) = self.locked.parts(a, b, s);
             x.table.exchange(&mut y.table);
             std::mem::swap(&mut x.expiry, &mut y.expiry);
+            std::mem::swap(&mut x.fields, &mut y.fields);
         }
     }
 
@@ -864,10 +876,14 @@ impl<'a> Db<'a> {
         let base = self.locked.ks().base_ms;
         let part = self.locked.part(self.index, s);
         part.expiry.tidy(&part.table, base);
+        if let Some(fields) = &mut part.fields {
+            fields.tidy(&part.table, base);
+        }
         part.table.is_resizing() && part.table.step(64)
     }
 
-    /// Deletes keys of shard `s` whose time is over, `max` at most, as effects. Returns how many.
+    /// Deletes keys of shard `s` and fields of its hashes whose time is over, about `max` at most,
+    /// as effects. Returns how many.
     pub fn expire_due(&mut self, s: usize, max: usize) -> usize {
         let base = self.locked.ks().base_ms;
         let mut n = 0;
@@ -882,7 +898,74 @@ impl<'a> Db<'a> {
                 n += 1;
             }
         }
+        while n < max {
+            let now = self.cx.now;
+            let part = self.locked.part(self.index, s);
+            let Some(fields) = &mut part.fields else { break };
+            let Some(due) = fields.next_due(&part.table, base, now) else { break };
+            for (hash, key) in due {
+                let key = Key { bytes: &key, hash };
+                n += self.expire_fields(key, max.saturating_sub(n));
+                let part = self.locked.part(self.index, s);
+                let e = part.table.find(hash, |e| stdx::bytes::same(e.key(), key.bytes));
+                if let (Some(d), Some(fields)) =
+                    (e.and_then(|e| e.part_deadline()), &mut part.fields)
+                {
+                    // Its hint was taken to come here.
+                    fields.renew(base, hash, d);
+                }
+            }
+        }
         n
+    }
+
+    /// Removes fields of a hash whose time is over, `max` at most, as effects; the key goes with
+    /// the last field. Returns how many. While writes are paused it removes nothing.
+    pub fn expire_fields(&mut self, key: Key<'_>, max: usize) -> usize {
+        if self.cx.keep_expired {
+            return 0;
+        }
+        let Self { locked, cx, index, .. } = self;
+        let base = locked.ks().base_ms;
+        let part = locked.part(*index, shard_of(key.hash));
+        let Some(mut e) = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+        else {
+            return 0;
+        };
+        let before = e.part_deadline();
+        if before.is_none_or(|d| d >= cx.now) {
+            return 0;
+        }
+        let effects = &mut cx.effects;
+        let n = data::hash::expire(&mut e, cx.now, max, &mut |field| {
+            effects.dropped_field(*index, key.bytes, field);
+        });
+        let (after, empty) = (e.part_deadline(), data::hash::len(&e) == 0);
+        let deadline = e.deadline();
+        part.note(base, key.hash, [deadline, before], [deadline, after]);
+        if n > 0 {
+            cx.counters.expired_subkeys += n as u64;
+            self.event(Class::Hash, "hexpired", key.bytes);
+            if empty {
+                self.remove_empty(key);
+            }
+        }
+        n
+    }
+
+    /// Notes that the earliest deadline within the value of a key has changed. Whoever edits a
+    /// value that can have such deadlines calls this afterwards, before anything else.
+    #[inline]
+    pub fn part_deadline_changed(&mut self, key: Key<'_>, before: Option<i64>, after: Option<i64>) {
+        if before != after {
+            let base = self.locked.ks().base_ms;
+            self.part(key.hash).note(base, key.hash, [None, before], [None, after]);
+        }
+    }
+
+    /// Keys whose values have parts with a deadline, for INFO.
+    pub fn expiring_parts(&mut self) -> usize {
+        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.fields.as_ref().map_or(0, |f| f.keys))).sum()
     }
 
     pub(crate) fn sample_parts(
@@ -914,6 +997,8 @@ impl<'a> Db<'a> {
     pub fn has_due(&mut self, s: usize) -> bool {
         let base = self.locked.ks().base_ms;
         let now = self.cx.now;
-        self.with_part(s, |p, _| p.expiry.is_due(base, now))
+        self.with_part(s, |p, _| {
+            p.expiry.is_due(base, now) || p.fields.as_ref().is_some_and(|f| f.is_due(base, now))
+        })
     }
 }

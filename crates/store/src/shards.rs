@@ -32,6 +32,7 @@ use crate::context::Context;
 use crate::expiry::ExpiryIndex;
 use crate::interest::Interest;
 use crate::lazy::Lazy;
+use crate::waits;
 
 /// Number of shards. Far more than threads, so that two threads rarely want the same one.
 pub const SHARDS: usize = 1024;
@@ -40,6 +41,25 @@ pub const SHARDS: usize = 1024;
 pub(crate) struct Part {
     pub(crate) table: Table<Entry>,
     pub(crate) expiry: ExpiryIndex,
+    /// Deadlines within values; made when the first one comes, for few data sets have any.
+    pub(crate) fields: Option<Box<ExpiryIndex<true>>>,
+}
+
+impl Part {
+    /// Notes that an entry's deadlines, its own and the earliest within its value, changed.
+    #[inline]
+    pub(crate) fn note(
+        &mut self,
+        base_ms: i64,
+        hash: u64,
+        before: [Option<i64>; 2],
+        after: [Option<i64>; 2],
+    ) {
+        self.expiry.note(base_ms, hash, before[0], after[0]);
+        if before[1] != after[1] {
+            self.fields.get_or_insert_default().note(base_ms, hash, before[1], after[1]);
+        }
+    }
 }
 
 /// The lock and what most commands touch next to it: database 0's part lies in the same lines.
@@ -103,6 +123,7 @@ impl Keyspace {
         let part = |db: usize, s: usize| Part {
             table: Table::published((s * 1024 / SHARDS) as u16, &heads, db * SHARDS + s),
             expiry: ExpiryIndex::default(),
+            fields: None,
         };
         let shards = (0..SHARDS)
             .map(|s| Shard {
@@ -195,9 +216,9 @@ impl Keyspace {
     fn lock_all_of(&self, set: &Held) {
         match set {
             Held::None => {}
-            Held::One(s) => self.shards[*s].lock.lock(),
-            Held::Many(set) => set.each(|s| self.shards[s].lock.lock()),
-            Held::All => self.shards.iter().for_each(|s| s.lock.lock()),
+            Held::One(s) => waits::lock(&self.shards[*s].lock),
+            Held::Many(set) => set.each(|s| waits::lock(&self.shards[s].lock)),
+            Held::All => self.shards.iter().for_each(|s| waits::lock(&s.lock)),
         }
     }
 
@@ -367,7 +388,7 @@ impl<'a> Locked<'a> {
             return;
         }
         self.unlock();
-        self.ks.shards[s].lock.lock();
+        waits::lock(&self.ks.shards[s].lock);
         self.held = Held::One(s);
         // What was lent out was another thread's to change meanwhile.
         self.last = NOWHERE;
@@ -389,7 +410,7 @@ impl<'a> Locked<'a> {
         unsafe { &mut *self.last.2 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn find_part(&mut self, db: usize, s: usize) {
         assert!(self.holds(s), "shard {s} is not locked by this command");
         let shard = &self.ks.shards[s];

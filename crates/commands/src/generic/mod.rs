@@ -22,7 +22,7 @@ mod pttl;
 mod randomkey;
 mod rename;
 mod renamenx;
-mod scan;
+pub(crate) mod scan;
 mod swapdb;
 mod touch;
 mod ttl;

@@ -158,7 +158,7 @@ impl Server {
                     }
                 }
                 Message::Close(id) if id == c.session.client.id => c.closed = true,
-                Message::Close(_) | Message::Purge => {}
+                Message::Close(_) | Message::Purge | Message::Run(_) => {}
                 Message::Push(id, bytes) => {
                     if id == c.session.client.id {
                         sent.extend_from_slice(&bytes);
