@@ -14,6 +14,7 @@ pub mod describe;
 pub mod fail;
 mod generic;
 mod hash;
+mod hyperloglog;
 pub mod keys;
 pub mod laws;
 mod list;
@@ -41,6 +42,7 @@ const GROUPS: &[&[&DataCommand]] = &[
     hash::COMMANDS,
     list::COMMANDS,
     set::COMMANDS,
+    hyperloglog::COMMANDS,
     zset::COMMANDS,
     stream::COMMANDS,
 ];

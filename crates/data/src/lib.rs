@@ -7,6 +7,7 @@ pub mod big;
 pub mod bits;
 pub mod entry;
 pub mod hash;
+pub mod hll;
 pub mod lcs;
 pub mod list;
 pub mod packed;

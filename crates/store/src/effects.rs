@@ -4,6 +4,8 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Class {
+    /// None: a change that is told to WATCH, tracking and blocked commands, and is no event.
+    Silent = 0,
     /// `g`: DEL, EXPIRE, RENAME …
     Generic = 1 << 2,
     /// `$`
