@@ -68,14 +68,14 @@ OK
 1) 1) "s"
    2) (empty array)
 > XPENDING s g - + 10 Ada
-~ 1) 1) "1-0"
-     2) "Ada"
+1) 1) "1-0"
+   2) "Ada"
 ~    3) (integer) *
-     4) (integer) 1
-~ 2) 1) "2-0"
-     2) "Ada"
+   4) (integer) 1
+2) 1) "2-0"
+   2) "Ada"
 ~    3) (integer) *
-     4) (integer) 2
+   4) (integer) 2
 > XADD s 4-0 n 4
 "4-0"
 # Not to be acknowledged. The consumer exists from now on.
