@@ -37,7 +37,9 @@ cargo xtask COMMAND
         server) and prints the differences.
   gen [--check]
         Writes docs/commands.md and docs/configuration.md from the binary.
-  bench Lists the benchmarks there are.
+  bench [--help | OPTIONS] [NAME]...
+        Microbenchmarks of parser, table and families of commands: nanoseconds and
+        allocations per operation. `test` runs them tiny.
 
   APUS_BIN    the server to test, instead of the one built here
   APUS_CACHE  where test tools are installed (default: ~/.cache/apus)
@@ -70,7 +72,7 @@ fn main() -> ExitCode {
             report.failed == 0
         }),
         "gen" => docs::run(rest),
-        "bench" => none(rest).and_then(|()| bench()),
+        "bench" => bench(rest),
         other => Err(format!("no command {other:?}; see `cargo xtask help`")),
     };
     match result {
@@ -90,13 +92,9 @@ fn none(args: &[String]) -> Result<()> {
     }
 }
 
-fn bench() -> Result<bool> {
-    let benches = paths::targets("benches", "")?;
-    if benches.is_empty() {
-        println!("There are no benchmarks yet (crates/*/benches/*.rs).");
-    }
-    for (package, bench) in benches {
-        println!("cargo bench -p {package} --bench {bench}");
-    }
-    Ok(true)
+/// The microbenchmarks, with whatever options they take.
+fn bench(args: &[String]) -> Result<bool> {
+    let mut command =
+        process::cargo(&["bench", "--quiet", "--package", "apus", "--bench", "micro", "--"]);
+    process::run(command.args(args))
 }

@@ -5,9 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
+};
 
 use parking_lot::{Mutex, RwLock};
+use store::Waiter;
 
 /// Where a connection comes from and arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,12 +68,24 @@ pub struct Client {
     pub net_out: AtomicU64,
     pub authenticated: AtomicBool,
     pub monitor: AtomicBool,
+    /// Subscribed to anything.
+    pub pubsub: AtomicBool,
+    /// Channels, patterns and shard channels it is subscribed to.
+    pub subscriptions: [AtomicU32; 3],
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
     /// Set when the connection is to be closed after what it is sending.
     pub closing: AtomicBool,
     /// Waits for CLIENT PAUSE to end.
     pub paused: AtomicBool,
+    /// Commands that MULTI has queued, or -1.
+    pub multi: AtomicI64,
+    /// Keys that are watched.
+    pub watch: AtomicU64,
+    /// A watched key has changed, or a command was refused while queueing: EXEC will fail.
+    pub spoiled: AtomicBool,
+    /// The blocked command.
+    pub blocked: Mutex<Option<Arc<Waiter>>>,
 }
 
 impl Client {
@@ -95,10 +110,16 @@ impl Client {
             net_out: AtomicU64::new(0),
             authenticated: AtomicBool::new(false),
             monitor: AtomicBool::new(false),
+            pubsub: AtomicBool::new(false),
+            subscriptions: Default::default(),
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             paused: AtomicBool::new(false),
+            multi: AtomicI64::new(-1),
+            watch: AtomicU64::new(0),
+            spoiled: AtomicBool::new(false),
+            blocked: Mutex::default(),
         }
     }
 

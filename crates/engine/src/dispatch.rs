@@ -5,11 +5,12 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use commands::Fail;
-use commands::row::{Flags, Scope};
+use commands::row::{Flags, Row, Scope};
 use config::Id;
 use resp::{Args, Reply};
 use store::{Db, Key, ShardSet};
 
+use crate::blocking::register;
 use crate::engine::{Attention, Engine};
 use crate::session::Session;
 use crate::stats::bump;
@@ -30,6 +31,8 @@ pub(crate) enum Done {
     Yes,
     /// It must wait until a pause is over; nothing was written.
     Wait,
+    /// It waits for one of its keys; nothing was written.
+    Block,
 }
 
 /// The command that `args` call: its number, or the refusal.
@@ -90,7 +93,7 @@ impl Thread {
                 if args.is(0, "post") || args.is(0, "host:") {
                     self.cross_protocol(engine, session);
                 } else {
-                    self.refuse(engine, None, &fail, reply);
+                    self.refuse(engine, session, None, &fail, reply);
                 }
                 return Done::Yes;
             }
@@ -99,20 +102,45 @@ impl Thread {
         session.client.last_cmd.store(id + 1, Relaxed);
         let cmd = engine.table.get(id);
         if let Err(fail) = self.permit(engine, session, cmd, args) {
-            self.refuse(engine, Some(id), &fail, reply);
+            self.refuse(engine, session, Some(id), &fail, reply);
             return Done::Yes;
         }
-        let attention = engine.attention.get();
-        if attention & Attention::PAUSE != 0 && paused(engine, session, cmd) {
+        if engine.attention.get() & Attention::PAUSE != 0 && paused(engine, session, cmd) {
             return Done::Wait;
         }
+        if let Some(multi) = &mut session.multi
+            && !cmd.immediate
+        {
+            multi.queue(id, cmd, args);
+            session.client.multi.fetch_add(1, Relaxed);
+            reply.simple("QUEUED");
+            self.count_command(session, 1);
+            return Done::Yes;
+        }
+        let done = self.call_command(engine, session, id, args, reply);
+        if !self.cx.ready.is_empty() {
+            self.serve_ready(engine);
+        }
+        done
+    }
+
+    /// Runs one command that may run: shows it to monitors, times it and counts it.
+    pub(crate) fn call_command(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        id: u16,
+        args: &mut Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Done {
+        let cmd = engine.table.get(id);
         let hidden = Flags::SKIP_MONITOR.or(Flags::ADMIN);
-        if attention & Attention::MONITOR != 0 && !cmd.row.flags.has_any(hidden) {
+        if engine.attention.get() & Attention::MONITOR != 0 && !cmd.row.flags.has_any(hidden) {
             engine.monitors.feed(engine, session, self.wall_us(engine), args);
         }
         let start = engine.clock.monotonic_ns();
         let errors = reply.errors();
-        let outcome = self.execute(engine, session, cmd, args, reply);
+        let outcome = self.execute(engine, session, id, args, reply);
         if let Err(fail) = outcome {
             engine.count_error(&fail.0);
             bump(&self.worker.stats.error_replies, 1);
@@ -125,6 +153,10 @@ impl Thread {
             bump(&stats.failed, 1);
         }
         stats.called(1, nanos, self.hot.latency_tracking);
+        let waited = self.worker.costs.waited(cmd.row.group);
+        if self.costs.on {
+            self.costs.executed(&self.worker.costs, cmd.row.group, (1, nanos, waited));
+        }
         bump(&self.worker.stats.command_nanos, nanos);
         self.count_command(session, 1);
         if nanos >= self.hot.slow_ns && !cmd.row.flags.has(Flags::SKIP_SLOWLOG) {
@@ -134,7 +166,7 @@ impl Thread {
             let event = if cmd.row.flags.has(Flags::FAST) { "fast-command" } else { "command" };
             engine.latency.record(event, nanos, self.cx.now);
         }
-        Done::Yes
+        if session.blocked.is_some() { Done::Block } else { Done::Yes }
     }
 
     /// The checks before a command runs.
@@ -152,6 +184,9 @@ impl Thread {
         if !flags.has(Flags::NO_AUTH) && session.needs_auth(engine) {
             return Err(NOAUTH);
         }
+        if flags.has(Flags::NO_MULTI) && session.multi.is_some() {
+            return Err(Fail::text("ERR Command not allowed inside a transaction"));
+        }
         if flags.has(Flags::PROTECTED) {
             crate::server::debug::allowed(engine, session)?;
         }
@@ -160,9 +195,14 @@ impl Thread {
         let evicts = attention & Attention::PAUSE == 0 || !engine.check_pause();
         if attention & Attention::MAXMEMORY != 0 && evicts {
             let free = self.make_room(engine);
-            if !free && flags.has(Flags::DENYOOM) {
+            // A transaction needs memory when one of its commands does.
+            let queued = session.multi.as_ref().filter(|_| cmd.row.name == "exec");
+            if !free && flags.or(queued.map_or(Flags::NONE, |m| m.flags)).has(Flags::DENYOOM) {
                 return Err(OOM);
             }
+        }
+        if session.only_subscribes() && !while_subscribed(cmd.row) {
+            return Err(subscribed(cmd.row));
         }
         if attention & Attention::LOADING != 0 && !flags.has(Flags::LOADING) {
             return Err(LOADING);
@@ -176,13 +216,21 @@ impl Thread {
         &mut self,
         engine: &Engine,
         session: &mut Session,
-        cmd: &Cmd,
+        id: u16,
         args: &mut Args<'_>,
         reply: &mut Reply<'_>,
     ) -> Result<(), Fail> {
+        let cmd = engine.table.get(id);
+        // Nothing waits inside a transaction.
+        self.cx.may_block = !self.in_transaction;
+        self.cx.client = session.client.id;
         let run = match cmd.run {
             Run::Session(run) => {
-                return run(&mut Call { engine, thread: self, session }, args, reply);
+                let outcome = run(&mut Call { engine, thread: self, session }, args, reply);
+                if let Some(block) = self.cx.block.take() {
+                    self.begin_wait(engine, session, id, block, args);
+                }
+                return outcome;
             }
             Run::Data(run) => run,
         };
@@ -192,6 +240,7 @@ impl Thread {
             engine.attention.get() & Attention::PAUSE != 0 && engine.check_pause();
         let ks = &engine.keyspace;
         let index = session.db;
+        let mut keys = ShardSet::default();
         let mut db = match cmd.row.scope {
             Scope::Keys if cmd.one_key => {
                 let key = Key::new(&args[1]);
@@ -199,13 +248,9 @@ impl Thread {
                 Db::lock_one(ks, index, key, &mut self.cx)
             }
             Scope::Keys => {
-                let mut set = ShardSet::default();
-                let found = commands::keys::positions(cmd.row, &*args, &mut |i| {
-                    set.add(stdx::hash::hash64(&args[i]));
-                });
                 // Without valid keys the command refuses before it looks at any.
-                match found {
-                    Ok(_) => Db::lock_set(ks, index, set, &mut self.cx),
+                match shards_of(cmd, &*args, &mut keys) {
+                    Ok(_) => Db::lock_set(ks, index, keys, &mut self.cx),
                     Err(_) => Db::unlocked(ks, index, &mut self.cx),
                 }
             }
@@ -213,7 +258,11 @@ impl Thread {
             Scope::Each | Scope::None => Db::unlocked(ks, index, &mut self.cx),
         };
         let outcome = run(&mut db, args, reply);
-        commit(&mut db);
+        commit(engine, &mut db);
+        if db.cx.block.is_some() {
+            // Before the shards are let go: a change after this look finds it waiting.
+            register(engine, session, id, &mut db, args);
+        }
         drop(db);
         self.cx.keep_expired = false;
         if !self.cx.overdue.is_empty() {
@@ -231,7 +280,7 @@ impl Thread {
             let mut db = Db::lock_one(&engine.keyspace, index, key, &mut self.cx);
             // Looking at it removes it, unless it has been set anew.
             db.peek(key);
-            commit(&mut db);
+            commit(engine, &mut db);
         }
     }
 
@@ -240,10 +289,21 @@ impl Thread {
     pub(crate) fn refuse(
         &mut self,
         engine: &Engine,
+        session: &mut Session,
         id: Option<u16>,
         fail: &Fail,
         reply: &mut Reply<'_>,
     ) {
+        if let Some(multi) = &mut session.multi {
+            if id.is_some_and(|id| engine.table.get(id).row.name == "exec") {
+                // An EXEC that may not run ends its transaction.
+                let text = format!("EXECABORT Transaction discarded because of: {}", fail.0);
+                self.discard(engine, session);
+                return self.refuse(engine, session, id, &Fail::new(text), reply);
+            }
+            multi.failed = true;
+            session.client.spoiled.store(true, Relaxed);
+        }
         if let Some(id) = id {
             bump(&self.worker.stats.commands[usize::from(id)].rejected, 1);
         }
@@ -291,6 +351,7 @@ impl Thread {
         let mut more = true;
         while stdx::mem::used() > max {
             let policy = self.hot.policy;
+            let commit = |db: &mut Db<'_>| commit(engine, db);
             more = self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit);
             // Redis bounds a cycle by time too; the next command goes on with it.
             if !more || engine.clock.monotonic_ns() - start > EVICT_NS {
@@ -310,13 +371,47 @@ impl Thread {
 
 /// Turns a command's effects into what follows from them, while its shards are still held: the
 /// one place for journal, replication, events, waiters and invalidations as they come.
-#[inline]
-pub(crate) fn commit(db: &mut Db<'_>) {
+#[inline(always)]
+pub(crate) fn commit(engine: &Engine, db: &mut Db<'_>) {
     let effects = &mut db.cx.effects;
-    if effects.dirty != 0 || effects.observed {
+    if effects.observed {
+        commit_observed(engine, db);
+    } else if effects.dirty != 0 {
         db.cx.counters.dirty += effects.dirty;
-        effects.clear();
+        effects.dirty = 0;
     }
+}
+
+#[inline(never)]
+fn commit_observed(_engine: &Engine, db: &mut Db<'_>) {
+    db.cx.counters.dirty += db.cx.effects.dirty;
+    if !db.cx.effects.events.is_empty() {
+        db.settle();
+    }
+    db.cx.effects.clear();
+}
+
+/// Adds the shards of a command's keys to `set`.
+pub(crate) fn shards_of<A: commands::row::Argv + ?Sized>(
+    cmd: &Cmd,
+    args: &A,
+    set: &mut ShardSet,
+) -> Result<usize, commands::row::KeyError> {
+    commands::keys::positions(cmd.row, args, &mut |i| set.add(stdx::hash::hash64(args.get(i))))
+}
+
+/// Whether a client that is subscribed in RESP2 may run a command.
+fn while_subscribed(row: &Row) -> bool {
+    row.name.ends_with("subscribe") || ["ping", "quit", "reset"].contains(&row.name)
+}
+
+#[cold]
+fn subscribed(row: &Row) -> Fail {
+    Fail::new(format!(
+        "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are \
+         allowed in this context",
+        row.name
+    ))
 }
 
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE
@@ -326,6 +421,10 @@ fn paused(engine: &Engine, session: &Session, cmd: &Cmd) -> bool {
     if session.monitor || !engine.check_pause() {
         return false;
     }
+    // A transaction writes when one of its commands does.
+    let queued = session.multi.as_ref().filter(|_| cmd.row.name == "exec");
+    let flags = cmd.row.flags.or(queued.map_or(Flags::NONE, |m| m.flags));
+    let queueing = session.multi.is_some() && !cmd.immediate;
     !engine.pause.writes_only.load(Relaxed)
-        || cmd.row.flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE))
+        || !queueing && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE))
 }

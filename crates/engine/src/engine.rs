@@ -10,13 +10,16 @@ use stdx::clock::Clock;
 use store::Keyspace;
 
 use crate::clients::Clients;
+use crate::costs::CostStats;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
+use crate::pubsub::{Hub, Inbox};
 use crate::server::latency::LatencyMonitor;
 use crate::server::monitor::Monitors;
 use crate::server::slowlog::Slowlog;
 use crate::stats::{ThreadStats, Totals};
 use crate::table::Table;
+use crate::topkeys::{HotKeys, TopKeys};
 
 /// Reasons for which a command cannot take the short way. Zero most of the time: one load per
 /// group of commands tells that nothing of all this is the case.
@@ -103,8 +106,14 @@ pub struct Options {
 pub struct Worker {
     /// Its counters.
     pub stats: ThreadStats,
+    /// What its commands cost by phase.
+    pub costs: CostStats,
+    /// The keys that its commands named most.
+    pub top_keys: TopKeys,
     /// Its inbox.
     pub mailbox: Mailbox,
+    /// What its connections are sent by other threads.
+    pub inbox: Inbox,
     /// Connections that live on it.
     pub connections: AtomicU64,
 }
@@ -129,10 +138,14 @@ pub struct Engine {
     pub attention: Attention,
     /// Clients that run MONITOR.
     pub monitors: Monitors,
+    /// Who is subscribed to what.
+    pub pubsub: Hub,
     /// SLOWLOG.
     pub slowlog: Slowlog,
     /// LATENCY.
     pub latency: LatencyMonitor,
+    /// HOTKEYS.
+    pub(crate) hotkeys: HotKeys,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Error replies by their first word, for INFO errorstats.
@@ -163,6 +176,8 @@ pub struct Engine {
     workers: RwLock<Vec<Arc<Worker>>>,
     /// Highest number of clients at once.
     pub peak_clients: AtomicU64,
+    /// Clients that a command blocks.
+    pub blocked_clients: AtomicU64,
     /// Instantaneous rates, sampled by the periodic work.
     pub rates: Rates,
     /// 0 no, 1 asked for.
@@ -216,8 +231,10 @@ impl Engine {
             log: o.log,
             attention: Attention::default(),
             monitors: Monitors::default(),
+            pubsub: Hub::default(),
             slowlog: Slowlog::default(),
             latency: LatencyMonitor::default(),
+            hotkeys: HotKeys::default(),
             pause: Pause::default(),
             errors: Mutex::default(),
             active_expire: AtomicBool::new(true),
@@ -233,6 +250,7 @@ impl Engine {
             cron_paused: AtomicBool::new(false),
             workers: RwLock::default(),
             peak_clients: AtomicU64::new(0),
+            blocked_clients: AtomicU64::new(0),
             rates: Rates::default(),
             shutting_down: AtomicU8::new(0),
             config: o.config,
@@ -245,7 +263,10 @@ impl Engine {
     pub fn add_worker(&self, mailbox: Mailbox) -> (usize, Arc<Worker>) {
         let worker = Arc::new(Worker {
             stats: ThreadStats::new(self.table.len()),
+            costs: CostStats::default(),
+            top_keys: TopKeys::default(),
             mailbox,
+            inbox: Inbox::default(),
             connections: AtomicU64::new(0),
         });
         let mut all = self.workers.write();
@@ -316,6 +337,8 @@ impl Engine {
     pub fn reset_stats(&self) {
         for w in self.workers.read().iter() {
             w.stats.reset();
+            w.costs.reset();
+            w.top_keys.clear();
         }
         self.errors.lock().clear();
         self.keyspace.reset_lazy_counts();

@@ -10,15 +10,20 @@
 /// The version of Redis whose behaviour this is; clients that look for features are told it.
 pub const COMPAT_VERSION: &str = "7.4.0";
 
+mod blocking;
 mod clients;
+pub mod costs;
 mod dispatch;
 mod engine;
 pub mod log;
 mod mailbox;
+pub mod pubsub;
 mod session;
 mod stats;
 mod table;
 mod thread;
+mod topkeys;
+mod transaction;
 
 pub mod connection;
 pub mod server;
@@ -27,8 +32,9 @@ pub use clients::{Client, Clients, Endpoint};
 pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
 };
-pub use mailbox::{Mailbox, Message};
+pub use mailbox::{Job, Mailbox, Message};
 pub use session::{ReplyMode, Session};
 pub use stats::{CommandStats, ThreadStats, Totals};
 pub use table::{Call, Cmd, Run, SessionCommand, SessionFn, Table};
 pub use thread::{Batch, Next, Thread};
+pub use topkeys::{By, TopKey, TopKeys};

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::engine::Engine;
+use crate::thread::Thread;
+
 /// What a thread can be asked to do.
 #[derive(Debug)]
 pub enum Message {
@@ -11,10 +14,37 @@ pub enum Message {
     Close(u64),
     /// Send these bytes to this client, behind what it has been sent (MONITOR, push messages).
     Push(u64, Arc<Vec<u8>>),
+    /// The reply of the command that blocks this client.
+    Answer(u64, Vec<u8>),
     /// Look again at connections that wait (pause has ended).
     Resume,
     /// Give freed memory back to the system (MEMORY PURGE).
     Purge,
+    /// Run this, between two batches.
+    Run(Job),
+}
+
+/// Something that only a worker thread can do: it has the right to look at the keyspace.
+pub struct Job(Box<Work>);
+
+type Work = dyn FnOnce(&Engine, &mut Thread) + Send;
+
+impl Job {
+    /// A job; it must be short, since connections wait meanwhile.
+    pub fn new(run: impl FnOnce(&Engine, &mut Thread) + Send + 'static) -> Self {
+        Self(Box::new(run))
+    }
+
+    /// Does it.
+    pub fn run(self, engine: &Engine, thread: &mut Thread) {
+        (self.0)(engine, thread);
+    }
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job").finish_non_exhaustive()
+    }
 }
 
 /// A thread's inbox. Posting wakes the thread.

@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use resp::Proto;
+use store::Waiter;
 
 use crate::clients::{Client, Endpoint};
 use crate::engine::Engine;
+use crate::pubsub::Subscriptions;
+use crate::transaction::{Multi, Watching};
 
 /// CLIENT REPLY.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,15 +43,39 @@ pub struct Session {
     pub monitor: bool,
     /// Close after the replies so far have been sent (QUIT, protocol errors).
     pub closing: bool,
+    /// What it is subscribed to.
+    pub(crate) subs: Option<Box<Subscriptions>>,
+    /// Where push messages wait for it, if it has had any reason to get some.
+    pub(crate) outbox: Option<u32>,
+    /// Its commands must take the general way: it is subscribed in RESP2.
+    pub(crate) attention: bool,
     /// A command that must wait (CLIENT PAUSE): it is run before any further input.
     pub deferred: Option<Vec<Vec<u8>>>,
+    /// What MULTI has queued.
+    pub(crate) multi: Option<Box<Multi>>,
+    /// What WATCH watches.
+    pub(crate) watching: Option<Box<Watching>>,
+    /// The command that it waits for, if one blocks it.
+    pub blocked: Option<Arc<Waiter>>,
 }
 
 impl Session {
     /// A new connection on `thread`.
     pub fn new(engine: &Engine, thread: usize, endpoint: Endpoint) -> Self {
         let client = engine.clients.add(thread, endpoint, engine.clock.wall_ms() as i64);
-        let authenticated = !engine.needs_password();
+        Self::over(client, !engine.needs_password())
+    }
+
+    /// A session of the server itself on `thread`, which no list shows.
+    pub fn inner(engine: &Engine, thread: usize) -> Self {
+        let nowhere = String::new;
+        let endpoint =
+            Endpoint { peer: nowhere(), local: nowhere(), unix: true, loopback: true, fd: -1 };
+        let now = engine.clock.wall_ms() as i64;
+        Self::over(Arc::new(Client::new(0, thread, endpoint, now)), true)
+    }
+
+    fn over(client: Arc<Client>, authenticated: bool) -> Self {
         client.authenticated.store(authenticated, Relaxed);
         Self {
             client,
@@ -59,11 +86,17 @@ impl Session {
             no_touch: false,
             monitor: false,
             closing: false,
+            subs: None,
+            outbox: None,
+            attention: false,
             deferred: None,
+            multi: None,
+            watching: None,
+            blocked: None,
         }
     }
 
-    /// Back to how it began (RESET).
+    /// Back to how it began (RESET). The caller has ended its transaction and its watches.
     pub fn reset(&mut self, engine: &Engine) {
         if self.monitor {
             engine.monitors.remove(engine, self.client.id);
@@ -91,6 +124,18 @@ impl Session {
     pub fn set_proto(&mut self, proto: Proto) {
         self.proto = proto;
         self.client.proto.store(if proto == Proto::V3 { 3 } else { 2 }, Relaxed);
+    }
+
+    /// Whether it may only change its subscriptions: a RESP2 client could not tell messages from
+    /// replies.
+    #[inline]
+    pub(crate) fn only_subscribes(&self) -> bool {
+        self.proto == Proto::V2 && self.client.pubsub.load(Relaxed)
+    }
+
+    /// To be called when what decides about the general way has changed.
+    pub(crate) fn note_attention(&mut self) {
+        self.attention = self.only_subscribes();
     }
 
     /// AUTH.

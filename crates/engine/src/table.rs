@@ -48,6 +48,8 @@ pub struct Cmd {
     pub one_key: bool,
     /// Takes constant time, so that it may be timed together with its neighbours.
     pub light: bool,
+    /// Is run and not queued inside MULTI.
+    pub immediate: bool,
 }
 
 impl Cmd {
@@ -73,7 +75,8 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         && matches!(run, Run::Data(_))
         && row.scope == Scope::Keys;
     let light = row.flags.has(Flags::FAST) || row.name == "set";
-    Cmd { row, run, first_sub: 0, arity: row.arity, one_key, light }
+    let immediate = ["exec", "discard", "multi", "watch", "quit", "reset"].contains(&row.name);
+    Cmd { row, run, first_sub: 0, arity: row.arity, one_key, light, immediate }
 }
 
 impl Table {
@@ -86,7 +89,13 @@ impl Table {
             cmds.push(cmd(&c.row, Run::Data(c.run)));
             subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Data(s.run))).collect());
         }
-        for c in crate::connection::COMMANDS.iter().chain(crate::server::COMMANDS) {
+        let own = [
+            crate::connection::COMMANDS,
+            crate::pubsub::COMMANDS,
+            crate::server::COMMANDS,
+            crate::transaction::COMMANDS,
+        ];
+        for c in own.into_iter().flatten() {
             cmds.push(cmd(&c.row, Run::Session(c.run)));
             subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Session(s.run))).collect());
         }

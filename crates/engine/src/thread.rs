@@ -17,11 +17,14 @@ use config::{Config, Id, MaxmemoryPolicy};
 use resp::{Args, Limits, Out, Parsed, Parser, Proto, Reply, Shape, Span};
 use store::{Access, Context, Db, Evicted, Key, Policy, SHARDS, Small};
 
+use crate::costs::Costs;
 use crate::dispatch::{Done, commit, lookup};
 use crate::engine::{Engine, Worker};
+use crate::pubsub::Local;
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
-use crate::table::Run;
+use crate::table::{Call, Run};
+use crate::topkeys::{Measured, Probe, Shot, wire_bytes};
 
 /// Commands that are parsed before the first of them is executed.
 const GROUP: usize = 32;
@@ -41,6 +44,8 @@ pub enum Next {
     Flush,
     /// A command waits for a pause to end; go on with [`Thread::run`] afterwards.
     Wait,
+    /// A command waits for its keys ([`Session::blocked`]); go on when it has been answered.
+    Block,
     /// Send the output and close.
     Close,
 }
@@ -63,6 +68,8 @@ pub(crate) struct Hot {
     pub(crate) latency_tracking: bool,
     pub(crate) maxmemory: u64,
     pub(crate) policy: Policy,
+    /// Bits of `notify-keyspace-events`.
+    pub(crate) notify: u32,
 }
 
 /// See the module's text.
@@ -74,6 +81,7 @@ pub struct Thread {
     pub(crate) worker: Arc<Worker>,
     pub(crate) hot: Hot,
     pub(crate) evicted: Evicted,
+    pub(crate) pubsub: Local,
     spans: Vec<Span>,
     owned: Vec<Vec<u8>>,
     group: Vec<Parse>,
@@ -85,6 +93,12 @@ pub struct Thread {
     pub(crate) mono: u64,
     /// The shape of the last command that took the short way, and its number.
     shape: Option<(Shape, u16)>,
+    /// EXEC is running its commands.
+    pub(crate) in_transaction: bool,
+    /// Which commands are looked at for the top keys.
+    pub(crate) probe: Probe,
+    /// Which batches are timed by phase.
+    pub(crate) costs: Costs,
 }
 
 /// A parsed command of a group.
@@ -103,8 +117,9 @@ struct Parse {
 impl Thread {
     /// The half of worker number `index`.
     pub fn new(engine: &Engine, index: usize, worker: Arc<Worker>) -> Self {
-        let rng = stdx::rng::Rng::from_os()
+        let mut rng = stdx::rng::Rng::from_os()
             .unwrap_or_else(|_| stdx::rng::Rng::from_seed(engine.started_ms as u64 ^ index as u64));
+        let (probe, costs) = (Probe::new(rng.next_u64()), Costs::new(rng.next_u64()));
         let mut t = Self {
             index,
             cx: Context::new(engine.clock.wall_ms() as i64, rng),
@@ -117,8 +132,10 @@ impl Thread {
                 latency_tracking: true,
                 maxmemory: 0,
                 policy: Policy::NoEviction,
+                notify: 0,
             },
             evicted: Evicted::default(),
+            pubsub: Local::default(),
             spans: Vec::new(),
             owned: Vec::new(),
             group: Vec::with_capacity(GROUP),
@@ -126,6 +143,9 @@ impl Thread {
             wall_offset: 0,
             mono: 0,
             shape: None,
+            in_transaction: false,
+            probe,
+            costs,
         };
         if let Some(seat) = engine.seat.lock().take() {
             t.cx.seat = seat;
@@ -199,6 +219,7 @@ impl Thread {
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
+            notify: c.notify_keyspace_events(),
         };
         self.cx.string_max = self.hot.bulk_max;
         self.cx.access = Access {
@@ -240,6 +261,7 @@ impl Thread {
         bump(&s.keyspace_hits, c.keyspace_hits);
         bump(&s.keyspace_misses, c.keyspace_misses);
         bump(&s.expired_keys, c.expired_keys);
+        bump(&s.expired_subkeys, c.expired_subkeys);
         bump(&s.evicted_keys, c.evicted_keys);
         bump(&s.expired_time_cap_reached, c.expired_time_cap_reached);
         bump(&s.dirty, c.dirty);
@@ -260,10 +282,14 @@ impl Thread {
         out: &mut Out,
     ) -> Batch {
         self.refresh(&engine.config);
+        self.costs.begin(&self.worker.costs);
+        engine.hotkeys.follow(&mut self.probe);
         bump(&self.worker.stats.batches, 1);
         let c = &session.client;
         c.query_bytes.store(input.len() as u64, Relaxed);
+        self.take_outbox(session, out);
         let batch = self.run_batch(engine, session, parser, input, out);
+        self.send_mail(engine);
         let (c, left) = (&session.client, input.len() - batch.consumed);
         c.query_bytes.store(left as u64, Relaxed);
         batch
@@ -284,9 +310,9 @@ impl Thread {
             return batch;
         }
         if let Some(args) = session.deferred.take()
-            && !self.run_deferred(engine, session, args, out)
+            && let Some(next) = self.run_deferred(engine, session, args, out)
         {
-            batch.next = Next::Wait;
+            batch.next = next;
             return batch;
         }
         loop {
@@ -299,7 +325,12 @@ impl Thread {
                 batch.next = Next::Flush;
                 return batch;
             }
+            let timed = self.costs.on.then(|| engine.clock.monotonic_ns());
             let stop = self.parse_group(engine, session, parser, input, batch.consumed, out);
+            if let Some(start) = timed {
+                self.mono = engine.clock.monotonic_ns();
+                self.costs.parsed(self.group.len(), self.mono.saturating_sub(start));
+            }
             if !self.group.is_empty()
                 && let Some(next) = self.run_group(engine, session, input, &mut batch.consumed, out)
             {
@@ -319,24 +350,28 @@ impl Thread {
         }
     }
 
-    /// Runs a command that had to wait. Returns whether it is done.
+    /// Runs a command that had to wait. Returns what to do instead of going on, if it waits again.
     fn run_deferred(
         &mut self,
         engine: &Engine,
         session: &mut Session,
         mut args: Vec<Vec<u8>>,
         out: &mut Out,
-    ) -> bool {
+    ) -> Option<Next> {
         let spans: Vec<Span> = (0..args.len()).map(Span::owned).collect();
         let mark = out.mark();
         let mut reply = Reply::new(out, session.proto);
         let mut a = Args::new(&[], &spans, &mut args);
-        if self.dispatch(engine, session, &mut a, &mut reply) == Done::Wait {
-            session.deferred = Some(args);
-            return false;
+        match self.dispatch(engine, session, &mut a, &mut reply) {
+            Done::Wait => {
+                session.deferred = Some(args);
+                return Some(Next::Wait);
+            }
+            Done::Block => return Some(Next::Block),
+            Done::Yes => {}
         }
         self.after(session, out, mark);
-        true
+        None
     }
 
     /// Parses up to a group of commands, and prefetches for those that take the short way.
@@ -511,27 +546,61 @@ impl Thread {
                 next = Some(Next::Close);
                 break;
             }
+            // A command that is looked at for the top keys is executed by itself.
+            let ahead = self.probe.ahead(group.len() - i);
+            let until = i + ahead.max(1);
+            let p = &group[i];
+            let shot = (ahead == 0).then(|| {
+                let spans = &spans[p.first as usize..][..p.argc as usize];
+                self.aim(engine, &Args::new(input, spans, &mut owned), out.len())
+            });
             let light =
-                self.run_light(engine, session, input, &group[i..], &spans, &mut owned, out);
+                self.run_light(engine, session, input, &group[i..until], &spans, &mut owned, out);
             if light > 0 {
                 let start = self.mono;
                 self.mono = engine.clock.monotonic_ns();
-                self.account(session, &group[i..i + light], self.mono.saturating_sub(start));
+                self.account(
+                    engine,
+                    session,
+                    &group[i..i + light],
+                    self.mono.saturating_sub(start),
+                );
+                match shot {
+                    Some(shot) => {
+                        let spans = &spans[p.first as usize..][..p.argc as usize];
+                        let args = Args::new(input, spans, &mut owned);
+                        self.shoot(engine, session.db, p.id, &args, shot, out.len());
+                    }
+                    None => self.probe.pass(light),
+                }
                 i += light;
                 *consumed = group[i - 1].end;
                 continue;
             }
-            let p = &group[i];
             let spans = &spans[p.first as usize..][..p.argc as usize];
             let mut args = Args::new(input, spans, &mut owned);
             let mark = out.mark();
             let mut reply = Reply::new(out, session.proto);
             *consumed = p.end;
             i += 1;
-            if self.dispatch(engine, session, &mut args, &mut reply) == Done::Wait {
-                session.deferred = Some(args.to_vecs(0));
-                next = Some(Next::Wait);
-                break;
+            match self.dispatch(engine, session, &mut args, &mut reply) {
+                Done::Yes => {}
+                Done::Wait => {
+                    session.deferred = Some(args.to_vecs(0));
+                    next = Some(Next::Wait);
+                    break;
+                }
+                Done::Block => {
+                    next = Some(Next::Block);
+                    break;
+                }
+            }
+            match shot {
+                Some(shot) => {
+                    let id = session.client.last_cmd.load(Relaxed).wrapping_sub(1);
+                    self.shoot(engine, session.db, id, &args, shot, out.len());
+                }
+                None => self.probe.pass(1),
             }
             self.after(session, out, mark);
             if out.len() >= OUTPUT_PAUSE && i < group.len() {
@@ -558,9 +627,15 @@ impl Thread {
         owned: &mut [Vec<u8>],
         out: &mut Out,
     ) -> usize {
-        if engine.attention.get() != 0 || !session.authenticated || session.reply != ReplyMode::On {
+        if engine.attention.get() != 0
+            || !session.authenticated
+            || session.reply != ReplyMode::On
+            || session.multi.is_some()
+            || session.attention
+        {
             return 0;
         }
+        self.cx.client = session.client.id;
         self.cx.no_touch = session.no_touch;
         let mut reply = Reply::new(out, session.proto);
         let mut db = Db::unlocked(&engine.keyspace, session.db, &mut self.cx);
@@ -579,7 +654,7 @@ impl Thread {
             let mut args = Args::new(input, spans, owned);
             db.move_to(Key { bytes: &args[1], hash: p.hash });
             let outcome = run(&mut db, &mut args, &mut reply);
-            commit(&mut db);
+            commit(engine, &mut db);
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
@@ -587,13 +662,21 @@ impl Thread {
                 engine.count_error(&fail.0);
                 reply.error(fail.0.as_bytes());
             }
+            if !db.cx.ready.is_empty() {
+                // Who waits for what this command has changed comes before the next command.
+                drop(db);
+                self.serve_ready(engine);
+                break;
+            }
         }
         n
     }
 
     /// Shares the time of a run of light commands among them.
     #[inline]
-    fn account(&self, session: &Session, run: &[Parse], nanos: u64) {
+    fn account(&mut self, engine: &Engine, session: &Session, run: &[Parse], nanos: u64) {
+        let family = engine.table.get(run[0].id).row.group;
+        let waited = self.worker.costs.waited(family);
         let tracking = self.hot.latency_tracking;
         let stats = &self.worker.stats;
         let n = run.len() as u64;
@@ -603,6 +686,11 @@ impl Thread {
             let same = run[i..].iter().take_while(|p| p.id == run[i].id).count();
             let share = nanos * same as u64 / n;
             stats.commands[usize::from(run[i].id)].called(same as u64, share, tracking);
+            if self.costs.on {
+                let family = engine.table.get(run[i].id).row.group;
+                let cost = (same as u64, share, waited * same as u64 / n);
+                self.costs.executed(&self.worker.costs, family, cost);
+            }
             i += same;
         }
         bump(&stats.command_nanos, nanos);
@@ -610,9 +698,79 @@ impl Thread {
         session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
     }
 
+    /// Applies CLIENT REPLY to the answer of a blocked command: whether it is sent.
+    pub fn may_answer(&self, session: &mut Session) -> bool {
+        match session.reply {
+            ReplyMode::On => true,
+            ReplyMode::Off => false,
+            ReplyMode::SkipThis | ReplyMode::SkipNext => {
+                session.reply = ReplyMode::On;
+                false
+            }
+        }
+    }
+
+    /// Before a command that is looked at for the top keys.
+    #[cold]
+    fn aim(&self, engine: &Engine, args: &Args<'_>, output: usize) -> Shot {
+        Shot { input: wire_bytes(args), output, start: engine.clock.monotonic_ns() }
+    }
+
+    /// After it.
+    #[cold]
+    fn shoot(
+        &mut self,
+        engine: &Engine,
+        db: usize,
+        id: u16,
+        args: &Args<'_>,
+        shot: Shot,
+        output: usize,
+    ) {
+        let m = Measured {
+            now: self.mono,
+            nanos: self.mono.saturating_sub(shot.start),
+            bytes: (shot.input + output.saturating_sub(shot.output)) as u64,
+        };
+        // An unknown command has no number, and no keys.
+        let cmd = engine.table.all().get(usize::from(id));
+        self.worker.top_keys.note(engine, &mut self.probe, cmd.map(|c| (c, db, args)), &m);
+    }
+
+    /// Monotonic nanoseconds before a read, if the batch that it may bring is timed.
+    #[inline]
+    pub fn read_begins(&self, engine: &Engine) -> Option<u64> {
+        self.costs.next_is_timed().then(|| engine.clock.monotonic_ns())
+    }
+
+    /// A read has ended; `begin` is what [`read_begins`](Self::read_begins) has said.
+    #[inline]
+    pub fn read_ends(&self, engine: &Engine, begin: Option<u64>) {
+        if let Some(begin) = begin {
+            let c = &self.worker.costs;
+            bump(&c.reads, 1);
+            bump(&c.read, engine.clock.monotonic_ns().saturating_sub(begin));
+        }
+    }
+
+    /// Monotonic nanoseconds before a write, if the batch that it answers is timed.
+    #[inline]
+    pub fn write_begins(&self, engine: &Engine) -> Option<u64> {
+        self.costs.on.then(|| engine.clock.monotonic_ns())
+    }
+
+    /// A write has ended; `begin` is what [`write_begins`](Self::write_begins) has said.
+    #[inline]
+    pub fn write_ends(&mut self, engine: &Engine, begin: Option<u64>) {
+        if let Some(begin) = begin {
+            let nanos = engine.clock.monotonic_ns().saturating_sub(begin);
+            self.costs.wrote(&self.worker.costs, nanos);
+        }
+    }
+
     /// Applies CLIENT REPLY to what a command has written.
     #[inline]
-    fn after(&self, session: &mut Session, out: &mut Out, mark: resp::Mark) {
+    fn after(&mut self, session: &mut Session, out: &mut Out, mark: resp::Mark) {
         match session.reply {
             ReplyMode::On => {}
             ReplyMode::Off => out.truncate(mark),
@@ -625,6 +783,8 @@ impl Thread {
                 session.reply = ReplyMode::On;
             }
         }
+        // What a command publishes to its own connection comes behind its reply.
+        self.take_outbox(session, out);
     }
 
     /// Periodic work, some times per second: active expiry, resizing, for this thread's part of
@@ -632,6 +792,8 @@ impl Thread {
     pub fn cron(&mut self, engine: &Engine, threads: usize, budget_ns: u64) -> bool {
         self.refresh(&engine.config);
         self.sync_clock(engine);
+        self.probe.tick(self.mono);
+        engine.hotkeys.tick(engine);
         if engine.cron_paused.load(Relaxed) {
             return false;
         }
@@ -656,8 +818,11 @@ impl Thread {
                     let n = db.expire_due(s, 64);
                     expired += n;
                     left |= n == 64;
-                    commit(&mut db);
+                    commit(engine, &mut db);
                 }
+            }
+            if !self.cx.ready.is_empty() {
+                self.serve_ready(engine);
             }
             if engine.clock.monotonic_ns() - start > budget_ns {
                 // Out of time by looking alone (a busy machine): the rest has until the next turn.
@@ -669,6 +834,7 @@ impl Thread {
             }
         }
         self.collect();
+        self.send_mail(engine);
         let nanos = engine.clock.monotonic_ns() - start;
         bump(&self.worker.stats.expire_cycle_nanos, nanos);
         bump(&self.worker.stats.cron_nanos, nanos);
@@ -690,7 +856,15 @@ impl Thread {
         let mut reply = Reply::new(&mut out, session.proto);
         self.dispatch(engine, session, &mut args, &mut reply);
         self.after(session, &mut out, mark);
+        self.send_mail(engine);
         out
+    }
+
+    /// All sections of INFO, for an observer inside the process.
+    pub fn info(&mut self, engine: &Engine) -> String {
+        self.sync_clock(engine);
+        let session = &mut Session::inner(engine, self.index);
+        crate::server::info::everything(&mut Call { engine, thread: self, session })
     }
 
     /// Number of the command that `words` call, if any.

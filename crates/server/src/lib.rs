@@ -30,6 +30,7 @@
 //! # fn main() {}
 //! ```
 
+mod admin;
 pub mod docs;
 mod give_back;
 mod net;
@@ -202,7 +203,9 @@ impl Builder {
             polls.push(poll);
         }
         let acceptor = Acceptor::new(self.bound, inboxes.clone(), Arc::clone(&shared))?;
+        let admin = admin::Admin::default();
         let handle = Handle {
+            admin,
             shared: Arc::clone(&shared),
             inboxes: inboxes.clone(),
             doors: acceptor.doors(),
@@ -220,6 +223,7 @@ impl Builder {
             Some(h) => h.reconfigure(id, config),
             None => Ok(()),
         }));
+        handle.follow_admin().map_err(|e| io::Error::new(e.kind(), format!("admin-port: {e}")))?;
         let mut running = Vec::new();
         for (i, (poll, inbox)) in polls.into_iter().zip(&inboxes).enumerate() {
             let w = Worker::new(Arc::clone(&shared), Arc::clone(inbox), poll, i, threads);
@@ -234,6 +238,7 @@ impl Builder {
 
 /// What stopping and reconfiguring need.
 struct Handle {
+    admin: admin::Admin,
     shared: Arc<Shared>,
     inboxes: Vec<Arc<Inbox>>,
     doors: Arc<Doors>,
@@ -244,6 +249,10 @@ impl Handle {
         self.shared.stop.store(true, Relaxed);
         self.doors.wake();
         self.inboxes.iter().for_each(|i| i.worker.mailbox.wake());
+    }
+
+    fn follow_admin(&self) -> io::Result<()> {
+        self.admin.follow(&self.shared.engine.config, &self.shared)
     }
 
     /// CONFIG SET of options that the network follows.
@@ -268,6 +277,10 @@ impl Handle {
                 self.doors.replace_tcp(bound.into_iter().map(Bound::Tcp).collect());
                 Ok(())
             }
+            Id::AdminPort | Id::AdminBind => self.follow_admin().map_err(|e| {
+                log!(self.shared.engine.log, Warning, "admin-port: {}", e);
+                "Unable to listen on the admin port. Check server logs.".to_owned()
+            }),
             Id::Maxclients => raise_file_limit(c.int(Id::Maxclients) as u64)
                 .map(|_| ())
                 .map_err(|e| format!("The operating system is not able to handle the specified number of clients: {e}")),
@@ -300,6 +313,11 @@ impl Server {
         &self.addresses
     }
 
+    /// The addresses of the admin port, if it is on.
+    pub fn admin_addresses(&self) -> Vec<SocketAddr> {
+        self.handle.admin.addresses()
+    }
+
     /// The engine, to look at and to call in process.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.handle.shared.engine
@@ -316,6 +334,8 @@ impl Server {
             // A panic has been reported by the thread itself.
             let _ = t.join();
         }
+        // Until here it has told that the server is shutting down.
+        self.handle.admin.stop();
     }
 }
 

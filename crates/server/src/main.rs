@@ -17,8 +17,9 @@ use signal_hook::iterator::Signals;
 #[global_allocator]
 static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
 
-const COMMANDS: [(&str, &str); 4] = [
+const COMMANDS: [(&str, &str); 5] = [
     ("serve [FILE] [--option value ...]", "run the server; options are those of redis.conf"),
+    ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
     ("docs commands|configuration", "print a reference as Markdown"),
     ("help [serve]", "print this, or every option of serve"),
     ("--version", "print the version"),
@@ -34,12 +35,13 @@ fn main() -> ExitCode {
             println!("apus {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
+        "bench" => bench(&args[1..]),
         "docs" => docs(args.get(1)),
         "transcripts" => print(&apus::docs::transcripts()),
         // `apus redis.conf --port 7000` as redis-server takes it.
         _ if std::path::Path::new(&args[0]).is_file() || first.starts_with("--") => serve(&args),
         other => {
-            let names = ["serve", "docs", "help", "version"];
+            let names = ["serve", "bench", "docs", "help", "version"];
             let near = names.iter().min_by_key(|n| distance(n, other)).copied().unwrap_or("help");
             eprintln!("apus: there is no command '{other}'; did you mean 'apus {near}'?");
             eprintln!("Try 'apus help'.");
@@ -77,6 +79,17 @@ fn docs(which: Option<&OsString>) -> ExitCode {
         Some("configuration") => print(&apus::docs::configuration()),
         _ => {
             eprintln!("apus: 'apus docs commands' or 'apus docs configuration'");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn bench(args: &[OsString]) -> ExitCode {
+    let args: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    match args.split_first() {
+        Some((what, rest)) if what == "kv" => bench::kv::main(rest),
+        _ => {
+            eprintln!("apus: 'apus bench kv --help' tells how");
             ExitCode::from(2)
         }
     }

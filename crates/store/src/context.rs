@@ -8,7 +8,7 @@ use data::entry::Kind;
 use stdx::rng::Rng;
 
 use crate::effects::Effects;
-use crate::shards::Seat;
+use crate::shards::{Hold, Seat};
 
 /// LFU counter of a new key.
 pub const LFU_INIT: u32 = 5;
@@ -82,6 +82,7 @@ pub struct Counters {
     pub keyspace_hits: u64,
     pub keyspace_misses: u64,
     pub expired_keys: u64,
+    pub expired_subkeys: u64,
     pub evicted_keys: u64,
     pub expired_time_cap_reached: u64,
     pub dirty: u64,
@@ -122,6 +123,13 @@ pub enum Empty {
 pub struct Context {
     /// The right to a keyspace for one thread, if this context belongs to such a thread.
     pub seat: Seat,
+    /// Shards held over several commands.
+    pub(crate) hold: Hold,
+    /// Number of the connection whose command runs; 0 for work that no connection asked for.
+    pub client: u64,
+    /// Keys (database, key) that somebody waits for and that have changed: whoever ran the command
+    /// serves them when it has let go of its shards.
+    pub ready: Vec<(usize, Vec<u8>)>,
     /// The batch's time in Unix milliseconds.
     pub now: i64,
     /// How access is recorded.
@@ -169,6 +177,9 @@ impl Context {
     pub fn new(now_ms: i64, rng: Rng) -> Self {
         let mut cx = Self {
             seat: Seat::NONE,
+            hold: Hold::default(),
+            client: 0,
+            ready: Vec::new(),
             now: 0,
             access: Access::default(),
             no_touch: false,

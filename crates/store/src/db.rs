@@ -4,11 +4,14 @@
 //! seen (and its removal is an effect), access times and hit counts are kept, deadlines stay
 //! indexed, and what changed is noted for the commit.
 
+use std::sync::Arc;
+
 use data::entry::{Content, Entry, Kind, Str};
-use data::table::SlotMut;
+use data::table::{Slot, SlotMut};
 
 use crate::context::{Block, Context, Empty};
 use crate::effects::Class;
+use crate::interest::{Interest, Waiter, Watch};
 use crate::lazy::Garbage;
 use crate::shards::{Held, Keyspace, Locked, Part, SHARDS, ShardSet, shard_of};
 
@@ -62,7 +65,8 @@ impl<'a> Db<'a> {
     /// A view with the shard of one hash locked.
     #[inline]
     pub fn lock_one(ks: &'a Keyspace, index: usize, key: Key<'_>, cx: &'a mut Context) -> Self {
-        let locked = ks.lock(Held::One(shard_of(key.hash)), &cx.seat);
+        let locked = ks.lock(Held::One(shard_of(key.hash)), &cx.seat, &cx.hold);
+        cx.effects.observed = ks.is_observed();
         Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
     }
 
@@ -71,25 +75,27 @@ impl<'a> Db<'a> {
     #[inline(always)]
     pub fn move_to(&mut self, key: Key<'_>) {
         self.locked.move_to(shard_of(key.hash), &self.cx.seat);
+        self.cx.effects.observed = self.locked.ks().is_observed();
         self.hint = (key.bytes.as_ptr(), key.bytes.len(), key.hash);
     }
 
     /// A view with a set of shards locked.
     pub fn lock_set(ks: &'a Keyspace, index: usize, set: ShardSet, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::Many(set), &cx.seat), index, cx)
+        Self::over(ks.lock(Held::Many(set), &cx.seat, &cx.hold), index, cx)
     }
 
     /// A view with every shard locked.
     pub fn lock_all(ks: &'a Keyspace, index: usize, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::All, &cx.seat), index, cx)
+        Self::over(ks.lock(Held::All, &cx.seat, &cx.hold), index, cx)
     }
 
     /// A view with nothing locked, for commands that go through the shards one after the other.
     pub fn unlocked(ks: &'a Keyspace, index: usize, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::None, &cx.seat), index, cx)
+        Self::over(ks.lock(Held::None, &cx.seat, &cx.hold), index, cx)
     }
 
     fn over(locked: Locked<'a>, index: usize, cx: &'a mut Context) -> Self {
+        cx.effects.observed = locked.ks().is_observed();
         Self { locked, index, cx, hint: (std::ptr::null(), 0, 0) }
     }
 
@@ -132,7 +138,7 @@ impl<'a> Db<'a> {
 
     /// Removes the key if its time is over, as an effect. Returns whether it must be taken as
     /// absent although it may still be there (expired keys are kept while writes are paused).
-    #[inline]
+    #[inline(always)]
     fn reap(&mut self, key: Key<'_>) -> bool {
         self.part(key.hash).expiry.keys != 0 && self.reap_expired(key)
     }
@@ -175,7 +181,7 @@ impl<'a> Db<'a> {
         let base = self.locked.ks().base_ms;
         let part = self.part(key.hash);
         let e = part.table.remove(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))?;
-        part.expiry.note(base, key.hash, e.deadline(), None);
+        part.note(base, key.hash, [e.deadline(), e.part_deadline()], [None, None]);
         Some(e)
     }
 
@@ -271,6 +277,27 @@ impl<'a> Db<'a> {
         }
     }
 
+    /// The values at several keys, all at once, for a command that reads them and wants this type.
+    /// Each is counted as by [`read`](Self::read), in order.
+    pub fn read_all_as<'k>(
+        &mut self,
+        keys: impl Iterator<Item = &'k [u8]> + Clone,
+        kind: Kind,
+    ) -> Result<Vec<Option<Slot<'_, Entry>>>, WrongType> {
+        let mut present = Vec::new();
+        for bytes in keys {
+            let key = self.key(bytes);
+            let found = self.read_as(key, kind)?.is_some();
+            present.push((key, found));
+        }
+        let look = |(key, found): (Key<'_>, bool)| {
+            let part = self.locked.read_part(self.index, shard_of(key.hash));
+            let node = part.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+            node.filter(|_| found)
+        };
+        Ok(present.into_iter().map(look).collect())
+    }
+
     /// The string at a key, for a command that reads it.
     #[inline(always)]
     pub fn read_str(&mut self, key: Key<'_>) -> Result<Option<SlotMut<'_, Entry>>, WrongType> {
@@ -296,14 +323,16 @@ impl<'a> Db<'a> {
             // Kept only for being hidden; it is overwritten like any other value.
             self.take_out(key);
         }
-        self.make_way(key, ttl);
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
         let part = locked.part(*index, shard_of(key.hash));
         if let Some(mut e) =
             part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
         {
-            let before = e.deadline();
+            if e.effort() >= EFFORT_MAX {
+                return self.set_over_big(key, content, ttl);
+            }
+            let (before, inner) = (e.deadline(), e.part_deadline());
             let after = match ttl {
                 Ttl::Keep => before,
                 Ttl::Clear => None,
@@ -312,7 +341,7 @@ impl<'a> Db<'a> {
             let bits = cx.touched(e.access());
             e.replace_with(|e| e.set(content, after));
             e.node_mut().set_access(bits);
-            part.expiry.note(base, key.hash, before, after);
+            part.note(base, key.hash, [before, inner], [after, None]);
         } else {
             let after = if let Ttl::At(ms) = ttl { Some(ms) } else { None };
             part.table.insert(Entry::string(key.bytes, content, after, cx.fresh_access()));
@@ -322,15 +351,15 @@ impl<'a> Db<'a> {
     }
 
     /// What takes long to free is not overwritten in place.
-    #[inline]
-    fn make_way(&mut self, key: Key<'_>, ttl: Ttl) {
-        let part = self.part(key.hash);
-        if let Some(e) = part.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
-            && e.effort() >= EFFORT_MAX
-            && ttl != Ttl::Keep
-            && let Some(e) = self.take_out(key)
-        {
-            self.free(e, true);
+    #[cold]
+    fn set_over_big(&mut self, key: Key<'_>, content: Content<'_>, ttl: Ttl) {
+        if let Some(old) = self.take_out(key) {
+            let ttl = match (ttl, old.deadline()) {
+                (Ttl::Keep, Some(at)) => Ttl::At(at),
+                (ttl, _) => ttl,
+            };
+            self.free(old, true);
+            self.set(key, content, ttl);
         }
     }
 
@@ -346,7 +375,7 @@ impl<'a> Db<'a> {
         let base = locked.ks().base_ms;
         let part = locked.part(*index, shard_of(key.hash));
         e.set_access(cx.fresh_access());
-        part.expiry.note(base, key.hash, None, e.deadline());
+        part.note(base, key.hash, [None, None], [e.deadline(), e.part_deadline()]);
         part.table.insert(e);
         cx.effects.event(Class::New, "new", *index, key.bytes);
         part.table
@@ -464,7 +493,7 @@ impl<'a> Db<'a> {
         }
         self.cx.effects.event(Class::New, "new", index, e.key());
         let part = self.part(hash);
-        part.expiry.note(base, hash, None, e.deadline());
+        part.note(base, hash, [None, None], [e.deadline(), e.part_deadline()]);
         part.table.insert(e);
     }
 
@@ -495,6 +524,114 @@ impl<'a> Db<'a> {
         }
         self.cx.block = Some(block);
         None
+    }
+
+    /// Spoils watches of the keys that the command has changed, and readies what waits for them.
+    /// Called by the commit, before the effects are cleared.
+    pub fn settle(&mut self) {
+        let events = std::mem::take(&mut self.cx.effects.events);
+        for e in &events {
+            if matches!(e.class, Class::KeyMiss | Class::New) {
+                continue;
+            }
+            let s = shard_of(stdx::hash::hash64(&e.key));
+            // A command that goes from shard to shard changes no key.
+            if self.locked.holds(s)
+                && let Some(interest) = self.locked.interest(s)
+                && interest.changed(e.db, &e.key)
+            {
+                self.ready(e.db, &e.key);
+            }
+        }
+        self.cx.effects.events = events;
+    }
+
+    fn ready(&mut self, db: usize, key: &[u8]) {
+        if !self.cx.ready.iter().any(|(d, k)| *d == db && k == key) {
+            self.cx.ready.push((db, key.to_vec()));
+        }
+    }
+
+    /// WATCH: from now on a change of the key in the selected database spoils `w`.
+    pub fn watch(&mut self, key: Key<'_>, w: &Arc<Watch>) {
+        // One that has expired is removed before, so that this is not taken for a change.
+        self.reap(key);
+        let interest = self.locked.interest(shard_of(key.hash)).get_or_insert_default();
+        interest.watch(self.index, key.bytes, w);
+        self.locked.ks().take_interest();
+    }
+
+    /// The end of a [`watch`](Self::watch).
+    pub fn unwatch(&mut self, key: Key<'_>, w: &Arc<Watch>) {
+        let index = self.index;
+        self.forget_in(key, |i| i.unwatch(index, key.bytes, w));
+    }
+
+    /// Adds a blocked command to those that wait for a key in its database.
+    pub fn wait(&mut self, key: Key<'_>, w: &Arc<Waiter>) {
+        let interest = self.locked.interest(shard_of(key.hash)).get_or_insert_default();
+        interest.wait(w.db, key.bytes, w);
+        self.locked.ks().take_interest();
+    }
+
+    /// The end of a [`wait`](Self::wait).
+    pub fn unwait(&mut self, key: Key<'_>, w: &Arc<Waiter>) {
+        self.forget_in(key, |i| i.unwait(w.db, key.bytes, w));
+    }
+
+    fn forget_in(&mut self, key: Key<'_>, f: impl FnOnce(&mut Interest)) {
+        let place = self.locked.interest(shard_of(key.hash));
+        if let Some(interest) = place {
+            f(interest);
+            if interest.is_empty() {
+                *place = None;
+            }
+            self.locked.ks().lose_interest();
+        }
+    }
+
+    /// The blocked commands that wait for a key in the selected database, first come first:
+    /// `skip` of them are left out, and at most `max` returned.
+    pub fn waiting(&mut self, key: Key<'_>, skip: usize, max: usize) -> Vec<Arc<Waiter>> {
+        let index = self.index;
+        let interest = self.locked.interest(shard_of(key.hash));
+        interest.as_ref().map_or_else(Vec::new, |i| i.waiting(index, key.bytes, skip, max))
+    }
+
+    /// How many keys are waited for, and of those how many by commands that are to be told when
+    /// the key goes. Needs every shard.
+    pub fn awaited_keys(&mut self) -> (usize, usize) {
+        (0..SHARDS).fold((0, 0), |(a, b), s| {
+            let (x, y) = self.locked.interest(s).as_ref().map_or((0, 0), |i| i.counts());
+            (a + x, b + y)
+        })
+    }
+
+    /// Spoils and readies what concerns keys of shard `s` in database `db` that exist in `db` or
+    /// in one of `others`, before all of them are emptied or exchanged.
+    fn upset(&mut self, s: usize, db: usize, others: &[usize]) {
+        let Some(interest) = self.locked.interest(s).take() else { return };
+        let here = |this: &mut Self, key: &[u8]| {
+            let hash = stdx::hash::hash64(key);
+            let now = this.cx.now;
+            [db].iter().chain(others).any(|index| {
+                let table = &this.locked.part(*index, s).table;
+                let found = table.find(hash, |e| stdx::bytes::same(e.key(), key));
+                found.is_some_and(|e| e.deadline().is_none_or(|d| d >= now))
+            })
+        };
+        for (key, watches) in interest.watched(db) {
+            if here(self, key) {
+                watches.iter().for_each(|w| w.spoil());
+            }
+        }
+        let awaited: Vec<Vec<u8>> = interest.awaited(db).map(<[u8]>::to_vec).collect();
+        *self.locked.interest(s) = Some(interest);
+        for key in awaited {
+            if here(self, &key) {
+                self.ready(db, &key);
+            }
+        }
     }
 
     /// Notes that `n` changes were made.
@@ -538,7 +675,7 @@ impl<'a> Db<'a> {
         }
         // Locking one more while holding some could deadlock; a command of scope `Each` holds none.
         assert!(self.locked.holds_none(), "a command with locked keys asked for shard {s}");
-        let mut moment = self.locked.ks().lock(Held::One(s), &self.cx.seat);
+        let mut moment = self.locked.ks().lock(Held::One(s), &self.cx.seat, &self.cx.hold);
         f(moment.part(self.index, s), self.cx)
     }
 
@@ -705,9 +842,11 @@ impl<'a> Db<'a> {
         let mut n = 0;
         let ks = self.locked.ks();
         for s in 0..SHARDS {
+            self.upset(s, self.index, &[]);
             let part = self.locked.part(self.index, s);
             n += part.table.len();
             part.expiry.clear();
+            part.fields = None;
             let table = part.table.take();
             if lazily && !table.is_empty() {
                 ks.lazy.free(Garbage::Table(table));
@@ -722,9 +861,12 @@ impl<'a> Db<'a> {
             return;
         }
         for s in 0..SHARDS {
+            self.upset(s, a, &[b]);
+            self.upset(s, b, &[a]);
             let (x, y) = self.locked.parts(a, b, s);
             x.table.exchange(&mut y.table);
             std::mem::swap(&mut x.expiry, &mut y.expiry);
+            std::mem::swap(&mut x.fields, &mut y.fields);
         }
     }
 
@@ -734,10 +876,14 @@ impl<'a> Db<'a> {
         let base = self.locked.ks().base_ms;
         let part = self.locked.part(self.index, s);
         part.expiry.tidy(&part.table, base);
+        if let Some(fields) = &mut part.fields {
+            fields.tidy(&part.table, base);
+        }
         part.table.is_resizing() && part.table.step(64)
     }
 
-    /// Deletes keys of shard `s` whose time is over, `max` at most, as effects. Returns how many.
+    /// Deletes keys of shard `s` and fields of its hashes whose time is over, about `max` at most,
+    /// as effects. Returns how many.
     pub fn expire_due(&mut self, s: usize, max: usize) -> usize {
         let base = self.locked.ks().base_ms;
         let mut n = 0;
@@ -752,7 +898,74 @@ impl<'a> Db<'a> {
                 n += 1;
             }
         }
+        while n < max {
+            let now = self.cx.now;
+            let part = self.locked.part(self.index, s);
+            let Some(fields) = &mut part.fields else { break };
+            let Some(due) = fields.next_due(&part.table, base, now) else { break };
+            for (hash, key) in due {
+                let key = Key { bytes: &key, hash };
+                n += self.expire_fields(key, max.saturating_sub(n));
+                let part = self.locked.part(self.index, s);
+                let e = part.table.find(hash, |e| stdx::bytes::same(e.key(), key.bytes));
+                if let (Some(d), Some(fields)) =
+                    (e.and_then(|e| e.part_deadline()), &mut part.fields)
+                {
+                    // Its hint was taken to come here.
+                    fields.renew(base, hash, d);
+                }
+            }
+        }
         n
+    }
+
+    /// Removes fields of a hash whose time is over, `max` at most, as effects; the key goes with
+    /// the last field. Returns how many. While writes are paused it removes nothing.
+    pub fn expire_fields(&mut self, key: Key<'_>, max: usize) -> usize {
+        if self.cx.keep_expired {
+            return 0;
+        }
+        let Self { locked, cx, index, .. } = self;
+        let base = locked.ks().base_ms;
+        let part = locked.part(*index, shard_of(key.hash));
+        let Some(mut e) = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+        else {
+            return 0;
+        };
+        let before = e.part_deadline();
+        if before.is_none_or(|d| d >= cx.now) {
+            return 0;
+        }
+        let effects = &mut cx.effects;
+        let n = data::hash::expire(&mut e, cx.now, max, &mut |field| {
+            effects.dropped_field(*index, key.bytes, field);
+        });
+        let (after, empty) = (e.part_deadline(), data::hash::len(&e) == 0);
+        let deadline = e.deadline();
+        part.note(base, key.hash, [deadline, before], [deadline, after]);
+        if n > 0 {
+            cx.counters.expired_subkeys += n as u64;
+            self.event(Class::Hash, "hexpired", key.bytes);
+            if empty {
+                self.remove_empty(key);
+            }
+        }
+        n
+    }
+
+    /// Notes that the earliest deadline within the value of a key has changed. Whoever edits a
+    /// value that can have such deadlines calls this afterwards, before anything else.
+    #[inline]
+    pub fn part_deadline_changed(&mut self, key: Key<'_>, before: Option<i64>, after: Option<i64>) {
+        if before != after {
+            let base = self.locked.ks().base_ms;
+            self.part(key.hash).note(base, key.hash, [None, before], [None, after]);
+        }
+    }
+
+    /// Keys whose values have parts with a deadline, for INFO.
+    pub fn expiring_parts(&mut self) -> usize {
+        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.fields.as_ref().map_or(0, |f| f.keys))).sum()
     }
 
     pub(crate) fn sample_parts(
@@ -777,13 +990,15 @@ impl<'a> Db<'a> {
 
     /// A view with one shard locked, by number (0..[`SHARDS`]), for periodic work.
     pub fn lock_shard(ks: &'a Keyspace, index: usize, s: usize, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::One(s), &cx.seat), index, cx)
+        Self::over(ks.lock(Held::One(s), &cx.seat, &cx.hold), index, cx)
     }
 
     /// Whether shard `s` has keys that are due, without deleting them.
     pub fn has_due(&mut self, s: usize) -> bool {
         let base = self.locked.ks().base_ms;
         let now = self.cx.now;
-        self.with_part(s, |p, _| p.expiry.is_due(base, now))
+        self.with_part(s, |p, _| {
+            p.expiry.is_due(base, now) || p.fields.as_ref().is_some_and(|f| f.is_due(base, now))
+        })
     }
 }

@@ -20,7 +20,7 @@
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crossbeam_epoch as epoch;
 use data::entry::Entry;
@@ -28,8 +28,11 @@ use data::table::{Heads, Table};
 use lock_api::RawMutex as _;
 use parking_lot::RawMutex;
 
+use crate::context::Context;
 use crate::expiry::ExpiryIndex;
+use crate::interest::Interest;
 use crate::lazy::Lazy;
+use crate::waits;
 
 /// Number of shards. Far more than threads, so that two threads rarely want the same one.
 pub const SHARDS: usize = 1024;
@@ -38,6 +41,25 @@ pub const SHARDS: usize = 1024;
 pub(crate) struct Part {
     pub(crate) table: Table<Entry>,
     pub(crate) expiry: ExpiryIndex,
+    /// Deadlines within values; made when the first one comes, for few data sets have any.
+    pub(crate) fields: Option<Box<ExpiryIndex<true>>>,
+}
+
+impl Part {
+    /// Notes that an entry's deadlines, its own and the earliest within its value, changed.
+    #[inline]
+    pub(crate) fn note(
+        &mut self,
+        base_ms: i64,
+        hash: u64,
+        before: [Option<i64>; 2],
+        after: [Option<i64>; 2],
+    ) {
+        self.expiry.note(base_ms, hash, before[0], after[0]);
+        if before[1] != after[1] {
+            self.fields.get_or_insert_default().note(base_ms, hash, before[1], after[1]);
+        }
+    }
 }
 
 /// The lock and what most commands touch next to it: database 0's part lies in the same lines.
@@ -48,6 +70,8 @@ struct Shard {
     first: UnsafeCell<Part>,
     /// Parts of databases 1 and up.
     others: UnsafeCell<Box<[Part]>>,
+    /// Who wants to know about its keys; none most of the time.
+    interest: UnsafeCell<Option<Box<Interest>>>,
 }
 
 /// All data of the server. Shared by all threads.
@@ -60,6 +84,9 @@ pub struct Keyspace {
     pub(crate) base_ms: i64,
     /// The number of the only seat, when there are no locks; 0 when there are.
     seat: u64,
+    /// Reasons to note what commands change: watches and waiters registered, and features that
+    /// listen. Raised before the shard is locked under which the reason must hold.
+    interest: AtomicUsize,
 }
 
 /// The right to use a keyspace without locks; there is one per such keyspace, and it cannot be
@@ -96,16 +123,19 @@ impl Keyspace {
         let part = |db: usize, s: usize| Part {
             table: Table::published((s * 1024 / SHARDS) as u16, &heads, db * SHARDS + s),
             expiry: ExpiryIndex::default(),
+            fields: None,
         };
         let shards = (0..SHARDS)
             .map(|s| Shard {
                 lock: RawMutex::INIT,
                 first: UnsafeCell::new(part(0, s)),
                 others: UnsafeCell::new((1..databases).map(|db| part(db, s)).collect()),
+                interest: UnsafeCell::new(None),
             })
             .collect();
         let lazy = Lazy::start();
-        Arc::new(Self { shards, heads, databases, lazy, base_ms: now_ms, seat })
+        let interest = AtomicUsize::new(0);
+        Arc::new(Self { shards, heads, databases, lazy, base_ms: now_ms, seat, interest })
     }
 
     /// An empty keyspace for one thread, and the seat for its context.
@@ -146,22 +176,112 @@ impl Keyspace {
         self.lazy.reset();
     }
 
-    /// Locks a set. The caller's context stays mutably borrowed as long as the result lives.
+    /// Makes commands note their changes from now on, for one more reason. Must be undone by
+    /// [`lose_interest`](Self::lose_interest).
+    pub fn take_interest(&self) {
+        self.interest.fetch_add(1, Relaxed);
+    }
+
+    /// One reason less.
+    pub fn lose_interest(&self) {
+        self.interest.fetch_sub(1, Relaxed);
+    }
+
+    /// Whether changes must be noted. A registration is made under the lock of its key's shard, so
+    /// whoever locks that shard later sees its reason here.
     #[inline]
-    pub(crate) fn lock(&self, set: Held, seat: &Seat) -> Locked<'_> {
+    pub(crate) fn is_observed(&self) -> bool {
+        self.interest.load(Relaxed) != 0
+    }
+
+    /// Locks a set. The caller's context stays mutably borrowed as long as the result lives. What
+    /// the context [holds](Self::hold) already is not locked again.
+    #[inline]
+    pub(crate) fn lock(&self, set: Held, seat: &Seat, hold: &Hold) -> Locked<'_> {
         if self.seat != 0 {
             // The one seat is in a context that the caller has borrowed mutably: nobody else can
             // be here.
             assert!(seat.0 == self.seat, "a second thread in a keyspace for one thread");
-            return Locked { ks: self, held: set, last: NOWHERE };
+            return Locked { ks: self, held: set, last: NOWHERE, bare: true, within: None };
         }
-        match &set {
+        if let Some(outer) = &hold.0 {
+            outer.check(self, &set);
+            let within = Some(Arc::clone(outer));
+            return Locked { ks: self, held: set, last: NOWHERE, bare: true, within };
+        }
+        self.lock_all_of(&set);
+        Locked { ks: self, held: set, last: NOWHERE, bare: false, within: None }
+    }
+
+    fn lock_all_of(&self, set: &Held) {
+        match set {
             Held::None => {}
-            Held::One(s) => self.shards[*s].lock.lock(),
-            Held::Many(set) => set.each(|s| self.shards[s].lock.lock()),
-            Held::All => self.shards.iter().for_each(|s| s.lock.lock()),
+            Held::One(s) => waits::lock(&self.shards[*s].lock),
+            Held::Many(set) => set.each(|s| waits::lock(&self.shards[s].lock)),
+            Held::All => self.shards.iter().for_each(|s| waits::lock(&s.lock)),
         }
-        Locked { ks: self, held: set, last: NOWHERE }
+    }
+
+    /// Locks shards for all that `cx` is used for until [`release`](Self::release): a transaction.
+    /// Views made meanwhile must not need more. `None` means every shard.
+    pub fn hold(&self, cx: &mut Context, set: Option<ShardSet>) {
+        assert!(cx.hold.0.is_none(), "a hold inside a hold");
+        if self.seat != 0 {
+            return;
+        }
+        let held = set.map_or(Held::All, Held::Many);
+        self.lock_all_of(&held);
+        cx.hold.0 = Some(Arc::new(Outer { ks: std::ptr::from_ref(self).addr(), held }));
+    }
+
+    /// Unlocks what [`hold`](Self::hold) has locked.
+    pub fn release(&self, cx: &mut Context) {
+        if let Some(outer) = cx.hold.0.take() {
+            assert!(outer.ks == std::ptr::from_ref(self).addr());
+            self.unlock(&outer.held);
+        }
+    }
+
+    #[inline]
+    fn unlock(&self, held: &Held) {
+        // SAFETY: the caller gives what it has locked, once.
+        let unlock = |s: usize| unsafe { self.shards[s].lock.unlock() };
+        match held {
+            Held::None => {}
+            Held::One(s) => unlock(*s),
+            Held::Many(set) => set.each(unlock),
+            Held::All => (0..SHARDS).for_each(unlock),
+        }
+    }
+}
+
+/// Shards that a context holds over several commands.
+#[derive(Debug, Default)]
+pub(crate) struct Hold(Option<Arc<Outer>>);
+
+#[derive(Debug)]
+struct Outer {
+    /// Address of the keyspace, to tell it from others.
+    ks: usize,
+    held: Held,
+}
+
+impl Outer {
+    /// Panics when `set` is not part of what is held: that would be a transaction that did not say
+    /// what it needs.
+    fn check(&self, ks: &Keyspace, set: &Held) {
+        assert!(self.ks == std::ptr::from_ref(ks).addr(), "a hold on another keyspace");
+        let has = match set {
+            Held::None => true,
+            Held::One(s) => self.held.has(*s),
+            Held::Many(set) => {
+                let mut all = true;
+                set.each(|s| all &= self.held.has(s));
+                all
+            }
+            Held::All => matches!(self.held, Held::All),
+        };
+        assert!(has, "a command of a transaction needs more shards than are held");
     }
 }
 
@@ -176,6 +296,11 @@ impl Default for ShardSet {
 }
 
 impl ShardSet {
+    /// Adds all shards of another set.
+    pub fn join(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+    }
+
     /// Adds the shard of a hash.
     #[inline]
     pub fn add(&mut self, hash: u64) {
@@ -206,11 +331,24 @@ impl ShardSet {
 }
 
 /// Which shards a [`Locked`] holds.
+#[derive(Debug)]
 pub(crate) enum Held {
     None,
     One(usize),
     Many(ShardSet),
     All,
+}
+
+impl Held {
+    #[inline]
+    fn has(&self, s: usize) -> bool {
+        match self {
+            Held::One(one) => *one == s,
+            Held::All => true,
+            Held::Many(set) => set.has(s),
+            Held::None => false,
+        }
+    }
 }
 
 /// Locked shards; unlocks them when dropped.
@@ -219,6 +357,10 @@ pub(crate) struct Locked<'a> {
     held: Held,
     /// The part of the last access and what it is part of: commands come back to the same one.
     last: (usize, usize, *mut Part),
+    /// Nothing was locked for it: there is a seat, or it is within a hold.
+    bare: bool,
+    /// The hold that it is within.
+    within: Option<Arc<Outer>>,
 }
 
 const NOWHERE: (usize, usize, *mut Part) = (usize::MAX, 0, std::ptr::null_mut());
@@ -231,24 +373,22 @@ impl<'a> Locked<'a> {
 
     #[inline]
     pub(crate) fn holds(&self, s: usize) -> bool {
-        match &self.held {
-            Held::One(one) => *one == s,
-            Held::All => true,
-            Held::Many(set) => set.has(s),
-            Held::None => false,
-        }
+        self.held.has(s)
     }
 
     /// Unlocks what is held and locks one shard.
     #[inline(always)]
     pub(crate) fn move_to(&mut self, s: usize, seat: &Seat) {
-        if self.ks.seat != 0 {
+        if self.bare {
             debug_assert!(seat.0 == self.ks.seat);
+            if let Some(outer) = &self.within {
+                outer.check(self.ks, &Held::One(s));
+            }
             self.held = Held::One(s);
             return;
         }
         self.unlock();
-        self.ks.shards[s].lock.lock();
+        waits::lock(&self.ks.shards[s].lock);
         self.held = Held::One(s);
         // What was lent out was another thread's to change meanwhile.
         self.last = NOWHERE;
@@ -270,7 +410,7 @@ impl<'a> Locked<'a> {
         unsafe { &mut *self.last.2 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn find_part(&mut self, db: usize, s: usize) {
         assert!(self.holds(s), "shard {s} is not locked by this command");
         let shard = &self.ks.shards[s];
@@ -281,6 +421,20 @@ impl<'a> Locked<'a> {
             unsafe { &raw mut (&mut *shard.others.get())[db - 1] }
         };
         self.last = (s, db, part);
+    }
+
+    /// The same, to read several of them at once.
+    pub(crate) fn read_part(&self, db: usize, s: usize) -> &Part {
+        assert!(self.holds(s), "shard {s} is not locked by this command");
+        let shard = &self.ks.shards[s];
+        // SAFETY: the shard's lock is held, so no other thread touches the part; `&self` keeps
+        // this value from lending any part out to be changed.
+        unsafe {
+            match db {
+                0 => &*shard.first.get(),
+                _ => &(&*shard.others.get())[db - 1],
+            }
+        }
     }
 
     /// Two databases' parts of one shard.
@@ -305,22 +459,22 @@ impl<'a> Locked<'a> {
 impl Locked<'_> {
     #[inline]
     fn unlock(&mut self) {
-        // SAFETY: exactly these locks were taken when `held` was set.
-        let unlock = |s: usize| unsafe { self.ks.shards[s].lock.unlock() };
-        match &self.held {
-            Held::None => {}
-            Held::One(s) => unlock(*s),
-            Held::Many(set) => set.each(unlock),
-            Held::All => (0..SHARDS).for_each(unlock),
-        }
+        self.ks.unlock(&self.held);
         self.held = Held::None;
+    }
+
+    /// Who wants to know about the keys of a shard, which must be held.
+    pub(crate) fn interest(&mut self, s: usize) -> &mut Option<Box<Interest>> {
+        assert!(self.holds(s), "shard {s} is not locked by this command");
+        // SAFETY: the shard's lock is held until `self` is dropped, and `&mut self` lends it once.
+        unsafe { &mut *self.ks.shards[s].interest.get() }
     }
 }
 
 impl Drop for Locked<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.ks.seat == 0 {
+        if !self.bare {
             self.unlock();
         }
     }

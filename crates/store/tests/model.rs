@@ -49,12 +49,12 @@ fn few_shards() -> Vec<Vec<u8>> {
 
 impl World {
     fn new(seed: u64, keys: Vec<Vec<u8>>) -> Self {
-        let mut cx = Context::new(START_MS, Rng::from_seed(seed + 1));
-        cx.effects.observed = true;
+        // A machine without a battery may start in 1970 and learn the time later.
+        let ks = Keyspace::new(2, if seed.is_multiple_of(2) { START_MS } else { 0 });
+        ks.take_interest();
         Self {
-            // A machine without a battery may start in 1970 and learn the time later.
-            ks: Keyspace::new(2, if seed.is_multiple_of(2) { START_MS } else { 0 }),
-            cx,
+            ks,
+            cx: Context::new(START_MS, Rng::from_seed(seed + 1)),
             rng: Rng::from_seed(seed),
             keys,
             model: Default::default(),

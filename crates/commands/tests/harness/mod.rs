@@ -60,9 +60,9 @@ pub(crate) struct Server {
 impl Server {
     /// An empty server.
     pub(crate) fn new() -> Self {
-        let mut cx = Context::new(NOW_MS, Rng::from_seed(7));
-        cx.effects.observed = true;
-        Self { keyspace: Keyspace::new(DATABASES, NOW_MS), cx }
+        let keyspace = Keyspace::new(DATABASES, NOW_MS);
+        keyspace.take_interest();
+        Self { keyspace, cx: Context::new(NOW_MS, Rng::from_seed(7)) }
     }
 
     /// Runs one command in database `db`.
@@ -171,6 +171,12 @@ impl Server {
             .iter()
             .map(|(db, key)| (*db, vec![b"DEL".to_vec(), key.clone()]))
             .collect();
+        records.extend(
+            effects
+                .dropped_fields
+                .iter()
+                .map(|(db, key, field)| (*db, vec![b"HDEL".to_vec(), key.clone(), field.clone()])),
+        );
         if effects.dirty > 0 {
             let own = effects.rewritten.is_empty();
             records.push((db, if own { args.to_vec() } else { effects.rewritten.clone() }));

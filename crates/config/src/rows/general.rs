@@ -7,10 +7,10 @@ Threads: "threads", [], Int(0, 1024), "0", IMMUTABLE, Effective,
     "Worker threads, each with its own connections; 0 for one per core.";
 LogFormat: "log-format", [], Choice(LogFormat::NAMES), "text", RUNTIME, Effective,
     "Form of the log's lines: text for people, json for machines.";
-AdminPort: "admin-port", [], Int(0, 65535), "0", IMMUTABLE, Effective,
-    "Port of the HTTP interface for operators (health, metrics); 0 opens none.";
-AdminBind: "admin-bind", [], Bind, "127.0.0.1 -::1", IMMUTABLE | MULTI, Effective,
-    "Addresses the HTTP interface for operators listens on, written as for `bind`.";
+AdminPort: "admin-port", [], Int(0, 65535), "0", RUNTIME, Effective,
+    "Port of the HTTP interface for operators (health, metrics, profiles); 0 opens none.";
+AdminBind: "admin-bind", [], Bind, "127.0.0.1 -::1", MULTI, Effective,
+    "Addresses the HTTP interface for operators listens on, written as for `bind`; it asks for no password.";
 }
 Process {
 Databases: "databases", [], Int(1, INT_MAX), "16", IMMUTABLE, Effective,

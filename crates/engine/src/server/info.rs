@@ -4,6 +4,7 @@
 //! is true where Apus has the thing, and 0 where the thing does not exist. Each section is a
 //! function that adds its lines.
 
+mod costs;
 mod general;
 mod memory;
 mod stats;
@@ -98,16 +99,29 @@ static SECTIONS: &[Entry] = &[
     ("cluster", "Cluster", Shown::Default, general::cluster),
     ("keyspace", "Keyspace", Shown::Default, general::keyspace),
     ("debug", "Debug", Shown::Named, stats::debug),
+    ("costs", "Costs", Shown::Named, costs::costs),
 ];
 
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let asked = |words: &[&str]| (1..args.len()).any(|i| words.iter().any(|w| args.is(i, w)));
     let all = asked(&["all", "everything"]);
     let default = args.len() == 1 || asked(&["default"]);
+    let text = text(call, |name, shown| {
+        (all && shown >= Shown::All) || (default && shown >= Shown::Default) || asked(&[name])
+    });
+    reply.verbatim("txt", text);
+    Ok(())
+}
+
+/// Everything that INFO can tell, for those inside the server who ask.
+pub(crate) fn everything(call: &mut Call<'_>) -> String {
+    text(call, |_, _| true)
+}
+
+fn text(call: &mut Call<'_>, wanted: impl Fn(&str, Shown) -> bool) -> String {
     let mut text = String::new();
     for (name, title, shown, fill) in SECTIONS {
-        let by_group = (all && *shown >= Shown::All) || (default && *shown >= Shown::Default);
-        if by_group || asked(&[name]) {
+        if wanted(name, *shown) {
             if !text.is_empty() {
                 text.push_str("\r\n");
             }
@@ -117,6 +131,5 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             text = section.0;
         }
     }
-    reply.verbatim("txt", text);
-    Ok(())
+    text
 }

@@ -4,7 +4,8 @@ pub(crate) mod cluster;
 pub(crate) mod command;
 pub(crate) mod config;
 pub(crate) mod debug;
-mod help;
+pub(crate) mod help;
+pub(crate) mod hotkeys;
 pub(crate) mod info;
 pub(crate) mod lastsave;
 pub mod latency;
@@ -18,6 +19,7 @@ pub(crate) mod role;
 pub(crate) mod shutdown;
 pub mod slowlog;
 pub(crate) mod time;
+pub(crate) mod topkeys;
 
 use commands::row::{Flags, Row};
 use commands::{Fail, Outcome};
@@ -33,6 +35,7 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &command::COMMAND,
     &config::CONFIG,
     &debug::DEBUG,
+    &hotkeys::HOTKEYS,
     &info::INFO,
     &lastsave::LASTSAVE,
     &latency::LATENCY,
@@ -44,6 +47,7 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &shutdown::SHUTDOWN,
     &slowlog::SLOWLOG,
     &time::TIME,
+    &topkeys::TOPKEYS,
 ];
 
 /// Flags of most commands here: administrative, not in scripts, at any time.
@@ -57,7 +61,7 @@ const fn command(row: Row, run: SessionFn) -> SessionCommand {
 }
 
 /// The function of a container. Dispatch finds subcommands before it comes here.
-fn container(_: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
+pub(crate) fn container(_: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
     let name = String::from_utf8_lossy(&args[0]).to_ascii_lowercase();
     Err(Fail::arity(&name))
 }

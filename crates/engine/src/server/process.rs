@@ -24,9 +24,9 @@ pub(super) fn os() -> String {
 
 /// Processor time of something: in the kernel, and outside it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CpuTime {
-    pub(super) system: Duration,
-    pub(super) user: Duration,
+pub(crate) struct CpuTime {
+    pub(crate) system: Duration,
+    pub(crate) user: Duration,
 }
 
 fn usage(who: libc::c_int) -> Option<libc::rusage> {
@@ -48,7 +48,7 @@ fn cpu(who: libc::c_int) -> CpuTime {
 }
 
 /// Of the process.
-pub(super) fn cpu_self() -> CpuTime {
+pub(crate) fn cpu_self() -> CpuTime {
     cpu(libc::RUSAGE_SELF)
 }
 

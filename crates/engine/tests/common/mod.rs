@@ -122,7 +122,7 @@ impl Server {
                 Next::Read => return sent,
                 Next::Flush => {}
                 Next::ReadBig => assert!(c.input.is_empty(), "the parser has taken it over"),
-                Next::Wait => {
+                Next::Wait | Next::Block => {
                     c.waiting = true;
                     return sent;
                 }
@@ -149,8 +149,16 @@ impl Server {
                     c.waiting = false;
                     sent.extend_from_slice(&self.feed(c, b""));
                 }
+                Message::Answer(id, bytes) => {
+                    if id == c.session.client.id {
+                        c.session.unblocked();
+                        c.waiting = false;
+                        sent.extend_from_slice(&bytes);
+                        sent.extend_from_slice(&self.feed(c, b""));
+                    }
+                }
                 Message::Close(id) if id == c.session.client.id => c.closed = true,
-                Message::Close(_) | Message::Purge => {}
+                Message::Close(_) | Message::Purge | Message::Run(_) => {}
                 Message::Push(id, bytes) => {
                     if id == c.session.client.id {
                         sent.extend_from_slice(&bytes);

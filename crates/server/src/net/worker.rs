@@ -5,6 +5,8 @@
 //! edge-triggered and stop at a short read. A connection that does not take its replies is not
 //! read from until it does, so that no reader can make the server's memory grow.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -38,6 +40,11 @@ const CRON_NS: u64 = 250_000;
 const BIG_TURN: usize = 4 << 20;
 /// The shared output buffer is given back when one batch has made it larger than this.
 const OUTPUT_KEEP: usize = 4 << 20;
+/// Push messages are sent to this many connections per wake-up, or to this part of those for which
+/// some wait, or to all when so many bytes wait.
+const PUSH_LEAST: usize = 16;
+const PUSH_TURNS: usize = 8;
+const PUSH_BYTES: usize = 4 << 20;
 /// Output up to this size is under every limit: Redis keeps it in a fixed buffer that it does not
 /// count.
 const FIXED_OUTPUT: usize = 16 * 1024;
@@ -80,6 +87,9 @@ pub(crate) struct Worker {
     more: Vec<usize>,
     /// Connections that wait for CLIENT PAUSE to end.
     paused: Vec<usize>,
+    /// When blocked commands give up: Unix milliseconds and client. What has been answered since
+    /// is still here.
+    timers: BinaryHeap<Reverse<(i64, u64)>>,
     give_back: GiveBack,
 }
 
@@ -131,6 +141,7 @@ impl Worker {
             out: Out::default(),
             more: Vec::new(),
             paused: Vec::new(),
+            timers: BinaryHeap::new(),
             give_back: GiveBack::default(),
         }
     }
@@ -143,10 +154,14 @@ impl Worker {
         let mut housekeeping = 0u64;
         loop {
             let now = self.thread.mono();
-            let wait = if !self.more.is_empty() {
+            let wait = if !self.more.is_empty() || self.thread.ready() > 0 {
                 Duration::ZERO
             } else {
-                Duration::from_nanos(next_cron.saturating_sub(now))
+                let cron = Duration::from_nanos(next_cron.saturating_sub(now));
+                self.timers.peek().map_or(cron, |Reverse((at, _))| {
+                    let left = at.saturating_sub(engine.clock.wall_ms() as i64);
+                    cron.min(Duration::from_millis(left.max(0) as u64))
+                })
             };
             if let Err(e) = self.poll.poll(&mut events, Some(wait))
                 && e.kind() != io::ErrorKind::Interrupted
@@ -187,6 +202,9 @@ impl Worker {
                 }
             }
             self.read_mail();
+            self.time_out();
+            self.thread.send_mail(engine);
+            self.send_pushes();
             if self.shared.stopping() {
                 self.drain();
                 return;
@@ -236,7 +254,7 @@ impl Worker {
     }
 
     fn turn(&mut self, i: usize, writable: bool) -> io::Result<Turn> {
-        let Self { conns, thread, shared, input, out, paused, inbox, .. } = self;
+        let Self { conns, thread, shared, input, out, paused, timers, inbox, .. } = self;
         let engine = &shared.engine;
         let stats = &inbox.worker.stats;
         let c = &mut *conns[i];
@@ -255,7 +273,9 @@ impl Worker {
             return Ok(Turn::Close);
         }
         if c.waiting {
-            return Ok(if c.hangup && !c.readable { Turn::Close } else { Turn::Keep });
+            // What a blocked client has sent is not looked at, but that it has gone is.
+            let gone = c.hangup && (!c.readable || c.session.blocked.is_some());
+            return Ok(if gone { Turn::Close } else { Turn::Keep });
         }
         // A large argument goes straight to where it will stay.
         let mut left_of_turn = BIG_TURN;
@@ -296,6 +316,7 @@ impl Worker {
         let left = c.buf.len();
         let mut have = left;
         if c.readable {
+            let timed = thread.read_begins(engine);
             let r = if in_place {
                 c.buf.resize(left + INPUT, 0);
                 c.stream.read(&mut c.buf[left..])
@@ -303,6 +324,7 @@ impl Worker {
                 input[..left].copy_from_slice(&c.buf);
                 c.stream.read(&mut input[left..])
             };
+            thread.read_ends(engine, timed);
             add(&stats.reads_processed, 1);
             let n = match r {
                 Ok(0) => {
@@ -338,7 +360,7 @@ impl Worker {
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
         }
-        let mut rim = Rim { engine, stats, thread, out, paused };
+        let mut rim = Rim { engine, stats, thread, out, paused, timers };
         let arrived = (!in_place).then(|| &input[..have]);
         rim.answer(c, i, arrived, left)
     }
@@ -350,7 +372,10 @@ impl Worker {
         let stats = &self.inbox.worker.stats;
         let c = &mut *self.conns[i];
         add(&stats.reads_processed, 1);
-        match c.stream.read(&mut self.small[at..at + SMALL]) {
+        let timed = self.thread.read_begins(&self.shared.engine);
+        let r = c.stream.read(&mut self.small[at..at + SMALL]);
+        self.thread.read_ends(&self.shared.engine, timed);
+        match r {
             Ok(n @ 1..) => {
                 add(&stats.net_input_bytes, n as u64);
                 add(&c.session.client.net_in, n as u64);
@@ -381,9 +406,9 @@ impl Worker {
             self.thread.prefetch(&self.shared.engine, held.iter().map(|h| (h.db, h.hash)));
         }
         for (k, h) in held.iter().enumerate() {
-            let Self { conns, thread, shared, small, out, paused, inbox, .. } = self;
-            let mut rim =
-                Rim { engine: &shared.engine, stats: &inbox.worker.stats, thread, out, paused };
+            let Self { conns, thread, shared, small, out, paused, timers, inbox, .. } = self;
+            let (engine, stats) = (&shared.engine, &inbox.worker.stats);
+            let mut rim = Rim { engine, stats, thread, out, paused, timers };
             let Some(c) = conns.get_mut(h.i) else { continue };
             let arrived = &small[k * SMALL..k * SMALL + h.n];
             let turn = rim.answer(c, h.i, Some(arrived), 0).unwrap_or(Turn::Close);
@@ -400,9 +425,11 @@ impl Worker {
         let id = c.session.client.id;
         self.places.remove(&id);
         let engine = &self.shared.engine;
+        self.thread.leave(engine, &mut c.session);
         if c.session.monitor {
             engine.monitors.remove(engine, id);
         }
+        self.thread.forget(engine, &mut c.session);
         engine.clients.remove(id);
         self.paused.retain(|p| *p != i);
         self.inbox.worker.connections.fetch_sub(1, Relaxed);
@@ -413,7 +440,7 @@ impl Worker {
         for (stream, endpoint) in arrivals {
             self.welcome(stream, endpoint);
         }
-        let shared = Arc::clone(&self.shared);
+        self.thread.receive();
         for m in self.inbox.worker.mailbox.take() {
             match m {
                 Message::Close(id) => {
@@ -422,19 +449,17 @@ impl Worker {
                     }
                 }
                 Message::Push(id, bytes) => {
-                    let Some(&i) = self.places.get(&id) else { continue };
-                    let c = &mut *self.conns[i];
-                    let idle = c.unsent() == 0;
-                    c.push(&bytes);
-                    let failed = idle && c.send_pending().is_err();
-                    if failed
-                        || c.unsent() > 0
-                            && over_output_limit(&shared.engine, c, c.unsent(), self.thread.cx.now)
-                    {
-                        self.close(i);
+                    if self.places.contains_key(&id) {
+                        self.thread.push_bytes(id, &bytes);
+                    }
+                }
+                Message::Answer(id, bytes) => {
+                    if let Some(&i) = self.places.get(&id) {
+                        self.answered(i, bytes);
                     }
                 }
                 Message::Purge => crate::give_back::purge(),
+                Message::Run(job) => job.run(&self.shared.engine, &mut self.thread),
                 Message::Resume => {
                     for i in std::mem::take(&mut self.paused) {
                         if let Some(c) = self.conns.get_mut(i) {
@@ -446,6 +471,79 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Sends the reply of the command that blocked a connection, and goes on with its input.
+    fn answered(&mut self, i: usize, bytes: Vec<u8>) {
+        let c = &mut *self.conns[i];
+        c.session.unblocked();
+        c.waiting = false;
+        if self.thread.may_answer(&mut c.session) {
+            let mut out = Out { buf: bytes, ..Out::default() };
+            if self.send_push(i, &mut out).is_err() {
+                return self.close(i);
+            }
+        }
+        self.serve(i, false);
+    }
+
+    /// Answers blocked connections whose time is over.
+    fn time_out(&mut self) {
+        if self.timers.is_empty() {
+            return;
+        }
+        let shared = Arc::clone(&self.shared);
+        let now = shared.engine.clock.wall_ms() as i64;
+        while let Some(Reverse((at, id))) = self.timers.peek().copied()
+            && at <= now
+        {
+            self.timers.pop();
+            let Some(&i) = self.places.get(&id) else { continue };
+            let session = &mut self.conns[i].session;
+            // It may have been answered, and wait for something else by now.
+            if session.wakes_at().is_some_and(|at| at <= now)
+                && let Some(reply) = self.thread.time_out(&shared.engine, session)
+            {
+                self.answered(i, reply);
+            }
+        }
+    }
+
+    /// Sends push messages to some of the connections for which some wait. Not to all at once: what
+    /// is published while the others wait is sent with what they wait for already.
+    fn send_pushes(&mut self) {
+        let ready = self.thread.ready();
+        let turn = match self.thread.ready_bytes() {
+            ..PUSH_BYTES => ready.div_ceil(PUSH_TURNS).max(PUSH_LEAST),
+            _ => ready,
+        };
+        for _ in 0..turn {
+            let Some(mut r) = self.thread.next_ready() else { break };
+            // It may have been closed meanwhile.
+            if let Some(&i) = self.places.get(&r.client)
+                && self.send_push(i, &mut r.out).is_err()
+            {
+                self.close(i);
+            }
+            self.thread.recycle(r.out);
+        }
+    }
+
+    /// Sends `out` to one connection. An error says that it is to be closed.
+    fn send_push(&mut self, i: usize, out: &mut Out) -> io::Result<()> {
+        let stats = &self.inbox.worker.stats;
+        let c = &mut *self.conns[i];
+        let n = c.send(out)?;
+        add(&stats.writes_processed, 1);
+        add(&stats.net_output_bytes, n as u64);
+        add(&c.session.client.net_out, n as u64);
+        if c.unsent() > 0
+            && over_output_limit(&self.shared.engine, c, c.unsent(), self.thread.cx.now)
+        {
+            add(&stats.client_output_buffer_limit_disconnections, 1);
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        Ok(())
     }
 
     fn welcome(&mut self, stream: Stream, endpoint: Endpoint) {
@@ -471,7 +569,12 @@ impl Worker {
         let mut close = Vec::new();
         for (i, c) in &mut self.conns {
             let idle = now - c.session.client.active_ms.load(Relaxed);
-            if timeout > 0 && idle > timeout && !c.session.monitor && !c.waiting {
+            if timeout > 0
+                && idle > timeout
+                && !c.session.monitor
+                && !is_subscriber(c)
+                && !c.waiting
+            {
                 add(&self.inbox.worker.stats.timed_out_clients, 1);
                 log!(engine.log, Verbose, "Closing idle client");
                 close.push(i);
@@ -481,6 +584,14 @@ impl Worker {
             }
         }
         close.into_iter().for_each(|i| self.close(i));
+        if self.timers.len() > 64 + 2 * self.conns.len() {
+            // Most have been answered long before their time.
+            let Self { timers, places, conns, .. } = self;
+            timers.retain(|Reverse((at, id))| {
+                let session = places.get(id).and_then(|i| conns.get(*i)).map(|c| &c.session);
+                session.is_some_and(|s| s.wakes_at() == Some(*at))
+            });
+        }
         self.give_back.turn(self.inbox.worker.stats.batches.load(Relaxed));
         if self.thread.index == 0 {
             engine.sample_rates();
@@ -499,6 +610,9 @@ impl Worker {
                 c.readable = true;
                 self.serve(i, true);
             }
+        }
+        while self.thread.ready() > 0 {
+            self.send_pushes();
         }
         // No new input is looked for: only what one turn had no room for goes on.
         let mut events = Events::with_capacity(256);
@@ -537,6 +651,7 @@ struct Rim<'a> {
     thread: &'a mut Thread,
     out: &'a mut Out,
     paused: &'a mut Vec<usize>,
+    timers: &'a mut BinaryHeap<Reverse<(i64, u64)>>,
 }
 
 impl Rim<'_> {
@@ -549,7 +664,7 @@ impl Rim<'_> {
         arrived: Option<&[u8]>,
         left: usize,
     ) -> io::Result<Turn> {
-        let Self { engine, stats, thread, out, paused } = self;
+        let Self { engine, stats, thread, out, paused, timers } = self;
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
         let Batch { consumed, next } =
@@ -583,7 +698,9 @@ impl Rim<'_> {
                 add(&stats.client_output_buffer_limit_disconnections, 1);
                 return Ok(Turn::Close);
             }
+            let timed = thread.write_begins(engine);
             let n = c.send(out)?;
+            thread.write_ends(engine, timed);
             add(&stats.writes_processed, 1);
             add(&stats.net_output_bytes, n as u64);
             add(&c.session.client.net_out, n as u64);
@@ -610,6 +727,14 @@ impl Rim<'_> {
                 paused.push(i);
                 Turn::Keep
             }
+            Next::Block if c.hangup => Turn::Close,
+            Next::Block => {
+                c.waiting = true;
+                if let Some(at) = c.session.wakes_at() {
+                    timers.push(Reverse((at, c.session.client.id)));
+                }
+                Turn::Keep
+            }
             _ if c.unsent() > 0 => Turn::Keep,
             Next::Flush => Turn::Again,
             Next::ReadBig => Turn::Again,
@@ -632,6 +757,11 @@ fn raise(c: &std::sync::atomic::AtomicU64, n: u64) {
     }
 }
 
+/// Whether a connection is there to receive messages.
+fn is_subscriber(c: &Conn) -> bool {
+    c.session.client.pubsub.load(Relaxed)
+}
+
 /// Whether what has come of a command that is not whole is more than `client-query-buffer-limit`
 /// allows; logged and counted.
 fn over_query_limit(engine: &engine::Engine, c: &Conn, stats: &engine::ThreadStats) -> bool {
@@ -652,7 +782,8 @@ fn over_query_limit(engine: &engine::Engine, c: &Conn, stats: &engine::ThreadSta
 
 /// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows.
 fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: usize, now_ms: i64) -> bool {
-    let l = engine.config.output_limits(ClientClass::Normal);
+    let class = if is_subscriber(c) { ClientClass::Pubsub } else { ClientClass::Normal };
+    let l = engine.config.output_limits(class);
     let n = if queued > FIXED_OUTPUT { queued as u64 } else { 0 };
     let mut over = l.hard > 0 && n > l.hard;
     if l.soft > 0 && n > l.soft {

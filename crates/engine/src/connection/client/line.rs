@@ -39,8 +39,13 @@ pub(super) fn push(out: &mut String, engine: &Engine, now_ms: i64, client: &Clie
         flags(c),
         get(&c.db),
     );
-    // No subscriptions, transactions or watched keys yet.
-    out.push_str(" sub=0 psub=0 ssub=0 multi=-1 watch=0");
+    let [sub, psub, ssub] = c.subscriptions.each_ref().map(|n| n.load(Relaxed));
+    let _ = write!(
+        out,
+        " sub={sub} psub={psub} ssub={ssub} multi={} watch={}",
+        c.multi.load(Relaxed),
+        get(&c.watch)
+    );
     let _ = write!(
         out,
         " qbuf={query} qbuf-free={} argv-mem={} multi-mem=0 rbs={fixed} rbp={fixed} obl={fixed} \
@@ -71,7 +76,10 @@ fn flags(c: &Client) -> String {
     let is = |flag: &AtomicBool| flag.load(Relaxed);
     let letters = [
         ('O', is(&c.monitor)),
-        ('b', is(&c.paused)),
+        ('P', is(&c.pubsub)),
+        ('x', c.multi.load(Relaxed) >= 0),
+        ('b', is(&c.paused) || c.blocked.lock().is_some()),
+        ('d', is(&c.spoiled)),
         ('A', is(&c.closing)),
         ('U', c.endpoint.unix),
         ('e', is(&c.no_evict)),

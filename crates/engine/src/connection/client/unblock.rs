@@ -33,16 +33,22 @@ pub(super) static UNBLOCK: SessionCommand = sub(
     run,
 );
 
-/// No command blocks its client yet, and as in Redis a client that waits for CLIENT PAUSE to end
-/// is not blocked in this sense.
-fn run(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+/// As in Redis, a client that waits for CLIENT PAUSE to end is not blocked in this sense.
+fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if args.len() > 4 {
         return Err(usage(args));
     }
-    if args.len() == 4 && !args.is(3, "timeout") && !args.is(3, "error") {
-        return Err(Fail::text("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
-    }
-    commands::parse::int(args, 2)?;
-    reply.int(0);
+    let error = match args.len() {
+        4 if args.is(3, "error") => true,
+        4 if !args.is(3, "timeout") => {
+            return Err(Fail::text("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
+        }
+        _ => false,
+    };
+    let id = commands::parse::int(args, 2)?;
+    let client = u64::try_from(id).ok().and_then(|id| call.engine.clients.get(id));
+    let waiter = client.and_then(|c| c.blocked.lock().clone());
+    let ended = waiter.is_some_and(|w| call.thread.unblock(call.engine, &w, error));
+    reply.int(ended.into());
     Ok(())
 }

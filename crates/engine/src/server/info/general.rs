@@ -70,23 +70,30 @@ pub(super) fn clients(call: &mut Call<'_>, s: &mut Section) {
     let all = call.engine.clients.all();
     let most_in = all.iter().map(|c| c.query_capacity.load(Relaxed)).max();
     let most_out = all.iter().map(|c| c.output_bytes.load(Relaxed)).max();
-    // CLIENT PAUSE is all that can block a client so far.
-    let blocked = all.iter().filter(|c| c.paused.load(Relaxed)).count();
+    // As in Redis, who waits for CLIENT PAUSE to end counts.
+    let paused = all.iter().filter(|c| c.paused.load(Relaxed)).count() as u64;
+    let blocked = call.engine.blocked_clients.load(Relaxed);
+    let watches = all.iter().map(|c| c.watch.load(Relaxed)).filter(|n| *n > 0);
+    let timed = all.iter().filter(|c| c.waits_until().is_some()).count();
+    // Nobody waits for a key most of the time, and then nothing is locked for this.
+    let (awaited, told) = if blocked > 0 {
+        Db::lock_all(&call.engine.keyspace, 0, &mut call.thread.cx).awaited_keys()
+    } else {
+        (0, 0)
+    };
     s.put("connected_clients", all.len());
     s.put("cluster_connections", 0);
     s.put("maxclients", call.engine.config.int(Id::Maxclients));
     s.put("client_recent_max_input_buffer", most_in.unwrap_or(0));
     s.put("client_recent_max_output_buffer", most_out.unwrap_or(0));
-    s.put("blocked_clients", blocked);
-    s.zeros(&[
-        "tracking_clients",
-        "pubsub_clients",
-        "watching_clients",
-        "clients_in_timeout_table",
-        "total_watched_keys",
-        "total_blocking_keys",
-        "total_blocking_keys_on_nokey",
-    ]);
+    s.put("blocked_clients", blocked + paused);
+    s.put("tracking_clients", 0);
+    s.put("pubsub_clients", call.engine.pubsub.clients());
+    s.put("watching_clients", watches.clone().count());
+    s.put("clients_in_timeout_table", timed);
+    s.put("total_watched_keys", watches.sum::<u64>());
+    s.put("total_blocking_keys", awaited);
+    s.put("total_blocking_keys_on_nokey", told);
 }
 
 pub(super) fn persistence(call: &mut Call<'_>, s: &mut Section) {
@@ -161,7 +168,9 @@ pub(super) fn keyspace(call: &mut Call<'_>, s: &mut Section) {
         let keys = db.len();
         if keys > 0 {
             let (expires, avg_ttl) = db.expiring();
-            let value = format!("keys={keys},expires={expires},avg_ttl={avg_ttl},subexpiry=0");
+            let parts = db.expiring_parts();
+            let value =
+                format!("keys={keys},expires={expires},avg_ttl={avg_ttl},subexpiry={parts}");
             s.put(&format!("db{index}"), value);
         }
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use config::Id;
 
 use super::Section;
+use crate::pubsub::Kind;
 use crate::server::latency;
 use crate::table::Call;
 
@@ -24,7 +25,8 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("instantaneous_input_repl_kbps", kb(0));
     s.put("instantaneous_output_repl_kbps", kb(0));
     s.put("rejected_connections", t.rejected_connections);
-    s.zeros(&["sync_full", "sync_partial_ok", "sync_partial_err", "expired_subkeys"]);
+    s.zeros(&["sync_full", "sync_partial_ok", "sync_partial_err"]);
+    s.put("expired_subkeys", t.expired_subkeys);
     s.put("expired_keys", t.expired_keys);
     // The expiry index knows what is due, so nothing stale is left to estimate.
     s.put("expired_stale_perc", "0.00");
@@ -36,10 +38,10 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("current_eviction_exceeded_time", 0);
     s.put("keyspace_hits", t.keyspace_hits);
     s.put("keyspace_misses", t.keyspace_misses);
+    s.put("pubsub_channels", engine.pubsub.names(Kind::Channel));
+    s.put("pubsub_patterns", engine.pubsub.names(Kind::Pattern));
+    s.put("pubsubshard_channels", engine.pubsub.names(Kind::Shard));
     s.zeros(&[
-        "pubsub_channels",
-        "pubsub_patterns",
-        "pubsubshard_channels",
         "latest_fork_usec",
         "total_forks",
         "migrate_cached_sockets",

@@ -1,0 +1,409 @@
+//! The command line of `apus bench kv`: redis-benchmark's flags, and our own.
+
+use super::client::{Address, Login, Target};
+use super::dist::{Dist, Sizes};
+use super::reel::{KEYS_MAX, Template};
+use super::tests::{self, Test};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What `--help` prints.
+pub(crate) const HELP: &str = "\
+Usage: apus bench kv [OPTIONS] [COMMAND ARG...]
+
+Where
+  -h HOST, -p PORT, -s SOCKET   the server (127.0.0.1:6379)
+  -u, --url URL                 redis://[user:password@]host[:port][/db] or unix:PATH
+  --target NAME=URL|HOST:PORT|unix:PATH
+                                compare servers, interleaved (repeat)
+  -a, --password PASSWORD, --user NAME, --dbnum N
+  --resp 2|3, -3                protocol version (2)
+Load
+  -c, --connections N           connections (50)
+  --threads N                   threads of the client (half the cores)
+  -P, --pipeline N[,N...]       requests per pipeline (1); a list runs each
+  -t, --tests TEST[,TEST...]    redis-benchmark's tests (all)
+  --mix get=9,set=1             tests mixed by weight, latency per command
+  --command '[WEIGHT@]SET key:{key} {value}'   any command; several are a mix
+                                {key} by --dist, {rand} even, {value} by --size
+  -n, --count N                 requests (100000)
+  --duration SECONDS            time instead of a count; with both, what ends first
+  --rate R                      open loop: R requests per second, latency from when each was due
+  -r, --keys N                  key space (-t: one key; --mix, --command: 100000)
+  --dist uniform|zipf:THETA|hot:FRACTION:SHARE|seq
+                                which keys (uniform)
+  -d, --size N|A-B|N:WEIGHT,... bytes of a value (3)
+  --fill                        first SET key:{key} {value} for every key
+  --fill-command 'HSET h:{key} f {value}'      first this for every key
+  --seed N                      repeats the same choices (1)
+Report
+  -q, --quiet                   one line per test
+  --csv                         as redis-benchmark's, with more columns
+  --json FILE                   everything, throughput over time included
+  --timeline FILE               throughput over time as CSV
+  --plot FILE                   throughput and latency over pipeline depth as SVG
+  --reps N                      repetitions; medians are reported (1)
+  --server-pid PID              whose CPU time is read (a local server's, by INFO)
+Numbers may end in k, m or g. Exit codes: 1 for error replies or a server that cannot be driven, 2 for
+a wrong command line.
+";
+
+/// Options of redis-benchmark that are not offered.
+const NOT_OFFERED: [&str; 11] = [
+    "-I",
+    "-l",
+    "-x",
+    "--cluster",
+    "--enable-tracking",
+    "--tls",
+    "--sni",
+    "--cacert",
+    "--insecure",
+    "--cert",
+    "--key",
+];
+
+/// A parsed command line.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) targets: Vec<Target>,
+    pub(crate) connections: usize,
+    pub(crate) threads: usize,
+    pub(crate) depths: Vec<usize>,
+    pub(crate) tests: Vec<Test>,
+    /// Requests; none when only the duration ends a run.
+    pub(crate) count: Option<u64>,
+    pub(crate) duration: Option<Duration>,
+    pub(crate) rate: Option<u64>,
+    /// The key space, and whether keys are drawn from it at all.
+    pub(crate) keys: u64,
+    pub(crate) random: bool,
+    pub(crate) dist: Dist,
+    pub(crate) sizes: Sizes,
+    /// What is run for every key first.
+    pub(crate) fill: Option<Test>,
+    pub(crate) seed: u64,
+    pub(crate) quiet: bool,
+    pub(crate) csv: bool,
+    pub(crate) json: Option<PathBuf>,
+    pub(crate) timeline: Option<PathBuf>,
+    pub(crate) plot: Option<PathBuf>,
+    pub(crate) reps: usize,
+    pub(crate) server_pid: Option<u32>,
+    pub(crate) help: bool,
+}
+
+impl Options {
+    /// Reads a command line; an error says what is wrong with it.
+    pub(crate) fn parse(args: &[String]) -> Result<Self, String> {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let mut o = Options {
+            targets: Vec::new(),
+            connections: 50,
+            threads: (cores / 2).max(1),
+            depths: vec![1],
+            tests: Vec::new(),
+            count: None,
+            duration: None,
+            rate: None,
+            keys: 0,
+            random: false,
+            dist: Dist::Uniform,
+            sizes: Sizes::fixed(3),
+            fill: None,
+            seed: 1,
+            quiet: false,
+            csv: false,
+            json: None,
+            timeline: None,
+            plot: None,
+            reps: 1,
+            server_pid: None,
+            help: false,
+        };
+        let mut login = Login::default();
+        let (mut host, mut port, mut socket, mut placed) =
+            ("127.0.0.1".to_owned(), 6379u16, None, None);
+        let (mut fill, mut fill_command) = (false, None);
+        let (mut names, mut mix, mut commands, mut places) = (None, None, Vec::new(), Vec::new());
+        let mut rest = args.iter();
+        while let Some(arg) = rest.next() {
+            // `--keys=5` is `--keys 5`.
+            let (flag, inline) = match arg.split_once('=') {
+                Some((flag, value)) if flag.starts_with("--") => (flag, Some(value.to_owned())),
+                _ => (arg.as_str(), None),
+            };
+            let mut value = || {
+                inline
+                    .clone()
+                    .or_else(|| rest.next().cloned())
+                    .ok_or(format!("{flag} lacks a value"))
+            };
+            match flag {
+                "--help" => o.help = true,
+                "-h" | "--host" => (host, placed) = (value()?, Some(flag)),
+                "-p" | "--port" => {
+                    (port, placed) = (number(flag, &value()?, 1, 65535)? as u16, Some(flag));
+                }
+                "-s" | "--socket" => (socket, placed) = (Some(PathBuf::from(value()?)), Some(flag)),
+                "-u" | "--url" | "--uri" => places.push((String::new(), value()?)),
+                "--target" => {
+                    let text = value()?;
+                    match text.split_once('=') {
+                        Some((name, place)) if !name.is_empty() => {
+                            places.push((name.to_owned(), place.to_owned()));
+                        }
+                        _ => return Err(format!("--target {text} is not NAME=HOST:PORT")),
+                    }
+                }
+                "-a" | "--password" => login.password = Some(value()?),
+                "--user" => login.user = Some(value()?),
+                "--dbnum" => login.db = number(flag, &value()?, 0, u32::MAX.into())? as u32,
+                "-3" => login.resp3 = true,
+                "--resp" => login.resp3 = number(flag, &value()?, 2, 3)? == 3,
+                "-c" | "--connections" => {
+                    o.connections = number(flag, &value()?, 1, 60_000)? as usize
+                }
+                "--threads" => o.threads = number(flag, &value()?, 1, 1024)? as usize,
+                "-P" | "--pipeline" => {
+                    let depth = |t: &str| Ok(number(flag, t, 1, 1_000_000)? as usize);
+                    o.depths = value()?.split(',').map(depth).collect::<Result<_, String>>()?;
+                }
+                "-t" | "--tests" => names = Some(value()?),
+                "--mix" => mix = Some(value()?),
+                "--command" => commands.push(value()?),
+                "-n" | "--count" => o.count = Some(number(flag, &value()?, 1, u64::MAX / 2)?),
+                "--duration" => {
+                    let text = value()?;
+                    let seconds = text.trim_end_matches('s').parse::<f64>().ok();
+                    let seconds = seconds.filter(|s| *s > 0.0 && *s <= 1e6);
+                    let seconds = seconds.ok_or(format!("--duration {text} is not in seconds"))?;
+                    o.duration = Some(Duration::from_secs_f64(seconds));
+                }
+                "--rate" => o.rate = Some(number(flag, &value()?, 1, 1_000_000_000)?),
+                "-r" | "--keys" => o.keys = number(flag, &value()?, 1, KEYS_MAX)?,
+                "--dist" => o.dist = Dist::parse(&value()?)?,
+                "-d" | "--size" => o.sizes = Sizes::parse(&value()?)?,
+                "--fill" => fill = true,
+                "--fill-command" => (fill, fill_command) = (true, Some(value()?)),
+                "--seed" => o.seed = number(flag, &value()?, 0, u64::MAX)?,
+                "-q" | "--quiet" => o.quiet = true,
+                "--csv" => o.csv = true,
+                "--json" => o.json = Some(value()?.into()),
+                "--timeline" => o.timeline = Some(value()?.into()),
+                "--plot" => o.plot = Some(value()?.into()),
+                "--reps" => o.reps = number(flag, &value()?, 1, 1000)? as usize,
+                "--server-pid" => {
+                    o.server_pid = Some(number(flag, &value()?, 1, u32::MAX.into())? as u32)
+                }
+                "--precision" => drop(value()?),
+                "-k" => {
+                    if value()? != "1" {
+                        return Err("-k 0 (a connection per request) is not offered".into());
+                    }
+                }
+                _ if NOT_OFFERED.contains(&flag) => {
+                    return Err(format!("redis-benchmark's {flag} is not offered"));
+                }
+                _ if flag.starts_with('-') && flag.len() > 1 => {
+                    return Err(format!("there is no option {flag}; see apus bench kv --help"));
+                }
+                _ => {
+                    let words = std::iter::once(arg).chain(rest.by_ref());
+                    let args = words.map(|w| w.clone().into_bytes()).collect();
+                    o.tests.push(Test::custom(vec![Template { weight: 1, args }]));
+                }
+            }
+        }
+        if login.user.is_some() && login.password.is_none() {
+            return Err("--user needs --password".into());
+        }
+        match placed {
+            Some(flag) if !places.is_empty() => {
+                return Err(format!("{flag} and a --url or --target exclude each other"));
+            }
+            _ => {}
+        }
+        for (name, place) in places {
+            if o.targets.iter().any(|t| t.name == name) {
+                let text = "several servers are compared with --target NAME=URL, each its own name";
+                return Err(text.into());
+            }
+            o.targets.push(url(name, &place, &login)?);
+        }
+        if o.targets.is_empty() {
+            let address = socket.map_or(Address::Tcp(host, port), Address::Unix);
+            o.targets.push(Target { name: String::new(), address, login });
+        }
+        if o.server_pid.is_some() && o.targets.len() > 1 {
+            return Err("--server-pid is of one server; leave it out with several".into());
+        }
+        if let Some(pid) = o.server_pid
+            && super::sys::process_cpu(pid).is_empty()
+        {
+            return Err(format!("--server-pid {pid}: there is no such process to read"));
+        }
+        o.random = o.keys > 0;
+        if mix.is_some() || !commands.is_empty() {
+            o.random = true;
+            o.keys = if o.keys == 0 { 100_000 } else { o.keys };
+        }
+        if let Some(mix) = mix {
+            o.tests.push(tests::mix(&mix)?);
+        }
+        if !commands.is_empty() {
+            o.tests.push(tests::commands(&commands)?);
+        }
+        if o.tests.is_empty() {
+            o.tests = tests::named(names.as_deref())?;
+        }
+        if fill {
+            if o.keys == 0 {
+                return Err("--fill needs a key space: -r N".into());
+            }
+            o.fill = Some(tests::fill(fill_command.as_deref())?);
+        }
+        o.keys = o.keys.max(1);
+        o.threads = o.threads.min(o.connections);
+        Ok(o)
+    }
+
+    /// The most requests of a run.
+    pub(crate) fn requests(&self) -> u64 {
+        match (self.count, self.duration) {
+            (Some(count), _) => count,
+            (None, None) => 100_000,
+            (None, Some(_)) => u64::MAX / 2,
+        }
+    }
+}
+
+/// A number within bounds; `k`, `m` and `g` stand for thousands, millions and billions.
+fn number(flag: &str, text: &str, min: u64, max: u64) -> Result<u64, String> {
+    let digits = text.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']);
+    let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => Some(1),
+        "k" => Some(1000),
+        "m" => Some(1_000_000),
+        "g" => Some(1_000_000_000),
+        _ => None,
+    };
+    let number = digits.parse::<u64>().ok().zip(unit).and_then(|(n, unit)| n.checked_mul(unit));
+    number
+        .filter(|n| (min..=max).contains(n))
+        .ok_or(format!("{flag} {text} is not a number from {min} to {max}"))
+}
+
+/// A target by `redis://[[user]:password@]host[:port][/db]`, `unix:PATH` or `HOST:PORT`; what it
+/// does not say of the login is as in `login`.
+fn url(name: String, text: &str, login: &Login) -> Result<Target, String> {
+    let mut login = login.clone();
+    let Some(rest) = text.strip_prefix("redis://") else {
+        return match text.split_once("://") {
+            Some((scheme, _)) => Err(format!("{scheme}:// is not offered; use redis://")),
+            None => Ok(Target { name, address: Address::parse(text)?, login }),
+        };
+    };
+    let (who, place) = rest.rsplit_once('@').map_or((None, rest), |(w, p)| (Some(w), p));
+    if let Some(who) = who {
+        let (user, password) = who.split_once(':').unwrap_or(("", who));
+        login.user = (!user.is_empty()).then(|| user.to_owned());
+        login.password = Some(password.to_owned());
+    }
+    let (place, db) = place.split_once('/').unwrap_or((place, ""));
+    if !db.is_empty() {
+        login.db = number("database", db, 0, u32::MAX.into())? as u32;
+    }
+    let address = match place {
+        "" => return Err(format!("{text} names no host")),
+        host if !host.contains(':') || host.ends_with(']') => {
+            Address::parse(&format!("{host}:6379"))?
+        }
+        _ => Address::parse(place)?,
+    };
+    Ok(Target { name, address, login })
+}
+
+#[cfg(test)]
+mod checks {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, String> {
+        Options::parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn flags_of_redis_benchmark() {
+        let line = "-h ::1 -p 7000 -c 10 -n 5000 -P 16 -r 1000 -d 64 -t set,get -q --csv \
+                    --threads 3 -a secret --user me --dbnum 2 -3";
+        let o = parse(line).unwrap();
+        assert_eq!(o.targets[0].address, Address::Tcp("::1".into(), 7000));
+        assert_eq!((o.connections, o.count, &o.depths[..]), (10, Some(5000), &[16][..]));
+        assert_eq!((o.threads, o.sizes.mean(), o.tests.len()), (3, 64, 2));
+        assert_eq!((o.keys, o.random), (1000, true));
+        let login = &o.targets[0].login;
+        assert!(o.quiet && o.csv && login.resp3 && login.db == 2);
+        assert_eq!(login.password.as_deref(), Some("secret"));
+        let o = parse("-s /tmp/x.sock -n 10 lpush list -t").unwrap();
+        assert_eq!(o.targets[0].address, Address::Unix("/tmp/x.sock".into()));
+        assert_eq!(o.tests[0].templates[0].args, ["lpush", "list", "-t"].map(str::as_bytes));
+        assert!(!o.random);
+    }
+
+    #[test]
+    fn our_own() {
+        let o = parse("--target a=h:1 --target b=unix:/x -P 1,16 --mix get=9,set=1 --keys 5m");
+        let o = o.unwrap();
+        assert_eq!((o.targets.len(), o.targets[1].name.as_str(), o.keys), (2, "b", 5_000_000));
+        assert_eq!((&o.depths[..], o.tests[0].templates[0].weight), (&[1, 16][..], 9));
+        let o = parse("--url redis://me:p@w@host/3 --rate 10k --duration 1.5 --command GET");
+        let o = o.unwrap();
+        let target = &o.targets[0];
+        assert_eq!(target.address, Address::Tcp("host".into(), 6379));
+        let login = |t: &Target| (t.login.user.clone(), t.login.password.clone(), t.login.db);
+        assert_eq!(login(target), (Some("me".into()), Some("p@w".into()), 3));
+        assert_eq!((o.rate, o.duration), (Some(10_000), Some(Duration::from_millis(1500))));
+        assert_eq!((o.keys, o.random, o.requests()), (100_000, true, u64::MAX / 2));
+        let o = parse("--target a=h:1 --target b=redis://:x@[::1] -a y --dbnum 7").unwrap();
+        assert_eq!(login(&o.targets[0]), (None, Some("y".into()), 7));
+        assert_eq!(login(&o.targets[1]), (None, Some("x".into()), 7));
+        assert_eq!(o.targets[1].address, Address::Tcp("::1".into(), 6379));
+        assert_eq!((o.requests(), o.fill.is_none()), (100_000, true));
+        let o =
+            parse("--fill-command x{key} -r 7 -n 5 --duration 2 --plot=p --timeline t").unwrap();
+        assert_eq!(o.fill.unwrap().templates[0].args, [b"x{key}"]);
+        assert_eq!((o.count, o.duration.is_some(), o.plot), (Some(5), true, Some("p".into())));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, what) in [
+            ("-n", "lacks a value"),
+            ("-n x", "not a number"),
+            ("-c 0", "from 1"),
+            ("--frob 1", "no option --frob"),
+            ("-t nope", "nope"),
+            ("--mix get=0", "get=0"),
+            ("--user me", "--password"),
+            ("-k 0", "-k 0"),
+            ("--url rediss://h", "rediss"),
+            ("--url redis://", "no host"),
+            ("--target h:1", "NAME="),
+            ("--target a=h:1 --target a=h:2", "its own name"),
+            ("--target a=h:1 -p 5", "-p and"),
+            ("--target a=h:1 --target b=h:2 --server-pid 1", "of one server"),
+            ("--server-pid 4294967295", "no such process"),
+            ("--fill -t get", "-r N"),
+            ("--tls", "not offered"),
+            ("--duration 0", "seconds"),
+            ("--rate 0", "from 1"),
+            ("--dist normal", "zipf"),
+            ("-d 1-", "not a size"),
+            ("-P 1,,2", "not a number"),
+            ("--command ", "empty"),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(what), "{line}: {error}");
+        }
+    }
+}

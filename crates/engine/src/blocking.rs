@@ -1,0 +1,280 @@
+//! Blocking commands: a command that found nothing waits in the shards of its keys and is run
+//! again, by whoever changes one of them, as if it arrived right then.
+//!
+//! - A command registers before it lets go of the shards under which it looked, so no change is
+//!   missed.
+//! - Commit readies a key that somebody waits for. Whoever ran the changing command, on whatever
+//!   thread, serves the waiters before it does anything else: first come, first served. It holds
+//!   all shards of the waiter's command while that runs, and posts the reply to its thread.
+//! - Time-out, CLIENT UNBLOCK, the end of the connection and serving exclude each other through
+//!   the waiter's state.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use resp::{Args, Out, Proto, Reply, Span};
+use store::{Block, Db, Empty, Key, Kind, ShardSet, Waiter};
+
+use crate::clients::Client;
+use crate::dispatch::{commit, shards_of};
+use crate::engine::Engine;
+use crate::mailbox::Message;
+use crate::session::Session;
+use crate::stats::bump;
+use crate::table::Run;
+use crate::thread::Thread;
+
+/// Waiters of one key that are looked at between two locks of its shard.
+const SERVED_AT_ONCE: usize = 32;
+
+/// How to run a blocked command again.
+struct Job {
+    command: u16,
+    args: Vec<Vec<u8>>,
+    proto: Proto,
+    no_touch: bool,
+    deadline: Option<i64>,
+    empty: Empty,
+}
+
+fn job(w: &Waiter) -> Option<&Job> {
+    w.job.downcast_ref()
+}
+
+/// Makes the session wait for what the command that just ran asked for. Its shards are held.
+pub(crate) fn register(
+    engine: &Engine,
+    session: &mut Session,
+    command: u16,
+    db: &mut Db<'_>,
+    args: &Args<'_>,
+) {
+    let Some(mut block) = db.cx.block.take() else { return };
+    let w = waiter(session, command, &mut block, args);
+    for key in &w.keys {
+        db.wait(Key::new(key), &w);
+    }
+    blocked(engine, session, w);
+}
+
+fn waiter(session: &Session, command: u16, block: &mut Block, args: &Args<'_>) -> Arc<Waiter> {
+    block.keys.sort();
+    block.keys.dedup();
+    let job = Job {
+        command,
+        args: block.args.take().unwrap_or_else(|| args.to_vecs(0)),
+        proto: session.proto,
+        no_touch: session.no_touch,
+        deadline: block.deadline,
+        empty: block.empty,
+    };
+    let c = &session.client;
+    Arc::new(Waiter::new((c.id, c.thread), session.db, block, Box::new(job)))
+}
+
+fn blocked(engine: &Engine, session: &mut Session, w: Arc<Waiter>) {
+    *session.client.blocked.lock() = Some(Arc::clone(&w));
+    session.blocked = Some(w);
+    engine.blocked_clients.fetch_add(1, Relaxed);
+}
+
+fn empty_reply(job: &Job) -> Vec<u8> {
+    let mut out = Out::default();
+    let mut reply = Reply::new(&mut out, job.proto);
+    match job.empty {
+        Empty::NullArray => reply.null_array(),
+        Empty::Null => reply.null(),
+        Empty::Int(n) => reply.int(n),
+    }
+    out.buf
+}
+
+impl Client {
+    /// When the command that blocks it gives up, in Unix milliseconds, if it is blocked and does.
+    pub fn waits_until(&self) -> Option<i64> {
+        job(self.blocked.lock().as_ref()?)?.deadline
+    }
+}
+
+impl Session {
+    /// When the command that blocks it gives up, in Unix milliseconds; none: never, or it is not
+    /// blocked.
+    pub fn wakes_at(&self) -> Option<i64> {
+        job(self.blocked.as_ref()?)?.deadline
+    }
+
+    /// The session goes on: what blocked it has been answered.
+    pub fn unblocked(&mut self) {
+        self.blocked = None;
+        *self.client.blocked.lock() = None;
+    }
+}
+
+impl Thread {
+    /// Makes the session wait for nothing but time, or other things than keys.
+    pub(crate) fn begin_wait(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        command: u16,
+        mut block: Block,
+        args: &Args<'_>,
+    ) {
+        block.keys.clear();
+        let w = waiter(session, command, &mut block, args);
+        blocked(engine, session, w);
+    }
+
+    /// Serves those who wait for keys that have changed.
+    #[cold]
+    pub(crate) fn serve_ready(&mut self, engine: &Engine) {
+        // Serving may ready further keys (BLMOVE).
+        while !self.cx.ready.is_empty() {
+            for (index, key) in std::mem::take(&mut self.cx.ready) {
+                self.serve_key(engine, index, &key);
+            }
+        }
+        self.collect();
+    }
+
+    fn serve_key(&mut self, engine: &Engine, index: usize, key: &[u8]) {
+        let key = Key::new(key);
+        let mut passed = 0;
+        loop {
+            let mut db = Db::lock_one(&engine.keyspace, index, key, &mut self.cx);
+            let list = db.waiting(key, passed, SERVED_AT_ONCE);
+            drop(db);
+            if list.is_empty() {
+                return;
+            }
+            for w in &list {
+                match self.try_again(engine, w, key) {
+                    Tried::Served => {}
+                    Tried::Passed => passed += 1,
+                    // What a list or sorted set does not have for one, it has for no other.
+                    Tried::Empty if w.kind != Kind::Stream => return,
+                    Tried::Empty => passed += 1,
+                }
+            }
+        }
+    }
+
+    fn try_again(&mut self, engine: &Engine, w: &Arc<Waiter>, key: Key<'_>) -> Tried {
+        let Some(job) = job(w) else { return Tried::Passed };
+        let cmd = engine.table.get(job.command);
+        let Run::Data(run) = cmd.run else { return Tried::Passed };
+        let mut set = ShardSet::default();
+        if shards_of(cmd, job.args.as_slice(), &mut set).is_err() {
+            return Tried::Passed;
+        }
+        self.cx.no_touch = job.no_touch;
+        self.cx.client = w.client;
+        let mut db = Db::lock_set(&engine.keyspace, w.db, set, &mut self.cx);
+        let kind = db.peek(key).map(|e| e.kind());
+        if kind != Some(w.kind) && !w.errors {
+            return Tried::Passed;
+        }
+        if !w.begin_try() {
+            return Tried::Passed;
+        }
+        let mut owned = job.args.clone();
+        let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
+        let mut out = Out::default();
+        let mut reply = Reply::new(&mut out, job.proto);
+        db.cx.may_block = true;
+        let outcome = run(&mut db, &mut Args::new(&[], &spans, &mut owned), &mut reply);
+        if db.cx.block.take().is_some() {
+            commit(engine, &mut db);
+            w.end_try(false);
+            return Tried::Empty;
+        }
+        if let Err(fail) = outcome {
+            engine.count_error(&fail.0);
+            bump(&self.worker.stats.error_replies, 1);
+            reply.error(fail.0.as_bytes());
+        }
+        commit(engine, &mut db);
+        for key in &w.keys {
+            db.unwait(Key::new(key), w);
+        }
+        w.end_try(true);
+        drop(db);
+        engine.blocked_clients.fetch_sub(1, Relaxed);
+        engine.post(w.thread, Message::Answer(w.client, whole(out)));
+        Tried::Served
+    }
+
+    /// Ends the waiting of a blocked command from outside. Returns whether it was still waiting.
+    fn end_wait(&mut self, engine: &Engine, w: &Arc<Waiter>) -> bool {
+        if !w.give_up() {
+            return false;
+        }
+        engine.blocked_clients.fetch_sub(1, Relaxed);
+        if !w.keys.is_empty() {
+            let mut set = ShardSet::default();
+            w.keys.iter().for_each(|k| set.add(stdx::hash::hash64(k)));
+            let mut db = Db::lock_set(&engine.keyspace, w.db, set, &mut self.cx);
+            for key in &w.keys {
+                db.unwait(Key::new(key), w);
+            }
+        }
+        true
+    }
+
+    /// CLIENT UNBLOCK: as if its time were over, or with an error. Returns whether it was waiting.
+    pub(crate) fn unblock(&mut self, engine: &Engine, w: &Arc<Waiter>, error: bool) -> bool {
+        if !self.end_wait(engine, w) {
+            return false;
+        }
+        let reply = match job(w) {
+            Some(job) if !error => empty_reply(job),
+            _ => b"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n".to_vec(),
+        };
+        engine.post(w.thread, Message::Answer(w.client, reply));
+        true
+    }
+
+    /// Answers a blocked session whose time is over: the reply, or none if it has been served
+    /// meanwhile and the answer is on its way.
+    pub fn time_out(&mut self, engine: &Engine, session: &mut Session) -> Option<Vec<u8>> {
+        let w = session.blocked.clone()?;
+        if !self.end_wait(engine, &w) {
+            return None;
+        }
+        session.unblocked();
+        job(&w).map(empty_reply)
+    }
+
+    /// Takes back what a connection that closes has registered.
+    pub fn leave(&mut self, engine: &Engine, session: &mut Session) {
+        if let Some(w) = session.blocked.clone() {
+            self.end_wait(engine, &w);
+            session.unblocked();
+        }
+        self.discard(engine, session);
+    }
+}
+
+enum Tried {
+    Served,
+    /// It was not run.
+    Passed,
+    /// It was run and goes on waiting.
+    Empty,
+}
+
+/// All bytes of an output, in order.
+fn whole(out: Out) -> Vec<u8> {
+    if out.shared.is_empty() {
+        return out.buf;
+    }
+    let mut bytes = Vec::with_capacity(out.len());
+    let mut from = 0;
+    for (at, s) in &out.shared {
+        bytes.extend_from_slice(&out.buf[from..*at]);
+        bytes.extend_from_slice(s);
+        from = *at;
+    }
+    bytes.extend_from_slice(&out.buf[from..]);
+    bytes
+}

@@ -1,0 +1,224 @@
+//! HOTKEYS: one session at a time that counts keys by time and by bytes until it is stopped.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::{Merged, Probe};
+use crate::engine::Engine;
+use crate::server::process::{self, CpuTime};
+
+/// What HOTKEYS START asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) cpu: bool,
+    pub(crate) net: bool,
+    /// Keys in the answer.
+    pub(crate) count: usize,
+    /// Milliseconds after which it stops; 0 for never.
+    pub(crate) duration_ms: u64,
+    /// One command of so many is counted.
+    pub(crate) ratio: u64,
+}
+
+/// What HOTKEYS GET answers.
+#[derive(Clone, Debug)]
+pub(crate) struct Report {
+    pub(crate) active: bool,
+    pub(crate) asked: Asked,
+    pub(crate) started_ms: i64,
+    pub(crate) duration_ms: u64,
+    pub(crate) spent: Spent,
+    /// Sum of the bytes that were counted.
+    pub(crate) net_total: u64,
+    /// Keys and microseconds.
+    pub(crate) by_cpu: Vec<(Vec<u8>, u64)>,
+    /// Keys and bytes.
+    pub(crate) by_net: Vec<(Vec<u8>, u64)>,
+}
+
+/// What the whole server has spent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spent {
+    /// Executing commands, in nanoseconds.
+    pub(crate) command_nanos: u64,
+    /// Received and sent.
+    pub(crate) net_bytes: u64,
+    pub(crate) cpu_user: Duration,
+    pub(crate) cpu_system: Duration,
+}
+
+impl Spent {
+    fn now(engine: &Engine) -> Self {
+        let t = engine.totals();
+        let CpuTime { user, system } = process::cpu_self();
+        Self {
+            command_nanos: t.command_nanos,
+            net_bytes: t.net_input_bytes.wrapping_add(t.net_output_bytes),
+            cpu_user: user,
+            cpu_system: system,
+        }
+    }
+
+    fn since(self, then: Self) -> Self {
+        // CONFIG RESETSTAT starts the totals anew.
+        Self {
+            command_nanos: self.command_nanos.saturating_sub(then.command_nanos),
+            net_bytes: self.net_bytes.saturating_sub(then.net_bytes),
+            cpu_user: self.cpu_user.saturating_sub(then.cpu_user),
+            cpu_system: self.cpu_system.saturating_sub(then.cpu_system),
+        }
+    }
+}
+
+struct Session {
+    number: u32,
+    asked: Asked,
+    started_ms: i64,
+    start_ns: u64,
+    before: Spent,
+    /// When it has been stopped: how long it was, in milliseconds, and what was spent.
+    end: Option<(u64, Spent)>,
+}
+
+/// The session of the server. Threads look at one number per batch to see that it has changed.
+#[derive(Default)]
+pub(crate) struct HotKeys {
+    /// Grows with every start and stop; odd while a session is on.
+    turn: AtomicU32,
+    /// One in so many, and counters per thread, of the session that is on.
+    ratio: AtomicU32,
+    capacity: AtomicU32,
+    session: Mutex<Option<Session>>,
+}
+
+impl HotKeys {
+    /// Makes a thread's probe take part in what is on now.
+    #[inline]
+    pub(crate) fn follow(&self, probe: &mut Probe) {
+        let turn = self.turn.load(Relaxed);
+        if probe.session != turn {
+            self.join(probe, turn);
+        }
+    }
+
+    #[cold]
+    fn join(&self, probe: &mut Probe, turn: u32) {
+        // Under the lock, so that the ratio is that of this turn or of a later one.
+        let _session = self.session.lock();
+        probe.session = turn;
+        probe.fix((turn % 2 == 1).then(|| u64::from(self.ratio.load(Relaxed))));
+    }
+
+    /// Counters per thread, if the session with this number is on.
+    pub(super) fn joined(&self, number: u32) -> Option<usize> {
+        (number % 2 == 1 && number == self.turn.load(Relaxed))
+            .then(|| self.capacity.load(Relaxed) as usize)
+    }
+
+    /// Stops a session whose time is over.
+    pub(crate) fn tick(&self, engine: &Engine) {
+        if self.turn.load(Relaxed) % 2 == 1 {
+            let mut session = self.session.lock();
+            let over = session.as_ref().is_some_and(|s| {
+                let age = engine.clock.monotonic_ns().saturating_sub(s.start_ns) / 1_000_000;
+                s.asked.duration_ms != 0 && age >= s.asked.duration_ms
+            });
+            if over {
+                self.end(engine, &mut session);
+            }
+        }
+    }
+
+    fn end(&self, engine: &Engine, session: &mut Option<Session>) -> bool {
+        let Some(s) = session.as_mut().filter(|s| s.end.is_none()) else { return false };
+        let age = engine.clock.monotonic_ns().saturating_sub(s.start_ns) / 1_000_000;
+        // What a busy moment made longer does not count.
+        let age = if s.asked.duration_ms == 0 { age } else { age.min(s.asked.duration_ms) };
+        s.end = Some((age, Spent::now(engine).since(s.before)));
+        self.turn.fetch_add(1, Relaxed);
+        true
+    }
+}
+
+impl Engine {
+    /// Begins a session; false when one is on.
+    pub(crate) fn start_hotkeys(&self, asked: Asked) -> bool {
+        self.hotkeys.tick(self);
+        let h = &self.hotkeys;
+        let mut session = h.session.lock();
+        if session.as_ref().is_some_and(|s| s.end.is_none()) {
+            return false;
+        }
+        h.ratio.store(u32::try_from(asked.ratio).unwrap_or(u32::MAX), Relaxed);
+        // More than are answered, or light keys would push each other out.
+        h.capacity.store(asked.count as u32 * 10, Relaxed);
+        let number = h.turn.fetch_add(1, Relaxed).wrapping_add(1);
+        *session = Some(Session {
+            number,
+            asked,
+            started_ms: self.clock.wall_ms() as i64,
+            start_ns: self.clock.monotonic_ns(),
+            before: Spent::now(self),
+            end: None,
+        });
+        true
+    }
+
+    /// Ends the session; false when none is on.
+    pub(crate) fn stop_hotkeys(&self) -> bool {
+        self.hotkeys.tick(self);
+        self.hotkeys.end(self, &mut self.hotkeys.session.lock())
+    }
+
+    /// Forgets the session; false while it is on.
+    pub(crate) fn reset_hotkeys(&self) -> bool {
+        self.hotkeys.tick(self);
+        let mut session = self.hotkeys.session.lock();
+        if session.as_ref().is_some_and(|s| s.end.is_none()) {
+            return false;
+        }
+        *session = None;
+        self.workers().iter().for_each(|w| w.top_keys.drop_session());
+        true
+    }
+
+    /// What the session has found so far, if there is or was one.
+    pub(crate) fn hotkeys_report(&self) -> Option<Report> {
+        self.hotkeys.tick(self);
+        let session = self.hotkeys.session.lock();
+        let s = session.as_ref()?;
+        let (mut cpu, mut net) = (Merged::default(), Merged::default());
+        for w in self.workers() {
+            if let Some(tally) = &*w.top_keys.0.lock()
+                && let Some((number, by_cpu, by_net)) = &tally.session
+                && *number == s.number
+            {
+                cpu.add(by_cpu, 1.0);
+                net.add(by_net, 1.0);
+            }
+        }
+        let age = || self.clock.monotonic_ns().saturating_sub(s.start_ns) / 1_000_000;
+        let (duration_ms, spent) =
+            s.end.unwrap_or_else(|| (age(), Spent::now(self).since(s.before)));
+        let list = |merged: Merged, unit: f64| {
+            let (top, total) = merged.top(s.asked.count);
+            // Something that was counted is not nothing.
+            let whole = |n: f64| (n / unit).round().max(1.0) as u64;
+            (top.into_iter().map(|(n, sum)| (n.key, whole(sum))).collect(), (total / unit) as u64)
+        };
+        let (by_cpu, _) = list(cpu, 1000.0);
+        let (by_net, net_total) = list(net, 1.0);
+        Some(Report {
+            active: s.end.is_none(),
+            asked: s.asked,
+            started_ms: s.started_ms,
+            duration_ms,
+            spent,
+            net_total,
+            by_cpu,
+            by_net,
+        })
+    }
+}

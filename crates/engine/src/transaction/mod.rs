@@ -1,0 +1,99 @@
+//! MULTI, EXEC and WATCH.
+//!
+//! MULTI queues commands with their arguments. EXEC holds the shards of all their keys (and of the
+//! watched ones) while it looks whether a watched key has changed and runs the queue, so that
+//! nobody sees a part of it. A command that needs to see everything makes it hold every shard. A
+//! transaction over one shard costs its lock and nothing more.
+//!
+//! WATCH registers in the shards of its keys; whoever changes one of them marks the watch there,
+//! under the same lock.
+
+mod discard;
+mod exec;
+mod multi;
+mod unwatch;
+mod watch;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use commands::row::{Flags, Group, Scope};
+use resp::Args;
+use store::{Db, Key, ShardSet, Watch};
+
+use crate::dispatch::shards_of;
+use crate::engine::Engine;
+use crate::session::Session;
+use crate::table::{Cmd, Run, SessionCommand};
+use crate::thread::Thread;
+
+pub(crate) static COMMANDS: &[&SessionCommand] =
+    &[&discard::DISCARD, &exec::EXEC, &multi::MULTI, &unwatch::UNWATCH, &watch::WATCH];
+
+/// What a session has queued since MULTI.
+#[derive(Default)]
+pub(crate) struct Multi {
+    queue: Vec<Queued>,
+    /// A command was refused: EXEC will be, too.
+    pub(crate) failed: bool,
+    /// Flags of all queued commands together.
+    pub(crate) flags: Flags,
+    /// Shards of their keys.
+    shards: ShardSet,
+    /// One of them needs every shard.
+    all: bool,
+}
+
+struct Queued {
+    command: u16,
+    args: Vec<Vec<u8>>,
+}
+
+impl Multi {
+    /// Adds a command that may run.
+    pub(crate) fn queue(&mut self, command: u16, cmd: &Cmd, args: &Args<'_>) {
+        self.flags = self.flags.or(cmd.row.flags);
+        match (cmd.run, cmd.row.scope) {
+            (Run::Data(_), Scope::Keys) => {
+                // Without valid keys the command refuses before it looks at any.
+                let _ = shards_of(cmd, args, &mut self.shards);
+            }
+            (Run::Data(_), Scope::None) => {}
+            (Run::Data(_), Scope::All | Scope::Each) => self.all = true,
+            // They lock what they need themselves, and nobody can say what that is.
+            (Run::Session(_), _) => {
+                self.all |= !matches!(cmd.row.group, Group::Connection | Group::PubSub);
+            }
+        }
+        self.queue.push(Queued { command, args: args.to_vecs(0) });
+    }
+}
+
+/// What a session watches.
+#[derive(Default)]
+pub(crate) struct Watching {
+    flag: Arc<Watch>,
+    /// Database and key.
+    keys: Vec<(usize, Vec<u8>)>,
+}
+
+impl Thread {
+    /// Ends a transaction and its watches without running it.
+    pub(crate) fn discard(&mut self, engine: &Engine, session: &mut Session) {
+        if session.multi.take().is_some() {
+            session.client.multi.store(-1, Relaxed);
+        }
+        self.unwatch(engine, session);
+    }
+
+    /// UNWATCH.
+    pub(crate) fn unwatch(&mut self, engine: &Engine, session: &mut Session) {
+        session.client.spoiled.store(false, Relaxed);
+        let Some(w) = session.watching.take() else { return };
+        session.client.watch.store(0, Relaxed);
+        for (index, key) in &w.keys {
+            let key = Key::new(key);
+            Db::lock_one(&engine.keyspace, *index, key, &mut self.cx).unwatch(key, &w.flag);
+        }
+    }
+}

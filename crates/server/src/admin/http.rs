@@ -1,0 +1,272 @@
+//! Connections of the admin port, and what each path answers.
+//!
+//! Every connection is one request: the tools that ask do so every few seconds, and a connection
+//! that cannot be kept open needs no rules for idleness. What a client may take: [`HEAD`] for its
+//! request, [`REST`] for the whole of it besides what a profile was asked to last, and one of
+//! [`CONNECTIONS`] places.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::{heap, metrics, profile, topkeys};
+use crate::Shared;
+
+/// Connections at once; one more is closed.
+const CONNECTIONS: usize = 32;
+/// Time to send a request's head.
+const HEAD: Duration = Duration::from_secs(5);
+/// Time for a whole connection, without what a profile lasts.
+const REST: Duration = Duration::from_secs(20);
+/// Bytes of a request's head: hyper's least, and plenty.
+const HEAD_BYTES: usize = 8192;
+
+pub(super) type Response = hyper::Response<Full<Bytes>>;
+
+/// Paths and what they answer, for `/` and for who is lost.
+const PATHS: &[(&str, &str)] = &[
+    ("/healthz", "200 while the process lives"),
+    ("/readyz", "200 when it serves clients, 503 while it loads or shuts down"),
+    ("/metrics", "for Prometheus, with the names of redis_exporter"),
+    ("/debug/profile?seconds=10&format=pprof", "CPU profile for `go tool pprof`"),
+    ("/debug/profile?seconds=10&format=svg", "CPU profile as a flame graph"),
+    ("/debug/heap", "where the memory is, as JSON"),
+    ("/debug/topkeys?by=hits&count=10", "the busiest keys by hits, bytes or cpu, as JSON"),
+];
+
+/// When a connection must be over; a profile moves it.
+pub(super) struct Deadline(parking_lot::Mutex<Instant>);
+
+impl Deadline {
+    /// Gives the connection so much more time.
+    pub(super) fn extend(&self, by: Duration) {
+        *self.0.lock() += by;
+    }
+}
+
+/// Serves until `stopped` resolves.
+pub(super) async fn serve(
+    listeners: Vec<std::net::TcpListener>,
+    shared: Arc<Shared>,
+    stopped: oneshot::Receiver<()>,
+) {
+    let places = Arc::new(AtomicUsize::new(CONNECTIONS));
+    for listener in listeners {
+        let (shared, places) = (Arc::clone(&shared), Arc::clone(&places));
+        // Listeners are nonblocking already; it fails only when the process is out of everything.
+        if let Ok(listener) = TcpListener::from_std(listener) {
+            tokio::spawn(accept(listener, shared, places));
+        }
+    }
+    // Its sender is only ever dropped.
+    let _ = stopped.await;
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>, places: Arc<AtomicUsize>) {
+    let here = listener.local_addr().ok();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                if places.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1)).is_err() {
+                    // Closed unanswered: writing to it could be made to take time, too.
+                    continue;
+                }
+                let (shared, places) = (Arc::clone(&shared), Arc::clone(&places));
+                tokio::spawn(async move {
+                    connection(stream, here, shared).await;
+                    places.fetch_add(1, Relaxed);
+                });
+            }
+            // Out of descriptors: they come back.
+            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, here: Option<SocketAddr>, shared: Arc<Shared>) {
+    let deadline = Arc::new(Deadline(parking_lot::Mutex::new(Instant::now() + REST)));
+    let extended = Arc::clone(&deadline);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (shared, deadline) = (Arc::clone(&shared), Arc::clone(&extended));
+        async move { Ok::<_, Infallible>(answer(&request, here, &shared, &deadline).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(HEAD_BYTES)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    loop {
+        let until = *deadline.0.lock();
+        match tokio::time::timeout_at(until, connection.as_mut()).await {
+            // Whatever went wrong with a client, it has been told or is gone.
+            Ok(_) => return,
+            Err(_) if *deadline.0.lock() > until => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// A response of text.
+pub(super) fn text(status: StatusCode, text: impl Into<String>) -> Response {
+    body(status, "text/plain; charset=utf-8", text.into().into_bytes())
+}
+
+/// A refusal of a query.
+pub(super) fn bad(why: impl Into<String>) -> Response {
+    text(StatusCode::BAD_REQUEST, why)
+}
+
+/// A response of JSON.
+pub(super) fn json(json: String) -> Response {
+    body(StatusCode::OK, "application/json", (json + "\n").into_bytes())
+}
+
+/// A response of this content type.
+pub(super) fn body(status: StatusCode, kind: &'static str, bytes: Vec<u8>) -> Response {
+    let mut r = Response::new(Full::new(Bytes::from(bytes)));
+    *r.status_mut() = status;
+    let headers = r.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    r
+}
+
+/// The same, to be saved under a name.
+pub(super) fn download(mut r: Response, name: &'static str) -> Response {
+    r.headers_mut().insert(CONTENT_DISPOSITION, HeaderValue::from_static(name));
+    r
+}
+
+/// The value of a parameter of the query.
+pub(super) fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// A number of the query, or what is wrong with it.
+pub(super) fn number(query: &str, name: &str, default: u64, max: u64) -> Result<u64, String> {
+    match parameter(query, name).map(str::parse) {
+        None => Ok(default),
+        Some(Ok(n)) if (1..=max).contains(&n) => Ok(n),
+        Some(_) => Err(format!("{name} must be between 1 and {max}\n")),
+    }
+}
+
+fn index() -> String {
+    let mut text = String::from("Apus\n\n");
+    for (path, what) in PATHS {
+        text.push_str(&format!("{path:<42} {what}\n"));
+    }
+    text
+}
+
+async fn answer(
+    request: &Request<Incoming>,
+    here: Option<SocketAddr>,
+    shared: &Arc<Shared>,
+    deadline: &Deadline,
+) -> Response {
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        let mut r = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+        r.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return r;
+    }
+    let host = request.headers().get(HOST).map(|h| h.to_str().unwrap_or("?"));
+    if here.is_some_and(|h| h.ip().is_loopback()) && !host.is_none_or(is_local) {
+        return text(
+            StatusCode::FORBIDDEN,
+            "This port is on loopback: call it localhost or by its address.\n",
+        );
+    }
+    let query = request.uri().query().unwrap_or("");
+    match request.uri().path() {
+        "/" => text(StatusCode::OK, index()),
+        "/healthz" => text(StatusCode::OK, "ok\n"),
+        "/readyz" => ready(shared),
+        "/metrics" => metrics::answer(shared).await,
+        "/debug/profile" => profile::answer(query, shared, deadline).await,
+        "/debug/heap" => heap::answer(shared).await,
+        "/debug/topkeys" => topkeys::answer(query, shared),
+        _ => text(StatusCode::NOT_FOUND, format!("Not found. There is:\n\n{}", index())),
+    }
+}
+
+/// Whether a Host is what somebody on this machine would say. A page in a browser can make its own
+/// name resolve to 127.0.0.1 and then read what is here; its name is still in the Host.
+fn is_local(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(""),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+fn ready(shared: &Shared) -> Response {
+    let attention = shared.engine.attention.get();
+    let not = |why: &str| text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"));
+    if shared.stopping() || attention & engine::Attention::SHUTDOWN != 0 {
+        not("shutting down")
+    } else if attention & engine::Attention::LOADING != 0 {
+        not("loading")
+    } else {
+        text(StatusCode::OK, "ready\n")
+    }
+}
+
+/// What is answered when no worker has time.
+pub(super) fn busy() -> Response {
+    text(StatusCode::SERVICE_UNAVAILABLE, "No worker thread has had time to answer.\n")
+}
+
+/// Runs something that takes time where it holds nobody up.
+pub(super) fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> impl Future<Output = Option<T>> {
+    let task = tokio::task::spawn_blocking(work);
+    async { task.await.ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_local_names_are_local() {
+        for host in
+            ["localhost", "LOCALHOST:9121", "127.0.0.1:80", "127.0.0.1", "[::1]:80", "[::1]"]
+        {
+            assert!(is_local(host), "{host}");
+        }
+        for host in ["evil.example", "evil.example:80", "localhost.evil.example", "", ":80", "[x]"]
+        {
+            assert!(!is_local(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn queries() {
+        assert_eq!(parameter("a=1&seconds=5", "seconds"), Some("5"));
+        assert_eq!(parameter("seconds5&xseconds=1", "seconds"), None);
+        assert_eq!(number("n=7", "n", 1, 9).expect("a number"), 7);
+        assert_eq!(number("", "n", 3, 9).expect("a number"), 3);
+        for bad in ["n=", "n=0", "n=10", "n=-1", "n=x", "n=99999999999999999999"] {
+            assert_eq!(number(bad, "n", 1, 9).expect_err(bad), "n must be between 1 and 9\n");
+        }
+    }
+}

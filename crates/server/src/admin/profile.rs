@@ -1,0 +1,70 @@
+//! `/debug/profile`: what the processor's time goes into, for some seconds.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+
+use super::http::{self, Deadline, Response};
+use crate::Shared;
+
+/// The longest profile, in seconds.
+#[cfg(target_os = "linux")]
+const SECONDS_MAX: u64 = 300;
+
+#[cfg(not(target_os = "linux"))]
+pub(super) async fn answer(_: &str, _: &Arc<Shared>, _: &Deadline) -> Response {
+    http::text(StatusCode::NOT_IMPLEMENTED, "Profiles are taken on Linux only.\n")
+}
+
+#[cfg(target_os = "linux")]
+pub(super) async fn answer(query: &str, shared: &Arc<Shared>, deadline: &Deadline) -> Response {
+    use std::time::Duration;
+
+    use super::sampler::{Refused, Sampler};
+    use super::{pprof, symbols};
+
+    let seconds = match http::number(query, "seconds", 10, SECONDS_MAX) {
+        Ok(n) => n,
+        Err(why) => return http::bad(why),
+    };
+    let svg = match http::parameter(query, "format").unwrap_or("pprof") {
+        "pprof" => false,
+        "svg" => true,
+        _ => return http::bad("format must be pprof or svg\n"),
+    };
+    let mut sampler = match Sampler::start(seconds) {
+        Ok(s) => s,
+        Err(Refused::Busy) => {
+            return http::text(StatusCode::CONFLICT, "Another profile is being taken.\n");
+        }
+        Err(Refused::System(e)) => {
+            return http::text(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot profile: {e}\n"));
+        }
+    };
+    deadline.extend(Duration::from_secs(seconds));
+    engine::log!(shared.engine.log, Notice, "Taking a CPU profile for {} seconds", seconds);
+    // When the client leaves, this is dropped with the sampler, which stops it.
+    for _ in 0..seconds {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        // Threads that were born meanwhile.
+        sampler.add_threads();
+    }
+    let samples = sampler.finish();
+    // Reading the debug information takes a second of a processor: not of this thread.
+    let written = http::aside(move || {
+        let write = || {
+            let profile = symbols::resolve(&samples);
+            if svg { pprof::flame_graph(&profile, seconds) } else { pprof::gzipped(&profile) }
+        };
+        // The debug information takes tens of megabytes for that second.
+        stdx::mem::uncounted(write, |bytes| bytes.as_ref().ok().cloned())
+    });
+    match written.await {
+        Some(Some(bytes)) if svg => http::body(StatusCode::OK, "image/svg+xml", bytes),
+        Some(Some(bytes)) => http::download(
+            http::body(StatusCode::OK, "application/octet-stream", bytes),
+            "attachment; filename=\"profile.pb.gz\"",
+        ),
+        _ => http::text(StatusCode::INTERNAL_SERVER_ERROR, "the profile could not be written\n"),
+    }
+}

@@ -1,0 +1,196 @@
+//! Who wants to know when a key changes: transactions that watch it, and blocked commands that
+//! wait for it.
+//!
+//! Each shard has its own, which only whoever holds the shard looks at: between a command's look
+//! at its keys and its registration here nothing can slip in. [`Keyspace::interest`] counts all
+//! registrations of all shards; while it is zero, commands note nothing at all.
+//!
+//! [`Keyspace::interest`]: crate::Keyspace
+
+use std::any::Any;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicU8, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+};
+
+use data::entry::Kind;
+
+/// A connection's WATCH: set when a watched key has changed.
+#[derive(Debug, Default)]
+pub struct Watch(AtomicBool);
+
+impl Watch {
+    /// Whether a watched key has changed.
+    pub fn is_dirty(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+
+    /// Notes that a watched key has changed.
+    pub fn spoil(&self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// A blocked command.
+pub struct Waiter {
+    /// Number of the connection.
+    pub client: u64,
+    /// The thread it lives on.
+    pub thread: usize,
+    /// The database its keys are in.
+    pub db: usize,
+    /// The keys it waits for.
+    pub keys: Vec<Vec<u8>>,
+    /// The type it waits for.
+    pub kind: Kind,
+    /// It is run again also when its key is gone or holds another type.
+    pub errors: bool,
+    /// What the engine needs to run it again.
+    pub job: Box<dyn Any + Send + Sync>,
+    state: AtomicU8,
+}
+
+const WAITING: u8 = 0;
+const TRIED: u8 = 1;
+const DONE: u8 = 2;
+
+impl std::fmt::Debug for Waiter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waiter").field("client", &self.client).finish_non_exhaustive()
+    }
+}
+
+impl Waiter {
+    /// A command of connection `client`, which lives on `thread`.
+    pub fn new(
+        (client, thread): (u64, usize),
+        db: usize,
+        block: &crate::Block,
+        job: Box<dyn Any + Send + Sync>,
+    ) -> Self {
+        Self {
+            client,
+            thread,
+            db,
+            keys: block.keys.clone(),
+            kind: block.kind,
+            errors: block.errors,
+            job,
+            state: AtomicU8::new(WAITING),
+        }
+    }
+
+    /// Takes the right to run it again; nobody else may end it meanwhile.
+    pub fn begin_try(&self) -> bool {
+        self.state.compare_exchange(WAITING, TRIED, AcqRel, Acquire).is_ok()
+    }
+
+    /// Gives the right back: it goes on waiting, or has been served.
+    pub fn end_try(&self, served: bool) {
+        self.state.store(if served { DONE } else { WAITING }, std::sync::atomic::Ordering::Release);
+    }
+
+    /// Ends the waiting from outside: time is over, the client has gone or CLIENT UNBLOCK. False
+    /// when somebody else has ended it.
+    pub fn give_up(&self) -> bool {
+        loop {
+            match self.state.compare_exchange(WAITING, DONE, AcqRel, Acquire) {
+                Ok(_) => return true,
+                Err(DONE) => return false,
+                // It is being tried: that is one command long.
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+    }
+
+    /// Whether it is still to be served.
+    pub fn is_waiting(&self) -> bool {
+        self.state.load(Acquire) == WAITING
+    }
+}
+
+type ByKey<T> = HashMap<(usize, Vec<u8>), T>;
+
+/// See the module's text.
+#[derive(Default)]
+pub(crate) struct Interest {
+    watches: ByKey<Vec<Arc<Watch>>>,
+    waiters: ByKey<VecDeque<Arc<Waiter>>>,
+}
+
+impl Interest {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.watches.is_empty() && self.waiters.is_empty()
+    }
+
+    pub(crate) fn watch(&mut self, db: usize, key: &[u8], w: &Arc<Watch>) {
+        self.watches.entry((db, key.to_vec())).or_default().push(Arc::clone(w));
+    }
+
+    pub(crate) fn unwatch(&mut self, db: usize, key: &[u8], w: &Arc<Watch>) {
+        let at = (db, key.to_vec());
+        if let Some(list) = self.watches.get_mut(&at) {
+            list.retain(|other| !Arc::ptr_eq(other, w));
+            if list.is_empty() {
+                self.watches.remove(&at);
+            }
+        }
+    }
+
+    pub(crate) fn wait(&mut self, db: usize, key: &[u8], w: &Arc<Waiter>) {
+        self.waiters.entry((db, key.to_vec())).or_default().push_back(Arc::clone(w));
+    }
+
+    pub(crate) fn unwait(&mut self, db: usize, key: &[u8], w: &Arc<Waiter>) {
+        let at = (db, key.to_vec());
+        if let Some(list) = self.waiters.get_mut(&at) {
+            list.retain(|other| !Arc::ptr_eq(other, w));
+            if list.is_empty() {
+                self.waiters.remove(&at);
+            }
+        }
+    }
+
+    /// The waiters of a key, first come first.
+    pub(crate) fn waiting(
+        &self,
+        db: usize,
+        key: &[u8],
+        skip: usize,
+        max: usize,
+    ) -> Vec<Arc<Waiter>> {
+        // The map wants an owned key; this is not the fast path.
+        let list = self.waiters.get(&(db, key.to_vec())).into_iter().flatten();
+        list.skip(skip).take(max).cloned().collect()
+    }
+
+    /// Notes that a key has changed. Returns whether somebody waits for it.
+    pub(crate) fn changed(&self, db: usize, key: &[u8]) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let at = (db, key.to_vec());
+        for w in self.watches.get(&at).into_iter().flatten() {
+            w.spoil();
+        }
+        self.waiters.contains_key(&at)
+    }
+
+    /// Keys that are watched in a database, with those who watch.
+    pub(crate) fn watched(&self, db: usize) -> impl Iterator<Item = (&[u8], &[Arc<Watch>])> {
+        self.watches.iter().filter(move |((d, _), _)| *d == db).map(|((_, k), w)| (&k[..], &w[..]))
+    }
+
+    /// Keys that are waited for in a database.
+    pub(crate) fn awaited(&self, db: usize) -> impl Iterator<Item = &[u8]> {
+        self.waiters.keys().filter(move |(d, _)| *d == db).map(|(_, k)| &k[..])
+    }
+
+    /// How many keys are waited for, and of those how many by commands that are to be told when
+    /// the key goes.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let told = self.waiters.values().filter(|l| l.iter().any(|w| w.errors)).count();
+        (self.waiters.len(), told)
+    }
+}

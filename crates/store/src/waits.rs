@@ -1,0 +1,59 @@
+//! How long threads wait for shards.
+//!
+//! A shard that is free is taken without a look at a clock. Only who finds it locked measures the
+//! wait, and notes it for the thread; whoever ran the command asks afterwards.
+
+use std::cell::Cell;
+use std::time::Instant;
+
+use lock_api::RawMutex as _;
+use parking_lot::RawMutex;
+
+thread_local! {
+    /// Waits and nanoseconds since the last look.
+    static WAITED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// Locks `lock`, and notes the wait if there was one.
+#[inline(always)]
+pub(crate) fn lock(lock: &RawMutex) {
+    if !lock.try_lock() {
+        wait(lock);
+    }
+}
+
+#[cold]
+fn wait(lock: &RawMutex) {
+    let start = Instant::now();
+    lock.lock();
+    let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let (waits, sum) = WAITED.get();
+    WAITED.set((waits + 1, sum.saturating_add(nanos)));
+}
+
+/// How often this thread has found a shard locked since the last call, and for how many nanoseconds
+/// it has waited.
+#[inline]
+pub fn take_waits() -> (u64, u64) {
+    let waited = WAITED.get();
+    if waited.0 != 0 {
+        WAITED.set((0, 0));
+    }
+    waited
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_slow_path_is_a_wait() {
+        let mutex = RawMutex::INIT;
+        lock(&mutex);
+        assert_eq!(take_waits(), (0, 0));
+        let other = RawMutex::INIT;
+        wait(&other);
+        assert_eq!(take_waits().0, 1);
+        assert_eq!(take_waits(), (0, 0));
+    }
+}
