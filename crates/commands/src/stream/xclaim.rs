@@ -110,8 +110,8 @@ fn number(args: &Args<'_>, i: usize, what: &str) -> Result<i64, Fail> {
 }
 
 fn options(args: &Args<'_>, now: i64) -> Result<Options, Fail> {
-    let mut options = Options::default();
-    options.ids = args.iter_from(5).map_while(|text| super::parse_id(text, 0)).collect();
+    let ids = args.iter_from(5).map_while(|text| super::parse_id(text, 0)).collect();
+    let mut options = Options { ids, ..Options::default() };
     let mut i = 5 + options.ids.len();
     while i < args.len() {
         let more = i + 1 < args.len();
