@@ -247,6 +247,8 @@ impl Thread {
                 // The pointer is compared, not read, so it may outlive the borrow of `args`.
                 Db::lock_one(ks, index, key, &mut self.cx)
             }
+            // Where there are no locks, it makes no difference what is held.
+            Scope::Keys if ks.is_single() => Db::lock_all(ks, index, &mut self.cx),
             Scope::Keys => {
                 // Without valid keys the command refuses before it looks at any.
                 match shards_of(cmd, &*args, &mut keys) {

@@ -85,6 +85,8 @@ pub struct Thread {
     spans: Vec<Span>,
     owned: Vec<Vec<u8>>,
     group: Vec<Parse>,
+    /// Hashes of the keys of the group's commands over several keys.
+    hashes: Vec<u64>,
     /// Next shard for the periodic work.
     sweep: usize,
     /// Wall clock minus monotonic clock, in nanoseconds.
@@ -139,6 +141,7 @@ impl Thread {
             spans: Vec::new(),
             owned: Vec::new(),
             group: Vec::with_capacity(GROUP),
+            hashes: Vec::new(),
             sweep: 0,
             wall_offset: 0,
             mono: 0,
@@ -392,6 +395,7 @@ impl Thread {
         self.spans.clear();
         self.owned.clear();
         self.group.clear();
+        self.hashes.clear();
         let mut pos = from;
         while self.group.len() < most {
             let resumed = parser.is_active();
@@ -503,7 +507,21 @@ impl Thread {
             return (NO_COMMAND, 0);
         };
         let cmd = engine.table.get(id);
-        if !cmd.one_key || !cmd.arity_fits(argc) {
+        if !cmd.arity_fits(argc) {
+            return (NO_COMMAND, 0);
+        }
+        if !cmd.one_key {
+            if let Some((last, step)) = cmd.many_keys {
+                // As many as there are; a last key counted from the end is the last argument.
+                let end = if last < 0 { argc } else { argc.min(2 + last as usize) };
+                for at in (1..end).step_by(step) {
+                    if let Some(key) = self.spans[first + at].bytes(input) {
+                        let hash = stdx::hash::hash64(key);
+                        engine.keyspace.prefetch_bucket(db, hash);
+                        self.hashes.push(hash);
+                    }
+                }
+            }
             return (NO_COMMAND, 0);
         }
         let Some(key) = key.and_then(|k| k.bytes(input)) else { return (NO_COMMAND, 0) };
@@ -532,10 +550,11 @@ impl Thread {
         let group = std::mem::take(&mut self.group);
         let spans = std::mem::take(&mut self.spans);
         let mut owned = std::mem::take(&mut self.owned);
-        if group.len() > 1 {
+        if group.len() > 1 || !self.hashes.is_empty() {
             let pin = crossbeam_epoch::pin();
-            for p in group.iter().filter(|p| p.hash != 0) {
-                engine.keyspace.prefetch_entry(session.db, p.hash, &pin);
+            let single = group.iter().map(|p| p.hash).filter(|hash| *hash != 0);
+            for hash in single.chain(self.hashes.iter().copied()) {
+                engine.keyspace.prefetch_entry(session.db, hash, &pin);
             }
         }
         let mut next = None;

@@ -158,6 +158,22 @@ impl<'a> Db<'a> {
         false
     }
 
+    /// Removes a key whose time is over, without an event.
+    fn remove_quietly_if_over(&mut self, key: Key<'_>) -> bool {
+        let now = self.cx.now;
+        let table = &self.part(key.hash).table;
+        let found = table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+        if found.is_none_or(|e| e.deadline().is_none_or(|d| d >= now)) {
+            return false;
+        }
+        if let Some(e) = self.take_out(key) {
+            self.cx.counters.expired_keys += 1;
+            self.free(e, true);
+            self.cx.effects.gone(self.index, key.bytes);
+        }
+        true
+    }
+
     #[cold]
     fn drop_expired(&mut self, key: Key<'_>) {
         if let Some(e) = self.take_out(key) {
@@ -612,13 +628,21 @@ impl<'a> Db<'a> {
     fn upset(&mut self, s: usize, db: usize, others: &[usize]) {
         let Some(interest) = self.locked.interest(s).take() else { return };
         let here = |this: &mut Self, key: &[u8]| {
-            let hash = stdx::hash::hash64(key);
-            let now = this.cx.now;
-            [db].iter().chain(others).any(|index| {
-                let table = &this.locked.part(*index, s).table;
-                let found = table.find(hash, |e| stdx::bytes::same(e.key(), key));
-                found.is_some_and(|e| e.deadline().is_none_or(|d| d >= now))
-            })
+            let key = Key::new(key);
+            let selected = this.index;
+            let mut found = false;
+            for index in [db].iter().chain(others) {
+                this.index = *index;
+                // One whose time is over is as good as absent; it goes now, or it would be taken
+                // for a change when somebody looks at it later.
+                if !this.remove_quietly_if_over(key) {
+                    let table = &this.part(key.hash).table;
+                    let same = |e: &Entry| stdx::bytes::same(e.key(), key.bytes);
+                    found |= table.find(key.hash, same).is_some();
+                }
+            }
+            this.index = selected;
+            found
         };
         for (key, watches) in interest.watched(db) {
             if here(self, key) {

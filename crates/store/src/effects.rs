@@ -94,6 +94,13 @@ impl Effects {
         }
     }
 
+    /// Notes a key that went without a command and without an event.
+    pub(crate) fn gone(&mut self, db: usize, key: &[u8]) {
+        if self.observed {
+            self.dropped.push((db, key.to_vec()));
+        }
+    }
+
     /// Notes a key that went without a command: expired or evicted.
     #[inline]
     pub fn dropped(&mut self, class: Class, name: &'static str, db: usize, key: &[u8]) {

@@ -145,6 +145,12 @@ impl Keyspace {
         (Self::with_seat(databases, now_ms, seat), Seat(seat))
     }
 
+    /// Whether it is for one thread only, and has no locks.
+    #[inline]
+    pub fn is_single(&self) -> bool {
+        self.seat != 0
+    }
+
     /// How many databases there are.
     #[inline]
     pub fn databases(&self) -> usize {
