@@ -61,7 +61,8 @@ pub struct Effects {
     /// Whether a whole database was emptied.
     pub flushed: bool,
     /// The journal form, when it is not the command's own arguments: absolute deadlines, results
-    /// in place of increments. Empty means: the arguments as they are.
+    /// in place of increments. Empty means: the arguments as they are. What is stated here goes
+    /// into the journal even when `dirty` is 0: some changes do not count as such.
     pub rewritten: Vec<Vec<u8>>,
     /// Further journal records of this command, behind the first.
     pub also: Vec<Vec<Vec<u8>>>,

@@ -23,9 +23,9 @@ ZsetMaxListpackValue: "zset-max-listpack-value", ["zset-max-ziplist-value"], Mem
     "Bytes of its longest member up to which a sorted set stays compact.";
 HllSparseMaxBytes: "hll-sparse-max-bytes", [], Memory(0, BYTES_MAX), "3000", RUNTIME, Effective,
     "Bytes up to which a HyperLogLog stays in its sparse form.";
-StreamNodeMaxBytes: "stream-node-max-bytes", [], Memory(0, BYTES_MAX), "4096", RUNTIME, Accepted(NO_TYPE),
+StreamNodeMaxBytes: "stream-node-max-bytes", [], Memory(0, BYTES_MAX), "4096", RUNTIME, Effective,
     "Bytes of one node of a stream; 0 sets no bound.";
-StreamNodeMaxEntries: "stream-node-max-entries", [], Int(0, LONG_MAX), "100", RUNTIME, Accepted(NO_TYPE),
+StreamNodeMaxEntries: "stream-node-max-entries", [], Int(0, LONG_MAX), "100", RUNTIME, Effective,
     "Entries in one node of a stream; 0 sets no bound.";
     } } };
 }
