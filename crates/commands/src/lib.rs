@@ -15,6 +15,7 @@ pub mod fail;
 mod generic;
 mod geo;
 mod hash;
+mod hyperloglog;
 pub mod keys;
 pub mod laws;
 mod list;
@@ -42,6 +43,7 @@ const GROUPS: &[&[&DataCommand]] = &[
     hash::COMMANDS,
     list::COMMANDS,
     set::COMMANDS,
+    hyperloglog::COMMANDS,
     zset::COMMANDS,
     geo::COMMANDS,
     stream::COMMANDS,

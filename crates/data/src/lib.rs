@@ -8,6 +8,7 @@ pub mod bits;
 pub mod entry;
 pub mod geo;
 pub mod hash;
+pub mod hll;
 pub mod lcs;
 pub mod list;
 pub mod packed;

@@ -78,7 +78,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         first += 1;
     }
     let rest = args.len() - first;
-    if rest == 0 || rest % 3 != 0 || how.nx && how.xx {
+    if rest == 0 || !rest.is_multiple_of(3) || how.nx && how.xx {
         return Err(Fail::SYNTAX);
     }
     let scores: Vec<f64> = (0..rest / 3)
