@@ -13,7 +13,7 @@
 //! strings are an `Arc<Vec<u8>>` in the payload, so that a reply can hold on to the bytes while
 //! they go out, without a copy, whatever happens to the key meanwhile.
 //!
-//! Values of the other types are a [packed](crate::packed) run behind the key while they are
+//! Values of the other types are a [`packed`] run behind the key while they are
 //! small, and a [`Big`] in the payload beyond that.
 //!
 //! The allocation is always exactly one size class of the allocator. So the head alone tells how
@@ -33,6 +33,7 @@ use std::sync::Arc;
 use stdx::mem::size_class;
 
 use crate::big::{Big, Value};
+use crate::hash;
 use crate::packed;
 use crate::table::{Node, SlotMut};
 
@@ -562,6 +563,7 @@ impl Entry {
             return match (self.kind(), self.tag() & 1) {
                 (Kind::Set, 1) => "intset",
                 (Kind::Hash, 1) => "listpackex",
+                (Kind::List, 1) => "quicklist",
                 _ => "listpack",
             };
         }
@@ -700,7 +702,13 @@ impl Entry {
     /// milliseconds.
     #[inline]
     pub fn part_deadline(&self) -> Option<i64> {
-        self.as_big()?.deadline()
+        match self.enc() {
+            Enc::Big => self.as_big()?.deadline(),
+            Enc::Inline if self.kind() == Kind::Hash && self.tag() & hash::small::EX != 0 => {
+                hash::small::earliest(self.inline())
+            }
+            _ => None,
+        }
     }
 
     #[inline]

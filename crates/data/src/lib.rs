@@ -6,7 +6,12 @@
 pub mod big;
 pub mod bits;
 pub mod entry;
+pub mod hash;
 pub mod lcs;
+pub mod list;
 pub mod packed;
+pub mod set;
+pub mod stream;
 pub mod table;
 pub mod walk;
+pub mod zset;

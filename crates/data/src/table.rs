@@ -514,6 +514,12 @@ impl<T: Node> Table<T> {
     /// Adds a node. The caller knows that no equal one is present.
     pub fn insert(&mut self, node: T) {
         let hash = node.hash();
+        self.insert_hashed(hash, node);
+    }
+
+    /// The same for a node whose hash the caller has computed already.
+    pub fn insert_hashed(&mut self, hash: u64, node: T) {
+        debug_assert!(hash == node.hash());
         self.make_room();
         let addr = node.into_raw().as_ptr().expose_provenance() as u64;
         debug_assert!(addr & !POINTER == 0 && addr & 7 == 0);
@@ -766,6 +772,41 @@ impl<T: Node> Table<T> {
                 }
             }
             bucket = self.child(b);
+        }
+        None
+    }
+
+    /// A random node, each with the same chance; `below(n)` chooses below `n`. `None` when the
+    /// table is empty.
+    pub fn sample_fair(&self, below: &mut dyn FnMut(usize) -> usize) -> Option<Slot<'_, T>> {
+        // A random position falls into a bucket of array length L with the chance 1/L, and a node
+        // of it is taken with 1/ROOM: refusing in proportion makes all nodes equal, whichever array
+        // they are in and however full their bucket is. Chains above ROOM hardly ever exist.
+        const ROOM: usize = 2 * SLOTS;
+        let longest = self.main.len().max(self.old.len());
+        for _ in 0..if self.len == 0 { 0 } else { 10_000 } {
+            let pos = (below(1 << 32)) as u32;
+            let (array, _) = self.locate(pos);
+            if below(longest) >= array.len() {
+                continue;
+            }
+            let mut taken = false;
+            let found = self.sample(pos, |n| {
+                let k = below(n.max(ROOM));
+                taken = k < n;
+                k
+            });
+            if taken {
+                return found;
+            }
+        }
+        // A table that has lost nearly all of its nodes at once: any of them.
+        let mut at = (self.len > 0).then_some(0);
+        while let Some(pos) = at {
+            if let Some(found) = self.sample(pos, &mut *below) {
+                return Some(found);
+            }
+            at = self.scan(pos, |_| {});
         }
         None
     }

@@ -128,6 +128,8 @@ impl Thread {
     /// Serves those who wait for keys that have changed.
     #[cold]
     pub(crate) fn serve_ready(&mut self, engine: &Engine) {
+        // A transaction may have taken long.
+        self.tick(engine);
         // Serving may ready further keys (BLMOVE).
         while !self.cx.ready.is_empty() {
             for (index, key) in std::mem::take(&mut self.cx.ready) {

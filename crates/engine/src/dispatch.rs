@@ -263,6 +263,8 @@ impl Thread {
                 // The pointer is compared, not read, so it may outlive the borrow of `args`.
                 Db::lock_one(ks, index, key, &mut self.cx)
             }
+            // Where there are no locks, it makes no difference what is held.
+            Scope::Keys if ks.is_single() => Db::lock_all(ks, index, &mut self.cx),
             Scope::Keys => {
                 // Without valid keys the command refuses before it looks at any.
                 match shards_of(cmd, &*args, &mut keys) {
@@ -404,20 +406,6 @@ pub(crate) fn commit(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
     }
 }
 
-/// Whether a client that is subscribed in RESP2 may run a command.
-fn while_subscribed(row: &Row) -> bool {
-    row.name.ends_with("subscribe") || ["ping", "quit", "reset"].contains(&row.name)
-}
-
-#[cold]
-fn subscribed(row: &Row) -> Fail {
-    Fail::new(format!(
-        "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are \
-         allowed in this context",
-        row.name
-    ))
-}
-
 #[inline(never)]
 fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
     db.cx.counters.dirty += db.cx.effects.dirty;
@@ -444,6 +432,20 @@ pub(crate) fn shards_of<A: commands::row::Argv + ?Sized>(
     set: &mut ShardSet,
 ) -> Result<usize, commands::row::KeyError> {
     commands::keys::positions(cmd.row, args, &mut |i| set.add(stdx::hash::hash64(args.get(i))))
+}
+
+/// Whether a client that is subscribed in RESP2 may run a command.
+fn while_subscribed(row: &Row) -> bool {
+    row.name.ends_with("subscribe") || ["ping", "quit", "reset"].contains(&row.name)
+}
+
+#[cold]
+fn subscribed(row: &Row) -> Fail {
+    Fail::new(format!(
+        "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are \
+         allowed in this context",
+        row.name
+    ))
 }
 
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE

@@ -129,6 +129,8 @@ totals! {
         keyspace_misses,
         /// Keys deleted because they expired.
         expired_keys,
+        /// Fields of hashes deleted because they expired.
+        expired_subkeys,
         /// Keys evicted.
         evicted_keys,
         /// Expiry cycles that ran out of time.

@@ -24,7 +24,7 @@ use crate::pubsub::Local;
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
 use crate::table::{Call, Run};
-use crate::topkeys::{Measured, Probe, Shot, wire_bytes};
+use crate::topkeys::Probe;
 use crate::tracking;
 
 /// Commands that are parsed before the first of them is executed.
@@ -84,6 +84,8 @@ pub struct Thread {
     spans: Vec<Span>,
     owned: Vec<Vec<u8>>,
     group: Vec<Parse>,
+    /// Hashes of the keys of the group's commands over several keys.
+    hashes: Vec<u64>,
     /// Next shard for the periodic work.
     sweep: usize,
     /// Wall clock minus monotonic clock, in nanoseconds.
@@ -92,12 +94,12 @@ pub struct Thread {
     pub(crate) mono: u64,
     /// The shape of the last command that took the short way, and its number.
     shape: Option<(Shape, u16)>,
-    /// EXEC is running its commands.
-    pub(crate) in_transaction: bool,
     /// Which commands are looked at for the top keys.
     pub(crate) probe: Probe,
     /// Which batches are timed by phase.
     pub(crate) costs: Costs,
+    /// EXEC is running its commands.
+    pub(crate) in_transaction: bool,
 }
 
 /// A parsed command of a group.
@@ -137,13 +139,14 @@ impl Thread {
             spans: Vec::new(),
             owned: Vec::new(),
             group: Vec::with_capacity(GROUP),
+            hashes: Vec::new(),
             sweep: 0,
             wall_offset: 0,
             mono: 0,
             shape: None,
-            in_transaction: false,
             probe,
             costs,
+            in_transaction: false,
         };
         if let Some(seat) = engine.seat.lock().take() {
             t.cx.seat = seat;
@@ -259,6 +262,7 @@ impl Thread {
         bump(&s.keyspace_hits, c.keyspace_hits);
         bump(&s.keyspace_misses, c.keyspace_misses);
         bump(&s.expired_keys, c.expired_keys);
+        bump(&s.expired_subkeys, c.expired_subkeys);
         bump(&s.evicted_keys, c.evicted_keys);
         bump(&s.expired_time_cap_reached, c.expired_time_cap_reached);
         bump(&s.dirty, c.dirty);
@@ -393,6 +397,7 @@ impl Thread {
         self.spans.clear();
         self.owned.clear();
         self.group.clear();
+        self.hashes.clear();
         let mut pos = from;
         while self.group.len() < most {
             let resumed = parser.is_active();
@@ -504,7 +509,21 @@ impl Thread {
             return (NO_COMMAND, 0);
         };
         let cmd = engine.table.get(id);
-        if !cmd.one_key || !cmd.arity_fits(argc) {
+        if !cmd.arity_fits(argc) {
+            return (NO_COMMAND, 0);
+        }
+        if !cmd.one_key {
+            if let Some((last, step)) = cmd.many_keys {
+                // As many as there are; a last key counted from the end is the last argument.
+                let end = if last < 0 { argc } else { argc.min(2 + last as usize) };
+                for at in (1..end).step_by(step) {
+                    if let Some(key) = self.spans[first + at].bytes(input) {
+                        let hash = stdx::hash::hash64(key);
+                        engine.keyspace.prefetch_bucket(db, hash);
+                        self.hashes.push(hash);
+                    }
+                }
+            }
             return (NO_COMMAND, 0);
         }
         let Some(key) = key.and_then(|k| k.bytes(input)) else { return (NO_COMMAND, 0) };
@@ -533,10 +552,11 @@ impl Thread {
         let group = std::mem::take(&mut self.group);
         let spans = std::mem::take(&mut self.spans);
         let mut owned = std::mem::take(&mut self.owned);
-        if group.len() > 1 {
+        if group.len() > 1 || !self.hashes.is_empty() {
             let pin = crossbeam_epoch::pin();
-            for p in group.iter().filter(|p| p.hash != 0) {
-                engine.keyspace.prefetch_entry(session.db, p.hash, &pin);
+            let single = group.iter().map(|p| p.hash).filter(|hash| *hash != 0);
+            for hash in single.chain(self.hashes.iter().copied()) {
+                engine.keyspace.prefetch_entry(session.db, hash, &pin);
             }
         }
         let mut next = None;
@@ -570,7 +590,8 @@ impl Thread {
                     Some(shot) => {
                         let spans = &spans[p.first as usize..][..p.argc as usize];
                         let args = Args::new(input, spans, &mut owned);
-                        self.shoot(engine, session.db, p.id, &args, shot, out.len());
+                        let cmd = engine.table.get(p.id);
+                        self.shoot(engine, Some((cmd, session.db, &args)), shot, out.len());
                     }
                     None => self.probe.pass(light),
                 }
@@ -598,8 +619,13 @@ impl Thread {
             }
             match shot {
                 Some(shot) => {
+                    // An unknown command has no number, and no keys.
                     let id = session.client.last_cmd.load(Relaxed).wrapping_sub(1);
-                    self.shoot(engine, session.db, id, &args, shot, out.len());
+                    let cmd = engine.table.all().get(usize::from(id));
+                    // What is queued for a transaction is looked at when it runs.
+                    let cmd = cmd.filter(|_| session.multi.is_none());
+                    let command = cmd.map(|c| (c, session.db, &args));
+                    self.shoot(engine, command, shot, out.len());
                 }
                 None => self.probe.pass(1),
             }
@@ -631,8 +657,8 @@ impl Thread {
         if engine.attention.get() != 0
             || !session.authenticated
             || session.reply != ReplyMode::On
-            || session.attention
             || session.multi.is_some()
+            || session.attention
         {
             return 0;
         }
@@ -708,64 +734,6 @@ impl Thread {
                 session.reply = ReplyMode::On;
                 false
             }
-        }
-    }
-
-    /// Before a command that is looked at for the top keys.
-    #[cold]
-    fn aim(&self, engine: &Engine, args: &Args<'_>, output: usize) -> Shot {
-        Shot { input: wire_bytes(args), output, start: engine.clock.monotonic_ns() }
-    }
-
-    /// After it.
-    #[cold]
-    fn shoot(
-        &mut self,
-        engine: &Engine,
-        db: usize,
-        id: u16,
-        args: &Args<'_>,
-        shot: Shot,
-        output: usize,
-    ) {
-        let m = Measured {
-            now: self.mono,
-            nanos: self.mono.saturating_sub(shot.start),
-            bytes: (shot.input + output.saturating_sub(shot.output)) as u64,
-        };
-        // An unknown command has no number, and no keys.
-        let cmd = engine.table.all().get(usize::from(id));
-        self.worker.top_keys.note(engine, &mut self.probe, cmd.map(|c| (c, db, args)), &m);
-    }
-
-    /// Monotonic nanoseconds before a read, if the batch that it may bring is timed.
-    #[inline]
-    pub fn read_begins(&self, engine: &Engine) -> Option<u64> {
-        self.costs.next_is_timed().then(|| engine.clock.monotonic_ns())
-    }
-
-    /// A read has ended; `begin` is what [`read_begins`](Self::read_begins) has said.
-    #[inline]
-    pub fn read_ends(&self, engine: &Engine, begin: Option<u64>) {
-        if let Some(begin) = begin {
-            let c = &self.worker.costs;
-            bump(&c.reads, 1);
-            bump(&c.read, engine.clock.monotonic_ns().saturating_sub(begin));
-        }
-    }
-
-    /// Monotonic nanoseconds before a write, if the batch that it answers is timed.
-    #[inline]
-    pub fn write_begins(&self, engine: &Engine) -> Option<u64> {
-        self.costs.on.then(|| engine.clock.monotonic_ns())
-    }
-
-    /// A write has ended; `begin` is what [`write_begins`](Self::write_begins) has said.
-    #[inline]
-    pub fn write_ends(&mut self, engine: &Engine, begin: Option<u64>) {
-        if let Some(begin) = begin {
-            let nanos = engine.clock.monotonic_ns().saturating_sub(begin);
-            self.costs.wrote(&self.worker.costs, nanos);
         }
     }
 

@@ -326,6 +326,11 @@ impl<'a> Reply<'a> {
         self.end(mark, |r| r.map(n));
     }
 
+    /// Writes the header of a set of `n` replies at the mark.
+    pub fn end_set(&mut self, mark: Mark, n: usize) {
+        self.end(mark, |r| r.set(n));
+    }
+
     fn end(&mut self, mark: Mark, header: impl FnOnce(&mut Self)) {
         let end = self.out.buf.len();
         header(self);

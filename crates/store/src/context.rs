@@ -82,6 +82,7 @@ pub struct Counters {
     pub keyspace_hits: u64,
     pub keyspace_misses: u64,
     pub expired_keys: u64,
+    pub expired_subkeys: u64,
     pub evicted_keys: u64,
     pub expired_time_cap_reached: u64,
     pub dirty: u64,

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use data::entry::{Content, Entry, Kind, Str};
-use data::table::SlotMut;
+use data::table::{Slot, SlotMut};
 
 use crate::context::{Block, Context, Empty};
 use crate::effects::Class;
@@ -158,6 +158,22 @@ impl<'a> Db<'a> {
         false
     }
 
+    /// Removes a key whose time is over, without an event.
+    fn remove_quietly_if_over(&mut self, key: Key<'_>) -> bool {
+        let now = self.cx.now;
+        let table = &self.part(key.hash).table;
+        let found = table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+        if found.is_none_or(|e| e.deadline().is_none_or(|d| d >= now)) {
+            return false;
+        }
+        if let Some(e) = self.take_out(key) {
+            self.cx.counters.expired_keys += 1;
+            self.free(e, true);
+            self.cx.effects.gone(self.index, key.bytes);
+        }
+        true
+    }
+
     #[cold]
     fn drop_expired(&mut self, key: Key<'_>) {
         if let Some(e) = self.take_out(key) {
@@ -181,7 +197,7 @@ impl<'a> Db<'a> {
         let base = self.locked.ks().base_ms;
         let part = self.part(key.hash);
         let e = part.table.remove(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))?;
-        part.expiry.note(base, key.hash, e.deadline(), None);
+        part.note(base, key.hash, [e.deadline(), e.part_deadline()], [None, None]);
         Some(e)
     }
 
@@ -277,6 +293,27 @@ impl<'a> Db<'a> {
         }
     }
 
+    /// The values at several keys, all at once, for a command that reads them and wants this type.
+    /// Each is counted as by [`read`](Self::read), in order.
+    pub fn read_all_as<'k>(
+        &mut self,
+        keys: impl Iterator<Item = &'k [u8]> + Clone,
+        kind: Kind,
+    ) -> Result<Vec<Option<Slot<'_, Entry>>>, WrongType> {
+        let mut present = Vec::new();
+        for bytes in keys {
+            let key = self.key(bytes);
+            let found = self.read_as(key, kind)?.is_some();
+            present.push((key, found));
+        }
+        let look = |(key, found): (Key<'_>, bool)| {
+            let part = self.locked.read_part(self.index, shard_of(key.hash));
+            let node = part.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+            node.filter(|_| found)
+        };
+        Ok(present.into_iter().map(look).collect())
+    }
+
     /// The string at a key, for a command that reads it.
     #[inline(always)]
     pub fn read_str(&mut self, key: Key<'_>) -> Result<Option<SlotMut<'_, Entry>>, WrongType> {
@@ -311,7 +348,7 @@ impl<'a> Db<'a> {
             if e.effort() >= EFFORT_MAX {
                 return self.set_over_big(key, content, ttl);
             }
-            let before = e.deadline();
+            let (before, inner) = (e.deadline(), e.part_deadline());
             let after = match ttl {
                 Ttl::Keep => before,
                 Ttl::Clear => None,
@@ -320,7 +357,7 @@ impl<'a> Db<'a> {
             let bits = cx.touched(e.access());
             e.replace_with(|e| e.set(content, after));
             e.node_mut().set_access(bits);
-            part.expiry.note(base, key.hash, before, after);
+            part.note(base, key.hash, [before, inner], [after, None]);
         } else {
             let after = if let Ttl::At(ms) = ttl { Some(ms) } else { None };
             part.table.insert(Entry::string(key.bytes, content, after, cx.fresh_access()));
@@ -354,7 +391,7 @@ impl<'a> Db<'a> {
         let base = locked.ks().base_ms;
         let part = locked.part(*index, shard_of(key.hash));
         e.set_access(cx.fresh_access());
-        part.expiry.note(base, key.hash, None, e.deadline());
+        part.note(base, key.hash, [None, None], [e.deadline(), e.part_deadline()]);
         part.table.insert(e);
         cx.effects.event(Class::New, "new", *index, key.bytes);
         part.table
@@ -472,7 +509,7 @@ impl<'a> Db<'a> {
         }
         self.cx.effects.event(Class::New, "new", index, e.key());
         let part = self.part(hash);
-        part.expiry.note(base, hash, None, e.deadline());
+        part.note(base, hash, [None, None], [e.deadline(), e.part_deadline()]);
         part.table.insert(e);
     }
 
@@ -591,13 +628,21 @@ impl<'a> Db<'a> {
     fn upset(&mut self, s: usize, db: usize, others: &[usize]) {
         let Some(interest) = self.locked.interest(s).take() else { return };
         let here = |this: &mut Self, key: &[u8]| {
-            let hash = stdx::hash::hash64(key);
-            let now = this.cx.now;
-            [db].iter().chain(others).any(|index| {
-                let table = &this.locked.part(*index, s).table;
-                let found = table.find(hash, |e| stdx::bytes::same(e.key(), key));
-                found.is_some_and(|e| e.deadline().is_none_or(|d| d >= now))
-            })
+            let key = Key::new(key);
+            let selected = this.index;
+            let mut found = false;
+            for index in [db].iter().chain(others) {
+                this.index = *index;
+                // One whose time is over is as good as absent; it goes now, or it would be taken
+                // for a change when somebody looks at it later.
+                if !this.remove_quietly_if_over(key) {
+                    let table = &this.part(key.hash).table;
+                    let same = |e: &Entry| stdx::bytes::same(e.key(), key.bytes);
+                    found |= table.find(key.hash, same).is_some();
+                }
+            }
+            this.index = selected;
+            found
         };
         for (key, watches) in interest.watched(db) {
             if here(self, key) {
@@ -636,6 +681,14 @@ impl<'a> Db<'a> {
     pub fn rewrite(&mut self, args: &[&[u8]]) {
         if self.cx.effects.observed {
             self.cx.effects.rewritten = args.iter().map(|a| a.to_vec()).collect();
+        }
+    }
+
+    /// States one more journal record behind that of [`rewrite`](Self::rewrite), for commands whose
+    /// effect takes several.
+    pub fn also(&mut self, args: &[&[u8]]) {
+        if self.cx.effects.observed {
+            self.cx.effects.also.push(args.iter().map(|a| a.to_vec()).collect());
         }
     }
 
@@ -818,6 +871,7 @@ impl<'a> Db<'a> {
             let part = self.locked.part(self.index, s);
             n += part.table.len();
             part.expiry.clear();
+            part.fields = None;
             let table = part.table.take();
             if lazily && !table.is_empty() {
                 ks.lazy.free(Garbage::Table(table));
@@ -837,6 +891,7 @@ impl<'a> Db<'a> {
             let (x, y) = self.locked.parts(a, b, s);
             x.table.exchange(&mut y.table);
             std::mem::swap(&mut x.expiry, &mut y.expiry);
+            std::mem::swap(&mut x.fields, &mut y.fields);
         }
     }
 
@@ -846,10 +901,14 @@ impl<'a> Db<'a> {
         let base = self.locked.ks().base_ms;
         let part = self.locked.part(self.index, s);
         part.expiry.tidy(&part.table, base);
+        if let Some(fields) = &mut part.fields {
+            fields.tidy(&part.table, base);
+        }
         part.table.is_resizing() && part.table.step(64)
     }
 
-    /// Deletes keys of shard `s` whose time is over, `max` at most, as effects. Returns how many.
+    /// Deletes keys of shard `s` and fields of its hashes whose time is over, about `max` at most,
+    /// as effects. Returns how many.
     pub fn expire_due(&mut self, s: usize, max: usize) -> usize {
         let base = self.locked.ks().base_ms;
         let mut n = 0;
@@ -864,7 +923,74 @@ impl<'a> Db<'a> {
                 n += 1;
             }
         }
+        while n < max {
+            let now = self.cx.now;
+            let part = self.locked.part(self.index, s);
+            let Some(fields) = &mut part.fields else { break };
+            let Some(due) = fields.next_due(&part.table, base, now) else { break };
+            for (hash, key) in due {
+                let key = Key { bytes: &key, hash };
+                n += self.expire_fields(key, max.saturating_sub(n));
+                let part = self.locked.part(self.index, s);
+                let e = part.table.find(hash, |e| stdx::bytes::same(e.key(), key.bytes));
+                if let (Some(d), Some(fields)) =
+                    (e.and_then(|e| e.part_deadline()), &mut part.fields)
+                {
+                    // Its hint was taken to come here.
+                    fields.renew(base, hash, d);
+                }
+            }
+        }
         n
+    }
+
+    /// Removes fields of a hash whose time is over, `max` at most, as effects; the key goes with
+    /// the last field. Returns how many. While writes are paused it removes nothing.
+    pub fn expire_fields(&mut self, key: Key<'_>, max: usize) -> usize {
+        if self.cx.keep_expired {
+            return 0;
+        }
+        let Self { locked, cx, index, .. } = self;
+        let base = locked.ks().base_ms;
+        let part = locked.part(*index, shard_of(key.hash));
+        let Some(mut e) = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+        else {
+            return 0;
+        };
+        let before = e.part_deadline();
+        if before.is_none_or(|d| d >= cx.now) {
+            return 0;
+        }
+        let effects = &mut cx.effects;
+        let n = data::hash::expire(&mut e, cx.now, max, &mut |field| {
+            effects.dropped_field(*index, key.bytes, field);
+        });
+        let (after, empty) = (e.part_deadline(), data::hash::len(&e) == 0);
+        let deadline = e.deadline();
+        part.note(base, key.hash, [deadline, before], [deadline, after]);
+        if n > 0 {
+            cx.counters.expired_subkeys += n as u64;
+            self.event(Class::Hash, "hexpired", key.bytes);
+            if empty {
+                self.remove_empty(key);
+            }
+        }
+        n
+    }
+
+    /// Notes that the earliest deadline within the value of a key has changed. Whoever edits a
+    /// value that can have such deadlines calls this afterwards, before anything else.
+    #[inline]
+    pub fn part_deadline_changed(&mut self, key: Key<'_>, before: Option<i64>, after: Option<i64>) {
+        if before != after {
+            let base = self.locked.ks().base_ms;
+            self.part(key.hash).note(base, key.hash, [None, before], [None, after]);
+        }
+    }
+
+    /// Keys whose values have parts with a deadline, for INFO.
+    pub fn expiring_parts(&mut self) -> usize {
+        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.fields.as_ref().map_or(0, |f| f.keys))).sum()
     }
 
     pub(crate) fn sample_parts(
@@ -896,6 +1022,8 @@ impl<'a> Db<'a> {
     pub fn has_due(&mut self, s: usize) -> bool {
         let base = self.locked.ks().base_ms;
         let now = self.cx.now;
-        self.with_part(s, |p, _| p.expiry.is_due(base, now))
+        self.with_part(s, |p, _| {
+            p.expiry.is_due(base, now) || p.fields.as_ref().is_some_and(|f| f.is_due(base, now))
+        })
     }
 }

@@ -55,9 +55,14 @@ pub struct Effects {
     pub dropped: Vec<(usize, Vec<u8>)>,
     /// Whether a whole database was emptied.
     pub flushed: bool,
+    /// Fields of hashes deleted because they expired: they come after `dropped` and before the
+    /// command itself in the journal, as HDEL (database, key, field).
+    pub dropped_fields: Vec<(usize, Vec<u8>, Vec<u8>)>,
     /// The journal form, when it is not the command's own arguments: absolute deadlines, results
     /// in place of increments. Empty means: the arguments as they are.
     pub rewritten: Vec<Vec<u8>>,
+    /// Further journal records of this command, behind the first.
+    pub also: Vec<Vec<Vec<u8>>>,
 }
 
 impl Effects {
@@ -68,8 +73,10 @@ impl Effects {
         if self.observed {
             self.events.clear();
             self.dropped.clear();
+            self.dropped_fields.clear();
             self.rewritten.clear();
             self.flushed = false;
+            self.also.clear();
         }
     }
 
@@ -78,6 +85,21 @@ impl Effects {
     pub fn event(&mut self, class: Class, name: &'static str, db: usize, key: &[u8]) {
         if self.observed {
             self.events.push(Event { class, name, db, key: key.to_vec() });
+        }
+    }
+
+    /// Notes a field that went without a command: expired. The event is another matter: one for all
+    /// fields of a key.
+    pub fn dropped_field(&mut self, db: usize, key: &[u8], field: &[u8]) {
+        if self.observed {
+            self.dropped_fields.push((db, key.to_vec(), field.to_vec()));
+        }
+    }
+
+    /// Notes a key that went without a command and without an event.
+    pub(crate) fn gone(&mut self, db: usize, key: &[u8]) {
+        if self.observed {
+            self.dropped.push((db, key.to_vec()));
         }
     }
 

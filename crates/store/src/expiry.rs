@@ -1,5 +1,6 @@
-//! Which keys of a part expire when: a heap of small hints, so that active expiry finds what is
-//! due without looking at the living.
+//! Which keys of a part expire when, and which values have parts (fields of hashes) that do: a heap
+//! of small hints for either, so that active expiry finds what is due without looking at the
+//! living.
 //!
 //! A hint is 8 bytes: 44 bits of deadline (milliseconds after the keyspace's base) and the top 20
 //! bits of the key's table position. The truth is the deadline in the entry; a hint only says: at
@@ -27,10 +28,11 @@ const TIME_MAX: i64 = (1 << (64 - POS_BITS)) - 1;
 /// Buckets that one step of making a new heap looks at: some thousand entries, below 0.1 ms.
 const TIDY_BUCKETS: usize = 128;
 
+/// An index of keys' deadlines, or with `FIELDS` of the earliest deadlines within values.
 #[derive(Default)]
-pub(crate) struct ExpiryIndex {
+pub(crate) struct ExpiryIndex<const FIELDS: bool = false> {
     heap: BinaryHeap<Reverse<u64>>,
-    /// Entries of the part that have a deadline.
+    /// Entries of the part that have such a deadline.
     pub(crate) keys: usize,
     /// The heap that is being made anew, if one is.
     fresh: Option<Box<Fresh>>,
@@ -53,7 +55,12 @@ fn hint(base_ms: i64, deadline: i64, hash: u64) -> u64 {
     time << POS_BITS | u64::from(position(hash) >> (32 - POS_BITS))
 }
 
-impl ExpiryIndex {
+impl<const FIELDS: bool> ExpiryIndex<FIELDS> {
+    /// The deadline of an entry that this index is about.
+    fn deadline(e: &Entry) -> Option<i64> {
+        if FIELDS { e.part_deadline() } else { e.deadline() }
+    }
+
     /// Notes that an entry's deadline changed from `before` to `after`.
     #[inline]
     pub(crate) fn note(
@@ -72,6 +79,12 @@ impl ExpiryIndex {
                 self.push(hint(base_ms, a, hash));
             }
         }
+    }
+
+    /// Puts back the hint of an entry that [`next_due`](Self::next_due) gave and that has this
+    /// deadline now.
+    pub(crate) fn renew(&mut self, base_ms: i64, hash: u64, deadline: i64) {
+        self.push(hint(base_ms, deadline, hash));
     }
 
     #[inline]
@@ -106,7 +119,7 @@ impl ExpiryIndex {
             }
             let place = (h & ((1 << POS_BITS) - 1)) as u32;
             let (mut due, mut later) = (Vec::new(), Vec::new());
-            Self::at_place(table, place, |e, hash| match e.deadline() {
+            Self::at_place(table, place, |e, hash| match Self::deadline(e) {
                 Some(d) if d < now => due.push((hash, e.key().to_vec())),
                 Some(d) => later.push(hint(base_ms, d, hash)),
                 None => {}
@@ -148,7 +161,7 @@ impl ExpiryIndex {
         let h = self.heap.as_slice().get(n)?.0;
         let mut found = None;
         Self::at_place(table, (h & ((1 << POS_BITS) - 1)) as u32, |e, hash| {
-            if e.deadline().is_some() {
+            if Self::deadline(e).is_some() {
                 found = Some((hash, e.key().to_vec()));
             }
         });
@@ -174,7 +187,7 @@ impl ExpiryIndex {
         };
         for _ in 0..TIDY_BUCKETS {
             let next = table.scan(fresh.at, |e| {
-                if let Some(d) = e.deadline() {
+                if let Some(d) = Self::deadline(e) {
                     fresh.heap.push(Reverse(hint(base_ms, d, e.hash())));
                 }
             });

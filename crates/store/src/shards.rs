@@ -41,6 +41,25 @@ pub const SHARDS: usize = 1024;
 pub(crate) struct Part {
     pub(crate) table: Table<Entry>,
     pub(crate) expiry: ExpiryIndex,
+    /// Deadlines within values; made when the first one comes, for few data sets have any.
+    pub(crate) fields: Option<Box<ExpiryIndex<true>>>,
+}
+
+impl Part {
+    /// Notes that an entry's deadlines, its own and the earliest within its value, changed.
+    #[inline]
+    pub(crate) fn note(
+        &mut self,
+        base_ms: i64,
+        hash: u64,
+        before: [Option<i64>; 2],
+        after: [Option<i64>; 2],
+    ) {
+        self.expiry.note(base_ms, hash, before[0], after[0]);
+        if before[1] != after[1] {
+            self.fields.get_or_insert_default().note(base_ms, hash, before[1], after[1]);
+        }
+    }
 }
 
 /// The lock and what most commands touch next to it: database 0's part lies in the same lines.
@@ -104,6 +123,7 @@ impl Keyspace {
         let part = |db: usize, s: usize| Part {
             table: Table::published((s * 1024 / SHARDS) as u16, &heads, db * SHARDS + s),
             expiry: ExpiryIndex::default(),
+            fields: None,
         };
         let shards = (0..SHARDS)
             .map(|s| Shard {
@@ -123,6 +143,12 @@ impl Keyspace {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let seat = NEXT.fetch_add(1, Relaxed);
         (Self::with_seat(databases, now_ms, seat), Seat(seat))
+    }
+
+    /// Whether it is for one thread only, and has no locks.
+    #[inline]
+    pub fn is_single(&self) -> bool {
+        self.seat != 0
     }
 
     /// How many databases there are.
@@ -401,6 +427,20 @@ impl<'a> Locked<'a> {
             unsafe { &raw mut (&mut *shard.others.get())[db - 1] }
         };
         self.last = (s, db, part);
+    }
+
+    /// The same, to read several of them at once.
+    pub(crate) fn read_part(&self, db: usize, s: usize) -> &Part {
+        assert!(self.holds(s), "shard {s} is not locked by this command");
+        let shard = &self.ks.shards[s];
+        // SAFETY: the shard's lock is held, so no other thread touches the part; `&self` keeps
+        // this value from lending any part out to be changed.
+        unsafe {
+            match db {
+                0 => &*shard.first.get(),
+                _ => &(&*shard.others.get())[db - 1],
+            }
+        }
     }
 
     /// Two databases' parts of one shard.

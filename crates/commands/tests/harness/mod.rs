@@ -171,9 +171,16 @@ impl Server {
             .iter()
             .map(|(db, key)| (*db, vec![b"DEL".to_vec(), key.clone()]))
             .collect();
+        records.extend(
+            effects
+                .dropped_fields
+                .iter()
+                .map(|(db, key, field)| (*db, vec![b"HDEL".to_vec(), key.clone(), field.clone()])),
+        );
         if effects.dirty > 0 {
             let own = effects.rewritten.is_empty();
             records.push((db, if own { args.to_vec() } else { effects.rewritten.clone() }));
+            records.extend(effects.also.iter().map(|record| (db, record.clone())));
         }
         records
     }

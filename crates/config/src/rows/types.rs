@@ -3,23 +3,23 @@
 macro_rules! types_rows {
     ($next:ident $($rest:ident)*; $($seen:tt)*) => { $next! { $($rest)*; $($seen)* Types {
 
-HashMaxListpackEntries: "hash-max-listpack-entries", ["hash-max-ziplist-entries"], Int(0, LONG_MAX), "512", RUNTIME, Accepted(NO_TYPE),
+HashMaxListpackEntries: "hash-max-listpack-entries", ["hash-max-ziplist-entries"], Int(0, LONG_MAX), "512", RUNTIME, Effective,
     "Fields up to which a hash stays compact.";
-HashMaxListpackValue: "hash-max-listpack-value", ["hash-max-ziplist-value"], Memory(0, BYTES_MAX), "64", RUNTIME, Accepted(NO_TYPE),
+HashMaxListpackValue: "hash-max-listpack-value", ["hash-max-ziplist-value"], Memory(0, BYTES_MAX), "64", RUNTIME, Effective,
     "Bytes of its longest field or value up to which a hash stays compact.";
 ListMaxListpackSize: "list-max-listpack-size", ["list-max-ziplist-size"], Int(INT_MIN, INT_MAX), "-2", RUNTIME, Accepted(NO_TYPE),
     "Size of a list's nodes: elements if positive, or -1 to -5 for 4, 8, 16, 32 or 64 KiB.";
 ListCompressDepth: "list-compress-depth", [], Int(0, INT_MAX), "0", DEBUG, Accepted(NO_TYPE),
     "Nodes at either end of a list that are left uncompressed; 0 compresses none.";
-SetMaxIntsetEntries: "set-max-intset-entries", [], Int(0, LONG_MAX), "512", RUNTIME, Accepted(NO_TYPE),
+SetMaxIntsetEntries: "set-max-intset-entries", [], Int(0, LONG_MAX), "512", RUNTIME, Effective,
     "Members up to which a set of integers stays an intset.";
-SetMaxListpackEntries: "set-max-listpack-entries", [], Int(0, LONG_MAX), "128", RUNTIME, Accepted(NO_TYPE),
+SetMaxListpackEntries: "set-max-listpack-entries", [], Int(0, LONG_MAX), "128", RUNTIME, Effective,
     "Members up to which a set stays compact.";
-SetMaxListpackValue: "set-max-listpack-value", [], Int(0, LONG_MAX), "64", RUNTIME, Accepted(NO_TYPE),
+SetMaxListpackValue: "set-max-listpack-value", [], Int(0, LONG_MAX), "64", RUNTIME, Effective,
     "Bytes of its longest member up to which a set stays compact.";
-ZsetMaxListpackEntries: "zset-max-listpack-entries", ["zset-max-ziplist-entries"], Int(0, LONG_MAX), "128", RUNTIME, Accepted(NO_TYPE),
+ZsetMaxListpackEntries: "zset-max-listpack-entries", ["zset-max-ziplist-entries"], Int(0, LONG_MAX), "128", RUNTIME, Effective,
     "Members up to which a sorted set stays compact.";
-ZsetMaxListpackValue: "zset-max-listpack-value", ["zset-max-ziplist-value"], Memory(0, BYTES_MAX), "64", RUNTIME, Accepted(NO_TYPE),
+ZsetMaxListpackValue: "zset-max-listpack-value", ["zset-max-ziplist-value"], Memory(0, BYTES_MAX), "64", RUNTIME, Effective,
     "Bytes of its longest member up to which a sorted set stays compact.";
 HllSparseMaxBytes: "hll-sparse-max-bytes", [], Memory(0, BYTES_MAX), "3000", RUNTIME, Accepted(NO_TYPE),
     "Bytes up to which a HyperLogLog stays in its sparse form.";

@@ -441,7 +441,6 @@ impl Worker {
             self.welcome(stream, endpoint);
         }
         self.thread.receive();
-        let shared = Arc::clone(&self.shared);
         for m in self.inbox.worker.mailbox.take() {
             match m {
                 Message::Close(id) => {
@@ -456,11 +455,11 @@ impl Worker {
                 }
                 Message::Answer(id, bytes) => {
                     if let Some(&i) = self.places.get(&id) {
-                        self.answered(i, &bytes);
+                        self.answered(i, bytes);
                     }
                 }
                 Message::Purge => crate::give_back::purge(),
-                Message::Run(job) => job.run(&shared.engine, &mut self.thread),
+                Message::Run(job) => job.run(&self.shared.engine, &mut self.thread),
                 Message::Resume => {
                     for i in std::mem::take(&mut self.paused) {
                         if let Some(c) = self.conns.get_mut(i) {
@@ -470,6 +469,42 @@ impl Worker {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    /// Sends the reply of the command that blocked a connection, and goes on with its input.
+    fn answered(&mut self, i: usize, bytes: Vec<u8>) {
+        let c = &mut *self.conns[i];
+        c.session.unblocked();
+        c.waiting = false;
+        if self.thread.may_answer(&mut c.session) {
+            let mut out = Out { buf: bytes, ..Out::default() };
+            if self.send_push(i, &mut out).is_err() {
+                return self.close(i);
+            }
+        }
+        self.serve(i, false);
+    }
+
+    /// Answers blocked connections whose time is over.
+    fn time_out(&mut self) {
+        if self.timers.is_empty() {
+            return;
+        }
+        let shared = Arc::clone(&self.shared);
+        let now = shared.engine.clock.wall_ms() as i64;
+        while let Some(Reverse((at, id))) = self.timers.peek().copied()
+            && at <= now
+        {
+            self.timers.pop();
+            let Some(&i) = self.places.get(&id) else { continue };
+            let session = &mut self.conns[i].session;
+            // It may have been answered, and wait for something else by now.
+            if session.wakes_at().is_some_and(|at| at <= now)
+                && let Some(reply) = self.thread.time_out(&shared.engine, session)
+            {
+                self.answered(i, reply);
             }
         }
     }
@@ -509,42 +544,6 @@ impl Worker {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
         Ok(())
-    }
-
-    /// Sends the reply of the command that blocked a connection, and goes on with its input.
-    fn answered(&mut self, i: usize, bytes: &[u8]) {
-        let c = &mut *self.conns[i];
-        c.session.unblocked();
-        c.waiting = false;
-        if self.thread.may_answer(&mut c.session) {
-            c.push(bytes);
-        }
-        if c.send_pending().is_err() {
-            return self.close(i);
-        }
-        self.serve(i, false);
-    }
-
-    /// Answers blocked connections whose time is over.
-    fn time_out(&mut self) {
-        if self.timers.is_empty() {
-            return;
-        }
-        let shared = Arc::clone(&self.shared);
-        let now = shared.engine.clock.wall_ms() as i64;
-        while let Some(Reverse((at, id))) = self.timers.peek().copied()
-            && at <= now
-        {
-            self.timers.pop();
-            let Some(&i) = self.places.get(&id) else { continue };
-            let session = &mut self.conns[i].session;
-            // It may have been answered, and wait for something else by now.
-            if session.wakes_at().is_some_and(|at| at <= now)
-                && let Some(reply) = self.thread.time_out(&shared.engine, session)
-            {
-                self.answered(i, &reply);
-            }
-        }
     }
 
     fn welcome(&mut self, stream: Stream, endpoint: Endpoint) {

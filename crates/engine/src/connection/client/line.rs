@@ -40,8 +40,12 @@ pub(super) fn push(out: &mut String, engine: &Engine, now_ms: i64, client: &Clie
         get(&c.db),
     );
     let [sub, psub, ssub] = c.subscriptions.each_ref().map(|n| n.load(Relaxed));
-    let (multi, watch) = (c.multi.load(Relaxed), get(&c.watch));
-    let _ = write!(out, " sub={sub} psub={psub} ssub={ssub} multi={multi} watch={watch}");
+    let _ = write!(
+        out,
+        " sub={sub} psub={psub} ssub={ssub} multi={} watch={}",
+        c.multi.load(Relaxed),
+        get(&c.watch)
+    );
     let _ = write!(
         out,
         " qbuf={query} qbuf-free={} argv-mem={} multi-mem=0 rbs={fixed} rbp={fixed} obl={fixed} \

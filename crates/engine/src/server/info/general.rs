@@ -168,7 +168,9 @@ pub(super) fn keyspace(call: &mut Call<'_>, s: &mut Section) {
         let keys = db.len();
         if keys > 0 {
             let (expires, avg_ttl) = db.expiring();
-            let value = format!("keys={keys},expires={expires},avg_ttl={avg_ttl},subexpiry=0");
+            let parts = db.expiring_parts();
+            let value =
+                format!("keys={keys},expires={expires},avg_ttl={avg_ttl},subexpiry={parts}");
             s.put(&format!("db{index}"), value);
         }
     }

@@ -25,7 +25,8 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("instantaneous_input_repl_kbps", kb(0));
     s.put("instantaneous_output_repl_kbps", kb(0));
     s.put("rejected_connections", t.rejected_connections);
-    s.zeros(&["sync_full", "sync_partial_ok", "sync_partial_err", "expired_subkeys"]);
+    s.zeros(&["sync_full", "sync_partial_ok", "sync_partial_err"]);
+    s.put("expired_subkeys", t.expired_subkeys);
     s.put("expired_keys", t.expired_keys);
     // The expiry index knows what is due, so nothing stale is left to estimate.
     s.put("expired_stale_perc", "0.00");
