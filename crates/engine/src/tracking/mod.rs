@@ -87,7 +87,7 @@ impl Notice {
             Self::Keys { redirected, .. } | Self::All { redirected } => *redirected,
             Self::Broken(_) => false,
         };
-        if !three && !(redirected && client.pubsub.load(Relaxed)) {
+        if !(three || redirected && client.pubsub.load(Relaxed)) {
             return 0;
         }
         let mut reply = Reply::new(out, if three { Proto::V3 } else { Proto::V2 });
