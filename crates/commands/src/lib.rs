@@ -13,7 +13,9 @@ pub mod command;
 pub mod describe;
 pub mod fail;
 mod generic;
+mod geo;
 mod hash;
+mod hyperloglog;
 pub mod keys;
 pub mod laws;
 mod list;
@@ -41,7 +43,9 @@ const GROUPS: &[&[&DataCommand]] = &[
     hash::COMMANDS,
     list::COMMANDS,
     set::COMMANDS,
+    hyperloglog::COMMANDS,
     zset::COMMANDS,
+    geo::COMMANDS,
     stream::COMMANDS,
 ];
 

@@ -6,7 +6,9 @@
 pub mod big;
 pub mod bits;
 pub mod entry;
+pub mod geo;
 pub mod hash;
+pub mod hll;
 pub mod lcs;
 pub mod list;
 pub mod packed;

@@ -177,8 +177,8 @@ impl Server {
                 .iter()
                 .map(|(db, key, field)| (*db, vec![b"HDEL".to_vec(), key.clone(), field.clone()])),
         );
-        if effects.dirty > 0 {
-            let own = effects.rewritten.is_empty();
+        let own = effects.rewritten.is_empty();
+        if effects.dirty > 0 || !own {
             records.push((db, if own { args.to_vec() } else { effects.rewritten.clone() }));
             records.extend(effects.also.iter().map(|record| (db, record.clone())));
         }

@@ -21,11 +21,11 @@ ZsetMaxListpackEntries: "zset-max-listpack-entries", ["zset-max-ziplist-entries"
     "Members up to which a sorted set stays compact.";
 ZsetMaxListpackValue: "zset-max-listpack-value", ["zset-max-ziplist-value"], Memory(0, BYTES_MAX), "64", RUNTIME, Effective,
     "Bytes of its longest member up to which a sorted set stays compact.";
-HllSparseMaxBytes: "hll-sparse-max-bytes", [], Memory(0, BYTES_MAX), "3000", RUNTIME, Accepted(NO_TYPE),
+HllSparseMaxBytes: "hll-sparse-max-bytes", [], Memory(0, BYTES_MAX), "3000", RUNTIME, Effective,
     "Bytes up to which a HyperLogLog stays in its sparse form.";
-StreamNodeMaxBytes: "stream-node-max-bytes", [], Memory(0, BYTES_MAX), "4096", RUNTIME, Accepted(NO_TYPE),
+StreamNodeMaxBytes: "stream-node-max-bytes", [], Memory(0, BYTES_MAX), "4096", RUNTIME, Effective,
     "Bytes of one node of a stream; 0 sets no bound.";
-StreamNodeMaxEntries: "stream-node-max-entries", [], Int(0, LONG_MAX), "100", RUNTIME, Accepted(NO_TYPE),
+StreamNodeMaxEntries: "stream-node-max-entries", [], Int(0, LONG_MAX), "100", RUNTIME, Effective,
     "Entries in one node of a stream; 0 sets no bound.";
     } } };
 }
