@@ -128,13 +128,18 @@ impl Array {
         ((i as u64) << 32).div_ceil(self.len() as u64)
     }
 
-    /// Frees the array once no thread can be prefetching from it.
-    fn retire(self) {
+    /// Frees the array; one that was `published` once no thread can be prefetching from it.
+    fn retire(self, published: bool) {
         if self.is_none() {
             return;
         }
-        let guard = epoch::pin();
         let (ptr, layout) = (self.ptr(0) as usize, Self::layout(self.len()));
+        if !published {
+            // SAFETY: the array came from `new`, and nobody else has ever seen it.
+            unsafe { dealloc(std::ptr::with_exposed_provenance_mut(ptr), layout) };
+            return;
+        }
+        let guard = epoch::pin();
         // SAFETY: the array came from `new` and has just become unreachable; unlocked readers hold
         // a pin, and the closure runs after all present pins are gone. `usize` is Send.
         unsafe {
@@ -383,6 +388,8 @@ pub struct Table<T: Node> {
     /// 0..1024: shifts this table's sizes so that many tables do not grow together.
     phase: u16,
     head: Option<(Arc<Heads>, u32)>,
+    /// Whether the arrays were ever published; goes with them from table to table.
+    seen: bool,
     _own: PhantomData<T>,
 }
 
@@ -402,13 +409,14 @@ impl<T: Node> Table<T> {
             children: 0,
             phase,
             head: None,
+            seen: false,
             _own: PhantomData,
         }
     }
 
     /// An empty table that publishes its array at place `i` of `heads`, which no other table uses.
     pub fn published(phase: u16, heads: &Arc<Heads>, i: usize) -> Self {
-        Self { head: Some((Arc::clone(heads), i as u32)), ..Self::new(phase) }
+        Self { head: Some((Arc::clone(heads), i as u32)), seen: true, ..Self::new(phase) }
     }
 
     /// Must be called after every change of `main`, `old` or `moved`, before an array is retired.
@@ -663,7 +671,7 @@ impl<T: Node> Table<T> {
                 self.old = Array::NONE;
                 self.moved = 0;
                 self.publish();
-                old.retire();
+                old.retire(self.seen);
                 return false;
             }
         }
@@ -751,6 +759,16 @@ impl<T: Node> Table<T> {
             return None;
         }
         let (array, i) = self.locate(pos);
+        self.sample_in(array, i, pick)
+    }
+
+    /// A node of one bucket.
+    fn sample_in(
+        &self,
+        array: Array,
+        i: usize,
+        pick: impl FnOnce(usize) -> usize,
+    ) -> Option<Slot<'_, T>> {
         let mut n = 0;
         self.each_in(array, i, &mut |_| n += 1);
         if n == 0 {
@@ -779,19 +797,23 @@ impl<T: Node> Table<T> {
     /// A random node, each with the same chance; `below(n)` chooses below `n`. `None` when the
     /// table is empty.
     pub fn sample_fair(&self, below: &mut dyn FnMut(usize) -> usize) -> Option<Slot<'_, T>> {
-        // A random position falls into a bucket of array length L with the chance 1/L, and a node
-        // of it is taken with 1/ROOM: refusing in proportion makes all nodes equal, whichever array
-        // they are in and however full their bucket is. Chains above ROOM hardly ever exist.
+        // Any bucket that holds nodes now, and then any of ROOM places in it, taken or not: so all
+        // nodes are equal however full their bucket is. Chains above ROOM hardly ever exist.
         const ROOM: usize = 2 * SLOTS;
-        let longest = self.main.len().max(self.old.len());
-        for _ in 0..if self.len == 0 { 0 } else { 10_000 } {
-            let pos = (below(1 << 32)) as u32;
-            let (array, _) = self.locate(pos);
-            if below(longest) >= array.len() {
-                continue;
-            }
+        if self.len == 0 {
+            return None;
+        }
+        let (main, old) = (self.main, self.old);
+        let (new, left) = match self.moved {
+            _ if old.is_none() => (main.len(), 0),
+            0 => (0, old.len()),
+            moved => (main.index((old.start(moved) - 1) as u32) + 1, old.len() - moved),
+        };
+        for _ in 0..10_000 {
+            let i = below(new + left);
+            let (array, i) = if i < new { (main, i) } else { (old, self.moved + i - new) };
             let mut taken = false;
-            let found = self.sample(pos, |n| {
+            let found = self.sample_in(array, i, |n| {
                 let k = below(n.max(ROOM));
                 taken = k < n;
                 k
@@ -801,7 +823,7 @@ impl<T: Node> Table<T> {
             }
         }
         // A table that has lost nearly all of its nodes at once: any of them.
-        let mut at = (self.len > 0).then_some(0);
+        let mut at = Some(0);
         while let Some(pos) = at {
             if let Some(found) = self.sample(pos, &mut *below) {
                 return Some(found);
@@ -822,6 +844,8 @@ impl<T: Node> Table<T> {
     pub fn exchange(&mut self, other: &mut Self) {
         std::mem::swap(self, other);
         std::mem::swap(&mut self.head, &mut other.head);
+        self.seen |= self.head.is_some();
+        other.seen |= other.head.is_some();
         self.publish();
         other.publish();
     }
@@ -860,7 +884,7 @@ impl<T: Node> Drop for Table<T> {
                     }
                 }
             }
-            array.retire();
+            array.retire(self.seen);
         }
     }
 }
@@ -970,7 +994,7 @@ mod tests {
                 assert_eq!(a.index(s as u32), i);
                 assert_eq!(a.index((e - 1) as u32), i);
             }
-            a.retire();
+            a.retire(false);
         }
     }
 

@@ -114,7 +114,7 @@ fn options(args: &Args<'_>, now: i64) -> Result<Options, Fail> {
             let n = n.ok_or(Fail::text("ERR invalid number of fields"))?;
             o.first = i + 2;
             let given = args.len() - o.first;
-            if given % 2 != 0 || usize::try_from(n).ok() != Some(given / 2) {
+            if !given.is_multiple_of(2) || usize::try_from(n).ok() != Some(given / 2) {
                 return Err(Fail::arity("hsetex"));
             }
             return Ok(o);
