@@ -134,7 +134,12 @@ fn extract_any<A: Argv + ?Sized>(
     out: &mut impl FnMut(KeyPos),
 ) -> Result<usize, KeyError> {
     let specs = || row.keys.iter().filter(|spec| !spec.flags.has(KeyFlags::NOT_KEY));
-    let complete = specs().next().is_some() && specs().all(|spec| !spec.flags.has_any(open));
+    // A keyword may also be the value of another argument (XREADGROUP GROUP STREAMS …), which the
+    // row's own function tells apart.
+    let guesses = row.get_keys.is_some()
+        && specs().any(|spec| matches!(spec.begin, BeginSearch::Keyword { .. }));
+    let complete =
+        !guesses && specs().next().is_some() && specs().all(|spec| !spec.flags.has_any(open));
     // Located twice, since an error in a later one must not follow a report.
     if complete && specs().all(|spec| locate(spec, argv).is_ok()) {
         let located = specs().map(|spec| (spec.flags, locate(spec, argv).unwrap_or_default()));

@@ -100,7 +100,7 @@ fn versions(row: &Row, broken: Sink) {
     let deprecated = Some(row.deprecated_since).filter(|version| !version.is_empty());
     for text in later.chain(deprecated) {
         match version(text) {
-            Some(version) if version >= since => {}
+            Some(version) if released(version) >= since => {}
             _ => broken(format!("{text:?} is not a version at or after {}", row.since)),
         }
     }
@@ -110,6 +110,13 @@ fn versions(row: &Row, broken: Sink) {
     if row.doc_flags.has(crate::row::DocFlags::DEPRECATED) == row.deprecated_since.is_empty() {
         broken("DEPRECATED and deprecated_since go together".into());
     }
+}
+
+/// The release in which a version came out: odd numbers before 3 were those of its development
+/// (ZREVRANGEBYSCORE's history begins with 2.1.6, and the command with 2.2.0).
+fn released(version: [u16; 3]) -> [u16; 3] {
+    let [major, minor, _] = version;
+    if major < 3 && minor % 2 == 1 { [major, minor + 1, 0] } else { version }
 }
 
 /// `major.minor.patch`.

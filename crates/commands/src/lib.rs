@@ -1,7 +1,7 @@
 //! The commands over data, and the command table.
 //!
 //! A command is declared once, as a [`row::Row`] beside its function, in a file of its own:
-//! `string`, `generic`, `bitmap`, `hash`. Dispatch ([`table`]), key locking ([`keys::positions`]),
+//! one folder a group. Dispatch ([`table`]), key locking ([`keys::positions`]),
 //! the replies of COMMAND ([`describe`]), the reference page and the laws ([`laws`]) all iterate
 //! the same rows; nothing about a command is written down twice.
 //!
@@ -13,14 +13,21 @@ pub mod command;
 pub mod describe;
 pub mod fail;
 mod generic;
+mod geo;
 mod hash;
+mod hyperloglog;
 pub mod keys;
 pub mod laws;
+mod list;
 pub mod parse;
 pub mod row;
+mod scan;
+mod set;
+mod stream;
 mod string;
 pub mod syntax;
 pub mod table;
+mod zset;
 
 #[cfg(test)]
 mod sample;
@@ -28,10 +35,21 @@ mod sample;
 pub use command::{Command, DataCommand, DataFn, Outcome};
 pub use fail::Fail;
 
+/// The groups, in the order of the table.
+const GROUPS: &[&[&DataCommand]] = &[
+    string::COMMANDS,
+    generic::COMMANDS,
+    bitmap::COMMANDS,
+    hash::COMMANDS,
+    list::COMMANDS,
+    set::COMMANDS,
+    hyperloglog::COMMANDS,
+    zset::COMMANDS,
+    geo::COMMANDS,
+    stream::COMMANDS,
+];
+
 /// All data commands.
 pub fn all() -> impl Iterator<Item = &'static DataCommand> {
-    [string::COMMANDS, generic::COMMANDS, bitmap::COMMANDS, hash::COMMANDS]
-        .into_iter()
-        .flatten()
-        .copied()
+    GROUPS.iter().flat_map(|group| group.iter().copied())
 }

@@ -13,7 +13,7 @@
 //! strings are an `Arc<Vec<u8>>` in the payload, so that a reply can hold on to the bytes while
 //! they go out, without a copy, whatever happens to the key meanwhile.
 //!
-//! Values of the other types are a [packed](crate::packed) run behind the key while they are
+//! Values of the other types are a [`packed`] run behind the key while they are
 //! small, and a [`Big`] in the payload beyond that.
 //!
 //! The allocation is always exactly one size class of the allocator. So the head alone tells how
@@ -563,6 +563,7 @@ impl Entry {
             return match (self.kind(), self.tag() & 1) {
                 (Kind::Set, 1) => "intset",
                 (Kind::Hash, 1) => "listpackex",
+                (Kind::List, 1) => "quicklist",
                 _ => "listpack",
             };
         }

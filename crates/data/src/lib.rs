@@ -6,8 +6,14 @@
 pub mod big;
 pub mod bits;
 pub mod entry;
+pub mod geo;
 pub mod hash;
+pub mod hll;
 pub mod lcs;
+pub mod list;
 pub mod packed;
+pub mod set;
+pub mod stream;
 pub mod table;
 pub mod walk;
+pub mod zset;

@@ -128,18 +128,19 @@ impl Array {
         ((i as u64) << 32).div_ceil(self.len() as u64)
     }
 
-    /// Frees the array; one that was `published` once no thread can be prefetching from it.
-    fn retire(self, published: bool) {
+    /// Frees the array: if others may have seen it, once no thread can be prefetching from it.
+    fn retire(self, shared: bool) {
         if self.is_none() {
             return;
         }
-        let (ptr, layout) = (self.ptr(0) as usize, Self::layout(self.len()));
-        if !published {
-            // SAFETY: the array came from `new`, and nobody else has ever seen it.
-            unsafe { dealloc(std::ptr::with_exposed_provenance_mut(ptr), layout) };
+        if !shared {
+            let layout = Self::layout(self.len());
+            // SAFETY: the array came from `new`, and nobody but its table knew of it.
+            unsafe { dealloc(self.ptr(0).cast_mut().cast(), layout) };
             return;
         }
         let guard = epoch::pin();
+        let (ptr, layout) = (self.ptr(0) as usize, Self::layout(self.len()));
         // SAFETY: the array came from `new` and has just become unreachable; unlocked readers hold
         // a pin, and the closure runs after all present pins are gone. `usize` is Send.
         unsafe {
@@ -388,8 +389,8 @@ pub struct Table<T: Node> {
     /// 0..1024: shifts this table's sizes so that many tables do not grow together.
     phase: u16,
     head: Option<(Arc<Heads>, u32)>,
-    /// Whether the arrays were ever published; goes with them from table to table.
-    seen: bool,
+    /// Whether others may have seen an array of this table: stays when the contents are taken out.
+    shared: bool,
     _own: PhantomData<T>,
 }
 
@@ -409,14 +410,14 @@ impl<T: Node> Table<T> {
             children: 0,
             phase,
             head: None,
-            seen: false,
+            shared: false,
             _own: PhantomData,
         }
     }
 
     /// An empty table that publishes its array at place `i` of `heads`, which no other table uses.
     pub fn published(phase: u16, heads: &Arc<Heads>, i: usize) -> Self {
-        Self { head: Some((Arc::clone(heads), i as u32)), seen: true, ..Self::new(phase) }
+        Self { head: Some((Arc::clone(heads), i as u32)), shared: true, ..Self::new(phase) }
     }
 
     /// Must be called after every change of `main`, `old` or `moved`, before an array is retired.
@@ -671,7 +672,7 @@ impl<T: Node> Table<T> {
                 self.old = Array::NONE;
                 self.moved = 0;
                 self.publish();
-                old.retire(self.seen);
+                old.retire(self.shared);
                 return false;
             }
         }
@@ -844,8 +845,8 @@ impl<T: Node> Table<T> {
     pub fn exchange(&mut self, other: &mut Self) {
         std::mem::swap(self, other);
         std::mem::swap(&mut self.head, &mut other.head);
-        self.seen |= self.head.is_some();
-        other.seen |= other.head.is_some();
+        self.shared |= self.head.is_some();
+        other.shared |= other.head.is_some();
         self.publish();
         other.publish();
     }
@@ -884,7 +885,7 @@ impl<T: Node> Drop for Table<T> {
                     }
                 }
             }
-            array.retire(self.seen);
+            array.retire(self.shared);
         }
     }
 }

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
+};
 
 use parking_lot::{Mutex, RwLock};
 use store::Waiter;
@@ -66,6 +68,16 @@ pub struct Client {
     pub net_out: AtomicU64,
     pub authenticated: AtomicBool,
     pub monitor: AtomicBool,
+    /// Receiver of its invalidations: 0 itself, -1 when it does not track.
+    pub redirect: AtomicI64,
+    /// The receiver is gone.
+    pub redirect_broken: AtomicBool,
+    /// Tracks by prefix.
+    pub bcast: AtomicBool,
+    /// Subscribed to anything.
+    pub pubsub: AtomicBool,
+    /// Channels, patterns and shard channels it is subscribed to.
+    pub subscriptions: [AtomicU32; 3],
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
     /// Set when the connection is to be closed after what it is sending.
@@ -104,6 +116,11 @@ impl Client {
             net_out: AtomicU64::new(0),
             authenticated: AtomicBool::new(false),
             monitor: AtomicBool::new(false),
+            redirect: AtomicI64::new(-1),
+            redirect_broken: AtomicBool::new(false),
+            bcast: AtomicBool::new(false),
+            pubsub: AtomicBool::new(false),
+            subscriptions: Default::default(),
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),
             closing: AtomicBool::new(false),

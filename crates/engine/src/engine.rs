@@ -13,12 +13,14 @@ use crate::clients::Clients;
 use crate::costs::CostStats;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
+use crate::pubsub::{Hub, Inbox};
 use crate::server::latency::LatencyMonitor;
 use crate::server::monitor::Monitors;
 use crate::server::slowlog::Slowlog;
 use crate::stats::{ThreadStats, Totals};
 use crate::table::Table;
 use crate::topkeys::{HotKeys, TopKeys};
+use crate::tracking::Tracking;
 
 /// Reasons for which a command cannot take the short way. Zero most of the time: one load per
 /// group of commands tells that nothing of all this is the case.
@@ -111,6 +113,8 @@ pub struct Worker {
     pub top_keys: TopKeys,
     /// Its inbox.
     pub mailbox: Mailbox,
+    /// What its connections are sent by other threads.
+    pub inbox: Inbox,
     /// Connections that live on it.
     pub connections: AtomicU64,
 }
@@ -135,6 +139,12 @@ pub struct Engine {
     pub attention: Attention,
     /// Clients that run MONITOR.
     pub monitors: Monitors,
+    /// Who is subscribed to what.
+    pub pubsub: Hub,
+    /// Who is told that keys have changed.
+    pub tracking: Tracking,
+    /// Whether keyspace events are published, for which changes must be noted.
+    notifies: AtomicBool,
     /// SLOWLOG.
     pub slowlog: Slowlog,
     /// LATENCY.
@@ -226,6 +236,9 @@ impl Engine {
             log: o.log,
             attention: Attention::default(),
             monitors: Monitors::default(),
+            pubsub: Hub::default(),
+            tracking: Tracking::default(),
+            notifies: AtomicBool::new(false),
             slowlog: Slowlog::default(),
             latency: LatencyMonitor::default(),
             hotkeys: HotKeys::default(),
@@ -260,6 +273,7 @@ impl Engine {
             costs: CostStats::default(),
             top_keys: TopKeys::default(),
             mailbox,
+            inbox: Inbox::default(),
             connections: AtomicU64::new(0),
         });
         let mut all = self.workers.write();
@@ -311,6 +325,14 @@ impl Engine {
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
+        let notifies = c.notify_keyspace_events() != 0;
+        if self.notifies.swap(notifies, Relaxed) != notifies {
+            if notifies {
+                self.keyspace.take_interest();
+            } else {
+                self.keyspace.lose_interest();
+            }
+        }
     }
 
     /// Counts an error reply by its first word.

@@ -17,11 +17,13 @@ mod dispatch;
 mod engine;
 pub mod log;
 mod mailbox;
+pub mod pubsub;
 mod session;
 mod stats;
 mod table;
 mod thread;
 mod topkeys;
+pub mod tracking;
 mod transaction;
 
 pub mod connection;

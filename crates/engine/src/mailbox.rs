@@ -25,7 +25,9 @@ pub enum Message {
 }
 
 /// Something that only a worker thread can do: it has the right to look at the keyspace.
-pub struct Job(Box<dyn FnOnce(&Engine, &mut Thread) + Send>);
+pub struct Job(Box<Work>);
+
+type Work = dyn FnOnce(&Engine, &mut Thread) + Send;
 
 impl Job {
     /// A job; it must be short, since connections wait meanwhile.

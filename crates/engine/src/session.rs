@@ -8,6 +8,8 @@ use store::Waiter;
 
 use crate::clients::{Client, Endpoint};
 use crate::engine::Engine;
+use crate::pubsub::Subscriptions;
+use crate::tracking::Tracker;
 use crate::transaction::{Multi, Watching};
 
 /// CLIENT REPLY.
@@ -42,6 +44,17 @@ pub struct Session {
     pub monitor: bool,
     /// Close after the replies so far have been sent (QUIT, protocol errors).
     pub closing: bool,
+    /// What it is subscribed to.
+    pub(crate) subs: Option<Box<Subscriptions>>,
+    /// Where push messages wait for it, if it has had any reason to get some.
+    pub(crate) outbox: Option<u32>,
+    /// CLIENT TRACKING.
+    pub(crate) tracking: Option<Arc<Tracker>>,
+    /// CLIENT CACHING was called for the next command.
+    pub(crate) caching: bool,
+    /// Its commands must take the general way: it is subscribed in RESP2, or what it reads is
+    /// remembered.
+    pub(crate) attention: bool,
     /// A command that must wait (CLIENT PAUSE): it is run before any further input.
     pub deferred: Option<Vec<Vec<u8>>>,
     /// What MULTI has queued.
@@ -79,6 +92,11 @@ impl Session {
             no_touch: false,
             monitor: false,
             closing: false,
+            subs: None,
+            outbox: None,
+            tracking: None,
+            caching: false,
+            attention: false,
             deferred: None,
             multi: None,
             watching: None,
@@ -114,6 +132,19 @@ impl Session {
     pub fn set_proto(&mut self, proto: Proto) {
         self.proto = proto;
         self.client.proto.store(if proto == Proto::V3 { 3 } else { 2 }, Relaxed);
+    }
+
+    /// Whether it may only change its subscriptions: a RESP2 client could not tell messages from
+    /// replies.
+    #[inline]
+    pub(crate) fn only_subscribes(&self) -> bool {
+        self.proto == Proto::V2 && self.client.pubsub.load(Relaxed)
+    }
+
+    /// To be called when what decides about the general way has changed.
+    pub(crate) fn note_attention(&mut self) {
+        let reads = self.tracking.as_ref().is_some_and(|t| !t.bcast);
+        self.attention = self.only_subscribes() || reads;
     }
 
     /// AUTH.

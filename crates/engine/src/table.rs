@@ -1,7 +1,7 @@
 //! The command table of the server: data commands and session commands under one numbering.
 
 use commands::command::{Command, DataFn, Outcome};
-use commands::row::{BeginSearch, FindKeys, Flags, Row, Scope};
+use commands::row::{BeginSearch, FindKeys, Flags, KeySpec, Row, Scope};
 use commands::table::Index;
 use resp::{Args, Reply};
 
@@ -46,6 +46,9 @@ pub struct Cmd {
     first_sub: u16,
     /// Its only key is argument 1, so its shard is known before it runs.
     pub one_key: bool,
+    /// Its keys are argument 1 and every so-many-th one up to the last, which is relative to the
+    /// first, or the last argument if negative: `(last, step)`.
+    pub many_keys: Option<(i16, usize)>,
     /// Takes constant time, so that it may be timed together with its neighbours.
     pub light: bool,
     /// Is run and not queued inside MULTI.
@@ -74,9 +77,17 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
             && matches!(spec.find, FindKeys::Range { last: 0, .. }))
         && matches!(run, Run::Data(_))
         && row.scope == Scope::Keys;
+    let many_keys = match row.keys {
+        [
+            KeySpec {
+                begin: BeginSearch::Index(1), find: FindKeys::Range { last, step, .. }, ..
+            },
+        ] if !one_key && matches!(run, Run::Data(_)) => Some((*last, usize::from(*step).max(1))),
+        _ => None,
+    };
     let light = row.flags.has(Flags::FAST) || row.name == "set";
     let immediate = ["exec", "discard", "multi", "watch", "quit", "reset"].contains(&row.name);
-    Cmd { row, run, first_sub: 0, arity: row.arity, one_key, light, immediate }
+    Cmd { row, run, first_sub: 0, arity: row.arity, one_key, many_keys, light, immediate }
 }
 
 impl Table {
@@ -89,8 +100,12 @@ impl Table {
             cmds.push(cmd(&c.row, Run::Data(c.run)));
             subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Data(s.run))).collect());
         }
-        let own =
-            [crate::connection::COMMANDS, crate::server::COMMANDS, crate::transaction::COMMANDS];
+        let own = [
+            crate::connection::COMMANDS,
+            crate::pubsub::COMMANDS,
+            crate::server::COMMANDS,
+            crate::transaction::COMMANDS,
+        ];
         for c in own.into_iter().flatten() {
             cmds.push(cmd(&c.row, Run::Session(c.run)));
             subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Session(s.run))).collect());

@@ -6,7 +6,7 @@
 //! figures are about now. A session of HOTKEYS makes the same probes more frequent, as its SAMPLE
 //! says, and counts into sketches of its own that do not fade.
 //!
-//! Commands that a transaction or a script runs count as one: their keys are not looked at.
+//! Commands of a transaction are looked at one by one; those of a script are not.
 
 mod probe;
 mod session;
@@ -23,11 +23,15 @@ use sketch::{Name, Sketch};
 
 use crate::engine::Engine;
 use crate::table::Cmd;
+use crate::thread::Thread;
 
 /// Counters per thread and ranking.
 const CAPACITY: usize = 128;
 /// What was counted so long ago counts half, in nanoseconds.
 const HALF_LIFE: f64 = 60e9;
+/// A key must have been seen so often, unless every command was looked at: a sample that stands for a
+/// thousand commands says nothing about how often its one key comes.
+const SEEN: u32 = 3;
 /// Counts fade in steps of this, in nanoseconds.
 const STEP: u64 = 1_000_000_000;
 
@@ -60,19 +64,19 @@ pub struct TopKey {
 /// What is known of a command before it is executed as a sample.
 pub(crate) struct Shot {
     /// Monotonic nanoseconds.
-    pub(crate) start: u64,
+    start: u64,
     /// Bytes of the request.
-    pub(crate) input: usize,
+    input: usize,
     /// Bytes of output before it.
-    pub(crate) output: usize,
+    output: usize,
 }
 
 /// What a sample has measured.
-pub(crate) struct Measured {
+struct Measured {
     /// When it was over, in monotonic nanoseconds.
-    pub(crate) now: u64,
-    pub(crate) nanos: u64,
-    pub(crate) bytes: u64,
+    now: u64,
+    nanos: u64,
+    bytes: u64,
 }
 
 /// One thread's counts; its thread adds to them, anybody reads.
@@ -86,6 +90,8 @@ struct Tally {
     /// Monotonic nanoseconds of the first sample, and up to which counts have faded.
     since: u64,
     faded: u64,
+    /// No command has been left out yet.
+    exact: bool,
     /// Number of a HOTKEYS session, and its CPU and NET.
     session: Option<(u32, Sketch, Sketch)>,
 }
@@ -99,6 +105,7 @@ impl Tally {
             cpu: sketch(),
             since: now,
             faded: now,
+            exact: true,
             session: None,
         }
     }
@@ -122,15 +129,14 @@ impl Tally {
 }
 
 /// Bytes of a request of these arguments on the wire.
-pub(crate) fn wire_bytes(args: &Args<'_>) -> usize {
+fn wire_bytes(args: &Args<'_>) -> usize {
     let head = |n: usize| 3 + n.checked_ilog10().unwrap_or(0) as usize + 1;
     args.iter_from(0).map(|a| head(a.len()) + a.len() + 2).sum::<usize>() + head(args.len())
 }
 
 impl TopKeys {
     /// Counts a sample of `probe`.
-    #[cold]
-    pub(crate) fn note(
+    fn note(
         &self,
         engine: &Engine,
         probe: &mut Probe,
@@ -147,6 +153,7 @@ impl TopKeys {
         let mut tally = self.0.lock();
         let tally = tally.get_or_insert_with(|| Box::new(Tally::new(m.now)));
         tally.fade(m.now);
+        tally.exact &= weight <= 1.0;
         let Tally { hits, bytes: by_bytes, cpu, session, .. } = &mut **tally;
         let capacity = engine.hotkeys.joined(probe.session);
         if let Some(capacity) = capacity
@@ -183,25 +190,73 @@ impl TopKeys {
     }
 }
 
+impl Thread {
+    /// Before a command that is looked at.
+    #[cold]
+    pub(crate) fn aim(&self, engine: &Engine, args: &Args<'_>, output: usize) -> Shot {
+        Shot { input: wire_bytes(args), output, start: engine.clock.monotonic_ns() }
+    }
+
+    /// Before a command of a transaction: as [`aim`](Self::aim), if it is the one's turn.
+    pub(crate) fn aim_inner(
+        &mut self,
+        engine: &Engine,
+        args: &Args<'_>,
+        output: usize,
+    ) -> Option<Shot> {
+        let turn = self.probe.ahead(1) == 0;
+        if !turn {
+            self.probe.pass(1);
+        }
+        turn.then(|| self.aim(engine, args, output))
+    }
+
+    /// After it; `output` is what there is now.
+    #[cold]
+    pub(crate) fn shoot(
+        &mut self,
+        engine: &Engine,
+        command: Option<(&Cmd, usize, &Args<'_>)>,
+        shot: Shot,
+        output: usize,
+    ) {
+        let m = Measured {
+            now: self.mono,
+            nanos: self.mono.saturating_sub(shot.start),
+            bytes: (shot.input + output.saturating_sub(shot.output)) as u64,
+        };
+        self.worker.top_keys.note(engine, &mut self.probe, command, &m);
+    }
+}
+
 /// Sums over threads.
 #[derive(Default)]
 struct Merged {
-    keys: HashMap<u64, (Name, f64)>,
+    /// Name, sum, and times counted.
+    keys: HashMap<u64, (Name, f64, u32)>,
     total: f64,
 }
 
 impl Merged {
     fn add(&mut self, sketch: &Sketch, factor: f64) {
         self.total += sketch.total() * factor;
-        for (id, name, n) in sketch.keys() {
-            let sum = self.keys.entry(id).or_insert_with(|| (name.clone(), 0.0));
-            sum.1 += n * factor;
+        for k in sketch.keys() {
+            let sum = self.keys.entry(k.id).or_insert_with(|| (k.name.clone(), 0.0, 0));
+            sum.1 += k.least * factor;
+            sum.2 = sum.2.saturating_add(k.seen);
         }
+    }
+
+    /// Forgets keys that were seen less often than this.
+    fn at_least(mut self, seen: u32) -> Self {
+        self.keys.retain(|_, k| k.2 >= seen);
+        self
     }
 
     /// The heaviest, heaviest first, those alike by name.
     fn top(self, count: usize) -> (Vec<(Name, f64)>, f64) {
-        let mut all: Vec<(Name, f64)> = self.keys.into_values().filter(|k| k.1 > 0.0).collect();
+        let sums = self.keys.into_values().map(|(name, sum, _)| (name, sum));
+        let mut all: Vec<(Name, f64)> = sums.filter(|k| k.1 > 0.0).collect();
         all.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.key.cmp(&b.0.key)));
         all.truncate(count);
         (all, self.total)
@@ -214,9 +269,11 @@ impl Engine {
     pub fn top_keys(&self, by: By, count: usize) -> Vec<TopKey> {
         let now = self.clock.monotonic_ns();
         let mut merged = Merged::default();
+        let mut exact = true;
         for w in self.workers() {
             if let Some(tally) = &mut *w.top_keys.0.lock() {
                 tally.fade(now);
+                exact &= tally.exact;
                 let sketch = match by {
                     By::Hits => &tally.hits,
                     By::Bytes => &tally.bytes,
@@ -225,7 +282,7 @@ impl Engine {
                 merged.add(sketch, 1.0 / tally.seconds(now));
             }
         }
-        let (top, total) = merged.top(count);
+        let (top, total) = merged.at_least(if exact { 1 } else { SEEN }).top(count);
         let share = |n: f64| if total > 0.0 { n / total * 100.0 } else { 0.0 };
         top.into_iter()
             .map(|(name, n)| TopKey {

@@ -129,6 +129,10 @@ fn both_protocols_say_the_same() {
             // The transcript's own INFO, TIME … lines vary, whatever row they stand in.
             let word = source.split(' ').next().unwrap_or_default().to_ascii_lowercase();
             let random = ["info", "time", "latency", "hello", "client", "reset"];
+            // What a subscriber may do depends on the protocol.
+            if matches!(two, Reply::Error(e) if e.starts_with(b"ERR Can't execute")) {
+                continue;
+            }
             if !random.contains(&word.as_str()) && *two != flat(three) {
                 wrong.push(format!("{}: {source}: {two:?} and {three:?}", row.name));
             }

@@ -86,7 +86,10 @@ impl<'a> Args<'a> {
     }
 
     /// Arguments from number `from` on.
-    pub fn iter_from(&self, from: usize) -> impl DoubleEndedIterator<Item = &[u8]> + Clone + '_ {
+    pub fn iter_from(
+        &self,
+        from: usize,
+    ) -> impl DoubleEndedIterator<Item = &[u8]> + ExactSizeIterator + Clone + '_ {
         self.spans.get(from..).unwrap_or(&[]).iter().map(|s| self.at(*s))
     }
 

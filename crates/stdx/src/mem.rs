@@ -17,6 +17,9 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
 /// Threads with a slot of their own. Later ones share the last slot and pay for an atomic add.
 const SLOTS: usize = 128;
 
+/// Stands for a slot while a thread does not count.
+const UNCOUNTED: usize = usize::MAX - 1;
+
 #[repr(align(128))]
 struct Slot(AtomicI64);
 
@@ -33,13 +36,19 @@ fn count(bytes: i64) {
     // `try_with`: allocations happen while a thread's locals are being destroyed, too.
     let slot = MINE.try_with(|m| {
         let mut i = m.get();
-        if i == usize::MAX {
+        if i >= UNCOUNTED {
+            if i == UNCOUNTED {
+                return i;
+            }
             i = TAKEN.fetch_add(1, Relaxed).min(SLOTS - 1);
             m.set(i);
         }
         i
     });
     let i = slot.unwrap_or(SLOTS - 1);
+    if i == UNCOUNTED {
+        return;
+    }
     let c = &COUNTS[i].0;
     if i == SLOTS - 1 {
         c.fetch_add(bytes, Relaxed);
@@ -58,6 +67,20 @@ pub fn used() -> u64 {
         sum += COUNTS[SLOTS - 1].0.load(Relaxed);
     }
     sum.max(0) as u64
+}
+
+/// Runs something whose memory is not counted: an observer's, which needs much for a moment and must
+/// not make the server evict keys by looking at it. It must free what it allocates; `work` gets the
+/// rest out by returning it, and what it returns is passed through `copy`, counted.
+pub fn uncounted<T, R>(work: impl FnOnce() -> T, copy: impl FnOnce(&T) -> R) -> R {
+    let slot = MINE.replace(UNCOUNTED);
+    let result = work();
+    MINE.set(slot);
+    let copied = copy(&result);
+    MINE.set(UNCOUNTED);
+    drop(result);
+    MINE.set(slot);
+    copied
 }
 
 /// The highest value [`sample_peak`] has seen, in bytes.

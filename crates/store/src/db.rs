@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use data::entry::{Content, Entry, Kind, Str};
-use data::table::SlotMut;
+use data::table::{Slot, SlotMut};
 
 use crate::context::{Block, Context, Empty};
 use crate::effects::Class;
@@ -161,6 +161,22 @@ impl<'a> Db<'a> {
         false
     }
 
+    /// Removes a key whose time is over, without an event.
+    fn remove_quietly_if_over(&mut self, key: Key<'_>) -> bool {
+        let now = self.cx.now;
+        let table = &self.part(key.hash).table;
+        let found = table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+        if found.is_none_or(|e| e.deadline().is_none_or(|d| d >= now)) {
+            return false;
+        }
+        if let Some(e) = self.take_out(key) {
+            self.cx.counters.expired_keys += 1;
+            self.free(e, true);
+            self.cx.effects.gone(self.index, key.bytes);
+        }
+        true
+    }
+
     #[cold]
     fn drop_expired(&mut self, key: Key<'_>) {
         if let Some(e) = self.take_out(key) {
@@ -278,6 +294,27 @@ impl<'a> Db<'a> {
             Some(e) if e.kind() != kind => Err(WrongType),
             found => Ok(found),
         }
+    }
+
+    /// The values at several keys, all at once, for a command that reads them and wants this type.
+    /// Each is counted as by [`read`](Self::read), in order.
+    pub fn read_all_as<'k>(
+        &mut self,
+        keys: impl Iterator<Item = &'k [u8]> + Clone,
+        kind: Kind,
+    ) -> Result<Vec<Option<Slot<'_, Entry>>>, WrongType> {
+        let mut present = Vec::new();
+        for bytes in keys {
+            let key = self.key(bytes);
+            let found = self.read_as(key, kind)?.is_some();
+            present.push((key, found));
+        }
+        let look = |(key, found): (Key<'_>, bool)| {
+            let part = self.locked.read_part(self.index, shard_of(key.hash));
+            let node = part.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+            node.filter(|_| found)
+        };
+        Ok(present.into_iter().map(look).collect())
     }
 
     /// The string at a key, for a command that reads it.
@@ -594,13 +631,21 @@ impl<'a> Db<'a> {
     fn upset(&mut self, s: usize, db: usize, others: &[usize]) {
         let Some(interest) = self.locked.interest(s).take() else { return };
         let here = |this: &mut Self, key: &[u8]| {
-            let hash = stdx::hash::hash64(key);
-            let now = this.cx.now;
-            [db].iter().chain(others).any(|index| {
-                let table = &this.locked.part(*index, s).table;
-                let found = table.find(hash, |e| stdx::bytes::same(e.key(), key));
-                found.is_some_and(|e| e.deadline().is_none_or(|d| d >= now))
-            })
+            let key = Key::new(key);
+            let selected = this.index;
+            let mut found = false;
+            for index in [db].iter().chain(others) {
+                this.index = *index;
+                // One whose time is over is as good as absent; it goes now, or it would be taken
+                // for a change when somebody looks at it later.
+                if !this.remove_quietly_if_over(key) {
+                    let table = &this.part(key.hash).table;
+                    let same = |e: &Entry| stdx::bytes::same(e.key(), key.bytes);
+                    found |= table.find(key.hash, same).is_some();
+                }
+            }
+            this.index = selected;
+            found
         };
         for (key, watches) in interest.watched(db) {
             if here(self, key) {
@@ -639,6 +684,14 @@ impl<'a> Db<'a> {
     pub fn rewrite(&mut self, args: &[&[u8]]) {
         if self.cx.effects.observed {
             self.cx.effects.rewritten = args.iter().map(|a| a.to_vec()).collect();
+        }
+    }
+
+    /// States one more journal record behind that of [`rewrite`](Self::rewrite), for commands whose
+    /// effect takes several.
+    pub fn also(&mut self, args: &[&[u8]]) {
+        if self.cx.effects.observed {
+            self.cx.effects.also.push(args.iter().map(|a| a.to_vec()).collect());
         }
     }
 
@@ -813,6 +866,7 @@ impl<'a> Db<'a> {
     /// Empties the database; in the background when `lazily`. Needs every shard. Returns how many
     /// keys there were.
     pub fn flush(&mut self, lazily: bool) -> usize {
+        self.cx.effects.flushed = self.cx.effects.observed;
         let mut n = 0;
         let ks = self.locked.ks();
         for s in 0..SHARDS {

@@ -4,6 +4,8 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Class {
+    /// None: a change that is told to WATCH, tracking and blocked commands, and is no event.
+    Silent = 0,
     /// `g`: DEL, EXPIRE, RENAME …
     Generic = 1 << 2,
     /// `$`
@@ -56,9 +58,14 @@ pub struct Effects {
     /// Fields of hashes deleted because they expired: they come after `dropped` and before the
     /// command itself in the journal, as HDEL (database, key, field).
     pub dropped_fields: Vec<(usize, Vec<u8>, Vec<u8>)>,
+    /// Whether a whole database was emptied.
+    pub flushed: bool,
     /// The journal form, when it is not the command's own arguments: absolute deadlines, results
-    /// in place of increments. Empty means: the arguments as they are.
+    /// in place of increments. Empty means: the arguments as they are. What is stated here goes
+    /// into the journal even when `dirty` is 0: some changes do not count as such.
     pub rewritten: Vec<Vec<u8>>,
+    /// Further journal records of this command, behind the first.
+    pub also: Vec<Vec<Vec<u8>>>,
 }
 
 impl Effects {
@@ -71,6 +78,8 @@ impl Effects {
             self.dropped.clear();
             self.dropped_fields.clear();
             self.rewritten.clear();
+            self.also.clear();
+            self.flushed = false;
         }
     }
 
@@ -87,6 +96,13 @@ impl Effects {
     pub fn dropped_field(&mut self, db: usize, key: &[u8], field: &[u8]) {
         if self.observed {
             self.dropped_fields.push((db, key.to_vec(), field.to_vec()));
+        }
+    }
+
+    /// Notes a key that went without a command and without an event.
+    pub(crate) fn gone(&mut self, db: usize, key: &[u8]) {
+        if self.observed {
+            self.dropped.push((db, key.to_vec()));
         }
     }
 

@@ -145,6 +145,12 @@ impl Keyspace {
         (Self::with_seat(databases, now_ms, seat), Seat(seat))
     }
 
+    /// Whether it is for one thread only, and has no locks.
+    #[inline]
+    pub fn is_single(&self) -> bool {
+        self.seat != 0
+    }
+
     /// How many databases there are.
     #[inline]
     pub fn databases(&self) -> usize {
@@ -421,6 +427,20 @@ impl<'a> Locked<'a> {
             unsafe { &raw mut (&mut *shard.others.get())[db - 1] }
         };
         self.last = (s, db, part);
+    }
+
+    /// The same, to read several of them at once.
+    pub(crate) fn read_part(&self, db: usize, s: usize) -> &Part {
+        assert!(self.holds(s), "shard {s} is not locked by this command");
+        let shard = &self.ks.shards[s];
+        // SAFETY: the shard's lock is held, so no other thread touches the part; `&self` keeps
+        // this value from lending any part out to be changed.
+        unsafe {
+            match db {
+                0 => &*shard.first.get(),
+                _ => &(&*shard.others.get())[db - 1],
+            }
+        }
     }
 
     /// Two databases' parts of one shard.

@@ -70,8 +70,6 @@ OK
 > BITCOUNT nothing 0 1 WORD
 (error) ERR syntax error
 # reset
-# only: redis
-# Until Apus has lists.
 > RPUSH l a
 (integer) 1
 > BITCOUNT l

@@ -108,8 +108,6 @@ OK
 > BITFIELD s OVERFLOW
 (error) ERR syntax error
 # reset
-# only: redis
-# Until Apus has lists.
 > RPUSH l a
 (integer) 1
 > BITFIELD l GET u8 0

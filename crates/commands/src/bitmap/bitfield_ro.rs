@@ -40,8 +40,6 @@ OK
 > BITFIELD_RO s GET u8
 (error) ERR syntax error
 # reset
-# only: redis
-# Until Apus has lists.
 > RPUSH l a
 (integer) 1
 > BITFIELD_RO l SET u8 0 1

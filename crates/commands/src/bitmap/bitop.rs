@@ -87,8 +87,6 @@ OK
 > BITOP AND d
 (error) ERR wrong number of arguments for 'bitop' command
 # reset
-# only: redis
-# Until Apus has lists.
 > SET a abcdef
 OK
 > RPUSH l a

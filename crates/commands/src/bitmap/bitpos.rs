@@ -81,8 +81,6 @@ OK
 > BITPOS s 0 0 1 BIT x
 (error) ERR syntax error
 # reset
-# only: redis
-# Until Apus has lists.
 > RPUSH l a
 (integer) 1
 > BITPOS l 0

@@ -50,8 +50,6 @@ OK
 > GETBIT s
 (error) ERR wrong number of arguments for 'getbit' command
 # reset
-# only: redis
-# Until Apus has lists.
 > RPUSH l a
 (integer) 1
 > GETBIT l 0

@@ -59,8 +59,6 @@ OK
 > SETBIT s 0 x
 (error) ERR bit is not an integer or out of range
 # reset
-# only: redis
-# Until Apus has lists.
 > RPUSH l a
 (integer) 1
 > SETBIT l 0 2

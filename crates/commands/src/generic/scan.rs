@@ -4,10 +4,8 @@ use resp::{Args, Reply};
 use store::{Db, Entry, Kind};
 
 use crate::command::{DataCommand, Outcome};
-use crate::fail::Fail;
-use crate::generic::pattern::Pattern;
-use crate::parse::int;
 use crate::row::{Flags, Group, Row, Scope};
+use crate::scan;
 
 pub(crate) static SCAN: DataCommand = DataCommand {
     row: Row {
@@ -69,65 +67,9 @@ OK
     subs: &[],
 };
 
-/// Whose options they are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Of {
-    /// SCAN: TYPE too.
-    Keys,
-    /// HSCAN: NOVALUES too.
-    Hash,
-}
-
-/// The options of one call.
-pub(crate) struct Options<'a> {
-    pub(crate) pattern: Pattern<'a>,
-    pub(crate) count: u64,
-    pub(crate) kind: Option<&'a [u8]>,
-    pub(crate) no_values: bool,
-}
-
-impl<'a> Options<'a> {
-    /// Reads the arguments from number `from` on.
-    pub(crate) fn parse(args: &'a Args<'_>, from: usize, of: Of) -> Result<Self, Fail> {
-        let mut o = Options { pattern: Pattern::All, count: 10, kind: None, no_values: false };
-        let mut i = from;
-        while i < args.len() {
-            let more = i + 1 < args.len();
-            if args.is(i, "count") && more {
-                let n = int(args, i + 1)?;
-                o.count = u64::try_from(n).ok().filter(|n| *n > 0).ok_or(Fail::SYNTAX)?;
-            } else if args.is(i, "match") && more {
-                o.pattern = Pattern::new(&args[i + 1]);
-            } else if args.is(i, "type") && more && of == Of::Keys {
-                o.kind = Some(&args[i + 1]);
-            } else if args.is(i, "novalues") {
-                if of != Of::Hash {
-                    return Err(Fail::text("ERR NOVALUES option can only be used in HSCAN"));
-                }
-                o.no_values = true;
-                i += 1;
-                continue;
-            } else {
-                return Err(Fail::SYNTAX);
-            }
-            i += 2;
-        }
-        Ok(o)
-    }
-}
-
-/// A cursor as `strtoull` reads it: Redis accepts blanks and a plus sign before it.
-pub(crate) fn cursor(text: &[u8]) -> Result<u64, Fail> {
-    let text = text.trim_ascii_start();
-    let text = text.strip_prefix(b"+").unwrap_or(text);
-    let digits = text.first().filter(|c| c.is_ascii_digit()).map(|_| text);
-    let number = digits.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-    number.ok_or(Fail::text("ERR invalid cursor"))
-}
-
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let mut cursor = cursor(&args[1])?;
-    let o = Options::parse(args, 2, Of::Keys)?;
+    let mut cursor = scan::cursor(&args[1])?;
+    let o = scan::Options::parse(args, 2, scan::Of::Keys)?;
     let is_kind = |kind: Kind, name: &[u8]| name.eq_ignore_ascii_case(kind.name().as_bytes());
     let wanted =
         |e: &Entry| o.kind.is_none_or(|name| is_kind(e.kind(), name)) && o.pattern.fits(e.key());
@@ -157,26 +99,4 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         start = end;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn cursors() {
-        for (text, cursor) in [
-            ("0", Some(0)),
-            ("007", Some(7)),
-            (" +12", Some(12)),
-            ("18446744073709551615", Some(u64::MAX)),
-            ("18446744073709551616", None),
-            ("", None),
-            ("+", None),
-            ("++1", None),
-            ("-1", None),
-            ("1 ", None),
-            ("0x10", None),
-        ] {
-            assert_eq!(super::cursor(text.as_bytes()).ok(), cursor, "{text:?}");
-        }
-    }
 }

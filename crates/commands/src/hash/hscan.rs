@@ -6,8 +6,8 @@ use store::{Db, Kind, hash};
 
 use crate::command::{DataCommand, Outcome};
 use crate::generic::pattern::Pattern;
-use crate::generic::scan::{Of, Options, cursor};
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::scan::{Of, Options, cursor, reply_nothing};
 
 pub(crate) static HSCAN: DataCommand = DataCommand {
     row: Row {
@@ -66,9 +66,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let mut at = cursor(&args[2])?;
     let (key, now) = (db.key(&args[1]), db.now());
     let Some(e) = db.read_as(key, Kind::Hash)? else {
-        reply.array(2);
-        reply.bulk("0");
-        reply.array(0);
+        reply_nothing(reply);
         return Ok(());
     };
     let o = Options::parse(args, 3, Of::Hash)?;

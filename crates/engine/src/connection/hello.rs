@@ -118,7 +118,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         call.session.client.names.write().name = name;
     }
     if let Some(proto) = proto {
-        call.session.set_proto(proto);
+        call.thread.set_proto(call.session, proto);
         reply.set_proto(proto);
     }
     reply.map(7);

@@ -9,6 +9,8 @@ mod quit;
 mod reset;
 mod select;
 
+pub(crate) use client::usage;
+
 use crate::table::SessionCommand;
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[

@@ -32,7 +32,14 @@ PONG
     subs: &[],
 };
 
-fn run(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    if args.len() <= 2 && call.session.only_subscribes() {
+        // In the form of a message, which is all that such a client expects.
+        reply.array(2);
+        reply.bulk("pong");
+        reply.bulk(args.get(1).unwrap_or_default());
+        return Ok(());
+    }
     match args.len() {
         1 => reply.simple("PONG"),
         2 => reply.bulk(&args[1]),

@@ -4,7 +4,7 @@ pub(crate) mod cluster;
 pub(crate) mod command;
 pub(crate) mod config;
 pub(crate) mod debug;
-mod help;
+pub(crate) mod help;
 pub(crate) mod hotkeys;
 pub(crate) mod info;
 pub(crate) mod lastsave;
@@ -61,7 +61,7 @@ const fn command(row: Row, run: SessionFn) -> SessionCommand {
 }
 
 /// The function of a container. Dispatch finds subcommands before it comes here.
-fn container(_: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
+pub(crate) fn container(_: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
     let name = String::from_utf8_lossy(&args[0]).to_ascii_lowercase();
     Err(Fail::arity(&name))
 }

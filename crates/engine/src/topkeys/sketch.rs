@@ -27,6 +27,8 @@ pub(crate) struct Sketch {
     ids: Vec<u64>,
     counts: Vec<f64>,
     errors: Vec<f64>,
+    /// Times counted since the key has the counter.
+    seen: Vec<u32>,
     names: Vec<Name>,
     capacity: usize,
     total: f64,
@@ -43,6 +45,7 @@ impl Sketch {
         self.total += weight;
         if let Some(at) = self.ids.iter().position(|&other| other == id) {
             self.counts[at] += weight;
+            self.seen[at] = self.seen[at].saturating_add(1);
             return;
         }
         let at = if self.ids.len() < self.capacity {
@@ -50,11 +53,13 @@ impl Sketch {
                 self.ids.reserve_exact(self.capacity);
                 self.counts.reserve_exact(self.capacity);
                 self.errors.reserve_exact(self.capacity);
+                self.seen.reserve_exact(self.capacity);
                 self.names.reserve_exact(self.capacity);
             }
             self.ids.push(id);
             self.counts.push(0.0);
             self.errors.push(0.0);
+            self.seen.push(0);
             self.names.push(Name::default());
             self.ids.len() - 1
         } else {
@@ -67,6 +72,7 @@ impl Sketch {
             at
         };
         self.ids[at] = id;
+        self.seen[at] = 1;
         self.errors[at] = self.counts[at];
         self.counts[at] += weight;
         let name = &mut self.names[at];
@@ -89,11 +95,25 @@ impl Sketch {
         self.total
     }
 
-    /// Every key that has a counter, its id, and what it has at least.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = (u64, &Name, f64)> {
-        let least = self.counts.iter().zip(&self.errors).map(|(count, error)| count - error);
-        self.ids.iter().zip(&self.names).zip(least).map(|((&id, name), n)| (id, name, n))
+    /// Every key that has a counter.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Counted<'_>> {
+        (0..self.ids.len()).map(|i| Counted {
+            id: self.ids[i],
+            name: &self.names[i],
+            least: self.counts[i] - self.errors[i],
+            seen: self.seen[i],
+        })
     }
+}
+
+/// What a counter says of its key.
+pub(crate) struct Counted<'a> {
+    pub(crate) id: u64,
+    pub(crate) name: &'a Name,
+    /// What was counted for it at least.
+    pub(crate) least: f64,
+    /// Times that it was counted.
+    pub(crate) seen: u32,
 }
 
 #[cfg(test)]
@@ -105,7 +125,7 @@ mod tests {
     use super::*;
 
     fn least(s: &Sketch, id: u64) -> Option<f64> {
-        s.keys().find(|(other, ..)| *other == id).map(|(.., n)| n)
+        s.keys().find(|k| k.id == id).map(|k| k.least)
     }
 
     #[test]
@@ -136,15 +156,16 @@ mod tests {
                 s.add(id, 0, b"", weight);
                 *exact.entry(id).or_default() += weight;
             }
-            for (id, _, n) in s.keys() {
-                assert!(n <= exact[&id] + 1e-6, "seed {seed}: {id} has {} not {n}", exact[&id]);
+            for k in s.keys() {
+                let has = exact[&k.id];
+                assert!(k.least <= has + 1e-6, "seed {seed}: {} has {has} not {}", k.id, k.least);
             }
             for id in 0..3 {
                 let n = least(&s, id).expect("a heavy key has a counter");
                 assert!(n > exact[&id] * 0.8, "seed {seed}: {id} has {} not {n}", exact[&id]);
             }
             // What comes once is next to nothing.
-            let light: Vec<f64> = s.keys().filter(|k| k.0 >= 3).map(|k| k.2).collect();
+            let light: Vec<f64> = s.keys().filter(|k| k.id >= 3).map(|k| k.least).collect();
             assert!(light.iter().all(|&n| n < s.total() / 100.0), "seed {seed}");
         }
     }
@@ -153,11 +174,12 @@ mod tests {
     fn long_keys_are_cut_and_counters_used_again() {
         let mut s = Sketch::new(1);
         s.add(1, 3, &[b'x'; 1000], 1.0);
-        let (_, name, _) = s.keys().next().expect("a key");
+        let name = s.keys().next().expect("a key").name.clone();
         assert_eq!((name.db, name.len, name.key.len()), (3, 1000, KEY_BYTES));
         s.add(2, 0, b"short", 1.0);
-        let (id, name, n) = s.keys().next().expect("a key");
-        assert_eq!((id, name.key.as_slice(), n), (2, &b"short"[..], 1.0));
-        assert_eq!(s.total(), 2.0);
+        s.add(2, 0, b"short", 1.0);
+        let k = s.keys().next().expect("a key");
+        assert_eq!((k.id, k.name.key.as_slice(), k.least, k.seen), (2, &b"short"[..], 2.0, 2));
+        assert_eq!(s.total(), 3.0);
     }
 }

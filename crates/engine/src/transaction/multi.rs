@@ -38,8 +38,8 @@ QUEUED
 # A command that could never run makes the whole transaction fail.
 > MULTI
 OK
-> NOSUCHCOMMAND
-(error) ERR unknown command 'NOSUCHCOMMAND', with args beginning with: 
+> GET
+(error) ERR wrong number of arguments for 'get' command
 > EXEC
 (error) EXECABORT Transaction discarded because of previous errors.
 "#,

@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::sampler::HZ;
-use super::symbols::{Line, Place, Profile};
+use super::symbols::{Line, Mapping, Place, Profile};
 
 /// Nanoseconds of processor time that a sample stands for.
 const PERIOD: u64 = 1_000_000_000 / HZ;
@@ -71,22 +71,6 @@ impl Texts {
     }
 }
 
-/// Executable parts of files in memory: start, end, offset in the file, and path.
-fn mappings() -> Vec<(u64, u64, u64, String)> {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-    maps.lines()
-        .filter_map(|line| {
-            let mut words = line.split_whitespace();
-            let (from, to) = words.next()?.split_once('-')?;
-            let executable = words.next()?.contains('x');
-            let offset = hex(words.next()?)?;
-            let path = words.nth(2)?.to_owned();
-            executable.then_some((hex(from)?, hex(to)?, offset, path))
-        })
-        .collect()
-}
-
 /// The profile as `go tool pprof` reads it.
 pub(super) fn gzipped(profile: &Profile) -> io::Result<Vec<u8>> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
@@ -102,7 +86,7 @@ fn encode(profile: &Profile) -> Vec<u8> {
         m.number(1, texts.number(kind)).number(2, texts.number(unit));
         out.bytes(1, &m.0);
     }
-    let maps = mappings();
+    let maps = &profile.maps;
     // Locations and functions are numbered from 1 as they come.
     let mut places: HashMap<usize, u64> = HashMap::new();
     let mut functions: HashMap<Line, u64> = HashMap::new();
@@ -114,7 +98,7 @@ fn encode(profile: &Profile) -> Vec<u8> {
         for place in &stack.frames {
             let next = places.len() as u64 + 1;
             let id = *places.entry(place.address).or_insert_with(|| {
-                let m = location(next, place, &maps, &mut functions, &mut texts, &mut declared);
+                let m = location(next, place, maps, &mut functions, &mut texts, &mut declared);
                 locations.bytes(4, &m.0);
                 next
             });
@@ -126,11 +110,11 @@ fn encode(profile: &Profile) -> Vec<u8> {
         m.numbers(1, ids).numbers(2, [stack.count, stack.count * PERIOD]).bytes(3, &label.0);
         out.bytes(2, &m.0);
     }
-    for (i, (from, to, offset, path)) in maps.iter().enumerate() {
+    for (i, map) in maps.iter().enumerate() {
         let mut m = Message::default();
-        m.number(1, i as u64 + 1).number(2, *from).number(3, *to).number(4, *offset);
+        m.number(1, i as u64 + 1).number(2, map.from).number(3, map.to).number(4, map.offset);
         // It has functions, files, lines and inlined frames.
-        m.number(5, texts.number(path)).number(7, 1).number(8, 1).number(9, 1).number(10, 1);
+        m.number(5, texts.number(&map.path)).number(7, 1).number(8, 1).number(9, 1).number(10, 1);
         out.bytes(3, &m.0);
     }
     out.0.extend_from_slice(&locations.0);
@@ -155,13 +139,13 @@ fn encode(profile: &Profile) -> Vec<u8> {
 fn location(
     id: u64,
     place: &Arc<Place>,
-    maps: &[(u64, u64, u64, String)],
+    maps: &[Mapping],
     functions: &mut HashMap<Line, u64>,
     texts: &mut Texts,
     declared: &mut Message,
 ) -> Message {
     let address = place.address as u64;
-    let map = maps.iter().position(|(from, to, ..)| (*from..*to).contains(&address));
+    let map = maps.iter().position(|m| m.contains(address));
     let mut m = Message::default();
     m.number(1, id).number(2, map.map_or(0, |i| i as u64 + 1)).number(3, address);
     for line in &place.lines {

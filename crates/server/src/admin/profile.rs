@@ -25,12 +25,12 @@ pub(super) async fn answer(query: &str, shared: &Arc<Shared>, deadline: &Deadlin
 
     let seconds = match http::number(query, "seconds", 10, SECONDS_MAX) {
         Ok(n) => n,
-        Err(refusal) => return refusal,
+        Err(why) => return http::bad(why),
     };
     let svg = match http::parameter(query, "format").unwrap_or("pprof") {
         "pprof" => false,
         "svg" => true,
-        _ => return http::text(StatusCode::BAD_REQUEST, "format must be pprof or svg\n"),
+        _ => return http::bad("format must be pprof or svg\n"),
     };
     let mut sampler = match Sampler::start(seconds) {
         Ok(s) => s,
@@ -52,12 +52,16 @@ pub(super) async fn answer(query: &str, shared: &Arc<Shared>, deadline: &Deadlin
     let samples = sampler.finish();
     // Reading the debug information takes a second of a processor: not of this thread.
     let written = http::aside(move || {
-        let profile = symbols::resolve(&samples);
-        if svg { pprof::flame_graph(&profile, seconds) } else { pprof::gzipped(&profile) }
+        let write = || {
+            let profile = symbols::resolve(&samples);
+            if svg { pprof::flame_graph(&profile, seconds) } else { pprof::gzipped(&profile) }
+        };
+        // The debug information takes tens of megabytes for that second.
+        stdx::mem::uncounted(write, |bytes| bytes.as_ref().ok().cloned())
     });
     match written.await {
-        Some(Ok(bytes)) if svg => http::body(StatusCode::OK, "image/svg+xml", bytes),
-        Some(Ok(bytes)) => http::download(
+        Some(Some(bytes)) if svg => http::body(StatusCode::OK, "image/svg+xml", bytes),
+        Some(Some(bytes)) => http::download(
             http::body(StatusCode::OK, "application/octet-stream", bytes),
             "attachment; filename=\"profile.pb.gz\"",
         ),

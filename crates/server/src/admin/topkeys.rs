@@ -2,23 +2,21 @@
 
 use std::sync::Arc;
 
-use engine::By;
-use hyper::StatusCode;
-
 use super::http::{self, Response, number, parameter};
 use super::json;
 use crate::Shared;
+use engine::By;
 
 pub(super) fn answer(query: &str, shared: &Arc<Shared>) -> Response {
     let (by, unit, divisor) = match parameter(query, "by").unwrap_or("hits") {
         "hits" => (By::Hits, "hits_per_second", 1.0),
         "bytes" => (By::Bytes, "bytes_per_second", 1.0),
         "cpu" => (By::Cpu, "cpu_usec_per_second", 1000.0),
-        _ => return http::text(StatusCode::BAD_REQUEST, "by must be hits, bytes or cpu\n"),
+        _ => return http::bad("by must be hits, bytes or cpu\n"),
     };
     let count = match number(query, "count", 10, 128) {
         Ok(n) => n as usize,
-        Err(refusal) => return refusal,
+        Err(why) => return http::bad(why),
     };
     let keys = shared.engine.top_keys(by, count).into_iter().map(|k| {
         json::object([

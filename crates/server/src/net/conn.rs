@@ -109,12 +109,6 @@ impl Conn {
         Ok(n)
     }
 
-    /// Appends bytes behind what waits already.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        self.pending.buf.extend_from_slice(bytes);
-        self.note_output();
-    }
-
     fn keep(&mut self, out: &mut Out, sent: usize) {
         if self.pending.is_empty() && out.shared.is_empty() {
             self.pending.buf.extend_from_slice(&out.buf[sent..]);

@@ -40,6 +40,11 @@ const CRON_NS: u64 = 250_000;
 const BIG_TURN: usize = 4 << 20;
 /// The shared output buffer is given back when one batch has made it larger than this.
 const OUTPUT_KEEP: usize = 4 << 20;
+/// Push messages are sent to this many connections per wake-up, or to this part of those for which
+/// some wait, or to all when so many bytes wait.
+const PUSH_LEAST: usize = 16;
+const PUSH_TURNS: usize = 8;
+const PUSH_BYTES: usize = 4 << 20;
 /// Output up to this size is under every limit: Redis keeps it in a fixed buffer that it does not
 /// count.
 const FIXED_OUTPUT: usize = 16 * 1024;
@@ -149,7 +154,7 @@ impl Worker {
         let mut housekeeping = 0u64;
         loop {
             let now = self.thread.mono();
-            let wait = if !self.more.is_empty() {
+            let wait = if !self.more.is_empty() || self.thread.ready() > 0 {
                 Duration::ZERO
             } else {
                 let cron = Duration::from_nanos(next_cron.saturating_sub(now));
@@ -198,6 +203,8 @@ impl Worker {
             }
             self.read_mail();
             self.time_out();
+            self.thread.send_mail(engine);
+            self.send_pushes();
             if self.shared.stopping() {
                 self.drain();
                 return;
@@ -422,6 +429,7 @@ impl Worker {
         if c.session.monitor {
             engine.monitors.remove(engine, id);
         }
+        self.thread.forget(engine, &mut c.session);
         engine.clients.remove(id);
         self.paused.retain(|p| *p != i);
         self.inbox.worker.connections.fetch_sub(1, Relaxed);
@@ -432,7 +440,7 @@ impl Worker {
         for (stream, endpoint) in arrivals {
             self.welcome(stream, endpoint);
         }
-        let shared = Arc::clone(&self.shared);
+        self.thread.receive();
         for m in self.inbox.worker.mailbox.take() {
             match m {
                 Message::Close(id) => {
@@ -441,25 +449,17 @@ impl Worker {
                     }
                 }
                 Message::Push(id, bytes) => {
-                    let Some(&i) = self.places.get(&id) else { continue };
-                    let c = &mut *self.conns[i];
-                    let idle = c.unsent() == 0;
-                    c.push(&bytes);
-                    let failed = idle && c.send_pending().is_err();
-                    if failed
-                        || c.unsent() > 0
-                            && over_output_limit(&shared.engine, c, c.unsent(), self.thread.cx.now)
-                    {
-                        self.close(i);
+                    if self.places.contains_key(&id) {
+                        self.thread.push_bytes(id, &bytes);
                     }
                 }
                 Message::Answer(id, bytes) => {
                     if let Some(&i) = self.places.get(&id) {
-                        self.answered(i, &bytes);
+                        self.answered(i, bytes);
                     }
                 }
                 Message::Purge => crate::give_back::purge(),
-                Message::Run(job) => job.run(&shared.engine, &mut self.thread),
+                Message::Run(job) => job.run(&self.shared.engine, &mut self.thread),
                 Message::Resume => {
                     for i in std::mem::take(&mut self.paused) {
                         if let Some(c) = self.conns.get_mut(i) {
@@ -474,15 +474,15 @@ impl Worker {
     }
 
     /// Sends the reply of the command that blocked a connection, and goes on with its input.
-    fn answered(&mut self, i: usize, bytes: &[u8]) {
+    fn answered(&mut self, i: usize, bytes: Vec<u8>) {
         let c = &mut *self.conns[i];
         c.session.unblocked();
         c.waiting = false;
         if self.thread.may_answer(&mut c.session) {
-            c.push(bytes);
-        }
-        if c.send_pending().is_err() {
-            return self.close(i);
+            let mut out = Out { buf: bytes, ..Out::default() };
+            if self.send_push(i, &mut out).is_err() {
+                return self.close(i);
+            }
         }
         self.serve(i, false);
     }
@@ -504,9 +504,46 @@ impl Worker {
             if session.wakes_at().is_some_and(|at| at <= now)
                 && let Some(reply) = self.thread.time_out(&shared.engine, session)
             {
-                self.answered(i, &reply);
+                self.answered(i, reply);
             }
         }
+    }
+
+    /// Sends push messages to some of the connections for which some wait. Not to all at once: what
+    /// is published while the others wait is sent with what they wait for already.
+    fn send_pushes(&mut self) {
+        let ready = self.thread.ready();
+        let turn = match self.thread.ready_bytes() {
+            ..PUSH_BYTES => ready.div_ceil(PUSH_TURNS).max(PUSH_LEAST),
+            _ => ready,
+        };
+        for _ in 0..turn {
+            let Some(mut r) = self.thread.next_ready() else { break };
+            // It may have been closed meanwhile.
+            if let Some(&i) = self.places.get(&r.client)
+                && self.send_push(i, &mut r.out).is_err()
+            {
+                self.close(i);
+            }
+            self.thread.recycle(r.out);
+        }
+    }
+
+    /// Sends `out` to one connection. An error says that it is to be closed.
+    fn send_push(&mut self, i: usize, out: &mut Out) -> io::Result<()> {
+        let stats = &self.inbox.worker.stats;
+        let c = &mut *self.conns[i];
+        let n = c.send(out)?;
+        add(&stats.writes_processed, 1);
+        add(&stats.net_output_bytes, n as u64);
+        add(&c.session.client.net_out, n as u64);
+        if c.unsent() > 0
+            && over_output_limit(&self.shared.engine, c, c.unsent(), self.thread.cx.now)
+        {
+            add(&stats.client_output_buffer_limit_disconnections, 1);
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        Ok(())
     }
 
     fn welcome(&mut self, stream: Stream, endpoint: Endpoint) {
@@ -532,7 +569,12 @@ impl Worker {
         let mut close = Vec::new();
         for (i, c) in &mut self.conns {
             let idle = now - c.session.client.active_ms.load(Relaxed);
-            if timeout > 0 && idle > timeout && !c.session.monitor && !c.waiting {
+            if timeout > 0
+                && idle > timeout
+                && !c.session.monitor
+                && !is_subscriber(c)
+                && !c.waiting
+            {
                 add(&self.inbox.worker.stats.timed_out_clients, 1);
                 log!(engine.log, Verbose, "Closing idle client");
                 close.push(i);
@@ -568,6 +610,9 @@ impl Worker {
                 c.readable = true;
                 self.serve(i, true);
             }
+        }
+        while self.thread.ready() > 0 {
+            self.send_pushes();
         }
         // No new input is looked for: only what one turn had no room for goes on.
         let mut events = Events::with_capacity(256);
@@ -712,6 +757,11 @@ fn raise(c: &std::sync::atomic::AtomicU64, n: u64) {
     }
 }
 
+/// Whether a connection is there to receive messages.
+fn is_subscriber(c: &Conn) -> bool {
+    c.session.client.pubsub.load(Relaxed)
+}
+
 /// Whether what has come of a command that is not whole is more than `client-query-buffer-limit`
 /// allows; logged and counted.
 fn over_query_limit(engine: &engine::Engine, c: &Conn, stats: &engine::ThreadStats) -> bool {
@@ -732,7 +782,8 @@ fn over_query_limit(engine: &engine::Engine, c: &Conn, stats: &engine::ThreadSta
 
 /// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows.
 fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: usize, now_ms: i64) -> bool {
-    let l = engine.config.output_limits(ClientClass::Normal);
+    let class = if is_subscriber(c) { ClientClass::Pubsub } else { ClientClass::Normal };
+    let l = engine.config.output_limits(class);
     let n = if queued > FIXED_OUTPUT { queued as u64 } else { 0 };
     let mut over = l.hard > 0 && n > l.hard;
     if l.soft > 0 && n > l.soft {

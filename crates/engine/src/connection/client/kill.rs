@@ -130,7 +130,7 @@ impl<'a> Filter<'a> {
         let age = now_ms / 1000 - client.created_ms / 1000;
         self.addr.is_none_or(|a| a == client.endpoint.peer.as_bytes())
             && self.laddr.is_none_or(|a| a == client.endpoint.local.as_bytes())
-            && self.kind.is_none_or(|k| k == Kind::Normal)
+            && self.kind.is_none_or(|k| k == Kind::of(client))
             && self.id.is_none_or(|id| id == client.id)
             && !(self.skip_me && client.id == me)
             && (self.age_min == 0 || age >= self.age_min)

@@ -75,19 +75,27 @@ OK
     info,
 );
 
-/// What TYPE asks for. All connections are normal ones so far: MONITOR does not change that.
+/// What TYPE asks for. MONITOR does not change what a connection is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Normal,
+    PubSub,
     Other,
 }
 
 impl Kind {
+    /// What a connection is.
+    pub(super) fn of(client: &Client) -> Self {
+        if client.pubsub.load(Relaxed) { Self::PubSub } else { Self::Normal }
+    }
+
     /// The type that argument `i` names.
     pub(super) fn parse(args: &Args<'_>, i: usize) -> Result<Self, Fail> {
         if args.is(i, "normal") {
             Ok(Self::Normal)
-        } else if ["master", "slave", "replica", "pubsub"].iter().any(|word| args.is(i, word)) {
+        } else if args.is(i, "pubsub") {
+            Ok(Self::PubSub)
+        } else if ["master", "slave", "replica"].iter().any(|word| args.is(i, word)) {
             Ok(Self::Other)
         } else {
             let word = String::from_utf8_lossy(&args[i]);
@@ -100,10 +108,10 @@ fn list(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outc
     let clients = &call.engine.clients;
     let shown: Vec<Arc<Client>> = match args.len() {
         2 => clients.all(),
-        4 if args.is(2, "type") => match Kind::parse(args, 3)? {
-            Kind::Normal => clients.all(),
-            Kind::Other => Vec::new(),
-        },
+        4 if args.is(2, "type") => {
+            let kind = Kind::parse(args, 3)?;
+            clients.all().into_iter().filter(|c| Kind::of(c) == kind).collect()
+        }
         n if n > 3 && args.is(2, "id") => {
             let mut ids = Vec::with_capacity(n - 3);
             for word in args.iter_from(3) {

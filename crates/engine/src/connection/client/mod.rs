@@ -87,7 +87,7 @@ const BASE: Row = Row {
 
 /// Arguments that no form of the subcommand takes, though their number is within its arity.
 #[cold]
-fn usage(args: &Args<'_>) -> Fail {
+pub(crate) fn usage(args: &Args<'_>) -> Fail {
     let word = |i| String::from_utf8_lossy(args.get(i).unwrap_or(b"")).into_owned();
     let mut sub = word(1);
     if sub.len() > 128 {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use config::Id;
 
 use super::Section;
+use crate::pubsub::Kind;
 use crate::server::latency;
 use crate::table::Call;
 
@@ -37,10 +38,10 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("current_eviction_exceeded_time", 0);
     s.put("keyspace_hits", t.keyspace_hits);
     s.put("keyspace_misses", t.keyspace_misses);
+    s.put("pubsub_channels", engine.pubsub.names(Kind::Channel));
+    s.put("pubsub_patterns", engine.pubsub.names(Kind::Pattern));
+    s.put("pubsubshard_channels", engine.pubsub.names(Kind::Shard));
     s.zeros(&[
-        "pubsub_channels",
-        "pubsub_patterns",
-        "pubsubshard_channels",
         "latest_fork_usec",
         "total_forks",
         "migrate_cached_sockets",
@@ -51,11 +52,11 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
         "active_defrag_key_misses",
         "total_active_defrag_time",
         "current_active_defrag_time",
-        "tracking_total_keys",
-        "tracking_total_items",
-        "tracking_total_prefixes",
-        "unexpected_error_replies",
     ]);
+    s.put("tracking_total_keys", engine.tracking.keys());
+    s.put("tracking_total_items", engine.tracking.items());
+    s.put("tracking_total_prefixes", engine.tracking.prefixes());
+    s.put("unexpected_error_replies", 0);
     s.put("total_error_replies", t.error_replies);
     s.put("dump_payload_sanitizations", 0);
     s.put("total_reads_processed", t.reads_processed);

@@ -1,0 +1,73 @@
+//! Replies about entries.
+
+use data::packed::Item;
+use data::stream::{Entry, Id, Log};
+use resp::Reply;
+
+/// An ID.
+pub(super) fn id(reply: &mut Reply<'_>, id: Id) {
+    let (mut a, mut b) = (itoa::Buffer::new(), itoa::Buffer::new());
+    let (ms, seq) = (a.format(id.ms).as_bytes(), b.format(id.seq).as_bytes());
+    let mut text = [b'-'; 41];
+    let end = ms.len() + 1 + seq.len();
+    text[..ms.len()].copy_from_slice(ms);
+    text[ms.len() + 1..end].copy_from_slice(seq);
+    reply.bulk(&text[..end]);
+}
+
+fn text(reply: &mut Reply<'_>, item: Item<'_>) {
+    match item {
+        Item::Int(n) => reply.bulk_int(n),
+        Item::Bytes(b) => reply.bulk(b),
+    }
+}
+
+/// An entry: its ID, and its fields and values in turn.
+pub(super) fn entry(reply: &mut Reply<'_>, e: &Entry<'_>) {
+    reply.array(2);
+    id(reply, e.id);
+    let fields = e.fields();
+    reply.array(2 * fields.len());
+    for (field, value) in fields {
+        text(reply, field);
+        text(reply, value);
+    }
+}
+
+/// Entries, `count` at most (0: all).
+pub(super) fn entries<'a>(
+    reply: &mut Reply<'_>,
+    entries: impl Iterator<Item = Entry<'a>>,
+    count: u64,
+) {
+    let (mark, mut n) = (reply.begin(), 0);
+    let max = if count == 0 { usize::MAX } else { usize::try_from(count).unwrap_or(usize::MAX) };
+    for e in entries.take(max) {
+        entry(reply, &e);
+        n += 1;
+    }
+    reply.end_array(mark, n);
+}
+
+/// The entry of an ID, or null where it is gone.
+pub(super) fn entry_or_null(reply: &mut Reply<'_>, log: &Log, at: Id) {
+    match log.get(at) {
+        Some(e) => entry(reply, &e),
+        None => {
+            reply.array(2);
+            id(reply, at);
+            reply.null_array();
+        }
+    }
+}
+
+/// Help of a container.
+pub(super) fn help(reply: &mut Reply<'_>, container: &str, lines: &[&str]) {
+    reply.array(lines.len() + 3);
+    reply.simple(&format!("{container} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
+    for line in lines {
+        reply.simple(line);
+    }
+    reply.simple("HELP");
+    reply.simple("    Print this help.");
+}

@@ -1,0 +1,49 @@
+//! ZINTERSTORE: <https://redis.io/docs/latest/commands/zinterstore/>
+
+use resp::{Args, Reply};
+use store::Db;
+
+use super::combine::{self, Form, Op};
+use crate::command::{DataCommand, Outcome};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+
+pub(crate) static ZINTERSTORE: DataCommand = DataCommand {
+    row: Row {
+        name: "zinterstore",
+        group: Group::SortedSet,
+        since: "2.0.0",
+        arity: -4,
+        flags: Flags::WRITE.or(Flags::DENYOOM),
+        keys: &[
+            KeySpec::one(1, KeyFlags::OW.or(KeyFlags::UPDATE)),
+            KeySpec::counted(2, KeyFlags::RO.or(KeyFlags::ACCESS)),
+        ],
+        complexity: "O(N*K)+O(M*log(M)) where N is the size of the smallest source, K the number of sources and M the size of the result.",
+        summary: "Stores the intersection of sorted sets.",
+        syntax: "ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]",
+        transcript: r#"
+> ZADD a 1 x 2 y
+(integer) 2
+> ZADD b 3 y 4 z
+(integer) 2
+> ZINTERSTORE d 2 a b
+(integer) 1
+> ZRANGE d 0 -1 WITHSCORES
+1) "y"
+2) "5"
+> ZINTERSTORE d 2 a nothing
+(integer) 0
+> EXISTS d
+(integer) 0
+> ZINTERSTORE d 0 a
+(error) ERR at least 1 input key is needed for 'zinterstore' command
+"#,
+        ..Row::DEFAULT
+    },
+    run,
+    subs: &[],
+};
+
+fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    combine::run(db, args, reply, Op::Inter, Form::Store("zinterstore"))
+}

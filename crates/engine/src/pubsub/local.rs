@@ -1,0 +1,275 @@
+//! One thread's half: its subscribers, their outboxes, and what it publishes for other threads.
+
+use std::sync::Arc;
+
+use resp::{Out, Proto, Reply};
+
+use super::hub::Threads;
+use super::outbox::Outboxes;
+use super::{Delivery, Encoded, Kind, Map, Name, Ready};
+use crate::clients::Client;
+use crate::engine::{Engine, Worker};
+use crate::tracking::{self, Notice};
+
+/// Subscribers from which on a channel finds one of them by a map.
+const MAPPED: usize = 16;
+
+/// The outboxes that are subscribed to a name, in no order.
+#[derive(Default)]
+struct Members {
+    slots: Vec<u32>,
+    /// Places in `slots`, once there are many.
+    places: Option<Map<u32, u32>>,
+}
+
+impl Members {
+    fn add(&mut self, slot: u32) {
+        self.slots.push(slot);
+        let n = self.slots.len();
+        if let Some(places) = &mut self.places {
+            places.insert(slot, n as u32 - 1);
+        } else if n > MAPPED {
+            self.places = Some(self.slots.iter().copied().zip(0..).collect());
+        }
+    }
+
+    fn remove(&mut self, slot: u32) {
+        let at = match &mut self.places {
+            Some(places) => places.remove(&slot).map(|at| at as usize),
+            None => self.slots.iter().position(|s| *s == slot),
+        };
+        let Some(at) = at else { return };
+        self.slots.swap_remove(at);
+        if let (Some(places), Some(moved)) = (&mut self.places, self.slots.get(at)) {
+            places.insert(*moved, at as u32);
+        }
+    }
+}
+
+/// See the module's text.
+#[derive(Default)]
+pub(crate) struct Local {
+    /// Number of the thread.
+    pub(crate) me: usize,
+    /// What others know of the thread: its inbox.
+    own: Option<Arc<Worker>>,
+    /// Bits of `notify-keyspace-events`.
+    pub(crate) notify: u32,
+    /// Keys that the batch has changed, each with the connection that did: noted while anybody tracks
+    /// by prefix.
+    pub(crate) changed: Vec<(Box<[u8]>, u64)>,
+    names: [Map<Name, Members>; 3],
+    boxes: Outboxes,
+    /// What other threads are to be sent, by their number.
+    outgoing: Vec<Vec<Delivery>>,
+    /// Threads with something in `outgoing`, or that are to be told of what was posted.
+    touched: Vec<usize>,
+    /// All threads, as far as they were needed.
+    peers: Vec<Arc<Worker>>,
+    /// Scratch for what was received.
+    mail: Vec<Delivery>,
+}
+
+impl Local {
+    /// The half of thread number `me`.
+    pub(crate) fn new(me: usize, own: Arc<Worker>) -> Self {
+        Self { me, own: Some(own), ..Self::default() }
+    }
+
+    pub(crate) fn open(&mut self, client: u64, proto: Proto) -> u32 {
+        self.boxes.open(client, Some(proto), true)
+    }
+
+    pub(crate) fn close(&mut self, client: u64) {
+        self.boxes.close(client);
+    }
+
+    pub(crate) fn join(&mut self, kind: Kind, name: &Name, slot: u32) {
+        self.names[kind.index()].entry(Arc::clone(name)).or_default().add(slot);
+    }
+
+    pub(crate) fn leave(&mut self, kind: Kind, name: &Name, slot: u32) {
+        let names = &mut self.names[kind.index()];
+        if let Some(members) = names.get_mut(name) {
+            members.remove(slot);
+            if members.slots.is_empty() {
+                names.remove(name);
+            }
+        }
+    }
+
+    /// Notes a message for all other threads that have subscribers. Returns all subscriptions, those
+    /// on this thread included.
+    pub(crate) fn spread(
+        &mut self,
+        name: &Name,
+        kind: Kind,
+        message: &Arc<Encoded>,
+        threads: &Threads,
+    ) -> u64 {
+        let mut receivers = 0;
+        for (thread, n) in threads.iter() {
+            receivers += u64::from(n);
+            if thread != self.me {
+                let delivery = Delivery::Message(kind, Arc::clone(name), Arc::clone(message));
+                self.send_to(thread, delivery);
+            }
+        }
+        receivers
+    }
+
+    /// Notes a message for another thread.
+    pub(crate) fn send_to(&mut self, thread: usize, delivery: Delivery) {
+        if self.outgoing.len() <= thread {
+            self.outgoing.resize_with(thread + 1, Vec::new);
+        }
+        if !self.touched.contains(&thread) {
+            self.touched.push(thread);
+        }
+        self.outgoing[thread].push(delivery);
+    }
+
+    /// Posts what other threads are to be sent, without waking them yet.
+    pub(crate) fn post(&mut self, engine: &Engine) {
+        for &thread in &self.touched {
+            let mail = &mut self.outgoing[thread];
+            if mail.is_empty() {
+                continue;
+            }
+            if thread >= self.peers.len() {
+                self.peers = engine.workers();
+            }
+            match self.peers.get(thread) {
+                Some(peer) => peer.inbox.post(mail),
+                None => mail.clear(),
+            }
+        }
+    }
+
+    /// Posts, and wakes who has not been told yet.
+    #[inline]
+    pub(crate) fn send(&mut self, engine: &Engine) {
+        if !self.changed.is_empty() {
+            tracking::broadcast(engine, self);
+        }
+        if self.touched.is_empty() {
+            return;
+        }
+        self.post(engine);
+        for thread in self.touched.drain(..) {
+            if let Some(peer) = self.peers.get(thread)
+                && peer.inbox.tell()
+            {
+                peer.mailbox.wake();
+            }
+        }
+    }
+
+    /// Delivers what this thread has been sent.
+    #[inline]
+    pub(crate) fn receive(&mut self) {
+        let Some(own) = &self.own else { return };
+        own.inbox.take(&mut self.mail);
+        if !self.mail.is_empty() {
+            self.deliver_mail();
+        }
+    }
+
+    fn deliver_mail(&mut self) {
+        let mut mail = std::mem::take(&mut self.mail);
+        for d in mail.drain(..) {
+            match d {
+                Delivery::Message(kind, name, message) => self.deliver(kind, &name, &message),
+                Delivery::Notice(client, notice) => self.notify_client(&client, &notice),
+            }
+        }
+        self.mail = mail;
+    }
+
+    /// Appends a message to the outboxes of all who are subscribed on this thread.
+    pub(crate) fn deliver(&mut self, kind: Kind, name: &Name, message: &Encoded) {
+        let Some(members) = self.names[kind.index()].get(name) else { return };
+        for &slot in &members.slots {
+            self.boxes.append(slot, |out, proto| message.append(out, proto));
+        }
+    }
+
+    /// Tells a connection something, wherever it lives.
+    pub(crate) fn notice(&mut self, client: &Arc<Client>, notice: Notice) {
+        if client.thread == self.me {
+            return self.notify_client(client, &notice);
+        }
+        self.send_to(client.thread, Delivery::Notice(Arc::clone(client), notice));
+    }
+
+    fn notify_client(&mut self, client: &Client, notice: &Notice) {
+        let slot = self.boxes.open(client.id, None, false);
+        self.boxes.append(slot, |out, _| notice.write(out, client));
+    }
+
+    /// Has `write` write into an outbox.
+    pub(crate) fn write(&mut self, slot: u32, write: impl FnOnce(&mut Reply<'_>)) {
+        self.boxes.append(slot, |out, proto| {
+            let before = out.len();
+            write(&mut Reply::new(out, proto));
+            out.len() - before
+        });
+    }
+
+    pub(crate) fn push_bytes(&mut self, client: u64, bytes: &[u8]) {
+        let slot = self.boxes.open(client, None, false);
+        self.boxes.append(slot, |out, _| {
+            out.buf.extend_from_slice(bytes);
+            bytes.len()
+        });
+    }
+
+    pub(crate) fn set_proto(&mut self, slot: u32, proto: Proto) {
+        self.boxes.set_proto(slot, proto);
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, slot: u32, out: &mut Out) {
+        self.boxes.take(slot, out);
+    }
+
+    pub(crate) fn ready(&self) -> usize {
+        self.boxes.ready()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.boxes.bytes()
+    }
+
+    pub(crate) fn next_ready(&mut self) -> Option<Ready> {
+        self.boxes.next()
+    }
+
+    pub(crate) fn recycle(&mut self, out: Out) {
+        self.boxes.recycle(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_come_and_go_in_any_number() {
+        let mut members = Members::default();
+        let mut model = std::collections::BTreeSet::new();
+        for slot in 0..100 {
+            members.add(slot);
+            model.insert(slot);
+        }
+        // 37 and 100 have no common divisor: every slot has its turn, in mixed order.
+        for i in 0..100 {
+            let slot = i * 37 % 100;
+            members.remove(slot);
+            members.remove(slot);
+            model.remove(&slot);
+            let left: std::collections::BTreeSet<u32> = members.slots.iter().copied().collect();
+            assert_eq!(left, model);
+        }
+    }
+}

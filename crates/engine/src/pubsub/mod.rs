@@ -1,0 +1,315 @@
+//! Publish and subscribe.
+//!
+//! ```text
+//!  PUBLISH ──► Hub: name → how many subscribers on which thread      hub.rs    shared, striped
+//!     │
+//!     ├─ own thread ───────────────────────────► Local::deliver      local.rs  one per thread
+//!     └─ others: Local::outgoing ─► their Inbox ─► Local::receive    inbox.rs
+//!                                                        │
+//!                             Outbox of each subscriber ◄┘  appended; sent by the event loop
+//! ```
+//!
+//! A message is encoded once ([`Encoded`]). Each thread that has subscribers gets it once; who they
+//! are only that thread knows, and it appends the message to the [`Outbox`](outbox::Outbox) of each.
+//! The event loop writes outboxes out some at a time, between batches of input: what is published
+//! meanwhile joins what waits, so that under load one write carries many messages.
+//!
+//! Invariants:
+//! - A publisher's messages reach every subscriber in the order in which they were published: a
+//!   publisher lives on one thread, and all queues from there are first in, first out.
+//! - Before a thread changes its subscriptions it delivers what it has been sent, so that nobody
+//!   sees a message from before he subscribed, or misses one from before he unsubscribed.
+//! - A publisher never waits for a subscriber: outboxes grow, and `client-output-buffer-limit
+//!   pubsub` cuts those who do not read.
+//! - What was published before, wherever, is delivered before: a thread looks into its inbox before it
+//!   delivers what it publishes itself.
+//! - What another thread is sent is in its inbox before the publisher's reply leaves
+//!   ([`Thread::run`]).
+
+mod cmd;
+mod encode;
+mod hub;
+mod inbox;
+mod local;
+mod notify;
+mod outbox;
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use resp::{Out, Proto, Reply};
+
+pub(crate) use cmd::COMMANDS;
+pub(crate) use encode::{Encoded, Payload};
+pub use hub::Hub;
+pub(crate) use inbox::Delivery;
+pub use inbox::Inbox;
+pub(crate) use local::Local;
+pub(crate) use notify::notify;
+pub use outbox::Ready;
+
+use crate::engine::Engine;
+use crate::session::{ReplyMode, Session};
+use crate::thread::Thread;
+
+/// The name of a channel or a pattern, shared by all who keep it.
+pub(crate) type Name = Arc<[u8]>;
+/// A map by name, with a hash that clients cannot foresee.
+pub(crate) type Map<K, V> = std::collections::HashMap<K, V, Seeded>;
+/// A set of names.
+pub(crate) type Set<K> = std::collections::HashSet<K, Seeded>;
+
+/// Hashers with the seed of this process.
+#[derive(Clone, Default)]
+pub(crate) struct Seeded(foldhash::quality::RandomState);
+
+impl BuildHasher for Seeded {
+    type Hasher = <foldhash::quality::RandomState as BuildHasher>::Hasher;
+
+    #[inline]
+    fn build_hasher(&self) -> Self::Hasher {
+        self.0.build_hasher()
+    }
+}
+
+/// What is subscribed to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A channel (SUBSCRIBE).
+    Channel = 0,
+    /// All channels that match a pattern (PSUBSCRIBE).
+    Pattern = 1,
+    /// A shard channel (SSUBSCRIBE); patterns do not reach those.
+    Shard = 2,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Channel, Self::Pattern, Self::Shard];
+
+    /// Its place in arrays of one thing per kind.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What one connection is subscribed to.
+#[derive(Default)]
+pub(crate) struct Subscriptions {
+    names: [Set<Name>; 3],
+}
+
+impl Subscriptions {
+    fn count(&self, kind: Kind) -> usize {
+        self.names[kind.index()].len()
+    }
+
+    fn total(&self) -> usize {
+        self.names.iter().map(Set::len).sum()
+    }
+}
+
+/// Publishes to a channel or a shard channel. Returns how many subscriptions it reaches.
+pub(crate) fn publish(
+    engine: &Engine,
+    local: &mut Local,
+    kind: Kind,
+    channel: &[u8],
+    message: Payload<'_>,
+) -> u64 {
+    let me = local.me;
+    let mut here = None;
+    let mut receivers = 0;
+    engine.pubsub.find(kind, channel, &mut |name, threads| {
+        let encoded = Arc::new(Encoded::message(kind, channel, &message));
+        receivers += local.spread(name, kind, &encoded, threads);
+        if threads.count(me) > 0 {
+            here = Some((Arc::clone(name), encoded));
+        }
+    });
+    // Delivered when the hub's lock is free again: it takes as long as there are subscribers. What
+    // others published before comes first.
+    if let Some((name, encoded)) = here {
+        local.receive();
+        local.deliver(kind, &name, &encoded);
+    }
+    if kind == Kind::Channel && engine.pubsub.has_patterns() {
+        let mut here = Vec::new();
+        engine.pubsub.matching(channel, &mut |name, threads| {
+            let encoded = Arc::new(Encoded::matched(name, channel, &message));
+            receivers += local.spread(name, Kind::Pattern, &encoded, threads);
+            if threads.count(me) > 0 {
+                here.push((Arc::clone(name), encoded));
+            }
+        });
+        for (name, encoded) in here {
+            local.receive();
+            local.deliver(Kind::Pattern, &name, &encoded);
+        }
+    }
+    receivers
+}
+
+impl Thread {
+    /// Publishes to a channel or a shard channel, for whoever embeds the engine. Returns how many
+    /// subscriptions it reaches.
+    pub fn publish(&mut self, engine: &Engine, kind: Kind, channel: &[u8], message: &[u8]) -> u64 {
+        publish(engine, &mut self.pubsub, kind, channel, Payload::of(message))
+    }
+
+    /// Subscribes a connection, and answers.
+    pub(crate) fn subscribe(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        kind: Kind,
+        name: &[u8],
+    ) {
+        let slot = self.outbox(session);
+        let subs = session.subs.get_or_insert_default();
+        if subs.names[kind.index()].contains(name) {
+            return;
+        }
+        let name = engine.pubsub.join(kind, name, self.index);
+        self.pubsub.join(kind, &name, slot);
+        subs.names[kind.index()].insert(name);
+        self.note_subscriptions(engine, session, kind);
+    }
+
+    /// Ends one subscription. Returns whether there was one.
+    pub(crate) fn unsubscribe(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        kind: Kind,
+        name: &[u8],
+    ) -> bool {
+        let (Some(subs), Some(slot)) = (&mut session.subs, session.outbox) else { return false };
+        let Some(name) = subs.names[kind.index()].take(name) else { return false };
+        self.pubsub.leave(kind, &name, slot);
+        engine.pubsub.leave(kind, &name, self.index);
+        self.note_subscriptions(engine, session, kind);
+        true
+    }
+
+    /// The names of all subscriptions of one kind.
+    pub(crate) fn subscriptions(session: &Session, kind: Kind) -> Vec<Name> {
+        let names = session.subs.as_ref().map(|s| &s.names[kind.index()]);
+        names.into_iter().flatten().cloned().collect()
+    }
+
+    /// Ends all subscriptions without a word (RESET, a connection that is gone).
+    pub(crate) fn unsubscribe_all(&mut self, engine: &Engine, session: &mut Session) {
+        for kind in Kind::ALL {
+            for name in Self::subscriptions(session, kind) {
+                self.unsubscribe(engine, session, kind, &name);
+            }
+        }
+        session.subs = None;
+        self.note_client(engine, session);
+    }
+
+    fn note_subscriptions(&self, engine: &Engine, session: &mut Session, kind: Kind) {
+        let n = session.subs.as_ref().map_or(0, |s| s.count(kind));
+        session.client.subscriptions[kind.index()].store(n as u32, Relaxed);
+        self.note_client(engine, session);
+    }
+
+    /// Whether the connection is a subscriber, where everybody looks for it.
+    fn note_client(&self, engine: &Engine, session: &mut Session) {
+        let on = session.subs.as_ref().is_some_and(|s| s.total() > 0);
+        if session.client.pubsub.swap(on, Relaxed) != on {
+            engine.pubsub.count_client(on);
+        }
+        session.note_attention();
+    }
+
+    /// The connection's outbox, which it has from now on.
+    pub(crate) fn outbox(&mut self, session: &mut Session) -> u32 {
+        if let Some(slot) = session.outbox {
+            return slot;
+        }
+        let slot = self.pubsub.open(session.client.id, session.proto);
+        session.outbox = Some(slot);
+        slot
+    }
+
+    /// Writes replies that are push messages. They are sent even when CLIENT REPLY holds replies
+    /// back, as in Redis.
+    pub(crate) fn push_reply(
+        &mut self,
+        session: &mut Session,
+        reply: &mut Reply<'_>,
+        write: impl FnOnce(&mut Reply<'_>, &Session),
+    ) {
+        if session.reply == ReplyMode::On {
+            return write(reply, session);
+        }
+        let slot = self.outbox(session);
+        self.pubsub.write(slot, |reply| write(reply, session));
+    }
+
+    /// Delivers what other threads have sent to connections of this one.
+    pub fn receive(&mut self) {
+        self.pubsub.receive();
+    }
+
+    /// Hands what this thread has published to the others, and wakes them.
+    #[inline]
+    pub fn send_mail(&mut self, engine: &Engine) {
+        self.pubsub.send(engine);
+    }
+
+    /// Appends push messages that wait for this connection to `out`.
+    #[inline]
+    pub(crate) fn take_outbox(&mut self, session: &Session, out: &mut Out) {
+        if let Some(slot) = session.outbox {
+            self.pubsub.take(slot, out);
+        }
+    }
+
+    /// Sends bytes to a connection of this thread (MONITOR).
+    pub fn push_bytes(&mut self, client: u64, bytes: &[u8]) {
+        self.pubsub.push_bytes(client, bytes);
+    }
+
+    /// Connections that have something to be sent.
+    #[inline]
+    pub fn ready(&self) -> usize {
+        self.pubsub.ready()
+    }
+
+    /// Bytes that wait in outboxes.
+    pub fn ready_bytes(&self) -> usize {
+        self.pubsub.bytes()
+    }
+
+    /// The next of them, and what is to be sent.
+    pub fn next_ready(&mut self) -> Option<Ready> {
+        self.pubsub.next_ready()
+    }
+
+    /// Takes back the empty buffer of a [`Ready`].
+    pub fn recycle(&mut self, out: Out) {
+        self.pubsub.recycle(out);
+    }
+
+    /// A connection is gone: ends its subscriptions and drops what was to be sent.
+    pub fn forget(&mut self, engine: &Engine, session: &mut Session) {
+        self.untrack(engine, session);
+        self.unsubscribe_all(engine, session);
+        self.pubsub.close(session.client.id);
+        session.outbox = None;
+    }
+
+    /// HELLO: messages from now on are in this form.
+    pub(crate) fn set_proto(&mut self, session: &mut Session, proto: Proto) {
+        session.set_proto(proto);
+        if let Some(slot) = session.outbox {
+            self.pubsub.set_proto(slot, proto);
+        }
+        session.note_attention();
+    }
+}
