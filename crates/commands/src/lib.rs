@@ -13,6 +13,7 @@ pub mod command;
 pub mod describe;
 pub mod fail;
 mod generic;
+mod geo;
 mod hash;
 mod hyperloglog;
 pub mod keys;
@@ -44,6 +45,7 @@ const GROUPS: &[&[&DataCommand]] = &[
     set::COMMANDS,
     hyperloglog::COMMANDS,
     zset::COMMANDS,
+    geo::COMMANDS,
     stream::COMMANDS,
 ];
 

@@ -111,6 +111,19 @@ impl Row {
         if self.arity >= 0 { argc == least } else { argc >= least }
     }
 
+    /// Which shards a call with these arguments holds: never [`Scope::Patterns`].
+    #[inline]
+    #[must_use]
+    pub fn scope_of(&self, argv: &dyn Argv) -> Scope {
+        if self.scope != Scope::Patterns {
+            return self.scope;
+        }
+        let is = |i: usize, word: &str| argv.get(i).eq_ignore_ascii_case(word.as_bytes());
+        // A key of that name only costs more locks.
+        let patterns = (2..argv.len()).any(|i| is(i, "by") || is(i, "get"));
+        if patterns { Scope::All } else { Scope::Keys }
+    }
+
     /// The name within its container: `get` of `config|get`.
     #[must_use]
     pub fn sub_name(&self) -> &'static str {
@@ -292,6 +305,9 @@ impl Group {
 pub enum Scope {
     /// Those of its keys, all at once.
     Keys,
+    /// Those of its keys; every shard when its arguments name others by patterns (SORT with BY or
+    /// GET).
+    Patterns,
     /// Every shard at once: it sees or changes the whole keyspace atomically.
     All,
     /// Every shard, one after the other.

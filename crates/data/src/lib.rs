@@ -6,6 +6,7 @@
 pub mod big;
 pub mod bits;
 pub mod entry;
+pub mod geo;
 pub mod hash;
 pub mod hll;
 pub mod lcs;

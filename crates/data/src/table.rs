@@ -128,9 +128,15 @@ impl Array {
         ((i as u64) << 32).div_ceil(self.len() as u64)
     }
 
-    /// Frees the array once no thread can be prefetching from it.
-    fn retire(self) {
+    /// Frees the array: if others may have seen it, once no thread can be prefetching from it.
+    fn retire(self, shared: bool) {
         if self.is_none() {
+            return;
+        }
+        if !shared {
+            let layout = Self::layout(self.len());
+            // SAFETY: the array came from `new`, and nobody but its table knew of it.
+            unsafe { dealloc(self.ptr(0).cast_mut().cast(), layout) };
             return;
         }
         let guard = epoch::pin();
@@ -383,6 +389,8 @@ pub struct Table<T: Node> {
     /// 0..1024: shifts this table's sizes so that many tables do not grow together.
     phase: u16,
     head: Option<(Arc<Heads>, u32)>,
+    /// Whether others may have seen an array of this table: stays when the contents are taken out.
+    shared: bool,
     _own: PhantomData<T>,
 }
 
@@ -402,13 +410,14 @@ impl<T: Node> Table<T> {
             children: 0,
             phase,
             head: None,
+            shared: false,
             _own: PhantomData,
         }
     }
 
     /// An empty table that publishes its array at place `i` of `heads`, which no other table uses.
     pub fn published(phase: u16, heads: &Arc<Heads>, i: usize) -> Self {
-        Self { head: Some((Arc::clone(heads), i as u32)), ..Self::new(phase) }
+        Self { head: Some((Arc::clone(heads), i as u32)), shared: true, ..Self::new(phase) }
     }
 
     /// Must be called after every change of `main`, `old` or `moved`, before an array is retired.
@@ -663,7 +672,7 @@ impl<T: Node> Table<T> {
                 self.old = Array::NONE;
                 self.moved = 0;
                 self.publish();
-                old.retire();
+                old.retire(self.shared);
                 return false;
             }
         }
@@ -822,6 +831,8 @@ impl<T: Node> Table<T> {
     pub fn exchange(&mut self, other: &mut Self) {
         std::mem::swap(self, other);
         std::mem::swap(&mut self.head, &mut other.head);
+        self.shared |= self.head.is_some();
+        other.shared |= other.head.is_some();
         self.publish();
         other.publish();
     }
@@ -860,7 +871,7 @@ impl<T: Node> Drop for Table<T> {
                     }
                 }
             }
-            array.retire();
+            array.retire(self.shared);
         }
     }
 }
@@ -970,7 +981,7 @@ mod tests {
                 assert_eq!(a.index(s as u32), i);
                 assert_eq!(a.index((e - 1) as u32), i);
             }
-            a.retire();
+            a.retire(false);
         }
     }
 

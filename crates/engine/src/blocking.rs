@@ -186,7 +186,7 @@ impl Thread {
         db.cx.may_block = true;
         let outcome = run(&mut db, &mut Args::new(&[], &spans, &mut owned), &mut reply);
         if db.cx.block.take().is_some() {
-            commit(engine, &mut db);
+            commit(engine, &mut self.pubsub, &mut db);
             w.end_try(false);
             return Tried::Empty;
         }
@@ -195,7 +195,7 @@ impl Thread {
             bump(&self.worker.stats.error_replies, 1);
             reply.error(fail.0.as_bytes());
         }
-        commit(engine, &mut db);
+        commit(engine, &mut self.pubsub, &mut db);
         for key in &w.keys {
             db.unwait(Key::new(key), w);
         }

@@ -68,6 +68,12 @@ pub struct Client {
     pub net_out: AtomicU64,
     pub authenticated: AtomicBool,
     pub monitor: AtomicBool,
+    /// Receiver of its invalidations: 0 itself, -1 when it does not track.
+    pub redirect: AtomicI64,
+    /// The receiver is gone.
+    pub redirect_broken: AtomicBool,
+    /// Tracks by prefix.
+    pub bcast: AtomicBool,
     /// Subscribed to anything.
     pub pubsub: AtomicBool,
     /// Channels, patterns and shard channels it is subscribed to.
@@ -110,6 +116,9 @@ impl Client {
             net_out: AtomicU64::new(0),
             authenticated: AtomicBool::new(false),
             monitor: AtomicBool::new(false),
+            redirect: AtomicI64::new(-1),
+            redirect_broken: AtomicBool::new(false),
+            bcast: AtomicBool::new(false),
             pubsub: AtomicBool::new(false),
             subscriptions: Default::default(),
             no_evict: AtomicBool::new(false),

@@ -12,6 +12,7 @@ use commands::row::Group;
 
 use crate::engine::Engine;
 use crate::stats::bump;
+use crate::thread::Thread;
 
 /// One batch of so many is timed, on average.
 pub const EVERY: u64 = 64;
@@ -155,6 +156,39 @@ impl Costs {
         }
         // A batch may be written in several parts.
         self.commands = [0; FAMILIES];
+    }
+}
+
+impl Thread {
+    /// Monotonic nanoseconds before a read, if the batch that it may bring is timed.
+    #[inline]
+    pub fn read_begins(&self, engine: &Engine) -> Option<u64> {
+        self.costs.next_is_timed().then(|| engine.clock.monotonic_ns())
+    }
+
+    /// A read has ended; `begin` is what [`read_begins`](Self::read_begins) has said.
+    #[inline]
+    pub fn read_ends(&self, engine: &Engine, begin: Option<u64>) {
+        if let Some(begin) = begin {
+            let c = &self.worker.costs;
+            bump(&c.reads, 1);
+            bump(&c.read, engine.clock.monotonic_ns().saturating_sub(begin));
+        }
+    }
+
+    /// Monotonic nanoseconds before a write, if the batch that it answers is timed.
+    #[inline]
+    pub fn write_begins(&self, engine: &Engine) -> Option<u64> {
+        self.costs.on.then(|| engine.clock.monotonic_ns())
+    }
+
+    /// A write has ended; `begin` is what [`write_begins`](Self::write_begins) has said.
+    #[inline]
+    pub fn write_ends(&mut self, engine: &Engine, begin: Option<u64>) {
+        if let Some(begin) = begin {
+            let nanos = engine.clock.monotonic_ns().saturating_sub(begin);
+            self.costs.wrote(&self.worker.costs, nanos);
+        }
     }
 }
 

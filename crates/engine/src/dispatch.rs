@@ -8,14 +8,16 @@ use commands::Fail;
 use commands::row::{Flags, Row, Scope};
 use config::Id;
 use resp::{Args, Reply};
-use store::{Db, Key, ShardSet};
+use store::{Class, Db, Key, ShardSet};
 
 use crate::blocking::register;
 use crate::engine::{Attention, Engine};
-use crate::session::Session;
+use crate::pubsub::{self, Local};
+use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
 use crate::table::{Call, Cmd, Run};
 use crate::thread::Thread;
+use crate::tracking;
 
 const OOM: Fail = Fail::text("OOM command not allowed when used memory > 'maxmemory'.");
 const NOAUTH: Fail = Fail::text("NOAUTH Authentication required.");
@@ -105,6 +107,13 @@ impl Thread {
             self.refuse(engine, session, Some(id), &fail, reply);
             return Done::Yes;
         }
+        if session.tracking.is_some() {
+            tracking::limit(engine, &mut self.pubsub, tracking::FORGET_AT_ONCE);
+        }
+        if session.reply == ReplyMode::On {
+            // What went to make room for this command is told before its reply.
+            self.take_outbox(session, reply.out());
+        }
         if engine.attention.get() & Attention::PAUSE != 0 && paused(engine, session, cmd) {
             return Done::Wait;
         }
@@ -118,6 +127,9 @@ impl Thread {
             return Done::Yes;
         }
         let done = self.call_command(engine, session, id, args, reply);
+        if session.caching && session.multi.is_none() && !cmd.row.name.starts_with("client|") {
+            session.caching = false;
+        }
         if !self.cx.ready.is_empty() {
             self.serve_ready(engine);
         }
@@ -226,6 +238,10 @@ impl Thread {
         self.cx.client = session.client.id;
         let run = match cmd.run {
             Run::Session(run) => {
+                if session.tracking.is_some() && cmd.row.flags.has(Flags::READONLY) {
+                    // It locks what it reads itself, later.
+                    tracking::remember(engine, &mut self.pubsub, session, cmd, args);
+                }
                 let outcome = run(&mut Call { engine, thread: self, session }, args, reply);
                 if let Some(block) = self.cx.block.take() {
                     self.begin_wait(engine, session, id, block, args);
@@ -241,7 +257,7 @@ impl Thread {
         let ks = &engine.keyspace;
         let index = session.db;
         let mut keys = ShardSet::default();
-        let mut db = match cmd.row.scope {
+        let mut db = match cmd.row.scope_of(&*args) {
             Scope::Keys if cmd.one_key => {
                 let key = Key::new(&args[1]);
                 // The pointer is compared, not read, so it may outlive the borrow of `args`.
@@ -256,11 +272,14 @@ impl Thread {
                     Err(_) => Db::unlocked(ks, index, &mut self.cx),
                 }
             }
-            Scope::All => Db::lock_all(ks, index, &mut self.cx),
+            Scope::All | Scope::Patterns => Db::lock_all(ks, index, &mut self.cx),
             Scope::Each | Scope::None => Db::unlocked(ks, index, &mut self.cx),
         };
         let outcome = run(&mut db, args, reply);
-        commit(engine, &mut db);
+        commit(engine, &mut self.pubsub, &mut db);
+        if session.tracking.is_some() && cmd.row.flags.has(Flags::READONLY) {
+            tracking::remember(engine, &mut self.pubsub, session, cmd, args);
+        }
         if db.cx.block.is_some() {
             // Before the shards are let go: a change after this look finds it waiting.
             register(engine, session, id, &mut db, args);
@@ -282,7 +301,7 @@ impl Thread {
             let mut db = Db::lock_one(&engine.keyspace, index, key, &mut self.cx);
             // Looking at it removes it, unless it has been set anew.
             db.peek(key);
-            commit(engine, &mut db);
+            commit(engine, &mut self.pubsub, &mut db);
         }
     }
 
@@ -349,11 +368,14 @@ impl Thread {
             return true;
         }
         let samples = engine.config.int(Id::MaxmemorySamples).max(1) as usize;
+        // Nobody's doing, so that everybody is told.
+        self.cx.client = 0;
         let start = engine.clock.monotonic_ns();
         let mut more = true;
         while stdx::mem::used() > max {
             let policy = self.hot.policy;
-            let commit = |db: &mut Db<'_>| commit(engine, db);
+            let pubsub = &mut self.pubsub;
+            let commit = |db: &mut Db<'_>| commit(engine, pubsub, db);
             more = self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit);
             // Redis bounds a cycle by time too; the next command goes on with it.
             if !more || engine.clock.monotonic_ns() - start > EVICT_NS {
@@ -374,32 +396,14 @@ impl Thread {
 /// Turns a command's effects into what follows from them, while its shards are still held: the
 /// one place for journal, replication, events, waiters and invalidations as they come.
 #[inline(always)]
-pub(crate) fn commit(engine: &Engine, db: &mut Db<'_>) {
+pub(crate) fn commit(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
     let effects = &mut db.cx.effects;
     if effects.observed {
-        commit_observed(engine, db);
+        commit_observed(engine, local, db);
     } else if effects.dirty != 0 {
         db.cx.counters.dirty += effects.dirty;
         effects.dirty = 0;
     }
-}
-
-#[inline(never)]
-fn commit_observed(_engine: &Engine, db: &mut Db<'_>) {
-    db.cx.counters.dirty += db.cx.effects.dirty;
-    if !db.cx.effects.events.is_empty() {
-        db.settle();
-    }
-    db.cx.effects.clear();
-}
-
-/// Adds the shards of a command's keys to `set`.
-pub(crate) fn shards_of<A: commands::row::Argv + ?Sized>(
-    cmd: &Cmd,
-    args: &A,
-    set: &mut ShardSet,
-) -> Result<usize, commands::row::KeyError> {
-    commands::keys::positions(cmd.row, args, &mut |i| set.add(stdx::hash::hash64(args.get(i))))
 }
 
 /// Whether a client that is subscribed in RESP2 may run a command.
@@ -414,6 +418,34 @@ fn subscribed(row: &Row) -> Fail {
          allowed in this context",
         row.name
     ))
+}
+
+#[inline(never)]
+fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
+    db.cx.counters.dirty += db.cx.effects.dirty;
+    if !db.cx.effects.events.is_empty() {
+        db.settle();
+        let by = db.cx.client;
+        for event in &db.cx.effects.events {
+            if !matches!(event.class, Class::KeyMiss | Class::New) {
+                tracking::invalidate(engine, local, by, &event.key);
+            }
+            pubsub::notify(engine, local, event);
+        }
+    }
+    if db.cx.effects.flushed {
+        tracking::invalidate_all(engine, local);
+    }
+    db.cx.effects.clear();
+}
+
+/// Adds the shards of a command's keys to `set`.
+pub(crate) fn shards_of<A: commands::row::Argv + ?Sized>(
+    cmd: &Cmd,
+    args: &A,
+    set: &mut ShardSet,
+) -> Result<usize, commands::row::KeyError> {
+    commands::keys::positions(cmd.row, args, &mut |i| set.add(stdx::hash::hash64(args.get(i))))
 }
 
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE

@@ -20,6 +20,7 @@ use crate::server::slowlog::Slowlog;
 use crate::stats::{ThreadStats, Totals};
 use crate::table::Table;
 use crate::topkeys::{HotKeys, TopKeys};
+use crate::tracking::Tracking;
 
 /// Reasons for which a command cannot take the short way. Zero most of the time: one load per
 /// group of commands tells that nothing of all this is the case.
@@ -140,6 +141,10 @@ pub struct Engine {
     pub monitors: Monitors,
     /// Who is subscribed to what.
     pub pubsub: Hub,
+    /// Who is told that keys have changed.
+    pub tracking: Tracking,
+    /// Whether keyspace events are published, for which changes must be noted.
+    notifies: AtomicBool,
     /// SLOWLOG.
     pub slowlog: Slowlog,
     /// LATENCY.
@@ -232,6 +237,8 @@ impl Engine {
             attention: Attention::default(),
             monitors: Monitors::default(),
             pubsub: Hub::default(),
+            tracking: Tracking::default(),
+            notifies: AtomicBool::new(false),
             slowlog: Slowlog::default(),
             latency: LatencyMonitor::default(),
             hotkeys: HotKeys::default(),
@@ -318,6 +325,14 @@ impl Engine {
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
+        let notifies = c.notify_keyspace_events() != 0;
+        if self.notifies.swap(notifies, Relaxed) != notifies {
+            if notifies {
+                self.keyspace.take_interest();
+            } else {
+                self.keyspace.lose_interest();
+            }
+        }
     }
 
     /// Counts an error reply by its first word.

@@ -23,6 +23,7 @@ mod stats;
 mod table;
 mod thread;
 mod topkeys;
+pub mod tracking;
 mod transaction;
 
 pub mod connection;

@@ -9,6 +9,7 @@ use store::Waiter;
 use crate::clients::{Client, Endpoint};
 use crate::engine::Engine;
 use crate::pubsub::Subscriptions;
+use crate::tracking::Tracker;
 use crate::transaction::{Multi, Watching};
 
 /// CLIENT REPLY.
@@ -47,7 +48,12 @@ pub struct Session {
     pub(crate) subs: Option<Box<Subscriptions>>,
     /// Where push messages wait for it, if it has had any reason to get some.
     pub(crate) outbox: Option<u32>,
-    /// Its commands must take the general way: it is subscribed in RESP2.
+    /// CLIENT TRACKING.
+    pub(crate) tracking: Option<Arc<Tracker>>,
+    /// CLIENT CACHING was called for the next command.
+    pub(crate) caching: bool,
+    /// Its commands must take the general way: it is subscribed in RESP2, or what it reads is
+    /// remembered.
     pub(crate) attention: bool,
     /// A command that must wait (CLIENT PAUSE): it is run before any further input.
     pub deferred: Option<Vec<Vec<u8>>>,
@@ -88,6 +94,8 @@ impl Session {
             closing: false,
             subs: None,
             outbox: None,
+            tracking: None,
+            caching: false,
             attention: false,
             deferred: None,
             multi: None,
@@ -135,7 +143,8 @@ impl Session {
 
     /// To be called when what decides about the general way has changed.
     pub(crate) fn note_attention(&mut self) {
-        self.attention = self.only_subscribes();
+        let reads = self.tracking.as_ref().is_some_and(|t| !t.bcast);
+        self.attention = self.only_subscribes() || reads;
     }
 
     /// AUTH.

@@ -24,7 +24,8 @@ use crate::pubsub::Local;
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
 use crate::table::{Call, Run};
-use crate::topkeys::{Measured, Probe, Shot, wire_bytes};
+use crate::topkeys::Probe;
+use crate::tracking;
 
 /// Commands that are parsed before the first of them is executed.
 const GROUP: usize = 32;
@@ -68,8 +69,6 @@ pub(crate) struct Hot {
     pub(crate) latency_tracking: bool,
     pub(crate) maxmemory: u64,
     pub(crate) policy: Policy,
-    /// Bits of `notify-keyspace-events`.
-    pub(crate) notify: u32,
 }
 
 /// See the module's text.
@@ -95,12 +94,12 @@ pub struct Thread {
     pub(crate) mono: u64,
     /// The shape of the last command that took the short way, and its number.
     shape: Option<(Shape, u16)>,
-    /// EXEC is running its commands.
-    pub(crate) in_transaction: bool,
     /// Which commands are looked at for the top keys.
     pub(crate) probe: Probe,
     /// Which batches are timed by phase.
     pub(crate) costs: Costs,
+    /// EXEC is running its commands.
+    pub(crate) in_transaction: bool,
 }
 
 /// A parsed command of a group.
@@ -125,6 +124,7 @@ impl Thread {
         let mut t = Self {
             index,
             cx: Context::new(engine.clock.wall_ms() as i64, rng),
+            pubsub: Local::new(index, Arc::clone(&worker)),
             worker,
             hot: Hot {
                 generation: 0,
@@ -134,10 +134,8 @@ impl Thread {
                 latency_tracking: true,
                 maxmemory: 0,
                 policy: Policy::NoEviction,
-                notify: 0,
             },
             evicted: Evicted::default(),
-            pubsub: Local::default(),
             spans: Vec::new(),
             owned: Vec::new(),
             group: Vec::with_capacity(GROUP),
@@ -146,9 +144,9 @@ impl Thread {
             wall_offset: 0,
             mono: 0,
             shape: None,
-            in_transaction: false,
             probe,
             costs,
+            in_transaction: false,
         };
         if let Some(seat) = engine.seat.lock().take() {
             t.cx.seat = seat;
@@ -222,8 +220,8 @@ impl Thread {
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
-            notify: c.notify_keyspace_events(),
         };
+        self.pubsub.notify = c.notify_keyspace_events();
         self.cx.string_max = self.hot.bulk_max;
         self.cx.access = Access {
             lfu: policy.is_lfu(),
@@ -290,7 +288,11 @@ impl Thread {
         bump(&self.worker.stats.batches, 1);
         let c = &session.client;
         c.query_bytes.store(input.len() as u64, Relaxed);
-        self.take_outbox(session, out);
+        if session.outbox.is_some() {
+            // What was sent to it before its commands arrived comes before their replies.
+            self.receive();
+            self.take_outbox(session, out);
+        }
         let batch = self.run_batch(engine, session, parser, input, out);
         self.send_mail(engine);
         let (c, left) = (&session.client, input.len() - batch.consumed);
@@ -588,7 +590,8 @@ impl Thread {
                     Some(shot) => {
                         let spans = &spans[p.first as usize..][..p.argc as usize];
                         let args = Args::new(input, spans, &mut owned);
-                        self.shoot(engine, session.db, p.id, &args, shot, out.len());
+                        let cmd = engine.table.get(p.id);
+                        self.shoot(engine, Some((cmd, session.db, &args)), shot, out.len());
                     }
                     None => self.probe.pass(light),
                 }
@@ -616,8 +619,13 @@ impl Thread {
             }
             match shot {
                 Some(shot) => {
+                    // An unknown command has no number, and no keys.
                     let id = session.client.last_cmd.load(Relaxed).wrapping_sub(1);
-                    self.shoot(engine, session.db, id, &args, shot, out.len());
+                    let cmd = engine.table.all().get(usize::from(id));
+                    // What is queued for a transaction is looked at when it runs.
+                    let cmd = cmd.filter(|_| session.multi.is_none());
+                    let command = cmd.map(|c| (c, session.db, &args));
+                    self.shoot(engine, command, shot, out.len());
                 }
                 None => self.probe.pass(1),
             }
@@ -649,8 +657,8 @@ impl Thread {
         if engine.attention.get() != 0
             || !session.authenticated
             || session.reply != ReplyMode::On
-            || session.multi.is_some()
             || session.attention
+            || session.multi.is_some()
         {
             return 0;
         }
@@ -673,7 +681,7 @@ impl Thread {
             let mut args = Args::new(input, spans, owned);
             db.move_to(Key { bytes: &args[1], hash: p.hash });
             let outcome = run(&mut db, &mut args, &mut reply);
-            commit(engine, &mut db);
+            commit(engine, &mut self.pubsub, &mut db);
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
@@ -729,64 +737,6 @@ impl Thread {
         }
     }
 
-    /// Before a command that is looked at for the top keys.
-    #[cold]
-    fn aim(&self, engine: &Engine, args: &Args<'_>, output: usize) -> Shot {
-        Shot { input: wire_bytes(args), output, start: engine.clock.monotonic_ns() }
-    }
-
-    /// After it.
-    #[cold]
-    fn shoot(
-        &mut self,
-        engine: &Engine,
-        db: usize,
-        id: u16,
-        args: &Args<'_>,
-        shot: Shot,
-        output: usize,
-    ) {
-        let m = Measured {
-            now: self.mono,
-            nanos: self.mono.saturating_sub(shot.start),
-            bytes: (shot.input + output.saturating_sub(shot.output)) as u64,
-        };
-        // An unknown command has no number, and no keys.
-        let cmd = engine.table.all().get(usize::from(id));
-        self.worker.top_keys.note(engine, &mut self.probe, cmd.map(|c| (c, db, args)), &m);
-    }
-
-    /// Monotonic nanoseconds before a read, if the batch that it may bring is timed.
-    #[inline]
-    pub fn read_begins(&self, engine: &Engine) -> Option<u64> {
-        self.costs.next_is_timed().then(|| engine.clock.monotonic_ns())
-    }
-
-    /// A read has ended; `begin` is what [`read_begins`](Self::read_begins) has said.
-    #[inline]
-    pub fn read_ends(&self, engine: &Engine, begin: Option<u64>) {
-        if let Some(begin) = begin {
-            let c = &self.worker.costs;
-            bump(&c.reads, 1);
-            bump(&c.read, engine.clock.monotonic_ns().saturating_sub(begin));
-        }
-    }
-
-    /// Monotonic nanoseconds before a write, if the batch that it answers is timed.
-    #[inline]
-    pub fn write_begins(&self, engine: &Engine) -> Option<u64> {
-        self.costs.on.then(|| engine.clock.monotonic_ns())
-    }
-
-    /// A write has ended; `begin` is what [`write_begins`](Self::write_begins) has said.
-    #[inline]
-    pub fn write_ends(&mut self, engine: &Engine, begin: Option<u64>) {
-        if let Some(begin) = begin {
-            let nanos = engine.clock.monotonic_ns().saturating_sub(begin);
-            self.costs.wrote(&self.worker.costs, nanos);
-        }
-    }
-
     /// Applies CLIENT REPLY to what a command has written.
     #[inline]
     fn after(&mut self, session: &mut Session, out: &mut Out, mark: resp::Mark) {
@@ -816,6 +766,9 @@ impl Thread {
         if engine.cron_paused.load(Relaxed) {
             return false;
         }
+        // What expires is nobody's doing.
+        self.cx.client = 0;
+        tracking::upkeep(engine, &mut self.pubsub);
         let start = engine.clock.monotonic_ns();
         let paused = engine.check_pause();
         let active = engine.active_expire.load(Relaxed) && !paused;
@@ -837,7 +790,7 @@ impl Thread {
                     let n = db.expire_due(s, 64);
                     expired += n;
                     left |= n == 64;
-                    commit(engine, &mut db);
+                    commit(engine, &mut self.pubsub, &mut db);
                 }
             }
             if !self.cx.ready.is_empty() {

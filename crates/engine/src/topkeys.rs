@@ -6,7 +6,7 @@
 //! figures are about now. A session of HOTKEYS makes the same probes more frequent, as its SAMPLE
 //! says, and counts into sketches of its own that do not fade.
 //!
-//! Commands that a transaction or a script runs count as one: their keys are not looked at.
+//! Commands of a transaction are looked at one by one; those of a script are not.
 
 mod probe;
 mod session;
@@ -23,6 +23,7 @@ use sketch::{Name, Sketch};
 
 use crate::engine::Engine;
 use crate::table::Cmd;
+use crate::thread::Thread;
 
 /// Counters per thread and ranking.
 const CAPACITY: usize = 128;
@@ -63,19 +64,19 @@ pub struct TopKey {
 /// What is known of a command before it is executed as a sample.
 pub(crate) struct Shot {
     /// Monotonic nanoseconds.
-    pub(crate) start: u64,
+    start: u64,
     /// Bytes of the request.
-    pub(crate) input: usize,
+    input: usize,
     /// Bytes of output before it.
-    pub(crate) output: usize,
+    output: usize,
 }
 
 /// What a sample has measured.
-pub(crate) struct Measured {
+struct Measured {
     /// When it was over, in monotonic nanoseconds.
-    pub(crate) now: u64,
-    pub(crate) nanos: u64,
-    pub(crate) bytes: u64,
+    now: u64,
+    nanos: u64,
+    bytes: u64,
 }
 
 /// One thread's counts; its thread adds to them, anybody reads.
@@ -128,15 +129,14 @@ impl Tally {
 }
 
 /// Bytes of a request of these arguments on the wire.
-pub(crate) fn wire_bytes(args: &Args<'_>) -> usize {
+fn wire_bytes(args: &Args<'_>) -> usize {
     let head = |n: usize| 3 + n.checked_ilog10().unwrap_or(0) as usize + 1;
     args.iter_from(0).map(|a| head(a.len()) + a.len() + 2).sum::<usize>() + head(args.len())
 }
 
 impl TopKeys {
     /// Counts a sample of `probe`.
-    #[cold]
-    pub(crate) fn note(
+    fn note(
         &self,
         engine: &Engine,
         probe: &mut Probe,
@@ -187,6 +187,45 @@ impl TopKeys {
         if let Some(tally) = &mut *self.0.lock() {
             tally.session = None;
         }
+    }
+}
+
+impl Thread {
+    /// Before a command that is looked at.
+    #[cold]
+    pub(crate) fn aim(&self, engine: &Engine, args: &Args<'_>, output: usize) -> Shot {
+        Shot { input: wire_bytes(args), output, start: engine.clock.monotonic_ns() }
+    }
+
+    /// Before a command of a transaction: as [`aim`](Self::aim), if it is the one's turn.
+    pub(crate) fn aim_inner(
+        &mut self,
+        engine: &Engine,
+        args: &Args<'_>,
+        output: usize,
+    ) -> Option<Shot> {
+        let turn = self.probe.ahead(1) == 0;
+        if !turn {
+            self.probe.pass(1);
+        }
+        turn.then(|| self.aim(engine, args, output))
+    }
+
+    /// After it; `output` is what there is now.
+    #[cold]
+    pub(crate) fn shoot(
+        &mut self,
+        engine: &Engine,
+        command: Option<(&Cmd, usize, &Args<'_>)>,
+        shot: Shot,
+        output: usize,
+    ) {
+        let m = Measured {
+            now: self.mono,
+            nanos: self.mono.saturating_sub(shot.start),
+            bytes: (shot.input + output.saturating_sub(shot.output)) as u64,
+        };
+        self.worker.top_keys.note(engine, &mut self.probe, command, &m);
     }
 }
 

@@ -55,7 +55,7 @@ fn the_keys_that_make_the_work_come_first() {
     assert_eq!((hits[0].key.as_slice(), hits[0].db), (&b"hot"[..], 0), "{hits:?}");
     assert_eq!(hits[1].key, b"big", "{hits:?}");
     assert!((15.0..45.0).contains(&hits[0].share), "{hits:?}");
-    assert!(hits[2].share < 3.0, "{hits:?}");
+    assert!(hits.get(2).is_none_or(|k| k.share < 3.0), "{hits:?}");
     let bytes = server.engine.top_keys(By::Bytes, 2);
     assert_eq!(bytes[0].key, b"big", "{bytes:?}");
     assert!(bytes[0].share > 90.0, "{bytes:?}");
@@ -65,6 +65,22 @@ fn the_keys_that_make_the_work_come_first() {
     assert!(later[0].per_second < hits[0].per_second / 100.0, "{later:?}");
     one(&mut server, &mut conn, "CONFIG RESETSTAT");
     assert_eq!(server.engine.top_keys(By::Hits, 1), []);
+}
+
+#[test]
+fn commands_of_a_transaction_count_by_themselves() {
+    let mut server = Server::new();
+    let mut conn = server.connect();
+    one(&mut server, &mut conn, "HOTKEYS START METRICS 1 NET");
+    for line in ["MULTI", "SET a 1", "SET b 1", "SET a 2", "EXEC"] {
+        one(&mut server, &mut conn, line);
+    }
+    let report = fields(&one(&mut server, &mut conn, "HOTKEYS GET"));
+    let bulk = |key: &str| Reply::Bulk(key.as_bytes().to_vec());
+    // 27 bytes and +OK for each; their queueing counts for nobody.
+    let wanted = vec![bulk("a"), Reply::Integer(64), bulk("b"), Reply::Integer(32)];
+    let found = report.iter().find(|(name, _)| name == "by-net-bytes");
+    assert_eq!(found.map(|f| &f.1), Some(&Reply::Array(wanted)));
 }
 
 #[test]

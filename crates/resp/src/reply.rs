@@ -253,8 +253,11 @@ impl<'a> Reply<'a> {
 
     /// A double; in RESP2 a bulk string with the same text.
     pub fn double(&mut self, d: f64) {
-        let mut buf = [0; stdx::num::F64_LEN_MAX];
-        let text = stdx::num::fmt_f64(&mut buf, d);
+        self.double_text(stdx::num::fmt_f64(&mut [0; stdx::num::F64_LEN_MAX], d));
+    }
+
+    /// A double whose text is given; in RESP2 a bulk string.
+    pub fn double_text(&mut self, text: &[u8]) {
         match self.proto {
             Proto::V2 => self.bulk(text),
             Proto::V3 => {

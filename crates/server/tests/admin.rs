@@ -69,7 +69,8 @@ impl Server {
                 .expect("the binary");
             let begin = Instant::now();
             while begin.elapsed() < PATIENCE && matches!(process.try_wait(), Ok(None)) {
-                if TcpStream::connect(data).is_ok() {
+                // The data port listens first.
+                if TcpStream::connect(data).is_ok() && TcpStream::connect(admin).is_ok() {
                     return Self { process, data, admin };
                 }
                 std::thread::sleep(Duration::from_millis(10));

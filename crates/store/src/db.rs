@@ -863,6 +863,7 @@ impl<'a> Db<'a> {
     /// Empties the database; in the background when `lazily`. Needs every shard. Returns how many
     /// keys there were.
     pub fn flush(&mut self, lazily: bool) -> usize {
+        self.cx.effects.flushed = self.cx.effects.observed;
         let mut n = 0;
         let ks = self.locked.ks();
         for s in 0..SHARDS {

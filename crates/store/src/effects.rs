@@ -58,8 +58,11 @@ pub struct Effects {
     /// Fields of hashes deleted because they expired: they come after `dropped` and before the
     /// command itself in the journal, as HDEL (database, key, field).
     pub dropped_fields: Vec<(usize, Vec<u8>, Vec<u8>)>,
+    /// Whether a whole database was emptied.
+    pub flushed: bool,
     /// The journal form, when it is not the command's own arguments: absolute deadlines, results
-    /// in place of increments. Empty means: the arguments as they are.
+    /// in place of increments. Empty means: the arguments as they are. What is stated here goes
+    /// into the journal even when `dirty` is 0: some changes do not count as such.
     pub rewritten: Vec<Vec<u8>>,
     /// Further journal records of this command, behind the first.
     pub also: Vec<Vec<Vec<u8>>>,
@@ -76,6 +79,7 @@ impl Effects {
             self.dropped_fields.clear();
             self.rewritten.clear();
             self.also.clear();
+            self.flushed = false;
         }
     }
 

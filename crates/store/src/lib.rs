@@ -24,7 +24,7 @@ pub use data::entry::{Content, Entry, INLINE_MAX, Kind, Str};
 pub use data::hash;
 pub use data::packed;
 pub use data::walk::{Part, walk};
-pub use data::zset;
+pub use data::{geo, zset};
 pub use db::{Db, Key, Ttl, WrongType};
 pub use effects::{Class, Effects, Event};
 pub use evict::{Evicted, Policy};

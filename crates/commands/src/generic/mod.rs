@@ -23,6 +23,9 @@ mod randomkey;
 mod rename;
 mod renamenx;
 pub(crate) mod scan;
+mod sort;
+mod sort_ro;
+mod sorting;
 mod swapdb;
 mod touch;
 mod ttl;
@@ -57,6 +60,8 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &rename::RENAME,
     &renamenx::RENAMENX,
     &scan::SCAN,
+    &sort::SORT,
+    &sort_ro::SORT_RO,
     &swapdb::SWAPDB,
     &touch::TOUCH,
     &ttl::TTL,

@@ -47,7 +47,7 @@ pub(super) fn keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), K
         let (word, next) = word(argv, i);
         if let Word::Streams(first) = word {
             let n = argv.len() - first;
-            if n % 2 != 0 {
+            if !n.is_multiple_of(2) {
                 return Err(KeyError);
             }
             let flags = KeyFlags::RO.or(KeyFlags::ACCESS);
@@ -102,7 +102,7 @@ impl Request {
                 Word::Other => return Err(Fail::SYNTAX),
             }
         }
-        if request.n % 2 != 0 {
+        if !request.n.is_multiple_of(2) {
             return Err(Fail::text(if grouped {
                 "ERR Unbalanced 'xreadgroup' list of streams: \
                  for each stream key an ID or '>' must be specified."

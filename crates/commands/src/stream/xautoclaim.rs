@@ -58,14 +58,14 @@ OK
 2) (empty array)
 3) (empty array)
 > XPENDING s g - + 10
-~ 1) 1) "2-0"
-     2) "Alan"
+1) 1) "2-0"
+   2) "Alan"
 ~    3) (integer) *
-     4) (integer) 2
-~ 2) 1) "3-0"
-     2) "Alan"
+   4) (integer) 2
+2) 1) "3-0"
+   2) "Alan"
 ~    3) (integer) *
-     4) (integer) 1
+   4) (integer) 1
 > XAUTOCLAIM s g c x 0
 (error) ERR Invalid min-idle-time argument for XAUTOCLAIM
 > XAUTOCLAIM s g c 0 0 COUNT 0

@@ -41,14 +41,14 @@ OK
 > XCLAIM s g Alan 0 2-0 RETRYCOUNT 7 TIME 1000 JUSTID
 1) "2-0"
 > XPENDING s g - + 10
-~ 1) 1) "1-0"
-     2) "Alan"
+1) 1) "1-0"
+   2) "Alan"
 ~    3) (integer) *
-     4) (integer) 2
-~ 2) 1) "2-0"
-     2) "Alan"
+   4) (integer) 2
+2) 1) "2-0"
+   2) "Alan"
 ~    3) (integer) *
-     4) (integer) 7
+   4) (integer) 7
 # Made pending without having been read; nothing is made of an entry that is not there.
 > XCLAIM s g Grace 0 3-0 4-0 FORCE JUSTID LASTID 3-0
 1) "3-0"
@@ -110,8 +110,8 @@ fn number(args: &Args<'_>, i: usize, what: &str) -> Result<i64, Fail> {
 }
 
 fn options(args: &Args<'_>, now: i64) -> Result<Options, Fail> {
-    let mut options = Options::default();
-    options.ids = args.iter_from(5).map_while(|text| super::parse_id(text, 0)).collect();
+    let ids = args.iter_from(5).map_while(|text| super::parse_id(text, 0)).collect();
+    let mut options = Options { ids, ..Options::default() };
     let mut i = 5 + options.ids.len();
     while i < args.len() {
         let more = i + 1 < args.len();

@@ -70,15 +70,15 @@ OK
    3) "pending"
    4) (integer) 1
    5) "idle"
-~  6) (integer) *
+~    6) (integer) *
    7) "inactive"
-~  8) (integer) *
+~    8) (integer) *
 2) 1) "name"
    2) "Alan"
    3) "pending"
    4) (integer) 0
    5) "idle"
-~  6) (integer) *
+~    6) (integer) *
    7) "inactive"
    8) (integer) -1
 "#,
@@ -281,20 +281,20 @@ OK
        11) "pending"
        12) 1) 1) "1-0"
               2) "Ada"
-~             3) (integer) *
+~               3) (integer) *
               4) (integer) 1
        13) "consumers"
        14) 1)  1) "name"
                2) "Ada"
                3) "seen-time"
-~              4) (integer) *
+~                4) (integer) *
                5) "active-time"
-~              6) (integer) *
+~                6) (integer) *
                7) "pel-count"
                8) (integer) 2
                9) "pending"
               10) 1) 1) "1-0"
-~                    2) (integer) *
+~                      2) (integer) *
                      3) (integer) 1
 "#,
         ..Row::DEFAULT

@@ -48,22 +48,22 @@ OK
    2) 1) "Alan"
       2) "1"
 > XPENDING s g - + 10 Alan
-~ 1) 1) "2-0"
-     2) "Alan"
+1) 1) "2-0"
+   2) "Alan"
 ~    3) (integer) *
-     4) (integer) 1
+   4) (integer) 1
 > XPENDING s g (1 + 1
-~ 1) 1) "2-0"
-     2) "Alan"
+1) 1) "2-0"
+   2) "Alan"
 ~    3) (integer) *
-     4) (integer) 1
+   4) (integer) 1
 > XPENDING s g IDLE 3600000 - + 10
 (empty array)
 > XPENDING s g IDLE 0 - 1 10 Ada
-~ 1) 1) "1-0"
-     2) "Ada"
+1) 1) "1-0"
+   2) "Ada"
 ~    3) (integer) *
-     4) (integer) 1
+   4) (integer) 1
 > XPENDING s g - + 10 Grace
 (empty array)
 > XPENDING s g - + -5

@@ -4,9 +4,11 @@
 //! against the others. Whatever is computed is put in order once, at the end. Nothing here yields
 //! to other connections: the result is that of one moment.
 
+use data::packed::Item;
+use data::set::Set;
 use resp::{Args, Reply};
 use store::zset::{Draft, View};
-use store::{Db, Entry, Key, Kind, Part};
+use store::{Db, Entry, Key, Kind};
 
 use super::{Pairs, text};
 use crate::command::Outcome;
@@ -84,9 +86,7 @@ fn len(e: &Entry) -> usize {
     if e.kind() == Kind::ZSet {
         return View::of(e).len();
     }
-    let mut n = 0;
-    store::walk(e, &mut |_| n += 1);
-    n
+    Set::of(e).len()
 }
 
 /// Shows all members of a source; those of a set have score 1.
@@ -97,10 +97,9 @@ fn each(db: &mut Db<'_>, source: Source<'_>, mut f: impl FnMut(&[u8], f64)) {
     if e.kind() == Kind::ZSet {
         View::of(&e).for_each(|member, score| text(member, |member| f(member, score)));
     } else {
-        store::walk(&e, &mut |part| {
-            if let Part::Member(member) = part {
-                f(member, 1.0);
-            }
+        Set::of(&e).each(|member| {
+            text(member, |member| f(member, 1.0));
+            true
         });
     }
 }
@@ -110,9 +109,7 @@ fn score_in(e: &Entry, member: &[u8]) -> Option<f64> {
     if e.kind() == Kind::ZSet {
         return View::of(e).score(member);
     }
-    let mut found = false;
-    store::walk(e, &mut |part| found |= part == Part::Member(member));
-    found.then_some(1.0)
+    Set::of(e).contains(Item::of(member)).then_some(1.0)
 }
 
 /// Copied members with what has become of their scores.
@@ -312,7 +309,7 @@ pub(super) fn run(
     let result = draft.finish();
     let pairs = Pairs::begin(reply, result.len(), o.with_scores);
     for (member, score) in result.iter(0, false) {
-        pairs.put(reply, store::packed::Item::Bytes(member), score);
+        pairs.put(reply, Item::Bytes(member), score);
     }
     Ok(())
 }

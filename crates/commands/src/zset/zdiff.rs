@@ -37,6 +37,16 @@ pub(crate) static ZDIFF: DataCommand = DataCommand {
 1) "x"
 2) "y"
 3) "z"
+> SADD t y w 7
+(integer) 3
+> ZDIFF 2 a t
+1) "x"
+2) "z"
+> ZDIFF 2 t a WITHSCORES
+1) "7"
+2) "1"
+3) "w"
+4) "1"
 > ZDIFF 2 nothing a
 (empty array)
 > ZDIFF 2 a b WEIGHTS 1 2

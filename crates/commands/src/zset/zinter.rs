@@ -43,6 +43,18 @@ pub(crate) static ZINTER: DataCommand = DataCommand {
 4) "4"
 5) "z"
 6) "6"
+> SADD t y w 7
+(integer) 3
+> ZINTER 2 a t WITHSCORES
+1) "y"
+2) "3"
+> ZINTER 2 t t WITHSCORES
+1) "7"
+2) "2"
+3) "w"
+4) "2"
+5) "y"
+6) "2"
 > ZINTER 2 a nothing
 (empty array)
 > ZINTER 0 a

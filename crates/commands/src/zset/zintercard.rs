@@ -29,6 +29,10 @@ pub(crate) static ZINTERCARD: DataCommand = DataCommand {
 (integer) 1
 > ZINTERCARD 2 a b LIMIT 0
 (integer) 2
+> SADD t y w 7
+(integer) 3
+> ZINTERCARD 2 t a
+(integer) 1
 > ZINTERCARD 2 a nothing
 (integer) 0
 > ZINTERCARD 2 a b LIMIT -1

@@ -67,6 +67,24 @@ pub(crate) static ZUNION: DataCommand = DataCommand {
 > ZUNION 1 i WEIGHTS 0 WITHSCORES
 1) "x"
 2) "0"
+> SADD t y w 7
+(integer) 3
+> ZUNION 2 a t WITHSCORES
+1) "7"
+2) "1"
+3) "w"
+4) "1"
+5) "x"
+6) "1"
+7) "y"
+8) "3"
+> ZUNION 1 t WEIGHTS 3 WITHSCORES
+1) "7"
+2) "3"
+3) "w"
+4) "3"
+5) "y"
+6) "3"
 > ZUNION 0 a
 (error) ERR at least 1 input key is needed for 'zunion' command
 > ZUNION 3 a b

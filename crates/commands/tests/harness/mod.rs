@@ -125,8 +125,8 @@ impl Server {
         let mut found = Vec::new();
         // Where the specifications do not fit, the command itself has the error text.
         let _ = keys::positions(row, args, &mut |at| found.push(at));
-        let mut db = match (row.scope, found.as_slice()) {
-            (Scope::All, _) => Db::lock_all(ks, index, cx),
+        let mut db = match (row.scope_of(args), found.as_slice()) {
+            (Scope::All | Scope::Patterns, _) => Db::lock_all(ks, index, cx),
             (Scope::Each | Scope::None, _) | (Scope::Keys, []) => Db::unlocked(ks, index, cx),
             (Scope::Keys, [one]) => Db::lock_one(ks, index, Key::new(&args[*one]), cx),
             (Scope::Keys, many) => {
@@ -177,8 +177,8 @@ impl Server {
                 .iter()
                 .map(|(db, key, field)| (*db, vec![b"HDEL".to_vec(), key.clone(), field.clone()])),
         );
-        if effects.dirty > 0 {
-            let own = effects.rewritten.is_empty();
+        let own = effects.rewritten.is_empty();
+        if effects.dirty > 0 || !own {
             records.push((db, if own { args.to_vec() } else { effects.rewritten.clone() }));
             records.extend(effects.also.iter().map(|record| (db, record.clone())));
         }

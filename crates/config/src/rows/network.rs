@@ -35,7 +35,7 @@ ProtoMaxBulkLen: "proto-max-bulk-len", [], Memory(MB, BYTES_MAX), "512mb", DEBUG
     "Bytes one argument of a request may have, and so the longest string value.";
 MaxmemoryClients: "maxmemory-clients", [], MemoryOrPercent, "0", RUNTIME, Accepted(NO_CLIENT_EVICTION),
     "Bytes all client connections may use together, or a percentage of maxmemory, before the largest is disconnected; 0 sets no bound.";
-TrackingTableMaxKeys: "tracking-table-max-keys", [], Int(0, LONG_MAX), "1000000", RUNTIME, Accepted(NO_TRACKING),
+TrackingTableMaxKeys: "tracking-table-max-keys", [], Int(0, LONG_MAX), "1000000", RUNTIME, Effective,
     "Keys remembered for client-side caching before old ones are invalidated to make room; 0 sets no bound.";
 ClientDefaultResp: "client-default-resp", [], Int(2, 3), "2", IMMUTABLE | HIDDEN, Accepted(TESTING),
     "Protocol version a connection starts with.";

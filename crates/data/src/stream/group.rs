@@ -103,9 +103,9 @@ impl Group {
         &self.name
     }
 
+    /// Bytes that it holds from the allocator beyond its own size.
     pub(super) fn bytes(&self) -> usize {
-        stdx::mem::size_class(size_of::<Self>())
-            + super::allocated::<u8>(self.name.len())
+        super::allocated::<u8>(self.name.len())
             + super::allocated::<Option<Consumer>>(self.consumers.capacity())
             + super::allocated::<u32>(self.order.capacity())
             + self.consumer_bytes

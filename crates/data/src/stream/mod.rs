@@ -31,7 +31,7 @@ fn allocated<T>(n: usize) -> usize {
 pub struct Stream {
     /// The entries.
     pub log: Log,
-    groups: Vec<Box<Group>>,
+    groups: Vec<Group>,
     /// What the groups hold from the allocator, without the list of them.
     group_bytes: usize,
 }
@@ -43,12 +43,12 @@ impl Stream {
 
     /// The groups in the order of their names.
     pub fn groups(&self) -> impl ExactSizeIterator<Item = &Group> {
-        self.groups.iter().map(Box::as_ref)
+        self.groups.iter()
     }
 
     /// The group of a name.
     pub fn group(&self, name: &[u8]) -> Option<&Group> {
-        self.search(name).ok().and_then(|i| self.groups.get(i)).map(Box::as_ref)
+        self.search(name).ok().and_then(|i| self.groups.get(i))
     }
 
     /// The group of a name to change, and the entries.
@@ -62,7 +62,7 @@ impl Stream {
     /// Adds a group, unless there is one of that name; whether it was added.
     pub fn add_group(&mut self, name: &[u8], last: Id, read: Option<u64>) -> bool {
         let Err(place) = self.search(name) else { return false };
-        let group = Box::new(Group::new(name, last, read));
+        let group = Group::new(name, last, read);
         self.group_bytes += group.bytes();
         self.groups.insert(place, group);
         true
@@ -158,7 +158,7 @@ impl Value for Stream {
     const KIND: Kind = Kind::Stream;
 
     fn bytes(&self) -> usize {
-        self.log.bytes() + self.group_bytes + allocated::<Box<Group>>(self.groups.capacity())
+        self.log.bytes() + self.group_bytes + allocated::<Group>(self.groups.capacity())
     }
 
     fn effort(&self) -> usize {
@@ -171,7 +171,7 @@ impl Value for Stream {
 
     fn duplicate(&self) -> Self {
         let mut copy = self.clone();
-        copy.group_bytes = copy.groups.iter().map(|group| group.bytes()).sum();
+        copy.group_bytes = copy.groups.iter().map(Group::bytes).sum();
         copy
     }
 }

@@ -80,23 +80,36 @@ impl ZSet {
 
     /// Adds a member, or gives it another score.
     pub fn put(&mut self, member: &[u8], score: f64) {
+        self.put_if(member, |_| Some(score));
+    }
+
+    /// Gives a member the score that `decide` makes of the one it has, or of none if it is not
+    /// there, and adds it then; nothing changes where that makes none.
+    pub(super) fn put_if(
+        &mut self,
+        member: &[u8],
+        decide: impl FnOnce(Option<f64>) -> Option<f64>,
+    ) {
         let hash = stdx::hash::hash64(member);
-        if let Some(mut slot) = self.table.find_mut(hash, |m| stdx::bytes::same(m.bytes(), member))
-        {
-            let old = slot.score();
-            if old != score {
-                // The tree reads members only, never their scores.
-                slot.node_mut().set_score(score);
-                // SAFETY: the member stays in the dictionary.
-                let shared = unsafe { slot.share() };
-                if !self.tree.rescore(old, score, member) {
-                    self.tree.remove(old, member);
-                    self.tree.insert(Item { score, member: shared });
-                }
+        let found = self.table.find_mut(hash, |m| stdx::bytes::same(m.bytes(), member));
+        let Some(mut slot) = found else {
+            if let Some(score) = decide(None) {
+                self.put_new(member, score);
             }
             return;
+        };
+        let old = slot.score();
+        let Some(score) = decide(Some(old)).filter(|score| *score != old) else {
+            return;
+        };
+        // The tree reads members only, never their scores.
+        slot.node_mut().set_score(score);
+        // SAFETY: the member stays in the dictionary.
+        let shared = unsafe { slot.share() };
+        if !self.tree.rescore(old, score, member) {
+            self.tree.remove(old, member);
+            self.tree.insert(Item { score, member: shared });
         }
-        self.put_new(member, score);
     }
 
     /// Adds a member that is not there.

@@ -217,14 +217,17 @@ pub fn put(
     let Some(z) = slot.node_mut().value_mut::<ZSet>() else {
         return Put::Skipped;
     };
-    let done = decide(z.score(member), score, how);
-    match done {
-        Put::Added(score) => {
-            z.is_listpack &= fits(z.len() + 1, member.len(), limits);
-            z.put_new(member, score);
+    let listpack = z.is_listpack && fits(z.len() + 1, member.len(), limits);
+    let mut done = Put::Skipped;
+    z.put_if(member, |current| {
+        done = decide(current, score, how);
+        match done {
+            Put::Added(score) | Put::Updated(score) => Some(score),
+            _ => None,
         }
-        Put::Updated(score) => z.put(member, score),
-        _ => {}
+    });
+    if matches!(done, Put::Added(_)) {
+        z.is_listpack = listpack;
     }
     done
 }

@@ -69,7 +69,36 @@ fn partition(len: usize, before: impl Fn(usize) -> bool) -> usize {
     from
 }
 
+/// How many of the items, which are in order, come before a score and member, or with `equal` are
+/// that item.
+#[inline]
+fn place(scores: &[f64], members: &[Ref], at: (f64, &[u8]), equal: bool) -> usize {
+    // All scores are compared: several at once, and without a branch to guess wrong.
+    let lower: usize = scores.iter().map(|score| usize::from(*score < at.0)).sum();
+    if scores.get(lower).is_none_or(|score| *score != at.0) {
+        return lower;
+    }
+    let same = scores[lower..].partition_point(|score| *score == at.0);
+    let before = |member: &Ref| {
+        let bytes = member.bytes();
+        bytes < at.1 || equal && bytes == at.1
+    };
+    lower + members[lower..lower + same].partition_point(before)
+}
+
+/// Hints the processor to load a slice, whose items are of eight bytes.
+#[inline]
+fn prefetch<T>(items: &[T]) {
+    for line in items.chunks(8) {
+        crate::table::prefetch(line.as_ptr().cast());
+    }
+}
+
 impl Leaf {
+    fn place(&self, at: (f64, &[u8])) -> usize {
+        place(&self.scores[..self.len], &self.members[..self.len], at, false)
+    }
+
     fn new() -> Box<Self> {
         Box::new(Self { len: 0, scores: [0.0; LEAF], members: [Ref::nobody(); LEAF] })
     }
@@ -144,13 +173,15 @@ impl Inner {
         }
     }
 
-    /// The child in which an item belongs.
+    /// The child in which an item belongs; what a search there reads is being loaded already.
     #[inline]
     fn child(&self, at: (f64, &[u8])) -> usize {
-        let before = |i: usize| {
-            self.scores[i] < at.0 || (self.scores[i] == at.0 && self.members[i].bytes() <= at.1)
-        };
-        partition(self.len, before).saturating_sub(1)
+        let i = place(&self.scores[..self.len], &self.members[..self.len], at, true);
+        let i = i.saturating_sub(1);
+        if let Some(node) = &self.nodes[i] {
+            node.prefetch();
+        }
+        i
     }
 
     /// The child with the item of this rank, and its rank there.
@@ -203,6 +234,17 @@ impl Node {
             Self::Inner(n) => (n.len, &n.scores, &n.members),
         };
         (len > 0).then(|| Item { score: scores[0], member: members[0] })
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        match self {
+            Self::Leaf(leaf) => prefetch(&leaf.scores),
+            Self::Inner(inner) => {
+                prefetch(&inner.scores);
+                prefetch(&inner.counts);
+            }
+        }
     }
 
     fn is_sparse(&self) -> bool {
@@ -378,9 +420,7 @@ impl Tree {
                 let (i, n) = match which {
                     Which::Ranks(from, n) => (from, n.min(leaf.len.saturating_sub(from))),
                     Which::Item(score, member) => {
-                        let i = partition(leaf.len, |i| {
-                            Item::is_before(leaf.scores[i], &leaf.members[i], (score, member))
-                        });
+                        let i = leaf.place((score, member));
                         (i, usize::from(i < leaf.len))
                     }
                 };
@@ -435,9 +475,7 @@ impl Tree {
                     node = inner.nodes[i].as_mut();
                 }
                 Some(Node::Leaf(leaf)) => {
-                    let i = partition(leaf.len, |i| {
-                        Item::is_before(leaf.scores[i], &leaf.members[i], (old, member))
-                    });
+                    let i = leaf.place((old, member));
                     if i == 0 || i + 1 >= leaf.len {
                         return false;
                     }
@@ -479,7 +517,18 @@ impl Tree {
 
     /// The rank of an item that is there, or would be.
     pub(super) fn rank(&self, score: f64, member: &[u8]) -> usize {
-        self.count_before(|s, m| Item::is_before(s, m, (score, member)))
+        let (mut node, mut rank) = (self.root.as_ref(), 0);
+        loop {
+            match node {
+                None => return rank,
+                Some(Node::Inner(inner)) => {
+                    let i = inner.child((score, member));
+                    rank += inner.counts[..i].iter().sum::<usize>();
+                    node = inner.nodes[i].as_ref();
+                }
+                Some(Node::Leaf(leaf)) => return rank + leaf.place((score, member)),
+            }
+        }
     }
 
     /// The leaf with the item of a rank, and its place there.

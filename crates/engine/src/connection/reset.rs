@@ -48,9 +48,10 @@ RESET
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     // A skip that is in force applies to this command; OFF ends before it answers.
     let skipped = call.session.reply == ReplyMode::SkipNext;
-    call.thread.discard(call.engine, call.session);
+    call.thread.untrack(call.engine, call.session);
     call.thread.receive();
     call.thread.unsubscribe_all(call.engine, call.session);
+    call.thread.discard(call.engine, call.session);
     call.session.reset(call.engine);
     call.thread.set_proto(call.session, Proto::V2);
     if skipped {

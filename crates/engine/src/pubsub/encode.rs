@@ -13,7 +13,7 @@ use super::Kind;
 const SHARE_MIN: usize = 16 * 1024;
 
 /// A message's bytes as the publisher has them.
-pub enum Payload<'a> {
+pub(crate) enum Payload<'a> {
     /// Copied when the message is encoded.
     Bytes(&'a [u8]),
     /// Referred to.
@@ -22,7 +22,7 @@ pub enum Payload<'a> {
 
 impl<'a> Payload<'a> {
     /// The payload for `bytes`: large ones are copied once, here.
-    pub fn of(bytes: &'a [u8]) -> Self {
+    pub(crate) fn of(bytes: &'a [u8]) -> Self {
         if bytes.len() < SHARE_MIN {
             Self::Bytes(bytes)
         } else {

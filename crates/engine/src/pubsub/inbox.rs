@@ -10,32 +10,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use super::{Encoded, Kind, Name};
-
-/// To whom on a thread.
-#[derive(Debug)]
-pub(crate) enum To {
-    /// All who are subscribed.
-    Name(Kind, Name),
-}
+use crate::clients::Client;
+use crate::tracking::Notice;
 
 /// One message for one thread.
 #[derive(Debug)]
-pub(crate) struct Delivery {
-    pub(crate) to: To,
-    pub(crate) message: Arc<Encoded>,
+pub(crate) enum Delivery {
+    /// For all who are subscribed.
+    Message(Kind, Name, Arc<Encoded>),
+    /// For one connection that tracks keys, or receives for one that does.
+    Notice(Arc<Client>, Notice),
 }
 
 /// See the module's text.
 #[derive(Default, Debug)]
 pub struct Inbox {
     queue: Mutex<Vec<Delivery>>,
+    /// Whether the queue holds anything: a look costs no lock.
+    full: AtomicBool,
     told: AtomicBool,
 }
 
 impl Inbox {
     /// Adds all of `mail`, which is empty afterwards. The owner is to be told.
     pub(crate) fn post(&self, mail: &mut Vec<Delivery>) {
-        self.queue.lock().append(mail);
+        let mut queue = self.queue.lock();
+        queue.append(mail);
+        self.full.store(true, Ordering::Release);
     }
 
     /// Whether the owner must be woken: nobody else has done so since it looked.
@@ -50,7 +51,11 @@ impl Inbox {
         if self.told.load(Ordering::Relaxed) {
             self.told.swap(false, Ordering::AcqRel);
         }
-        std::mem::swap(&mut *self.queue.lock(), mail);
+        if self.full.load(Ordering::Acquire) {
+            let mut queue = self.queue.lock();
+            std::mem::swap(&mut *queue, mail);
+            self.full.store(false, Ordering::Release);
+        }
     }
 }
 
@@ -64,10 +69,7 @@ mod tests {
         let inbox = Inbox::default();
         let mail = || {
             let message = Encoded::message(Kind::Channel, b"c", &Payload::Bytes(b"m"));
-            vec![Delivery {
-                to: To::Name(Kind::Channel, Name::from(*b"c")),
-                message: message.into(),
-            }]
+            vec![Delivery::Message(Kind::Channel, Name::from(*b"c"), message.into())]
         };
         inbox.post(&mut mail());
         assert!(inbox.tell());

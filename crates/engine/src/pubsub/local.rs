@@ -6,8 +6,10 @@ use resp::{Out, Proto, Reply};
 
 use super::hub::Threads;
 use super::outbox::Outboxes;
-use super::{Delivery, Encoded, Inbox, Kind, Map, Name, Ready, To};
+use super::{Delivery, Encoded, Kind, Map, Name, Ready};
+use crate::clients::Client;
 use crate::engine::{Engine, Worker};
+use crate::tracking::{self, Notice};
 
 /// Subscribers from which on a channel finds one of them by a map.
 const MAPPED: usize = 16;
@@ -47,6 +49,15 @@ impl Members {
 /// See the module's text.
 #[derive(Default)]
 pub(crate) struct Local {
+    /// Number of the thread.
+    pub(crate) me: usize,
+    /// What others know of the thread: its inbox.
+    own: Option<Arc<Worker>>,
+    /// Bits of `notify-keyspace-events`.
+    pub(crate) notify: u32,
+    /// Keys that the batch has changed, each with the connection that did: noted while anybody tracks
+    /// by prefix.
+    pub(crate) changed: Vec<(Box<[u8]>, u64)>,
     names: [Map<Name, Members>; 3],
     boxes: Outboxes,
     /// What other threads are to be sent, by their number.
@@ -60,6 +71,11 @@ pub(crate) struct Local {
 }
 
 impl Local {
+    /// The half of thread number `me`.
+    pub(crate) fn new(me: usize, own: Arc<Worker>) -> Self {
+        Self { me, own: Some(own), ..Self::default() }
+    }
+
     pub(crate) fn open(&mut self, client: u64, proto: Proto) -> u32 {
         self.boxes.open(client, Some(proto), true)
     }
@@ -83,21 +99,20 @@ impl Local {
     }
 
     /// Notes a message for all other threads that have subscribers. Returns all subscriptions, those
-    /// on thread `me` included.
+    /// on this thread included.
     pub(crate) fn spread(
         &mut self,
         name: &Name,
         kind: Kind,
         message: &Arc<Encoded>,
         threads: &Threads,
-        me: usize,
     ) -> u64 {
         let mut receivers = 0;
         for (thread, n) in threads.iter() {
             receivers += u64::from(n);
-            if thread != me {
-                let to = To::Name(kind, Arc::clone(name));
-                self.send_to(thread, Delivery { to, message: Arc::clone(message) });
+            if thread != self.me {
+                let delivery = Delivery::Message(kind, Arc::clone(name), Arc::clone(message));
+                self.send_to(thread, delivery);
             }
         }
         receivers
@@ -134,6 +149,9 @@ impl Local {
     /// Posts, and wakes who has not been told yet.
     #[inline]
     pub(crate) fn send(&mut self, engine: &Engine) {
+        if !self.changed.is_empty() {
+            tracking::broadcast(engine, self);
+        }
         if self.touched.is_empty() {
             return;
         }
@@ -148,12 +166,21 @@ impl Local {
     }
 
     /// Delivers what this thread has been sent.
-    pub(crate) fn receive(&mut self, inbox: &Inbox) {
+    #[inline]
+    pub(crate) fn receive(&mut self) {
+        let Some(own) = &self.own else { return };
+        own.inbox.take(&mut self.mail);
+        if !self.mail.is_empty() {
+            self.deliver_mail();
+        }
+    }
+
+    fn deliver_mail(&mut self) {
         let mut mail = std::mem::take(&mut self.mail);
-        inbox.take(&mut mail);
         for d in mail.drain(..) {
-            match d.to {
-                To::Name(kind, name) => self.deliver(kind, &name, &d.message),
+            match d {
+                Delivery::Message(kind, name, message) => self.deliver(kind, &name, &message),
+                Delivery::Notice(client, notice) => self.notify_client(&client, &notice),
             }
         }
         self.mail = mail;
@@ -165,6 +192,19 @@ impl Local {
         for &slot in &members.slots {
             self.boxes.append(slot, |out, proto| message.append(out, proto));
         }
+    }
+
+    /// Tells a connection something, wherever it lives.
+    pub(crate) fn notice(&mut self, client: &Arc<Client>, notice: Notice) {
+        if client.thread == self.me {
+            return self.notify_client(client, &notice);
+        }
+        self.send_to(client.thread, Delivery::Notice(Arc::clone(client), notice));
+    }
+
+    fn notify_client(&mut self, client: &Client, notice: &Notice) {
+        let slot = self.boxes.open(client.id, None, false);
+        self.boxes.append(slot, |out, _| notice.write(out, client));
     }
 
     /// Has `write` write into an outbox.

@@ -21,6 +21,8 @@
 //!   sees a message from before he subscribed, or misses one from before he unsubscribed.
 //! - A publisher never waits for a subscriber: outboxes grow, and `client-output-buffer-limit
 //!   pubsub` cuts those who do not read.
+//! - What was published before, wherever, is delivered before: a thread looks into its inbox before it
+//!   delivers what it publishes itself.
 //! - What another thread is sent is in its inbox before the publisher's reply leaves
 //!   ([`Thread::run`]).
 
@@ -41,10 +43,10 @@ use resp::{Out, Proto, Reply};
 pub(crate) use cmd::COMMANDS;
 pub(crate) use encode::{Encoded, Payload};
 pub use hub::Hub;
+pub(crate) use inbox::Delivery;
 pub use inbox::Inbox;
-pub(crate) use inbox::{Delivery, To};
 pub(crate) use local::Local;
-pub use notify::notify;
+pub(crate) use notify::notify;
 pub use outbox::Ready;
 
 use crate::engine::Engine;
@@ -110,38 +112,40 @@ impl Subscriptions {
 }
 
 /// Publishes to a channel or a shard channel. Returns how many subscriptions it reaches.
-pub fn publish(
+pub(crate) fn publish(
     engine: &Engine,
-    thread: &mut Thread,
+    local: &mut Local,
     kind: Kind,
     channel: &[u8],
     message: Payload<'_>,
 ) -> u64 {
-    let me = thread.index;
-    let local = &mut thread.pubsub;
+    let me = local.me;
     let mut here = None;
     let mut receivers = 0;
     engine.pubsub.find(kind, channel, &mut |name, threads| {
         let encoded = Arc::new(Encoded::message(kind, channel, &message));
-        receivers += local.spread(name, kind, &encoded, threads, me);
+        receivers += local.spread(name, kind, &encoded, threads);
         if threads.count(me) > 0 {
             here = Some((Arc::clone(name), encoded));
         }
     });
-    // Delivered when the hub's lock is free again: it takes as long as there are subscribers.
+    // Delivered when the hub's lock is free again: it takes as long as there are subscribers. What
+    // others published before comes first.
     if let Some((name, encoded)) = here {
+        local.receive();
         local.deliver(kind, &name, &encoded);
     }
     if kind == Kind::Channel && engine.pubsub.has_patterns() {
         let mut here = Vec::new();
         engine.pubsub.matching(channel, &mut |name, threads| {
             let encoded = Arc::new(Encoded::matched(name, channel, &message));
-            receivers += local.spread(name, Kind::Pattern, &encoded, threads, me);
+            receivers += local.spread(name, Kind::Pattern, &encoded, threads);
             if threads.count(me) > 0 {
                 here.push((Arc::clone(name), encoded));
             }
         });
         for (name, encoded) in here {
+            local.receive();
             local.deliver(Kind::Pattern, &name, &encoded);
         }
     }
@@ -149,6 +153,12 @@ pub fn publish(
 }
 
 impl Thread {
+    /// Publishes to a channel or a shard channel, for whoever embeds the engine. Returns how many
+    /// subscriptions it reaches.
+    pub fn publish(&mut self, engine: &Engine, kind: Kind, channel: &[u8], message: &[u8]) -> u64 {
+        publish(engine, &mut self.pubsub, kind, channel, Payload::of(message))
+    }
+
     /// Subscribes a connection, and answers.
     pub(crate) fn subscribe(
         &mut self,
@@ -243,7 +253,7 @@ impl Thread {
 
     /// Delivers what other threads have sent to connections of this one.
     pub fn receive(&mut self) {
-        self.pubsub.receive(&self.worker.inbox);
+        self.pubsub.receive();
     }
 
     /// Hands what this thread has published to the others, and wakes them.
@@ -288,6 +298,7 @@ impl Thread {
 
     /// A connection is gone: ends its subscriptions and drops what was to be sent.
     pub fn forget(&mut self, engine: &Engine, session: &mut Session) {
+        self.untrack(engine, session);
         self.unsubscribe_all(engine, session);
         self.pubsub.close(session.client.id);
         session.outbox = None;

@@ -3,15 +3,14 @@
 use config::events;
 use store::Event;
 
-use super::{Kind, Payload, publish};
+use super::{Kind, Local, Payload, publish};
 use crate::engine::Engine;
-use crate::thread::Thread;
 
 /// Publishes an event of the keyspace on the channels that `notify-keyspace-events` asks for. To be
 /// called while the key's shard is held: the events of a key then reach every subscriber in the
 /// order in which they happened, whatever threads they happened on.
-pub fn notify(engine: &Engine, thread: &mut Thread, event: &Event) {
-    let flags = thread.hot.notify;
+pub(crate) fn notify(engine: &Engine, local: &mut Local, event: &Event) {
+    let flags = local.notify;
     if flags & event.class as u32 == 0 {
         return;
     }
@@ -23,7 +22,7 @@ pub fn notify(engine: &Engine, thread: &mut Thread, event: &Event) {
         for part in [space, db, b"__:", last] {
             channel.extend_from_slice(part);
         }
-        publish(engine, thread, Kind::Channel, &channel, Payload::of(message));
+        publish(engine, local, Kind::Channel, &channel, Payload::of(message));
     };
     if flags & events::KEYSPACE != 0 {
         send(b"__keyspace@", &event.key, event.name.as_bytes());
@@ -31,5 +30,5 @@ pub fn notify(engine: &Engine, thread: &mut Thread, event: &Event) {
     if flags & events::KEYEVENT != 0 {
         send(b"__keyevent@", event.name.as_bytes(), &event.key);
     }
-    thread.pubsub.post(engine);
+    local.post(engine);
 }

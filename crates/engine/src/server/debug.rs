@@ -221,7 +221,7 @@ fn with_entry<R>(
     let mut db = Db::lock_one(ks, index, key, &mut call.thread.cx);
     let now = db.cx.lru_clock;
     let found = db.peek(key).map(|e| f(&e, now));
-    commit(call.engine, &mut db);
+    commit(call.engine, &mut call.thread.pubsub, &mut db);
     drop(db);
     call.thread.collect();
     found.ok_or(Fail::NO_SUCH_KEY)
@@ -289,7 +289,7 @@ fn populate(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
             };
             db.set(key, content, Ttl::Clear);
         }
-        commit(call.engine, &mut db);
+        commit(call.engine, &mut call.thread.pubsub, &mut db);
     }
     call.thread.collect();
     Ok(())

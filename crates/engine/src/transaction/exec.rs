@@ -95,7 +95,12 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         let mut owned = q.args;
         let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
         let mut args = Args::new(&[], &spans, &mut owned);
+        let shot = call.thread.aim_inner(engine, &args, reply.out().len());
         call.thread.call_command(engine, call.session, q.command, &mut args, reply);
+        if let Some(shot) = shot {
+            let command = (engine.table.get(q.command), call.session.db, &args);
+            call.thread.shoot(engine, Some(command), shot, reply.out().len());
+        }
     }
     call.thread.in_transaction = false;
     engine.keyspace.release(&mut call.thread.cx);
@@ -113,7 +118,7 @@ fn spoiled(call: &mut Call<'_>) -> bool {
         let key = Key::new(key);
         let mut db = Db::lock_one(&call.engine.keyspace, *index, key, &mut call.thread.cx);
         db.peek(key);
-        commit(call.engine, &mut db);
+        commit(call.engine, &mut call.thread.pubsub, &mut db);
     }
     w.flag.is_dirty()
 }

@@ -53,13 +53,13 @@ impl Multi {
     /// Adds a command that may run.
     pub(crate) fn queue(&mut self, command: u16, cmd: &Cmd, args: &Args<'_>) {
         self.flags = self.flags.or(cmd.row.flags);
-        match (cmd.run, cmd.row.scope) {
+        match (cmd.run, cmd.row.scope_of(args)) {
             (Run::Data(_), Scope::Keys) => {
                 // Without valid keys the command refuses before it looks at any.
                 let _ = shards_of(cmd, args, &mut self.shards);
             }
             (Run::Data(_), Scope::None) => {}
-            (Run::Data(_), Scope::All | Scope::Each) => self.all = true,
+            (Run::Data(_), Scope::All | Scope::Each | Scope::Patterns) => self.all = true,
             // They lock what they need themselves, and nobody can say what that is.
             (Run::Session(_), _) => {
                 self.all |= !matches!(cmd.row.group, Group::Connection | Group::PubSub);

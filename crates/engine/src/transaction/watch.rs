@@ -73,7 +73,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             let key = Key::new(name);
             let mut db = Db::lock_one(&call.engine.keyspace, index, key, &mut call.thread.cx);
             db.watch(key, &w.flag);
-            commit(call.engine, &mut db);
+            commit(call.engine, &mut call.thread.pubsub, &mut db);
             w.keys.push((index, name.to_vec()));
         }
         call.session.client.watch.store(w.keys.len() as u64, Relaxed);

@@ -40,12 +40,8 @@ pub(super) fn push(out: &mut String, engine: &Engine, now_ms: i64, client: &Clie
         get(&c.db),
     );
     let [sub, psub, ssub] = c.subscriptions.each_ref().map(|n| n.load(Relaxed));
-    let _ = write!(
-        out,
-        " sub={sub} psub={psub} ssub={ssub} multi={} watch={}",
-        c.multi.load(Relaxed),
-        get(&c.watch)
-    );
+    let (multi, watch) = (c.multi.load(Relaxed), get(&c.watch));
+    let _ = write!(out, " sub={sub} psub={psub} ssub={ssub} multi={multi} watch={watch}");
     let _ = write!(
         out,
         " qbuf={query} qbuf-free={} argv-mem={} multi-mem=0 rbs={fixed} rbp={fixed} obl={fixed} \
@@ -59,9 +55,10 @@ pub(super) fn push(out: &mut String, engine: &Engine, now_ms: i64, client: &Clie
     );
     let _ = writeln!(
         out,
-        " cmd={command} user={} redir=-1 resp={} lib-name={} lib-ver={} tot-net-in={} \
+        " cmd={command} user={} redir={} resp={} lib-name={} lib-ver={} tot-net-in={} \
          tot-net-out={} tot-cmds={}",
         names.user,
+        c.redirect.load(Relaxed),
         get(&c.proto),
         names.lib_name,
         names.lib_ver,
@@ -79,6 +76,9 @@ fn flags(c: &Client) -> String {
         ('P', is(&c.pubsub)),
         ('x', c.multi.load(Relaxed) >= 0),
         ('b', is(&c.paused) || c.blocked.lock().is_some()),
+        ('t', c.redirect.load(Relaxed) >= 0),
+        ('R', is(&c.redirect_broken)),
+        ('B', is(&c.bcast)),
         ('d', is(&c.spoiled)),
         ('A', is(&c.closing)),
         ('U', c.endpoint.unix),

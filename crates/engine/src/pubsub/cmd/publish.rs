@@ -58,7 +58,7 @@ fn publish(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>, kind
         Some(whole) => Payload::Shared(whole),
         None => Payload::of(&args[2]),
     };
-    let receivers = pubsub::publish(call.engine, call.thread, kind, &args[1], message);
+    let receivers = pubsub::publish(call.engine, &mut call.thread.pubsub, kind, &args[1], message);
     reply.int(receivers as i64);
     Ok(())
 }

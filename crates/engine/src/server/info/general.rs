@@ -87,7 +87,7 @@ pub(super) fn clients(call: &mut Call<'_>, s: &mut Section) {
     s.put("client_recent_max_input_buffer", most_in.unwrap_or(0));
     s.put("client_recent_max_output_buffer", most_out.unwrap_or(0));
     s.put("blocked_clients", blocked + paused);
-    s.put("tracking_clients", 0);
+    s.put("tracking_clients", call.engine.tracking.clients());
     s.put("pubsub_clients", call.engine.pubsub.clients());
     s.put("watching_clients", watches.clone().count());
     s.put("clients_in_timeout_table", timed);

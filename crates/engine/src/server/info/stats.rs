@@ -52,11 +52,11 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
         "active_defrag_key_misses",
         "total_active_defrag_time",
         "current_active_defrag_time",
-        "tracking_total_keys",
-        "tracking_total_items",
-        "tracking_total_prefixes",
-        "unexpected_error_replies",
     ]);
+    s.put("tracking_total_keys", engine.tracking.keys());
+    s.put("tracking_total_items", engine.tracking.items());
+    s.put("tracking_total_prefixes", engine.tracking.prefixes());
+    s.put("unexpected_error_replies", 0);
     s.put("total_error_replies", t.error_replies);
     s.put("dump_payload_sanitizations", 0);
     s.put("total_reads_processed", t.reads_processed);

@@ -70,7 +70,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         None => reply.null(),
     }
     // Looking may have removed an expired key.
-    commit(call.engine, &mut db);
+    commit(call.engine, &mut call.thread.pubsub, &mut db);
     drop(db);
     call.thread.collect();
     Ok(())
