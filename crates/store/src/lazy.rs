@@ -33,6 +33,17 @@ struct Counts {
     freed: AtomicU64,
 }
 
+/// Lowers the priority of the calling thread as far as it goes: where it shares a core with a
+/// thread that serves connections, that one does not wait for it for a time slice.
+fn step_back() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: takes numbers only. On Linux, 0 means the calling thread; a failure changes nothing.
+    #[expect(unsafe_code, reason = "std has no thread priorities")]
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, 19);
+    }
+}
+
 pub(crate) struct Lazy {
     send: Sender<Garbage>,
     counts: Arc<Counts>,
@@ -46,6 +57,7 @@ impl Lazy {
         std::thread::Builder::new()
             .name("apus-lazyfree".into())
             .spawn(move || {
+                step_back();
                 // Ends when the keyspace, and with it the sender, is gone.
                 while let Ok(garbage) = receive.recv() {
                     let n = garbage.objects();
