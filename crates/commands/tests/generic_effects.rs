@@ -3,45 +3,10 @@
 
 mod harness;
 
-use harness::{Arrival, Server};
-use resp::Proto;
+use harness::Server;
+use harness::effects::{check, effects, run};
 use store::Class;
-use transcript::{Reply, split_args};
-
-/// Runs a line in database 0 and returns its reply.
-fn run(server: &mut Server, line: &str) -> Reply {
-    let args = split_args(line).expect("a command line");
-    server.call(0, &args, Proto::V2, Arrival::Buffer).expect("a data command").reply
-}
-
-/// The effects of the last command in one line: dirty, events `name@db:key`, journal form.
-fn effects(server: &Server) -> String {
-    let e = &server.cx.effects;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let mut said = vec![e.dirty.to_string()];
-    said.extend(e.events.iter().map(|e| format!("{}@{}:{}", e.name, e.db, text(&e.key))));
-    if !e.rewritten.is_empty() {
-        let form: Vec<_> = e.rewritten.iter().map(|arg| text(arg)).collect();
-        said.push(format!("as {}", form.join(" ")));
-    }
-    said.join(" ")
-}
-
-/// Runs the lines on a fresh server and compares the effects of the last one; `NOW+n` in the
-/// expectation stands for a Unix time in milliseconds.
-#[track_caller]
-fn check(lines: &[&str], expected: &str) {
-    let mut server = Server::new();
-    lines.iter().for_each(|line| drop(run(&mut server, line)));
-    let mut expected = expected.to_owned();
-    if let Some(at) = expected.find("NOW+") {
-        let digits = expected[at + 4..].bytes().take_while(u8::is_ascii_digit).count();
-        let after: i64 = expected[at + 4..at + 4 + digits].parse().expect("a number");
-        let time = (server.cx.now + after).to_string();
-        expected.replace_range(at..at + 4 + digits, &time);
-    }
-    assert_eq!(effects(&server), expected, "{lines:?}");
-}
+use transcript::Reply;
 
 #[test]
 fn deadlines() {

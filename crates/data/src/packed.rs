@@ -164,8 +164,19 @@ impl<'a> Packed<'a> {
     }
 
     /// The element that begins at offset `at`, and the offset behind it; none at the end.
-    #[inline]
+    #[inline(always)]
     pub fn at(&self, at: usize) -> Option<(Item<'a>, usize)> {
+        // Short strings are most of what there is.
+        let first = *self.0.get(at)?;
+        if first & 0xc0 == 0x80 {
+            let end = at + 1 + usize::from(first & 0x3f);
+            let text = self.0.get(at + 1..end)?;
+            return (end < self.0.len()).then_some((Item::Bytes(text), end + 1));
+        }
+        self.at_any(at)
+    }
+
+    fn at_any(&self, at: usize) -> Option<(Item<'a>, usize)> {
         let b = self.0.get(at..)?;
         let first = *b.first()?;
         let int = |n: usize| {
@@ -276,7 +287,12 @@ impl<'a> Packed<'a> {
         let mut skip = 0;
         while let Some((item, next)) = self.at(at) {
             if skip == 0 {
-                if item == wanted {
+                let found = match (item, wanted) {
+                    (Item::Bytes(a), Item::Bytes(b)) => stdx::bytes::same(a, b),
+                    (Item::Int(a), Item::Int(b)) => a == b,
+                    _ => false,
+                };
+                if found {
                     return Some(at);
                 }
                 skip = step;

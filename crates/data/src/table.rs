@@ -760,6 +760,16 @@ impl<T: Node> Table<T> {
             return None;
         }
         let (array, i) = self.locate(pos);
+        self.sample_in(array, i, pick)
+    }
+
+    /// A node of one bucket.
+    fn sample_in(
+        &self,
+        array: Array,
+        i: usize,
+        pick: impl FnOnce(usize) -> usize,
+    ) -> Option<Slot<'_, T>> {
         let mut n = 0;
         self.each_in(array, i, &mut |_| n += 1);
         if n == 0 {
@@ -788,19 +798,23 @@ impl<T: Node> Table<T> {
     /// A random node, each with the same chance; `below(n)` chooses below `n`. `None` when the
     /// table is empty.
     pub fn sample_fair(&self, below: &mut dyn FnMut(usize) -> usize) -> Option<Slot<'_, T>> {
-        // A random position falls into a bucket of array length L with the chance 1/L, and a node
-        // of it is taken with 1/ROOM: refusing in proportion makes all nodes equal, whichever array
-        // they are in and however full their bucket is. Chains above ROOM hardly ever exist.
+        // Any bucket that holds nodes now, and then any of ROOM places in it, taken or not: so all
+        // nodes are equal however full their bucket is. Chains above ROOM hardly ever exist.
         const ROOM: usize = 2 * SLOTS;
-        let longest = self.main.len().max(self.old.len());
-        for _ in 0..if self.len == 0 { 0 } else { 10_000 } {
-            let pos = (below(1 << 32)) as u32;
-            let (array, _) = self.locate(pos);
-            if below(longest) >= array.len() {
-                continue;
-            }
+        if self.len == 0 {
+            return None;
+        }
+        let (main, old) = (self.main, self.old);
+        let (new, left) = match self.moved {
+            _ if old.is_none() => (main.len(), 0),
+            0 => (0, old.len()),
+            moved => (main.index((old.start(moved) - 1) as u32) + 1, old.len() - moved),
+        };
+        for _ in 0..10_000 {
+            let i = below(new + left);
+            let (array, i) = if i < new { (main, i) } else { (old, self.moved + i - new) };
             let mut taken = false;
-            let found = self.sample(pos, |n| {
+            let found = self.sample_in(array, i, |n| {
                 let k = below(n.max(ROOM));
                 taken = k < n;
                 k
@@ -810,7 +824,7 @@ impl<T: Node> Table<T> {
             }
         }
         // A table that has lost nearly all of its nodes at once: any of them.
-        let mut at = (self.len > 0).then_some(0);
+        let mut at = Some(0);
         while let Some(pos) = at {
             if let Some(found) = self.sample(pos, &mut *below) {
                 return Some(found);

@@ -81,7 +81,7 @@ fn limits(db: &Db<'_>) -> Limits {
 }
 
 /// Writes a value as a reply.
-#[inline]
+#[inline(always)]
 fn reply_value(value: Value<'_>, reply: &mut Reply<'_>) {
     match value {
         Value::Bytes(b) => reply.bulk(b),
@@ -90,8 +90,8 @@ fn reply_value(value: Value<'_>, reply: &mut Reply<'_>) {
     }
 }
 
-/// Writes the name of a field as a reply.
-#[inline]
+/// Writes the name of a field, or whatever lies in a run, as a reply.
+#[inline(always)]
 fn reply_name(name: Item<'_>, reply: &mut Reply<'_>) {
     match name {
         Item::Bytes(b) => reply.bulk(b),
@@ -225,6 +225,10 @@ fn reply_all(db: &mut Db<'_>, args: &Args<'_>, what: What, reply: &mut Reply<'_>
         hash::for_each(&e, |_, _, deadline| n += usize::from(!hash::is_over(deadline, now)));
     }
     header(n, reply);
+    if let (What::Both, Some(items)) = (what, hash::in_turn(&e)) {
+        items.for_each(|item| reply_name(item, reply));
+        return Ok(());
+    }
     hash::for_each(&e, |field, value, deadline| {
         if hash::is_over(deadline, now) {
             return;

@@ -54,8 +54,6 @@ pub(crate) static LPOS: DataCommand = DataCommand {
 (empty array)
 > LPOS k c RANK 0
 (error) ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list
-> LPOS k c RANK -9223372036854775808
-(error) ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807
 > LPOS k c RANK x
 (error) ERR value is not an integer or out of range
 > LPOS k c COUNT -1
@@ -70,6 +68,12 @@ pub(crate) static LPOS: DataCommand = DataCommand {
 OK
 > LPOS s c
 (error) WRONGTYPE Operation against a key holding the wrong kind of value
+# reset
+# only: redis>=7.2
+> RPUSH k c
+(integer) 1
+> LPOS k c RANK -9223372036854775808
+(error) ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807
 "#,
         ..Row::DEFAULT
     },

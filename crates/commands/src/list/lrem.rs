@@ -53,12 +53,16 @@ pub(crate) static LREM: DataCommand = DataCommand {
 (integer) 0
 > LREM k x a
 (error) ERR value is not an integer or out of range
-> LREM k -9223372036854775808 a
-(error) ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807
 > SET s v
 OK
 > LREM s 0 a
 (error) WRONGTYPE Operation against a key holding the wrong kind of value
+# reset
+# only: redis>=7.2
+> RPUSH k a
+(integer) 1
+> LREM k -9223372036854775808 a
+(error) ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807
 "#,
         ..Row::DEFAULT
     },

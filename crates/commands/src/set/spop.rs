@@ -55,7 +55,7 @@ pub(crate) static SPOP: DataCommand = DataCommand {
 > SPOP s -1
 (error) ERR value is out of range, must be positive
 > SPOP s one
-(error) ERR value is not an integer or out of range
+(error) ERR value is out of range, must be positive
 > SPOP s 1 2
 (error) ERR syntax error
 > SET t text
@@ -85,7 +85,9 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let key = db.key(&args[1]);
     let count = match args.len() {
         2 => None,
-        3 => Some(usize::try_from(int(args, 2)?).map_err(|_| Fail::NOT_POSITIVE)?),
+        3 => Some(
+            int(args, 2).ok().and_then(|n| usize::try_from(n).ok()).ok_or(Fail::NOT_POSITIVE)?,
+        ),
         _ => return Err(Fail::SYNTAX),
     };
     let size = db.write_as(key, Kind::Set)?.map(|e| Set::of(&e).len());

@@ -6,6 +6,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod effects;
+
 use std::sync::{Arc, OnceLock};
 
 use commands::command::DataCommand;

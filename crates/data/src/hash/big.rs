@@ -42,10 +42,6 @@ impl BigHash {
         self.table.len()
     }
 
-    pub(super) fn has_deadlines(&self) -> bool {
-        !self.deadlines.is_empty()
-    }
-
     pub(super) fn get(&self, field: &[u8]) -> Option<Found<'_>> {
         let found = self.table.find(hash64(field), |f| same(f.name(), field))?;
         Some(Found { value: Field::parts(&found).1, deadline: found.deadline() })

@@ -140,6 +140,13 @@ pub fn for_each(e: &Entry, mut f: impl FnMut(Item<'_>, Value<'_>, Option<i64>)) 
     }
 }
 
+/// Fields and values in turn, if the hash is a run without deadlines, as most hashes are.
+#[inline]
+pub fn in_turn(e: &Entry) -> Option<impl Iterator<Item = Item<'_>>> {
+    let run = e.run().filter(|_| !is_ex(e))?;
+    Some(crate::packed::Packed::new(run).iter().map(|(_, item)| item))
+}
+
 /// One step of a scan from `cursor` on, which calls `f` for every field it meets; returns the next
 /// cursor, 0 at the end. A small hash is seen whole in one step. Every field that is there from
 /// the first step to the last is seen, whatever happens in between.
@@ -172,11 +179,6 @@ pub fn random<'e>(
     }
     let (field, value) = e.value::<BigHash>()?.random(below)?;
     Some((Item::Bytes(field), value))
-}
-
-/// Whether any field has a deadline.
-pub fn has_deadlines(e: &Entry) -> bool {
-    e.part_deadline().is_some() || e.value::<BigHash>().is_some_and(BigHash::has_deadlines)
 }
 
 /// Prepares for so many fields, and fields and values of these lengths, that are about to be set: a

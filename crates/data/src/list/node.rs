@@ -114,7 +114,7 @@ impl Node {
         // to nothing need not.
         let mut wanted = (n * 3 / 4).max(1);
         let mut best = plan(wanted);
-        for _ in 0..3 {
+        for _ in 0..2 {
             let class = stdx::mem::size_class(best.bytes);
             if best.bytes * 64 >= class * 63 || class <= 256 {
                 break;

@@ -42,7 +42,7 @@ fn value(rng: &mut Rng, flavour: usize) -> Vec<u8> {
         4 => (rng.next_u64() as i64).to_string().into_bytes(),
         8 => b"the same".to_vec(),
         5 => vec![b'a' + (n % 26) as u8; rng.index(300)],
-        6 if n % 50 == 0 => vec![b'0' + (n % 7) as u8; 3000 + rng.index(3000)],
+        6 if n.is_multiple_of(50) => vec![b'0' + (n % 7) as u8; 3000 + rng.index(3000)],
         _ => match rng.index(4) {
             0 => b"007".to_vec(),
             1 => format!("{}", n % 300).into_bytes(),

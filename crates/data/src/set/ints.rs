@@ -25,13 +25,22 @@ const BLOCK_MIN: usize = 64;
 const JOIN_MAX: usize = 384;
 
 /// See the module's text.
-#[derive(Clone, Default, Debug)]
+#[derive(Default, Debug)]
 pub struct Ints {
     bounds: Vec<i64>,
     blocks: Vec<Block>,
     len: usize,
     /// Bytes of all blocks' offsets.
     heap: usize,
+}
+
+impl Clone for Ints {
+    fn clone(&self) -> Self {
+        let blocks = self.blocks.clone();
+        // The copies have no spare room, so they are smaller.
+        let heap = blocks.iter().map(Block::heap).sum();
+        Self { bounds: self.bounds.clone(), blocks, len: self.len, heap }
+    }
 }
 
 impl Ints {

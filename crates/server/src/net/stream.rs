@@ -51,6 +51,18 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// The next write is the last: it leaves together with the end of the connection, so that a
+    /// client cannot take the connection for open when it has the reply.
+    pub(crate) fn end_with_next_write(&self) {
+        #[cfg(target_os = "linux")]
+        if let Stream::Tcp(s) = self {
+            // Without it the two leave one after the other, which is right, too.
+            let _ = socket2::SockRef::from(s).set_tcp_cork(true);
+        }
+    }
+}
+
 impl Read for Stream {
     #[inline]
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {

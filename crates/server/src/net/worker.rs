@@ -699,6 +699,9 @@ impl Rim<'_> {
                 return Ok(Turn::Close);
             }
             let timed = thread.write_begins(engine);
+            if next == Next::Close {
+                c.stream.end_with_next_write();
+            }
             let n = c.send(out)?;
             thread.write_ends(engine, timed);
             add(&stats.writes_processed, 1);

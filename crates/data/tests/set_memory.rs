@@ -1,0 +1,56 @@
+//! What MEMORY USAGE says of a set is what the allocator gave.
+
+use data::packed::Item;
+use data::set::{Draft, Encoding, Limits, Set};
+use stdx::mem::{Counting, used};
+
+#[global_allocator]
+static ALLOCATOR: Counting<std::alloc::System> = Counting(std::alloc::System);
+
+const LIMITS: Limits = Limits { intset_entries: 512, listpack_entries: 128, listpack_value: 64 };
+
+/// Frees what the table has retired.
+fn settle() {
+    for _ in 0..2000 {
+        crossbeam_epoch::pin().flush();
+    }
+}
+
+/// One test, since the count is the process's.
+#[test]
+fn within_a_tenth_of_the_allocator() {
+    type Member = fn(u64) -> String;
+    let kinds: [(&str, Member); 4] = [
+        ("dense", |i| (i * 7919 % 100_003).to_string()),
+        ("wide", |i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64).to_string()),
+        ("text", |i| format!("member:{i}")),
+        ("mixed", |i| if i % 2 == 0 { i.to_string() } else { format!("a longer member {i}") }),
+    ];
+    for (name, member) in kinds {
+        for n in [10, 400, 3000, 60_000] {
+            settle();
+            let before = used();
+            let mut draft = Draft::new(b"key", Encoding::Intset);
+            let mut buf = String::new();
+            for i in 0..n {
+                buf = member(i);
+                draft.add(Item::of(buf.as_bytes()), &LIMITS);
+            }
+            for i in 0..n / 5 {
+                buf = member(i * 3);
+                draft.remove(Item::of(buf.as_bytes()));
+            }
+            drop(buf);
+            let e = draft.finish();
+            settle();
+            let truth = used() - before;
+            let said = e.bytes() as u64;
+            assert!(said.abs_diff(truth) * 10 <= truth, "{name} {n}: {said}, truly {truth}");
+            let copy = e.with_key(b"copy");
+            assert_eq!(Set::of(&copy).len(), Set::of(&e).len());
+            let both = used() - before;
+            let said = said + copy.bytes() as u64;
+            assert!(said.abs_diff(both) * 10 <= both, "{name} {n}: {said}, truly {both}");
+        }
+    }
+}
