@@ -193,6 +193,7 @@ impl Thread {
         if let Err(fail) = outcome {
             engine.count_error(&fail.0);
             bump(&self.worker.stats.error_replies, 1);
+            bump(&self.worker.stats.commands[usize::from(job.command)].failed, 1);
             reply.error(fail.0.as_bytes());
         }
         commit(engine, &mut self.pubsub, &mut db);
