@@ -23,10 +23,13 @@ fn exec_after(before: &[&str], watch: &str, other: &[&str], wait_ms: u64) -> Str
     s.send(&mut a, "EXEC")
 }
 
+/// Commands before WATCH, WATCH, another connection's commands, time that passes, what EXEC says.
+type Case<'a> = (&'a [&'a str], &'a str, &'a [&'a str], u64, &'a str);
+
 #[test]
 fn what_spoils_a_watch() {
     const RAN: &str = "*1\r\n+PONG\r\n";
-    let cases: &[(&[&str], &str, &[&str], u64, &str)] = &[
+    let cases: &[Case<'_>] = &[
         (&[], "WATCH k", &[], 0, RAN),
         (&[], "WATCH k", &["SET k 1"], 0, NOTHING),
         (&[], "WATCH k", &["SET other 1"], 0, RAN),
