@@ -73,6 +73,12 @@ impl<'a> Db<'a> {
         Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
     }
 
+    /// Ends the view, but not its hold of the shards: that lasts until [`Keyspace::release`].
+    pub fn into_hold(self) {
+        let Self { locked, cx, .. } = self;
+        locked.into_hold(&mut cx.hold);
+    }
+
     /// Leaves what is locked and locks the shard of another key: the view for the next command of
     /// a pipeline, without being made anew.
     #[inline(always)]
