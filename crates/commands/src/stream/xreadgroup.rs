@@ -118,7 +118,7 @@ OK
 > XGROUP CREATE s g 0
 OK
 > XREADGROUP GROUP g c STREAMS s >
-1# "s" => 
+1# "s" =>
    1) 1) "1-0"
       2) 1) "n"
          2) "1"

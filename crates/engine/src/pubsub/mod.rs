@@ -9,8 +9,8 @@
 //!                             Outbox of each subscriber ◄┘  appended; sent by the event loop
 //! ```
 //!
-//! A message is encoded once ([`Encoded`]). Each thread that has subscribers gets it once; who they
-//! are only that thread knows, and it appends the message to the [`Outbox`](outbox::Outbox) of each.
+//! A message is encoded once (`encode.rs`). Each thread that has subscribers gets it once; who they
+//! are only that thread knows, and it appends the message to the outbox (`outbox.rs`) of each.
 //! The event loop writes outboxes out some at a time, between batches of input: what is published
 //! meanwhile joins what waits, so that under load one write carries many messages.
 //!
