@@ -1,6 +1,6 @@
 //! Streams: a log of entries, and groups of consumers that read it.
 //!
-//! [`log`] keeps the entries in [`node`]s, [`group`] what is delivered and not acknowledged.
+//! `log` keeps the entries in `node`s, `group` what is delivered and not acknowledged.
 
 mod group;
 mod id;
