@@ -285,7 +285,14 @@ impl Thread {
             // Before the shards are let go: a change after this look finds it waiting.
             register(engine, session, id, &mut db, args);
         }
-        drop(db);
+        if !db.cx.ready.is_empty() && !self.in_transaction {
+            // Before the shards are let go, so that nobody who comes now is served first.
+            db.into_hold();
+            self.serve_ready(engine);
+            engine.keyspace.release(&mut self.cx);
+        } else {
+            drop(db);
+        }
         self.cx.keep_expired = false;
         if !self.cx.overdue.is_empty() {
             self.remove_overdue(engine);

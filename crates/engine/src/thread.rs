@@ -708,8 +708,11 @@ impl Thread {
                 reply.error(fail.0.as_bytes());
             }
             if !db.cx.ready.is_empty() {
-                // Who waits for what this command has changed comes before the next command.
-                drop(db);
+                // Who waits for what this command has changed comes before the next command, and
+                // before anybody who comes now.
+                db.into_hold();
+                self.serve_ready(engine);
+                engine.keyspace.release(&mut self.cx);
                 self.serve_ready(engine);
                 break;
             }

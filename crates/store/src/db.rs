@@ -73,6 +73,12 @@ impl<'a> Db<'a> {
         Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
     }
 
+    /// Ends the view, but not its hold of the shards: that lasts until [`Keyspace::release`].
+    pub fn into_hold(self) {
+        let Self { locked, cx, .. } = self;
+        locked.into_hold(&mut cx.hold);
+    }
+
     /// Leaves what is locked and locks the shard of another key: the view for the next command of
     /// a pipeline, without being made anew.
     #[inline(always)]
@@ -589,13 +595,13 @@ impl<'a> Db<'a> {
     /// Adds a blocked command to those that wait for a key in its database.
     pub fn wait(&mut self, key: Key<'_>, w: &Arc<Waiter>) {
         let interest = self.locked.interest(shard_of(key.hash)).get_or_insert_default();
-        interest.wait(w.db, key.bytes, w);
+        interest.wait(key.bytes, w);
         self.locked.ks().take_interest();
     }
 
     /// The end of a [`wait`](Self::wait).
     pub fn unwait(&mut self, key: Key<'_>, w: &Arc<Waiter>) {
-        self.forget_in(key, |i| i.unwait(w.db, key.bytes, w));
+        self.forget_in(key, |i| i.unwait(key.bytes, w));
     }
 
     fn forget_in(&mut self, key: Key<'_>, f: impl FnOnce(&mut Interest)) {
@@ -647,9 +653,9 @@ impl<'a> Db<'a> {
             this.index = selected;
             found
         };
-        for (key, watches) in interest.watched(db) {
+        for (key, watch) in interest.watched(db) {
             if here(self, key) {
-                watches.iter().for_each(|w| w.spoil());
+                watch.spoil();
             }
         }
         let awaited: Vec<Vec<u8>> = interest.awaited(db).map(<[u8]>::to_vec).collect();

@@ -104,6 +104,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         }
     }
     call.thread.in_transaction = false;
+    call.thread.serve_ready(engine);
     engine.keyspace.release(&mut call.thread.cx);
     if engine.attention.get() & Attention::MONITOR != 0 {
         // Monitors see it behind its commands.

@@ -62,7 +62,12 @@ impl Multi {
             (Run::Data(_), Scope::All | Scope::Each | Scope::Patterns) => self.all = true,
             // They lock what they need themselves, and nobody can say what that is.
             (Run::Session(_), _) => {
-                self.all |= !matches!(cmd.row.group, Group::Connection | Group::PubSub);
+                self.all |= match cmd.row.group {
+                    // CLIENT UNBLOCK ends what is registered in some shard.
+                    Group::Connection => cmd.row.name.starts_with("client|"),
+                    Group::PubSub => false,
+                    _ => true,
+                };
             }
         }
         let args = args.to_vecs(0);
