@@ -83,11 +83,7 @@ fn blocked(engine: &Engine, session: &mut Session, w: Arc<Waiter>) {
 fn empty_reply(job: &Job) -> Vec<u8> {
     let mut out = Out::default();
     let mut reply = Reply::new(&mut out, job.proto);
-    match job.empty {
-        Empty::NullArray => reply.null_array(),
-        Empty::Null => reply.null(),
-        Empty::Int(n) => reply.int(n),
-    }
+    commands::parse::empty(job.empty, &mut reply);
     out.buf
 }
 

@@ -120,8 +120,9 @@ impl Thread {
         if let Some(multi) = &mut session.multi
             && !cmd.immediate
         {
-            multi.queue(id, cmd, args);
+            let bytes = multi.queue(id, cmd, args) as u64;
             session.client.multi.fetch_add(1, Relaxed);
+            bump(&session.client.multi_bytes, bytes);
             reply.simple("QUEUED");
             self.count_command(session, 1);
             return Done::Yes;

@@ -71,6 +71,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         return Err(Fail::text("ERR EXEC without MULTI"));
     };
     call.session.client.multi.store(-1, Relaxed);
+    call.session.client.multi_bytes.store(0, Relaxed);
     if multi.failed {
         call.thread.unwatch(call.engine, call.session);
         let text = "EXECABORT Transaction discarded because of previous errors.";
