@@ -12,7 +12,7 @@
 //!   the waiter's state.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use resp::{Args, Out, Proto, Reply, Span};
 use store::{Block, Db, Empty, Key, Kind, ShardSet, Waiter};
@@ -37,6 +37,15 @@ struct Job {
     no_touch: bool,
     deadline: Option<i64>,
     empty: Empty,
+    /// Time that its runs have taken so far.
+    nanos: AtomicU64,
+}
+
+/// A run of a blocked command has taken so long.
+pub(crate) fn spent(w: &Waiter, nanos: u64) {
+    if let Some(job) = job(w) {
+        job.nanos.fetch_add(nanos, Relaxed);
+    }
 }
 
 fn job(w: &Waiter) -> Option<&Job> {
@@ -69,6 +78,7 @@ fn waiter(session: &Session, command: u16, block: &mut Block, args: &Args<'_>) -
         no_touch: session.no_touch,
         deadline: block.deadline,
         empty: block.empty,
+        nanos: AtomicU64::new(0),
     };
     let c = &session.client;
     Arc::new(Waiter::new((c.id, c.thread), session.db, block, Box::new(job)))
@@ -194,6 +204,7 @@ impl Thread {
         if kind != Some(w.kind) && !w.errors || !w.begin_try() {
             return Tried::Passed;
         }
+        let start = engine.clock.monotonic_ns();
         let mut owned = job.args.clone();
         let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
         let mut out = Out::default();
@@ -203,12 +214,13 @@ impl Thread {
         if db.cx.block.take().is_some() {
             commit(engine, &mut self.pubsub, &mut db);
             w.end_try(false);
+            spent(w, engine.clock.monotonic_ns().saturating_sub(start));
             return Tried::Empty;
         }
+        let failed = outcome.is_err();
         if let Err(fail) = outcome {
             engine.count_error(&fail.0);
             bump(&self.worker.stats.error_replies, 1);
-            bump(&self.worker.stats.commands[usize::from(job.command)].failed, 1);
             reply.error(fail.0.as_bytes());
         }
         commit(engine, &mut self.pubsub, &mut db);
@@ -217,6 +229,8 @@ impl Thread {
         }
         w.end_try(true);
         drop(db);
+        spent(w, engine.clock.monotonic_ns().saturating_sub(start));
+        self.count_blocked(engine, w, failed);
         engine.blocked_clients.fetch_sub(1, Relaxed);
         engine.post(w.thread, Message::Answer(w.client, whole(out)));
         Tried::Served
@@ -239,6 +253,20 @@ impl Thread {
         true
     }
 
+    /// Counts a blocked command that is being answered, now that it is known how it went.
+    fn count_blocked(&mut self, engine: &Engine, w: &Waiter, failed: bool) {
+        let (Some(job), Some(client)) = (job(w), engine.clients.get(w.client)) else { return };
+        if failed {
+            bump(&self.worker.stats.commands[usize::from(job.command)].failed, 1);
+        }
+        let nanos = job.nanos.load(Relaxed);
+        if self.count_call(engine, &client, job.command, nanos) {
+            let mut owned = job.args.clone();
+            let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
+            engine.slowlog.record(engine, &client, nanos, &Args::new(&[], &spans, &mut owned));
+        }
+    }
+
     /// CLIENT UNBLOCK: as if its time were over, or with an error. Returns whether it was waiting.
     pub(crate) fn unblock(&mut self, engine: &Engine, w: &Arc<Waiter>, error: bool) -> bool {
         if !self.end_wait(engine, w) {
@@ -246,8 +274,13 @@ impl Thread {
         }
         let reply = match job(w) {
             Some(job) if !error => empty_reply(job),
-            _ => b"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n".to_vec(),
+            _ => {
+                engine.count_error("UNBLOCKED");
+                bump(&self.worker.stats.error_replies, 1);
+                b"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n".to_vec()
+            }
         };
+        self.count_blocked(engine, w, error);
         engine.post(w.thread, Message::Answer(w.client, reply));
         true
     }
@@ -259,6 +292,7 @@ impl Thread {
         if !self.end_wait(engine, &w) {
             return None;
         }
+        self.count_blocked(engine, &w, false);
         session.unblocked();
         job(&w).map(empty_reply)
     }

@@ -10,7 +10,8 @@ use config::Id;
 use resp::{Args, Reply};
 use store::{Class, Db, Key, ShardSet};
 
-use crate::blocking::register;
+use crate::blocking::{self, register};
+use crate::clients::Client;
 use crate::engine::{Attention, Engine};
 use crate::pubsub::{self, Local};
 use crate::session::{ReplyMode, Session};
@@ -124,7 +125,7 @@ impl Thread {
             session.client.multi.fetch_add(1, Relaxed);
             bump(&session.client.multi_bytes, bytes);
             reply.simple("QUEUED");
-            self.count_command(session, 1);
+            self.count_command(&session.client, 1);
             return Done::Yes;
         }
         let done = self.call_command(engine, session, id, args, reply);
@@ -154,6 +155,7 @@ impl Thread {
         let start = engine.clock.monotonic_ns();
         let errors = reply.errors();
         let outcome = self.execute(engine, session, id, args, reply);
+        let failed = outcome.is_err();
         if let Err(fail) = outcome {
             engine.count_error(&fail.0);
             bump(&self.worker.stats.error_replies, 1);
@@ -161,25 +163,43 @@ impl Thread {
         }
         self.mono = engine.clock.monotonic_ns();
         let nanos = self.mono.saturating_sub(start);
-        let stats = &self.worker.stats.commands[usize::from(id)];
-        if reply.errors() != errors {
-            bump(&stats.failed, 1);
+        if let Some(w) = &session.blocked {
+            // It counts when it is answered.
+            blocking::spent(w, nanos);
+            return Done::Block;
         }
+        // The errors of a transaction's commands are theirs.
+        if failed || reply.errors() != errors && cmd.row.name != "exec" {
+            bump(&self.worker.stats.commands[usize::from(id)].failed, 1);
+        }
+        if self.count_call(engine, &session.client, id, nanos) {
+            engine.slowlog.record(engine, &session.client, nanos, args);
+        }
+        Done::Yes
+    }
+
+    /// Counts one execution. Returns whether it is one for the slow log.
+    pub(crate) fn count_call(
+        &mut self,
+        engine: &Engine,
+        client: &Client,
+        id: u16,
+        nanos: u64,
+    ) -> bool {
+        let cmd = engine.table.get(id);
+        let stats = &self.worker.stats.commands[usize::from(id)];
         stats.called(1, nanos, self.hot.latency_tracking);
         let waited = self.worker.costs.waited(cmd.row.group);
         if self.costs.on {
             self.costs.executed(&self.worker.costs, cmd.row.group, (1, nanos, waited));
         }
         bump(&self.worker.stats.command_nanos, nanos);
-        self.count_command(session, 1);
-        if nanos >= self.hot.slow_ns && !cmd.row.flags.has(Flags::SKIP_SLOWLOG) {
-            engine.slowlog.record(engine, session, nanos, args);
-        }
+        self.count_command(client, 1);
         if nanos >= self.hot.latency_ns {
             let event = if cmd.row.flags.has(Flags::FAST) { "fast-command" } else { "command" };
             engine.latency.record(event, nanos, self.cx.now);
         }
-        if session.blocked.is_some() { Done::Block } else { Done::Yes }
+        nanos >= self.hot.slow_ns && !cmd.row.flags.has(Flags::SKIP_SLOWLOG)
     }
 
     /// The checks before a command runs.

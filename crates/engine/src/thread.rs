@@ -286,9 +286,9 @@ impl Thread {
         bump(&s.dirty, c.dirty);
     }
 
-    pub(crate) fn count_command(&self, session: &Session, n: u64) {
+    pub(crate) fn count_command(&self, client: &Client, n: u64) {
         bump(&self.worker.stats.commands_processed, n);
-        bump(&session.client.total_commands, n);
+        bump(&client.total_commands, n);
     }
 
     /// Executes the commands at the start of `input` and appends their replies to `out`.
@@ -742,7 +742,7 @@ impl Thread {
             i += same;
         }
         bump(&stats.command_nanos, nanos);
-        self.count_command(session, n);
+        self.count_command(&session.client, n);
         session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
     }
 

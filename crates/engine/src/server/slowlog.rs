@@ -13,7 +13,7 @@ use resp::Args;
 
 use crate::engine::Engine;
 use crate::server::redact;
-use crate::session::Session;
+use crate::clients::Client;
 
 /// Arguments of a command that are kept, and bytes of each, as in Redis.
 const ARGS_MAX: usize = 32;
@@ -45,7 +45,7 @@ pub struct Slowlog {
 impl Slowlog {
     /// Keeps a command.
     #[cold]
-    pub fn record(&self, engine: &Engine, session: &Session, nanos: u64, args: &Args<'_>) {
+    pub fn record(&self, engine: &Engine, client: &Client, nanos: u64, args: &Args<'_>) {
         let max = usize::try_from(engine.config.int(Id::SlowlogMaxLen)).unwrap_or(0);
         if max == 0 {
             return;
@@ -77,8 +77,8 @@ impl Slowlog {
             at: engine.clock.wall_ms() as i64 / 1000,
             micros: nanos / 1000,
             args: kept,
-            peer: session.client.endpoint.peer.clone(),
-            name: session.client.names.read().name.clone(),
+            peer: client.endpoint.peer.clone(),
+            name: client.names.read().name.clone(),
         }));
         list.1.truncate(max);
     }
