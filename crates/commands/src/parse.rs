@@ -95,10 +95,21 @@ pub fn timeout(args: &Args<'_>, i: usize, now_ms: i64) -> Result<Option<i64>, Fa
 
 /// Makes a command wait, or answers that it got nothing where it may not wait.
 pub fn block(db: &mut Db<'_>, block: Block, reply: &mut Reply<'_>) {
-    match db.block(block) {
-        None => {}
-        Some(Empty::NullArray) => reply.null_array(),
-        Some(Empty::Null) => reply.null(),
-        Some(Empty::Int(n)) => reply.int(n),
+    if let Some(nothing) = db.block(block) {
+        empty(nothing, reply);
+    }
+}
+
+/// The reply of a blocking command that got nothing.
+pub fn empty(nothing: Empty, reply: &mut Reply<'_>) {
+    match nothing {
+        Empty::NullArray => reply.null_array(),
+        Empty::Null => reply.null(),
+        Empty::Int(n) => reply.int(n),
+        Empty::Ints(a, b) => {
+            reply.array(2);
+            reply.int(a);
+            reply.int(b);
+        }
     }
 }

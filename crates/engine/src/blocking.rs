@@ -4,8 +4,10 @@
 //! - A command registers before it lets go of the shards under which it looked, so no change is
 //!   missed.
 //! - Commit readies a key that somebody waits for. Whoever ran the changing command, on whatever
-//!   thread, serves the waiters before it does anything else: first come, first served. It holds
-//!   all shards of the waiter's command while that runs, and posts the reply to its thread.
+//!   thread, serves the waiters before it lets go of the key's shard: first come, first served.
+//!   Only a waiter whose command needs other shards, too, is served right after that, with all of
+//!   its shards locked in order; somebody who comes in that instant may be faster. The reply is
+//!   posted to the waiter's thread.
 //! - Time-out, CLIENT UNBLOCK, the end of the connection and serving exclude each other through
 //!   the waiter's state.
 
@@ -81,11 +83,7 @@ fn blocked(engine: &Engine, session: &mut Session, w: Arc<Waiter>) {
 fn empty_reply(job: &Job) -> Vec<u8> {
     let mut out = Out::default();
     let mut reply = Reply::new(&mut out, job.proto);
-    match job.empty {
-        Empty::NullArray => reply.null_array(),
-        Empty::Null => reply.null(),
-        Empty::Int(n) => reply.int(n),
-    }
+    commands::parse::empty(job.empty, &mut reply);
     out.buf
 }
 
@@ -125,36 +123,51 @@ impl Thread {
         blocked(engine, session, w);
     }
 
-    /// Serves those who wait for keys that have changed.
+    /// Serves those who wait for keys that have changed. While the context holds shards, those whose
+    /// commands need others stay for the next call, and with them all who came after them.
     #[cold]
     pub(crate) fn serve_ready(&mut self, engine: &Engine) {
+        if self.cx.ready.is_empty() {
+            return;
+        }
         // A transaction may have taken long.
         self.tick(engine);
+        let mut later = Vec::new();
         // Serving may ready further keys (BLMOVE).
         while !self.cx.ready.is_empty() {
             for (index, key) in std::mem::take(&mut self.cx.ready) {
-                self.serve_key(engine, index, &key);
+                if !self.serve_key(engine, index, &key) {
+                    later.push((index, key));
+                }
             }
         }
+        self.cx.ready = later;
         self.collect();
     }
 
-    fn serve_key(&mut self, engine: &Engine, index: usize, key: &[u8]) {
+    /// Returns false when it has to be done later.
+    fn serve_key(&mut self, engine: &Engine, index: usize, key: &[u8]) -> bool {
         let key = Key::new(key);
+        let mut shard = ShardSet::default();
+        shard.add(key.hash);
+        if !engine.keyspace.covers(&self.cx, &shard) {
+            return false;
+        }
         let mut passed = 0;
         loop {
             let mut db = Db::lock_one(&engine.keyspace, index, key, &mut self.cx);
             let list = db.waiting(key, passed, SERVED_AT_ONCE);
             drop(db);
             if list.is_empty() {
-                return;
+                return true;
             }
             for w in &list {
                 match self.try_again(engine, w, key) {
                     Tried::Served => {}
                     Tried::Passed => passed += 1,
+                    Tried::Uncovered => return false,
                     // What a list or sorted set does not have for one, it has for no other.
-                    Tried::Empty if w.kind != Kind::Stream => return,
+                    Tried::Empty if w.kind != Kind::Stream => return true,
                     Tried::Empty => passed += 1,
                 }
             }
@@ -169,14 +182,16 @@ impl Thread {
         if shards_of(cmd, job.args.as_slice(), &mut set).is_err() {
             return Tried::Passed;
         }
+        if !engine.keyspace.covers(&self.cx, &set) {
+            return Tried::Uncovered;
+        }
         self.cx.no_touch = job.no_touch;
         self.cx.client = w.client;
         let mut db = Db::lock_set(&engine.keyspace, w.db, set, &mut self.cx);
         let kind = db.peek(key).map(|e| e.kind());
-        if kind != Some(w.kind) && !w.errors {
-            return Tried::Passed;
-        }
-        if !w.begin_try() {
+        // The look may have removed the key.
+        commit(engine, &mut self.pubsub, &mut db);
+        if kind != Some(w.kind) && !w.errors || !w.begin_try() {
             return Tried::Passed;
         }
         let mut owned = job.args.clone();
@@ -193,6 +208,7 @@ impl Thread {
         if let Err(fail) = outcome {
             engine.count_error(&fail.0);
             bump(&self.worker.stats.error_replies, 1);
+            bump(&self.worker.stats.commands[usize::from(job.command)].failed, 1);
             reply.error(fail.0.as_bytes());
         }
         commit(engine, &mut self.pubsub, &mut db);
@@ -261,6 +277,8 @@ enum Tried {
     Served,
     /// It was not run.
     Passed,
+    /// It needs shards that may not be locked now.
+    Uncovered,
     /// It was run and goes on waiting.
     Empty,
 }

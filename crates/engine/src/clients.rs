@@ -92,6 +92,13 @@ pub struct Client {
     pub spoiled: AtomicBool,
     /// The blocked command.
     pub blocked: Mutex<Option<Arc<Waiter>>>,
+    /// Bytes of what MULTI has queued, of watched keys, of subscriptions and of tracked prefixes.
+    pub multi_bytes: AtomicU64,
+    pub watch_bytes: AtomicU64,
+    pub subscription_bytes: AtomicU64,
+    pub prefix_bytes: AtomicU64,
+    /// What [`Clients::account`] last counted of it.
+    accounted: AtomicU64,
 }
 
 impl Client {
@@ -129,6 +136,11 @@ impl Client {
             watch: AtomicU64::new(0),
             spoiled: AtomicBool::new(false),
             blocked: Mutex::default(),
+            multi_bytes: AtomicU64::new(0),
+            watch_bytes: AtomicU64::new(0),
+            subscription_bytes: AtomicU64::new(0),
+            prefix_bytes: AtomicU64::new(0),
+            accounted: AtomicU64::new(0),
         }
     }
 
@@ -137,6 +149,10 @@ impl Client {
         self.query_capacity.load(Relaxed)
             + self.args_bytes.load(Relaxed)
             + self.output_bytes.load(Relaxed)
+            + self.multi_bytes.load(Relaxed)
+            + self.watch_bytes.load(Relaxed)
+            + self.subscription_bytes.load(Relaxed)
+            + self.prefix_bytes.load(Relaxed)
             + size_of::<Self>() as u64
     }
 }
@@ -147,6 +163,8 @@ pub struct Clients {
     map: Mutex<BTreeMap<u64, Arc<Client>>>,
     next: AtomicU64,
     count: AtomicU64,
+    /// Bytes of all of them, as far as [`account`](Self::account) was told.
+    bytes: AtomicU64,
 }
 
 impl Clients {
@@ -159,11 +177,51 @@ impl Clients {
         client
     }
 
-    /// Forgets a connection that has been closed.
-    pub fn remove(&self, id: u64) {
-        if self.map.lock().remove(&id).is_some() {
+    /// Forgets a connection that has been closed, or is going to be: no list shows it any more.
+    pub fn remove(&self, client: &Client) {
+        if self.map.lock().remove(&client.id).is_some() {
             self.count.fetch_sub(1, Relaxed);
         }
+        self.bytes.fetch_sub(client.accounted.swap(0, Relaxed), Relaxed);
+    }
+
+    /// Counts what a connection holds now. Returns bytes of all that were counted: exact while
+    /// every thread calls this behind every batch (`maxmemory-clients` is set).
+    pub fn account(&self, client: &Client) -> u64 {
+        let (now, before) = (client.memory(), client.accounted.load(Relaxed));
+        if now != before && !client.closing.load(Relaxed) {
+            // What another thread has counted meanwhile is in what the swap gives back.
+            let before = client.accounted.swap(now, Relaxed);
+            self.bytes.fetch_add(now.wrapping_sub(before), Relaxed);
+        }
+        self.bytes.load(Relaxed)
+    }
+
+    /// Takes the largest connections off the list until all together hold `limit` bytes at most,
+    /// and returns them; they are to be closed. CLIENT NO-EVICT counts and stays.
+    pub(crate) fn evict(&self, limit: u64) -> Vec<Arc<Client>> {
+        let mut all = self.all();
+        let mut total = 0;
+        for c in &all {
+            // Anew for all: some may not have said what they have let go.
+            total = self.account(c);
+        }
+        if total <= limit {
+            return Vec::new();
+        }
+        all.retain(|c| !c.no_evict.load(Relaxed) && !c.closing.load(Relaxed));
+        all.sort_by_key(|c| std::cmp::Reverse(c.memory()));
+        let mut evicted = Vec::new();
+        for c in all {
+            if self.bytes.load(Relaxed) <= limit {
+                break;
+            }
+            if !c.closing.swap(true, Relaxed) {
+                self.remove(&c);
+                evicted.push(c);
+            }
+        }
+        evicted
     }
 
     /// How many there are.

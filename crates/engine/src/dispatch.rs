@@ -120,8 +120,9 @@ impl Thread {
         if let Some(multi) = &mut session.multi
             && !cmd.immediate
         {
-            multi.queue(id, cmd, args);
+            let bytes = multi.queue(id, cmd, args) as u64;
             session.client.multi.fetch_add(1, Relaxed);
+            bump(&session.client.multi_bytes, bytes);
             reply.simple("QUEUED");
             self.count_command(session, 1);
             return Done::Yes;
@@ -284,7 +285,14 @@ impl Thread {
             // Before the shards are let go: a change after this look finds it waiting.
             register(engine, session, id, &mut db, args);
         }
-        drop(db);
+        if !db.cx.ready.is_empty() && !self.in_transaction {
+            // Before the shards are let go, so that nobody who comes now is served first.
+            db.into_hold();
+            self.serve_ready(engine);
+            engine.keyspace.release(&mut self.cx);
+        } else {
+            drop(db);
+        }
         self.cx.keep_expired = false;
         if !self.cx.overdue.is_empty() {
             self.remove_overdue(engine);

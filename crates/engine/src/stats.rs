@@ -143,6 +143,8 @@ totals! {
         client_output_buffer_limit_disconnections,
         /// Clients closed for their query limit.
         client_query_buffer_limit_disconnections,
+        /// Clients closed because all together held more than `maxmemory-clients`.
+        evicted_clients,
         /// Connections closed for being idle.
         timed_out_clients,
         /// Nanoseconds spent in active expiry.

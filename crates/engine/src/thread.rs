@@ -17,9 +17,11 @@ use config::{Config, Id, MaxmemoryPolicy};
 use resp::{Args, Limits, Out, Parsed, Parser, Proto, Reply, Shape, Span};
 use store::{Access, Context, Db, Evicted, Key, Policy, SHARDS, Small};
 
+use crate::clients::Client;
 use crate::costs::Costs;
 use crate::dispatch::{Done, commit, lookup};
 use crate::engine::{Engine, Worker};
+use crate::mailbox::Message;
 use crate::pubsub::Local;
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
@@ -69,6 +71,8 @@ pub(crate) struct Hot {
     pub(crate) latency_tracking: bool,
     pub(crate) maxmemory: u64,
     pub(crate) policy: Policy,
+    /// Bytes that all clients may hold together; 0: any number.
+    pub(crate) clients_max: u64,
 }
 
 /// See the module's text.
@@ -100,6 +104,8 @@ pub struct Thread {
     pub(crate) costs: Costs,
     /// EXEC is running its commands.
     pub(crate) in_transaction: bool,
+    /// `maxmemory-clients` may have changed: all clients are to be counted.
+    recount_clients: bool,
 }
 
 /// A parsed command of a group.
@@ -134,6 +140,7 @@ impl Thread {
                 latency_tracking: true,
                 maxmemory: 0,
                 policy: Policy::NoEviction,
+                clients_max: 0,
             },
             evicted: Evicted::default(),
             spans: Vec::new(),
@@ -147,6 +154,7 @@ impl Thread {
             probe,
             costs,
             in_transaction: false,
+            recount_clients: false,
         };
         if let Some(seat) = engine.seat.lock().take() {
             t.cx.seat = seat;
@@ -220,7 +228,17 @@ impl Thread {
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
+            clients_max: match c.int(Id::MaxmemoryClients) {
+                // A part of `maxmemory`, in percent; all of what is not limited is no limit.
+                percent @ ..0 => {
+                    let part = u128::from(c.bytes(Id::Maxmemory)) * u128::from(percent.unsigned_abs());
+                    u64::try_from(part / 100).unwrap_or(u64::MAX)
+                }
+                bytes => bytes as u64,
+            },
         };
+        // Clients that hold much already may not say anything for long.
+        self.recount_clients = self.hot.clients_max > 0;
         self.pubsub.notify = c.notify_keyspace_events();
         self.cx.string_max = self.hot.bulk_max;
         self.cx.access = Access {
@@ -690,8 +708,11 @@ impl Thread {
                 reply.error(fail.0.as_bytes());
             }
             if !db.cx.ready.is_empty() {
-                // Who waits for what this command has changed comes before the next command.
-                drop(db);
+                // Who waits for what this command has changed comes before the next command, and
+                // before anybody who comes now.
+                db.into_hold();
+                self.serve_ready(engine);
+                engine.keyspace.release(&mut self.cx);
                 self.serve_ready(engine);
                 break;
             }
@@ -723,6 +744,33 @@ impl Thread {
         bump(&stats.command_nanos, nanos);
         self.count_command(session, n);
         session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
+    }
+
+    /// Enforces `maxmemory-clients` when what `client` holds may have changed. Returns whether it is
+    /// among those that have to go; all others are told to.
+    #[inline]
+    pub fn evict_clients(&mut self, engine: &Engine, client: &Client) -> bool {
+        // The batch may have been CONFIG SET.
+        self.refresh(&engine.config);
+        if self.hot.clients_max == 0 {
+            return false;
+        }
+        let over = engine.clients.account(client) > self.hot.clients_max;
+        (over || self.recount_clients) && self.evict_largest(engine, client)
+    }
+
+    #[cold]
+    fn evict_largest(&mut self, engine: &Engine, client: &Client) -> bool {
+        self.recount_clients = false;
+        let evicted = engine.clients.evict(self.hot.clients_max);
+        for c in &evicted {
+            bump(&self.worker.stats.evicted_clients, 1);
+            crate::log!(engine.log, Notice, "Evicting client: id={} addr={}", c.id, c.endpoint.peer);
+            if c.id != client.id {
+                engine.post(c.thread, Message::Close(c.id));
+            }
+        }
+        evicted.iter().any(|c| c.id == client.id)
     }
 
     /// Applies CLIENT REPLY to the answer of a blocked command: whether it is sent.

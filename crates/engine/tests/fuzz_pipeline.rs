@@ -133,7 +133,7 @@ fn round(server: &mut Server, rng: &mut Rng) -> usize {
         decode(&mut rest).expect("well-formed RESP").expect("a whole reply");
         count += 1;
     }
-    server.engine.clients.remove(c.session.client.id);
+    server.engine.clients.remove(&c.session.client);
     count
 }
 

@@ -90,6 +90,12 @@ impl Parser {
             + self.big.as_ref().map_or(0, |(b, _)| b.capacity())
     }
 
+    /// Bytes of the large argument that is being received: those that have arrived, and those that
+    /// are reserved for it.
+    pub fn arriving(&self) -> (usize, usize) {
+        self.big.as_ref().map_or((0, 0), |(b, _)| (b.len(), b.capacity()))
+    }
+
     /// Bytes of arguments that have arrived and lie outside the caller's buffer.
     pub fn received(&self) -> usize {
         self.owned.iter().map(Vec::len).sum::<usize>()

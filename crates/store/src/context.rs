@@ -116,6 +116,8 @@ pub enum Empty {
     Null,
     /// An integer (WAIT).
     Int(i64),
+    /// Two integers (WAITAOF).
+    Ints(i64, i64),
 }
 
 /// See the module's text.

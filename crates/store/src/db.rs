@@ -4,16 +4,15 @@
 //! seen (and its removal is an effect), access times and hit counts are kept, deadlines stay
 //! indexed, and what changed is noted for the commit.
 
-use std::sync::Arc;
-
 use data::entry::{Content, Entry, Kind, Str};
 use data::table::{Slot, SlotMut};
 
 use crate::context::{Block, Context, Empty};
 use crate::effects::Class;
-use crate::interest::{Interest, Waiter, Watch};
 use crate::lazy::Garbage;
 use crate::shards::{Held, Keyspace, Locked, Part, SHARDS, ShardSet, shard_of};
+
+mod watched;
 
 /// A key with its hash, so that it is hashed once per command.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +70,12 @@ impl<'a> Db<'a> {
         let locked = ks.lock(Held::One(shard_of(key.hash)), &cx.seat, &cx.hold);
         cx.effects.observed = ks.is_observed();
         Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
+    }
+
+    /// Ends the view, but not its hold of the shards: that lasts until [`Keyspace::release`].
+    pub fn into_hold(self) {
+        let Self { locked, cx, .. } = self;
+        locked.into_hold(&mut cx.hold);
     }
 
     /// Leaves what is locked and locks the shard of another key: the view for the next command of
@@ -543,122 +548,6 @@ impl<'a> Db<'a> {
         }
         self.cx.block = Some(block);
         None
-    }
-
-    /// Spoils watches of the keys that the command has changed, and readies what waits for them.
-    /// Called by the commit, before the effects are cleared.
-    pub fn settle(&mut self) {
-        let events = std::mem::take(&mut self.cx.effects.events);
-        for e in &events {
-            if matches!(e.class, Class::KeyMiss | Class::New) {
-                continue;
-            }
-            let s = shard_of(stdx::hash::hash64(&e.key));
-            // A command that goes from shard to shard changes no key.
-            if self.locked.holds(s)
-                && let Some(interest) = self.locked.interest(s)
-                && interest.changed(e.db, &e.key)
-            {
-                self.ready(e.db, &e.key);
-            }
-        }
-        self.cx.effects.events = events;
-    }
-
-    fn ready(&mut self, db: usize, key: &[u8]) {
-        if !self.cx.ready.iter().any(|(d, k)| *d == db && k == key) {
-            self.cx.ready.push((db, key.to_vec()));
-        }
-    }
-
-    /// WATCH: from now on a change of the key in the selected database spoils `w`.
-    pub fn watch(&mut self, key: Key<'_>, w: &Arc<Watch>) {
-        // One that has expired is removed before, so that this is not taken for a change.
-        self.reap(key);
-        let interest = self.locked.interest(shard_of(key.hash)).get_or_insert_default();
-        interest.watch(self.index, key.bytes, w);
-        self.locked.ks().take_interest();
-    }
-
-    /// The end of a [`watch`](Self::watch).
-    pub fn unwatch(&mut self, key: Key<'_>, w: &Arc<Watch>) {
-        let index = self.index;
-        self.forget_in(key, |i| i.unwatch(index, key.bytes, w));
-    }
-
-    /// Adds a blocked command to those that wait for a key in its database.
-    pub fn wait(&mut self, key: Key<'_>, w: &Arc<Waiter>) {
-        let interest = self.locked.interest(shard_of(key.hash)).get_or_insert_default();
-        interest.wait(w.db, key.bytes, w);
-        self.locked.ks().take_interest();
-    }
-
-    /// The end of a [`wait`](Self::wait).
-    pub fn unwait(&mut self, key: Key<'_>, w: &Arc<Waiter>) {
-        self.forget_in(key, |i| i.unwait(w.db, key.bytes, w));
-    }
-
-    fn forget_in(&mut self, key: Key<'_>, f: impl FnOnce(&mut Interest)) {
-        let place = self.locked.interest(shard_of(key.hash));
-        if let Some(interest) = place {
-            f(interest);
-            if interest.is_empty() {
-                *place = None;
-            }
-            self.locked.ks().lose_interest();
-        }
-    }
-
-    /// The blocked commands that wait for a key in the selected database, first come first:
-    /// `skip` of them are left out, and at most `max` returned.
-    pub fn waiting(&mut self, key: Key<'_>, skip: usize, max: usize) -> Vec<Arc<Waiter>> {
-        let index = self.index;
-        let interest = self.locked.interest(shard_of(key.hash));
-        interest.as_ref().map_or_else(Vec::new, |i| i.waiting(index, key.bytes, skip, max))
-    }
-
-    /// How many keys are waited for, and of those how many by commands that are to be told when
-    /// the key goes. Needs every shard.
-    pub fn awaited_keys(&mut self) -> (usize, usize) {
-        (0..SHARDS).fold((0, 0), |(a, b), s| {
-            let (x, y) = self.locked.interest(s).as_ref().map_or((0, 0), |i| i.counts());
-            (a + x, b + y)
-        })
-    }
-
-    /// Spoils and readies what concerns keys of shard `s` in database `db` that exist in `db` or
-    /// in one of `others`, before all of them are emptied or exchanged.
-    fn upset(&mut self, s: usize, db: usize, others: &[usize]) {
-        let Some(interest) = self.locked.interest(s).take() else { return };
-        let here = |this: &mut Self, key: &[u8]| {
-            let key = Key::new(key);
-            let selected = this.index;
-            let mut found = false;
-            for index in [db].iter().chain(others) {
-                this.index = *index;
-                // One whose time is over is as good as absent; it goes now, or it would be taken
-                // for a change when somebody looks at it later.
-                if !this.remove_quietly_if_over(key) {
-                    let table = &this.part(key.hash).table;
-                    let same = |e: &Entry| stdx::bytes::same(e.key(), key.bytes);
-                    found |= table.find(key.hash, same).is_some();
-                }
-            }
-            this.index = selected;
-            found
-        };
-        for (key, watches) in interest.watched(db) {
-            if here(self, key) {
-                watches.iter().for_each(|w| w.spoil());
-            }
-        }
-        let awaited: Vec<Vec<u8>> = interest.awaited(db).map(<[u8]>::to_vec).collect();
-        *self.locked.interest(s) = Some(interest);
-        for key in awaited {
-            if here(self, &key) {
-                self.ready(db, &key);
-            }
-        }
     }
 
     /// Notes that `n` changes were made.

@@ -66,7 +66,12 @@ pub struct Effects {
     pub rewritten: Vec<Vec<u8>>,
     /// Further journal records of this command, behind the first.
     pub also: Vec<Vec<Vec<u8>>>,
+    /// Buffers of keys of earlier events, so that noting one allocates nothing.
+    spare: Vec<Vec<u8>>,
 }
+
+/// A longer key's buffer is not kept.
+const SPARE_MAX: usize = 1024;
 
 impl Effects {
     /// Forgets everything but who observes.
@@ -74,7 +79,11 @@ impl Effects {
     pub fn clear(&mut self) {
         self.dirty = 0;
         if self.observed {
-            self.events.clear();
+            while let Some(e) = self.events.pop() {
+                if self.spare.len() < 16 && e.key.capacity() <= SPARE_MAX {
+                    self.spare.push(e.key);
+                }
+            }
             self.dropped.clear();
             self.dropped_fields.clear();
             self.rewritten.clear();
@@ -87,7 +96,10 @@ impl Effects {
     #[inline]
     pub fn event(&mut self, class: Class, name: &'static str, db: usize, key: &[u8]) {
         if self.observed {
-            self.events.push(Event { class, name, db, key: key.to_vec() });
+            let mut buffer = self.spare.pop().unwrap_or_default();
+            buffer.clear();
+            buffer.extend_from_slice(key);
+            self.events.push(Event { class, name, db, key: buffer });
         }
     }
 

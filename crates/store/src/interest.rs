@@ -110,46 +110,51 @@ impl Waiter {
     }
 }
 
-type ByKey<T> = HashMap<(usize, Vec<u8>), T>;
+/// Who wants to know about one key, in whatever database.
+#[derive(Default)]
+struct Wanted {
+    watches: Vec<(usize, Arc<Watch>)>,
+    waiters: VecDeque<Arc<Waiter>>,
+}
 
 /// See the module's text.
 #[derive(Default)]
-pub(crate) struct Interest {
-    watches: ByKey<Vec<Arc<Watch>>>,
-    waiters: ByKey<VecDeque<Arc<Waiter>>>,
-}
+pub(crate) struct Interest(HashMap<Vec<u8>, Wanted>);
 
 impl Interest {
     pub(crate) fn is_empty(&self) -> bool {
-        self.watches.is_empty() && self.waiters.is_empty()
+        self.0.is_empty()
+    }
+
+    fn wanted(&mut self, key: &[u8]) -> &mut Wanted {
+        self.0.entry(key.to_vec()).or_default()
+    }
+
+    /// Changes what is wanted of a key, which is forgotten when that is nothing.
+    fn edit(&mut self, key: &[u8], f: impl FnOnce(&mut Wanted)) {
+        if let Some(w) = self.0.get_mut(key) {
+            f(w);
+            if w.watches.is_empty() && w.waiters.is_empty() {
+                self.0.remove(key);
+            }
+        }
     }
 
     pub(crate) fn watch(&mut self, db: usize, key: &[u8], w: &Arc<Watch>) {
-        self.watches.entry((db, key.to_vec())).or_default().push(Arc::clone(w));
+        self.wanted(key).watches.push((db, Arc::clone(w)));
     }
 
     pub(crate) fn unwatch(&mut self, db: usize, key: &[u8], w: &Arc<Watch>) {
-        let at = (db, key.to_vec());
-        if let Some(list) = self.watches.get_mut(&at) {
-            list.retain(|other| !Arc::ptr_eq(other, w));
-            if list.is_empty() {
-                self.watches.remove(&at);
-            }
-        }
+        let mine = |(d, other): &(usize, Arc<Watch>)| *d == db && Arc::ptr_eq(other, w);
+        self.edit(key, |wanted| wanted.watches.retain(|entry| !mine(entry)));
     }
 
-    pub(crate) fn wait(&mut self, db: usize, key: &[u8], w: &Arc<Waiter>) {
-        self.waiters.entry((db, key.to_vec())).or_default().push_back(Arc::clone(w));
+    pub(crate) fn wait(&mut self, key: &[u8], w: &Arc<Waiter>) {
+        self.wanted(key).waiters.push_back(Arc::clone(w));
     }
 
-    pub(crate) fn unwait(&mut self, db: usize, key: &[u8], w: &Arc<Waiter>) {
-        let at = (db, key.to_vec());
-        if let Some(list) = self.waiters.get_mut(&at) {
-            list.retain(|other| !Arc::ptr_eq(other, w));
-            if list.is_empty() {
-                self.waiters.remove(&at);
-            }
-        }
+    pub(crate) fn unwait(&mut self, key: &[u8], w: &Arc<Waiter>) {
+        self.edit(key, |wanted| wanted.waiters.retain(|other| !Arc::ptr_eq(other, w)));
     }
 
     /// The waiters of a key, first come first.
@@ -160,37 +165,36 @@ impl Interest {
         skip: usize,
         max: usize,
     ) -> Vec<Arc<Waiter>> {
-        // The map wants an owned key; this is not the fast path.
-        let list = self.waiters.get(&(db, key.to_vec())).into_iter().flatten();
-        list.skip(skip).take(max).cloned().collect()
+        let all = self.0.get(key).into_iter().flat_map(|wanted| &wanted.waiters);
+        all.filter(|w| w.db == db).skip(skip).take(max).cloned().collect()
     }
 
     /// Notes that a key has changed. Returns whether somebody waits for it.
     pub(crate) fn changed(&self, db: usize, key: &[u8]) -> bool {
-        if self.is_empty() {
-            return false;
-        }
-        let at = (db, key.to_vec());
-        for w in self.watches.get(&at).into_iter().flatten() {
-            w.spoil();
-        }
-        self.waiters.contains_key(&at)
+        let Some(wanted) = self.0.get(key) else { return false };
+        wanted.watches.iter().filter(|(d, _)| *d == db).for_each(|(_, w)| w.spoil());
+        wanted.waiters.iter().any(|w| w.db == db)
     }
 
     /// Keys that are watched in a database, with those who watch.
-    pub(crate) fn watched(&self, db: usize) -> impl Iterator<Item = (&[u8], &[Arc<Watch>])> {
-        self.watches.iter().filter(move |((d, _), _)| *d == db).map(|((_, k), w)| (&k[..], &w[..]))
+    pub(crate) fn watched(&self, db: usize) -> impl Iterator<Item = (&[u8], &Watch)> {
+        self.0.iter().flat_map(move |(key, wanted)| {
+            let mine = wanted.watches.iter().filter(move |(d, _)| *d == db);
+            mine.map(move |(_, w)| (&key[..], &**w))
+        })
     }
 
     /// Keys that are waited for in a database.
     pub(crate) fn awaited(&self, db: usize) -> impl Iterator<Item = &[u8]> {
-        self.waiters.keys().filter(move |(d, _)| *d == db).map(|(_, k)| &k[..])
+        let wanted = move |w: &Wanted| w.waiters.iter().any(|w| w.db == db);
+        self.0.iter().filter(move |(_, w)| wanted(w)).map(|(key, _)| &key[..])
     }
 
     /// How many keys are waited for, and of those how many by commands that are to be told when
     /// the key goes.
     pub(crate) fn counts(&self) -> (usize, usize) {
-        let told = self.waiters.values().filter(|l| l.iter().any(|w| w.errors)).count();
-        (self.waiters.len(), told)
+        let awaited = self.0.values().filter(|w| !w.waiters.is_empty());
+        let told = awaited.clone().filter(|w| w.waiters.iter().any(|w| w.errors)).count();
+        (awaited.count(), told)
     }
 }

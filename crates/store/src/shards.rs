@@ -240,6 +240,15 @@ impl Keyspace {
         cx.hold.0 = Some(Arc::new(Outer { ks: std::ptr::from_ref(self).addr(), held }));
     }
 
+    /// Whether `cx` may lock these shards now: it holds nothing, or them among others.
+    pub fn covers(&self, cx: &Context, set: &ShardSet) -> bool {
+        cx.hold.0.as_ref().is_none_or(|outer| {
+            let mut all = true;
+            set.each(|s| all &= outer.held.has(s));
+            all
+        })
+    }
+
     /// Unlocks what [`hold`](Self::hold) has locked.
     pub fn release(&self, cx: &mut Context) {
         if let Some(outer) = cx.hold.0.take() {
@@ -375,6 +384,15 @@ impl<'a> Locked<'a> {
     #[inline]
     pub(crate) fn ks(&self) -> &'a Keyspace {
         self.ks
+    }
+
+    /// Leaves the shards locked for all that the context is used for until
+    /// [`Keyspace::release`].
+    pub(crate) fn into_hold(mut self, hold: &mut Hold) {
+        if !self.bare {
+            let held = std::mem::replace(&mut self.held, Held::None);
+            hold.0 = Some(Arc::new(Outer { ks: std::ptr::from_ref(self.ks).addr(), held }));
+        }
     }
 
     #[inline]

@@ -24,9 +24,8 @@ pub(crate) static SREM: DataCommand = DataCommand {
 (integer) 4
 > SREM s 2 a b
 (integer) 2
-> SMEMBERS s
-1) "1"
-2) "3"
+> SCARD s
+(integer) 2
 > SREM s 3 1 1
 (integer) 2
 > EXISTS s

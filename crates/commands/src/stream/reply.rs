@@ -1,7 +1,6 @@
 //! Replies about entries.
 
-use data::packed::Item;
-use data::stream::{Entry, Id, Log};
+use data::stream::{Entry, Id, JOINED_MAX, Log, Text};
 use resp::Reply;
 
 /// An ID.
@@ -15,10 +14,11 @@ pub(super) fn id(reply: &mut Reply<'_>, id: Id) {
     reply.bulk(&text[..end]);
 }
 
-fn text(reply: &mut Reply<'_>, item: Item<'_>) {
-    match item {
-        Item::Int(n) => reply.bulk_int(n),
-        Item::Bytes(b) => reply.bulk(b),
+fn text(reply: &mut Reply<'_>, text: Text<'_>) {
+    match text {
+        Text::Int(n) => reply.bulk_int(n),
+        Text::Bytes(b) => reply.bulk(b),
+        Text::Joined(..) => reply.bulk(text.bytes(&mut [0; JOINED_MAX])),
     }
 }
 

@@ -103,12 +103,14 @@ OK
 (error) ERR Missing GROUP option for XREADGROUP
 > XREADGROUP GROUP g c COUNT x STREAMS s >
 (error) ERR value is not an integer or out of range
-> XREADGROUP GROUP g c STREAMS s t >
-(error) ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID or '>' must be specified.
 > SET k v
 OK
 > XREADGROUP GROUP g c STREAMS k >
 (error) WRONGTYPE Operation against a key holding the wrong kind of value
+# reset
+# only: redis>=7.4
+> XREADGROUP GROUP g c STREAMS s t >
+(error) ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID or '>' must be specified.
 # reset
 # resp: 3
 > XADD s 1-0 n 1
@@ -116,7 +118,7 @@ OK
 > XGROUP CREATE s g 0
 OK
 > XREADGROUP GROUP g c STREAMS s >
-1# "s" => 
+1# "s" =>
    1) 1) "1-0"
       2) 1) "n"
          2) "1"

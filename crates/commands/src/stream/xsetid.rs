@@ -32,8 +32,6 @@ OK
 "10-1"
 > XSETID s 20-0 ENTRIESADDED 7 MAXDELETEDID 15-3
 OK
-> XSETID s 14
-(error) ERR The ID specified in XSETID is smaller than current max_deleted_entry_id
 > XSETID s 20-0 MAXDELETEDID 20-1
 (error) ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id
 > XSETID s 20-0 ENTRIESADDED 1
@@ -52,6 +50,14 @@ OK
 OK
 > XSETID k 1
 (error) WRONGTYPE Operation against a key holding the wrong kind of value
+# reset
+# only: redis>=7.2
+> XGROUP CREATE s g $ MKSTREAM
+OK
+> XSETID s 20-0 ENTRIESADDED 7 MAXDELETEDID 15-3
+OK
+> XSETID s 14
+(error) ERR The ID specified in XSETID is smaller than current max_deleted_entry_id
 "#,
         ..Row::DEFAULT
     },

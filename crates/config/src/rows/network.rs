@@ -33,7 +33,7 @@ ClientOutputBufferLimit: "client-output-buffer-limit", [], OutputLimits, "normal
     "Per class of client (normal, replica, pubsub): bytes of unread replies that disconnect it at once, bytes that disconnect it when exceeded for long, and how many seconds that is; 0 sets no bound.";
 ProtoMaxBulkLen: "proto-max-bulk-len", [], Memory(MB, BYTES_MAX), "512mb", DEBUG, Effective,
     "Bytes one argument of a request may have, and so the longest string value.";
-MaxmemoryClients: "maxmemory-clients", [], MemoryOrPercent, "0", RUNTIME, Accepted(NO_CLIENT_EVICTION),
+MaxmemoryClients: "maxmemory-clients", [], MemoryOrPercent, "0", RUNTIME, Effective,
     "Bytes all client connections may use together, or a percentage of maxmemory, before the largest is disconnected; 0 sets no bound.";
 TrackingTableMaxKeys: "tracking-table-max-keys", [], Int(0, LONG_MAX), "1000000", RUNTIME, Effective,
     "Keys remembered for client-side caching before old ones are invalidated to make room; 0 sets no bound.";

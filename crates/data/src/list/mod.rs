@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Pushes and pops happen at the two ends, and so only the first and the last node are kept in a
-//! form that is cheap to change ([`hot`]). Whatever lies between them is [`cold`]: front-coded
+//! form that is cheap to change (`hot`). Whatever lies between them is `cold`: front-coded
 //! strings over the node's own alphabet, or integers of as many bits as they need, which takes
 //! between a tenth and nine tenths of the bytes of Redis's listpacks and is about as fast to read.
 //! A change in the middle thaws one node and freezes it again.
@@ -16,7 +16,7 @@
 //! A node is found by index through the counts of chunks and of nodes: the deque of chunks is
 //! walked from the nearer end, and a chunk covers some tens of thousands of elements.
 //!
-//! What OBJECT ENCODING answers follows Redis's rules ([`slot`]), whichever of the two forms a
+//! What OBJECT ENCODING answers follows Redis's rules (`slot`), whichever of the two forms a
 //! list really has.
 
 mod big;

@@ -1,6 +1,6 @@
 //! Streams: a log of entries, and groups of consumers that read it.
 //!
-//! [`log`] keeps the entries in [`node`]s, [`group`] what is delivered and not acknowledged.
+//! `log` keeps the entries in `node`s, `group` what is delivered and not acknowledged.
 
 mod group;
 mod id;
@@ -13,11 +13,10 @@ use std::ops::{Deref, DerefMut};
 pub use group::{Consumer, ConsumerId, Group, Pending};
 pub use id::Id;
 pub use log::{BYTES_MAX, Entry, Log, NodeLimits, Range, RangeRev, Trim};
-pub use node::Fields;
+pub use node::{Fields, JOINED_MAX, Text};
 
 use crate::big::Value;
 use crate::entry::Kind;
-use crate::packed::Item;
 use crate::walk::Part;
 
 /// Bytes that an allocation for `n` values takes; none is made for none.
@@ -99,8 +98,8 @@ impl Stream {
         for entry in log.range(Id::MIN, Id::MAX) {
             f(Part::Id(entry.id.ms, entry.id.seq));
             for (field, value) in entry.fields() {
-                let (mut a, mut b) = ([0; stdx::num::I64_LEN_MAX], [0; stdx::num::I64_LEN_MAX]);
-                f(Part::Field(field.text(&mut a), value.text(&mut b), None));
+                let (mut a, mut b) = ([0; JOINED_MAX], [0; JOINED_MAX]);
+                f(Part::Field(field.bytes(&mut a), value.bytes(&mut b), None));
             }
         }
         let text = format!("last {} deleted {} added {}", log.last, log.max_deleted, log.added);
@@ -203,6 +202,3 @@ impl Drop for GroupMut<'_> {
         *self.total = *self.total - self.before + self.group.bytes();
     }
 }
-
-/// The text of a field or value, as the reader keeps it.
-pub type Text<'a> = Item<'a>;

@@ -8,7 +8,16 @@
 //!
 //! IDs are told by their difference to the entry before (the first has the node's own), so that
 //! the usual entry spends one or two bytes on its ID. An entry whose fields are those of the
-//! node's first keeps values only. Texts that read as integers are kept as such.
+//! node's first keeps values only, and of these what differs from the first entry's: nothing if
+//! they are the same, the difference of integers, what follows a common beginning. Texts that read
+//! as integers are kept as such. The first byte of a text:
+//!
+//! ```text
+//!  00-3f  a string of so many bytes      80-bf  an integer from 0 to 63    e1-e8  an integer of
+//!  40-7f  so many bytes behind a common  c0-df  a string, length 13 bits          1 to 8 bytes
+//!         beginning, length 1 byte       e0     a string, length 4 bytes   e9     the same
+//!                                                                          f1-f7  the difference
+//! ```
 //!
 //! Which entries share a node is Redis's choice, because trimming with `~` shows it: a node knows
 //! how long Redis's listpack of the same entries would be.
@@ -79,20 +88,84 @@ fn uint(b: &[u8], at: &mut usize) -> Option<u64> {
     }
 }
 
-/// Appends a text: its length in front, or an integer of as few bytes as it needs.
+/// Longest beginning and longest rest of a text of two parts.
+const COMMON_MAX: usize = 255;
+const REST_MAX: usize = 63;
+/// Longest text of two parts, which is also longer than any integer.
+pub const JOINED_MAX: usize = COMMON_MAX + REST_MAX;
+/// A text that is as short as this has nothing to gain from a common beginning.
+const COMMON_MIN: usize = 3;
+const SAME: u8 = 0xe9;
+
+/// A field or a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text<'a> {
+    /// One that reads as a canonical integer.
+    Int(i64),
+    /// Any other.
+    Bytes(&'a [u8]),
+    /// Any other, in two parts of at most [`JOINED_MAX`] bytes together.
+    Joined(&'a [u8], &'a [u8]),
+}
+
+impl<'a> Text<'a> {
+    /// The text; `buf` is where it is put together if it has to be.
+    #[inline]
+    pub fn bytes<'b>(&self, buf: &'b mut [u8; JOINED_MAX]) -> &'b [u8]
+    where
+        'a: 'b,
+    {
+        match *self {
+            Self::Bytes(b) => b,
+            Self::Int(n) => {
+                let mut digits = [0; stdx::num::I64_LEN_MAX];
+                let digits = stdx::num::fmt_i64(&mut digits, n);
+                buf[..digits.len()].copy_from_slice(digits);
+                &buf[..digits.len()]
+            }
+            Self::Joined(a, b) => {
+                let len = a.len() + b.len();
+                buf[..a.len()].copy_from_slice(a);
+                buf[a.len()..len].copy_from_slice(b);
+                &buf[..len]
+            }
+        }
+    }
+
+    /// The text, copied.
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.bytes(&mut [0; JOINED_MAX]).to_vec()
+    }
+}
+
+impl<'a> From<Item<'a>> for Text<'a> {
+    fn from(item: Item<'a>) -> Self {
+        match item {
+            Item::Int(n) => Self::Int(n),
+            Item::Bytes(b) => Self::Bytes(b),
+        }
+    }
+}
+
+/// Bytes that a signed integer needs.
+fn int_len(n: i64) -> usize {
+    let spare = if n < 0 { n.leading_ones() } else { n.leading_zeros() } - 1;
+    8 - spare as usize / 8
+}
+
+/// Appends a text on its own.
 fn put_text(out: &mut Vec<u8>, item: Item<'_>) {
     match item {
         Item::Int(n @ 0..64) => out.push(0x80 | n as u8),
         Item::Int(n) => {
-            let spare = if n < 0 { n.leading_ones() } else { n.leading_zeros() } - 1;
-            let len = 8 - spare as usize / 8;
+            let len = int_len(n);
             out.push(0xe0 | len as u8);
             out.extend_from_slice(&n.to_le_bytes()[..len]);
         }
         Item::Bytes(b) => {
             match b.len() {
-                n @ 0..0x80 => out.push(n as u8),
-                n @ 0x80..0x2000 => out.extend_from_slice(&[0xc0 | (n >> 8) as u8, n as u8]),
+                n @ 0..0x40 => out.push(n as u8),
+                n @ 0x40..0x2000 => out.extend_from_slice(&[0xc0 | (n >> 8) as u8, n as u8]),
                 n => {
                     out.push(0xe0);
                     out.extend_from_slice(&(n as u32).to_le_bytes());
@@ -103,31 +176,109 @@ fn put_text(out: &mut Vec<u8>, item: Item<'_>) {
     }
 }
 
-/// The text at `at`, and where it ends.
+/// How a value differs from that of the first entry.
+enum Change {
+    Same,
+    /// The integer is greater by so much.
+    By(i64),
+    /// So many bytes are common.
+    Behind(usize),
+    /// In a way that is not worth telling.
+    All,
+}
+
+fn change(item: Item<'_>, first: Item<'_>) -> Change {
+    match (item, first) {
+        _ if item == first => Change::Same,
+        (Item::Int(n), Item::Int(m)) if !(0..64).contains(&n) => match n.checked_sub(m) {
+            Some(by) if int_len(by) < int_len(n) => Change::By(by),
+            _ => Change::All,
+        },
+        (Item::Bytes(b), Item::Bytes(f)) => {
+            let common = b.iter().zip(f).take(COMMON_MAX).take_while(|(a, b)| a == b).count();
+            let told = common >= COMMON_MIN && b.len() - common <= REST_MAX;
+            if told { Change::Behind(common) } else { Change::All }
+        }
+        _ => Change::All,
+    }
+}
+
+/// Appends a value as it differs from that of the first entry.
+fn put_value(out: &mut Vec<u8>, item: Item<'_>, change: Change) {
+    match (change, item) {
+        (Change::Same, _) => out.push(SAME),
+        (Change::By(by), _) => {
+            let len = int_len(by);
+            out.push(0xf0 | len as u8);
+            out.extend_from_slice(&by.to_le_bytes()[..len]);
+        }
+        (Change::Behind(common), Item::Bytes(b)) => {
+            let rest = b.get(common..).unwrap_or_default();
+            out.extend_from_slice(&[0x40 | rest.len() as u8, common as u8]);
+            out.extend_from_slice(rest);
+        }
+        _ => put_text(out, item),
+    }
+}
+
+/// The integer in a byte count of 1 to 8.
+fn int(bytes: &[u8]) -> Option<i64> {
+    let mut wide = [if bytes.last()? & 0x80 == 0 { 0 } else { 0xff }; 8];
+    wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(i64::from_le_bytes(wide))
+}
+
+/// The text at `at` that stands on its own, and where it ends.
 #[inline]
 fn text(b: &[u8], at: usize) -> Option<(Item<'_>, usize)> {
     let head = *b.get(at)?;
     let (from, len) = match head {
-        0..0x80 => (at + 1, usize::from(head)),
+        0..0x40 => (at + 1, usize::from(head)),
         0x80..0xc0 => return Some((Item::Int((head & 0x3f).into()), at + 1)),
         0xc0..0xe0 => (at + 2, usize::from(head & 0x1f) << 8 | usize::from(*b.get(at + 1)?)),
         0xe0 => (at + 5, u32::from_le_bytes(b.get(at + 1..at + 5)?.try_into().ok()?) as usize),
-        _ => {
-            let len = usize::from(head & 0x1f);
-            let bytes = b.get(at + 1..at + 1 + len)?;
-            let mut wide = [if bytes.last()? & 0x80 == 0 { 0 } else { 0xff }; 8];
-            wide.get_mut(..len)?.copy_from_slice(bytes);
-            return Some((Item::Int(i64::from_le_bytes(wide)), at + 1 + len));
+        0xe1..=0xe8 => {
+            let end = at + 1 + usize::from(head & 0x0f);
+            return Some((Item::Int(int(b.get(at + 1..end)?)?), end));
         }
+        _ => return None,
     };
     Some((Item::Bytes(b.get(from..from.checked_add(len)?)?), from + len))
+}
+
+/// The value at `at`, which may refer to that of the first entry, and where it ends.
+#[inline]
+fn value<'a>(b: &'a [u8], at: usize, first: Item<'a>) -> Option<(Text<'a>, usize)> {
+    let head = *b.get(at)?;
+    Some(match (head, first) {
+        (SAME, _) => (first.into(), at + 1),
+        (0x40..0x80, Item::Bytes(first)) => {
+            let (from, len) = (at + 2, usize::from(head & 0x3f));
+            let common = first.get(..usize::from(*b.get(at + 1)?))?;
+            (Text::Joined(common, b.get(from..from + len)?), from + len)
+        }
+        (0xf1..=0xf7, Item::Int(first)) => {
+            let end = at + 1 + usize::from(head & 0x0f);
+            (Text::Int(first.wrapping_add(int(b.get(at + 1..end)?)?)), end)
+        }
+        _ => {
+            let (item, next) = text(b, at)?;
+            (item.into(), next)
+        }
+    })
 }
 
 /// Where the text at `at` ends.
 #[inline]
 fn skip(b: &[u8], at: usize) -> Option<usize> {
     let head = *b.get(at)?;
-    if head < 0x80 { Some(at + 1 + usize::from(head)) } else { Some(text(b, at)?.1) }
+    Some(match head {
+        0..0x40 => at + 1 + usize::from(head),
+        0x40..0x80 => at + 2 + usize::from(head & 0x3f),
+        SAME => at + 1,
+        0xf1..=0xf7 => at + 1 + usize::from(head & 0x0f),
+        _ => text(b, at)?.1,
+    })
 }
 
 impl Node {
@@ -225,13 +376,26 @@ impl Node {
             put_uint(&mut self.bytes, n as u64);
             listpack += int(n as u64);
         }
+        // Behind the flags of the first entry, which are all of its head.
+        let mut first_at = self.body as usize + 1;
         for (i, bytes) in texts.enumerate() {
             if same && i % 2 == 0 {
                 continue;
             }
             let item = Item::of(bytes);
             listpack += item.encoded_len();
-            put_text(&mut self.bytes, item);
+            if !same || last.is_none() {
+                put_text(&mut self.bytes, item);
+                continue;
+            }
+            let change = match text(&self.bytes, first_at) {
+                Some((first, next)) => {
+                    first_at = next;
+                    change(item, first)
+                }
+                None => Change::All,
+            };
+            put_value(&mut self.bytes, item, change);
         }
         self.live += 1;
         self.total += 1;
@@ -264,7 +428,14 @@ impl Node {
         if !found.own {
             uint(&self.bytes, &mut field_at);
         }
-        Fields { bytes: &self.bytes, field_at, at: found.at, left: found.fields, own: found.own }
+        Fields {
+            bytes: &self.bytes,
+            field_at,
+            at: found.at,
+            first_at: self.body as usize + 1,
+            left: found.fields,
+            own: found.own,
+        }
     }
 }
 
@@ -347,24 +518,34 @@ impl Iterator for Entries<'_> {
 #[derive(Clone)]
 pub struct Fields<'a> {
     bytes: &'a [u8],
+    /// Where the next field is, unless the entry has its own.
     field_at: usize,
     at: usize,
+    /// Where the first entry's next value is.
+    first_at: usize,
     left: usize,
     own: bool,
 }
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = (Item<'a>, Item<'a>);
+    type Item = (Text<'a>, Text<'a>);
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
-        let field_at = if self.own { &mut self.at } else { &mut self.field_at };
-        let (field, next) = text(self.bytes, *field_at)?;
-        *field_at = next;
-        let (value, next) = text(self.bytes, self.at)?;
+        if self.own {
+            let (field, value_at) = text(self.bytes, self.at)?;
+            let (value, next) = text(self.bytes, value_at)?;
+            self.at = next;
+            return Some((field.into(), value.into()));
+        }
+        let (field, next) = text(self.bytes, self.field_at)?;
+        self.field_at = next;
+        let (first, next) = text(self.bytes, self.first_at)?;
+        self.first_at = next;
+        let (value, next) = value(self.bytes, self.at, first)?;
         self.at = next;
-        Some((field, value))
+        Some((field.into(), value))
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Sorted sets: members in order of their scores, and of their bytes where scores are equal.
 //!
-//! Small ones are a packed [run] inside their entry, big ones a dictionary and a tree ([`ZSet`]).
+//! Small ones are a packed run inside their entry, big ones a dictionary and a tree ([`ZSet`]).
 //! [`View`] reads either; the functions here change either, and make a run into a [`ZSet`] when it
 //! outgrows its [`Limits`]. Nothing makes a set small again but storing it anew, as in Redis.
 

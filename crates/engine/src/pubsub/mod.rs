@@ -9,8 +9,8 @@
 //!                             Outbox of each subscriber ◄┘  appended; sent by the event loop
 //! ```
 //!
-//! A message is encoded once ([`Encoded`]). Each thread that has subscribers gets it once; who they
-//! are only that thread knows, and it appends the message to the [`Outbox`](outbox::Outbox) of each.
+//! A message is encoded once (`encode.rs`). Each thread that has subscribers gets it once; who they
+//! are only that thread knows, and it appends the message to the outbox (`outbox.rs`) of each.
 //! The event loop writes outboxes out some at a time, between batches of input: what is published
 //! meanwhile joins what waits, so that under load one write carries many messages.
 //!
@@ -51,6 +51,7 @@ pub use outbox::Ready;
 
 use crate::engine::Engine;
 use crate::session::{ReplyMode, Session};
+use crate::stats::bump;
 use crate::thread::Thread;
 
 /// The name of a channel or a pattern, shared by all who keep it.
@@ -152,6 +153,12 @@ pub(crate) fn publish(
     receivers
 }
 
+/// Bytes that one subscription takes: in its connection's set, in its thread's, and the name, which
+/// is shared with the others who are subscribed to it.
+fn subscription_bytes(name: &Name) -> u64 {
+    (name.len() + size_of::<Name>() + 64) as u64
+}
+
 impl Thread {
     /// Publishes to a channel or a shard channel, for whoever embeds the engine. Returns how many
     /// subscriptions it reaches.
@@ -174,6 +181,7 @@ impl Thread {
         }
         let name = engine.pubsub.join(kind, name, self.index);
         self.pubsub.join(kind, &name, slot);
+        bump(&session.client.subscription_bytes, subscription_bytes(&name));
         subs.names[kind.index()].insert(name);
         self.note_subscriptions(engine, session, kind);
     }
@@ -188,6 +196,8 @@ impl Thread {
     ) -> bool {
         let (Some(subs), Some(slot)) = (&mut session.subs, session.outbox) else { return false };
         let Some(name) = subs.names[kind.index()].take(name) else { return false };
+        let bytes = &session.client.subscription_bytes;
+        bytes.store(bytes.load(Relaxed).saturating_sub(subscription_bytes(&name)), Relaxed);
         self.pubsub.leave(kind, &name, slot);
         engine.pubsub.leave(kind, &name, self.index);
         self.note_subscriptions(engine, session, kind);

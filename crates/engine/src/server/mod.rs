@@ -20,6 +20,7 @@ pub(crate) mod shutdown;
 pub mod slowlog;
 pub(crate) mod time;
 pub(crate) mod topkeys;
+pub(crate) mod wait;
 
 use commands::row::{Flags, Row};
 use commands::{Fail, Outcome};
@@ -48,6 +49,8 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &slowlog::SLOWLOG,
     &time::TIME,
     &topkeys::TOPKEYS,
+    &wait::WAIT,
+    &wait::WAITAOF,
 ];
 
 /// Flags of most commands here: administrative, not in scripts, at any time.

@@ -38,6 +38,9 @@ const CHANNEL: &str = "__redis__:invalidate";
 /// Keys forgotten at once when there are more than `tracking-table-max-keys`.
 pub(crate) const FORGET_AT_ONCE: usize = 128;
 
+/// Bytes that a prefix takes besides its name: at its connection, and in the tree of all.
+const PREFIX_BYTES: usize = size_of::<Vec<u8>>() + 64;
+
 /// Keys forgotten at once when the last connection stops tracking; more of them go little by little.
 const CLEARED_AT_ONCE: u64 = 10_000;
 
@@ -272,6 +275,8 @@ impl Thread {
         for prefix in &tracker.prefixes {
             engine.tracking.prefixes.add(prefix, id);
         }
+        let bytes: usize = tracker.prefixes.iter().map(|p| PREFIX_BYTES + p.capacity()).sum();
+        c.prefix_bytes.store(bytes as u64, Relaxed);
         let tracker = Arc::new(tracker);
         if session.tracking.is_none() {
             engine.keyspace.take_interest();
@@ -297,6 +302,7 @@ impl Thread {
         }
         let c = &session.client;
         c.redirect.store(-1, Relaxed);
+        c.prefix_bytes.store(0, Relaxed);
         c.bcast.store(false, Relaxed);
         c.redirect_broken.store(false, Relaxed);
         session.caching = false;

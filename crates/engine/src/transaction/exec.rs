@@ -71,6 +71,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         return Err(Fail::text("ERR EXEC without MULTI"));
     };
     call.session.client.multi.store(-1, Relaxed);
+    call.session.client.multi_bytes.store(0, Relaxed);
     if multi.failed {
         call.thread.unwatch(call.engine, call.session);
         let text = "EXECABORT Transaction discarded because of previous errors.";
@@ -103,6 +104,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         }
     }
     call.thread.in_transaction = false;
+    call.thread.serve_ready(engine);
     engine.keyspace.release(&mut call.thread.cx);
     if engine.attention.get() & Attention::MONITOR != 0 {
         // Monitors see it behind its commands.

@@ -50,8 +50,8 @@ struct Queued {
 }
 
 impl Multi {
-    /// Adds a command that may run.
-    pub(crate) fn queue(&mut self, command: u16, cmd: &Cmd, args: &Args<'_>) {
+    /// Adds a command that may run. Returns the bytes that it takes.
+    pub(crate) fn queue(&mut self, command: u16, cmd: &Cmd, args: &Args<'_>) -> usize {
         self.flags = self.flags.or(cmd.row.flags);
         match (cmd.run, cmd.row.scope_of(args)) {
             (Run::Data(_), Scope::Keys) => {
@@ -62,10 +62,18 @@ impl Multi {
             (Run::Data(_), Scope::All | Scope::Each | Scope::Patterns) => self.all = true,
             // They lock what they need themselves, and nobody can say what that is.
             (Run::Session(_), _) => {
-                self.all |= !matches!(cmd.row.group, Group::Connection | Group::PubSub);
+                self.all |= match cmd.row.group {
+                    // CLIENT UNBLOCK ends what is registered in some shard.
+                    Group::Connection => cmd.row.name.starts_with("client|"),
+                    Group::PubSub => false,
+                    _ => true,
+                };
             }
         }
-        self.queue.push(Queued { command, args: args.to_vecs(0) });
+        let args = args.to_vecs(0);
+        let bytes: usize = args.iter().map(|a| a.capacity() + size_of::<Vec<u8>>()).sum();
+        self.queue.push(Queued { command, args });
+        bytes + size_of::<Queued>()
     }
 }
 
@@ -77,11 +85,15 @@ pub(crate) struct Watching {
     keys: Vec<(usize, Vec<u8>)>,
 }
 
+/// Bytes that a watched key takes besides its name: here, and in its shard.
+const WATCH_BYTES: usize = size_of::<(usize, Vec<u8>)>() + 64;
+
 impl Thread {
     /// Ends a transaction and its watches without running it.
     pub(crate) fn discard(&mut self, engine: &Engine, session: &mut Session) {
         if session.multi.take().is_some() {
             session.client.multi.store(-1, Relaxed);
+            session.client.multi_bytes.store(0, Relaxed);
         }
         self.unwatch(engine, session);
     }
@@ -91,6 +103,7 @@ impl Thread {
         session.client.spoiled.store(false, Relaxed);
         let Some(w) = session.watching.take() else { return };
         session.client.watch.store(0, Relaxed);
+        session.client.watch_bytes.store(0, Relaxed);
         for (index, key) in &w.keys {
             let key = Key::new(key);
             Db::lock_one(&engine.keyspace, *index, key, &mut self.cx).unwatch(key, &w.flag);

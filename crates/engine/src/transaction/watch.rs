@@ -7,6 +7,7 @@ use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 use store::{Db, Key};
 
+use super::WATCH_BYTES;
 use crate::dispatch::commit;
 use crate::table::{Call, SessionCommand};
 
@@ -76,7 +77,9 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             commit(call.engine, &mut call.thread.pubsub, &mut db);
             w.keys.push((index, name.to_vec()));
         }
+        let bytes: usize = w.keys.iter().map(|(_, key)| WATCH_BYTES + key.capacity()).sum();
         call.session.client.watch.store(w.keys.len() as u64, Relaxed);
+        call.session.client.watch_bytes.store(bytes as u64, Relaxed);
     }
     reply.ok();
     Ok(())

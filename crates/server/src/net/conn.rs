@@ -138,9 +138,11 @@ impl Conn {
     /// Tells others what is kept of the input.
     pub(crate) fn note_input(&self) {
         let c = &self.session.client;
-        c.query_bytes.store(self.buf.len() as u64, Relaxed);
-        c.query_capacity.store(self.buf.capacity() as u64, Relaxed);
-        c.args_bytes.store(self.parser.memory() as u64, Relaxed);
+        // An argument that is still arriving is input, one that is whole an argument.
+        let (arrived, room) = self.parser.arriving();
+        c.query_bytes.store((self.buf.len() + arrived) as u64, Relaxed);
+        c.query_capacity.store((self.buf.capacity() + room) as u64, Relaxed);
+        c.args_bytes.store((self.parser.memory() - room) as u64, Relaxed);
     }
 }
 

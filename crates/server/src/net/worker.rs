@@ -291,6 +291,7 @@ impl Worker {
             left_of_turn -= n;
             if n > 0 {
                 c.session.client.active_ms.store(thread.cx.now, Relaxed);
+                c.note_input();
             }
             add(&stats.reads_processed, 1);
             add(&stats.net_input_bytes, n as u64);
@@ -307,8 +308,10 @@ impl Worker {
         if (left_of_turn < BIG_TURN || c.parser.is_active()) && over_query_limit(engine, c, stats) {
             return Ok(Turn::Close);
         }
+        if left_of_turn < BIG_TURN && thread.evict_clients(engine, &c.session.client) {
+            return Ok(Turn::Close);
+        }
         if c.parser.big().is_some() {
-            c.note_input();
             return Ok(if c.readable { Turn::Again } else { Turn::Keep });
         }
         // The rest of an interrupted batch, or the next input behind what was left over.
@@ -430,7 +433,7 @@ impl Worker {
             engine.monitors.remove(engine, id);
         }
         self.thread.forget(engine, &mut c.session);
-        engine.clients.remove(id);
+        engine.clients.remove(&c.session.client);
         self.paused.retain(|p| *p != i);
         self.inbox.worker.connections.fetch_sub(1, Relaxed);
     }
@@ -541,6 +544,9 @@ impl Worker {
             && over_output_limit(&self.shared.engine, c, c.unsent(), self.thread.cx.now)
         {
             add(&stats.client_output_buffer_limit_disconnections, 1);
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        if c.unsent() > 0 && self.thread.evict_clients(&self.shared.engine, &c.session.client) {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
         Ok(())
@@ -687,6 +693,10 @@ impl Rim<'_> {
         if have > 0 {
             c.note_input();
         }
+        if thread.evict_clients(engine, &c.session.client) {
+            out.clear();
+            return Ok(Turn::Close);
+        }
         if !out.is_empty() {
             // The limit holds for what the batch has made, too, before the socket takes any of it.
             let queued = out.len();
@@ -712,6 +722,9 @@ impl Rim<'_> {
             }
             if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), thread.cx.now) {
                 add(&stats.client_output_buffer_limit_disconnections, 1);
+                return Ok(Turn::Close);
+            }
+            if c.unsent() > 0 && thread.evict_clients(engine, &c.session.client) {
                 return Ok(Turn::Close);
             }
         }

@@ -44,10 +44,11 @@ pub(super) fn push(out: &mut String, engine: &Engine, now_ms: i64, client: &Clie
     let _ = write!(out, " sub={sub} psub={psub} ssub={ssub} multi={multi} watch={watch}");
     let _ = write!(
         out,
-        " qbuf={query} qbuf-free={} argv-mem={} multi-mem=0 rbs={fixed} rbp={fixed} obl={fixed} \
+        " qbuf={query} qbuf-free={} argv-mem={} multi-mem={} rbs={fixed} rbp={fixed} obl={fixed} \
          oll={} omem={} tot-mem={} events={}",
         get(&c.query_capacity).saturating_sub(query),
         get(&c.args_bytes),
+        get(&c.multi_bytes),
         get(&c.output_objects),
         output - fixed,
         c.memory(),

@@ -33,7 +33,8 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("expired_time_cap_reached_count", t.expired_time_cap_reached);
     s.put("expire_cycle_cpu_milliseconds", t.expire_cycle_nanos / 1_000_000);
     s.put("evicted_keys", t.evicted_keys);
-    s.zeros(&["evicted_clients", "evicted_scripts"]);
+    s.put("evicted_clients", t.evicted_clients);
+    s.put("evicted_scripts", 0);
     s.put("total_eviction_exceeded_time", t.total_eviction_exceeded_nanos / 1_000_000);
     s.put("current_eviction_exceeded_time", 0);
     s.put("keyspace_hits", t.keyspace_hits);

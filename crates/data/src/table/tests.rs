@@ -1,0 +1,136 @@
+//! The table against a map of `std`, and its promises about scanning and growing.
+
+use super::*;
+use crate::entry::{Content, Entry};
+use std::collections::{HashMap, HashSet};
+
+fn key(i: u64) -> Vec<u8> {
+    format!("key:{i}").into_bytes()
+}
+
+fn put(t: &mut Table<Entry>, k: &[u8], v: &[u8]) {
+    let h = stdx::hash::hash64(k);
+    if let Some(mut s) = t.find_mut(h, |e| e.key() == k) {
+        s.replace_with(|e| e.set(Content::Bytes(v), None));
+    } else {
+        t.insert(Entry::string(k, Content::Bytes(v), None, 0));
+    }
+}
+
+/// A small deterministic generator, so that a failure can be repeated.
+struct Seq(u64);
+impl Seq {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 >> 33
+    }
+}
+
+#[test]
+fn behaves_like_a_std_map_while_growing_and_shrinking() {
+    let rounds = if cfg!(miri) { 400 } else { 60_000 };
+    let mut model: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
+    let mut t = Table::<Entry>::new(300);
+    let mut r = Seq(7);
+    for round in 0..rounds {
+        let spread = if round / (rounds / 4) % 2 == 0 { 20_000 } else { 500 };
+        let k = key(r.next() % spread);
+        if round / (rounds / 4) % 2 == 1 || r.next().is_multiple_of(4) {
+            let h = stdx::hash::hash64(&k);
+            let got = t.remove(h, |e| e.key() == k).is_some();
+            assert_eq!(got, model.remove(&k).is_some());
+            if let Some(other) = model.keys().next().cloned() {
+                let h = stdx::hash::hash64(&other);
+                assert!(t.remove(h, |e| e.key() == other).is_some());
+                model.remove(&other);
+            }
+        } else {
+            let v = vec![b'v'; (r.next() % 300) as usize];
+            put(&mut t, &k, &v);
+            model.insert(k, v);
+        }
+        assert_eq!(t.len(), model.len());
+    }
+    for (k, v) in &model {
+        let e = t.find(stdx::hash::hash64(k), |e| e.key() == k).expect("present");
+        let crate::entry::Str::Inline(got) = e.str() else { panic!("inline") };
+        assert_eq!(got, v);
+    }
+    let mut seen = 0;
+    t.for_each(|e| {
+        assert!(model.contains_key(e.key()));
+        seen += 1;
+    });
+    assert_eq!(seen, model.len());
+}
+
+#[test]
+fn scan_sees_all_that_stays_while_the_table_grows_and_shrinks() {
+    let (stay, churn) = if cfg!(miri) { (50, 200) } else { (500, 20_000) };
+    let mut t = Table::new(0);
+    for i in 0..stay {
+        put(&mut t, &key(i), b"stay");
+    }
+    let mut seen = HashSet::new();
+    let mut at = Some(0);
+    let mut n = 0;
+    while let Some(pos) = at {
+        at = t.scan(pos, |e| {
+            seen.insert(e.key().to_vec());
+        });
+        // First grow by a factor of 40, then shrink again, between the steps of the scan.
+        for _ in 0..97 {
+            n += 1;
+            let k = key(1_000_000 + n % churn);
+            if n < churn {
+                put(&mut t, &k, b"x");
+            } else {
+                t.remove(stdx::hash::hash64(&k), |e| e.key() == k);
+            }
+        }
+    }
+    for i in 0..stay {
+        assert!(seen.contains(&key(i)), "key {i} was there all the time");
+    }
+}
+
+#[test]
+fn positions_follow_each_other_without_gap() {
+    for n in [1usize, 2, 3, 5, 7, 100, 1000, 12_345] {
+        let a = Array::new(n);
+        for i in 0..n {
+            let (s, e) = (a.start(i), a.start(i + 1));
+            assert_eq!(a.index(s as u32), i);
+            assert_eq!(a.index((e - 1) as u32), i);
+        }
+        a.retire(false);
+    }
+}
+
+#[test]
+fn colliding_hashes_share_a_chain() {
+    struct Same(Box<u64>);
+    // SAFETY: a Box of an aligned u64; the hash is constant.
+    unsafe impl Node for Same {
+        fn into_raw(self) -> NonNull<u8> {
+            NonNull::new(Box::into_raw(self.0).cast()).expect("a box is not null")
+        }
+        unsafe fn from_raw(p: NonNull<u8>) -> Self {
+            // SAFETY: from `into_raw`.
+            Self(unsafe { Box::from_raw(p.as_ptr().cast()) })
+        }
+        fn hash(&self) -> u64 {
+            0
+        }
+    }
+    let mut t = Table::new(0);
+    for i in 0..100u64 {
+        t.insert(Same(Box::new(i)));
+    }
+    for i in (0..100u64).rev().step_by(2).chain((0..100).step_by(2)) {
+        assert!(t.find(0, |n| *n.0 == i).is_some(), "{i}");
+        assert!(t.remove(0, |n| *n.0 == i).is_some());
+        assert!(t.find(0, |n| *n.0 == i).is_none());
+    }
+    assert!(t.is_empty() && t.children == 0);
+}

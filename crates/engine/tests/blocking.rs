@@ -1,0 +1,204 @@
+//! Blocked commands: who is served when, and what ends the waiting.
+
+mod common;
+
+use common::{Conn, Server};
+use engine::Message;
+
+/// A server with connections by number.
+struct World {
+    server: Server,
+    conns: Vec<Conn>,
+}
+
+impl World {
+    fn new(n: usize) -> Self {
+        let server = Server::new();
+        let conns = (0..n).map(|_| server.connect()).collect();
+        Self { server, conns }
+    }
+
+    /// Sends a command on connection `i`. Returns what it answers at once.
+    fn send(&mut self, i: usize, line: &str) -> String {
+        self.server.send(&mut self.conns[i], line)
+    }
+
+    /// Sends a command that is expected to wait.
+    fn wait(&mut self, i: usize, line: &str) {
+        assert_eq!(self.send(i, line), "", "{line} waits");
+        assert!(self.conns[i].session.blocked.is_some(), "{line} waits");
+    }
+
+    /// The answers that blocked connections have got since the last call, in order.
+    fn answers(&mut self) -> Vec<(usize, String)> {
+        let mut all = Vec::new();
+        for message in self.server.thread.worker().mailbox.take() {
+            let Message::Answer(id, bytes) = message else { continue };
+            let i = self.conns.iter().position(|c| c.session.client.id == id).expect("known");
+            self.conns[i].session.unblocked();
+            self.conns[i].waiting = false;
+            all.push((i, String::from_utf8(bytes).expect("text")));
+        }
+        all
+    }
+}
+
+/// A bulk string.
+fn bulk(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
+}
+
+fn pair(a: &str, b: &str) -> String {
+    format!("*2\r\n{}{}", bulk(a), bulk(b))
+}
+
+#[test]
+fn first_come_first_served() {
+    let mut w = World::new(4);
+    for i in 1..4 {
+        w.wait(i, "BLPOP k 0");
+    }
+    assert_eq!(w.send(0, "RPUSH k a b"), ":2\r\n");
+    // What was pushed for somebody who waits was never there for anybody else.
+    assert_eq!(w.send(0, "LLEN k"), ":0\r\n");
+    assert_eq!(w.answers(), [(1, pair("k", "a")), (2, pair("k", "b"))]);
+    assert!(w.conns[3].session.blocked.is_some());
+    w.send(0, "RPUSH k c");
+    assert_eq!(w.answers(), [(3, pair("k", "c"))]);
+}
+
+#[test]
+fn a_transaction_is_over_before_anybody_is_served() {
+    let mut w = World::new(2);
+    w.wait(1, "BLPOP a b 0");
+    w.send(0, "MULTI");
+    w.send(0, "RPUSH b 1");
+    w.send(0, "RPUSH a 2");
+    w.send(0, "LLEN a");
+    assert_eq!(w.send(0, "EXEC"), "*3\r\n:1\r\n:1\r\n:1\r\n");
+    // All keys are looked at in their order, whichever became ready first.
+    assert_eq!(w.answers(), [(1, pair("a", "2"))]);
+    assert_eq!(w.send(0, "LLEN b"), ":1\r\n");
+}
+
+#[test]
+fn serving_one_may_make_another_ready() {
+    let mut w = World::new(4);
+    w.wait(1, "BLMOVE a b LEFT RIGHT 0");
+    w.wait(2, "BRPOPLPUSH b c 0");
+    w.wait(3, "BLMPOP 0 1 c LEFT COUNT 5");
+    w.send(0, "RPUSH a x");
+    assert_eq!(
+        w.answers(),
+        [(1, bulk("x")), (2, bulk("x")), (3, "*2\r\n$1\r\nc\r\n*1\r\n$1\r\nx\r\n".to_owned())]
+    );
+    assert_eq!(w.send(0, "DBSIZE"), ":0\r\n");
+}
+
+#[test]
+fn another_type_is_not_what_it_waits_for() {
+    let mut w = World::new(3);
+    w.wait(1, "BLPOP k 0");
+    w.wait(2, "BZPOPMIN k 0");
+    w.send(0, "SADD k m");
+    assert_eq!(w.answers(), []);
+    w.send(0, "DEL k");
+    w.send(0, "ZADD k 5 m");
+    assert_eq!(w.answers(), [(2, "*3\r\n$1\r\nk\r\n$1\r\nm\r\n$1\r\n5\r\n".to_owned())]);
+    assert!(w.conns[1].session.blocked.is_some());
+}
+
+#[test]
+fn keys_arrive_in_many_ways() {
+    for (prepare, then) in [
+        ("RPUSH other v", "RENAME other k"),
+        ("RPUSH other v", "COPY other k"),
+        ("RPUSH other v", "LMOVE other k LEFT LEFT"),
+        ("RPUSH other v", "SORT other ALPHA STORE k"),
+    ] {
+        let mut w = World::new(2);
+        w.send(0, prepare);
+        w.wait(1, "BLPOP k 0");
+        w.send(0, then);
+        assert_eq!(w.answers(), [(1, pair("k", "v"))], "{then}");
+    }
+    let mut w = World::new(2);
+    w.send(0, "SELECT 1");
+    w.send(0, "RPUSH k v");
+    w.wait(1, "BLPOP k 0");
+    w.send(0, "SWAPDB 0 1");
+    assert_eq!(w.answers(), [(1, pair("k", "v"))]);
+}
+
+#[test]
+fn time_runs_out() {
+    let mut w = World::new(2);
+    w.wait(1, "BLPOP k 0.25");
+    let at = w.conns[1].session.wakes_at().expect("a deadline");
+    assert_eq!(at, common::START_MS as i64 + 250);
+    let reply = w.server.thread.time_out(&w.server.engine, &mut w.conns[1].session);
+    assert_eq!(reply.as_deref(), Some(&b"*-1\r\n"[..]));
+    // Nobody waits any more.
+    w.send(0, "RPUSH k v");
+    assert_eq!(w.answers(), []);
+    assert_eq!(w.send(0, "LLEN k"), ":1\r\n");
+}
+
+#[test]
+fn client_unblock() {
+    let mut w = World::new(3);
+    w.wait(1, "BLPOP k 0");
+    w.wait(2, "BLMOVE k l LEFT LEFT 0");
+    let ids: Vec<u64> = w.conns.iter().map(|c| c.session.client.id).collect();
+    assert_eq!(w.send(0, &format!("CLIENT UNBLOCK {} ERROR", ids[1])), ":1\r\n");
+    assert_eq!(w.send(0, &format!("CLIENT UNBLOCK {}", ids[2])), ":1\r\n");
+    let error = "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n".to_owned();
+    // As in Redis, whoever runs out of time gets no array, even where a string was to be.
+    assert_eq!(w.answers(), [(1, error), (2, "*-1\r\n".to_owned())]);
+    assert_eq!(w.send(0, &format!("CLIENT UNBLOCK {}", ids[1])), ":0\r\n");
+    assert!(w.send(0, "INFO clients").contains("blocked_clients:0"));
+}
+
+#[test]
+fn who_leaves_is_not_served() {
+    let mut w = World::new(3);
+    w.wait(1, "BLPOP k 0");
+    w.wait(2, "BLPOP k 0");
+    w.server.thread.leave(&w.server.engine, &mut w.conns[1].session);
+    w.send(0, "RPUSH k v");
+    assert_eq!(w.answers(), [(2, pair("k", "v"))]);
+}
+
+#[test]
+fn input_behind_a_blocked_command_waits() {
+    let mut w = World::new(2);
+    let both = [common::request("BLPOP k 0"), common::request("PING")].concat();
+    assert_eq!(w.server.feed(&mut w.conns[1], &both), b"");
+    w.send(0, "RPUSH k v");
+    let got = w.server.deliver(&mut w.conns[1]);
+    assert_eq!(String::from_utf8_lossy(&got), format!("{}+PONG\r\n", pair("k", "v")));
+}
+
+#[test]
+fn a_group_that_goes_ends_the_waiting() {
+    let mut w = World::new(2);
+    w.send(0, "XGROUP CREATE s g $ MKSTREAM");
+    w.wait(1, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >");
+    w.send(0, "XGROUP DESTROY s g");
+    let answers = w.answers();
+    assert!(answers[0].1.starts_with("-NOGROUP "), "{answers:?}");
+}
+
+#[test]
+fn a_reader_waits_for_what_is_new_to_it() {
+    let mut w = World::new(3);
+    w.send(0, "XADD s 1-0 f a");
+    w.wait(1, "XREAD BLOCK 0 STREAMS s $");
+    w.wait(2, "XREAD BLOCK 0 STREAMS s 5-0");
+    w.send(0, "XADD s 2-0 f b");
+    let answers = w.answers();
+    assert_eq!(answers.len(), 1);
+    assert!(answers[0].0 == 1 && answers[0].1.contains("2-0"), "{answers:?}");
+    w.send(0, "XADD s 6-0 f c");
+    assert_eq!(w.answers().len(), 1);
+}
