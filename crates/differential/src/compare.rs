@@ -83,6 +83,8 @@ fn shape(reply: &Reply) -> Reply {
 
 /// Fields of XINFO that read a clock or tell how Redis stores a stream.
 const INFO_FREE: &[&str] = &[
+    // Redis 7.4 knows the lag of a group in more cases than 7.0.
+    "lag",
     "radix-tree-keys",
     "radix-tree-nodes",
     "idle",

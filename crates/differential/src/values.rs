@@ -220,13 +220,21 @@ fn far(rng: &mut Rng, per_second: u64) -> Vec<u8> {
 }
 
 pub(crate) fn is_known(name: &str) -> bool {
-    name == "k" || KEYS.contains(&name) || VALUES.iter().any(|(known, _)| *known == name)
+    name == "k"
+        || name == "y"
+        || KEYS.contains(&name)
+        || VALUES.iter().any(|(known, _)| *known == name)
 }
 
 /// A value for the placeholder `name`.
 pub(crate) fn draw(name: &str, rng: &mut Rng) -> Vec<u8> {
     if let Some((_, draw)) = VALUES.iter().find(|(known, _)| *known == name) {
         return draw(rng);
+    }
+    // Sorted sets whose members all score the same: what ranges by member give for others is
+    // not defined. No other command may store a sorted set there.
+    if name == "y" {
+        return format!("y{}", rng.below(KEYS_EACH) + 1).into_bytes();
     }
     // One in ten is a key of another type.
     let kind = match KEYS.iter().find(|kind| **kind == name) {
