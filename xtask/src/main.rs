@@ -11,6 +11,7 @@
 mod ci;
 mod compat;
 mod docs;
+mod fuzz;
 mod paths;
 mod process;
 mod report;
@@ -29,12 +30,16 @@ cargo xtask COMMAND
   test [--only PART]... [--strict]
         Installs what the tests need (outside of the source tree), runs all of them and
         says which had to be left out. --strict makes that a failure.
-        PART: rust, transcripts, compat, python, cli, raw, go, node
+        PART: rust, transcripts, compat, fuzz, python, cli, raw, go, node
   ci    Formatting, lints, tidiness, documentation, short fuzzing, then `test --strict`.
   tidy  The tidiness checks alone.
   compat [--server HOST:PORT]
         Replays every transcript on a real redis-server (started here, or the given
         server) and prints the differences.
+  fuzz [--seconds N] [--seed N] [--rounds N] [--keep-going]
+        Sends the same random commands to Apus and to a real redis-server and compares. Each
+        round has a seed of its own, counted up from --seed. `test` runs 60 s of it, or
+        APUS_FUZZ_SECONDS.
   gen [--check]
         Writes docs/commands.md and docs/configuration.md from the binary.
   bench [--help | OPTIONS] [NAME]...
@@ -70,6 +75,11 @@ fn main() -> ExitCode {
         "compat" => compat::run(rest).map(|report| {
             report.print();
             report.failed == 0
+        }),
+        "fuzz" => fuzz::run(rest).map(|part| {
+            let report = report::Report { parts: vec![part] };
+            report.print();
+            report.is_success(true)
         }),
         "gen" => docs::run(rest),
         "bench" => bench(rest),

@@ -133,6 +133,13 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Whether it has not ended by itself.
+    pub(crate) fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         _ = self.child.kill();

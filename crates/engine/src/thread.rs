@@ -231,7 +231,8 @@ impl Thread {
             clients_max: match c.int(Id::MaxmemoryClients) {
                 // A part of `maxmemory`, in percent; all of what is not limited is no limit.
                 percent @ ..0 => {
-                    let part = u128::from(c.bytes(Id::Maxmemory)) * u128::from(percent.unsigned_abs());
+                    let part =
+                        u128::from(c.bytes(Id::Maxmemory)) * u128::from(percent.unsigned_abs());
                     u64::try_from(part / 100).unwrap_or(u64::MAX)
                 }
                 bytes => bytes as u64,
@@ -765,7 +766,13 @@ impl Thread {
         let evicted = engine.clients.evict(self.hot.clients_max);
         for c in &evicted {
             bump(&self.worker.stats.evicted_clients, 1);
-            crate::log!(engine.log, Notice, "Evicting client: id={} addr={}", c.id, c.endpoint.peer);
+            crate::log!(
+                engine.log,
+                Notice,
+                "Evicting client: id={} addr={}",
+                c.id,
+                c.endpoint.peer
+            );
             if c.id != client.id {
                 engine.post(c.thread, Message::Close(c.id));
             }

@@ -1,0 +1,269 @@
+//! The commands that are compared, one line each. See `pattern` for what the signs mean and
+//! `values` for the names.
+//!
+//! What is not here: commands that choose at random and change something (SPOP of a part), those
+//! that read a clock (XADD with `*`, relative deadlines), and those that are newer than the Redis
+//! that is compared with.
+
+/// How two replies to the command are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// Byte by byte.
+    Exact,
+    /// Elements in any order.
+    Sorted,
+    /// A flat array of pairs, in any order of the pairs.
+    Pairs,
+    /// The elements of a SCAN's reply in any order, its cursor aside.
+    Scan,
+    /// The pairs of an HSCAN's or ZSCAN's reply in any order.
+    ScanPairs,
+    /// Its kind, and how many elements it has.
+    Shape,
+    /// XPENDING and its like: idle times aside.
+    Idle,
+    /// XINFO: times and the insides of the radix tree aside.
+    Info,
+}
+
+use How::{Exact, Idle, Info, Pairs, Scan, ScanPairs, Shape, Sorted};
+
+pub(crate) const COMMANDS: &[(How, &str)] = &[
+    // Strings
+    (Exact, "GET $s"),
+    (Exact, "SET $s $v [NX|XX] [GET] [KEEPTTL|EXAT $at|PXAT $pat]"),
+    (Exact, "SET $s $v <NX|XX|GET|KEEPTTL|EXAT $at|PXAT $pat|EX $n>"),
+    (Exact, "SET $s $n"),
+    (Exact, "SETNX $s $v"),
+    (Exact, "GETSET $s $v"),
+    (Exact, "GETDEL $s"),
+    (Exact, "GETEX $s [PERSIST|EXAT $at|PXAT $pat]"),
+    (Exact, "APPEND $s $v"),
+    (Exact, "STRLEN $s"),
+    (Exact, "(GETRANGE|SUBSTR) $s $i $i"),
+    (Exact, "SETRANGE $s $off $v"),
+    (Exact, "(INCR|DECR) $s"),
+    (Exact, "(INCRBY|DECRBY) $s $n"),
+    (Exact, "INCRBYFLOAT $s $d"),
+    (Exact, "MGET {$s}"),
+    (Exact, "MSET {$s $v}"),
+    (Exact, "MSETNX {$s $v}"),
+    (Exact, "LCS $s $s [LEN|IDX] [MINMATCHLEN $c] [WITHMATCHLEN]"),
+    (Exact, "(SETEX|PSETEX) $s (0|-1|x|9223372036854775807) $v"),
+    // Bits
+    (Exact, "SETBIT $s $off $bit"),
+    (Exact, "GETBIT $s $off"),
+    (Exact, "BITCOUNT $s [$i $i [BYTE|BIT]]"),
+    (Exact, "BITPOS $s $bit [$i [$i [BYTE|BIT]]]"),
+    (Exact, "BITOP (AND|OR|XOR|NOT) $s {$s}"),
+    (
+        Exact,
+        "BITFIELD $s {GET $field $foff|SET $field $foff $n|INCRBY $field $foff $n|OVERFLOW (WRAP|SAT|FAIL)}",
+    ),
+    (Exact, "BITFIELD_RO $s {GET $field $foff}"),
+    // Keys
+    (Exact, "(DEL|UNLINK) {$k}"),
+    (Exact, "(EXISTS|TOUCH) {$k}"),
+    (Exact, "TYPE $k"),
+    (Exact, "(RENAME|RENAMENX) $k $k"),
+    (Exact, "COPY $k $k [REPLACE] [DB (0|1|2|99|x)]"),
+    (Exact, "MOVE $k (0|1|16|x)"),
+    (Exact, "PERSIST $k"),
+    (Exact, "EXPIREAT $k $at [NX|XX|GT|LT]"),
+    (Exact, "PEXPIREAT $k $pat [NX|XX|GT|LT]"),
+    (Exact, "EXPIREAT $k $at <NX|XX|GT|LT>"),
+    (Exact, "(EXPIRE|PEXPIRE) $k (-1|0|x|9223372036854775807)"),
+    (Exact, "(EXPIRETIME|PEXPIRETIME) $k"),
+    (Shape, "(TTL|PTTL) $k"),
+    (Exact, "OBJECT ENCODING $k"),
+    (Exact, "OBJECT (REFCOUNT|FREQ) nosuchkey"),
+    (Shape, "OBJECT (IDLETIME|FREQ) $k"),
+    (Sorted, "KEYS $glob"),
+    (Scan, "SCAN 0 COUNT 100000 [MATCH $glob] [TYPE $type]"),
+    (Shape, "RANDOMKEY"),
+    (Exact, "DBSIZE"),
+    (Exact, "SWAPDB (0|1) (0|1|99|x)"),
+    (Exact, "SELECT (0|0|0|1|99|x)"),
+    (Exact, "SELECT 0"),
+    (Exact, "DEBUG DIGEST-VALUE {$k}"),
+    (Exact, "SORT $l [BY $by] [LIMIT $i $n] [{GET $get}] [ASC|DESC] [ALPHA]"),
+    (Exact, "SORT $l [ALPHA] [STORE $l]"),
+    (Exact, "SORT $z [ALPHA] [ASC|DESC] [STORE $l]"),
+    (Exact, "SORT $t [ALPHA] [DESC] [STORE $l]"),
+    (Exact, "SORT_RO $l [BY $by] [LIMIT $i $n] [{GET $get}] [ASC|DESC] [ALPHA]"),
+    (Exact, "PING [$v]"),
+    (Exact, "ECHO $v"),
+    (Exact, "NOSUCHCOMMAND {$v}"),
+    // Hashes
+    (Exact, "(HSET|HMSET) $h {$f $v}"),
+    (Exact, "HSETNX $h $f $v"),
+    (Exact, "HGET $h $f"),
+    (Exact, "HMGET $h {$f}"),
+    (Exact, "HDEL $h {$f}"),
+    (Exact, "(HEXISTS|HSTRLEN) $h $f"),
+    (Exact, "HLEN $h"),
+    (Exact, "HINCRBY $h $f $n"),
+    (Exact, "HINCRBYFLOAT $h $f $d"),
+    (Pairs, "HGETALL $h"),
+    (Sorted, "(HKEYS|HVALS) $h"),
+    (Shape, "HRANDFIELD $h [$c [WITHVALUES]]"),
+    (Shape, "HRANDFIELD $h -3 [WITHVALUES]"),
+    (ScanPairs, "HSCAN $h 0 COUNT 100000 [MATCH $glob]"),
+    // Lists
+    (Exact, "(LPUSH|RPUSH|LPUSHX|RPUSHX) $l {$v}"),
+    (Exact, "(LPUSH|RPUSH) $l $v $e $n $e"),
+    (Exact, "(LPOP|RPOP) $l [$c]"),
+    (Exact, "LLEN $l"),
+    (Exact, "LRANGE $l $i $i"),
+    (Exact, "LRANGE $l 0 -1"),
+    (Exact, "LINDEX $l $i"),
+    (Exact, "LSET $l $i $v"),
+    (Exact, "LINSERT $l (BEFORE|AFTER|x) $e $v"),
+    (Exact, "LREM $l $i $e"),
+    (Exact, "LTRIM $l $i $i"),
+    (Exact, "LPOS $l $e <RANK $i|COUNT $c|MAXLEN $c>"),
+    (Exact, "LMOVE $l $l (LEFT|RIGHT) (LEFT|RIGHT|x)"),
+    (Exact, "RPOPLPUSH $l $l"),
+    (Exact, "LMPOP #{$l} (LEFT|RIGHT) [COUNT $c]"),
+    // Sets
+    (Exact, "SADD $t {$e}"),
+    (Exact, "SADD $t {$n}"),
+    (Exact, "SREM $t {$e}"),
+    (Exact, "SCARD $t"),
+    (Exact, "SISMEMBER $t $e"),
+    (Exact, "SMISMEMBER $t {$e}"),
+    (Exact, "SMOVE $t $t $e"),
+    (Sorted, "SMEMBERS $t"),
+    (Sorted, "(SINTER|SUNION|SDIFF) {$t}"),
+    (Exact, "(SINTERSTORE|SUNIONSTORE|SDIFFSTORE) $t {$t}"),
+    (Exact, "SINTERCARD #{$t} [LIMIT $c]"),
+    (Sorted, "SPOP $t $all"),
+    (Sorted, "SPOP $t 0"),
+    (Shape, "SRANDMEMBER $t [$i]"),
+    (Scan, "SSCAN $t 0 COUNT 100000 [MATCH $glob]"),
+    // Sorted sets
+    (Exact, "ZADD $z [NX|XX] [GT|LT] [CH] {$d $e}"),
+    (Exact, "ZADD $z <NX|XX|GT|LT|CH|INCR> $d $e"),
+    (Exact, "ZADD $z {$n $e}"),
+    (Exact, "ZINCRBY $z $d $e"),
+    (Exact, "ZREM $z {$e}"),
+    (Exact, "ZCARD $z"),
+    (Exact, "ZSCORE $z $e"),
+    (Exact, "ZMSCORE $z {$e}"),
+    (Exact, "(ZRANK|ZREVRANK) $z $e"),
+    (Exact, "ZCOUNT $z $min $max"),
+    (Exact, "ZLEXCOUNT $y $lex $lex"),
+    (Exact, "ZRANGE $z $i $i [REV] [WITHSCORES]"),
+    (Exact, "ZRANGE $z $min $max BYSCORE [REV] [LIMIT $i $i] [WITHSCORES]"),
+    (Exact, "ZRANGE $y $lex $lex BYLEX [REV] [LIMIT $i $i]"),
+    (Exact, "ZRANGE $y $i $i <BYSCORE|BYLEX|REV|LIMIT $i $i|WITHSCORES>"),
+    (Exact, "ZADD $y 0 $e 0 $v 0 $e 0 $e 0 $f"),
+    (Exact, "ZREM $y {$e}"),
+    (Exact, "ZRANGESTORE $y $y $i $i"),
+    (Exact, "(DEL|TYPE|OBJECT ENCODING) $y"),
+    (Exact, "ZRANGESTORE $z $z $i $i [REV]"),
+    (Exact, "ZRANGESTORE $z $z $min $max BYSCORE [REV] [LIMIT $i $i]"),
+    (Exact, "ZRANGESTORE $z $y $lex $lex BYLEX [REV] [LIMIT $i $i]"),
+    (Exact, "ZREVRANGE $z $i $i [WITHSCORES]"),
+    (Exact, "(ZRANGEBYSCORE|ZREVRANGEBYSCORE) $z $min $max [WITHSCORES] [LIMIT $i $i]"),
+    (Exact, "(ZRANGEBYLEX|ZREVRANGEBYLEX) $y $lex $lex [LIMIT $i $i]"),
+    (Exact, "ZREMRANGEBYRANK $z $i $i"),
+    (Exact, "ZREMRANGEBYSCORE $z $min $max"),
+    (Exact, "ZREMRANGEBYLEX $y $lex $lex"),
+    (Exact, "(ZPOPMIN|ZPOPMAX) $z [$c]"),
+    (Exact, "ZMPOP #{$z} (MIN|MAX) [COUNT $c]"),
+    (Exact, "(ZINTER|ZUNION) #{$z} [WEIGHTS {$d}] [AGGREGATE (SUM|MIN|MAX)] [WITHSCORES]"),
+    (Exact, "(ZINTER|ZUNION) 2 $z $t [WEIGHTS $d $d] [AGGREGATE (SUM|MIN|MAX)] [WITHSCORES]"),
+    (Exact, "(ZINTERSTORE|ZUNIONSTORE) $z #{$z} [AGGREGATE (SUM|MIN|MAX)]"),
+    (Exact, "(ZINTERSTORE|ZUNIONSTORE) $z 2 $t $z [WEIGHTS $d $d] [AGGREGATE (SUM|MIN|MAX)]"),
+    (Exact, "ZDIFF #{$z} [WITHSCORES]"),
+    (Exact, "ZDIFFSTORE $z #{$z}"),
+    (Exact, "ZINTERCARD #{$z} [LIMIT $c]"),
+    (Shape, "ZRANDMEMBER $z [$i [WITHSCORES]]"),
+    (ScanPairs, "ZSCAN $z 0 COUNT 100000 [MATCH $glob]"),
+    // Streams
+    (Exact, "XADD $x [NOMKSTREAM] [(MAXLEN|MINID) [=] $c] $id {$f $v}"),
+    (Exact, "XADD $x [NOMKSTREAM] $id {$f $v}"),
+    (Exact, "XADD $x ($n|5|9)-* {$f $v}"),
+    (Exact, "XLEN $x"),
+    (Exact, "(XRANGE|XREVRANGE) $x $rid $rid [COUNT $i]"),
+    (Exact, "XRANGE $x - +"),
+    (Exact, "XDEL $x {$id}"),
+    (Exact, "XTRIM $x (MAXLEN|MINID) [=] $c"),
+    (Exact, "XTRIM $x (MAXLEN|MINID) <=|~|LIMIT $c> $c"),
+    (Exact, "XSETID $x $id [ENTRIESADDED $c] [MAXDELETEDID $id]"),
+    (Exact, "XREAD [COUNT $c] STREAMS $x $id"),
+    (Exact, "XREAD [COUNT $c] STREAMS $x $x $id $id"),
+    (Exact, "XGROUP CREATE $x $group $id [MKSTREAM] [ENTRIESREAD $c]"),
+    (Exact, "XGROUP CREATE $x $group (0|$id)"),
+    (Exact, "XGROUP SETID $x $group $id [ENTRIESREAD $c]"),
+    (Exact, "XGROUP (CREATECONSUMER|DELCONSUMER) $x $group $consumer"),
+    (Exact, "XGROUP DESTROY $x $group"),
+    (Exact, "XREADGROUP GROUP $group $consumer [COUNT $c] [NOACK] STREAMS $x $gid"),
+    (Exact, "XREADGROUP GROUP $group $consumer [COUNT $c] STREAMS $x $x $gid $gid"),
+    (Exact, "XACK $x $group {$id}"),
+    (Exact, "XPENDING $x $group"),
+    (Idle, "XPENDING $x $group [IDLE 0] $rid $rid $c [$consumer]"),
+    (Exact, "XCLAIM $x $group $consumer 0 {$id} [RETRYCOUNT $c] [FORCE] [JUSTID] [LASTID $id]"),
+    (Exact, "XAUTOCLAIM $x $group $consumer 0 $id [COUNT $c] [JUSTID]"),
+    (Info, "XINFO STREAM $x [FULL [COUNT $c]]"),
+    (Info, "XINFO GROUPS $x"),
+    (Info, "XINFO CONSUMERS $x $group"),
+    // HyperLogLog
+    (Exact, "PFADD $p [{$v}]"),
+    (Exact, "PFADD $p $v $e $v $n $v $e $v $v $v $n $v"),
+    (Exact, "PFCOUNT {$p}"),
+    (Exact, "PFMERGE $p {$p}"),
+    (Exact, "GET $p"),
+    (Exact, "(STRLEN|TYPE) $p"),
+    // Geo
+    (Exact, "GEOADD $g [NX|XX] [CH] {$lon $lat $e}"),
+    (Exact, "(GEOPOS|GEOHASH) $g {$e}"),
+    (Exact, "GEODIST $g $e $e [$unit]"),
+    (
+        Exact,
+        "GEOSEARCH $g (FROMMEMBER $e|FROMLONLAT $lon $lat) (BYRADIUS $radius $unit|BYBOX $radius $radius $unit) (ASC|DESC) [COUNT $c] [WITHCOORD] [WITHDIST] [WITHHASH]",
+    ),
+    (
+        Exact,
+        "GEOSEARCH $g <FROMMEMBER $e|FROMLONLAT $lon $lat|BYRADIUS $radius $unit|BYBOX $radius $radius $unit|ASC|COUNT $c|WITHDIST>",
+    ),
+    (Sorted, "GEOSEARCH $g FROMMEMBER $e BYRADIUS $radius $unit [WITHDIST]"),
+    (Exact, "GEOSEARCHSTORE $z $g FROMMEMBER $e BYRADIUS $radius $unit [STOREDIST]"),
+    (
+        Exact,
+        "GEORADIUS $g $lon $lat $radius $unit [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT $c] (ASC|DESC)",
+    ),
+    (Exact, "GEORADIUSBYMEMBER $g $e $radius $unit (ASC|DESC) [(STORE|STOREDIST) $z]"),
+    (Exact, "(GEORADIUS_RO $g $lon $lat|GEORADIUSBYMEMBER_RO $g $e) $radius $unit ASC"),
+    (Exact, "ZRANGE $g 0 -1 WITHSCORES"),
+];
+
+/// Commands that would wait outside of a transaction; inside of one they answer at once.
+pub(crate) const IN_TRANSACTIONS: &[(How, &str)] = &[
+    (Exact, "(BLPOP|BRPOP) {$l} (0|1|x|-1|0.5)"),
+    (Exact, "BLMOVE $l $l (LEFT|RIGHT) (LEFT|RIGHT) 0"),
+    (Exact, "BRPOPLPUSH $l $l 0"),
+    (Exact, "BLMPOP 0 #{$l} (LEFT|RIGHT) [COUNT $c]"),
+    (Exact, "(BZPOPMIN|BZPOPMAX) {$z} 0"),
+    (Exact, "BZMPOP 0 #{$z} (MIN|MAX) [COUNT $c]"),
+    (Exact, "XREAD BLOCK 0 STREAMS $x $id"),
+    (Exact, "XREADGROUP GROUP $group $consumer BLOCK 0 STREAMS $x $gid"),
+    (Exact, "FLUSHDB"),
+    (Exact, "UNWATCH"),
+    (Exact, "MULTI"),
+    (Exact, "WATCH $k"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::{COMMANDS, IN_TRANSACTIONS};
+    use crate::pattern::parse;
+
+    #[test]
+    fn every_line_is_a_pattern() {
+        for (_, line) in COMMANDS.iter().chain(IN_TRANSACTIONS) {
+            assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));
+        }
+    }
+}
