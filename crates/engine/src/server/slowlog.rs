@@ -11,9 +11,9 @@ use config::Id;
 use parking_lot::Mutex;
 use resp::Args;
 
+use crate::clients::Client;
 use crate::engine::Engine;
 use crate::server::redact;
-use crate::clients::Client;
 
 /// Arguments of a command that are kept, and bytes of each, as in Redis.
 const ARGS_MAX: usize = 32;
