@@ -40,6 +40,28 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         },
     },
     Exception {
+        reason: "Redis 7.4 says why the ID + is no use to XREADGROUP",
+        applies: |args, redis, apus| {
+            is(args, &["XREADGROUP"])
+                && error(redis, "ERR Invalid stream ID")
+                && error(apus, "ERR The + ID is meaningless")
+        },
+    },
+    Exception {
+        reason: "Redis 7.2 refuses a count that cannot be negated",
+        applies: |args, _, apus| {
+            is(args, &["LREM"]) && error(apus, "ERR value is out of range, value must between")
+        },
+    },
+    Exception {
+        reason: "Redis's SORT may take an old ERANGE for one of its own",
+        applies: |args, redis, apus| {
+            is(args, &["SORT"])
+                && error(redis, "ERR One or more scores can't be converted into double")
+                && !matches!(apus, Reply::Error(_))
+        },
+    },
+    Exception {
         reason: "Redis 7.2 writes scores in the shortest form that reads back as the same number",
         applies: |args, redis, apus| is_of_scores(args) && same_numbers(redis, apus),
     },
