@@ -52,14 +52,14 @@ impl Stream {
 }
 
 impl Stream {
-    /// The next write is the last: it leaves together with the end of the connection, so that a
-    /// client cannot take the connection for open when it has the reply.
-    pub(crate) fn end_with_next_write(&self) {
-        #[cfg(target_os = "linux")]
-        if let Stream::Tcp(s) = self {
-            // Without it the two leave one after the other, which is right, too.
-            let _ = socket2::SockRef::from(s).set_tcp_cork(true);
-        }
+    /// Tells the peer that nothing more comes, at once: a client that has its last reply must not
+    /// take the connection for open while it is being closed here.
+    pub(crate) fn finish(&self) {
+        // A peer that is gone already needs no telling.
+        let _ = match self {
+            Stream::Tcp(s) => s.shutdown(std::net::Shutdown::Write),
+            Stream::Unix(s) => s.shutdown(std::net::Shutdown::Write),
+        };
     }
 }
 

@@ -709,10 +709,10 @@ impl Rim<'_> {
                 return Ok(Turn::Close);
             }
             let timed = thread.write_begins(engine);
-            if next == Next::Close {
-                c.stream.end_with_next_write();
-            }
             let n = c.send(out)?;
+            if next == Next::Close && c.unsent() == 0 {
+                c.stream.finish();
+            }
             thread.write_ends(engine, timed);
             add(&stats.writes_processed, 1);
             add(&stats.net_output_bytes, n as u64);
