@@ -1,12 +1,12 @@
 //! A differential fuzz test: the same random commands go to Apus and to a real Redis, and what
 //! the two say is compared, reply by reply, and at the end by DEBUG DIGEST.
 //!
-//! - [`table`] lists the commands, one line each, as patterns that [`pattern`] expands.
-//! - [`values`] draws what the patterns have placeholders for: few keys, so that types collide,
+//! - `table` lists the commands, one line each, as patterns that `pattern` expands.
+//! - `values` draws what the patterns have placeholders for: few keys, so that types collide,
 //!   and values at the edges of encodings.
-//! - [`compare`] says when two replies are the same, for commands whose order or choice is free.
-//! - [`exceptions`] lists where Apus differs on purpose, each with its reason.
-//! - [`round`] makes a sequence of a seed, plays it on two servers, and cuts it down when the two
+//! - `compare` says when two replies are the same, for commands whose order or choice is free.
+//! - `exceptions` lists where Apus differs on purpose, each with its reason.
+//! - `round` makes a sequence of a seed, plays it on two servers, and cuts it down when the two
 //!   disagree.
 //!
 //! A round depends on its seed alone: what fails is played again by `cargo xtask fuzz --seed N
