@@ -73,11 +73,37 @@ fn read(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
+/// The texts that a scan has found. The cursor comes first in the reply and is known last, so they
+/// wait here, one behind the other.
+#[derive(Default)]
+pub(crate) struct Found {
+    texts: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Found {
+    /// Adds one text.
+    pub(crate) fn push(&mut self, text: &[u8]) {
+        self.texts.extend_from_slice(text);
+        self.ends.push(self.texts.len());
+    }
+
+    /// Answers with the cursor and all of them.
+    pub(crate) fn reply(self, cursor: u64, reply: &mut Reply<'_>) {
+        reply.array(2);
+        reply.bulk(cursor.to_string());
+        reply.array(self.ends.len());
+        let mut start = 0;
+        for end in self.ends {
+            reply.bulk(&self.texts[start..end]);
+            start = end;
+        }
+    }
+}
+
 /// The reply about a key that does not exist: nothing, and the scan is over.
 pub(crate) fn reply_nothing(reply: &mut Reply<'_>) {
-    reply.array(2);
-    reply.bulk("0");
-    reply.array(0);
+    Found::default().reply(0, reply);
 }
 
 #[cfg(test)]

@@ -232,7 +232,10 @@ impl Thread {
         spent(w, engine.clock.monotonic_ns().saturating_sub(start));
         self.count_blocked(engine, w, failed);
         engine.blocked_clients.fetch_sub(1, Relaxed);
-        engine.post(w.thread, Message::Answer(w.client, whole(out)));
+        engine.post(
+            w.thread,
+            Message::Answer(w.client, if out.shared.is_empty() { out.buf } else { out.join() }),
+        );
         Tried::Served
     }
 
@@ -315,20 +318,4 @@ enum Tried {
     Uncovered,
     /// It was run and goes on waiting.
     Empty,
-}
-
-/// All bytes of an output, in order.
-fn whole(out: Out) -> Vec<u8> {
-    if out.shared.is_empty() {
-        return out.buf;
-    }
-    let mut bytes = Vec::with_capacity(out.len());
-    let mut from = 0;
-    for (at, s) in &out.shared {
-        bytes.extend_from_slice(&out.buf[from..*at]);
-        bytes.extend_from_slice(s);
-        from = *at;
-    }
-    bytes.extend_from_slice(&out.buf[from..]);
-    bytes
 }

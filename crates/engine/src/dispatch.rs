@@ -228,9 +228,7 @@ impl Thread {
         let evicts = attention & Attention::PAUSE == 0 || !engine.check_pause();
         if attention & Attention::MAXMEMORY != 0 && evicts {
             let free = self.make_room(engine);
-            // A transaction needs memory when one of its commands does.
-            let queued = session.multi.as_ref().filter(|_| cmd.row.name == "exec");
-            if !free && flags.or(queued.map_or(Flags::NONE, |m| m.flags)).has(Flags::DENYOOM) {
+            if !free && flags_with_queue(session, cmd).has(Flags::DENYOOM) {
                 return Err(OOM);
             }
         }
@@ -476,6 +474,13 @@ pub(crate) fn shards_of<A: commands::row::Argv + ?Sized>(
     commands::keys::positions(cmd.row, args, &mut |i| set.add(stdx::hash::hash64(args.get(i))))
 }
 
+/// A command's flags, and for EXEC those of what it runs, too: a transaction writes, and needs
+/// memory, when one of its commands does.
+fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
+    let queued = session.multi.as_ref().filter(|_| cmd.row.name == "exec");
+    cmd.row.flags.or(queued.map_or(Flags::NONE, |m| m.flags))
+}
+
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE
 /// too, as in Redis: it ends by itself. Redis counts monitors among the replicas, which never wait.
 #[cold]
@@ -483,9 +488,7 @@ fn paused(engine: &Engine, session: &Session, cmd: &Cmd) -> bool {
     if session.monitor || !engine.check_pause() {
         return false;
     }
-    // A transaction writes when one of its commands does.
-    let queued = session.multi.as_ref().filter(|_| cmd.row.name == "exec");
-    let flags = cmd.row.flags.or(queued.map_or(Flags::NONE, |m| m.flags));
+    let flags = flags_with_queue(session, cmd);
     let queueing = session.multi.is_some() && !cmd.immediate;
     !engine.pause.writes_only.load(Relaxed)
         || !queueing && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE))

@@ -386,7 +386,7 @@ fn differential(options: &[(&str, &str)], seed: u64) {
     for words in &commands {
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         let out = single.thread.call(&single.engine, &mut s, &words);
-        expected.push(common::join(&out));
+        expected.push(out.join());
     }
     let mut server = Server::with(options);
     let mut c = server.connect();

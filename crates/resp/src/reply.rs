@@ -44,6 +44,19 @@ impl Out {
         self.shared.clear();
     }
 
+    /// All bytes in the order in which they go out.
+    pub fn join(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.len());
+        let mut from = 0;
+        for (at, shared) in &self.shared {
+            bytes.extend_from_slice(&self.buf[from..*at]);
+            bytes.extend_from_slice(shared);
+            from = *at;
+        }
+        bytes.extend_from_slice(&self.buf[from..]);
+        bytes
+    }
+
     /// A mark to which [`truncate`](Self::truncate) can return.
     #[inline]
     pub fn mark(&self) -> Mark {

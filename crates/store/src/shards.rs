@@ -242,11 +242,7 @@ impl Keyspace {
 
     /// Whether `cx` may lock these shards now: it holds nothing, or them among others.
     pub fn covers(&self, cx: &Context, set: &ShardSet) -> bool {
-        cx.hold.0.as_ref().is_none_or(|outer| {
-            let mut all = true;
-            set.each(|s| all &= outer.held.has(s));
-            all
-        })
+        cx.hold.0.as_ref().is_none_or(|outer| outer.held.has_all(set))
     }
 
     /// Unlocks what [`hold`](Self::hold) has locked.
@@ -289,11 +285,7 @@ impl Outer {
         let has = match set {
             Held::None => true,
             Held::One(s) => self.held.has(*s),
-            Held::Many(set) => {
-                let mut all = true;
-                set.each(|s| all &= self.held.has(s));
-                all
-            }
+            Held::Many(set) => self.held.has_all(set),
             Held::All => matches!(self.held, Held::All),
         };
         assert!(has, "a command of a transaction needs more shards than are held");
@@ -355,6 +347,12 @@ pub(crate) enum Held {
 }
 
 impl Held {
+    fn has_all(&self, set: &ShardSet) -> bool {
+        let mut all = true;
+        set.each(|s| all &= self.has(s));
+        all
+    }
+
     #[inline]
     fn has(&self, s: usize) -> bool {
         match self {

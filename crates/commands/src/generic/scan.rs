@@ -73,16 +73,12 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let is_kind = |kind: Kind, name: &[u8]| name.eq_ignore_ascii_case(kind.name().as_bytes());
     let wanted =
         |e: &Entry| o.kind.is_none_or(|name| is_kind(e.kind(), name)) && o.pattern.fits(e.key());
-    // The cursor comes first in the reply and is known last: the keys wait here.
-    let (mut keys, mut ends) = (Vec::new(), Vec::new());
+    let mut found = scan::Found::default();
     // As in Redis: until COUNT keys were looked at, wanted or not, but no more than ten times as
     // many steps, so that a nearly empty table cannot keep us.
     let (mut seen, mut steps) = (0, 0);
     loop {
-        let (next, looked_at) = db.scan(cursor, wanted, |e| {
-            keys.extend_from_slice(e.key());
-            ends.push(keys.len());
-        });
+        let (next, looked_at) = db.scan(cursor, wanted, |e| found.push(e.key()));
         cursor = next;
         seen += looked_at as u64;
         steps += 1;
@@ -90,13 +86,6 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             break;
         }
     }
-    reply.array(2);
-    reply.bulk(cursor.to_string());
-    reply.array(ends.len());
-    let mut start = 0;
-    for end in ends {
-        reply.bulk(&keys[start..end]);
-        start = end;
-    }
+    found.reply(cursor, reply);
     Ok(())
 }

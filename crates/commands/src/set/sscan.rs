@@ -78,14 +78,12 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         return Ok(());
     };
     let o = scan::Options::parse(args, 3, scan::Of::Members)?;
-    // The cursor comes first in the reply and is known last: the members wait here.
-    let (mut members, mut ends) = (Vec::new(), Vec::new());
+    let mut found = scan::Found::default();
     let mut take = |item: Item<'_>| {
         let mut buf = [0; I64_LEN_MAX];
         let text = item.text(&mut buf);
         if o.pattern.fits(text) {
-            members.extend_from_slice(text);
-            ends.push(members.len());
+            found.push(text);
         }
     };
     let next = match Set::of(&e) {
@@ -98,13 +96,6 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             0
         }
     };
-    reply.array(2);
-    reply.bulk(next.to_string());
-    reply.array(ends.len());
-    let mut start = 0;
-    for end in ends {
-        reply.bulk(&members[start..end]);
-        start = end;
-    }
+    found.reply(next, reply);
     Ok(())
 }

@@ -76,21 +76,17 @@ OK
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let mut cursor = scan::cursor(&args[2])?;
     let key = db.key(&args[1]);
-    let found = db.read_as(key, Kind::ZSet)?;
-    let Some(e) = found else {
+    let Some(e) = db.read_as(key, Kind::ZSet)? else {
         scan::reply_nothing(reply);
         return Ok(());
     };
     let o = scan::Options::parse(args, 3, scan::Of::Members)?;
-    // The cursor comes first in the reply and is known last: the members wait here.
-    let (mut texts, mut ends) = (Vec::new(), Vec::new());
+    let mut found = scan::Found::default();
     let mut buf = [0; F64_LEN_MAX];
     let mut keep = |member: &[u8], score: &[u8]| {
         if o.pattern.fits(member) {
-            for text in [member, score] {
-                texts.extend_from_slice(text);
-                ends.push(texts.len());
-            }
+            found.push(member);
+            found.push(score);
         }
     };
     match View::of(&e) {
@@ -115,13 +111,6 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             }
         }
     }
-    reply.array(2);
-    reply.bulk_int(cursor as i64);
-    reply.array(ends.len());
-    let mut from = 0;
-    for end in ends {
-        reply.bulk(&texts[from..end]);
-        from = end;
-    }
+    found.reply(cursor, reply);
     Ok(())
 }

@@ -105,7 +105,7 @@ impl Server {
         if let Err(Fail(text)) = self.run(db, command, &mut args, &mut writer) {
             writer.error(text.as_bytes());
         }
-        let bytes = join(&out);
+        let bytes = out.join();
         let mut rest = &bytes[..];
         let reply = transcript::decode(&mut rest).expect("valid RESP").expect("a whole reply");
         assert!(rest.is_empty(), "{}: more than one reply: {bytes:?}", command.row.name);
@@ -234,18 +234,6 @@ fn table() -> &'static (Index, Vec<&'static DataCommand>) {
         let rows: Vec<_> = commands.iter().map(|c| &c.row).collect();
         (Index::new(&rows), commands)
     })
-}
-
-/// The bytes as they would go out.
-fn join(out: &Out) -> Vec<u8> {
-    let (mut bytes, mut from) = (Vec::new(), 0);
-    for (at, shared) in &out.shared {
-        bytes.extend_from_slice(&out.buf[from..*at]);
-        bytes.extend_from_slice(shared);
-        from = *at;
-    }
-    bytes.extend_from_slice(&out.buf[from..]);
-    bytes
 }
 
 /// The texts of a reply in order, without what RESP2 and RESP3 say differently: how they are

@@ -116,7 +116,7 @@ impl Server {
             let mut out = Out::default();
             let batch =
                 self.thread.run(&self.engine, &mut c.session, &mut c.parser, &c.input, &mut out);
-            sent.extend_from_slice(&join(&out));
+            sent.extend_from_slice(&out.join());
             c.input.drain(..batch.consumed);
             match batch.next {
                 Next::Read => return sent,
@@ -179,18 +179,6 @@ pub(crate) struct Conn {
     pub(crate) closed: bool,
     /// Waits for a pause to end.
     pub(crate) waiting: bool,
-}
-
-/// The bytes as they would go out.
-pub(crate) fn join(out: &Out) -> Vec<u8> {
-    let (mut bytes, mut from) = (Vec::new(), 0);
-    for (at, shared) in &out.shared {
-        bytes.extend_from_slice(&out.buf[from..*at]);
-        bytes.extend_from_slice(shared);
-        from = *at;
-    }
-    bytes.extend_from_slice(&out.buf[from..]);
-    bytes
 }
 
 /// A request from words.
