@@ -160,7 +160,7 @@ impl Worker {
                 let cron = Duration::from_nanos(next_cron.saturating_sub(now));
                 self.timers.peek().map_or(cron, |Reverse((at, _))| {
                     let left = at.saturating_sub(engine.clock.wall_ms() as i64);
-                    cron.min(Duration::from_millis(left.max(0) as u64))
+                    cron.min(Duration::from_millis(left.max(0) as u64 + 1))
                 })
             };
             if let Err(e) = self.poll.poll(&mut events, Some(wait))
@@ -498,13 +498,14 @@ impl Worker {
         let shared = Arc::clone(&self.shared);
         let now = shared.engine.clock.wall_ms() as i64;
         while let Some(Reverse((at, id))) = self.timers.peek().copied()
-            && at <= now
+            // Milliseconds are cut off: one later it is not a moment too early.
+            && at < now
         {
             self.timers.pop();
             let Some(&i) = self.places.get(&id) else { continue };
             let session = &mut self.conns[i].session;
             // It may have been answered, and wait for something else by now.
-            if session.wakes_at().is_some_and(|at| at <= now)
+            if session.wakes_at().is_some_and(|at| at < now)
                 && let Some(reply) = self.thread.time_out(&shared.engine, session)
             {
                 self.answered(i, reply);
