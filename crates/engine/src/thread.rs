@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use config::{Config, Id, MaxmemoryPolicy};
 use resp::{Args, Limits, Out, Parsed, Parser, Proto, Reply, Shape, Span};
-use store::{Access, Context, Db, Evicted, Key, Policy, SHARDS, Small};
+use store::{Access, Context, Db, Evicted, Key, Named, Policy, SHARDS, Small};
 
 use crate::clients::Client;
 use crate::costs::Costs;
@@ -685,6 +685,13 @@ impl Thread {
         self.cx.no_touch = session.no_touch;
         let mut reply = Reply::new(out, session.proto);
         let mut db = Db::unlocked(&engine.keyspace, session.db, &mut self.cx);
+        if let [first, second, ..] = group
+            && first.hash == second.hash
+            && first.id != NO_COMMAND
+            && let part @ 1.. = engine.table.get(first.id).part
+        {
+            prefetch_parts(&mut db, input, group, spans, owned, part);
+        }
         let (mut last, mut run) = (NO_COMMAND, None);
         let mut n = 0;
         for p in group {
@@ -903,6 +910,35 @@ impl Thread {
     pub fn proto(&self, session: &Session) -> Proto {
         session.proto
     }
+}
+
+/// Hints the processor to load the members or fields that commands about one value are about: they
+/// are argument `part` of the commands at the start of `group` that share their key.
+#[inline(never)]
+fn prefetch_parts(
+    db: &mut Db<'_>,
+    input: &[u8],
+    group: &[Parse],
+    spans: &[Span],
+    owned: &mut [Vec<u8>],
+    part: u8,
+) {
+    let (first, part) = (&group[0], usize::from(part));
+    let mut parts = [Named { name: &[], hash: 0 }; GROUP];
+    let mut n = 0;
+    for p in group.iter().take_while(|p| p.hash == first.hash).take(GROUP) {
+        if part < p.argc as usize
+            && let Some(name) = spans[p.first as usize + part].bytes(input)
+        {
+            parts[n] = Named { name, hash: stdx::hash::hash64(name) };
+            n += 1;
+        }
+    }
+    let spans = &spans[first.first as usize..][..first.argc as usize];
+    let args = Args::new(input, spans, owned);
+    let key = Key { bytes: &args[1], hash: first.hash };
+    db.move_to(key);
+    db.prefetch_parts(key, &parts[..n]);
 }
 
 /// Why parsing of a group ended.
