@@ -96,6 +96,9 @@ pub struct Thread {
     wall_offset: i64,
     /// Monotonic clock when it was last read, in nanoseconds.
     pub(crate) mono: u64,
+    /// When the command before ended, where the next one follows at once: it starts then, and the
+    /// clock is read once per command.
+    pub(crate) since: Option<u64>,
     /// The shape of the last command that took the short way, and its number.
     shape: Option<(Shape, u16)>,
     /// Which commands are looked at for the top keys.
@@ -150,6 +153,7 @@ impl Thread {
             sweep: 0,
             wall_offset: 0,
             mono: 0,
+            since: None,
             shape: None,
             probe,
             costs,
@@ -386,6 +390,7 @@ impl Thread {
         let mark = out.mark();
         let mut reply = Reply::new(out, session.proto);
         let mut a = Args::new(&[], &spans, &mut args);
+        self.since = None;
         match self.dispatch(engine, session, &mut a, &mut reply) {
             Done::Wait => {
                 session.deferred = Some(args);
@@ -580,6 +585,7 @@ impl Thread {
         }
         let mut next = None;
         let mut i = 0;
+        self.since = None;
         while i < group.len() {
             if session.closing {
                 // What comes behind QUIT is not looked at any more.
@@ -599,6 +605,7 @@ impl Thread {
             if light > 0 {
                 let start = self.mono;
                 self.mono = engine.clock.monotonic_ns();
+                self.since = Some(self.mono);
                 self.account(
                     engine,
                     session,
@@ -888,6 +895,7 @@ impl Thread {
         let mut args = Args::new(&[], &spans, &mut owned);
         let mark = out.mark();
         let mut reply = Reply::new(&mut out, session.proto);
+        self.since = None;
         self.dispatch(engine, session, &mut args, &mut reply);
         self.after(session, &mut out, mark);
         self.send_mail(engine);
