@@ -13,6 +13,7 @@ use store::{Class, Db, Key, ShardSet};
 use crate::blocking::{self, register};
 use crate::clients::Client;
 use crate::engine::{Attention, Engine};
+use crate::persistence;
 use crate::pubsub::{self, Local};
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
@@ -231,6 +232,10 @@ impl Thread {
             if !free && flags_with_queue(session, cmd).has(Flags::DENYOOM) {
                 return Err(OOM);
             }
+        }
+        let changes = flags_with_queue(session, cmd).has(Flags::WRITE) || cmd.row.name == "ping";
+        if attention & Attention::UNSAVED != 0 && changes {
+            return Err(persistence::MISCONF);
         }
         if session.only_subscribes() && !while_subscribed(cmd.row) {
             return Err(subscribed(cmd.row));

@@ -1,7 +1,7 @@
 //! What all threads share.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use config::{Config, Id};
@@ -13,6 +13,7 @@ use crate::clients::Clients;
 use crate::costs::CostStats;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
+use crate::persistence::{self, Persistence};
 use crate::pubsub::{Hub, Inbox};
 use crate::server::latency::LatencyMonitor;
 use crate::server::monitor::Monitors;
@@ -40,6 +41,8 @@ impl Attention {
     pub const LOADING: u32 = 16;
     /// Commands were renamed or the like; keeps room for later reasons.
     pub const SHUTDOWN: u32 = 32;
+    /// Writes are refused because the last snapshot failed.
+    pub const UNSAVED: u32 = 64;
 
     /// All reasons.
     #[inline]
@@ -187,6 +190,9 @@ pub struct Engine {
     pub rates: Rates,
     /// 0 no, 1 asked for.
     pub shutting_down: AtomicU8,
+    /// Snapshots.
+    pub(crate) persistence: Persistence,
+    pub(crate) me: Weak<Engine>,
 }
 
 /// Rates are over the time of this many samples: 1.6 seconds, as in Redis. One sample alone would
@@ -227,7 +233,7 @@ impl Engine {
         } else {
             (Keyspace::new(databases, now), None)
         };
-        let engine = Self {
+        let engine = Arc::new_cyclic(|me| Self {
             keyspace,
             seat: Mutex::new(seat),
             table: Table::new(&o.renames),
@@ -260,10 +266,12 @@ impl Engine {
             blocked_clients: AtomicU64::new(0),
             rates: Rates::default(),
             shutting_down: AtomicU8::new(0),
+            persistence: Persistence::new(now),
+            me: Weak::clone(me),
             config: o.config,
-        };
+        });
         engine.config_changed();
-        Arc::new(engine)
+        engine
     }
 
     /// Registers a worker thread and gives it its number.
@@ -325,6 +333,7 @@ impl Engine {
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
+        persistence::follow_config(self);
         let notifies = c.notify_keyspace_events() != 0;
         if self.notifies.swap(notifies, Relaxed) != notifies {
             if notifies {

@@ -104,6 +104,7 @@ impl Table {
             crate::connection::COMMANDS,
             crate::pubsub::COMMANDS,
             crate::server::COMMANDS,
+            crate::persistence::COMMANDS,
             crate::transaction::COMMANDS,
         ];
         for c in own.into_iter().flatten() {

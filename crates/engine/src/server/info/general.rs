@@ -102,28 +102,23 @@ pub(super) fn persistence(call: &mut Call<'_>, s: &mut Section) {
     s.put("loading", u8::from(loading));
     s.zeros(&["async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"]);
     s.put("current_fork_perc", "0.00");
-    s.zeros(&["current_save_keys_processed", "current_save_keys_total"]);
-    s.put("rdb_changes_since_last_save", engine.totals().dirty);
-    s.put("rdb_bgsave_in_progress", 0);
-    s.put("rdb_last_save_time", engine.started_ms / 1000);
-    s.put("rdb_last_bgsave_status", "ok");
-    s.put("rdb_last_bgsave_time_sec", -1);
-    s.put("rdb_current_bgsave_time_sec", -1);
-    s.zeros(&[
-        "rdb_saves",
-        "rdb_last_cow_size",
-        "rdb_last_load_keys_expired",
-        "rdb_last_load_keys_loaded",
-        "aof_enabled",
-        "aof_rewrite_in_progress",
-        "aof_rewrite_scheduled",
-    ]);
+    for (name, value) in engine.snapshot_info() {
+        if name == "rdb_last_bgsave_time_sec" {
+            let ok = engine.last_save_ok();
+            s.put("rdb_last_bgsave_status", if ok { "ok" } else { "err" });
+        }
+        s.put(name, value);
+    }
+    s.zeros(&["aof_enabled", "aof_rewrite_in_progress", "aof_rewrite_scheduled"]);
     s.put("aof_last_rewrite_time_sec", -1);
     s.put("aof_current_rewrite_time_sec", -1);
     s.put("aof_last_bgrewrite_status", "ok");
     s.zeros(&["aof_rewrites", "aof_rewrites_consecutive_failures"]);
     s.put("aof_last_write_status", "ok");
     s.zeros(&["aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size"]);
+    for (name, value) in engine.persistence.loading.info(engine.clock.wall_ms() as i64) {
+        s.put(name, value);
+    }
 }
 
 pub(super) fn replication(call: &mut Call<'_>, s: &mut Section) {
