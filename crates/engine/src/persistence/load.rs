@@ -28,7 +28,7 @@ const TELL_MS: i64 = 5000;
 
 /// What is being loaded, or was at last.
 #[derive(Default)]
-pub struct Loading {
+pub(crate) struct Loading {
     /// Unix milliseconds at which it began; 0 while nothing is.
     since_ms: AtomicI64,
     total: AtomicU64,

@@ -39,7 +39,7 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[&cmd::BGSAVE, &cmd::LASTSAVE,
 const RETRY_SECONDS: i64 = 5;
 
 /// What is known about snapshots.
-pub struct Persistence {
+pub(crate) struct Persistence {
     /// One is being taken, in the background or not.
     busy: AtomicBool,
     /// Unix milliseconds at which the one in the background began; 0 when there is none.
