@@ -188,6 +188,7 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
             };
             if seen.swap(true, Relaxed) {
                 log!(signal_log, Warning, "Received {} again, exiting at once.", name);
+                stop_engine.abandon_save();
                 std::process::exit(1);
             }
             log!(signal_log, Warning, "Received {} scheduling shutdown...", name);
@@ -207,6 +208,7 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
         server.stop();
     }
     server.join();
+    engine.abandon_save();
     if !pidfile.is_empty() {
         let _ = std::fs::remove_file(&pidfile);
     }

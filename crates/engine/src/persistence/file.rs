@@ -12,12 +12,10 @@ use super::queue::Queue;
 /// the snapshot is not one long wait for everybody who uses the disk.
 const SYNC_EVERY: u64 = 4 << 20;
 
-/// A name beside the final one that no other process and no other snapshot of this one uses.
-fn temporary(path: &Path) -> PathBuf {
-    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let name = format!("temp-{}-{}.rdb", std::process::id(), NEXT.fetch_add(1, Relaxed));
-    path.with_file_name(name)
+/// A name beside the final one that no other process uses; within this one there is one snapshot at
+/// a time.
+pub(super) fn temporary(path: &Path) -> PathBuf {
+    path.with_file_name(format!("temp-{}.rdb", std::process::id()))
 }
 
 /// What is asked of the file.
@@ -46,7 +44,7 @@ pub(super) fn write(path: &Path, head: &[u8], queue: &Queue, wishes: &Wishes) ->
 }
 
 fn write_to(temp: &Path, head: &[u8], queue: &Queue, wishes: &Wishes) -> io::Result<u64> {
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(temp)?;
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).open(temp)?;
     let (mut crc, mut bytes, mut synced) = (0, 0u64, 0u64);
     let mut add = |piece: &[u8]| {
         file.write_all(piece)?;

@@ -15,25 +15,26 @@ mod shutdown;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
 };
+use std::sync::mpsc::channel;
 
 use commands::Fail;
 use config::Id;
 use parking_lot::Mutex;
 
-use crate::engine::{Attention, Engine};
+use crate::engine::{Attention, Engine, ShutdownRequest};
 use crate::log;
 use crate::mailbox::{Job, Message};
 use crate::table::SessionCommand;
 use crate::thread::Thread;
 
 pub(crate) use load::Loading;
-pub(crate) use shutdown::shut_down;
+pub(crate) use shutdown::{abort, shut_down};
 
-pub(crate) static COMMANDS: &[&SessionCommand] = &[&cmd::BGSAVE, &cmd::LASTSAVE, &cmd::LOAD, &cmd::SAVE];
+pub(crate) static COMMANDS: &[&SessionCommand] =
+    &[&cmd::BGSAVE, &cmd::LASTSAVE, &cmd::LOAD, &cmd::SAVE];
 
 /// After a failed background save, the next one by a `save` point waits this long, in seconds.
 const RETRY_SECONDS: i64 = 5;
@@ -64,6 +65,10 @@ pub(crate) struct Persistence {
     early: AtomicU64,
     /// Libraries of functions that were loaded: they go into the next snapshot again.
     functions: Mutex<Vec<Vec<u8>>>,
+    /// The file that is being written, under its temporary name.
+    temporary: Mutex<Option<PathBuf>>,
+    /// A shutdown that a signal asked for and that has not begun.
+    asked: Mutex<Option<ShutdownRequest>>,
     /// What is being loaded, or was.
     pub(crate) loading: Loading,
 }
@@ -83,6 +88,8 @@ impl Persistence {
             progress: Default::default(),
             early: AtomicU64::new(0),
             functions: Mutex::default(),
+            temporary: Mutex::default(),
+            asked: Mutex::default(),
             loading: Loading::default(),
         }
     }
@@ -113,19 +120,20 @@ pub(crate) fn changes(engine: &Engine) -> u64 {
     engine.totals().dirty.saturating_sub(engine.persistence.saved_changes.load(Relaxed))
 }
 
-/// Notes how one has ended.
-fn ended(engine: &Engine, began_ms: i64, changes: u64, outcome: &std::io::Result<save::Taken>) {
+/// Notes how one has ended. The refusal of writes begins with one in the background that failed,
+/// and ends with any that succeeds.
+fn ended(engine: &Engine, changes: u64, outcome: &std::io::Result<save::Taken>) {
     let p = &engine.persistence;
     let now = engine.clock.wall_ms() as i64;
-    p.last_ok.store(outcome.is_ok(), Relaxed);
-    p.last_seconds.store((now - began_ms) / 1000, Relaxed);
     if let Ok(taken) = outcome {
+        p.last_ok.store(true, Relaxed);
         p.last_save.store(now / 1000, Relaxed);
         p.saves.fetch_add(1, Relaxed);
         p.saved_changes.store(changes, Relaxed);
         p.early.store(taken.early, Relaxed);
     }
     follow_config(engine);
+    *p.temporary.lock() = None;
     p.busy.store(false, Relaxed);
 }
 
@@ -153,7 +161,6 @@ pub(crate) fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<
     if !p.claim() {
         return Err(Fail::text("ERR Background save already in progress"));
     }
-    let began = engine.clock.wall_ms() as i64;
     thread.collect();
     let mut at = 0;
     let taking = save::begin(engine, &mut thread.cx, path, &[("aof-base", "0".into())], || {
@@ -164,7 +171,7 @@ pub(crate) fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<
         return Err(Fail::text("ERR Background save already in progress"));
     };
     let outcome = taking.here(engine, &mut thread.cx, &|_| {});
-    ended(engine, began, at, &outcome);
+    ended(engine, at, &outcome);
     match outcome {
         Ok(_) => {
             log!(engine.log, Notice, "DB saved on disk");
@@ -248,14 +255,21 @@ fn in_background(engine: &Engine, index: usize, taking: save::Taking, began: i64
     let end = move |engine: &Engine, thread: &mut Thread| {
         // The locks go when nobody but that thread uses the keyspace any more.
         engine.keyspace.unshare(&thread.cx.seat);
-        engine.persistence.background_since.store(0, Relaxed);
-        ended(engine, began, changes, &outcome);
+        let p = &engine.persistence;
+        p.background_since.store(0, Relaxed);
+        let seconds = (engine.clock.wall_ms() as i64 - began) / 1000;
+        p.last_seconds.store(seconds, Relaxed);
+        if outcome.is_err() {
+            p.last_ok.store(false, Relaxed);
+        }
+        ended(engine, changes, &outcome);
     };
     engine.post(index, Message::Run(Job::new(end)));
 }
 
 /// Periodic work of the first worker: scheduled saves, and those that a `save` point asks for.
 pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
+    shutdown::begin_asked(engine, thread);
     let p = &engine.persistence;
     if p.busy.load(Relaxed) || engine.attention.get() & Attention::LOADING != 0 {
         return;
@@ -315,6 +329,14 @@ impl Engine {
     pub(crate) fn load_function(&self, code: &[u8]) -> Result<(), String> {
         self.persistence.functions.lock().push(code.to_vec());
         Ok(())
+    }
+
+    /// Removes what an unfinished save has written: the process is about to end.
+    pub fn abandon_save(&self) {
+        if let Some(path) = self.persistence.temporary.lock().take() {
+            // The thread that writes it ends with the process.
+            let _ = std::fs::remove_file(path);
+        }
     }
 
     /// This engine, for a thread that outlives the call.

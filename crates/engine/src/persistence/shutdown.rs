@@ -3,8 +3,8 @@
 //! What was acknowledged must be in it, so every thread has paused before it begins: CLIENT PAUSE's
 //! gate is closed, and then each worker is waited for between two of its batches.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::{Duration, Instant};
 
 use commands::Fail;
@@ -70,12 +70,31 @@ impl Engine {
             }
             return;
         }
-        let job = move |engine: &Engine, thread: &mut Thread| {
-            // What went wrong is in the log, and the server goes on.
-            let _ = shut_down(engine, thread, request);
-        };
+        *self.persistence.asked.lock() = Some(request);
+        // Not in the periodic work only, which comes ten times per second.
+        let job = |engine: &Engine, thread: &mut Thread| begin_asked(engine, thread);
         self.post(0, Message::Run(Job::new(job)));
     }
+}
+
+/// Begins a shutdown that a signal asked for.
+pub(super) fn begin_asked(engine: &Engine, thread: &mut Thread) {
+    if engine.cron_paused.load(Relaxed) {
+        return;
+    }
+    let asked = engine.persistence.asked.lock().take();
+    if let Some(request) = asked {
+        // What went wrong is in the log, and the server goes on.
+        let _ = shut_down(engine, thread, request);
+    }
+}
+
+/// SHUTDOWN ABORT: calls off what a signal asked for and has not begun.
+pub(crate) fn abort(engine: &Engine) -> Result<(), Fail> {
+    let asked = engine.persistence.asked.lock().take();
+    asked.ok_or(Fail::text("ERR No shutdown in progress."))?;
+    log!(engine.log, Notice, "Shutdown manually aborted.");
+    Ok(())
 }
 
 /// A save that is under way in the background is given up in Redis; here it ends soon.

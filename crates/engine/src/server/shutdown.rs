@@ -34,7 +34,7 @@ pub(crate) static SHUTDOWN: SessionCommand = super::command(
     run,
 );
 
-fn run(call: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
+fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let (mut save, mut nosave, mut now, mut force, mut abort) = (false, false, false, false, false);
     for i in 1..args.len() {
         let words = [
@@ -51,8 +51,9 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
         return Err(Fail::SYNTAX);
     }
     if abort {
-        // A shutdown waits for nobody so far, so there is never one to call off.
-        return Err(Fail::text("ERR No shutdown in progress."));
+        persistence::abort(call.engine)?;
+        reply.ok();
+        return Ok(());
     }
     let engine = call.engine;
     log!(engine.log, Notice, "User requested shutdown...");
