@@ -32,6 +32,31 @@ pub trait Value: Send + Sync + Sized + 'static {
     fn deadline(&self) -> Option<i64> {
         None
     }
+
+    /// Hints the processor to load what a command about this part of it (a member, a field) will
+    /// read. Of several parts, all are taken through one step before any is taken through the next,
+    /// so that their cache misses overlap.
+    fn prefetch(&self, _about: Named<'_>, _step: Step) {}
+}
+
+/// A member or a field that commands are about to be run for.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// The hash of its name.
+    pub hash: u64,
+}
+
+/// How far [`Value::prefetch`] looks. Every step reads what the one before it has loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// To the bucket of the hash table.
+    Bucket,
+    /// To what lies there.
+    Node,
+    /// To where that is in an order, if there is one.
+    Place,
 }
 
 struct Functions {
@@ -42,6 +67,7 @@ struct Functions {
     encoding_name: unsafe fn(NonNull<u8>) -> &'static str,
     duplicate: unsafe fn(NonNull<u8>) -> Big,
     deadline: unsafe fn(NonNull<u8>) -> Option<i64>,
+    prefetch: unsafe fn(NonNull<u8>, Named<'_>, Step),
 }
 
 #[repr(C)]
@@ -59,6 +85,7 @@ impl<T: Value> Cell<T> {
         encoding_name: |p| Self::of(&p).value.encoding_name(),
         duplicate: |p| Big::new(Self::of(&p).value.duplicate()),
         deadline: |p| Self::of(&p).value.deadline(),
+        prefetch: |p, about, step| Self::of(&p).value.prefetch(about, step),
     };
 
     /// # Safety
@@ -139,6 +166,13 @@ impl Big {
     pub fn deadline(&self) -> Option<i64> {
         // SAFETY: as above.
         unsafe { (self.functions().deadline)(self.0) }
+    }
+
+    /// See [`Value::prefetch`].
+    #[inline]
+    pub fn prefetch(&self, about: Named<'_>, step: Step) {
+        // SAFETY: as above.
+        unsafe { (self.functions().prefetch)(self.0, about, step) }
     }
 
     /// See [`Value::duplicate`].

@@ -427,8 +427,9 @@ impl Entry {
         unsafe { &mut *self.payload_ptr().cast::<Big>() }.get_mut()
     }
 
+    /// The value, if it is of many allocations.
     #[inline]
-    fn as_big(&self) -> Option<&Big> {
+    pub fn as_big(&self) -> Option<&Big> {
         // SAFETY: the payload of this encoding is a Big.
         (self.enc() == Enc::Big).then(|| unsafe { &*self.payload_ptr().cast::<Big>() })
     }

@@ -502,6 +502,26 @@ impl<T: Node> Table<T> {
         (last & CHILD != 0).then(|| unsafe { &*child_ptr(last) })
     }
 
+    /// Hints the processor to load the bucket of `hash`.
+    #[inline]
+    pub fn prefetch_bucket(&self, hash: u64) {
+        if self.len > 0 {
+            let (array, i) = self.locate(pos_of(hash));
+            prefetch(array.ptr(i).cast());
+        }
+    }
+
+    /// Hints the processor to load the node that `hash` most likely means; reads the bucket.
+    #[inline]
+    pub fn prefetch_node(&self, hash: u64) {
+        if self.len > 0 {
+            let (array, i) = self.locate(pos_of(hash));
+            // SAFETY: in range and alive, as in `word`.
+            let v = unsafe { guess(array.ptr(i), tag_of(hash)) };
+            prefetch(((v & POINTER) as usize) as *const u8);
+        }
+    }
+
     /// The node with this hash for which `eq` holds.
     #[inline]
     pub fn find(&self, hash: u64, eq: impl FnMut(&T) -> bool) -> Option<Slot<'_, T>> {

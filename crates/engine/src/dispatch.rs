@@ -135,6 +135,7 @@ impl Thread {
         }
         if !self.cx.ready.is_empty() {
             self.serve_ready(engine);
+            self.since = None;
         }
         done
     }
@@ -153,7 +154,9 @@ impl Thread {
         if engine.attention.get() & Attention::MONITOR != 0 && !cmd.row.flags.has_any(hidden) {
             engine.monitors.feed(engine, session, self.wall_us(engine), args);
         }
-        let start = engine.clock.monotonic_ns();
+        // What checks take before a command is not its time.
+        let since = self.since.take().filter(|_| engine.attention.get() == 0);
+        let start = since.unwrap_or_else(|| engine.clock.monotonic_ns());
         let errors = reply.errors();
         let outcome = self.execute(engine, session, id, args, reply);
         let failed = outcome.is_err();
@@ -169,6 +172,7 @@ impl Thread {
             blocking::spent(w, nanos);
             return Done::Block;
         }
+        self.since = Some(self.mono);
         // The errors of a transaction's commands are theirs.
         if failed || reply.errors() != errors && cmd.row.name != "exec" {
             bump(&self.worker.stats.commands[usize::from(id)].failed, 1);

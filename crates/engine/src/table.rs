@@ -1,7 +1,7 @@
 //! The command table of the server: data commands and session commands under one numbering.
 
 use commands::command::{Command, DataFn, Outcome};
-use commands::row::{BeginSearch, FindKeys, Flags, KeySpec, Row, Scope};
+use commands::row::{BeginSearch, FindKeys, Flags, Group, KeySpec, Row, Scope};
 use commands::table::Index;
 use resp::{Args, Reply};
 
@@ -51,6 +51,9 @@ pub struct Cmd {
     pub many_keys: Option<(i16, usize)>,
     /// Takes constant time, so that it may be timed together with its neighbours.
     pub light: bool,
+    /// Where the name of the member or field is that it is about, the first one if there are
+    /// several; 0 if it is about the whole value.
+    pub part: u8,
     /// Is run and not queued inside MULTI.
     pub immediate: bool,
 }
@@ -86,8 +89,14 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         _ => None,
     };
     let light = row.flags.has(Flags::FAST) || row.name == "set";
+    let part = match (row.group, row.name) {
+        _ if !one_key || !light => 0,
+        (Group::SortedSet, "zadd" | "zincrby") => 3,
+        (Group::Hash | Group::Set | Group::SortedSet, _) => 2,
+        _ => 0,
+    };
     let immediate = ["exec", "discard", "multi", "watch", "quit", "reset"].contains(&row.name);
-    Cmd { row, run, first_sub: 0, arity: row.arity, one_key, many_keys, light, immediate }
+    Cmd { row, run, first_sub: 0, arity: row.arity, one_key, many_keys, light, part, immediate }
 }
 
 impl Table {

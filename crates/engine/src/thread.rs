@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use config::{Config, Id};
 use resp::{Args, Limits, Out, Parsed, Parser, Proto, Reply, Shape, Span};
-use store::{Context, Db, Evicted, Key, Policy, SHARDS};
+use store::{Context, Db, Evicted, Key, Named, Policy, SHARDS};
 
 use crate::clients::Client;
 use crate::costs::Costs;
@@ -98,6 +98,9 @@ pub struct Thread {
     wall_offset: i64,
     /// Monotonic clock when it was last read, in nanoseconds.
     pub(crate) mono: u64,
+    /// When the command before ended, where the next one follows at once: it starts then, and the
+    /// clock is read once per command.
+    pub(crate) since: Option<u64>,
     /// The shape of the last command that took the short way, and its number.
     shape: Option<(Shape, u16)>,
     /// Which commands are looked at for the top keys.
@@ -152,6 +155,7 @@ impl Thread {
             sweep: 0,
             wall_offset: 0,
             mono: 0,
+            since: None,
             shape: None,
             probe,
             costs,
@@ -353,6 +357,7 @@ impl Thread {
         let mark = out.mark();
         let mut reply = Reply::new(out, session.proto);
         let mut a = Args::new(&[], &spans, &mut args);
+        self.since = None;
         match self.dispatch(engine, session, &mut a, &mut reply) {
             Done::Wait => {
                 session.deferred = Some(args);
@@ -547,6 +552,7 @@ impl Thread {
         }
         let mut next = None;
         let mut i = 0;
+        self.since = None;
         while i < group.len() {
             if session.closing {
                 // What comes behind QUIT is not looked at any more.
@@ -566,6 +572,7 @@ impl Thread {
             if light > 0 {
                 let start = self.mono;
                 self.mono = engine.clock.monotonic_ns();
+                self.since = Some(self.mono);
                 self.account(
                     engine,
                     session,
@@ -652,6 +659,13 @@ impl Thread {
         self.cx.no_touch = session.no_touch;
         let mut reply = Reply::new(out, session.proto);
         let mut db = Db::unlocked(&engine.keyspace, session.db, &mut self.cx);
+        if let [first, second, ..] = group
+            && first.hash == second.hash
+            && first.id != NO_COMMAND
+            && let part @ 1.. = engine.table.get(first.id).part
+        {
+            prefetch_parts(&mut db, input, group, spans, owned, part);
+        }
         let (mut last, mut run) = (NO_COMMAND, None);
         let mut n = 0;
         for p in group {
@@ -868,6 +882,7 @@ impl Thread {
         let mut args = Args::new(&[], &spans, &mut owned);
         let mark = out.mark();
         let mut reply = Reply::new(&mut out, session.proto);
+        self.since = None;
         self.dispatch(engine, session, &mut args, &mut reply);
         self.after(session, &mut out, mark);
         self.send_mail(engine);
@@ -890,6 +905,35 @@ impl Thread {
     pub fn proto(&self, session: &Session) -> Proto {
         session.proto
     }
+}
+
+/// Hints the processor to load the members or fields that commands about one value are about: they
+/// are argument `part` of the commands at the start of `group` that share their key.
+#[inline(never)]
+fn prefetch_parts(
+    db: &mut Db<'_>,
+    input: &[u8],
+    group: &[Parse],
+    spans: &[Span],
+    owned: &mut [Vec<u8>],
+    part: u8,
+) {
+    let (first, part) = (&group[0], usize::from(part));
+    let mut parts = [Named { name: &[], hash: 0 }; GROUP];
+    let mut n = 0;
+    for p in group.iter().take_while(|p| p.hash == first.hash).take(GROUP) {
+        if part < p.argc as usize
+            && let Some(name) = spans[p.first as usize + part].bytes(input)
+        {
+            parts[n] = Named { name, hash: stdx::hash::hash64(name) };
+            n += 1;
+        }
+    }
+    let spans = &spans[first.first as usize..][..first.argc as usize];
+    let args = Args::new(input, spans, owned);
+    let key = Key { bytes: &args[1], hash: first.hash };
+    db.move_to(key);
+    db.prefetch_parts(key, &parts[..n]);
 }
 
 /// Why parsing of a group ended.

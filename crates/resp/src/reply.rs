@@ -213,6 +213,14 @@ impl<'a> Reply<'a> {
             buf.reserve(n + 8);
             buf.extend_from_slice(&head);
             buf.truncate(end);
+            // Two copies of constant length, which overlap, cost less than a call of `memcpy`.
+            if overlapping::<8>(buf, bytes)
+                || overlapping::<16>(buf, bytes)
+                || overlapping::<32>(buf, bytes)
+            {
+                buf.extend_from_slice(b"\r\n");
+                return;
+            }
         } else {
             self.header(b'$', n as i64);
         }
@@ -355,6 +363,21 @@ impl<'a> Reply<'a> {
         for (at, _) in &mut self.out.shared[mark.shared..] {
             *at += added;
         }
+    }
+}
+
+/// Appends `N` to `2 * N` bytes; false if there are fewer or more.
+#[inline(always)]
+fn overlapping<const N: usize>(buf: &mut Vec<u8>, bytes: &[u8]) -> bool {
+    match (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) {
+        (Some(first), Some(last)) if bytes.len() <= 2 * N => {
+            let end = buf.len() + bytes.len() - N;
+            buf.extend_from_slice(first);
+            buf.truncate(end);
+            buf.extend_from_slice(last);
+            true
+        }
+        _ => false,
     }
 }
 

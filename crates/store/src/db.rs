@@ -248,6 +248,20 @@ impl<'a> Db<'a> {
         Some(e)
     }
 
+    /// Hints the processor to load what commands about parts of the value at a locked key (members,
+    /// fields) are going to read, if there is a big one. Reads the entry; counts nothing.
+    pub fn prefetch_parts(&mut self, key: Key<'_>, parts: &[data::big::Named<'_>]) {
+        use data::big::Step;
+        let table = &self.part(key.hash).table;
+        let entry = table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+        let Some(big) = entry.as_ref().and_then(|e| e.as_big()) else { return };
+        for step in [Step::Bucket, Step::Node, Step::Place] {
+            for part in parts {
+                big.prefetch(*part, step);
+            }
+        }
+    }
+
     /// The entry, for a command that reads it: counts a hit or a miss, and the access.
     #[inline(always)]
     pub fn read(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {

@@ -20,7 +20,7 @@ mod snapshot;
 mod waits;
 
 pub use context::{Access, Block, Context, Counters, Empty, LFU_INIT, OVERDUE_MAX, Small};
-pub use data::big::Value;
+pub use data::big::{Named, Value};
 pub use data::entry::{Content, Entry, INLINE_MAX, Kind, Str};
 pub use data::hash;
 pub use data::packed;

@@ -7,6 +7,7 @@ use stdx::hash::hash64;
 
 use super::field::Field;
 use super::{Found, Value};
+use crate::big::{Named, Step};
 use crate::entry::Kind;
 use crate::table::Table;
 
@@ -189,5 +190,13 @@ impl crate::big::Value for BigHash {
 
     fn deadline(&self) -> Option<i64> {
         self.deadlines.first().map(|(d, _)| *d)
+    }
+
+    fn prefetch(&self, about: Named<'_>, step: Step) {
+        match step {
+            Step::Bucket => self.table.prefetch_bucket(about.hash),
+            Step::Node => self.table.prefetch_node(about.hash),
+            Step::Place => {}
+        }
     }
 }

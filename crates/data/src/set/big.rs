@@ -12,7 +12,7 @@ use stdx::rng::Rng;
 use super::Limits;
 use super::ints::Ints;
 use super::member::Member;
-use crate::big::Value;
+use crate::big::{Named, Step, Value};
 use crate::entry::Kind;
 use crate::packed::Item;
 use crate::table::Table;
@@ -297,6 +297,14 @@ impl Value for BigSet {
         copy.text_bytes = self.text_bytes;
         self.texts.for_each(|m| copy.texts.insert(Member::new(m.bytes())));
         copy
+    }
+
+    fn prefetch(&self, about: Named<'_>, step: Step) {
+        match step {
+            Step::Bucket => self.texts.prefetch_bucket(about.hash),
+            Step::Node => self.texts.prefetch_node(about.hash),
+            Step::Place => {}
+        }
     }
 }
 

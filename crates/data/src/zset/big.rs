@@ -7,7 +7,7 @@
 
 use super::member::{Member, Ref};
 use super::tree::{Item, Tree};
-use crate::big::Value;
+use crate::big::{Named, Step, Value};
 use crate::entry::Kind;
 use crate::table::Table;
 
@@ -187,6 +187,19 @@ impl Value for ZSet {
             copy.put_new(member, score);
         }
         copy
+    }
+
+    fn prefetch(&self, about: Named<'_>, step: Step) {
+        match step {
+            Step::Bucket => self.table.prefetch_bucket(about.hash),
+            Step::Node => self.table.prefetch_node(about.hash),
+            Step::Place => {
+                let same = |m: &Member| stdx::bytes::same(m.bytes(), about.name);
+                if let Some(member) = self.table.find(about.hash, same) {
+                    self.tree.prefetch(member.score(), about.name);
+                }
+            }
+        }
     }
 }
 

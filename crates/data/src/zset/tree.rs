@@ -491,6 +491,14 @@ impl Tree {
         }
     }
 
+    /// Hints the processor to load the leaf in which an item is, or would be.
+    pub(super) fn prefetch(&self, score: f64, member: &[u8]) {
+        let mut node = self.root.as_ref();
+        while let Some(Node::Inner(inner)) = node {
+            node = inner.nodes[inner.child((score, member))].as_ref();
+        }
+    }
+
     /// How many items come before the first for which `before` does not hold; it must hold for
     /// none behind that.
     #[inline]
