@@ -5,6 +5,8 @@
 //! that read a clock (XADD with `*`, relative deadlines), and those that are newer than the Redis
 //! that is compared with.
 
+use crate::Args;
+
 /// How two replies to the command are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
@@ -94,6 +96,8 @@ pub(crate) const COMMANDS: &[(How, &str)] = &[
     (Exact, "PING [$v]"),
     (Exact, "ECHO $v"),
     (Exact, "NOSUCHCOMMAND {$v}"),
+    (Exact, "($v|$id) {$v}"),
+    (Exact, "WAIT 0 (0|1|-1|x)"),
     // Hashes
     (Exact, "(HSET|HMSET) $h {$f $v}"),
     (Exact, "HSETNX $h $f $v"),
@@ -106,7 +110,7 @@ pub(crate) const COMMANDS: &[(How, &str)] = &[
     (Exact, "HINCRBYFLOAT $h $f $d"),
     (Pairs, "HGETALL $h"),
     (Sorted, "(HKEYS|HVALS) $h"),
-    (Shape, "HRANDFIELD $h [$c [WITHVALUES]]"),
+    (Shape, "HRANDFIELD $h [$some [WITHVALUES]]"),
     (Shape, "HRANDFIELD $h -3 [WITHVALUES]"),
     (ScanPairs, "HSCAN $h 0 COUNT 100000 [MATCH $glob]"),
     // Lists
@@ -139,7 +143,7 @@ pub(crate) const COMMANDS: &[(How, &str)] = &[
     (Exact, "SINTERCARD #{$t} [LIMIT $c]"),
     (Sorted, "SPOP $t $all"),
     (Sorted, "SPOP $t 0"),
-    (Shape, "SRANDMEMBER $t [$i]"),
+    (Shape, "SRANDMEMBER $t [$some]"),
     (Scan, "SSCAN $t 0 COUNT 100000 [MATCH $glob]"),
     // Sorted sets
     (Exact, "ZADD $z [NX|XX] [GT|LT] [CH] {$d $e}"),
@@ -179,7 +183,7 @@ pub(crate) const COMMANDS: &[(How, &str)] = &[
     (Exact, "ZDIFF #{$z} [WITHSCORES]"),
     (Exact, "ZDIFFSTORE $z #{$z}"),
     (Exact, "ZINTERCARD #{$z} [LIMIT $c]"),
-    (Shape, "ZRANDMEMBER $z [$i [WITHSCORES]]"),
+    (Shape, "ZRANDMEMBER $z [$some [WITHSCORES]]"),
     (ScanPairs, "ZSCAN $z 0 COUNT 100000 [MATCH $glob]"),
     // Streams
     (Exact, "XADD $x [NOMKSTREAM] [(MAXLEN|MINID) [=] $c] $id {$f $v}"),
@@ -254,6 +258,43 @@ pub(crate) const IN_TRANSACTIONS: &[(How, &str)] = &[
     (Exact, "MULTI"),
     (Exact, "WATCH $k"),
 ];
+
+/// Whether the command may be sent. Not what changes data in one server and not in the other.
+pub(crate) fn is_comparable(args: &Args) -> bool {
+    let is = |name: &str| args.first().is_some_and(|arg| arg.eq_ignore_ascii_case(name.as_bytes()));
+    // Redis 7.2 refuses a count that cannot be negated.
+    let is_min = || args.get(2).is_some_and(|count| count == b"-9223372036854775808");
+    // Without a transaction it would wait.
+    let waits = || args.get(1).is_some_and(|replicas| replicas != b"0");
+    !(is("LREM") && is_min() || is("WAIT") && waits())
+}
+
+/// What has to be sent right before the command for the servers to be comparable: what Redis would
+/// otherwise still hold at this point, or not have yet.
+pub(crate) fn preparations(args: &Args) -> Vec<Args> {
+    let name = args.first().map_or_else(Vec::new, |name| name.to_ascii_uppercase());
+    let consumer = |key: &Vec<u8>, names: &[Vec<u8>]| {
+        let words = [b"XGROUP".to_vec(), b"CREATECONSUMER".to_vec(), key.clone()];
+        words.into_iter().chain(names.iter().cloned()).collect()
+    };
+    match &name[..] {
+        // SET with a deadline in the past leaves a dead key in Redis, which counts until something
+        // touches it. SCAN does.
+        b"DBSIZE" | b"DEBUG" => vec![["SCAN", "0", "COUNT", "100000"].map(Into::into).to_vec()],
+        // Since Redis 7.2 a consumer comes into being even if there is nothing for it.
+        b"XCLAIM" | b"XAUTOCLAIM" => match &args[1..] {
+            [key, group, name, ..] => vec![consumer(key, &[group.clone(), name.clone()])],
+            _ => Vec::new(),
+        },
+        b"XREADGROUP" => {
+            let streams = args.iter().position(|arg| arg == b"STREAMS");
+            let streams = streams.map_or(&[][..], |at| &args[at + 1..]);
+            let names = args.get(2..4).unwrap_or_default();
+            streams.iter().take(streams.len() / 2).map(|key| consumer(key, names)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
 
 #[cfg(test)]
 mod tests {

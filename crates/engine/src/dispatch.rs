@@ -58,12 +58,17 @@ pub(crate) fn lookup(engine: &Engine, args: &Args<'_>) -> Result<u16, Fail> {
     })
 }
 
+/// What Redis quotes of a text: all of it up to its first zero byte.
+fn c_string(text: &[u8]) -> &[u8] {
+    text.split(|b| *b == 0).next().unwrap_or_default()
+}
+
 #[cold]
 fn unknown(args: &Args<'_>) -> Fail {
     let name = &args[0];
     let mut text = format!(
         "ERR unknown command '{}', with args beginning with: ",
-        String::from_utf8_lossy(&name[..name.len().min(128)])
+        String::from_utf8_lossy(c_string(&name[..name.len().min(128)]))
     );
     // Redis counts quotes and blanks towards the 128, and cuts an argument to what is left.
     let mut used = 0usize;
@@ -71,7 +76,7 @@ fn unknown(args: &Args<'_>) -> Fail {
         if used >= 128 {
             break;
         }
-        let a = &a[..a.len().min(128 - used)];
+        let a = c_string(&a[..a.len().min(128 - used)]);
         used += a.len() + 3;
         text.push_str(&format!("'{}' ", String::from_utf8_lossy(a)));
     }
