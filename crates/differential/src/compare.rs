@@ -33,7 +33,8 @@ fn key(reply: &Reply) -> String {
     format!("{reply:?}")
 }
 
-fn sorted(reply: &Reply) -> Reply {
+/// Its elements in some order that is always the same.
+pub(crate) fn sorted(reply: &Reply) -> Reply {
     match reply {
         Reply::Array(items) => {
             let mut items = items.clone();

@@ -1,7 +1,7 @@
 //! One round: a sequence of commands made of a seed, played on both servers.
 
 use crate::pattern::{Part, expand, parse};
-use crate::table::{COMMANDS, How, IN_TRANSACTIONS, is_comparable, preparations};
+use crate::table::{COMMANDS, How, IN_TRANSACTIONS, Mood, is_comparable, preparations};
 use crate::{Args, compare, exceptions, values};
 use std::fmt::Write as _;
 use stdx::rng::Rng;
@@ -109,14 +109,15 @@ impl Round {
         // In half of the rounds commands of two or three lines of the table meet more often.
         let favourites: Vec<usize> = (0..10).map(|_| rng.index(COMMANDS.len())).collect();
         let favoured = rng.below(2) == 0;
+        let mood = Mood { encodings: rng.below(2) == 0, set_ids: rng.below(3) == 0 };
         let mut steps = Vec::new();
         while steps.len() < COMMANDS_PER_ROUND {
             if rng.below(40) == 0 {
-                transaction(&mut rng, &mut steps);
+                transaction(mood, &mut rng, &mut steps);
             } else {
                 let favourite = favourites.get(rng.index(favourites.len())).copied();
                 let favourite = favourite.filter(|_| favoured && rng.below(3) == 0);
-                push(&mut steps, draw(&mut rng, &patterns().everywhere, favourite));
+                push(mood, &mut steps, draw(&mut rng, &patterns().everywhere, favourite));
             }
         }
         Round { seed, setup, steps }
@@ -188,8 +189,8 @@ fn draw(rng: &mut Rng, patterns: &[(How, Part)], which: Option<usize>) -> Step {
 }
 
 /// Appends a step, and before it what it needs.
-fn push(steps: &mut Vec<Step>, step: Step) {
-    if is_comparable(&step.args) {
+fn push(mood: Mood, steps: &mut Vec<Step>, step: Step) {
+    if is_comparable(&step.args, mood) {
         let scan = |args: &Args| args.first().is_some_and(|name| name == b"SCAN");
         steps.extend(preparations(&step.args).into_iter().map(|args| {
             let how = if scan(&args) { How::Scan } else { How::Exact };
@@ -199,19 +200,19 @@ fn push(steps: &mut Vec<Step>, step: Step) {
     }
 }
 
-fn transaction(rng: &mut Rng, steps: &mut Vec<Step>) {
+fn transaction(mood: Mood, rng: &mut Rng, steps: &mut Vec<Step>) {
     let plain = |text: &str| Step { args: words(text), how: How::Exact };
     if rng.below(3) == 0 {
         steps.push(Step { args: vec![b"WATCH".to_vec(), values::draw("k", rng)], how: How::Exact });
         if rng.below(2) == 0 {
-            push(steps, draw(rng, &patterns().everywhere, None));
+            push(mood, steps, draw(rng, &patterns().everywhere, None));
         }
     }
     steps.push(plain("MULTI"));
     for _ in 0..rng.below(8) {
         let waits = rng.below(4) == 0;
         let which = if waits { &patterns().in_transactions } else { &patterns().everywhere };
-        push(steps, draw(rng, which, None));
+        push(mood, steps, draw(rng, which, None));
     }
     steps.push(plain(if rng.below(8) == 0 { "DISCARD" } else { "EXEC" }));
 }
