@@ -94,19 +94,17 @@ const INFO_FREE: &[&str] = &[
     "delivery-time",
 ];
 
-/// XINFO's reply without the lags of groups.
-pub(crate) fn without_lag(reply: &Reply) -> Reply {
-    info(reply, &["lag"])
+/// XINFO's reply without some fields of the stream, its groups and their consumers.
+pub(crate) fn without(reply: &Reply, names: &[&str]) -> Reply {
+    info(reply, names)
 }
 
-/// XINFO's reply without the fields in `free`.
 fn info(reply: &Reply, free: &[&str]) -> Reply {
     match reply {
         Reply::Map(pairs) => {
             let kept = pairs.iter().filter(|(name, _)| !is_named(name, free));
-            let field = |(name, value): &(Reply, Reply)| {
-                (name.clone(), info_field(name, value, free))
-            };
+            let field =
+                |(name, value): &(Reply, Reply)| (name.clone(), info_field(name, value, free));
             Reply::Map(kept.map(field).collect())
         }
         Reply::Array(items) if is_flat_map(items) => {

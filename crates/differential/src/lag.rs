@@ -23,6 +23,11 @@ pub(crate) fn is_right(stream: &Reply) -> bool {
     check().unwrap_or(false)
 }
 
+/// Whether entries were deleted from within the stream.
+pub(crate) fn has_gaps(stream: &Reply) -> bool {
+    id(stream, "max-deleted-entry-id").is_some_and(|id| id != (0, 0))
+}
+
 /// The outer `None` is a reply that lacks a field.
 fn expected(stream: &Reply, group: &Reply) -> Option<Option<i64>> {
     let length = number(stream, "length")?;
@@ -31,7 +36,7 @@ fn expected(stream: &Reply, group: &Reply) -> Option<Option<i64>> {
     let last = id(stream, "last-generated-id")?;
     let deleted = id(stream, "max-deleted-entry-id")?;
     let delivered = id(group, "last-delivered-id")?;
-    let has_gaps = deleted != (0, 0);
+    let has_gaps = has_gaps(stream);
     if added == 0 || length == 0 {
         return Some(Some(0));
     }

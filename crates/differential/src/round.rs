@@ -10,6 +10,9 @@ use transcript::{Client, ClientError, Reply, quote};
 /// Commands of one round; also how many are on their way at a time.
 const COMMANDS_PER_ROUND: usize = 400;
 
+/// As both servers have unless told otherwise.
+const DATABASES: usize = 16;
+
 /// Attempts at making a failing sequence shorter.
 const CUTS_MAX: usize = 400;
 
@@ -273,11 +276,10 @@ fn is_same(expect: &Expect, step: &Step, redis: &Reply, apus: &Reply) -> bool {
 /// Plays a sequence from an empty keyspace, and finds the first disagreement.
 fn play(servers: &Servers, setup: &[Args], steps: &[Step]) -> Result<Option<Difference>, String> {
     // SCAN removes from Redis what died before it was set.
-    let digest = ["DISCARD", "SELECT 2", "SCAN 0 COUNT 100000", "SELECT 1", "SCAN 0 COUNT 100000"]
-        .into_iter()
-        .chain(["SELECT 0", "SCAN 0 COUNT 100000", "DEBUG DIGEST"])
-        .map(words)
-        .collect::<Vec<Args>>();
+    let scan = |db| [words(&format!("SELECT {db}")), words("SCAN 0 COUNT 100000")];
+    let mut digest = vec![words("DISCARD")];
+    digest.extend((0..DATABASES).rev().flat_map(scan));
+    digest.push(words("DEBUG DIGEST"));
     let all: Vec<&Args> =
         setup.iter().chain(steps.iter().map(|step| &step.args)).chain(&digest).collect();
     let mut request = Vec::new();
