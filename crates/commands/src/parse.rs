@@ -77,7 +77,6 @@ pub fn db_index(args: &Args<'_>, i: usize, databases: usize) -> Result<usize, Fa
 /// Returns the Unix milliseconds at which it is over.
 pub fn timeout(args: &Args<'_>, i: usize, now_ms: i64) -> Result<Option<i64>, Fail> {
     let seconds = stdx::num::parse_f64(&args[i])
-        .filter(|s| s.is_finite())
         .ok_or(Fail::text("ERR timeout is not a float or out of range"))?;
     if seconds < 0.0 {
         return Err(Fail::text("ERR timeout is negative"));

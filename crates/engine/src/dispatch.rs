@@ -5,10 +5,11 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use commands::Fail;
+use commands::fail::quoted;
 use commands::row::{Flags, Row, Scope};
 use config::Id;
 use resp::{Args, Reply};
-use store::{Class, Db, Key, ShardSet};
+use store::{Db, Key, ShardSet};
 
 use crate::blocking::{self, register};
 use crate::clients::Client;
@@ -52,7 +53,7 @@ pub(crate) fn lookup(engine: &Engine, args: &Args<'_>) -> Result<u16, Fail> {
     // Alone, a container's arity refuses it; COMMAND's does not.
     let Some(sub) = args.get(1) else { return Ok(top) };
     engine.table.find_sub(top, sub).ok_or_else(|| {
-        let sub = String::from_utf8_lossy(&sub[..sub.len().min(128)]).into_owned();
+        let sub = quoted(&sub[..sub.len().min(128)]);
         // As it was called: the command may have been renamed.
         let name = String::from_utf8_lossy(name).to_ascii_uppercase();
         Fail::new(format!("ERR unknown subcommand '{sub}'. Try {name} HELP."))
@@ -64,7 +65,7 @@ fn unknown(args: &Args<'_>) -> Fail {
     let name = &args[0];
     let mut text = format!(
         "ERR unknown command '{}', with args beginning with: ",
-        String::from_utf8_lossy(&name[..name.len().min(128)])
+        quoted(&name[..name.len().min(128)])
     );
     // Redis counts quotes and blanks towards the 128, and cuts an argument to what is left.
     let mut used = 0usize;
@@ -73,8 +74,8 @@ fn unknown(args: &Args<'_>) -> Fail {
             break;
         }
         let a = &a[..a.len().min(128 - used)];
-        used += a.len() + 3;
-        text.push_str(&format!("'{}' ", String::from_utf8_lossy(a)));
+        used += a.split(|b| *b == 0).next().map_or(0, <[u8]>::len) + 3;
+        text.push_str(&format!("'{}' ", quoted(a)));
     }
     Fail::new(text)
 }
@@ -462,7 +463,7 @@ fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
         db.settle();
         let by = db.cx.client;
         for event in &db.cx.effects.events {
-            if !matches!(event.class, Class::KeyMiss | Class::New) {
+            if event.is_change() {
                 tracking::invalidate(engine, local, by, &event.key);
             }
             pubsub::notify(engine, local, event);

@@ -53,6 +53,8 @@ fn what_spoils_a_watch() {
         (&["SELECT 1", "SET k 1"], "WATCH k", &["SWAPDB 0 1"], 0, NOTHING),
         (&["SET k 1 PX 10"], "WATCH k", &[], 20, NOTHING),
         (&["XADD k 1-1 a b"], "WATCH k", &["XADD k 1-2 a b"], 0, NOTHING),
+        (&["XADD k 1-1 a b"], "WATCH k", &["XGROUP CREATE k g 0", "XSETID k 2-2"], 0, RAN),
+        (&[], "WATCH k", &["XGROUP CREATE k g 0 MKSTREAM"], 0, NOTHING),
     ];
     for (before, watch, other, wait, expected) in cases {
         let got = exec_after(before, watch, other, *wait);

@@ -43,6 +43,17 @@ pub struct Event {
     pub key: Vec<u8>,
 }
 
+impl Event {
+    /// Whether the key's value has changed, which is what WATCH and client-side caches are about.
+    /// What concerns a stream's groups and counters has not changed its entries.
+    pub fn is_change(&self) -> bool {
+        let aside = matches!(self.class, Class::KeyMiss | Class::New)
+            || self.class == Class::Stream
+                && (self.name.starts_with("xgroup-") || self.name == "xsetid");
+        !aside
+    }
+}
+
 /// See the module's text. Kept per thread and reused.
 #[derive(Default, Debug)]
 pub struct Effects {

@@ -217,10 +217,15 @@ fn weigh(
     Ok(())
 }
 
-/// A number as `strtod` reads it: white space before it, and nothing at all, are allowed.
+/// A number as `strtod` reads it: white space before it, nothing at all, and anything behind a zero
+/// byte are allowed, and numbers too small to be precise are not.
 fn number(text: &[u8]) -> Option<f64> {
-    let text = text.trim_ascii_start();
-    if text.is_empty() { Some(0.0) } else { stdx::num::parse_f64(text) }
+    let text = text.split(|b| *b == 0).next().unwrap_or_default();
+    if text.is_empty() {
+        Some(0.0)
+    } else {
+        stdx::num::parse_f64(text.trim_ascii_start()).filter(|n| !n.is_subnormal())
+    }
 }
 
 /// Sorts the elements as far as `to`.

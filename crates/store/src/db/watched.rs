@@ -23,7 +23,7 @@ impl Db<'_> {
             // A command that goes from shard to shard changes no key.
             if self.locked.holds(s)
                 && let Some(interest) = self.locked.interest(s)
-                && interest.changed(e.db, &e.key)
+                && interest.changed(e.db, &e.key, e.is_change())
             {
                 self.ready(e.db, &e.key);
             }
