@@ -234,7 +234,7 @@ impl Engine {
         let engine = Self {
             keyspace,
             seat: Mutex::new(seat),
-            acl: Acl::new(&table, &o.config),
+            acl: Acl::new(&table),
             table,
             clients: Clients::default(),
             clock: o.clock,
@@ -316,6 +316,7 @@ impl Engine {
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
+        self.acl.follow_requirepass(c);
         let notifies = c.notify_keyspace_events() != 0;
         if self.notifies.swap(notifies, Relaxed) != notifies {
             if notifies {

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use ::commands::keys::Argv;
 use config::{AclPubsubDefault, Config, Id};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 pub(crate) use check::reads_all;
 pub use check::{Denied, Reason, check};
@@ -56,22 +56,23 @@ pub struct Acl {
     /// The default user is on and needs no password.
     open: AtomicBool,
     server: Arc<User>,
+    /// The value of `requirepass` that was last followed.
+    requirepass: Mutex<Vec<u8>>,
     log: log::Log,
 }
 
 impl Acl {
-    /// The default user alone, with `requirepass` as his password.
-    pub(crate) fn new(table: &Table, config: &Config) -> Self {
+    /// The default user alone.
+    pub(crate) fn new(table: &Table) -> Self {
         let default = Arc::new(User::new(DEFAULT, Rules::open(table)));
-        let acl = Self {
+        Self {
             users: RwLock::new(BTreeMap::from([(DEFAULT.to_vec(), Arc::clone(&default))])),
             default,
             open: AtomicBool::new(true),
             server: Arc::new(User::server(table)),
+            requirepass: Mutex::default(),
             log: log::Log::default(),
-        };
-        acl.follow_requirepass(config);
-        acl
+        }
     }
 
     /// The user that every connection starts as.
@@ -105,11 +106,17 @@ impl Acl {
         self.default.rules().nopass
     }
 
-    /// `requirepass` has changed: it is the default user's only password, or there is none.
+    /// If `requirepass` has changed, it is the default user's only password from now on; empty, he
+    /// needs none. While it has not, ACL SETUSER's word stands.
     pub(crate) fn follow_requirepass(&self, config: &Config) {
+        let mut last = self.requirepass.lock();
+        if config.with_bytes(Id::Requirepass, |p| p == last.as_slice()) {
+            return;
+        }
+        *last = config.with_bytes(Id::Requirepass, <[u8]>::to_vec);
         let _changing = self.users.write();
         let mut rules = Rules::clone(&self.default.rules());
-        config.with_bytes(Id::Requirepass, |p| rules.set_password(p));
+        rules.set_password(&last);
         self.put(&self.default, rules);
     }
 

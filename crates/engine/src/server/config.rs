@@ -138,7 +138,6 @@ fn apply(engine: &Engine, id: Id, c: &Config) -> Result<(), String> {
             Loglevel::Warning => Level::Warning,
             Loglevel::Nothing => Level::Nothing,
         }),
-        Id::Requirepass => engine.acl.follow_requirepass(c),
         Id::LogFormat => engine.log.sink().reopen(),
         Id::SlowlogMaxLen => {
             engine.slowlog.trim(usize::try_from(c.int(id)).unwrap_or(0));

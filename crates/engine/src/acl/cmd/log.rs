@@ -39,16 +39,16 @@ OK
 # only: redis>=7.2
 # resp: 3
 > ACL LOG 1
-1) 1# "count" => (integer) 2
-   2# "reason" => "auth"
-   3# "context" => "toplevel"
-   4# "object" => "AUTH"
-   5# "username" => "nobody"
-~    6# "age-seconds" => (double) *
-~    7# "client-info" => "id=* cmd=auth user=default *"
-~    8# "entry-id" => (integer) *
-~    9# "timestamp-created" => (integer) *
-~   10# "timestamp-last-updated" => (integer) *
+1)  1# "count" => (integer) 2
+    2# "reason" => "auth"
+    3# "context" => "toplevel"
+    4# "object" => "AUTH"
+    5# "username" => "nobody"
+~     6# "age-seconds" => (double) *
+~     7# "client-info" => "id=* cmd=auth user=default *"
+~     8# "entry-id" => (integer) *
+~     9# "timestamp-created" => (integer) *
+~    10# "timestamp-last-updated" => (integer) *
 > ACL LOG RESET
 OK
 "#,
