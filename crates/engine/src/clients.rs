@@ -13,6 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use store::Waiter;
 
 use crate::acl::User;
+use crate::pubsub::Subscriptions;
 
 /// Where a connection comes from and arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +81,8 @@ pub struct Client {
     pub pubsub: AtomicBool,
     /// Channels, patterns and shard channels it is subscribed to.
     pub subscriptions: [AtomicU32; 3],
+    /// What it is subscribed to.
+    pub(crate) subs: Mutex<Option<Box<Subscriptions>>>,
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
     /// Set when the connection is to be closed after what it is sending.
@@ -137,6 +140,7 @@ impl Client {
             bcast: AtomicBool::new(false),
             pubsub: AtomicBool::new(false),
             subscriptions: Default::default(),
+            subs: Mutex::default(),
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),
             closing: AtomicBool::new(false),

@@ -9,7 +9,6 @@ use store::Waiter;
 use crate::acl::User;
 use crate::clients::{Client, Endpoint};
 use crate::engine::Engine;
-use crate::pubsub::Subscriptions;
 use crate::tracking::Tracker;
 use crate::transaction::{Multi, Watching};
 
@@ -47,8 +46,6 @@ pub struct Session {
     pub monitor: bool,
     /// Close after the replies so far have been sent (QUIT, protocol errors).
     pub closing: bool,
-    /// What it is subscribed to.
-    pub(crate) subs: Option<Box<Subscriptions>>,
     /// Where push messages wait for it, if it has had any reason to get some.
     pub(crate) outbox: Option<u32>,
     /// CLIENT TRACKING.
@@ -100,7 +97,6 @@ impl Session {
             no_touch: false,
             monitor: false,
             closing: false,
-            subs: None,
             outbox: None,
             tracking: None,
             caching: false,

@@ -7,7 +7,7 @@ use super::revoke::{self, Narrowed};
 use super::rules::{Ground, Rules, merge};
 use super::user::User;
 use super::{Acl, DEFAULT};
-use crate::table::Call;
+use crate::table::{Call, Table};
 
 /// ACL SETUSER. Connections that are subscribed to channels that the user may no longer use are
 /// closed.
@@ -36,7 +36,7 @@ pub(super) fn set(call: &mut Call<'_>, name: &[u8], words: &[&[u8]]) -> Result<(
         }
     };
     if let Some(narrowed) = narrowed {
-        revoke::subscribers(call, narrowed);
+        revoke::subscribers(call, &narrowed);
     }
     Ok(())
 }
@@ -83,7 +83,7 @@ fn dismiss(call: &mut Call<'_>, gone: &[Arc<User>]) {
 pub(super) fn replace(call: &mut Call<'_>, new: Vec<(Vec<u8>, Rules)>) {
     let (gone, narrowed) = call.engine.acl.replace(&call.engine.table, new);
     dismiss(call, &gone);
-    for n in narrowed {
+    for n in &narrowed {
         revoke::subscribers(call, n);
     }
 }
@@ -92,7 +92,7 @@ impl Acl {
     /// Returns who is in the list no longer, and who may use fewer channels.
     pub(super) fn replace(
         &self,
-        table: &crate::table::Table,
+        table: &Table,
         new: Vec<(Vec<u8>, Rules)>,
     ) -> (Vec<Arc<User>>, Vec<Narrowed>) {
         let mut narrowed = Vec::new();

@@ -137,6 +137,11 @@ pub(crate) fn reads_all<A: Argv + ?Sized>(engine: &Engine, user: &User, id: u16,
     rules.selectors().any(|s| s.allows_any_key(KeyFlags::ACCESS) && call.fits(s).is_ok())
 }
 
+/// Whether `user` may be subscribed to a channel, or to a pattern of channels.
+pub(crate) fn may_listen(user: &User, name: &[u8], is_pattern: bool) -> bool {
+    user.is_free() || user.rules().selectors().any(|s| s.allows_channel(name, is_pattern))
+}
+
 /// A call whose keys are looked for once at most.
 struct CallOf<'a, A: ?Sized> {
     id: u16,

@@ -32,8 +32,8 @@ use ::commands::keys::Argv;
 use config::{AclPubsubDefault, Config, Id};
 use parking_lot::{Mutex, RwLock};
 
-pub(crate) use check::reads_all;
 pub use check::{Denied, Reason, check};
+pub(crate) use check::{may_listen, reads_all};
 pub(crate) use cmd::COMMANDS;
 pub use error::RuleError;
 pub(crate) use file::lines;

@@ -98,21 +98,6 @@ impl Local {
         }
     }
 
-    /// The connections that are subscribed to any of the names that `wanted` picks.
-    pub(crate) fn subscribers_of(&self, wanted: impl Fn(Kind, &[u8]) -> bool) -> Vec<u64> {
-        let mut ids = Vec::new();
-        for kind in Kind::ALL {
-            for (name, members) in &self.names[kind.index()] {
-                if wanted(kind, name) {
-                    ids.extend(members.slots.iter().filter_map(|s| self.boxes.client(*s)));
-                }
-            }
-        }
-        ids.sort_unstable();
-        ids.dedup();
-        ids
-    }
-
     /// Notes a message for all other threads that have subscribers. Returns all subscriptions, those
     /// on this thread included.
     pub(crate) fn spread(

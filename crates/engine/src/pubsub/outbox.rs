@@ -66,11 +66,6 @@ impl Outboxes {
         slot
     }
 
-    /// Whose outbox it is.
-    pub(super) fn client(&self, slot: u32) -> Option<u64> {
-        self.all.get(slot as usize).map(|o| o.client)
-    }
-
     /// Forgets a client and what was to be sent to it.
     pub(super) fn close(&mut self, client: u64) {
         let Some(slot) = self.by_client.remove(&client) else { return };
