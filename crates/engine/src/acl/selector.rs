@@ -24,6 +24,8 @@ impl KeyPattern {
         let sign: &[u8] = match (self.read, self.write) {
             (true, false) => b"%R~",
             (false, true) => b"%W~",
+            // `~*` would stand for all keys, behind which Redis refuses further patterns.
+            _ if self.pattern == b"*" => b"%RW~",
             _ => b"~",
         };
         [sign, &self.pattern].concat()
