@@ -1,11 +1,11 @@
 //! Whether a user may run a command with these arguments.
 //!
 //! Keys are those that [`commands::keys::keys`] finds, which COMMAND GETKEYSANDFLAGS shows: the two
-//! cannot differ. Where a call's keys cannot be found, the command itself refuses it before it looks
-//! at any, since nothing is locked for it.
+//! cannot differ. Where a call's keys cannot be found, not even by what locks them, the command itself
+//! refuses it before it looks at any.
 
 use commands::Fail;
-use commands::keys::{Argv, KeyPos, keys};
+use commands::keys::{Argv, KeyPos, keys, positions};
 use commands::row::{Flags, KeyFlags, Row};
 
 use super::selector::Selector;
@@ -164,8 +164,13 @@ impl<'a, A: Argv + ?Sized> CallOf<'a, A> {
         if !s.allows_all_keys() && row.has_keys() {
             let keys = self.keys.get_or_insert_with(|| {
                 let mut found = Vec::new();
-                // See the module's text.
-                let _ = keys(row, argv, &mut |k| found.push(k));
+                if keys(row, argv, &mut |k| found.push(k)).is_err() {
+                    // How they are accessed cannot be said; where they are, locking may know.
+                    let any = KeyFlags::ACCESS.or(KeyFlags::UPDATE);
+                    let _ = positions(row, argv, &mut |index| {
+                        found.push(KeyPos { index, flags: any });
+                    });
+                }
                 found
             });
             if let Some(k) = keys.iter().find(|k| !s.allows_key(argv.get(k.index), k.flags)) {

@@ -18,7 +18,7 @@ pub(super) static LIST: SessionCommand = sub(
         syntax: "ACL LIST",
         transcript: r#"
 > ACL LIST
-~ 1) "user default on nopass * ~* &* +@all"
+~ 1) "user default on nopass *&* +@all"
 # only: redis>=7.2
 > ACL SETUSER alice on nopass allkeys +@read -get (%W~w:* +@write)
 OK
