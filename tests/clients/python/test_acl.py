@@ -2,6 +2,8 @@
 
 import redis
 from protocols import both_protocols, newer_than_7_0
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 
 @both_protocols
@@ -46,8 +48,8 @@ class Acl:
         self.assertTrue(user["enabled"])
         self.assertEqual(list(user["categories"]), ["-@all", "+@string"])
         self.assertEqual(list(user["commands"]), ["-set"])
-        self.assertEqual(user["keys"], "~a:*")
-        self.assertEqual(user["channels"], "&news")
+        self.assertEqual(user["keys"], ["~a:*"])
+        self.assertEqual(user["channels"], ["&news"])
         self.assertIsNone(self.r.acl_getuser("nobody"))
         self.assertEqual(sorted(self.r.acl_users()), ["alice", "default"])
         self.assertTrue(self.r.acl_list()[0].startswith("user alice on nopass"))
@@ -57,15 +59,18 @@ class Acl:
         self.assertIn("get", self.r.acl_cat("read"))
         self.assertEqual(len(self.r.acl_genpass()), 64)
         self.assertEqual(len(self.r.acl_genpass(5)), 2)
-        with self.assertRaises(redis.exceptions.DataError):
+        with self.assertRaises(redis.exceptions.ResponseError):
             self.r.acl_genpass(0)
 
     def test_a_wrong_password_is_logged(self):
         self.r.acl_log_reset()
+        once = self.client(retry=Retry(NoBackoff(), 0))
         for _ in range(2):
             with self.assertRaises(redis.exceptions.AuthenticationError):
-                self.r.execute_command("AUTH", "alice", "wrong")
-        [entry] = self.r.acl_log()
+                once.execute_command("AUTH", "alice", "wrong")
+        log = self.r.acl_log()
+        self.assertEqual(len(log), 1, log)
+        entry = log[0]
         self.assertEqual((entry["count"], entry["reason"]), (2, "auth"))
         self.assertEqual(entry["username"], "alice")
         self.assertTrue(self.r.acl_log_reset())
@@ -83,7 +88,7 @@ class Acl:
 
     def test_a_transaction_with_a_forbidden_command_does_nothing(self):
         self.set(
-            "alice", commands=["+multi", "+exec", "+set", "+watch", "+get"], keys=["*"]
+            "alice", commands=["+multi", "+exec", "+set", "+watch", "+unwatch", "+get"], keys=["*"]
         )
         with self.alice().pipeline() as p:
             p.watch("k")
