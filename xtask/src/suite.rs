@@ -2,12 +2,12 @@
 
 use crate::process::{self, Server, cargo};
 use crate::report::{Part, Report};
-use crate::{Result, compat, fuzz, paths, setup};
+use crate::{Result, access, compat, fuzz, paths, setup};
 use std::path::Path;
 use std::process::Command;
 
-const PARTS: [&str; 9] =
-    ["rust", "transcripts", "compat", "fuzz", "python", "cli", "raw", "go", "node"];
+const PARTS: [&str; 10] =
+    ["rust", "transcripts", "compat", "access", "fuzz", "python", "cli", "raw", "go", "node"];
 
 /// What to run, and how strictly.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -83,6 +83,7 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
                 ),
                 Err(why) => Part::left_out(name, why),
             },
+            "access" => access::for_tests(&apus),
             "fuzz" => fuzz::for_tests(&apus),
             "python" => match setup::python() {
                 Ok(python) => python_suite(name, &python, &apus),

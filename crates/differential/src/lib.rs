@@ -10,9 +10,12 @@
 //! - `round` makes a sequence of a seed, plays it on two servers, and cuts it down when the two
 //!   disagree.
 //!
+//! `access` compares what users are allowed to do; nothing is random there.
+//!
 //! A round depends on its seed alone: what fails is played again by `cargo xtask fuzz --seed N
 //! --rounds 1`.
 
+pub mod access;
 mod compare;
 mod exceptions;
 mod lag;

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use resp::{Args, Out, Proto, Reply, Span};
 use store::{Block, Db, Empty, Key, Kind, ShardSet, Waiter};
 
+use crate::acl::{self, User};
 use crate::clients::Client;
 use crate::dispatch::{commit, shards_of};
 use crate::engine::Engine;
@@ -35,6 +36,7 @@ struct Job {
     args: Vec<Vec<u8>>,
     proto: Proto,
     no_touch: bool,
+    user: Arc<User>,
     deadline: Option<i64>,
     empty: Empty,
     /// Time that its runs have taken so far.
@@ -76,6 +78,7 @@ fn waiter(session: &Session, command: u16, block: &mut Block, args: &Args<'_>) -
         args: block.args.take().unwrap_or_else(|| args.to_vecs(0)),
         proto: session.proto,
         no_touch: session.no_touch,
+        user: Arc::clone(&session.user),
         deadline: block.deadline,
         empty: block.empty,
         nanos: AtomicU64::new(0),
@@ -88,6 +91,14 @@ fn blocked(engine: &Engine, session: &mut Session, w: Arc<Waiter>) {
     *session.client.blocked.lock() = Some(Arc::clone(&w));
     session.blocked = Some(w);
     engine.blocked_clients.fetch_add(1, Relaxed);
+}
+
+/// The waiter has been served; the shards of its keys are held.
+fn settle(db: &mut Db<'_>, w: &Arc<Waiter>) {
+    for key in &w.keys {
+        db.unwait(Key::new(key), w);
+    }
+    w.end_try(true);
 }
 
 fn empty_reply(job: &Job) -> Vec<u8> {
@@ -204,6 +215,13 @@ impl Thread {
         if kind != Some(w.kind) && !w.errors || !w.begin_try() {
             return Tried::Passed;
         }
+        if let Err(denied) = acl::check(engine, &job.user, job.command, job.args.as_slice()) {
+            // What it may do was changed while it waited.
+            settle(&mut db, w);
+            drop(db);
+            self.deny_blocked(engine, w, job, denied);
+            return Tried::Served;
+        }
         let start = engine.clock.monotonic_ns();
         let mut owned = job.args.clone();
         let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
@@ -224,10 +242,7 @@ impl Thread {
             reply.error(fail.0.as_bytes());
         }
         commit(engine, &mut self.pubsub, &mut db);
-        for key in &w.keys {
-            db.unwait(Key::new(key), w);
-        }
-        w.end_try(true);
+        settle(&mut db, w);
         drop(db);
         spent(w, engine.clock.monotonic_ns().saturating_sub(start));
         self.count_blocked(engine, w, failed);
@@ -237,6 +252,24 @@ impl Thread {
             Message::Answer(w.client, if out.shared.is_empty() { out.buf } else { out.join() }),
         );
         Tried::Served
+    }
+
+    /// Answers a blocked command that may no longer be run.
+    #[cold]
+    fn deny_blocked(&mut self, engine: &Engine, w: &Waiter, job: &Job, denied: acl::Denied) {
+        let row = engine.table.get(job.command).row;
+        let fail = denied.fail(&job.user, row);
+        if let Some(client) = engine.clients.get(w.client) {
+            let call = (job.command, job.args.as_slice());
+            acl::note(engine, &job.user, &client, acl::Context::TopLevel, call, denied);
+        }
+        bump(&self.worker.stats.commands[usize::from(job.command)].rejected, 1);
+        bump(&self.worker.stats.error_replies, 1);
+        engine.count_error(&fail.0);
+        engine.blocked_clients.fetch_sub(1, Relaxed);
+        let mut out = Out::default();
+        Reply::new(&mut out, job.proto).error(fail.0.as_bytes());
+        engine.post(w.thread, Message::Answer(w.client, out.buf));
     }
 
     /// Ends the waiting of a blocked command from outside. Returns whether it was still waiting.

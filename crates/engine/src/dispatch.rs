@@ -11,6 +11,7 @@ use config::Id;
 use resp::{Args, Reply};
 use store::{Db, Key, ShardSet};
 
+use crate::acl;
 use crate::blocking::{self, register};
 use crate::clients::Client;
 use crate::engine::{Attention, Engine};
@@ -60,6 +61,15 @@ pub(crate) fn lookup(engine: &Engine, args: &Args<'_>) -> Result<u16, Fail> {
     })
 }
 
+/// Number of the command called `name`, or of its subcommand if it has any.
+pub(crate) fn find(engine: &Engine, name: &[u8], sub: Option<&[u8]>) -> Option<u16> {
+    let top = engine.table.find(name)?;
+    match sub {
+        Some(sub) if !engine.table.subs(top).is_empty() => engine.table.find_sub(top, sub),
+        _ => Some(top),
+    }
+}
+
 #[cold]
 fn unknown(args: &Args<'_>) -> Fail {
     let name = &args[0];
@@ -106,7 +116,7 @@ impl Thread {
         // Before it runs: CLIENT LIST shows itself.
         session.client.last_cmd.store(id + 1, Relaxed);
         let cmd = engine.table.get(id);
-        if let Err(fail) = self.permit(engine, session, cmd, args) {
+        if let Err(fail) = self.permit(engine, session, id, args) {
             self.refuse(engine, session, Some(id), &fail, reply);
             return Done::Yes;
         }
@@ -213,9 +223,10 @@ impl Thread {
         &mut self,
         engine: &Engine,
         session: &Session,
-        cmd: &Cmd,
+        id: u16,
         args: &Args<'_>,
     ) -> Result<(), Fail> {
+        let cmd = engine.table.get(id);
         let flags = cmd.row.flags;
         if !cmd.row.arity_fits(args.len()) {
             return Err(Fail::arity(cmd.row.name));
@@ -228,6 +239,11 @@ impl Thread {
         }
         if flags.has(Flags::PROTECTED) {
             crate::server::debug::allowed(engine, session)?;
+        }
+        if let Err(denied) = acl::check(engine, &session.user, id, args) {
+            let context = acl::Context::of(session);
+            acl::note(engine, &session.user, &session.client, context, (id, args), denied);
+            return Err(denied.fail(&session.user, cmd.row));
         }
         let attention = engine.attention.get();
         // While everything or all writes are paused, nothing is evicted, and nobody is refused.
@@ -280,6 +296,9 @@ impl Thread {
             Run::Data(run) => run,
         };
         self.cx.no_touch = session.no_touch;
+        if cmd.row.scope == Scope::Patterns {
+            self.cx.reads_all = acl::reads_all(engine, &session.user, id, args);
+        }
         // A pause stops everything that changes data, expiry included.
         self.cx.keep_expired =
             engine.attention.get() & Attention::PAUSE != 0 && engine.check_pause();

@@ -9,6 +9,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use stdx::clock::Clock;
 use store::Keyspace;
 
+use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::costs::CostStats;
 use crate::log::Log;
@@ -132,6 +133,8 @@ pub struct Engine {
     pub config: Config,
     /// All commands.
     pub table: Table,
+    /// Users, and what they may do.
+    pub acl: Acl,
     /// All connections.
     pub clients: Clients,
     /// Time.
@@ -233,10 +236,12 @@ impl Engine {
         } else {
             (Keyspace::new(databases, now), None)
         };
+        let table = Table::new(&o.renames);
         let engine = Arc::new_cyclic(|me| Self {
             keyspace,
             seat: Mutex::new(seat),
-            table: Table::new(&o.renames),
+            acl: Acl::new(&table),
+            table,
             clients: Clients::default(),
             clock: o.clock,
             log: o.log,
@@ -311,20 +316,6 @@ impl Engine {
         t
     }
 
-    /// Whether new connections must authenticate.
-    pub fn needs_password(&self) -> bool {
-        self.config.with_bytes(Id::Requirepass, |p| !p.is_empty())
-    }
-
-    /// Whether `password` is that of the default user; takes the same time for any wrong one.
-    pub fn password_is(&self, password: &[u8]) -> bool {
-        use sha2::Digest as _;
-        let digest = |b: &[u8]| -> [u8; 32] { sha2::Sha256::digest(b).into() };
-        let given = digest(password);
-        let wanted = self.config.with_bytes(Id::Requirepass, digest);
-        given.iter().zip(wanted).fold(0, |d, (a, b)| d | (a ^ b)) == 0
-    }
-
     /// Takes over what follows from the configuration; called after every change of it.
     pub fn config_changed(&self) {
         let c = &self.config;
@@ -334,6 +325,7 @@ impl Engine {
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
         persistence::follow_config(self);
+        self.acl.follow_requirepass(c);
         let notifies = c.notify_keyspace_events() != 0;
         if self.notifies.swap(notifies, Relaxed) != notifies {
             if notifies {
@@ -365,6 +357,7 @@ impl Engine {
             w.top_keys.clear();
         }
         self.errors.lock().clear();
+        self.acl.reset_counts();
         self.keyspace.reset_lazy_counts();
         let r = &self.rates;
         r.samples.lock().clear();

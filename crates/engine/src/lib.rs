@@ -10,6 +10,7 @@
 /// The version of Redis whose behaviour this is; clients that look for features are told it.
 pub const COMPAT_VERSION: &str = "7.4.0";
 
+pub mod acl;
 mod blocking;
 mod clients;
 pub mod costs;

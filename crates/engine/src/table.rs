@@ -110,6 +110,7 @@ impl Table {
             subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Data(s.run))).collect());
         }
         let own = [
+            crate::acl::COMMANDS,
             crate::connection::COMMANDS,
             crate::pubsub::COMMANDS,
             crate::server::COMMANDS,
@@ -154,6 +155,19 @@ impl Table {
     pub fn find_sub(&self, top: u16, name: &[u8]) -> Option<u16> {
         let at = self.index.lookup_sub(top, name)?;
         Some(self.cmds[usize::from(top)].first_sub + at)
+    }
+
+    /// Number of the command or subcommand (`container|sub`) whose row has this name, whatever its
+    /// case and whatever `rename-command` calls it. Linear: for rules of access, not for requests.
+    pub(crate) fn named(&self, name: &[u8]) -> Option<u16> {
+        let at = self.cmds.iter().position(|c| c.row.name.as_bytes().eq_ignore_ascii_case(name));
+        at.and_then(|at| u16::try_from(at).ok())
+    }
+
+    /// Numbers of the subcommands of a container; none for any other command.
+    pub(crate) fn subs(&self, id: u16) -> std::ops::Range<u16> {
+        let c = self.get(id);
+        c.first_sub..c.first_sub + c.row.subcommands.len() as u16
     }
 
     /// The command with this number.

@@ -649,6 +649,7 @@ impl Thread {
     ) -> usize {
         if engine.attention.get() != 0
             || !session.authenticated
+            || !session.user.is_free()
             || session.reply != ReplyMode::On
             || session.attention
             || session.multi.is_some()

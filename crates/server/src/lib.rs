@@ -184,6 +184,9 @@ impl Builder {
             executable: std::env::current_exe()
                 .map_or_else(|_| "apus".into(), |p| p.display().to_string()),
         });
+        engine
+            .load_users(&self.loaded.users)
+            .map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
         engine.tcp_port.store(addresses.first().map_or(0, |a| u32::from(a.port())), Relaxed);
         let shared = Arc::new(Shared {
             engine: Arc::clone(&engine),

@@ -162,6 +162,9 @@ pub struct Context {
     pub small: Small,
     /// Whether a command may wait: not inside a transaction or a script.
     pub may_block: bool,
+    /// Whether whoever runs the command may read every key, named or not: SORT asks, whose patterns
+    /// reach keys that nobody knows beforehand.
+    pub reads_all: bool,
     /// What the command that just ran waits for.
     pub block: Option<Block>,
     /// Small integers count as shared objects (OBJECT REFCOUNT), which Redis does unless there is
@@ -197,6 +200,7 @@ impl Context {
             lazy_user_flush: false,
             small: Small::default(),
             may_block: false,
+            reads_all: true,
             block: None,
             shared_integers: true,
             overdue: Vec::new(),

@@ -66,7 +66,6 @@ const CORE_DUMP: &str = "a crash is left to the system's core dumps";
 const COSMETIC: &str = "Apus shows neither a banner nor a title of its own";
 const LOADING_THREADS: &str = "loading does not stand in the event loop's way";
 const NOT_ROUTED: &str = "sockets are not marked";
-const NO_ACL: &str = "access control beyond requirepass is not built yet";
 const NO_CLUSTER: &str = "cluster mode is not built yet";
 const NO_FORK: &str = "Apus snapshots without fork";
 const NO_MODULES: &str = "Apus loads no modules";

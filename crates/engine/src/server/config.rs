@@ -181,7 +181,8 @@ pub(super) fn rewrite(engine: &Engine, force: bool, what: &str) -> Outcome {
     let Some(path) = &engine.config_file else {
         return Err(Fail::text("ERR The server is running without a config file"));
     };
-    if let Err(e) = config::rewrite(&engine.config, path, None, force) {
+    let users = crate::acl::lines(engine);
+    if let Err(e) = config::rewrite(&engine.config, path, Some(&users), force) {
         crate::log!(engine.log, Warning, "CONFIG REWRITE failed: {}: {}", path.display(), e);
         return Err(Fail::new(format!("ERR {what}: {}", config::os_text(&e))));
     }

@@ -8,6 +8,7 @@ use resp::{Args, Reply, Span};
 use store::{Db, Key};
 
 use super::Multi;
+use crate::acl;
 use crate::dispatch::commit;
 use crate::engine::Attention;
 use crate::table::{Call, SessionCommand};
@@ -96,6 +97,14 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         let mut owned = q.args;
         let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
         let mut args = Args::new(&[], &spans, &mut owned);
+        // What was allowed when it was queued may be so no longer; AUTH may have been queued, too.
+        let user = &call.session.user;
+        if let Err(denied) = acl::check(engine, user, q.command, &args) {
+            let at = (q.command, &args);
+            acl::note(engine, user, &call.session.client, acl::Context::Multi, at, denied);
+            call.thread.refuse(engine, call.session, None, &denied.revoked(), reply);
+            continue;
+        }
         let shot = call.thread.aim_inner(engine, &args, reply.out().len());
         call.thread.call_command(engine, call.session, q.command, &mut args, reply);
         if let Some(shot) = shot {
