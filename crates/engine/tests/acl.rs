@@ -382,6 +382,60 @@ fn what_is_listed_makes_the_same_user_again() {
     assert!(refused > 100 && taken > 1000, "{refused} {taken}");
 }
 
+#[test]
+fn every_key_that_is_locked_is_checked() {
+    const WORDS: [&str; 22] = [
+        "a",
+        "b",
+        "1",
+        "2",
+        "0",
+        "-1",
+        "STREAMS",
+        "GROUP",
+        "STORE",
+        "GET",
+        "BY",
+        "SET",
+        "KEYS",
+        "COUNT",
+        "WEIGHTS",
+        "LIMIT",
+        "NX",
+        "EX",
+        "STOREDIST",
+        "u8",
+        "x",
+        "LEFT",
+    ];
+    let mut rng = Rng::from_seed(11);
+    let s = Server::new();
+    let (mut calls, mut found) = (0, 0);
+    for cmd in s.engine.table.all() {
+        let names: Vec<&str> = cmd.row.name.split('|').collect();
+        for _ in 0..400 {
+            let mut argv: Vec<&[u8]> = names.iter().map(|n| n.as_bytes()).collect();
+            argv.extend((0..rng.below(9)).map(|_| WORDS[rng.index(WORDS.len())].as_bytes()));
+            if !cmd.row.arity_fits(argv.len()) {
+                continue;
+            }
+            let (mut locked, mut checked) = (Vec::new(), Vec::new());
+            let argv = argv.as_slice();
+            let locks = commands::keys::positions(cmd.row, argv, &mut |i| locked.push(i));
+            let checks = commands::keys::keys(cmd.row, argv, &mut |k| checked.push(k.index));
+            calls += 1;
+            // Where the second fails, the first is asked instead.
+            if locks.is_ok() && checks.is_ok() {
+                found += locked.len();
+                locked.retain(|i| !checked.contains(i));
+                let shown = String::from_utf8_lossy(&argv.join(&b' ')).into_owned();
+                assert!(locked.is_empty(), "{shown}: {locked:?} but not {checked:?}");
+            }
+        }
+    }
+    assert!(calls > 10_000 && found > 10_000, "{calls} {found}");
+}
+
 /// A directory that goes with the test.
 struct Dir(PathBuf);
 

@@ -46,8 +46,9 @@ OK
 OK
 > ACL DRYRUN alice PUBLISH other x
 "User alice has no permissions to access the 'other' channel"
+# reset
 > ACL DELUSER alice
-(integer) 1
+...
 "#,
         ..BASE
     },

@@ -43,8 +43,9 @@ OK
    1) 1# "commands" => "-@all +set"
       2# "keys" => "~c"
       3# "channels" => "&news"
+# reset
 > ACL DELUSER alice
-(integer) 1
+...
 "#,
         ..BASE
     },

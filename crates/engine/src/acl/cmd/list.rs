@@ -25,8 +25,9 @@ OK
 > ACL LIST
 1) "user alice on nopass sanitize-payload ~* resetchannels -@all +@read -get (%W~w:* resetchannels -@all +@write)"
 2) "user default on nopass sanitize-payload ~* &* +@all"
+# reset
 > ACL DELUSER alice
-(integer) 1
+...
 "#,
         ..BASE
     },

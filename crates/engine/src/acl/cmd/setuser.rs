@@ -31,7 +31,7 @@ OK
 > GET cached:1
 (nil)
 > GET other
-(error) NOPERM No permissions to access a key
+~ (error) NOPERM *
 > RESET
 RESET
 # One rule that is wrong, and nothing has changed.
