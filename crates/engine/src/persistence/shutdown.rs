@@ -28,7 +28,7 @@ pub(crate) fn shut_down(
     thread: &mut Thread,
     request: ShutdownRequest,
 ) -> Result<(), Fail> {
-    if engine.shutting_down.swap(1, Relaxed) != 0 {
+    if engine.on_shutdown.read().is_none() || engine.shutting_down.swap(1, Relaxed) != 0 {
         return Err(FAILED);
     }
     let save = request.save.unwrap_or_else(|| !engine.config.save_points().is_empty());
@@ -44,13 +44,8 @@ pub(crate) fn shut_down(
             return Err(if e.0.len() > 3 { e } else { FAILED });
         }
     }
-    match engine.on_shutdown.read().as_ref() {
-        Some(hook) => hook(request),
-        None => {
-            engine.shutting_down.store(0, Relaxed);
-            engine.end_pause();
-            return Err(FAILED);
-        }
+    if let Some(hook) = engine.on_shutdown.read().as_ref() {
+        hook(request);
     }
     Ok(())
 }
