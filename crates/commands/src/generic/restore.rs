@@ -22,13 +22,13 @@ OK
 "hello"
 > RESTORE greeting 0 "\x00\x05hello\n\x00cr\xdfve4 \n"
 (error) BUSYKEY Target key name already exists.
-> RESTORE greeting 5000 "\x01\x02\x01a\x01b\n\x002\xa8\x90~\xd5\x03\x1aE" REPLACE
+> RESTORE greeting 100000 "\x01\x02\x01a\x01b\n\x002\xa8\x90~\xd5\x03\x1aE" REPLACE
 OK
 > LRANGE greeting 0 -1
 1) "a"
 2) "b"
 > TTL greeting
-(integer) 5
+(integer) 100
 > RESTORE k 4102444800000 "\x00\x05hello\n\x00cr\xdfve4 \n" ABSTTL
 OK
 > PEXPIRETIME k
