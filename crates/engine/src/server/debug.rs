@@ -173,6 +173,8 @@ const HELP: &[&str] = &[
     "    Turns the expiry of keys that nobody asks for off or on.",
     "SET-DISABLE-DENY-SCRIPTS <0|1>",
     "    Has no effect: there are no scripts.",
+    "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
+    "    Takes payloads of RESTORE whatever their checksum says.",
     "SLEEP <seconds>",
     "    Stops the thread of this connection for <seconds>, which may have decimals.",
 ];
