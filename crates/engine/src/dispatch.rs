@@ -302,6 +302,7 @@ impl Thread {
         // A pause stops everything that changes data, expiry included.
         self.cx.keep_expired =
             engine.attention.get() & Attention::PAUSE != 0 && engine.check_pause();
+        self.cx.trust_checksums = engine.trust_checksums.load(Relaxed);
         let ks = &engine.keyspace;
         let index = session.db;
         let mut keys = ShardSet::default();

@@ -163,6 +163,8 @@ pub struct Engine {
     pub errors: Mutex<BTreeMap<String, u64>>,
     /// DEBUG SET-ACTIVE-EXPIRE.
     pub active_expire: AtomicBool,
+    /// DEBUG SET-SKIP-CHECKSUM-VALIDATION
+    pub trust_checksums: AtomicBool,
     /// Unix milliseconds.
     pub started_ms: i64,
     /// 40 hexadecimal digits, new at every start.
@@ -256,6 +258,7 @@ impl Engine {
             pause: Pause::default(),
             errors: Mutex::default(),
             active_expire: AtomicBool::new(true),
+            trust_checksums: AtomicBool::new(false),
             started_ms: now,
             run_id: random_id(now),
             config_file: o.config_file,

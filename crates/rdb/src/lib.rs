@@ -27,6 +27,6 @@ mod write;
 pub use error::{Error, Result};
 pub use format::VERSION;
 pub use payload::{BadPayload, dump, restore};
-pub use read::{Item, Limits, Loaded, Reader};
+pub use read::{Batch, Entries, Item, Limits, Loaded, Reader};
 pub use stdx::crc::crc64;
 pub use write::{Access, Encoder, PIECE};

@@ -170,6 +170,8 @@ pub struct Context {
     /// Small integers count as shared objects (OBJECT REFCOUNT), which Redis does unless there is
     /// a `maxmemory` with an LRU or LFU policy.
     pub shared_integers: bool,
+    /// Checksums of payloads are not looked at (DEBUG SET-SKIP-CHECKSUM-VALIDATION).
+    pub trust_checksums: bool,
     /// Expired keys (database, key) that a command of scope `Each` came across: it holds no lock
     /// under which their removal could be committed. Whoever ran it looks at each of them under
     /// its lock ([`crate::Db::peek`] removes it), commits, and empties this. At most
@@ -203,6 +205,7 @@ impl Context {
             reads_all: true,
             block: None,
             shared_integers: true,
+            trust_checksums: false,
             overdue: Vec::new(),
         };
         cx.set_now(now_ms);
@@ -232,6 +235,30 @@ impl Context {
     #[inline]
     pub fn fresh_access(&self) -> u32 {
         if self.access.lfu { self.minutes() << 8 | LFU_INIT } else { self.lru_clock }
+    }
+
+    /// The access bits of a key that is loaded, from what was saved about it: seconds since it was
+    /// used, or its LFU counter. What the present policy does not know is ignored, as in Redis.
+    pub fn access_of(&self, idle: Option<u64>, freq: Option<u8>) -> u32 {
+        match (self.access.lfu, idle, freq) {
+            (true, _, Some(freq)) => self.minutes() << 8 | u32::from(freq),
+            (false, Some(idle), _) => {
+                // An LRU clock cannot tell of more than its own range; half of it is 97 days.
+                let idle = u32::try_from(idle).unwrap_or(u32::MAX).min(0xff_ffff);
+                self.lru_clock.wrapping_sub(idle) & 0xff_ffff
+            }
+            _ => self.fresh_access(),
+        }
+    }
+
+    /// What is saved about a key with these access bits: the inverse of
+    /// [`access_of`](Self::access_of).
+    pub fn told_access(&self, bits: u32) -> (Option<u64>, Option<u8>) {
+        if self.access.lfu {
+            (None, Some(self.lfu_counter(bits) as u8))
+        } else {
+            (Some(self.idle_seconds(bits).into()), None)
+        }
     }
 
     /// The access bits of a key that had `bits` and is accessed now.

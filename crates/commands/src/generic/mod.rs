@@ -4,6 +4,7 @@ mod copy;
 mod dbsize;
 mod deadline;
 mod del;
+mod dump;
 mod exists;
 mod expire;
 mod expireat;
@@ -22,6 +23,8 @@ mod pttl;
 mod randomkey;
 mod rename;
 mod renamenx;
+pub(crate) mod restore;
+mod restore_asking;
 pub(crate) mod scan;
 mod sort;
 mod sort_ro;
@@ -42,6 +45,7 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &copy::COPY,
     &dbsize::DBSIZE,
     &del::DEL,
+    &dump::DUMP,
     &exists::EXISTS,
     &expire::EXPIRE,
     &expireat::EXPIREAT,
@@ -59,6 +63,8 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &randomkey::RANDOMKEY,
     &rename::RENAME,
     &renamenx::RENAMENX,
+    &restore::RESTORE,
+    &restore_asking::RESTORE_ASKING,
     &scan::SCAN,
     &sort::SORT,
     &sort_ro::SORT_RO,

@@ -96,7 +96,9 @@ impl Log {
         let total_len = texts.clone().map(<[u8]>::len).sum::<usize>();
         let max = if limits.bytes == 0 { BYTES_MAX } else { limits.bytes.min(BYTES_MAX) };
         let fits = self.nodes.back().is_some_and(|node| {
-            node.listpack_len() + total_len < max
+            // A saved stream may end with a deleted entry whose ID comes again.
+            id > self.tail
+                && node.listpack_len() + total_len < max
                 && (limits.entries == 0 || (node.total as usize) < limits.entries)
         });
         let mut before = 0;

@@ -65,6 +65,9 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         ("sleep", 3) => sleep(args)?,
         ("object", 3) => return object(call, args, reply),
         ("set-active-expire", 3) => engine.active_expire.store(switch(args, 2), Relaxed),
+        ("set-skip-checksum-validation", 3) => {
+            engine.trust_checksums.store(switch(args, 2), Relaxed);
+        }
         ("pause-cron", 3) => engine.cron_paused.store(switch(args, 2), Relaxed),
         ("digest", 2) => {
             reply.simple(&digest::dataset(call));
@@ -205,6 +208,8 @@ const HELP: &[&str] = &[
     "    Turns the expiry of keys that nobody asks for off or on.",
     "SET-DISABLE-DENY-SCRIPTS <0|1>",
     "    Has no effect: there are no scripts.",
+    "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
+    "    Takes payloads of RESTORE whatever their checksum says.",
     "SLEEP <seconds>",
     "    Stops the thread of this connection for <seconds>, which may have decimals.",
 ];

@@ -165,7 +165,7 @@ pub(crate) fn blob<'a>(input: &'a mut impl Input, scratch: &'a mut Vec<u8>) -> R
     }
 }
 
-/// Passes over a string.
+/// Passes over a string of any length.
 pub(crate) fn skip_text(input: &mut impl Input, scratch: &mut Vec<u8>) -> Result<()> {
     text(input, scratch).map(drop)
 }
@@ -181,6 +181,13 @@ pub(crate) struct Slice<'a> {
 impl<'a> Slice<'a> {
     pub(crate) fn new(bytes: &'a [u8], base: u64) -> Self {
         Self { bytes, at: 0, base }
+    }
+}
+
+impl Slice<'_> {
+    /// Whether all bytes have been taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.at == self.bytes.len()
     }
 }
 
@@ -217,6 +224,8 @@ pub(crate) struct Stream<R> {
     buf: Vec<u8>,
     at: usize,
     end: usize,
+    /// Bytes from here on are kept although they were taken.
+    mark: Option<usize>,
     /// Where `buf` begins within the file.
     base: u64,
     /// The checksum up to `summed` in `buf`; none is computed if nobody wants to know.
@@ -227,16 +236,37 @@ pub(crate) struct Stream<R> {
 impl<R: Read> Stream<R> {
     pub(crate) fn new(source: R, checksum: bool) -> Self {
         let crc = checksum.then_some(0);
-        Self { source, buf: vec![0; BUFFER], at: 0, end: 0, base: 0, crc, summed: 0 }
+        Self { source, buf: vec![0; BUFFER], at: 0, end: 0, mark: None, base: 0, crc, summed: 0 }
+    }
+
+    /// Keeps what is taken from here on.
+    pub(crate) fn mark(&mut self) {
+        self.mark = Some(self.at);
+    }
+
+    /// How much was taken since the mark.
+    pub(crate) fn marked_len(&self) -> usize {
+        self.at - self.mark.unwrap_or(self.at)
+    }
+
+    /// Ends the mark. The first `n` bytes from there on are taken, and returned.
+    pub(crate) fn cut(&mut self, n: usize) -> &[u8] {
+        let from = self.mark.take().unwrap_or(self.at);
+        self.at = from + n;
+        &self.buf[from..self.at]
     }
 
     /// The checksum of all bytes that were taken, 0 if none is computed.
     pub(crate) fn crc(&mut self) -> u64 {
-        if let Some(crc) = &mut self.crc {
-            *crc = crc64(*crc, &self.buf[self.summed..self.at]);
-            self.summed = self.at;
-        }
+        self.sum_up_to(self.at);
         self.crc.unwrap_or(0)
+    }
+
+    fn sum_up_to(&mut self, at: usize) {
+        if let Some(crc) = &mut self.crc {
+            *crc = crc64(*crc, &self.buf[self.summed..at]);
+            self.summed = at;
+        }
     }
 
     /// What was read and not taken, and the source behind it.
@@ -248,28 +278,32 @@ impl<R: Read> Stream<R> {
         Error::Short { offset: self.base + self.end as u64 }
     }
 
-    /// Moves what was not taken to the front.
+    /// Moves what is still needed to the front.
     fn compact(&mut self) {
-        self.crc();
-        self.buf.copy_within(self.at..self.end, 0);
-        self.base += self.at as u64;
-        self.end -= self.at;
-        (self.at, self.summed) = (0, 0);
+        let from = self.mark.unwrap_or(self.at);
+        self.sum_up_to(from);
+        self.buf.copy_within(from..self.end, 0);
+        self.base += from as u64;
+        self.at -= from;
+        self.end -= from;
+        self.summed = 0;
+        self.mark = self.mark.map(|_| 0);
     }
 
     /// Reads until `n` bytes are there to be taken.
     #[cold]
     fn fill(&mut self, n: usize) -> Result<()> {
         self.compact();
-        if self.buf.len() > BUFFER && n <= BUFFER && self.end <= BUFFER {
+        let needed = self.at.checked_add(n).ok_or_else(|| self.short())?;
+        if self.buf.len() > BUFFER && needed <= BUFFER && self.end <= BUFFER {
             // A long item needed more room than the next will.
             self.buf.truncate(BUFFER);
             self.buf.shrink_to_fit();
         }
-        while self.end < n {
+        while self.end < needed {
             if self.end == self.buf.len() {
                 // No more room than there is proof that it is needed.
-                let more = (n - self.end).min(self.end.max(STEP));
+                let more = (needed - self.end).min(self.end.max(STEP)).max(BUFFER);
                 self.buf.reserve_exact(more);
                 self.buf.resize(self.end + more, 0);
             }
@@ -300,7 +334,7 @@ impl<R: Read> Input for Stream<R> {
     }
 
     fn take_vec(&mut self, n: usize) -> Result<Vec<u8>> {
-        if n <= BUFFER {
+        if n <= BUFFER || self.mark.is_some() {
             return Ok(self.take(n)?.to_vec());
         }
         let have = (self.end - self.at).min(n);

@@ -3,6 +3,7 @@
 mod input;
 mod listpack;
 mod module;
+mod skip;
 mod stream;
 mod value;
 mod ziplist;
@@ -87,11 +88,115 @@ pub enum Item<'a> {
     },
     /// A key.
     Entry(Loaded),
+    /// Some keys (only from [`Reader::next_or_batch`]).
+    Batch(Batch),
     /// The end. The checksum was right, if the file has one and it was to be checked.
     End {
         /// Whether the file has a checksum.
         has_checksum: bool,
     },
+}
+
+/// About how many bytes a batch has.
+const BATCH: usize = 64 * 1024;
+/// Bytes of the longest value in a batch, about.
+const BATCH_VALUE_MAX: u64 = 512 * 1024;
+
+/// Keys with their values as they stand in the file.
+pub struct Batch {
+    bytes: Vec<u8>,
+    offset: u64,
+}
+
+impl Batch {
+    /// Bytes of the file that the batch is.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Decodes what is in it.
+    pub fn entries(&self, limits: Limits) -> Entries<'_> {
+        let input = Slice::new(&self.bytes, self.offset);
+        Entries { input, decoder: Decoder::new(limits), key: Vec::new() }
+    }
+}
+
+/// The keys of a batch.
+pub struct Entries<'a> {
+    input: Slice<'a>,
+    decoder: Decoder,
+    key: Vec<u8>,
+}
+
+impl Entries<'_> {
+    /// The next one: [`Item::Entry`] or [`Item::Empty`].
+    #[expect(clippy::should_implement_trait, reason = "items borrow from the reader")]
+    pub fn next(&mut self) -> Result<Option<Item<'_>>> {
+        if self.input.is_empty() {
+            return Ok(None);
+        }
+        let mut attributes = Attributes::default();
+        let input = &mut self.input;
+        loop {
+            let code = input.byte()?;
+            if !attributes.note(code, input)? {
+                return entry(&mut self.decoder, input, &mut self.key, code, attributes).map(Some);
+            }
+        }
+    }
+}
+
+/// What is said about a key in front of it.
+#[derive(Default)]
+struct Attributes {
+    deadline: Option<i64>,
+    idle: Option<u64>,
+    freq: Option<u8>,
+}
+
+impl Attributes {
+    /// Notes what comes next, if it is about a key.
+    #[inline]
+    fn note(&mut self, code: u8, input: &mut impl Input) -> Result<bool> {
+        match code {
+            op::EXPIRETIME_MS => self.deadline = Some(i64::from_le_bytes(input.array()?)),
+            op::EXPIRETIME => {
+                self.deadline = Some(i64::from(i32::from_le_bytes(input.array()?)) * 1000);
+            }
+            op::FREQ => self.freq = Some(input.byte()?),
+            op::IDLE => self.idle = Some(len(input)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// The key and value that come next.
+fn entry<'k>(
+    decoder: &mut Decoder,
+    input: &mut impl Input,
+    key: &'k mut Vec<u8>,
+    kind: u8,
+    attributes: Attributes,
+) -> Result<Item<'k>> {
+    text_into(input, key)?;
+    // -1 is how Redis keeps that there is none.
+    let deadline = attributes.deadline.filter(|d| *d != -1);
+    Ok(match decoder.value(kind, Head { key, deadline }, input)? {
+        Some(entry) => Item::Entry(Loaded { entry, idle: attributes.idle, freq: attributes.freq }),
+        None => Item::Empty { key },
+    })
+}
+
+/// Passes over a key, what is said about it, and its value. False if something else comes next.
+fn skip_record(input: &mut impl Input) -> Result<bool> {
+    let mut attributes = Attributes::default();
+    loop {
+        let code = input.byte()?;
+        if !attributes.note(code, input)? {
+            return skip::key_and_value(input, code, BATCH_VALUE_MAX);
+        }
+    }
 }
 
 /// Reads a file, item by item. See the crate's text.
@@ -154,17 +259,12 @@ impl<R: Read> Reader<R> {
         if self.ended {
             return Ok(Item::End { has_checksum: self.version >= 5 });
         }
-        let (mut deadline, mut idle, mut freq) = (None, None, None);
+        let mut attributes = Attributes::default();
         loop {
             let input = &mut self.input;
             let code = input.byte()?;
             match code {
-                op::EXPIRETIME_MS => deadline = Some(i64::from_le_bytes(input.array()?)),
-                op::EXPIRETIME => {
-                    deadline = Some(i64::from(i32::from_le_bytes(input.array()?)) * 1000);
-                }
-                op::FREQ => freq = Some(input.byte()?),
-                op::IDLE => idle = Some(len(input)?),
+                _ if attributes.note(code, input)? => {}
                 op::EOF => return self.end(),
                 op::SELECTDB => return Ok(Item::Select(len(input)?)),
                 op::RESIZEDB => {
@@ -192,18 +292,32 @@ impl<R: Read> Reader<R> {
                 op::FUNCTION_PRE_GA => {
                     return Err(input.bad("Pre-release function format not supported."));
                 }
-                kind => {
-                    text_into(input, &mut self.key)?;
-                    // -1 is how Redis keeps that there is none.
-                    let deadline = deadline.filter(|d| *d != -1);
-                    let head = Head { key: &self.key, deadline };
-                    return Ok(match self.decoder.value(kind, head, input)? {
-                        Some(entry) => Item::Entry(Loaded { entry, idle, freq }),
-                        None => Item::Empty { key: &self.key },
-                    });
-                }
+                kind => return entry(&mut self.decoder, input, &mut self.key, kind, attributes),
             }
         }
+    }
+
+    /// The next item, or a batch of keys that are not decoded yet: another thread may do that,
+    /// while this one reads on. Keys with long values come as they do from [`next`](Self::next).
+    pub fn next_or_batch(&mut self) -> Result<Item<'_>> {
+        if self.ended {
+            return self.next();
+        }
+        let offset = self.input.offset();
+        self.input.mark();
+        let mut len = 0;
+        while len < BATCH {
+            match skip_record(&mut self.input) {
+                Ok(true) => len = self.input.marked_len(),
+                // It is looked at again when it comes first.
+                Ok(false) | Err(_) => break,
+            }
+        }
+        let bytes = self.input.cut(len);
+        if len > 0 {
+            return Ok(Item::Batch(Batch { bytes: bytes.to_vec(), offset }));
+        }
+        self.next()
     }
 
     fn end(&mut self) -> Result<Item<'_>> {
