@@ -106,8 +106,9 @@ impl ZSet {
         slot.node_mut().set_score(score);
         // SAFETY: the member stays in the dictionary.
         let shared = unsafe { slot.share() };
-        if !self.tree.rescore(old, score, member) {
-            self.tree.remove(old, member);
+        let before = Item { score: old, member: shared };
+        if !self.tree.rescore(before, score) {
+            self.tree.remove(before);
             self.tree.insert(Item { score, member: shared });
         }
     }
@@ -124,10 +125,12 @@ impl ZSet {
 
     /// Takes a member out and returns its score.
     pub fn remove(&mut self, member: &[u8]) -> Option<f64> {
-        let score = self.score(member)?;
-        self.tree.remove(score, member);
+        let found = find(&self.table, member)?;
+        // SAFETY: the member is dropped after it has left the tree.
+        let item = Item { score: found.score(), member: unsafe { found.share() } };
+        self.tree.remove(item);
         self.forget(member);
-        Some(score)
+        Some(item.score)
     }
 
     /// Drops a member that the tree no longer has.

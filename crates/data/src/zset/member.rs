@@ -173,6 +173,12 @@ impl Ref {
         unsafe { read(self.0) }
     }
 
+    /// Whether both are the same member, by its address.
+    #[inline]
+    pub(super) fn is(self, other: Self) -> bool {
+        self.0 == other.0
+    }
+
     /// Hints the processor to load it.
     #[inline]
     pub(super) fn prefetch(self) {

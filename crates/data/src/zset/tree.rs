@@ -99,6 +99,16 @@ impl Leaf {
         place(&self.scores[..self.len], &self.members[..self.len], at, false)
     }
 
+    /// The place of an item that is there. Of equal scores the member is told by its address, so
+    /// that none of the others has to be loaded.
+    fn find(&self, item: Item) -> Option<usize> {
+        let scores = &self.scores[..self.len];
+        let lower: usize = scores.iter().map(|score| usize::from(*score < item.score)).sum();
+        let same = scores[lower..].iter().take_while(|score| **score == item.score).count();
+        let at = self.members[lower..lower + same].iter().position(|m| m.is(item.member))?;
+        Some(lower + at)
+    }
+
     fn new() -> Box<Self> {
         Box::new(Self { len: 0, scores: [0.0; LEAF], members: [Ref::nobody(); LEAF] })
     }
@@ -264,11 +274,11 @@ struct Ends {
 
 /// What is to be taken out.
 #[derive(Clone, Copy)]
-enum Which<'a> {
+enum Which {
     /// Up to this many from a rank on.
     Ranks(usize, usize),
     /// One.
-    Item(f64, &'a [u8]),
+    Item(Item),
 }
 
 /// See the module's text.
@@ -373,9 +383,9 @@ impl Tree {
         }
     }
 
-    /// Takes out the item of a member that is there with this score.
-    pub(super) fn remove(&mut self, score: f64, member: &[u8]) {
-        self.take(Which::Item(score, member), &mut |_| {});
+    /// Takes out an item that is there.
+    pub(super) fn remove(&mut self, item: Item) {
+        self.take(Which::Item(item), &mut |_| {});
     }
 
     /// Takes out up to `n` items from a rank on, as many as one leaf gives; the caller goes on
@@ -387,7 +397,7 @@ impl Tree {
         self.take(Which::Ranks(from, n), f)
     }
 
-    fn take(&mut self, which: Which<'_>, f: &mut impl FnMut(Item)) -> usize {
+    fn take(&mut self, which: Which, f: &mut impl FnMut(Item)) -> usize {
         let Some(mut root) = self.root.take() else {
             return 0;
         };
@@ -414,15 +424,12 @@ impl Tree {
         n
     }
 
-    fn take_below(&mut self, node: &mut Node, which: Which<'_>, f: &mut impl FnMut(Item)) -> usize {
+    fn take_below(&mut self, node: &mut Node, which: Which, f: &mut impl FnMut(Item)) -> usize {
         match node {
             Node::Leaf(leaf) => {
                 let (i, n) = match which {
                     Which::Ranks(from, n) => (from, n.min(leaf.len.saturating_sub(from))),
-                    Which::Item(score, member) => {
-                        let i = leaf.place((score, member));
-                        (i, usize::from(i < leaf.len))
-                    }
+                    Which::Item(item) => leaf.find(item).map_or((0, 0), |i| (i, 1)),
                 };
                 for k in i..i + n {
                     f(Item { score: leaf.scores[k], member: leaf.members[k] });
@@ -438,7 +445,7 @@ impl Tree {
                         let (i, from) = inner.child_at(from);
                         (i, Which::Ranks(from, n))
                     }
-                    Which::Item(score, member) => (inner.child((score, member)), which),
+                    Which::Item(item) => (inner.child((item.score, item.member.bytes())), which),
                 };
                 let Some(child) = inner.nodes[i].as_mut() else {
                     return 0;
@@ -465,17 +472,18 @@ impl Tree {
     }
 
     /// Gives an item another score where it lies, if it stays between its neighbours there.
-    pub(super) fn rescore(&mut self, old: f64, new: f64, member: &[u8]) -> bool {
+    pub(super) fn rescore(&mut self, old: Item, new: f64) -> bool {
+        let member = old.member.bytes();
         let mut node = self.root.as_mut();
         loop {
             match node {
                 None => return false,
                 Some(Node::Inner(inner)) => {
-                    let i = inner.child((old, member));
+                    let i = inner.child((old.score, member));
                     node = inner.nodes[i].as_mut();
                 }
                 Some(Node::Leaf(leaf)) => {
-                    let i = leaf.place((old, member));
+                    let Some(i) = leaf.find(old) else { return false };
                     if i == 0 || i + 1 >= leaf.len {
                         return false;
                     }
