@@ -43,8 +43,8 @@ cargo xtask COMMAND
         compares.
   fuzz [--seconds N] [--seed N] [--rounds N] [--keep-going]
         Sends the same random commands to Apus and to a real redis-server and compares. Each
-        round has a seed of its own, counted up from --seed. `test --only fuzz` runs 60 s of
-        it, or APUS_FUZZ_SECONDS.
+        round has a seed of its own, counted up from --seed. `test` runs 60 s of it, or
+        APUS_FUZZ_SECONDS.
   gen [--check]
         Writes docs/commands.md and docs/configuration.md from the binary.
   bench [--help | OPTIONS] [NAME]...

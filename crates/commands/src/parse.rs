@@ -76,7 +76,11 @@ pub fn db_index(args: &Args<'_>, i: usize, databases: usize) -> Result<usize, Fa
 /// The timeout of a blocking command in argument `i`, in seconds with a fraction; 0 means forever.
 /// Returns the Unix milliseconds at which it is over.
 pub fn timeout(args: &Args<'_>, i: usize, now_ms: i64) -> Result<Option<i64>, Fail> {
+    // Too large for a number is too long, not no number.
+    let huge =
+        || std::str::from_utf8(&args[i]).ok()?.parse().ok().filter(|s: &f64| s.is_infinite());
     let seconds = stdx::num::parse_f64(&args[i])
+        .or_else(huge)
         .ok_or(Fail::text("ERR timeout is not a float or out of range"))?;
     if seconds < 0.0 {
         return Err(Fail::text("ERR timeout is negative"));

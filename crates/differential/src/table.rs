@@ -327,6 +327,13 @@ pub(crate) fn is_comparable(args: &Args, mood: Mood) -> bool {
             }
         }
         b"GEOADD" => !mood.encodings || !repeats(3),
+        b"HSET" | b"HMSET" if mood.encodings => {
+            let mut seen = std::collections::HashSet::new();
+            args.iter().skip(2).step_by(2).all(|field| seen.insert(field))
+        }
+        // As Redis 7.2 counts time, this many seconds end past it.
+        b"BLPOP" | b"BRPOP" | b"BLMOVE" | b"BRPOPLPUSH" | b"BLMPOP" | b"BZPOPMIN" | b"BZPOPMAX"
+        | b"BZMPOP" => !args.iter().any(|arg| arg == b"9223372036854775"),
         b"SADD" => !mood.encodings || !repeats(1),
         // A HyperLogLog whose bits were edited means something else to everybody: only `p` keys
         // may be one, and stay one.

@@ -154,13 +154,15 @@ impl<'a> Reply<'a> {
     }
 
     /// An error, code first: `ERR syntax error`. CR and LF in it become spaces, so that no client
-    /// can make another reply out of an error that repeats its input.
+    /// can make another reply out of an error that repeats its input; at its end they go.
     #[cold]
     pub fn error(&mut self, text: impl AsRef<[u8]>) {
         self.errors += 1;
         self.put(b"-");
         let at = self.out.buf.len();
-        self.put(text.as_ref());
+        let text = text.as_ref();
+        let end = text.iter().rposition(|c| !matches!(c, b'\r' | b'\n')).map_or(0, |last| last + 1);
+        self.put(&text[..end]);
         for c in &mut self.out.buf[at..] {
             if matches!(c, b'\r' | b'\n') {
                 *c = b' ';
@@ -444,6 +446,7 @@ mod tests {
     #[test]
     fn errors_cannot_carry_a_second_reply() {
         assert_eq!(text(Proto::V2, |r| r.error("ERR a\r\n+OK")), "-ERR a  +OK\r\n");
+        assert_eq!(text(Proto::V2, |r| r.error("ERR a\r\n")), "-ERR a\r\n");
     }
 
     #[test]
