@@ -50,6 +50,17 @@ pub struct WrongType;
 /// millisecond.
 const EFFORT_MAX: usize = 10_000;
 
+/// How the values of a database that is emptied are freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flush {
+    /// Here and now.
+    Now,
+    /// In the background.
+    Lazily,
+    /// Not here: they go to [`Context::apart`], for whoever ran the command.
+    Apart,
+}
+
 /// Fields of hashes that active expiry removes in the place of one key.
 const FIELDS_PER_KEY: usize = 16;
 
@@ -627,6 +638,16 @@ impl<'a> Db<'a> {
         (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets() * 64)).sum()
     }
 
+    /// Tables that are being resized now, and the bytes of those that they leave.
+    pub fn resizing(&mut self) -> (usize, usize) {
+        let mut found = (0, 0);
+        for s in 0..SHARDS {
+            let old = self.with_part(s, |p, _| p.table.old_buckets());
+            found = (found.0 + usize::from(old > 0), found.1 + old * 64);
+        }
+        found
+    }
+
     /// Buckets of all tables (DEBUG HTSTATS and the like).
     pub fn buckets(&mut self) -> usize {
         (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets())).sum()
@@ -752,9 +773,24 @@ impl<'a> Db<'a> {
         })
     }
 
-    /// Empties the database; in the background when `lazily`. Needs every shard. Returns how many
-    /// keys there were.
-    pub fn flush(&mut self, lazily: bool) -> usize {
+    /// Whether freeing everything in the database takes so long that others would notice. Needs every
+    /// shard.
+    pub fn is_laborious(&mut self) -> bool {
+        let mut effort = self.len();
+        for s in 0..SHARDS {
+            let table = &self.locked.part(self.index, s).table;
+            let mut at = Some(0);
+            while let Some(pos) = at
+                && effort < EFFORT_MAX
+            {
+                at = table.scan(pos, |e| effort = effort.saturating_add(e.effort()));
+            }
+        }
+        effort >= EFFORT_MAX
+    }
+
+    /// Empties the database. Needs every shard. Returns how many keys there were.
+    pub fn flush(&mut self, how: Flush) -> usize {
         self.cx.effects.flushed = self.cx.effects.observed;
         let mut n = 0;
         let ks = self.locked.ks();
@@ -765,8 +801,11 @@ impl<'a> Db<'a> {
             part.expiry.clear();
             part.fields = None;
             let table = part.table.take();
-            if lazily && !table.is_empty() {
-                ks.lazy.free(Garbage::Table(table));
+            match how {
+                _ if table.is_empty() => {}
+                Flush::Now => drop(table),
+                Flush::Lazily => ks.lazy.free(Garbage::Table(table)),
+                Flush::Apart => self.cx.apart.push(Garbage::Table(table)),
             }
         }
         n
