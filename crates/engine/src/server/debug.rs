@@ -94,8 +94,15 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             ));
         }
         ("listpack", 3) => {
-            with_entry(call, &args[2], |_, _| ())?;
-            return Err(Fail::text("ERR Not a listpack encoded object."));
+            let found = with_entry(call, &args[2], |e, _| {
+                let named = e.encoding_name().starts_with("listpack");
+                e.run()
+                    .filter(|_| named)
+                    .map(|run| (store::packed::Packed::new(run).len(), run.len()))
+            })?;
+            let (elements, bytes) =
+                found.ok_or(Fail::text("ERR Not a listpack encoded object."))?;
+            log!(engine.log, Warning, "DEBUG LISTPACK: {} elements, {} bytes", elements, bytes);
         }
         ("change-repl-id", 2) => {
             log!(engine.log, Notice, "drew a new replication ID for DEBUG CHANGE-REPL-ID");
@@ -150,7 +157,7 @@ const HELP: &[&str] = &[
     "HTSTATS-KEY <key> [full]",
     "    Tells about the hash table inside a value.",
     "LISTPACK <key>",
-    "    Tells about the listpack inside a value.",
+    "    Writes the size of the listpack inside a value to the log.",
     "LOG <message>",
     "    Writes <message> to the log.",
     "OBJECT <key>",
@@ -229,6 +236,7 @@ fn with_entry<R>(
 
 fn object(call: &mut Call<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let lfu = call.thread.cx.access.lfu;
+    let nodes_max = call.thread.cx.small.list_max_listpack_size;
     let text = with_entry(call, &args[2], |e, now| {
         let idle = if lfu { 0 } else { now.wrapping_sub(e.access()) & 0xff_ffff };
         format!(
@@ -237,10 +245,18 @@ fn object(call: &mut Call<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcom
             e.encoding_name(),
             if e.kind() == Kind::String { saved_bytes(e.str()) } else { e.bytes() },
             e.access(),
-        )
+        ) + &quicklist(e, nodes_max)
     })?;
     reply.simple(&text);
     Ok(())
+}
+
+/// What is told of long lists besides. Their nodes between the ends are always packed.
+fn quicklist(e: &Entry, nodes_max: i64) -> String {
+    if e.encoding_name() != "quicklist" {
+        return String::new();
+    }
+    format!(" ql_listpack_max:{nodes_max} ql_compressed:1")
 }
 
 /// Bytes of a string in an RDB file, without compression.
