@@ -11,6 +11,20 @@ pub fn int(args: &Args<'_>, i: usize) -> Result<i64, Fail> {
     stdx::num::parse_i64(&args[i]).ok_or(Fail::NOT_INTEGER)
 }
 
+/// Elements of one reply that repeats some where nothing limits what the client is sent: beyond it,
+/// the reply would not fit into memory.
+const REPEATED_MAX: u64 = 1 << 27;
+
+/// How often a reply is to repeat what there is (a negative count of SRANDMEMBER and the like). With
+/// an output limit any number will do, since [`Reply::repeat`] ends there; without one Redis goes on
+/// until its memory ends, and here too many are refused.
+pub fn repeated(n: u64, reply: &mut Reply<'_>) -> Result<usize, Fail> {
+    match usize::try_from(n) {
+        Ok(count) if n <= REPEATED_MAX || reply.out().limit > 0 => Ok(count),
+        _ => Err(Fail::text("ERR value is out of range")),
+    }
+}
+
 /// The unit and base of a time argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
@@ -109,6 +123,7 @@ pub fn empty(nothing: Empty, reply: &mut Reply<'_>) {
         Empty::NullArray => reply.null_array(),
         Empty::Null => reply.null(),
         Empty::Int(n) => reply.int(n),
+        Empty::Ok => reply.ok(),
         Empty::Ints(a, b) => {
             reply.array(2);
             reply.int(a);

@@ -453,6 +453,11 @@ impl<T: Node> Table<T> {
         !self.old.is_none()
     }
 
+    /// Buckets of the array that a resize is leaving; 0 when none is under way.
+    pub fn old_buckets(&self) -> usize {
+        self.old.len()
+    }
+
     /// The array and bucket a position lives in now.
     #[inline]
     fn locate(&self, pos: u32) -> (Array, usize) {

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use resp::{Args, Out, Proto, Reply, Span};
-use store::{Block, Db, Empty, Key, Kind, ShardSet, Waiter};
+use store::{Block, Db, Empty, Garbage, Key, Kind, ShardSet, Waiter};
 
 use crate::acl::{self, User};
 use crate::clients::Client;
 use crate::dispatch::{commit, shards_of};
 use crate::engine::Engine;
-use crate::mailbox::Message;
+use crate::mailbox::{self, Message};
 use crate::session::Session;
 use crate::stats::bump;
 use crate::table::Run;
@@ -67,7 +67,23 @@ pub(crate) fn register(
     for key in &w.keys {
         db.wait(Key::new(key), &w);
     }
+    let apart = std::mem::take(&mut db.cx.apart);
+    if !apart.is_empty() {
+        answer_after(engine, apart, &w);
+    }
     blocked(engine, session, w);
+}
+
+/// Has the garbage freed elsewhere and the waiter answered then, as if its time were over.
+fn answer_after(engine: &Engine, garbage: Vec<Garbage>, w: &Arc<Waiter>) {
+    let w = Arc::clone(w);
+    let Some(worker) = engine.workers().get(w.thread).cloned() else { return };
+    engine.keyspace.free_apart(garbage, move || {
+        let answer = move |engine: &Engine, thread: &mut Thread| {
+            thread.unblock(engine, &w, false);
+        };
+        worker.mailbox.post(Message::Run(mailbox::Job::new(answer)));
+    });
 }
 
 fn waiter(session: &Session, command: u16, block: &mut Block, args: &Args<'_>) -> Arc<Waiter> {

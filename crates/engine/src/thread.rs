@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use config::{Config, Id};
 use resp::{Args, Limits, Out, Parsed, Parser, Proto, Reply, Shape, Span};
-use store::{Context, Db, Evicted, Key, Named, Policy, SHARDS};
+use store::{Context, Db, Evicted, Flush, Key, Named, Policy, SHARDS};
 
 use crate::clients::Client;
 use crate::costs::Costs;
@@ -868,7 +868,7 @@ impl Thread {
     pub(crate) fn flush_all(&mut self, engine: &Engine) {
         for index in 0..engine.keyspace.databases() {
             let mut db = Db::lock_all(&engine.keyspace, index, &mut self.cx);
-            db.flush(false);
+            db.flush(Flush::Now);
             commit(engine, &mut self.pubsub, &mut db);
         }
     }

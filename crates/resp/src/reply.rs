@@ -22,9 +22,18 @@ pub struct Out {
     pub buf: Vec<u8>,
     /// Large strings, each with the offset in `buf` before which it goes out; ascending.
     pub shared: Vec<(usize, Arc<Vec<u8>>)>,
+    /// Whoever is to have more bytes than this gets none of them: his connection is closed. 0 when
+    /// there is no such limit.
+    pub limit: usize,
 }
 
 impl Out {
+    /// Whether there is more than the limit allows, so that to write on is in vain.
+    #[inline]
+    pub fn is_in_vain(&self) -> bool {
+        self.limit > 0 && self.len() > self.limit
+    }
+
     /// Bytes to send in total.
     #[inline]
     pub fn len(&self) -> usize {
@@ -119,6 +128,18 @@ impl<'a> Reply<'a> {
     /// The output, for what this type cannot express.
     pub fn out(&mut self) -> &mut Out {
         self.out
+    }
+
+    /// Writes `n` elements with `one`, or as many as it takes until the output is in vain: what could
+    /// be endless ends there.
+    pub fn repeat(&mut self, n: usize, mut one: impl FnMut(&mut Self)) {
+        for i in 0..n {
+            // Counting the bytes is not free, and a few more do no harm.
+            if i % 256 == 0 && self.out.is_in_vain() {
+                return;
+            }
+            one(self);
+        }
     }
 
     #[inline]

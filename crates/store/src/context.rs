@@ -8,6 +8,7 @@ use data::entry::Kind;
 use stdx::rng::Rng;
 
 use crate::effects::Effects;
+use crate::lazy::Garbage;
 use crate::shards::{Hold, Seat};
 
 /// LFU counter of a new key.
@@ -92,6 +93,7 @@ pub struct Counters {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The keys, in the selected database: a change of any of them makes the command run again.
+    /// None: it waits for something else (time, or what is in [`Context::apart`]).
     pub keys: Vec<Vec<u8>>,
     /// The type that is waited for.
     pub kind: Kind,
@@ -118,6 +120,8 @@ pub enum Empty {
     Int(i64),
     /// Two integers (WAITAOF).
     Ints(i64, i64),
+    /// `+OK` (FLUSHALL).
+    Ok,
 }
 
 /// See the module's text.
@@ -167,6 +171,8 @@ pub struct Context {
     pub reads_all: bool,
     /// What the command that just ran waits for.
     pub block: Option<Block>,
+    /// What is to be freed elsewhere before it is answered.
+    pub apart: Vec<Garbage>,
     /// Small integers count as shared objects (OBJECT REFCOUNT), which Redis does unless there is
     /// a `maxmemory` with an LRU or LFU policy.
     pub shared_integers: bool,
@@ -204,6 +210,7 @@ impl Context {
             may_block: false,
             reads_all: true,
             block: None,
+            apart: Vec::new(),
             shared_integers: true,
             trust_checksums: false,
             overdue: Vec::new(),

@@ -26,7 +26,7 @@ pub use data::hash;
 pub use data::packed;
 pub use data::walk::{Part, walk};
 pub use data::{geo, zset};
-pub use db::{Db, Key, Ttl, WrongType};
+pub use db::{Db, Flush, Key, Ttl, WrongType};
 pub use effects::{Class, Effects, Event};
 pub use evict::{Evicted, Policy};
 pub use interest::{Waiter, Watch};

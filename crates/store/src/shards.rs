@@ -31,7 +31,7 @@ use parking_lot::RawMutex;
 use crate::context::Context;
 use crate::expiry::ExpiryIndex;
 use crate::interest::Interest;
-use crate::lazy::Lazy;
+use crate::lazy::{Garbage, Lazy};
 use crate::snapshot::Saving;
 use crate::waits;
 
@@ -205,6 +205,11 @@ impl Keyspace {
     #[inline]
     pub fn prefetch_entry(&self, db: usize, hash: u64, pin: &epoch::Guard) {
         self.heads.prefetch_node(db * SHARDS + shard_of(hash), hash, pin);
+    }
+
+    /// Frees what a command has left in [`Context::apart`], elsewhere, and then calls `then`.
+    pub fn free_apart(&self, garbage: Vec<Garbage>, then: impl FnOnce() + Send + 'static) {
+        self.lazy.free_soon(garbage, then);
     }
 
     /// Values that wait for being freed in the background, and how many have been.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use stdx::rng::Rng;
-use store::{Content, Context, Db, Entry, Keep, Key, Keyspace, Kind, Str, Ttl};
+use store::{Content, Context, Db, Entry, Flush, Keep, Key, Keyspace, Kind, Str, Ttl};
 
 const LIMITS: data::set::Limits =
     data::set::Limits { intset_entries: 8, listpack_entries: 16, listpack_value: 64 };
@@ -65,7 +65,7 @@ fn change(ks: &Keyspace, cx: &mut Context, rng: &mut Rng) {
     let deadline = rng.index(2) == 0;
     let ttl = if deadline { Ttl::At(1 << 40) } else { Ttl::Keep };
     match rng.index(200) {
-        0 => drop(db.flush(rng.index(2) == 0)),
+        0 => drop(db.flush([Flush::Now, Flush::Lazily][rng.index(2)])),
         1 => {
             let last = db.databases() - 1;
             db.swap(0, last);

@@ -1,4 +1,5 @@
-//! Reading a snapshot into the keyspace: one thread decodes, the other puts what it gets in place.
+//! Reading a snapshot into the keyspace: one thread reads and cuts what it reads into batches of keys,
+//! the others decode these and put what they get in place.
 //!
 //! At the start of the server this is a thread of its own, while the workers answer `-LOADING`.
 
@@ -11,7 +12,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use commands::Fail;
 use config::Id;
-use rdb::{Item, Limits, Loaded, Reader};
+use parking_lot::Mutex;
+use rdb::{Batch, Item, Limits, Loaded, Reader};
 use stdx::rng::Rng;
 use store::{Context, Db, Key};
 
@@ -21,7 +23,7 @@ use crate::mailbox::{Job, Message};
 use crate::settings;
 use crate::thread::Thread;
 
-/// Keys that are handed over at once: enough for their cache misses to overlap.
+/// Keys that are put in place together, so that their cache misses overlap.
 const BATCH: usize = 256;
 /// A line in the log this often, in milliseconds.
 const TELL_MS: i64 = 5000;
@@ -114,9 +116,11 @@ fn limits(cx: &Context) -> Limits {
     }
 }
 
-/// What comes out of the decoding thread.
+/// What comes out of the reading thread.
 enum Part {
-    Keys(Vec<(usize, Loaded)>),
+    Batch(usize, Batch),
+    /// One that is too large to be cut out.
+    Key(usize, Box<Loaded>),
     Function(Vec<u8>),
 }
 
@@ -143,19 +147,20 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Decodes everything, and hands it on.
-fn decode<R: Read>(
+/// Reads everything, and hands it on.
+fn cut<R: Read>(
     engine: &Engine,
     reader: &mut Reader<R>,
     databases: usize,
     send: Option<&SyncSender<Part>>,
 ) -> Result<(), String> {
-    let mut batch = Vec::with_capacity(BATCH);
     let mut db = 0;
     // When nobody receives any more, the other side knows why.
     let gone = || "given up".to_owned();
     loop {
-        match reader.next().map_err(|e| e.to_string())? {
+        // Without a receiver it only proves the file, and for that it must decode.
+        let item = if send.is_some() { reader.next_or_batch() } else { reader.next() };
+        match item.map_err(|e| e.to_string())? {
             Item::Aux { name, value } => {
                 let text = String::from_utf8_lossy(value);
                 match name {
@@ -198,26 +203,27 @@ fn decode<R: Read>(
                     module
                 );
             }
-            Item::Empty { key } => {
-                let key = String::from_utf8_lossy(key).into_owned();
-                log!(engine.log, Notice, "rdbLoadObject failed for empty key: {}", key);
+            Item::Empty { key } => tell_empty(engine, key),
+            Item::Batch(batch) => {
+                if let Some(send) = send {
+                    send.send(Part::Batch(db, batch)).map_err(|_| gone())?;
+                }
             }
             Item::Entry(loaded) => {
-                let Some(send) = send else { continue };
-                batch.push((db, loaded));
-                if batch.len() == BATCH {
-                    let full = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
-                    send.send(Part::Keys(full)).map_err(|_| gone())?;
+                if let Some(send) = send {
+                    send.send(Part::Key(db, Box::new(loaded))).map_err(|_| gone())?;
                 }
             }
             Item::End { .. } => {
-                if let Some(send) = send {
-                    send.send(Part::Keys(batch)).map_err(|_| gone())?;
-                }
                 return Ok(());
             }
         }
     }
+}
+
+fn tell_empty(engine: &Engine, key: &[u8]) {
+    let key = String::from_utf8_lossy(key);
+    log!(engine.log, Notice, "rdbLoadObject skipping empty key: {}", key);
 }
 
 /// Proves that a file is whole, without keeping anything of it.
@@ -225,7 +231,16 @@ pub(crate) fn check(engine: &Engine, cx: &Context, path: &Path) -> Result<(), St
     let file = File::open(path).map_err(|e| e.to_string())?;
     let checksum = engine.config.flag(Id::Rdbchecksum);
     let mut reader = Reader::new(file, limits(cx), checksum).map_err(|e| e.to_string())?;
-    decode(engine, &mut reader, engine.keyspace.databases(), None)
+    cut(engine, &mut reader, engine.keyspace.databases(), None)
+}
+
+/// Threads that put keys in place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hands {
+    /// The one that calls: its context may hold the keyspace.
+    One,
+    /// As many as there are cores: nobody holds anything.
+    All,
 }
 
 /// Reads a snapshot from `source` into the keyspace; `path` is for messages. Returns the source and
@@ -239,55 +254,113 @@ pub(crate) fn read<R: Read + Send>(
     path: &Path,
     source: R,
     present: Present,
+    hands: Hands,
 ) -> Result<(Vec<u8>, R), String> {
     let loading = &engine.persistence.loading;
     let checksum = engine.config.flag(Id::Rdbchecksum);
     let limits = limits(cx);
     let databases = engine.keyspace.databases();
-    let (send, receive) = sync_channel::<Part>(8);
-    std::thread::scope(|scope| {
-        let decoding = scope.spawn(move || {
-            let source = Counted { source, loading };
-            let mut reader = Reader::new(source, limits, checksum).map_err(|e| e.to_string())?;
-            decode(engine, &mut reader, databases, Some(&send))?;
-            let (rest, counted) = reader.into_rest();
-            Ok((rest, counted.source))
-        });
-        let mut outcome = Ok(());
-        for part in receive {
-            match part {
-                Part::Keys(keys) => {
-                    let n = keys.len() as u64;
-                    outcome = insert(engine, cx, keys, present);
-                    super::save::wait_for_test(engine, Id::KeyLoadDelay, n);
-                }
-                Part::Function(code) => outcome = engine.load_function(&code),
-            }
+    let (send, receive) = sync_channel::<Part>(16);
+    let receive = Mutex::new(Some(receive));
+    let (now, receive) = (cx.now, &receive);
+    let place = |cx: &mut Context| -> Result<(), String> {
+        loop {
+            let part = match &*receive.lock() {
+                Some(parts) => parts.recv(),
+                None => return Ok(()),
+            };
+            let Ok(part) = part else { return Ok(()) };
+            let outcome = take(engine, cx, part, limits, present);
             if outcome.is_err() {
-                break;
+                // The others and the reader stop, too.
+                *receive.lock() = None;
+                return outcome;
             }
             loading.tell(engine, path);
         }
-        let decoded = decoding.join().unwrap_or_else(|_| Err("the decoder has died".to_owned()));
-        outcome.and(decoded)
+    };
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(move || {
+            let source = Counted { source, loading };
+            let mut reader = Reader::new(source, limits, checksum).map_err(|e| e.to_string())?;
+            cut(engine, &mut reader, databases, Some(&send))?;
+            let (rest, counted) = reader.into_rest();
+            Ok((rest, counted.source))
+        });
+        let others = match hands {
+            Hands::One => 0,
+            // One reads, and one is this.
+            Hands::All => std::thread::available_parallelism().map_or(0, |n| n.get().min(10) - 1),
+        };
+        let others: Vec<_> = (1..others)
+            .map(|n| {
+                let place = &place;
+                scope.spawn(move || {
+                    let mut cx = Context::new(now, Rng::from_seed(now as u64 ^ n as u64));
+                    settings::follow(&engine.config, &mut cx);
+                    place(&mut cx)
+                })
+            })
+            .collect();
+        let mut outcome = place(cx);
+        for other in others {
+            outcome = outcome.and(other.join().unwrap_or_else(|_| Err("a thread died".into())));
+        }
+        let read = reading.join().unwrap_or_else(|_| Err("the reader has died".to_owned()));
+        outcome.and(read)
     })
+}
+
+/// Puts a part in place.
+fn take(
+    engine: &Engine,
+    cx: &mut Context,
+    part: Part,
+    limits: Limits,
+    present: Present,
+) -> Result<(), String> {
+    let (db, batch) = match part {
+        Part::Function(code) => return engine.load_function(&code),
+        Part::Key(db, loaded) => return insert(engine, cx, db, vec![*loaded], present),
+        Part::Batch(db, batch) => (db, batch),
+    };
+    let mut entries = batch.entries(limits);
+    let mut keys = Vec::with_capacity(BATCH);
+    loop {
+        match entries.next().map_err(|e| e.to_string())? {
+            Some(Item::Entry(loaded)) => keys.push(loaded),
+            Some(Item::Empty { key }) => tell_empty(engine, key),
+            Some(_) => {}
+            None => return insert(engine, cx, db, keys, present),
+        }
+        if keys.len() == BATCH {
+            insert(
+                engine,
+                cx,
+                db,
+                std::mem::replace(&mut keys, Vec::with_capacity(BATCH)),
+                present,
+            )?;
+        }
+    }
 }
 
 fn insert(
     engine: &Engine,
     cx: &mut Context,
-    keys: Vec<(usize, Loaded)>,
+    index: usize,
+    keys: Vec<Loaded>,
     present: Present,
 ) -> Result<(), String> {
     let (ks, loading) = (&engine.keyspace, &engine.persistence.loading);
-    let hashes: Vec<u64> = keys.iter().map(|(_, l)| stdx::hash::hash64(l.entry.key())).collect();
-    for ((db, _), hash) in keys.iter().zip(&hashes) {
-        ks.prefetch_bucket(*db, *hash);
-    }
-    for ((index, loaded), hash) in keys.into_iter().zip(hashes) {
+    super::save::wait_for_test(engine, Id::KeyLoadDelay, keys.len() as u64);
+    let hashes: Vec<u64> = keys.iter().map(|l| stdx::hash::hash64(l.entry.key())).collect();
+    hashes.iter().for_each(|hash| ks.prefetch_bucket(index, *hash));
+    let (mut loaded_keys, mut expired) = (0, 0);
+    for (loaded, hash) in keys.into_iter().zip(hashes) {
         let mut e = loaded.entry;
         if e.deadline().is_some_and(|d| d < cx.now) {
-            loading.expired.fetch_add(1, Relaxed);
+            expired += 1;
             continue;
         }
         let fresh = cx.fresh_access();
@@ -309,8 +382,10 @@ fn insert(
         }
         db.put(e);
         db.cx.effects.clear();
-        loading.keys.fetch_add(1, Relaxed);
+        loaded_keys += 1;
     }
+    loading.keys.fetch_add(loaded_keys, Relaxed);
+    loading.expired.fetch_add(expired, Relaxed);
     Ok(())
 }
 
@@ -320,13 +395,14 @@ pub(crate) fn read_file(
     cx: &mut Context,
     path: &Path,
     present: Present,
+    hands: Hands,
 ) -> Result<(), String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
     let bytes = file.metadata().map_or(0, |m| m.len());
     let loading = &engine.persistence.loading;
     let began = engine.clock.monotonic_ns();
     loading.begin(bytes, engine.clock.wall_ms() as i64);
-    let outcome = read(engine, cx, path, file, present);
+    let outcome = read(engine, cx, path, file, present, hands);
     loading.since_ms.store(0, Relaxed);
     outcome?;
     let seconds = (engine.clock.monotonic_ns() - began) as f64 / 1e9;
@@ -345,7 +421,7 @@ pub(crate) fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> 
     }
     within(engine, thread, |thread| {
         thread.flush_all(engine);
-        read_file(engine, &mut thread.cx, path, Present::Refuse)
+        read_file(engine, &mut thread.cx, path, Present::Refuse, Hands::One)
             .map_err(|e| Fail::new(format!("ERR {} cannot be loaded: {e}", path.display())))
     })
 }
@@ -386,7 +462,7 @@ impl Engine {
             let now = engine.clock.wall_ms() as i64;
             let mut cx = Context::new(now, Rng::from_seed(engine.clock.monotonic_ns()));
             settings::follow(&engine.config, &mut cx);
-            let outcome = read_file(&engine, &mut cx, &path, Present::Refuse);
+            let outcome = read_file(&engine, &mut cx, &path, Present::Refuse, Hands::All);
             let outcome = outcome.map_err(|e| format!("{}: {e}", path.display()));
             match outcome {
                 Ok(()) => {

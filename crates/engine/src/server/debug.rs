@@ -21,7 +21,10 @@ use super::{config as config_command, help};
 use crate::dispatch::commit;
 use crate::engine::{Engine, random_id};
 use crate::log;
-use crate::persistence::{self, load::Present};
+use crate::persistence::{
+    self,
+    load::{Hands, Present},
+};
 use crate::session::Session;
 use crate::table::{Call, SessionCommand};
 
@@ -98,8 +101,15 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             ));
         }
         ("listpack", 3) => {
-            with_entry(call, &args[2], |_, _| ())?;
-            return Err(Fail::text("ERR Not a listpack encoded object."));
+            let found = with_entry(call, &args[2], |e, _| {
+                let named = e.encoding_name().starts_with("listpack");
+                e.run()
+                    .filter(|_| named)
+                    .map(|run| (store::packed::Packed::new(run).len(), run.len()))
+            })?;
+            let (elements, bytes) =
+                found.ok_or(Fail::text("ERR Not a listpack encoded object."))?;
+            log!(engine.log, Warning, "DEBUG LISTPACK: {} elements, {} bytes", elements, bytes);
         }
         ("change-repl-id", 2) => {
             log!(engine.log, Notice, "drew a new replication ID for DEBUG CHANGE-REPL-ID");
@@ -163,10 +173,12 @@ fn reload(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
             thread.flush_all(engine);
         }
         let present = if merge { Present::Replace } else { Present::Refuse };
-        persistence::load::read_file(engine, &mut thread.cx, &path, present).map_err(|e| {
-            log!(engine.log, Warning, "DEBUG RELOAD: {}: {}", path.display(), e);
-            Fail::text("ERR Error trying to load the RDB dump, check server logs")
-        })
+        persistence::load::read_file(engine, &mut thread.cx, &path, present, Hands::One).map_err(
+            |e| {
+                log!(engine.log, Warning, "DEBUG RELOAD: {}: {}", path.display(), e);
+                Fail::text("ERR Error trying to load the RDB dump, check server logs")
+            },
+        )
     })?;
     log!(engine.log, Warning, "DB reloaded by DEBUG RELOAD");
     Ok(())
@@ -188,7 +200,7 @@ const HELP: &[&str] = &[
     "HTSTATS-KEY <key> [full]",
     "    Tells about the hash table inside a value.",
     "LISTPACK <key>",
-    "    Tells about the listpack inside a value.",
+    "    Writes the size of the listpack inside a value to the log.",
     "LOG <message>",
     "    Writes <message> to the log.",
     "OBJECT <key>",
@@ -269,6 +281,7 @@ fn with_entry<R>(
 
 fn object(call: &mut Call<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let lfu = call.thread.cx.access.lfu;
+    let nodes_max = call.thread.cx.small.list_max_listpack_size;
     let text = with_entry(call, &args[2], |e, now| {
         let idle = if lfu { 0 } else { now.wrapping_sub(e.access()) & 0xff_ffff };
         format!(
@@ -277,10 +290,18 @@ fn object(call: &mut Call<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcom
             e.encoding_name(),
             if e.kind() == Kind::String { saved_bytes(e.str()) } else { e.bytes() },
             e.access(),
-        )
+        ) + &quicklist(e, nodes_max)
     })?;
     reply.simple(&text);
     Ok(())
+}
+
+/// What is told of long lists besides. Their nodes between the ends are always packed.
+fn quicklist(e: &Entry, nodes_max: i64) -> String {
+    if e.encoding_name() != "quicklist" {
+        return String::new();
+    }
+    format!(" ql_listpack_max:{nodes_max} ql_compressed:1")
 }
 
 /// Bytes of a string in an RDB file, without compression.

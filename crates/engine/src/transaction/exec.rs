@@ -68,6 +68,17 @@ QUEUED
 };
 
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let outcome = exec(call, reply);
+    let engine = call.engine;
+    if engine.attention.get() & Attention::MONITOR != 0 {
+        // Monitors see it behind its commands, and also when there were none to run: it ends what
+        // MULTI has begun.
+        engine.monitors.feed(engine, call.session, call.thread.wall_us(engine), args);
+    }
+    outcome
+}
+
+fn exec(call: &mut Call<'_>, reply: &mut Reply<'_>) -> Outcome {
     let Some(multi) = call.session.multi.take() else {
         return Err(Fail::text("ERR EXEC without MULTI"));
     };
@@ -115,10 +126,6 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     call.thread.in_transaction = false;
     call.thread.serve_ready(engine);
     engine.keyspace.release(&mut call.thread.cx);
-    if engine.attention.get() & Attention::MONITOR != 0 {
-        // Monitors see it behind its commands.
-        engine.monitors.feed(engine, call.session, call.thread.wall_us(engine), args);
-    }
     Ok(())
 }
 

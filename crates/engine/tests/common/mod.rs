@@ -163,7 +163,11 @@ impl Server {
                     }
                 }
                 Message::Close(id) if id == c.session.client.id => c.closed = true,
-                Message::Close(_) | Message::Purge | Message::Run(_) => {}
+                Message::Run(job) => {
+                    job.run(&self.engine, &mut self.thread);
+                    sent.extend_from_slice(&self.deliver(c));
+                }
+                Message::Close(_) | Message::Purge => {}
                 Message::Push(id, bytes) => {
                     if id == c.session.client.id {
                         sent.extend_from_slice(&bytes);

@@ -329,8 +329,8 @@ impl<R: Read> Reader<R> {
                 return Err(Error::Bad {
                     offset: self.input.offset(),
                     what: format!(
-                        "Wrong RDB checksum expected: ({computed:x}) but got ({said:x}). Aborting \
-                         now."
+                        "RDB CRC error: Wrong RDB checksum expected: ({computed:x}) but got \
+                         ({said:x}). Aborting now."
                     )
                     .into(),
                 });

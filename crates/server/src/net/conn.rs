@@ -3,8 +3,13 @@
 //!
 //! An idle connection holds no buffer: input is read into the thread's shared buffer, replies are
 //! written from the thread's shared output. Only what is left over is kept here.
+//!
+//! While the socket does not take the replies, nothing more is executed. What the peer sends meanwhile
+//! is taken off the socket all the same and kept as *stock*: there are clients that send a whole
+//! pipeline, however long, before they read the first reply, and both sides would wait for ever.
 
-use std::io::{self, IoSlice, Write};
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, Read, Write};
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::Session;
@@ -21,6 +26,8 @@ pub(crate) struct Conn {
     pub(crate) parser: Parser,
     /// The beginning of a command that is not whole, or input that must wait.
     pub(crate) buf: Vec<u8>,
+    /// Input behind that, received while replies waited to be sent.
+    pub(crate) stock: VecDeque<u8>,
     /// Replies that the socket did not take.
     pub(crate) pending: Out,
     /// Bytes of `pending` that are gone already.
@@ -46,6 +53,7 @@ impl Conn {
             session,
             parser: Parser::default(),
             buf: Vec::new(),
+            stock: VecDeque::new(),
             pending: Out::default(),
             sent: 0,
             readable: false,
@@ -65,6 +73,7 @@ impl Conn {
             && !self.hangup
             && !self.waiting
             && self.buf.is_empty()
+            && self.stock.is_empty()
             && !self.parser.is_active()
             && self.pending.is_empty()
             && !self.session.closing
@@ -140,9 +149,33 @@ impl Conn {
         let c = &self.session.client;
         // An argument that is still arriving is input, one that is whole an argument.
         let (arrived, room) = self.parser.arriving();
-        c.query_bytes.store((self.buf.len() + arrived) as u64, Relaxed);
-        c.query_capacity.store((self.buf.capacity() + room) as u64, Relaxed);
+        let (bytes, capacity) = (self.buf.len(), self.buf.capacity());
+        c.query_bytes.store((bytes + self.stock.len() + arrived) as u64, Relaxed);
+        c.query_capacity.store((capacity + self.stock.capacity() + room) as u64, Relaxed);
         c.args_bytes.store((self.parser.memory() - room) as u64, Relaxed);
+    }
+}
+
+/// Where the input of a connection comes from: the stock, then the socket.
+pub(crate) struct Source<'a> {
+    pub(crate) stock: &'a mut VecDeque<u8>,
+    pub(crate) stream: &'a mut Stream,
+    /// Bytes that came from the socket.
+    pub(crate) received: usize,
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if self.stock.is_empty() {
+            let n = self.stream.read(to)?;
+            self.received += n;
+            return Ok(n);
+        }
+        let n = self.stock.read(to)?;
+        if self.stock.is_empty() {
+            *self.stock = VecDeque::new();
+        }
+        Ok(n)
     }
 }
 

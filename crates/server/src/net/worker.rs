@@ -2,8 +2,8 @@
 //!
 //! One wake-up serves every ready connection: all that is readable of one is read (up to a buffer),
 //! executed as a batch and answered with one write, then the next one has its turn. Reads are
-//! edge-triggered and stop at a short read. A connection that does not take its replies is not
-//! read from until it does, so that no reader can make the server's memory grow.
+//! edge-triggered and stop at a short read. Of a connection that does not take its replies nothing
+//! is executed until it does, so that few requests cannot make the server's memory grow.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +20,7 @@ use resp::Out;
 use slab::Slab;
 
 use super::Stream;
-use super::conn::Conn;
+use super::conn::{Conn, Source};
 use crate::Shared;
 use crate::give_back::GiveBack;
 
@@ -38,7 +38,11 @@ const CRON_NS: u64 = 250_000;
 /// One turn takes at most so many bytes of a large argument, so that a fast sender does not keep
 /// others waiting.
 const BIG_TURN: usize = 4 << 20;
-/// The shared output buffer is given back when one batch has made it larger than this.
+/// The shared output buffer, in bytes: from the beginning, since what it would grow by with the first
+/// large reply would be missing from `maxmemory` all of a sudden.
+const OUTPUT: usize = 256 * 1024;
+/// When one batch has made it larger than this, it is given back at once; when it is larger than it
+/// was, some times per second.
 const OUTPUT_KEEP: usize = 4 << 20;
 /// Push messages are sent to this many connections per wake-up, or to this part of those for which
 /// some wait, or to all when so many bytes wait.
@@ -138,7 +142,7 @@ impl Worker {
             input: vec![0; INPUT],
             small: vec![0; HELD * SMALL],
             held: Vec::with_capacity(HELD),
-            out: Out::default(),
+            out: Out { buf: Vec::with_capacity(OUTPUT), ..Out::default() },
             more: Vec::new(),
             paused: Vec::new(),
             timers: BinaryHeap::new(),
@@ -265,9 +269,9 @@ impl Worker {
             add(&c.session.client.net_out, n as u64);
         }
         if c.unsent() > 0 {
-            // Nothing more is read until the replies have been taken. A peer that has closed its
-            // side may still read; when it does not, the next write says so.
-            return Ok(Turn::Keep);
+            // Nothing more is executed until the replies have been taken. A peer that has closed
+            // its side may still read; when it does not, the next write says so.
+            return self.stock_up(i);
         }
         if c.session.closing || c.session.client.closing.load(Relaxed) {
             return Ok(Turn::Close);
@@ -277,6 +281,8 @@ impl Worker {
             let gone = c.hangup && (!c.readable || c.session.blocked.is_some());
             return Ok(if gone { Turn::Close } else { Turn::Keep });
         }
+        // What is in stock comes first, and then it is unknown what the socket has.
+        c.readable |= !c.stock.is_empty();
         // A large argument goes straight to where it will stay.
         let mut left_of_turn = BIG_TURN;
         while c.readable
@@ -285,7 +291,9 @@ impl Worker {
         {
             let room = missing.min(buf.capacity() - buf.len()).min(left_of_turn).max(1);
             let before = buf.len();
-            let r = (&mut c.stream).take(room as u64).read_to_end(buf);
+            let mut source = Source { stock: &mut c.stock, stream: &mut c.stream, received: 0 };
+            let r = source.by_ref().take(room as u64).read_to_end(buf);
+            let received = source.received;
             let n = buf.len() - before;
             let room_left = n < room;
             left_of_turn -= n;
@@ -294,8 +302,8 @@ impl Worker {
                 c.note_input();
             }
             add(&stats.reads_processed, 1);
-            add(&stats.net_input_bytes, n as u64);
-            add(&c.session.client.net_in, n as u64);
+            add(&stats.net_input_bytes, received as u64);
+            add(&c.session.client.net_in, received as u64);
             match r {
                 Ok(_) if room_left => return Ok(Turn::Close),
                 Ok(_) => {}
@@ -320,13 +328,16 @@ impl Worker {
         let mut have = left;
         if c.readable {
             let timed = thread.read_begins(engine);
+            let stocked = !c.stock.is_empty();
+            let mut source = Source { stock: &mut c.stock, stream: &mut c.stream, received: 0 };
             let r = if in_place {
                 c.buf.resize(left + INPUT, 0);
-                c.stream.read(&mut c.buf[left..])
+                source.read(&mut c.buf[left..])
             } else {
                 input[..left].copy_from_slice(&c.buf);
-                c.stream.read(&mut input[left..])
+                source.read(&mut input[left..])
             };
+            let received = source.received;
             thread.read_ends(engine, timed);
             add(&stats.reads_processed, 1);
             let n = match r {
@@ -341,7 +352,7 @@ impl Worker {
                 Ok(n) => {
                     let filled = n == if in_place { INPUT } else { INPUT - left };
                     // A short read means that the socket is empty; a new edge will tell of more.
-                    c.readable = filled || c.hangup;
+                    c.readable = filled || c.hangup || stocked;
                     n
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
@@ -356,8 +367,8 @@ impl Worker {
                 c.buf.truncate(have);
             }
             if n > 0 {
-                add(&stats.net_input_bytes, n as u64);
-                add(&c.session.client.net_in, n as u64);
+                add(&stats.net_input_bytes, received as u64);
+                add(&c.session.client.net_in, received as u64);
                 c.session.client.active_ms.store(thread.cx.now, Relaxed);
             }
         } else if !in_place {
@@ -366,6 +377,40 @@ impl Worker {
         let mut rim = Rim { engine, stats, thread, out, paused, timers };
         let arrived = (!in_place).then(|| &input[..have]);
         rim.answer(c, i, arrived, left)
+    }
+
+    /// Receives input of a connection that has replies to take first.
+    #[cold]
+    fn stock_up(&mut self, i: usize) -> io::Result<Turn> {
+        let Self { conns, thread, shared, input, inbox, .. } = self;
+        let (engine, stats) = (&shared.engine, &inbox.worker.stats);
+        let c = &mut *conns[i];
+        if !c.readable || c.waiting || c.session.closing {
+            return Ok(Turn::Keep);
+        }
+        match c.stream.read(input) {
+            // It will say so again when the stock has been used up.
+            Ok(0) => {
+                c.hangup = true;
+                return Ok(Turn::Keep);
+            }
+            Ok(n) => {
+                c.stock.extend(&input[..n]);
+                c.readable = n == input.len();
+                add(&stats.reads_processed, 1);
+                add(&stats.net_input_bytes, n as u64);
+                add(&c.session.client.net_in, n as u64);
+                c.session.client.active_ms.store(thread.cx.now, Relaxed);
+                c.note_input();
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => c.readable = false,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+        if over_query_limit(engine, c, stats) || thread.evict_clients(engine, &c.session.client) {
+            return Ok(Turn::Close);
+        }
+        Ok(if c.readable { Turn::Again } else { Turn::Keep })
     }
 
     /// Reads from a connection whose input was short so far, into a place of its own, and prefetches
@@ -599,6 +644,9 @@ impl Worker {
                 session.is_some_and(|s| s.wakes_at() == Some(*at))
             });
         }
+        if self.out.buf.capacity() > OUTPUT {
+            self.out.buf = Vec::with_capacity(OUTPUT);
+        }
         self.give_back.turn(self.inbox.worker.stats.batches.load(Relaxed));
         if self.thread.index == 0 {
             engine.sample_rates();
@@ -674,8 +722,13 @@ impl Rim<'_> {
         let Self { engine, stats, thread, out, paused, timers } = self;
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
+        out.limit = hard_limit(engine, c);
         let Batch { consumed, next } =
             thread.run(engine, &mut c.session, &mut c.parser, bytes, out);
+        if next == Next::Close {
+            // Whoever has read the last reply may rely on it that the client is no more.
+            c.session.client.closing.store(true, Relaxed);
+        }
         c.short = have <= SMALL / 2;
         match arrived {
             _ if next == Next::ReadBig => c.buf = Vec::new(),
@@ -701,10 +754,13 @@ impl Rim<'_> {
         if !out.is_empty() {
             // The limit holds for what the batch has made, too, before the socket takes any of it.
             let queued = out.len();
-            if queued > FIXED_OUTPUT && over_output_limit(engine, c, queued, thread.cx.now) {
+            // What was stopped because of the limit is not whole, even if the limit is another by now.
+            let over = queued > FIXED_OUTPUT
+                && (over_output_limit(engine, c, queued, thread.cx.now) || out.is_in_vain());
+            if over {
                 out.clear();
                 if out.buf.capacity() > OUTPUT_KEEP {
-                    out.buf = Vec::new();
+                    out.buf = Vec::with_capacity(OUTPUT);
                 }
                 add(&stats.client_output_buffer_limit_disconnections, 1);
                 return Ok(Turn::Close);
@@ -719,7 +775,7 @@ impl Rim<'_> {
             add(&stats.net_output_bytes, n as u64);
             add(&c.session.client.net_out, n as u64);
             if out.buf.capacity() > OUTPUT_KEEP {
-                out.buf = Vec::new();
+                out.buf = Vec::with_capacity(OUTPUT);
             }
             if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), thread.cx.now) {
                 add(&stats.client_output_buffer_limit_disconnections, 1);
@@ -752,6 +808,8 @@ impl Rim<'_> {
                 }
                 Turn::Keep
             }
+            // The socket has told of its input already and will not do so again.
+            _ if c.unsent() > 0 && c.readable => Turn::Again,
             _ if c.unsent() > 0 => Turn::Keep,
             Next::Flush => Turn::Again,
             Next::ReadBig => Turn::Again,
@@ -783,7 +841,7 @@ fn is_subscriber(c: &Conn) -> bool {
 /// allows; logged and counted.
 fn over_query_limit(engine: &engine::Engine, c: &Conn, stats: &engine::ThreadStats) -> bool {
     let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
-    if c.buf.len() + c.parser.received() <= limit {
+    if c.buf.len() + c.stock.len() + c.parser.received() <= limit {
         return false;
     }
     log!(
@@ -797,10 +855,19 @@ fn over_query_limit(engine: &engine::Engine, c: &Conn, stats: &engine::ThreadSta
     true
 }
 
+/// The bytes beyond which [`over_output_limit`] closes a connection at once; 0 for none.
+fn hard_limit(engine: &engine::Engine, c: &Conn) -> usize {
+    let l = engine.config.output_limits(class_of(c));
+    if l.hard == 0 { 0 } else { FIXED_OUTPUT.max(l.hard as usize) }
+}
+
+fn class_of(c: &Conn) -> ClientClass {
+    if is_subscriber(c) { ClientClass::Pubsub } else { ClientClass::Normal }
+}
+
 /// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows.
 fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: usize, now_ms: i64) -> bool {
-    let class = if is_subscriber(c) { ClientClass::Pubsub } else { ClientClass::Normal };
-    let l = engine.config.output_limits(class);
+    let l = engine.config.output_limits(class_of(c));
     let n = if queued > FIXED_OUTPUT { queued as u64 } else { 0 };
     let mut over = l.hard > 0 && n > l.hard;
     if l.soft > 0 && n > l.soft {

@@ -59,7 +59,8 @@ pub(super) fn memory(call: &mut Call<'_>, s: &mut Section) {
     s.put("mem_clients_normal", f.clients);
     s.zeros(&["mem_cluster_links", "mem_aof_buffer"]);
     s.put("mem_allocator", "mimalloc");
-    s.zeros(&["mem_overhead_db_hashtable_rehashing", "active_defrag_running"]);
+    s.put("mem_overhead_db_hashtable_rehashing", f.resizing.1);
+    s.put("active_defrag_running", 0);
     let (pending, freed) = engine.keyspace.lazy_counts();
     s.put("lazyfree_pending_objects", pending);
     s.put("lazyfreed_objects", freed);
