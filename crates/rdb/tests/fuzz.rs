@@ -81,7 +81,7 @@ fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>, from: usize) {
         match rng.below(7) {
             0 if at < bytes.len() => bytes[at] = rng.next_u64() as u8,
             1 if at < bytes.len() => bytes[at] ^= 1 << rng.below(8),
-            2 if at < bytes.len() => bytes[at] = bytes[at].wrapping_add(rng.below(3) as u8 * 255),
+            2 if at < bytes.len() => bytes[at] = bytes[at].wrapping_add([1, 255][rng.index(2)]),
             3 => bytes.truncate(at.max(from)),
             4 => drop(bytes.drain(at.min(bytes.len())..(at + rng.index(9)).min(bytes.len()))),
             5 => {

@@ -115,6 +115,7 @@ impl Decoder {
                 self.a.clear();
                 super::input::compressed(input, &mut self.a)?;
                 if self.a.len() > INLINE_MAX {
+                    self.a.shrink_to_fit();
                     make(Content::Shared(Arc::new(std::mem::take(&mut self.a))))
                 } else {
                     of_text(&self.a)

@@ -6,7 +6,6 @@ use data::packed::{Item, START};
 use data::set::{IntRun, Set};
 use data::stream::Stream;
 use data::{hash, zset};
-use stdx::num::I64_LEN_MAX;
 
 use super::{Encoder, Out, PIECE, put_int, put_len, trim};
 use crate::format::{LISTPACK_END, LISTPACK_HEAD, NODE_PACKED, NODE_PLAIN, kind};
@@ -171,7 +170,8 @@ impl Encoder {
         hash::for_each(e, |field, value, deadline| {
             if let Some(first) = first {
                 // 0 is none; others count from the first deadline on.
-                put_len(out.buf, deadline.map_or(0, |d| d.wrapping_sub(first) as u64 + 1));
+                let after = |d: i64| d.saturating_sub(first).max(0) as u64 + 1;
+                put_len(out.buf, deadline.map_or(0, after));
             }
             self.put_item(out.buf, field);
             match value {
@@ -218,5 +218,3 @@ pub(super) fn encode(out: &mut Vec<u8>, text: data::stream::Text<'_>) {
         _ => Item::of(text.bytes(&mut [0; data::stream::JOINED_MAX])).encode(out),
     }
 }
-
-const _: () = assert!(I64_LEN_MAX < 64);
