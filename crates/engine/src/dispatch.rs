@@ -433,6 +433,12 @@ impl Thread {
             let pubsub = &mut self.pubsub;
             let commit = |db: &mut Db<'_>| commit(engine, pubsub, db);
             more = self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit);
+            // What is being freed in the background will be enough, unless very much is missing.
+            if engine.keyspace.lazy_counts().0 > 0
+                && stdx::mem::used() < max.saturating_add(max / 8)
+            {
+                break;
+            }
             // Redis bounds a cycle by time too; the next command goes on with it.
             if !more || engine.clock.monotonic_ns() - start > EVICT_NS {
                 break;

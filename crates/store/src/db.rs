@@ -796,7 +796,9 @@ impl<'a> Db<'a> {
         let Some(e) = self.take_out(key) else {
             return false;
         };
-        self.free(e, true);
+        // Here, unless that takes long: memory that becomes free later is not seen by whoever evicts
+        // until there is enough, and it would go on with keys that need not go.
+        self.free(e, false);
         self.cx.counters.evicted_keys += 1;
         self.cx.effects.dropped(Class::Evicted, "evicted", self.index, key.bytes);
         true
