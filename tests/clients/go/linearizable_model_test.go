@@ -51,7 +51,7 @@ var model = porcupine.Model{
 			return false, nil
 		}
 		for i, command := range did.commands {
-			if w.run(command) != replies[i] {
+			if w.run(command, replies[i]) != replies[i] {
 				return false, nil
 			}
 		}
@@ -77,8 +77,9 @@ func textOr(text string) string {
 	return text
 }
 
-// run changes the world as a command does, and returns the reply as connection.reply shows it.
-func (w *world) run(command []string) string {
+// run changes the world as a command does, and returns the reply as connection.reply shows it. What
+// was seen matters where the server has a choice.
+func (w *world) run(command []string, seen string) string {
 	args := command[1:]
 	switch command[0] {
 	case "GET":
@@ -130,7 +131,13 @@ func (w *world) run(command []string) string {
 	case "LPOP":
 		return textOr(take(w.list(args[0]), true))
 	case "BLPOP":
-		for _, key := range args[:len(args)-1] {
+		keys := slices.Clone(args[:len(args)-1])
+		// One that waits is served with the key that is ready first, which may be its second: a
+		// transaction may fill both, in the other order.
+		slices.SortStableFunc(keys, func(a, b string) int {
+			return strings.Index(seen, "["+b+" ") - strings.Index(seen, "["+a+" ")
+		})
+		for _, key := range keys {
 			if element := take(w.list(key), true); element != "" {
 				return array([]string{key, element})
 			}
