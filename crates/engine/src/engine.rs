@@ -14,6 +14,7 @@ use crate::costs::CostStats;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
 use crate::pubsub::{Hub, Inbox};
+use crate::scripting::Scripts;
 use crate::server::latency::LatencyMonitor;
 use crate::server::monitor::Monitors;
 use crate::server::slowlog::Slowlog;
@@ -40,6 +41,8 @@ impl Attention {
     pub const LOADING: u32 = 16;
     /// Commands were renamed or the like; keeps room for later reasons.
     pub const SHUTDOWN: u32 = 32;
+    /// A script has run for longer than `busy-reply-threshold`.
+    pub const BUSY: u32 = 64;
 
     /// All reasons.
     #[inline]
@@ -145,6 +148,8 @@ pub struct Engine {
     pub tracking: Tracking,
     /// Whether keyspace events are published, for which changes must be noted.
     notifies: AtomicBool,
+    /// Scripts and functions.
+    pub(crate) scripts: Scripts,
     /// SLOWLOG.
     pub slowlog: Slowlog,
     /// LATENCY.
@@ -239,6 +244,7 @@ impl Engine {
             pubsub: Hub::default(),
             tracking: Tracking::default(),
             notifies: AtomicBool::new(false),
+            scripts: Scripts::default(),
             slowlog: Slowlog::default(),
             latency: LatencyMonitor::default(),
             hotkeys: HotKeys::default(),
@@ -357,6 +363,7 @@ impl Engine {
         }
         self.errors.lock().clear();
         self.keyspace.reset_lazy_counts();
+        self.scripts.cache.reset_stats();
         let r = &self.rates;
         r.samples.lock().clear();
         for rate in [

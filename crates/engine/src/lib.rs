@@ -18,6 +18,7 @@ mod engine;
 pub mod log;
 mod mailbox;
 pub mod pubsub;
+mod scripting;
 mod session;
 mod stats;
 mod table;
@@ -36,6 +37,7 @@ pub use engine::{
 pub use mailbox::{Job, Mailbox, Message};
 pub use session::{ReplyMode, Session};
 pub use stats::{CommandStats, ThreadStats, Totals};
+pub use store::do_meanwhile;
 pub use table::{Call, Cmd, Run, SessionCommand, SessionFn, Table};
 pub use thread::{Batch, Next, Thread};
 pub use topkeys::{By, TopKey, TopKeys};

@@ -103,6 +103,7 @@ impl Table {
         let own = [
             crate::connection::COMMANDS,
             crate::pubsub::COMMANDS,
+            crate::scripting::COMMANDS,
             crate::server::COMMANDS,
             crate::transaction::COMMANDS,
         ];

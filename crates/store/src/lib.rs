@@ -31,4 +31,4 @@ pub use evict::{Evicted, Policy};
 pub use interest::{Waiter, Watch};
 pub use lazy::Garbage;
 pub use shards::{Keyspace, SHARDS, Seat, ShardSet};
-pub use waits::take_waits;
+pub use waits::{do_meanwhile, meanwhile, take_waits};

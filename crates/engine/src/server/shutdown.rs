@@ -6,7 +6,7 @@ use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
-use crate::engine::ShutdownRequest;
+use crate::engine::{Engine, ShutdownRequest};
 use crate::log;
 use crate::table::{Call, SessionCommand};
 
@@ -38,6 +38,14 @@ pub(crate) static SHUTDOWN: SessionCommand = super::command(
 const FAILED: Fail = Fail::text("ERR Errors trying to SHUTDOWN. Check logs.");
 
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
+    begin(call.engine, args)?;
+    // No reply: the closed connection is the answer.
+    call.session.closing = true;
+    Ok(())
+}
+
+/// Begins the shutdown that the arguments ask for.
+pub(crate) fn begin(engine: &Engine, args: &Args<'_>) -> Outcome {
     let (mut save, mut nosave, mut now, mut force, mut abort) = (false, false, false, false, false);
     for i in 1..args.len() {
         let words = [
@@ -57,7 +65,6 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
         // A shutdown waits for nobody so far, so there is never one to call off.
         return Err(Fail::text("ERR No shutdown in progress."));
     }
-    let engine = call.engine;
     if save && !force {
         log!(engine.log, Warning, "SHUTDOWN SAVE refused: this server does not write to disk yet");
         return Err(FAILED);
@@ -70,7 +77,5 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
     engine.shutting_down.store(1, Relaxed);
     let asked = if save { Some(true) } else { nosave.then_some(false) };
     hook(ShutdownRequest { save: asked, now, force });
-    // No reply: the closed connection is the answer.
-    call.session.closing = true;
     Ok(())
 }
