@@ -430,7 +430,11 @@ fn run(s: Stack, co: Stack, args: usize) -> Result<usize, ()> {
     };
     if !co.is_resumable() || co.is_same(s) {
         let running = co.is_same(s) || co.is_running();
-        return fail(if running { "cannot resume non-suspended coroutine" } else { "cannot resume dead coroutine" });
+        return fail(if running {
+            "cannot resume non-suspended coroutine"
+        } else {
+            "cannot resume dead coroutine"
+        });
     }
     if s.state().coroutines >= COROUTINES_MAX || s.check_c_stack().is_err() {
         return fail("C stack overflow");

@@ -82,9 +82,8 @@ fn int_option(s: Stack, n: usize, to: &mut i32, min: i32, max: i32) -> Returned 
     if s.kind(n as c_int) != Kind::Nil {
         let value = s.check_integer(n)?;
         let value = i32::try_from(value).ok().filter(|v| (min..=max).contains(v));
-        *to = value.ok_or_else(|| {
-            Raise::arg(1, format!("expected integer between {min} and {max}"))
-        })?;
+        *to = value
+            .ok_or_else(|| Raise::arg(1, format!("expected integer between {min} and {max}")))?;
     }
     s.push_number(f64::from(*to));
     Ok(1)
@@ -182,7 +181,7 @@ fn append(s: Stack, c: &Config, out: &mut Vec<u8>, depth: i32) -> Result<(), Rai
         Kind::Boolean => out.extend_from_slice(if s.boolean(-1) { b"true" } else { b"false" }),
         Kind::Table => {
             let depth = depth + 1;
-            if depth > c.encode_depth.min(DEPTH_MAX) || !s.room(4) {
+            if depth > c.encode_depth.min(DEPTH_MAX) || !s.room(4) || s.check_c_stack().is_err() {
                 return Err(Raise::text(format!("Cannot serialise, excessive nesting ({depth})")));
             }
             // A table may be in many places.
@@ -451,9 +450,8 @@ impl Decoder<'_> {
         if self.byte(p) == b'-' {
             p += 1;
         }
-        let word = |w: &[u8]| {
-            self.text.get(p..p + w.len()).is_some_and(|t| t.eq_ignore_ascii_case(w))
-        };
+        let word =
+            |w: &[u8]| self.text.get(p..p + w.len()).is_some_and(|t| t.eq_ignore_ascii_case(w));
         match self.byte(p) {
             b'0' => matches!(self.byte(p + 1), b'x' | b'X' | b'0'..=b'9'),
             0..=b'9' => false,
@@ -479,7 +477,8 @@ impl Decoder<'_> {
         self.buffer.clear();
         loop {
             let rest = &self.text[self.at.min(self.text.len())..];
-            let plain = rest.iter().position(|c| matches!(c, b'"' | b'\\' | 0)).unwrap_or(rest.len());
+            let plain =
+                rest.iter().position(|c| matches!(c, b'"' | b'\\' | 0)).unwrap_or(rest.len());
             self.buffer.extend_from_slice(&rest[..plain]);
             self.at += plain;
             match self.byte(self.at) {
@@ -552,7 +551,8 @@ impl Decoder<'_> {
 
     fn descend(&mut self) -> Result<(), Raise> {
         self.depth += 1;
-        if self.depth > self.config.decode_depth.min(DEPTH_MAX) || !self.s.room(4) {
+        let deep = self.depth > self.config.decode_depth.min(DEPTH_MAX);
+        if deep || !self.s.room(4) || self.s.check_c_stack().is_err() {
             return Err(Raise::text(format!(
                 "Found too many nested data structures ({}) at character {}",
                 self.depth, self.at

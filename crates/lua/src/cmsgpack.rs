@@ -112,7 +112,7 @@ fn integer(out: &mut Vec<u8>, n: i64) {
 
 /// Appends the value on top, which stays.
 fn encode(s: Stack, out: &mut Vec<u8>, depth: usize) -> Result<(), Raise> {
-    if !s.room(4) {
+    if !s.room(4) || s.check_c_stack().is_err() {
         return Err(Raise::text("stack overflow (in cmsgpack)"));
     }
     if out.len() > s.state().memory_limit() {
@@ -185,8 +185,7 @@ const MISSING: &str = "Missing bytes in input.";
 
 impl<'a> Input<'a> {
     fn take(&mut self, n: usize) -> Result<&'a [u8], Raise> {
-        let (head, rest) =
-            self.rest.split_at_checked(n).ok_or_else(|| Raise::text(MISSING))?;
+        let (head, rest) = self.rest.split_at_checked(n).ok_or_else(|| Raise::text(MISSING))?;
         self.rest = rest;
         Ok(head)
     }
@@ -204,7 +203,7 @@ fn decode(s: Stack, c: &mut Input<'_>, depth: usize) -> Result<(), Raise> {
             "too many return values at once; use unpack_one or unpack_limit instead.",
         ));
     }
-    if depth > DECODE_DEPTH {
+    if depth > DECODE_DEPTH || s.check_c_stack().is_err() {
         return Err(Raise::text("Found too many nested data structures."));
     }
     s.check_memory()?;

@@ -26,5 +26,5 @@ mod state;
 mod structs;
 
 pub use host::{Called, Entry, Flags, Host, Registered, Tick};
-pub use proof::Rule;
+pub use proof::{Proof, Rule};
 pub use state::{Code, Compiled, Failure, Invocation, Machine, Vm};

@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn as_c_writes_them() {
-        let t = |n: f64, d| String::from_utf8(general(&mut [0; LEN_MAX], n, d).to_vec()).expect("text");
+        let t =
+            |n: f64, d| String::from_utf8(general(&mut [0; LEN_MAX], n, d).to_vec()).expect("text");
         assert_eq!(t(0.1, 17), "0.10000000000000001");
         assert_eq!(t(3.0, 14), "3");
         assert_eq!(t(1e100, 14), "1e+100");

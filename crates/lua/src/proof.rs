@@ -8,11 +8,17 @@
 //! - the command's name is a constant, and the rule says where its keys are, and
 //! - each of those arguments is an element of `KEYS`;
 //!
+//! or the name is an element of `ARGV`, which then must name a command without keys (Centrifugo's
+//! scripts are told whether to call PUBLISH or SPUBLISH): that is a *condition*, to be looked at
+//! before each run;
+//!
 //! and when neither `redis`, nor `redis.call`, nor `KEYS` can get out of sight: into tables,
 //! arguments of other functions, results, or variables of closures that are assigned again. Whatever
 //! is not understood does not pass. Most scripts in the field (rate limiters, locks, queues,
 //! Centrifugo's engine) do; those that compose names of keys do not, and are told apart for good
 //! reason.
+
+use std::cell::{Cell, RefCell};
 
 /// What a command's keys are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,17 +44,39 @@ const STEPS_MAX: usize = 200_000;
 /// Functions within functions.
 const DEPTH_MAX: usize = 20;
 
-/// Whether the function with this compiled form passes. `takes_keys`: its first parameter is the table
-/// of keys (a function of a library); otherwise the global `KEYS` is.
-pub(crate) fn declared_only(dump: &[u8], takes_keys: bool, rule: &dyn Fn(&[u8]) -> Rule) -> bool {
+/// A script stays within its declared keys, provided that each of these elements of `ARGV` (the first
+/// is number 1), where there is one, names a command without keys, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proof {
+    /// The elements, each once.
+    pub commands: Vec<usize>,
+}
+
+/// Whether the function with this compiled form passes. `takes_keys`: its parameters are the tables of
+/// keys and arguments (a function of a library); otherwise the globals `KEYS` and `ARGV` are.
+pub(crate) fn declared_only(
+    dump: &[u8],
+    takes_keys: bool,
+    rule: &dyn Fn(&[u8]) -> Rule,
+) -> Option<Proof> {
     let mut r = Reader { bytes: dump };
-    let Some(main) = r.header().and_then(|()| r.function(0)) else { return false };
+    let main = r.header().and_then(|()| r.function(0))?;
     if takes_keys && (main.upvalues > 0 || main.params == 0) {
-        return false;
+        return None;
     }
-    let mut p = Prover { rule, steps: 0, takes_keys };
-    let first = if takes_keys { Value::Keys } else { Value::Other };
-    p.function(&main, &[], first, 0).is_some()
+    let escaped = Cell::new(false);
+    let mut p =
+        Prover { rule, steps: 0, takes_keys, escaped: &escaped, commands: RefCell::default() };
+    let params = if takes_keys { [Value::Keys, Value::Argv] } else { [Value::Other; 2] };
+    p.function(&main, &[], params, 0)?;
+    let mut commands = p.commands.into_inner();
+    // Arguments that may have been changed prove nothing.
+    if escaped.get() && !commands.is_empty() {
+        return None;
+    }
+    commands.sort_unstable();
+    commands.dedup();
+    Some(Proof { commands })
 }
 
 // ---- the compiled form of Lua 5.1 ------------------------------------------------------------------
@@ -58,9 +86,23 @@ struct Proto {
     params: u8,
     registers: u8,
     code: Vec<u32>,
-    /// Texts; other constants are none.
-    constants: Vec<Option<Vec<u8>>>,
+    constants: Vec<Constant>,
     inner: Vec<Proto>,
+}
+
+enum Constant {
+    Text(Vec<u8>),
+    Number(f64),
+    Other,
+}
+
+impl Constant {
+    fn text(&self) -> Option<&[u8]> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
 }
 
 struct Reader<'a> {
@@ -113,10 +155,10 @@ impl<'a> Reader<'a> {
         let mut constants = Vec::new();
         for _ in 0..self.int()? {
             constants.push(match self.byte()? {
-                0 => None,
-                1 => self.byte().map(|_| None)?,
-                3 => self.take(8).map(|_| None)?,
-                4 => Some(self.string()?.to_vec()),
+                0 => Constant::Other,
+                1 => self.byte().map(|_| Constant::Other)?,
+                3 => Constant::Number(f64::from_ne_bytes(*self.take(8)?.first_chunk()?)),
+                4 => Constant::Text(self.string()?.to_vec()),
                 _ => return None,
             });
         }
@@ -153,6 +195,13 @@ enum Value {
     Key,
     /// The table of keys.
     Keys,
+    /// The table of arguments. Unlike those that follow it may get out of sight; then what is known
+    /// of its elements is worth nothing.
+    Argv,
+    /// This element of it.
+    Argument(u16),
+    /// A function that reads its arguments, and no more.
+    Reader,
     /// The library.
     Redis,
     /// `redis.call` or `redis.pcall`.
@@ -171,7 +220,10 @@ impl Value {
         matches!(self, Self::Keys | Self::Redis | Self::Call | Self::Unclear)
     }
 
-    fn join(self, other: Self) -> Self {
+    fn join(self, other: Self, escaped: &Cell<bool>) -> Self {
+        if self != other && [self, other].contains(&Self::Argv) {
+            escaped.set(true);
+        }
         match (self, other) {
             (a, b) if a == b => a,
             (Self::Unset, b) => b,
@@ -186,6 +238,10 @@ struct Prover<'r> {
     rule: &'r dyn Fn(&[u8]) -> Rule,
     steps: usize,
     takes_keys: bool,
+    /// The table of arguments has got out of sight.
+    escaped: &'r Cell<bool>,
+    /// Arguments that are called as commands.
+    commands: RefCell<Vec<usize>>,
 }
 
 type Registers = Vec<Value>;
@@ -200,16 +256,15 @@ impl Prover<'_> {
         &mut self,
         p: &Proto,
         upvalues: &[Value],
-        first: Value,
+        params: [Value; 2],
         depth: usize,
     ) -> Option<()> {
         if depth > DEPTH_MAX {
             return None;
         }
         let mut entry = vec![Value::Unset; usize::from(p.registers) + 2];
-        entry.iter_mut().take(usize::from(p.params).max(1)).for_each(|v| *v = Value::Other);
-        if p.params > 0 {
-            entry[0] = first;
+        for (i, v) in entry.iter_mut().take(usize::from(p.params)).enumerate() {
+            *v = params.get(i).copied().unwrap_or(Value::Other);
         }
         let mut at: Vec<Option<Registers>> = vec![None; p.code.len()];
         let mut work = vec![(0usize, entry)];
@@ -222,7 +277,8 @@ impl Prover<'_> {
             let merged = match slot {
                 None => regs,
                 Some(old) => {
-                    let new: Registers = old.iter().zip(&regs).map(|(a, b)| a.join(*b)).collect();
+                    let new: Registers =
+                        old.iter().zip(&regs).map(|(a, b)| a.join(*b, self.escaped)).collect();
                     if new == *old {
                         continue;
                     }
@@ -246,17 +302,23 @@ impl Prover<'_> {
                 up.push(match c.op() {
                     0 => {
                         let v = *regs.get(c.b())?;
-                        Self::stays(p, &at, c.b(), v, pc)?;
+                        self.stays(p, &at, c.b(), v, pc)?;
                         v
                     }
                     4 => *upvalues.get(c.b())?,
                     _ => return None,
                 });
             }
+            // A constant's number means nothing in another function.
+            for v in &mut up {
+                if matches!(v, Value::Text(_)) {
+                    *v = Value::Other;
+                }
+            }
             if up.contains(&Value::Unclear) {
                 return None;
             }
-            self.function(inner, &up, Value::Other, depth + 1)?;
+            self.function(inner, &up, [Value::Other; 2], depth + 1)?;
         }
         Some(())
     }
@@ -264,6 +326,7 @@ impl Prover<'_> {
     /// A variable of a closure holds `v` when the closure is made at `pc`: whatever may run after
     /// that must not make it anything guarded, nor anything but a key if it is one.
     fn stays(
+        &self,
         p: &Proto,
         at: &[Option<Registers>],
         register: usize,
@@ -285,8 +348,13 @@ impl Prover<'_> {
         }
         for regs in at.iter().skip(from).flatten() {
             let now = *regs.get(register)?;
-            if now != v && now != Value::Unset && (v.is_guarded() || now.is_guarded() || v == Value::Key)
-            {
+            if now == v || now == Value::Unset {
+                continue;
+            }
+            if v == Value::Argv || now == Value::Argv {
+                self.escaped.set(true);
+            }
+            if v.is_guarded() || now.is_guarded() || matches!(v, Value::Key | Value::Argument(_)) {
                 return None;
             }
         }
@@ -305,9 +373,16 @@ impl Prover<'_> {
         let i = Instruction(*p.code.get(pc)?);
         let (a, b, c) = (i.a(), i.b(), i.c());
         // A constant is never guarded.
-        let rk = |r: &Registers, x: usize| if x < 256 { r.get(x).copied() } else { Some(Value::Other) };
+        let rk =
+            |r: &Registers, x: usize| if x < 256 { r.get(x).copied() } else { Some(Value::Other) };
         let set = |r: &mut Registers, x: usize, v: Value| r.get_mut(x).map(|to| *to = v);
-        let plain = |v: Value| (!v.is_guarded()).then_some(());
+        let escaped = self.escaped;
+        let plain = |v: Value| {
+            if v == Value::Argv {
+                escaped.set(true);
+            }
+            (!v.is_guarded()).then_some(())
+        };
         let mut next = pc + 1;
         match i.op() {
             // MOVE
@@ -317,8 +392,9 @@ impl Prover<'_> {
             }
             // LOADK
             1 => {
-                let text = p.constants.get(i.bx())?.is_some();
-                let v = u16::try_from(i.bx()).ok().filter(|_| text).map_or(Value::Other, Value::Text);
+                let text = p.constants.get(i.bx())?.text().is_some();
+                let v =
+                    u16::try_from(i.bx()).ok().filter(|_| text).map_or(Value::Other, Value::Text);
                 set(&mut r, a, v)?;
             }
             // LOADBOOL
@@ -339,13 +415,15 @@ impl Prover<'_> {
             }
             // GETGLOBAL
             5 => {
-                let name = p.constants.get(i.bx())?.as_deref()?;
+                let name = p.constants.get(i.bx())?.text()?;
                 if REFUSED.contains(&name) {
                     return None;
                 }
                 let v = match name {
                     b"KEYS" if !self.takes_keys => Value::Keys,
+                    b"ARGV" if !self.takes_keys => Value::Argv,
                     b"redis" => Value::Redis,
+                    b"unpack" | b"tonumber" | b"tostring" | b"type" => Value::Reader,
                     b"ipairs" => Value::Ipairs,
                     _ => Value::Other,
                 };
@@ -357,6 +435,17 @@ impl Prover<'_> {
                     Value::Keys => {
                         plain(rk(&r, c)?)?;
                         Value::Key
+                    }
+                    Value::Argv => {
+                        plain(rk(&r, c)?)?;
+                        match c.checked_sub(256).and_then(|k| p.constants.get(k)) {
+                            Some(Constant::Number(n))
+                                if n.trunc() == *n && (1.0..1000.0).contains(n) =>
+                            {
+                                Value::Argument(*n as u16)
+                            }
+                            _ => Value::Other,
+                        }
                     }
                     Value::Redis => {
                         let name = self.text(p, &r, c)?;
@@ -377,7 +466,7 @@ impl Prover<'_> {
                 plain(*r.get(a)?)?;
                 let old = *upvalues.get(b)?;
                 plain(old)?;
-                if old == Value::Key || old == Value::Ipairs {
+                if !matches!(old, Value::Other | Value::Unset | Value::Reader) {
                     return None;
                 }
             }
@@ -515,7 +604,7 @@ impl Prover<'_> {
         } else {
             x - 256
         };
-        p.constants.get(k)?.as_deref()
+        p.constants.get(k)?.text()
     }
 
     /// Checks a call of the function in register `a`. Returns `Keys` for `ipairs(KEYS)`.
@@ -531,6 +620,10 @@ impl Prover<'_> {
             Value::Call => {
                 if known.iter().any(|v| v.is_guarded()) {
                     return None;
+                }
+                if let Some(Value::Argument(n)) = known.first() {
+                    self.commands.borrow_mut().push(usize::from(*n));
+                    return Some(Value::Other);
                 }
                 let name = self.text(p, r, a + 1).filter(|_| !known.is_empty())?;
                 match (self.rule)(name) {
@@ -555,9 +648,15 @@ impl Prover<'_> {
                     }
                 }
             }
+            Value::Reader if known.iter().all(|v| !v.is_guarded()) => Some(Value::Other),
             Value::Ipairs if known == [Value::Keys] && open.is_none() => Some(Value::Keys),
             v if v.is_guarded() => None,
-            _ => known.iter().all(|v| !v.is_guarded()).then_some(Value::Other),
+            _ => {
+                if known.contains(&Value::Argv) {
+                    self.escaped.set(true);
+                }
+                known.iter().all(|v| !v.is_guarded()).then_some(Value::Other)
+            }
         }
     }
 }

@@ -95,10 +95,6 @@ impl Stack {
         Self(l)
     }
 
-    pub(crate) fn raw(self) -> *mut lua_State {
-        self.0
-    }
-
     /// The state's own record.
     #[inline]
     pub(crate) fn state<'a>(self) -> &'a mut State {
@@ -124,7 +120,10 @@ impl Stack {
 }
 
 // SAFETY (of all blocks below): the contract in the module's text.
-#[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all: the module's contract")]
+#[expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "one argument for all: the module's contract"
+)]
 impl Stack {
     #[inline]
     pub(crate) fn top(self) -> usize {
@@ -363,7 +362,12 @@ impl Stack {
 
     /// Calls the function below the `args` values on top, with errors caught: `Err` when there was
     /// one, which is then on top.
-    pub(crate) fn protected_call(self, args: usize, results: c_int, handler: c_int) -> Result<(), c_int> {
+    pub(crate) fn protected_call(
+        self,
+        args: usize,
+        results: c_int,
+        handler: c_int,
+    ) -> Result<(), c_int> {
         let grace = self.state().memory.set_grace(false);
         let status = unsafe { ffi::lua_pcall(self.0, args as c_int, results, handler) };
         self.state().memory.set_grace(grace);
@@ -387,7 +391,8 @@ impl Stack {
             // The parser of Lua 5.1 keeps objects where the collector does not see them
             // (CVE-2025-49844), so nothing is collected while it works.
             ffi::lua_gc(self.0, ffi::LUA_GCSTOP, 0);
-            let status = ffi::luaL_loadbuffer(self.0, text.as_ptr().cast(), text.len(), name.as_ptr());
+            let status =
+                ffi::luaL_loadbuffer(self.0, text.as_ptr().cast(), text.len(), name.as_ptr());
             ffi::lua_gc(self.0, ffi::LUA_GCRESTART, 0);
             status
         };
@@ -463,8 +468,7 @@ impl Stack {
     pub(crate) fn is_running(self) -> bool {
         unsafe {
             let mut ar = std::mem::zeroed();
-            ffi::lua_status(self.0) == ffi::LUA_OK
-                && ffi::lua_getstack(self.0, 0, &raw mut ar) != 0
+            ffi::lua_status(self.0) == ffi::LUA_OK && ffi::lua_getstack(self.0, 0, &raw mut ar) != 0
         }
     }
 
@@ -529,7 +533,12 @@ impl Stack {
     /// outrun by catching it.
     pub(crate) fn hook_lines(self) {
         unsafe {
-            ffi::lua_sethook(self.0, ffi::lua_gethook(self.0), ffi::LUA_MASKLINE | ffi::LUA_MASKCOUNT, 1);
+            ffi::lua_sethook(
+                self.0,
+                ffi::lua_gethook(self.0),
+                ffi::LUA_MASKLINE | ffi::LUA_MASKCOUNT,
+                1,
+            );
         }
     }
 
@@ -541,7 +550,9 @@ impl Stack {
             n: usize,
             to: *mut c_void,
         ) -> c_int {
-            unsafe { (*to.cast::<Vec<u8>>()).extend_from_slice(std::slice::from_raw_parts(p.cast(), n)) };
+            unsafe {
+                (*to.cast::<Vec<u8>>()).extend_from_slice(std::slice::from_raw_parts(p.cast(), n))
+            };
             0
         }
         let mut bytes = Vec::new();
@@ -586,7 +597,11 @@ impl Stack {
 /// what does not fit is the least integer.
 pub(crate) fn stdx_cast(n: f64) -> i64 {
     // Both bounds are powers of two, so the comparison is exact.
-    if n >= -9_223_372_036_854_775_808.0 && n < 9_223_372_036_854_775_808.0 { n as i64 } else { i64::MIN }
+    if n >= -9_223_372_036_854_775_808.0 && n < 9_223_372_036_854_775_808.0 {
+        n as i64
+    } else {
+        i64::MIN
+    }
 }
 
 /// A value that is kept from the garbage collector.

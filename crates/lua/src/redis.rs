@@ -330,9 +330,11 @@ fn positional(s: Stack) -> Read<Registered> {
 
 fn named(s: Stack) -> Read<Registered> {
     if s.kind(1) != Kind::Table || is_front(s, 1) {
-        return Err("calling redis.register_function with a single argument is only applicable to \
+        return Err(
+            "calling redis.register_function with a single argument is only applicable to \
                     Lua table (representing named arguments)."
-            .into());
+                .into(),
+        );
     }
     let (mut name, mut description, mut flags) = (None, None, Flags::default());
     let mut callback = false;
@@ -343,7 +345,9 @@ fn named(s: Stack) -> Read<Registered> {
     while s.next(1) {
         // A number as key would be changed by being read as text, which breaks the walk.
         let Some(key) = s.string(-2) else {
-            return Err("named argument key given to redis.register_function is not a string".into());
+            return Err(
+                "named argument key given to redis.register_function is not a string".into()
+            );
         };
         let text = |what: &str| match s.kind(-1) {
             Kind::String | Kind::Number => Ok(s.bytes(-1).unwrap_or(&[]).to_vec()),

@@ -47,7 +47,7 @@ fn bulk<'a>(b: &mut &'a [u8], n: usize) -> &'a [u8] {
 
 /// Pushes the reply at the start of `b` as a value, and moves past it.
 pub(crate) fn push(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
-    if depth > DEPTH_MAX || !s.room(6) {
+    if depth > DEPTH_MAX || !s.room(6) || s.check_c_stack().is_err() {
         return Err(Raise::text("reply nests too deep"));
     }
     let Some((sigil, rest)) = b.split_first() else {
@@ -209,7 +209,7 @@ fn trim(text: &[u8]) -> &[u8] {
 /// Writes the value on top of the stack as a reply, and pops it. `inner` is the protocol that the
 /// script has chosen.
 pub(crate) fn write(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: usize) {
-    if depth > DEPTH_MAX || !s.room(6) {
+    if depth > DEPTH_MAX || !s.room(6) || s.check_c_stack().is_err() {
         r.error("ERR reached lua stack limit");
         s.pop(1);
         return;

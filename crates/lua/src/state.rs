@@ -13,7 +13,7 @@ use resp::{Args, Proto, Reply};
 
 use crate::host::{Entry, Host, Tick};
 use crate::memory::{Memory, allocate};
-use crate::proof::{self, Rule};
+use crate::proof::{self, Proof, Rule};
 use crate::raw::{Kept, Kind, Returned, Stack};
 use crate::redis::Scratch;
 use crate::reply::{push_refusal, write};
@@ -245,25 +245,33 @@ impl Vm {
         text
     }
 
-    /// Whether it is certain that a script uses only keys that its call declares: `rule` says of a
-    /// command's name where its keys are. False when that cannot be told.
-    pub fn uses_declared_keys(&mut self, c: &Compiled, rule: &dyn Fn(&[u8]) -> Rule) -> bool {
+    /// Proves that a script uses only keys that its call declares: `rule` says of a command's name
+    /// where its keys are. None when that cannot be told.
+    pub fn uses_declared_keys(
+        &mut self,
+        c: &Compiled,
+        rule: &dyn Fn(&[u8]) -> Rule,
+    ) -> Option<Proof> {
         let s = self.stack();
         s.push_kept(&c.0);
         let dump = s.dump();
         s.pop(1);
-        dump.is_some_and(|d| proof::declared_only(&d, false, rule))
+        proof::declared_only(&dump?, false, rule)
     }
 
     /// The same of a function, whose keys are its first argument.
-    pub fn function_uses_declared_keys(&mut self, e: Entry, rule: &dyn Fn(&[u8]) -> Rule) -> bool {
+    pub fn function_uses_declared_keys(
+        &mut self,
+        e: Entry,
+        rule: &dyn Fn(&[u8]) -> Rule,
+    ) -> Option<Proof> {
         let s = self.stack();
         let entries = &s.state().entries;
-        let Some(Some(kept)) = entries.get(e.0 as usize) else { return false };
+        let Some(Some(kept)) = entries.get(e.0 as usize) else { return None };
         s.push_kept(kept);
         let dump = if s.native(-1).is_none() { s.dump() } else { None };
         s.pop(1);
-        dump.is_some_and(|d| proof::declared_only(&d, true, rule))
+        proof::declared_only(&dump?, true, rule)
     }
 
     /// Gives a script back.

@@ -137,8 +137,7 @@ fn pack(s: Stack) -> Returned {
                 if size == 0 {
                     size = text.len();
                 }
-                let text =
-                    text.get(..size).ok_or_else(|| Raise::arg(arg, "string too short"))?;
+                let text = text.get(..size).ok_or_else(|| Raise::arg(arg, "string too short"))?;
                 out.extend_from_slice(text);
                 if option == b's' {
                     out.push(0);

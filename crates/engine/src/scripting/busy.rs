@@ -76,8 +76,10 @@ impl Running {
         crate::log!(
             engine.log,
             Warning,
-            "Slow script detected: still in execution after {ms} milliseconds. You can try killing \
-             the script using the {how} command. Script name is: {}.",
+            "Slow script detected: still in execution after {} milliseconds. You can try killing \
+             the script using the {} command. Script name is: {}.",
+            ms,
+            how,
             about.name
         );
         *self.about.lock() = about;

@@ -8,14 +8,13 @@ use lua::{Code, Invocation};
 use resp::{Args, Reply};
 
 use super::run::{self, Task};
-use super::{Local, READS, RUNS, ScriptMachine, WRITES, cache, key_count};
+use super::{Local, READS, RUNS, ScriptMachine, WRITES, cache, holds, key_count};
 use crate::engine::{Attention, Engine};
 use crate::table::{Call, SessionCommand};
 
 const NOSCRIPT: Fail = Fail::text("NOSCRIPT No matching script. Please use EVAL.");
 const COMPLEXITY: &str = "Depends on the script that is executed.";
-const KEYS: &str =
-    "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE";
+const KEYS: &str = "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE";
 const RO_KEYS: &str =
     "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS";
 
@@ -32,7 +31,7 @@ pub(super) static EVAL: SessionCommand = SessionCommand {
         complexity: COMPLEXITY,
         summary: "Runs a Lua script.",
         syntax: "EVAL script numkeys [key [key ...]] [arg [arg ...]]",
-        transcript: r#"
+        transcript: r##"
 > EVAL "return {KEYS[1], ARGV[1], #ARGV}" 1 k a b
 1) "k"
 2) "a"
@@ -68,7 +67,7 @@ fine
 (error) ERR Write commands are not allowed from read-only scripts.
 > EVAL "not lua" 0
 ~ (error) ERR Error compiling script (new function): user_script:1: *
-"#,
+"##,
         ..Row::DEFAULT
     },
     run: |call, args, reply| eval(call, args, reply, false),
@@ -88,14 +87,14 @@ pub(super) static EVAL_RO: SessionCommand = SessionCommand {
         complexity: COMPLEXITY,
         summary: "Runs a Lua script that may not write.",
         syntax: "EVAL_RO script numkeys [key [key ...]] [arg [arg ...]]",
-        transcript: r#"
+        transcript: r##"
 > SET k v
 OK
 > EVAL_RO "return redis.call('GET', KEYS[1])" 1 k
 "v"
 > EVAL_RO "return redis.pcall('SET', KEYS[1], 1)" 1 k
 (error) ERR Write commands are not allowed from read-only scripts.
-"#,
+"##,
         ..Row::DEFAULT
     },
     run: |call, args, reply| eval(call, args, reply, true),
@@ -115,7 +114,7 @@ pub(super) static EVALSHA: SessionCommand = SessionCommand {
         complexity: COMPLEXITY,
         summary: "Runs a Lua script of the cache, by its SHA-1.",
         syntax: "EVALSHA sha1 numkeys [key [key ...]] [arg [arg ...]]",
-        transcript: r#"
+        transcript: r##"
 > SCRIPT LOAD "return 5"
 "4ca238f611c9d0ae4e9a75a5dbac22aedc379801"
 > EVALSHA 4ca238f611c9d0ae4e9a75a5dbac22aedc379801 0
@@ -124,7 +123,7 @@ pub(super) static EVALSHA: SessionCommand = SessionCommand {
 (error) NOSCRIPT No matching script. Please use EVAL.
 > EVALSHA nonsense 0
 (error) NOSCRIPT No matching script. Please use EVAL.
-"#,
+"##,
         ..Row::DEFAULT
     },
     run: |call, args, reply| evalsha(call, args, reply, false),
@@ -144,10 +143,10 @@ pub(super) static EVALSHA_RO: SessionCommand = SessionCommand {
         complexity: COMPLEXITY,
         summary: "Runs a Lua script of the cache that may not write, by its SHA-1.",
         syntax: "EVALSHA_RO sha1 numkeys [key [key ...]] [arg [arg ...]]",
-        transcript: r#"
+        transcript: r##"
 > EVALSHA_RO ffffffffffffffffffffffffffffffffffffffff 0
 (error) NOSCRIPT No matching script. Please use EVAL.
-"#,
+"##,
         ..Row::DEFAULT
     },
     run: |call, args, reply| evalsha(call, args, reply, true),
@@ -221,7 +220,7 @@ fn go(
         }
         let ScriptMachine { vm, compiled, .. } = machine;
         let Some(local) = compiled.get_mut(&digest) else { return Err(NOSCRIPT) };
-        let Local { script, code, proven, needs_all } = local;
+        let Local { script, code, proof, needs_all } = local;
         engine.scripts.cache.touch(script);
         let what =
             Invocation { code: Code::Script(code), name: &script.name, args, first: 3, keys };
@@ -230,7 +229,7 @@ fn go(
             is_eval: true,
             flags: script.flags,
             read_only,
-            proven: *proven,
+            proven: holds(engine, proof.as_ref(), args, 3 + keys),
             needs_all: *needs_all,
             running,
         };

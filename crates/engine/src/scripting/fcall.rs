@@ -6,7 +6,7 @@ use lua::{Code, Invocation};
 use resp::{Args, Reply};
 
 use super::run::{self, Task};
-use super::{READS, RUNS, WRITES, key_count};
+use super::{READS, RUNS, WRITES, holds, key_count};
 use crate::engine::{Attention, Engine};
 use crate::table::{Call, SessionCommand};
 
@@ -20,13 +20,14 @@ pub(super) static FCALL: SessionCommand = SessionCommand {
         arity: -3,
         flags: RUNS.or(Flags::MAY_REPLICATE),
         acl: Acl::SCRIPTING,
-        keys: &[WRITES[0]
-            .notes("We cannot tell how the keys will be used so we assume the worst, RW and UPDATE")],
+        keys: &[WRITES[0].notes(
+            "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE",
+        )],
         scope: Scope::None,
         complexity: COMPLEXITY,
         summary: "Calls a function of a library.",
         syntax: "FCALL function numkeys [key [key ...]] [arg [arg ...]]",
-        transcript: r#"
+        transcript: r##"
 > FUNCTION LOAD "#!lua name=mylib\nredis.register_function('bump', function(keys, args) return redis.call('INCRBY', keys[1], args[1]) end)"
 "mylib"
 > FCALL bump 1 k 5
@@ -39,7 +40,7 @@ pub(super) static FCALL: SessionCommand = SessionCommand {
 (error) ERR Bad number of keys provided
 > FUNCTION DELETE mylib
 OK
-"#,
+"##,
         ..Row::DEFAULT
     },
     run: |call, args, reply| fcall(call, args, reply, false),
@@ -54,13 +55,14 @@ pub(super) static FCALL_RO: SessionCommand = SessionCommand {
         arity: -3,
         flags: RUNS.or(Flags::READONLY),
         acl: Acl::SCRIPTING,
-        keys: &[READS[0]
-            .notes("We cannot tell how the keys will be used so we assume the worst, RO and ACCESS")],
+        keys: &[READS[0].notes(
+            "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS",
+        )],
         scope: Scope::None,
         complexity: COMPLEXITY,
         summary: "Calls a function of a library that may not write.",
         syntax: "FCALL_RO function numkeys [key [key ...]] [arg [arg ...]]",
-        transcript: r#"
+        transcript: r##"
 > FUNCTION LOAD "#!lua name=mylib\nredis.register_function('w', function() return 1 end)\nredis.register_function{function_name='r', callback=function(keys) return redis.call('EXISTS', keys[1]) end, flags={'no-writes'}}"
 "mylib"
 > FCALL_RO r 1 k
@@ -69,7 +71,7 @@ pub(super) static FCALL_RO: SessionCommand = SessionCommand {
 (error) ERR Can not execute a script with write flag using *_ro command.
 > FUNCTION DELETE mylib
 OK
-"#,
+"##,
         ..Row::DEFAULT
     },
     run: |call, args, reply| fcall(call, args, reply, true),
@@ -99,7 +101,7 @@ fn fcall(
             is_eval: false,
             flags: Some(flags),
             read_only,
-            proven: function.proven,
+            proven: holds(engine, function.proof.as_ref(), args, 3 + keys),
             needs_all: function.needs_all,
             running,
         };

@@ -65,7 +65,7 @@ static LOAD: SessionCommand = sub(
         complexity: "O(1) (considering compilation time is redundant)",
         summary: "Loads a library.",
         syntax: "FUNCTION LOAD [REPLACE] function-code",
-        transcript: r#"
+        transcript: r##"
 > FUNCTION LOAD "#!lua name=mylib\nredis.register_function('f', function() return 1 end)"
 "mylib"
 > FUNCTION LOAD "#!lua name=mylib\nredis.register_function('f', function() return 2 end)"
@@ -84,7 +84,7 @@ static LOAD: SessionCommand = sub(
 (error) ERR Engine 'python' not found
 > FUNCTION DELETE mylib
 OK
-"#,
+"##,
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
@@ -98,9 +98,9 @@ OK
             replace = true;
         }
         let engine = call.engine;
-        let name = call.thread.with_functions(engine, |_, machine, _| {
-            add(engine, machine, &args[last], replace)
-        })?;
+        let name = call
+            .thread
+            .with_functions(engine, |_, machine, _| add(engine, machine, &args[last], replace))?;
         changed(call);
         reply.bulk(name);
         Ok(())
@@ -137,10 +137,10 @@ static DELETE: SessionCommand = sub(
         complexity: "O(1)",
         summary: "Deletes a library and its functions.",
         syntax: "FUNCTION DELETE library-name",
-        transcript: r#"
+        transcript: r##"
 > FUNCTION DELETE nosuch
 (error) ERR Library not found
-"#,
+"##,
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
@@ -162,14 +162,14 @@ static FLUSH: SessionCommand = sub(
         complexity: "O(N) where N is the number of functions deleted",
         summary: "Deletes all libraries.",
         syntax: "FUNCTION FLUSH [ASYNC | SYNC]",
-        transcript: r#"
+        transcript: r##"
 > FUNCTION FLUSH
 OK
 > FUNCTION FLUSH SYNC
 OK
 > FUNCTION FLUSH LATER
 (error) ERR FUNCTION FLUSH only supports SYNC|ASYNC option
-"#,
+"##,
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
@@ -198,7 +198,7 @@ static LIST: SessionCommand = sub(
         complexity: "O(N) where N is the number of functions",
         summary: "Answers what libraries there are, and their functions.",
         syntax: "FUNCTION LIST [LIBRARYNAME library-name-pattern] [WITHCODE]",
-        transcript: r#"
+        transcript: r##"
 > FUNCTION LOAD "#!lua name=mylib\nredis.register_function{function_name='f', callback=function() return 1 end, description='one', flags={'no-writes'}}"
 "mylib"
 > FUNCTION LIST LIBRARYNAME my*
@@ -219,7 +219,7 @@ static LIST: SessionCommand = sub(
 (error) ERR Unknown argument EVERYTHING
 > FUNCTION DELETE mylib
 OK
-"#,
+"##,
         ..Row::DEFAULT
     },
     list,
@@ -243,9 +243,8 @@ fn list(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outc
         i += 1;
     }
     let all = call.engine.scripts.shelf.now();
-    let wanted = |l: &&Arc<Library>| {
-        pattern.as_ref().is_none_or(|p| stdx::glob::matches(p, &l.name, true))
-    };
+    let wanted =
+        |l: &&Arc<Library>| pattern.as_ref().is_none_or(|p| stdx::glob::matches(p, &l.name, true));
     let libraries: Vec<_> = all.by_name.values().filter(wanted).collect();
     reply.array(libraries.len());
     for l in libraries {
@@ -283,15 +282,11 @@ static STATS: SessionCommand = sub(
         name: "function|stats",
         arity: 2,
         flags: Flags::NOSCRIPT.or(Flags::ALLOW_BUSY),
-        tips: &[
-            "nondeterministic_output",
-            "request_policy:all_shards",
-            "response_policy:special",
-        ],
+        tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
         complexity: "O(1)",
         summary: "Answers which function runs for too long, and how many functions there are.",
         syntax: "FUNCTION STATS",
-        transcript: r#"
+        transcript: r##"
 > FUNCTION FLUSH
 OK
 > FUNCTION STATS
@@ -303,7 +298,7 @@ OK
       2) (integer) 0
       3) "functions_count"
       4) (integer) 0
-"#,
+"##,
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
@@ -347,10 +342,10 @@ static KILL: SessionCommand = sub(
         complexity: "O(1)",
         summary: "Ends a function that runs for too long and has written nothing.",
         syntax: "FUNCTION KILL",
-        transcript: r#"
+        transcript: r##"
 > FUNCTION KILL
 (error) NOTBUSY No scripts in execution right now.
-"#,
+"##,
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
@@ -368,12 +363,12 @@ static DUMP: SessionCommand = sub(
         complexity: "O(N) where N is the number of functions",
         summary: "Answers all libraries as bytes that FUNCTION RESTORE takes.",
         syntax: "FUNCTION DUMP",
-        transcript: r#"
+        transcript: r##"
 > FUNCTION FLUSH
 OK
 > FUNCTION DUMP
-~ *
-"#,
+~ "*"
+"##,
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
@@ -392,12 +387,12 @@ static RESTORE: SessionCommand = sub(
         complexity: "O(N) where N is the number of functions on the payload",
         summary: "Loads the libraries that FUNCTION DUMP has answered.",
         syntax: "FUNCTION RESTORE serialized-value [FLUSH | APPEND | REPLACE]",
-        transcript: r#"
+        transcript: r##"
 > FUNCTION RESTORE nonsense
 (error) ERR DUMP payload version or checksum are wrong
 > FUNCTION RESTORE nonsense SOMEHOW
 (error) ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.
-"#,
+"##,
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
@@ -482,7 +477,8 @@ static HELP: SessionCommand = sub(
         syntax: "FUNCTION HELP",
         transcript: "
 > FUNCTION HELP
-~ *
+~  1) FUNCTION <subcommand> *
+...
 ",
         ..Row::DEFAULT
     },

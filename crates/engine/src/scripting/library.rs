@@ -178,8 +178,10 @@ impl Library {
 
 fn verify(name: &[u8]) -> Result<(), &'static str> {
     if name.is_empty() || !name.iter().all(|c| c.is_ascii_alphanumeric() || *c == b'_') {
-        return Err("Library names can only contain letters, numbers, or underscores(_) and must be \
-                    at least one character long");
+        return Err(
+            "Library names can only contain letters, numbers, or underscores(_) and must be \
+                    at least one character long",
+        );
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use commands::Fail;
 use commands::row::{BeginSearch, FindKeys, Flags, Group, KeyFlags, KeySpec, Scope};
-use lua::{Compiled, Entry, Machine, Rule, Vm};
+use lua::{Compiled, Entry, Machine, Proof, Rule, Vm};
 use resp::Args;
 
 use self::busy::{AllRunning, Running};
@@ -93,7 +93,7 @@ struct ScriptMachine {
 struct Local {
     script: Arc<Script>,
     code: Compiled,
-    proven: bool,
+    proof: Option<Proof>,
     needs_all: bool,
 }
 
@@ -111,10 +111,10 @@ struct Loaded {
     functions: HashMap<Vec<u8>, LocalFunction>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct LocalFunction {
     entry: Entry,
-    proven: bool,
+    proof: Option<Proof>,
     needs_all: bool,
 }
 
@@ -132,6 +132,17 @@ fn rule(engine: &Engine, name: &[u8]) -> Rule {
             _ => Rule::Unknown,
         },
     }
+}
+
+/// Whether a proof holds for a call whose arguments behind the keys begin at `rest`.
+fn holds(engine: &Engine, proof: Option<&Proof>, args: &Args<'_>, rest: usize) -> bool {
+    proof.is_some_and(|p| {
+        p.commands.iter().all(|n| match args.get(rest + n - 1) {
+            // Without an argument there the call is an error.
+            None => true,
+            Some(name) => rule(engine, name) == Rule::None,
+        })
+    })
 }
 
 fn range(cmd: &Cmd, spec: &KeySpec) -> Rule {
@@ -168,8 +179,8 @@ impl ScriptMachine {
         let code = self.vm.compile(&script.text[script.start..]).map_err(|text| {
             Fail::new(format!("ERR Error compiling script (new function): {text}"))
         })?;
-        let proven = self.vm.uses_declared_keys(&code, &|name| rule(engine, name));
-        let local = Local { script, code, proven, needs_all: false };
+        let proof = self.vm.uses_declared_keys(&code, &|name| rule(engine, name));
+        let local = Local { script, code, proof, needs_all: false };
         if let Some(old) = self.compiled.remove(&digest) {
             self.vm.release(old.code);
         }
@@ -205,9 +216,9 @@ impl FunctionMachine {
         let functions = entries
             .into_iter()
             .map(|(name, entry)| {
-                let proven =
-                    self.vm.function_uses_declared_keys(entry, &|name| rule(engine, name));
-                (name, LocalFunction { entry, proven, needs_all: false })
+                let rule = |name: &[u8]| rule(engine, name);
+                let proof = self.vm.function_uses_declared_keys(entry, &rule);
+                (name, LocalFunction { entry, proof, needs_all: false })
             })
             .collect();
         let address = Arc::as_ptr(&library).addr();
@@ -238,7 +249,7 @@ impl FunctionMachine {
             self.add(engine, Arc::clone(&library), entries);
         }
         let local = self.loaded.get(&address).and_then(|l| l.functions.get(name));
-        Ok((*local.ok_or_else(not_found)?, library.functions[at].flags, library))
+        Ok((local.cloned().ok_or_else(not_found)?, library.functions[at].flags, library))
     }
 }
 
@@ -316,9 +327,9 @@ pub(crate) fn flags_of(engine: &Engine, cmd: &Cmd, args: &Args<'_>) -> Flags {
     let flags = cmd.row.flags;
     let said = match cmd.row.name {
         "eval" | "eval_ro" => shebang::of_script(&args[1]).ok().and_then(|(f, _)| f),
-        "evalsha" | "evalsha_ro" => cache::parse(&args[1])
-            .and_then(|d| engine.scripts.cache.get(&d))
-            .and_then(|s| s.flags),
+        "evalsha" | "evalsha_ro" => {
+            cache::parse(&args[1]).and_then(|d| engine.scripts.cache.get(&d)).and_then(|s| s.flags)
+        }
         "fcall" | "fcall_ro" => {
             let now = engine.scripts.shelf.now();
             now.functions.get(&args[1]).map(|(l, i)| l.functions[*i].flags)

@@ -135,9 +135,7 @@ fn prepare(call: &mut Call<'_>, task: &Task<'_>) -> Result<bool, Fail> {
     let Some(flags) = task.flags else { return Ok(task.read_only) };
     let no_writes = flags.has(lua::Flags::NO_WRITES);
     if !no_writes && task.read_only {
-        return Err(Fail::text(
-            "ERR Can not execute a script with write flag using *_ro command.",
-        ));
+        return Err(Fail::text("ERR Can not execute a script with write flag using *_ro command."));
     }
     if call.thread.short_of_memory && !no_writes && !flags.has(lua::Flags::ALLOW_OOM) {
         return Err(Fail::text(

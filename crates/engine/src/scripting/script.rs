@@ -19,14 +19,7 @@ pub(super) static SCRIPT: SessionCommand = SessionCommand {
         scope: Scope::None,
         complexity: "Depends on subcommand.",
         summary: "Commands about the script cache.",
-        subcommands: &[
-            &DEBUG.row,
-            &EXISTS.row,
-            &FLUSH.row,
-            &HELP.row,
-            &KILL.row,
-            &LOAD.row,
-        ],
+        subcommands: &[&DEBUG.row, &EXISTS.row, &FLUSH.row, &HELP.row, &KILL.row, &LOAD.row],
         ..Row::DEFAULT
     },
     run: container,
@@ -72,7 +65,7 @@ static LOAD: SessionCommand = sub(
             if !Arc::ptr_eq(&there, &script) {
                 machine.local(engine, there)?;
             }
-            Ok(())
+            Ok::<(), Fail>(())
         })?;
         reply.bulk(&script.name);
         Ok(())
@@ -131,7 +124,8 @@ OK
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
-        let known = args.len() == 2 || args.len() == 3 && (args.is(2, "sync") || args.is(2, "async"));
+        let known =
+            args.len() == 2 || args.len() == 3 && (args.is(2, "sync") || args.is(2, "async"));
         if !known {
             return Err(Fail::text("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
         }
@@ -207,7 +201,8 @@ static HELP: SessionCommand = sub(
         syntax: "SCRIPT HELP",
         transcript: "
 > SCRIPT HELP
-~ *
+~  1) SCRIPT <subcommand> *
+...
 ",
         ..Row::DEFAULT
     },

@@ -26,9 +26,8 @@ pub(super) fn of_script(text: &[u8]) -> Result<(Option<lua::Flags>, usize), Stri
             return Err(format!("ERR Unknown lua shebang option: {}", show(option)));
         };
         for name in list.split(|c| *c == b',').filter(|_| !list.is_empty()) {
-            flags = flags.or(lua::Flags::named(name).ok_or_else(|| {
-                format!("ERR Unexpected flag in script shebang: {}", show(name))
-            })?);
+            flags = flags.or(lua::Flags::named(name)
+                .ok_or_else(|| format!("ERR Unexpected flag in script shebang: {}", show(name)))?);
         }
     }
     Ok((Some(flags), end))
@@ -54,9 +53,7 @@ pub(super) fn of_library(text: &[u8]) -> Result<(Vec<u8>, Vec<u8>, usize), Strin
             return Err(format!("ERR Invalid metadata value given: {option}"));
         }
         if name.replace(option[5..].to_vec()).is_some() {
-            return Err(
-                "ERR Invalid metadata value, name argument was given multiple times".into()
-            );
+            return Err("ERR Invalid metadata value, name argument was given multiple times".into());
         }
     }
     let name = name.ok_or("ERR Library name was not given")?;

@@ -63,7 +63,18 @@ pub(crate) fn machine() -> Vm {
     Vm::new(Machine::Scripts, "7.4.0", 64 << 20, 1)
 }
 
-pub(crate) fn run_in(vm: &mut Vm, host: &mut Mock, text: &str, words: &[&str], proto: Proto) -> String {
+/// One with little memory.
+pub(crate) fn small() -> Vm {
+    Vm::new(Machine::Scripts, "7.4.0", 8 << 20, 1)
+}
+
+pub(crate) fn run_in(
+    vm: &mut Vm,
+    host: &mut Mock,
+    text: &str,
+    words: &[&str],
+    proto: Proto,
+) -> String {
     let script = match vm.compile(text.as_bytes()) {
         Ok(c) => c,
         Err(e) => return format!("compile: {e}"),
@@ -73,8 +84,13 @@ pub(crate) fn run_in(vm: &mut Vm, host: &mut Mock, text: &str, words: &[&str], p
     let args = Args::new(&[], &spans, &mut owned);
     let mut out = Out::default();
     let mut reply = Reply::new(&mut out, proto);
-    let what =
-        Invocation { code: Code::Script(&script), name: "sha", args: &args, first: 0, keys: words.len().min(1) };
+    let what = Invocation {
+        code: Code::Script(&script),
+        name: "sha",
+        args: &args,
+        first: 0,
+        keys: words.len().min(1),
+    };
     let outcome = vm.run(&what, host, &mut reply);
     vm.release(script);
     match outcome {
