@@ -422,8 +422,13 @@ impl Vm {
         outcome
     }
 
-    /// Lets the collector go on a little, from time to time.
+    /// Lets the collector go on a little, from time to time; all the way when a script has left much
+    /// behind, or the next one would find no memory.
     fn collect(&mut self) {
+        let state = self.stack().state();
+        if state.memory.used() > state.limit / 2 {
+            return self.stack().collect();
+        }
         self.runs += 1;
         if self.runs >= COLLECT_EVERY {
             self.runs = 0;

@@ -114,7 +114,7 @@ fn add(
     code: &[u8],
     replace: bool,
 ) -> Result<Vec<u8>, Fail> {
-    let (library, entries) = load(&mut machine.vm, code, &engine.clock)?;
+    let (library, entries) = load(&mut machine.vm, code, engine)?;
     let library = Arc::new(library);
     let offered = engine.scripts.shelf.change(|all| all.put(Arc::clone(&library), replace));
     if let Err(fail) = offered {
@@ -429,7 +429,7 @@ fn restore(
     let mut fresh = Libraries::default();
     let mut outcome = Ok(());
     for code in codes {
-        outcome = load(&mut machine.vm, code, &engine.clock).and_then(|(library, entries)| {
+        outcome = load(&mut machine.vm, code, engine).and_then(|(library, entries)| {
             let library = Arc::new(library);
             loaded.push((Arc::clone(&library), entries));
             fresh.put(library, false)

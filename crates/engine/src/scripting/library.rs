@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use resp::{Args, Reply};
 
 use super::shebang;
+use crate::engine::Engine;
 use crate::pubsub::Seeded;
 
 /// A library that takes longer to load is refused, in nanoseconds, as in Redis.
@@ -132,15 +133,15 @@ impl Shelf {
 pub(super) fn load(
     vm: &mut Vm,
     code: &[u8],
-    clock: &stdx::clock::Clock,
+    engine: &Engine,
 ) -> Result<(Library, Vec<Entry>), Fail> {
-    let (engine, name, start) = shebang::of_library(code).map_err(Fail::new)?;
+    let (language, name, start) = shebang::of_library(code).map_err(Fail::new)?;
     verify(&name).map_err(|text| Fail::new(format!("ERR {text}")))?;
-    if !engine.eq_ignore_ascii_case(b"lua") {
-        let engine = String::from_utf8_lossy(&engine);
-        return Err(Fail::new(format!("ERR Engine '{engine}' not found")));
+    if !language.eq_ignore_ascii_case(b"lua") {
+        let language = String::from_utf8_lossy(&language);
+        return Err(Fail::new(format!("ERR Engine '{language}' not found")));
     }
-    let mut loader = Loader { clock, start: clock.monotonic_ns(), found: Vec::new() };
+    let mut loader = Loader::new(engine, true);
     let outcome = vm.load(&code[start..], &mut loader);
     let found = loader.found;
     let entries: Vec<Entry> = found.iter().map(|r| r.entry).collect();
@@ -163,9 +164,9 @@ impl Library {
     pub(super) fn load_again(
         &self,
         vm: &mut Vm,
-        clock: &stdx::clock::Clock,
+        engine: &Engine,
     ) -> Result<Vec<(Vec<u8>, Entry)>, Fail> {
-        let mut loader = Loader { clock, start: clock.monotonic_ns(), found: Vec::new() };
+        let mut loader = Loader::new(engine, false);
         let outcome = vm.load(&self.code[self.start..], &mut loader);
         let found = loader.found;
         if let Err(text) = outcome {
@@ -188,9 +189,17 @@ fn verify(name: &[u8]) -> Result<(), &'static str> {
 
 /// The server, as a library that is loaded sees it.
 struct Loader<'a> {
-    clock: &'a stdx::clock::Clock,
+    engine: &'a Engine,
+    /// What it logs is told once, by the thread that loads it first.
+    logs: bool,
     start: u64,
     found: Vec<Registered>,
+}
+
+impl<'a> Loader<'a> {
+    fn new(engine: &'a Engine, logs: bool) -> Self {
+        Self { engine, logs, start: engine.clock.monotonic_ns(), found: Vec::new() }
+    }
 }
 
 impl Host for Loader<'_> {
@@ -198,7 +207,11 @@ impl Host for Loader<'_> {
         Called::Refused("redis.call can only be called inside a script invocation".into())
     }
 
-    fn log(&mut self, _: u8, _: &[u8]) {}
+    fn log(&mut self, level: u8, text: &[u8]) {
+        if self.logs {
+            super::log(self.engine, level, text);
+        }
+    }
 
     fn may_call(&mut self, _: &Args<'_>) -> Option<bool> {
         None
@@ -209,7 +222,7 @@ impl Host for Loader<'_> {
     fn count_error(&mut self, _: &[u8]) {}
 
     fn tick(&mut self) -> Tick {
-        let elapsed = self.clock.monotonic_ns().saturating_sub(self.start);
+        let elapsed = self.engine.clock.monotonic_ns().saturating_sub(self.start);
         if elapsed > LOAD_NS { Tick::Kill } else { Tick::Continue }
     }
 

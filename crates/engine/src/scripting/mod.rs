@@ -27,7 +27,7 @@ mod shebang;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use commands::Fail;
 use commands::row::{BeginSearch, FindKeys, Flags, Group, KeyFlags, KeySpec, Scope};
@@ -74,6 +74,8 @@ pub(crate) struct Scripts {
     pub(crate) cache: Cache,
     pub(crate) shelf: Shelf,
     pub(crate) running: AllRunning,
+    /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what is not for them.
+    pub(crate) allow_all: AtomicBool,
 }
 
 /// One thread's half.
@@ -245,7 +247,7 @@ impl FunctionMachine {
         let (library, at) = self.now.functions.get(name).cloned().ok_or_else(not_found)?;
         let address = Arc::as_ptr(&library).addr();
         if !self.loaded.contains_key(&address) {
-            let entries = library.load_again(&mut self.vm, &engine.clock)?;
+            let entries = library.load_again(&mut self.vm, engine)?;
             self.add(engine, Arc::clone(&library), entries);
         }
         let local = self.loaded.get(&address).and_then(|l| l.functions.get(name));
@@ -309,6 +311,18 @@ impl Thread {
 
     fn unfreeze(&mut self, before: Option<u64>) {
         self.frozen_us = before;
+    }
+}
+
+/// `redis.log`, at level 0 to 3.
+fn log(engine: &Engine, level: u8, text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    let log = &engine.log;
+    match level {
+        0 => crate::log!(log, Debug, "{}", text),
+        1 => crate::log!(log, Verbose, "{}", text),
+        2 => crate::log!(log, Notice, "{}", text),
+        _ => crate::log!(log, Warning, "{}", text),
     }
 }
 

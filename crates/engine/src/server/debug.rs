@@ -116,7 +116,9 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             }
         }
         ("replybuffer", 4) if args.is(2, "resizing") => {}
-        ("set-disable-deny-scripts", 3) => {}
+        ("set-disable-deny-scripts", 3) => {
+            engine.scripts.allow_all.store(switch(args, 2), Relaxed);
+        }
         ("reload" | "loadaof", _) => {
             let name = word.to_ascii_uppercase();
             return Err(Fail::new(format!(
