@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use commands::Fail;
 use commands::fail::quoted;
-use commands::row::{Flags, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope};
 use config::Id;
 use resp::{Args, Reply};
 use store::{Db, Key, ShardSet};
@@ -17,6 +17,7 @@ use crate::clients::Client;
 use crate::engine::{Attention, Engine};
 use crate::persistence;
 use crate::pubsub::{self, Local};
+use crate::scripting;
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
 use crate::table::{Call, Cmd, Run};
@@ -127,7 +128,7 @@ impl Thread {
             // What went to make room for this command is told before its reply.
             self.take_outbox(session, reply.out());
         }
-        if engine.attention.get() & Attention::PAUSE != 0 && paused(engine, session, cmd) {
+        if engine.attention.get() & Attention::PAUSE != 0 && paused(engine, session, cmd, args) {
             return Done::Wait;
         }
         if let Some(multi) = &mut session.multi
@@ -168,6 +169,7 @@ impl Thread {
         // What checks take before a command is not its time.
         let since = self.since.take().filter(|_| engine.attention.get() == 0);
         let start = since.unwrap_or_else(|| engine.clock.monotonic_ns());
+        self.mono = start;
         let errors = reply.errors();
         let outcome = self.execute(engine, session, id, args, reply);
         let failed = outcome.is_err();
@@ -248,8 +250,10 @@ impl Thread {
         let attention = engine.attention.get();
         // While everything or all writes are paused, nothing is evicted, and nobody is refused.
         let evicts = attention & Attention::PAUSE == 0 || !engine.check_pause();
+        self.short_of_memory = false;
         if attention & Attention::MAXMEMORY != 0 && evicts {
             let free = self.make_room(engine);
+            self.short_of_memory = !free;
             if !free && flags_with_queue(session, cmd).has(Flags::DENYOOM) {
                 return Err(OOM);
             }
@@ -263,6 +267,9 @@ impl Thread {
         }
         if attention & Attention::LOADING != 0 && !flags.has(Flags::LOADING) {
             return Err(LOADING);
+        }
+        if attention & Attention::BUSY != 0 && !flags.has(Flags::ALLOW_BUSY) {
+            return engine.scripts.running.refusal().map_or(Ok(()), Err);
         }
         Ok(())
     }
@@ -520,11 +527,14 @@ fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE
 /// too, as in Redis: it ends by itself. Redis counts monitors among the replicas, which never wait.
 #[cold]
-fn paused(engine: &Engine, session: &Session, cmd: &Cmd) -> bool {
+fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> bool {
     if session.monitor || !engine.check_pause() {
         return false;
     }
-    let flags = flags_with_queue(session, cmd);
+    let flags = match cmd.row.group {
+        Group::Scripting => scripting::flags_of(engine, cmd, args),
+        _ => flags_with_queue(session, cmd),
+    };
     let queueing = session.multi.is_some() && !cmd.immediate;
     !engine.pause.writes_only.load(Relaxed)
         || !queueing && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE))

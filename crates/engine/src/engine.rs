@@ -16,6 +16,7 @@ use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
 use crate::persistence::{self, Persistence};
 use crate::pubsub::{Hub, Inbox};
+use crate::scripting::Scripts;
 use crate::server::latency::LatencyMonitor;
 use crate::server::monitor::Monitors;
 use crate::server::slowlog::Slowlog;
@@ -44,6 +45,8 @@ impl Attention {
     pub const SHUTDOWN: u32 = 32;
     /// Writes are refused because the last snapshot failed.
     pub const UNSAVED: u32 = 64;
+    /// A script has run for longer than `busy-reply-threshold`.
+    pub const BUSY: u32 = 128;
 
     /// All reasons.
     #[inline]
@@ -151,6 +154,8 @@ pub struct Engine {
     pub tracking: Tracking,
     /// Whether keyspace events are published, for which changes must be noted.
     notifies: AtomicBool,
+    /// Scripts and functions.
+    pub(crate) scripts: Scripts,
     /// SLOWLOG.
     pub slowlog: Slowlog,
     /// LATENCY.
@@ -252,6 +257,7 @@ impl Engine {
             pubsub: Hub::default(),
             tracking: Tracking::default(),
             notifies: AtomicBool::new(false),
+            scripts: Scripts::default(),
             slowlog: Slowlog::default(),
             latency: LatencyMonitor::default(),
             hotkeys: HotKeys::default(),
@@ -362,6 +368,7 @@ impl Engine {
         self.errors.lock().clear();
         self.acl.reset_counts();
         self.keyspace.reset_lazy_counts();
+        self.scripts.cache.reset_stats();
         let r = &self.rates;
         r.samples.lock().clear();
         for rate in [

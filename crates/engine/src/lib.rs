@@ -20,6 +20,7 @@ pub mod log;
 mod mailbox;
 mod persistence;
 pub mod pubsub;
+mod scripting;
 mod session;
 mod settings;
 mod stats;
@@ -39,6 +40,7 @@ pub use engine::{
 pub use mailbox::{Job, Mailbox, Message};
 pub use session::{ReplyMode, Session};
 pub use stats::{CommandStats, ThreadStats, Totals};
+pub use store::do_meanwhile;
 pub use table::{Call, Cmd, Run, SessionCommand, SessionFn, Table};
 pub use thread::{Batch, Next, Thread};
 pub use topkeys::{By, TopKey, TopKeys};

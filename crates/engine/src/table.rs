@@ -113,6 +113,7 @@ impl Table {
             crate::acl::COMMANDS,
             crate::connection::COMMANDS,
             crate::pubsub::COMMANDS,
+            crate::scripting::COMMANDS,
             crate::server::COMMANDS,
             crate::persistence::COMMANDS,
             crate::transaction::COMMANDS,

@@ -24,6 +24,7 @@ use crate::engine::{Engine, Worker};
 use crate::mailbox::Message;
 use crate::persistence;
 use crate::pubsub::Local;
+use crate::scripting::Machines;
 use crate::session::{ReplyMode, Session};
 use crate::settings;
 use crate::stats::bump;
@@ -107,8 +108,14 @@ pub struct Thread {
     pub(crate) probe: Probe,
     /// Which batches are timed by phase.
     pub(crate) costs: Costs,
-    /// EXEC is running its commands.
+    /// EXEC or a script is running its commands.
     pub(crate) in_transaction: bool,
+    /// Wall time in microseconds while a script runs, for which time stands still.
+    pub(crate) frozen_us: Option<u64>,
+    /// There was no memory for commands that need some when the present one began.
+    pub(crate) short_of_memory: bool,
+    /// What runs scripts, once one has been run here.
+    pub(crate) machines: Option<Box<Machines>>,
     /// `maxmemory-clients` may have changed: all clients are to be counted.
     recount_clients: bool,
 }
@@ -160,6 +167,9 @@ impl Thread {
             probe,
             costs,
             in_transaction: false,
+            frozen_us: None,
+            short_of_memory: false,
+            machines: None,
             recount_clients: false,
         };
         if let Some(seat) = engine.seat.lock().take() {
@@ -193,9 +203,14 @@ impl Thread {
         self.mono
     }
 
-    /// Wall time in microseconds, exactly now.
+    /// Wall time in microseconds: exactly now, or when the script that runs began.
     pub(crate) fn wall_us(&self, engine: &Engine) -> u64 {
-        engine.clock.wall_us()
+        self.frozen_us.unwrap_or_else(|| engine.clock.wall_us())
+    }
+
+    /// Wall time in microseconds when a clock was last read.
+    pub(crate) fn wall_us_at_last_look(&self) -> u64 {
+        u64::try_from((self.mono as i64 + self.wall_offset) / 1000).unwrap_or(0)
     }
 
     /// This thread's counters.

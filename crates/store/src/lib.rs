@@ -33,4 +33,4 @@ pub use interest::{Waiter, Watch};
 pub use lazy::Garbage;
 pub use shards::{Keyspace, SHARDS, Seat, ShardSet};
 pub use snapshot::{Keep, Snapshot, Walk};
-pub use waits::take_waits;
+pub use waits::{do_meanwhile, meanwhile, take_waits};

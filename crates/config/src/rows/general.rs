@@ -87,7 +87,7 @@ NotifyKeyspaceEvents: "notify-keyspace-events", [], Events, "", RUNTIME, Effecti
     "Key events to publish, by letter: K and E choose the channels, g$lshzxetdmn the classes, A is all of g$lshzxetd; empty publishes none.";
 }
 Scripts {
-BusyReplyThreshold: "busy-reply-threshold", ["lua-time-limit"], Int(0, LONG_MAX), "5000", RUNTIME, Accepted(NO_SCRIPTS),
+BusyReplyThreshold: "busy-reply-threshold", ["lua-time-limit"], Int(0, LONG_MAX), "5000", RUNTIME, Effective,
     "Milliseconds a script may run before other clients are told BUSY; 0 never tells them.";
 }
     } };

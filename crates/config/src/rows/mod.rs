@@ -71,7 +71,6 @@ const NO_FORK: &str = "Apus snapshots without fork";
 const NO_MODULES: &str = "Apus loads no modules";
 const NO_PERSISTENCE: &str = "nothing is written to disk yet";
 const NO_REPLICATION: &str = "replication is not built yet";
-const NO_SCRIPTS: &str = "scripts are not built yet";
 const NO_TLS: &str = "TLS is not built yet";
 const NO_USER_DATA: &str = "the log never carries keys or values";
 const NO_WARNINGS: &str = "no start-up warning stops the server";

@@ -31,7 +31,7 @@ use crate::table::SessionCommand;
 use crate::thread::Thread;
 
 pub(crate) use load::Loading;
-pub(crate) use shutdown::{abort, shut_down};
+pub(crate) use shutdown::{FAILED as SHUTDOWN_FAILED, abort, shut_down};
 
 pub(crate) static COMMANDS: &[&SessionCommand] =
     &[&cmd::BGSAVE, &cmd::LASTSAVE, &cmd::LOAD, &cmd::SAVE];
@@ -63,8 +63,6 @@ pub(crate) struct Persistence {
     progress: [AtomicU64; 2],
     /// Keys that commands saved during the last one.
     early: AtomicU64,
-    /// Libraries of functions that were loaded: they go into the next snapshot again.
-    functions: Mutex<Vec<Vec<u8>>>,
     /// The file that is being written, under its temporary name.
     temporary: Mutex<Option<PathBuf>>,
     /// A shutdown that a signal asked for and that has not begun.
@@ -87,7 +85,6 @@ impl Persistence {
             saved_changes: AtomicU64::new(0),
             progress: Default::default(),
             early: AtomicU64::new(0),
-            functions: Mutex::default(),
             temporary: Mutex::default(),
             asked: Mutex::default(),
             loading: Loading::default(),
@@ -323,12 +320,6 @@ impl Engine {
     /// Whether the last save in the background succeeded.
     pub(crate) fn last_save_ok(&self) -> bool {
         self.persistence.last_ok.load(Relaxed)
-    }
-
-    /// Takes a library of functions out of a snapshot.
-    pub(crate) fn load_function(&self, code: &[u8]) -> Result<(), String> {
-        self.persistence.functions.lock().push(code.to_vec());
-        Ok(())
     }
 
     /// Removes what an unfinished save has written: the process is about to end.

@@ -168,8 +168,8 @@ pub(crate) fn begin(
         note(name, value.clone());
     }
     note("apus-ver", env!("CARGO_PKG_VERSION").to_owned());
-    for code in engine.persistence.functions.lock().iter() {
-        encoder.function(&mut head, code);
+    for library in engine.function_codes() {
+        encoder.function(&mut head, &library.code);
     }
     let mut keys = 0;
     for index in 0..engine.keyspace.databases() {

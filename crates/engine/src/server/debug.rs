@@ -130,7 +130,9 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             }
         }
         ("replybuffer", 4) if args.is(2, "resizing") => {}
-        ("set-disable-deny-scripts", 3) => {}
+        ("set-disable-deny-scripts", 3) => {
+            engine.scripts.allow_all.store(switch(args, 2), Relaxed);
+        }
         ("reload", _) => reload(call, args)?,
         ("loadaof", 2) => {
             return Err(Fail::text(

@@ -1,10 +1,12 @@
 //! SHUTDOWN: <https://redis.io/docs/latest/commands/shutdown/>
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
-use crate::engine::ShutdownRequest;
+use crate::engine::{Engine, ShutdownRequest};
 use crate::log;
 use crate::persistence;
 use crate::table::{Call, SessionCommand};
@@ -35,6 +37,34 @@ pub(crate) static SHUTDOWN: SessionCommand = super::command(
 );
 
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let engine = call.engine;
+    let Some(request) = read(args)? else {
+        persistence::abort(engine)?;
+        reply.ok();
+        return Ok(());
+    };
+    log!(engine.log, Notice, "User requested shutdown...");
+    persistence::shut_down(engine, call.thread, request)?;
+    // No reply: the closed connection is the answer.
+    call.session.closing = true;
+    Ok(())
+}
+
+/// Begins a shutdown that saves nothing, where no thread is free to do more than that.
+pub(crate) fn begin(engine: &Engine, args: &Args<'_>) -> Outcome {
+    let request = read(args)?.filter(|r| r.save == Some(false));
+    let hook = engine.on_shutdown.read();
+    let (Some(request), Some(hook)) = (request, hook.as_ref()) else {
+        return Err(persistence::SHUTDOWN_FAILED);
+    };
+    log!(engine.log, Notice, "User requested shutdown...");
+    engine.shutting_down.store(1, Relaxed);
+    hook(request);
+    Ok(())
+}
+
+/// What is asked for; none is ABORT.
+fn read(args: &Args<'_>) -> Result<Option<ShutdownRequest>, Fail> {
     let (mut save, mut nosave, mut now, mut force, mut abort) = (false, false, false, false, false);
     for i in 1..args.len() {
         let words = [
@@ -51,16 +81,8 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         return Err(Fail::SYNTAX);
     }
     if abort {
-        persistence::abort(call.engine)?;
-        reply.ok();
-        return Ok(());
+        return Ok(None);
     }
-    let engine = call.engine;
-    log!(engine.log, Notice, "User requested shutdown...");
     let save = if save { Some(true) } else { nosave.then_some(false) };
-    let request = ShutdownRequest { save, now, force };
-    persistence::shut_down(engine, call.thread, request)?;
-    // No reply: the closed connection is the answer.
-    call.session.closing = true;
-    Ok(())
+    Ok(Some(ShutdownRequest { save, now, force }))
 }

@@ -15,11 +15,12 @@ use std::time::Duration;
 use config::{ClientClass, Id};
 use engine::{Batch, Endpoint, Message, Next, Session, Thread, log};
 use mio::{Events, Interest, Poll, Token, Waker};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use resp::Out;
 use slab::Slab;
 
 use super::Stream;
+use super::attend::Attendant;
 use super::conn::{Conn, Source};
 use crate::Shared;
 use crate::give_back::GiveBack;
@@ -57,7 +58,15 @@ const WAKE: Token = Token(usize::MAX);
 /// Where the acceptor leaves new connections, and others leave messages.
 pub(crate) struct Inbox {
     pub(crate) worker: Arc<engine::Worker>,
-    arrivals: Mutex<Vec<(Stream, Endpoint)>>,
+    arrivals: Mutex<Vec<Arrival>>,
+}
+
+/// A connection on its way to its thread.
+pub(crate) struct Arrival {
+    pub(crate) stream: Stream,
+    endpoint: Endpoint,
+    /// Commands that were answered already, while the thread was stuck.
+    pub(crate) greeting: Vec<Vec<Vec<u8>>>,
 }
 
 impl Inbox {
@@ -67,8 +76,12 @@ impl Inbox {
 
     /// Hands a connection over to the worker.
     pub(crate) fn give(&self, s: Stream, e: Endpoint) {
-        self.arrivals.lock().push((s, e));
+        self.arrivals.lock().push(Arrival { stream: s, endpoint: e, greeting: Vec::new() });
         self.worker.mailbox.wake();
+    }
+
+    pub(crate) fn arrivals(&self) -> MutexGuard<'_, Vec<Arrival>> {
+        self.arrivals.lock()
     }
 }
 
@@ -153,6 +166,9 @@ impl Worker {
     pub(crate) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let engine = &shared.engine;
+        let attendant =
+            Attendant::new(Arc::clone(&shared), Arc::clone(&self.inbox), self.thread.index);
+        engine::do_meanwhile(Box::new(move || attendant.attend()));
         let mut events = Events::with_capacity(1024);
         let mut next_cron = 0u64;
         let mut housekeeping = 0u64;
@@ -435,6 +451,8 @@ impl Worker {
                     return self.serve(i, false);
                 }
                 c.readable = false;
+                // Something of it is under way from here on.
+                c.session.client.query_bytes.store(n as u64, Relaxed);
                 let bytes = &self.small[at..at + n];
                 let hash = self.thread.foresee(&self.shared.engine, &c.session, bytes);
                 self.held.push(Held { i, n, db: c.session.db, hash });
@@ -485,8 +503,8 @@ impl Worker {
 
     fn read_mail(&mut self) {
         let arrivals = std::mem::take(&mut *self.inbox.arrivals.lock());
-        for (stream, endpoint) in arrivals {
-            self.welcome(stream, endpoint);
+        for a in arrivals {
+            self.welcome(a);
         }
         self.thread.receive();
         for m in self.inbox.worker.mailbox.take() {
@@ -598,8 +616,14 @@ impl Worker {
         Ok(())
     }
 
-    fn welcome(&mut self, stream: Stream, endpoint: Endpoint) {
-        let session = Session::new(&self.shared.engine, self.thread.index, endpoint);
+    fn welcome(&mut self, arrival: Arrival) {
+        let Arrival { stream, endpoint, greeting } = arrival;
+        let engine = &self.shared.engine;
+        let mut session = Session::new(engine, self.thread.index, endpoint);
+        for words in greeting {
+            let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+            self.thread.call(engine, &mut session, &words);
+        }
         let id = session.client.id;
         let i = self.conns.insert(Box::new(Conn::new(stream, session)));
         self.places.insert(id, i);

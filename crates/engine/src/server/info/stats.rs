@@ -34,7 +34,7 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("expire_cycle_cpu_milliseconds", t.expire_cycle_nanos / 1_000_000);
     s.put("evicted_keys", t.evicted_keys);
     s.put("evicted_clients", t.evicted_clients);
-    s.put("evicted_scripts", 0);
+    s.put("evicted_scripts", engine.scripts.cache.evicted());
     s.put("total_eviction_exceeded_time", t.total_eviction_exceeded_nanos / 1_000_000);
     s.put("current_eviction_exceeded_time", 0);
     s.put("keyspace_hits", t.keyspace_hits);
