@@ -6,6 +6,7 @@
 
 pub mod bytes;
 pub mod clock;
+pub mod crc32c;
 pub mod crc;
 pub mod glob;
 pub mod hash;
