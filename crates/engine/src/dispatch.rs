@@ -13,6 +13,7 @@ use store::{Class, Db, Key, ShardSet};
 use crate::blocking::{self, register};
 use crate::clients::Client;
 use crate::engine::{Attention, Engine};
+use crate::journal::{self, Own};
 use crate::pubsub::{self, Local};
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
@@ -232,6 +233,10 @@ impl Thread {
                 return Err(OOM);
             }
         }
+        let changes = flags_with_queue(session, cmd).has(Flags::WRITE) || cmd.row.name == "ping";
+        if attention & Attention::DISK != 0 && changes {
+            return Err(engine.journal.misconf());
+        }
         if session.only_subscribes() && !while_subscribed(cmd.row) {
             return Err(subscribed(cmd.row));
         }
@@ -295,7 +300,7 @@ impl Thread {
             Scope::Each | Scope::None => Db::unlocked(ks, index, &mut self.cx),
         };
         let outcome = run(&mut db, args, reply);
-        commit(engine, &mut self.pubsub, &mut db);
+        commit_own(engine, &mut self.pubsub, &mut db, &Own { db: index, cmd, args });
         if session.tracking.is_some() && cmd.row.flags.has(Flags::READONLY) {
             tracking::remember(engine, &mut self.pubsub, session, cmd, args);
         }
@@ -425,7 +430,20 @@ impl Thread {
 pub(crate) fn commit(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
     let effects = &mut db.cx.effects;
     if effects.observed {
-        commit_observed(engine, local, db);
+        commit_observed(engine, local, db, None);
+    } else if effects.dirty != 0 {
+        db.cx.counters.dirty += effects.dirty;
+        effects.dirty = 0;
+    }
+}
+
+/// [`commit`] for a command that a client has called: its arguments are its journal form, unless the
+/// effects state another.
+#[inline(always)]
+pub(crate) fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: &Own<'_>) {
+    let effects = &mut db.cx.effects;
+    if effects.observed {
+        commit_observed(engine, local, db, Some(own));
     } else if effects.dirty != 0 {
         db.cx.counters.dirty += effects.dirty;
         effects.dirty = 0;
@@ -447,8 +465,13 @@ fn subscribed(row: &Row) -> Fail {
 }
 
 #[inline(never)]
-fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
+fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: Option<&Own<'_>>) {
     db.cx.counters.dirty += db.cx.effects.dirty;
+    if engine.journal.is_on()
+        && let Some(lane) = local.lane()
+    {
+        journal::note(engine, lane, db, own);
+    }
     if !db.cx.effects.events.is_empty() {
         db.settle();
         let by = db.cx.client;

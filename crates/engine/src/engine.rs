@@ -1,7 +1,7 @@
 //! What all threads share.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use config::{Config, Id};
@@ -11,6 +11,7 @@ use store::Keyspace;
 
 use crate::clients::Clients;
 use crate::costs::CostStats;
+use crate::journal::Journal;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
 use crate::pubsub::{Hub, Inbox};
@@ -40,6 +41,8 @@ impl Attention {
     pub const LOADING: u32 = 16;
     /// Commands were renamed or the like; keeps room for later reasons.
     pub const SHUTDOWN: u32 = 32;
+    /// Writes are refused because the journal cannot be written.
+    pub const DISK: u32 = 128;
 
     /// All reasons.
     #[inline]
@@ -117,6 +120,10 @@ pub struct Worker {
     pub inbox: Inbox,
     /// Connections that live on it.
     pub connections: AtomicU64,
+    /// Where it leaves its records for the journal.
+    pub lane: Arc<persist::journal::Lane>,
+    /// Some of its connections wait until the journal is durable: it is woken when it is.
+    pub holds: AtomicBool,
 }
 
 /// See the module's text.
@@ -187,6 +194,9 @@ pub struct Engine {
     pub rates: Rates,
     /// 0 no, 1 asked for.
     pub shutting_down: AtomicU8,
+    /// The journal (`appendonly`).
+    pub journal: Journal,
+    pub(crate) me: Weak<Engine>,
 }
 
 /// Rates are over the time of this many samples: 1.6 seconds, as in Redis. One sample alone would
@@ -227,7 +237,7 @@ impl Engine {
         } else {
             (Keyspace::new(databases, now), None)
         };
-        let engine = Self {
+        let engine = Arc::new_cyclic(|me| Self {
             keyspace,
             seat: Mutex::new(seat),
             table: Table::new(&o.renames),
@@ -260,10 +270,12 @@ impl Engine {
             blocked_clients: AtomicU64::new(0),
             rates: Rates::default(),
             shutting_down: AtomicU8::new(0),
+            journal: Journal::default(),
+            me: Weak::clone(me),
             config: o.config,
-        };
+        });
         engine.config_changed();
-        Arc::new(engine)
+        engine
     }
 
     /// Registers a worker thread and gives it its number.
@@ -275,10 +287,22 @@ impl Engine {
             mailbox,
             inbox: Inbox::default(),
             connections: AtomicU64::new(0),
+            lane: self.journal.shared.add_lane(),
+            holds: AtomicBool::new(false),
         });
         let mut all = self.workers.write();
         all.push(Arc::clone(&worker));
         (all.len() - 1, worker)
+    }
+
+    /// Calls `f` with every worker thread.
+    pub(crate) fn each_worker(&self, f: impl FnMut(&Arc<Worker>)) {
+        self.workers.read().iter().for_each(f);
+    }
+
+    /// This engine, for a thread that outlives the call.
+    pub(crate) fn arc(&self) -> Arc<Engine> {
+        self.me.upgrade().expect("an engine in use is owned by somebody")
     }
 
     /// All worker threads.
@@ -325,6 +349,7 @@ impl Engine {
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
+        self.journal.follow_config(c);
         let notifies = c.notify_keyspace_events() != 0;
         if self.notifies.swap(notifies, Relaxed) != notifies {
             if notifies {

@@ -56,6 +56,11 @@ pub struct Cmd {
 }
 
 impl Cmd {
+    /// The command's own name, its container's for a subcommand.
+    pub(crate) fn name(&self) -> &'static str {
+        self.row.name.split('|').next().unwrap_or_default()
+    }
+
     /// Whether `argc` arguments, the name included, are an acceptable number.
     #[inline]
     pub(crate) fn arity_fits(&self, argc: usize) -> bool {
@@ -102,6 +107,7 @@ impl Table {
         }
         let own = [
             crate::connection::COMMANDS,
+            crate::journal::COMMANDS,
             crate::pubsub::COMMANDS,
             crate::server::COMMANDS,
             crate::transaction::COMMANDS,

@@ -13,17 +13,19 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use config::{Config, Id, MaxmemoryPolicy};
+use config::{Config, Id};
 use resp::{Args, Limits, Out, Parsed, Parser, Proto, Reply, Shape, Span};
-use store::{Access, Context, Db, Evicted, Key, Policy, SHARDS, Small};
+use store::{Context, Db, Evicted, Key, Policy, SHARDS};
 
 use crate::clients::Client;
 use crate::costs::Costs;
-use crate::dispatch::{Done, commit, lookup};
+use crate::dispatch::{Done, commit, commit_own, lookup};
 use crate::engine::{Engine, Worker};
+use crate::journal::{self, Own};
 use crate::mailbox::Message;
 use crate::pubsub::Local;
 use crate::session::{ReplyMode, Session};
+use crate::settings;
 use crate::stats::bump;
 use crate::table::{Call, Run};
 use crate::topkeys::Probe;
@@ -104,6 +106,8 @@ pub struct Thread {
     pub(crate) costs: Costs,
     /// EXEC is running its commands.
     pub(crate) in_transaction: bool,
+    /// The command that just ran waits until the journal is durable up to here (WAITAOF).
+    pub(crate) awaits: Option<u64>,
     /// `maxmemory-clients` may have changed: all clients are to be counted.
     recount_clients: bool,
 }
@@ -154,6 +158,7 @@ impl Thread {
             probe,
             costs,
             in_transaction: false,
+            awaits: None,
             recount_clients: false,
         };
         if let Some(seat) = engine.seat.lock().take() {
@@ -210,16 +215,7 @@ impl Thread {
         let generation = c.generation();
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let latency = c.int(Id::LatencyMonitorThreshold);
-        let policy = match c.chosen(Id::MaxmemoryPolicy) {
-            MaxmemoryPolicy::VolatileLru => Policy::VolatileLru,
-            MaxmemoryPolicy::VolatileLfu => Policy::VolatileLfu,
-            MaxmemoryPolicy::VolatileRandom => Policy::VolatileRandom,
-            MaxmemoryPolicy::VolatileTtl => Policy::VolatileTtl,
-            MaxmemoryPolicy::AllkeysLru => Policy::AllKeysLru,
-            MaxmemoryPolicy::AllkeysLfu => Policy::AllKeysLfu,
-            MaxmemoryPolicy::AllkeysRandom => Policy::AllKeysRandom,
-            MaxmemoryPolicy::Noeviction => Policy::NoEviction,
-        };
+        let policy = settings::policy(c);
         self.hot = Hot {
             generation,
             bulk_max: usize::try_from(c.bytes(Id::ProtoMaxBulkLen)).unwrap_or(usize::MAX),
@@ -241,33 +237,7 @@ impl Thread {
         // Clients that hold much already may not say anything for long.
         self.recount_clients = self.hot.clients_max > 0;
         self.pubsub.notify = c.notify_keyspace_events();
-        self.cx.string_max = self.hot.bulk_max;
-        self.cx.access = Access {
-            lfu: policy.is_lfu(),
-            log_factor: c.int(Id::LfuLogFactor) as u32,
-            decay_minutes: c.int(Id::LfuDecayTime) as u32,
-        };
-        self.cx.lazy_del = c.flag(Id::LazyfreeLazyUserDel);
-        self.cx.lazy_server_del = c.flag(Id::LazyfreeLazyServerDel);
-        self.cx.lazy_expire = c.flag(Id::LazyfreeLazyExpire);
-        self.cx.lazy_user_flush = c.flag(Id::LazyfreeLazyUserFlush);
-        let count = |id| usize::try_from(c.int(id)).unwrap_or(0);
-        let size = |id| usize::try_from(c.bytes(id)).unwrap_or(usize::MAX);
-        self.cx.small = Small {
-            hash_max_listpack_entries: count(Id::HashMaxListpackEntries),
-            hash_max_listpack_value: size(Id::HashMaxListpackValue),
-            list_max_listpack_size: c.int(Id::ListMaxListpackSize),
-            list_compress_depth: count(Id::ListCompressDepth),
-            set_max_intset_entries: count(Id::SetMaxIntsetEntries),
-            set_max_listpack_entries: count(Id::SetMaxListpackEntries),
-            set_max_listpack_value: count(Id::SetMaxListpackValue),
-            zset_max_listpack_entries: count(Id::ZsetMaxListpackEntries),
-            zset_max_listpack_value: size(Id::ZsetMaxListpackValue),
-            stream_node_max_bytes: size(Id::StreamNodeMaxBytes),
-            stream_node_max_entries: count(Id::StreamNodeMaxEntries),
-            hll_sparse_max_bytes: size(Id::HllSparseMaxBytes),
-        };
-        self.cx.shared_integers = self.hot.maxmemory == 0 || !(policy.is_lru() || policy.is_lfu());
+        settings::follow(c, &mut self.cx);
     }
 
     /// Moves what commands counted into the counters that others read.
@@ -700,7 +670,8 @@ impl Thread {
             let mut args = Args::new(input, spans, owned);
             db.move_to(Key { bytes: &args[1], hash: p.hash });
             let outcome = run(&mut db, &mut args, &mut reply);
-            commit(engine, &mut self.pubsub, &mut db);
+            let own = Own { db: session.db, cmd: engine.table.get(p.id), args: &args };
+            commit_own(engine, &mut self.pubsub, &mut db, &own);
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
@@ -818,6 +789,9 @@ impl Thread {
         self.sync_clock(engine);
         self.probe.tick(self.mono);
         engine.hotkeys.tick(engine);
+        if self.index == 0 {
+            journal::upkeep(engine, self);
+        }
         if engine.cron_paused.load(Relaxed) {
             return false;
         }
@@ -869,6 +843,15 @@ impl Thread {
             engine.latency.record("expire-cycle", nanos, self.cx.now);
         }
         left
+    }
+
+    /// Empties all databases.
+    pub(crate) fn flush_all(&mut self, engine: &Engine) {
+        for index in 0..engine.keyspace.databases() {
+            let mut db = Db::lock_all(&engine.keyspace, index, &mut self.cx);
+            db.flush(false);
+            commit(engine, &mut self.pubsub, &mut db);
+        }
     }
 
     /// Runs one command given as words, for tests and for embedding. Never waits.

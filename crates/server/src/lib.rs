@@ -202,6 +202,8 @@ impl Builder {
             inboxes.push(Inbox::new(worker));
             polls.push(poll);
         }
+        // Before any worker runs, so that no command comes before the data.
+        engine.open_journal(Arc::new(persist::disk::Real)).map_err(io::Error::other)?;
         let acceptor = Acceptor::new(self.bound, inboxes.clone(), Arc::clone(&shared))?;
         let admin = admin::Admin::default();
         let handle = Handle {
@@ -334,6 +336,7 @@ impl Server {
             // A panic has been reported by the thread itself.
             let _ = t.join();
         }
+        self.handle.shared.engine.close_journal();
         // Until here it has told that the server is shutting down.
         self.handle.admin.stop();
     }
@@ -391,6 +394,28 @@ pub fn disable_huge_pages() {
     // SAFETY: takes numbers only, and concerns pages that are touched later.
     unsafe {
         libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    }
+}
+
+/// Looks at a file of the journal (a segment, or the manifest and with it all files); with `fix` cuts
+/// off what cannot be read. The server that uses it must not be running.
+///
+/// # Errors
+/// The file cannot be read or changed, or is none of these.
+pub fn check(path: &Path, fix: bool) -> io::Result<persist::journal::check::Report> {
+    use persist::journal::{check, segment};
+    let mut start = Vec::new();
+    let mut file = std::fs::File::open(path)?;
+    io::Read::read_to_end(&mut io::Read::take(&mut file, 16), &mut start)?;
+    if segment::is_segment(&start) {
+        check::check_segment(&persist::disk::Real, path, fix)
+    } else if start.starts_with(b"apus-journal") {
+        check::check_journal(&persist::disk::Real, path, fix)
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "neither a segment nor a manifest of a journal",
+        ))
     }
 }
 

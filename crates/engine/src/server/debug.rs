@@ -117,7 +117,13 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         }
         ("replybuffer", 4) if args.is(2, "resizing") => {}
         ("set-disable-deny-scripts", 3) => {}
-        ("reload" | "loadaof", _) => {
+        ("loadaof", 2) => {
+            crate::journal::reload(engine, call.thread).map_err(|why| {
+                log!(engine.log, Warning, "DEBUG LOADAOF: {}", why);
+                Fail::new(format!("ERR Error trying to load the AOF files: {why}"))
+            })?;
+        }
+        ("reload", _) => {
             let name = word.to_ascii_uppercase();
             return Err(Fail::new(format!(
                 "ERR DEBUG {name} needs persistence, which this server does not have yet"
@@ -151,6 +157,8 @@ const HELP: &[&str] = &[
     "    Tells about the hash table inside a value.",
     "LISTPACK <key>",
     "    Tells about the listpack inside a value.",
+    "LOADAOF",
+    "    Throws all data away and reads it again from the journal.",
     "LOG <message>",
     "    Writes <message> to the log.",
     "OBJECT <key>",

@@ -91,6 +91,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     }
     call.thread.unwatch(engine, call.session);
     call.thread.in_transaction = true;
+    call.thread.begin_unit();
     reply.array(queue.len());
     for q in queue {
         let mut owned = q.args;
@@ -103,6 +104,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             call.thread.shoot(engine, Some(command), shot, reply.out().len());
         }
     }
+    call.thread.end_unit(engine);
     call.thread.in_transaction = false;
     call.thread.serve_ready(engine);
     engine.keyspace.release(&mut call.thread.cx);

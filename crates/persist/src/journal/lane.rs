@@ -37,29 +37,37 @@ struct Inner {
 const KEEP: usize = 4 << 20;
 
 impl Lane {
-    /// Appends what `write` writes as one record, or to the unit that is open. `acts`: it is a
-    /// client's doing, who will be told that it is done. The caller holds the shards concerned.
+    /// Appends what `write` writes as one record, or to the unit that is open. `now` is the time that
+    /// it goes by, in Unix milliseconds. `acts`: it is a client's doing, who will be told that it is
+    /// done. The caller holds the shards concerned.
     #[inline]
-    pub fn append(&self, counter: &AtomicU64, acts: bool, write: impl FnOnce(&mut Unit<'_>)) {
+    pub fn append(
+        &self,
+        counter: &AtomicU64,
+        now: i64,
+        acts: bool,
+        write: impl FnOnce(&mut Unit<'_>),
+    ) {
+        let now = now.max(0) as u64;
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
         if inner.depth > 0 {
             inner.acted |= acts;
+            if inner.unit.is_empty() {
+                record::put_number(&mut inner.unit, now);
+            }
             write(&mut Unit { out: &mut inner.unit });
             return;
         }
         let from = inner.records.len();
         inner.records.extend_from_slice(&[0; HEADER]);
+        record::put_number(&mut inner.records, now);
         write(&mut Unit { out: &mut inner.records });
         self.number(inner, from, counter, acts);
     }
 
     fn number(&self, inner: &mut Inner, from: usize, counter: &AtomicU64, acts: bool) {
         let frame = &mut inner.records[from..];
-        if frame.len() == HEADER {
-            inner.records.truncate(from);
-            return;
-        }
         // Sequentially consistent with the writer's look before it goes to sleep.
         let sequence = counter.fetch_add(1, SeqCst) + 1;
         record::head(frame, UNIT, sequence);

@@ -135,13 +135,14 @@ impl Manifest {
         disk::replace(disk, path, self.to_text().as_bytes())
     }
 
-    /// The highest number among its files, so that new ones get higher ones.
+    /// The highest number among its segments, so that new ones get higher ones.
     pub(crate) fn highest(&self) -> u64 {
-        let base = match &self.base {
-            Base::Snapshot { name, .. } => number_of(name),
-            _ => 0,
-        };
-        self.segments.iter().map(|(name, _)| number_of(name)).fold(base, u64::max)
+        self.segments.iter().map(|(name, _)| number_of(name)).max().unwrap_or(0)
+    }
+
+    /// The number of its base, 0 if it has none.
+    pub(crate) fn base_number(&self) -> u64 {
+        if let Base::Snapshot { name, .. } = &self.base { number_of(name) } else { 0 }
     }
 }
 

@@ -45,6 +45,9 @@ pub struct Place {
     pub stem: String,
     /// Bytes after which a segment is not continued.
     pub segment_bytes: u64,
+    /// Zeros that are written ahead of the records under `always`: syncing a write into them makes
+    /// no length or block map durable, which halves the time of a sync.
+    pub ahead_bytes: u64,
 }
 
 impl Place {

@@ -10,8 +10,9 @@
 //! The checksum covers the segment's salt and everything behind itself: a record that an older file
 //! has left in the same blocks, or that a client has put into a value, is none.
 //!
-//! The payload of a [`UNIT`] is one command after the other: database, number of arguments, and each
-//! argument's length and bytes, the numbers as LEB128. That of a [`MARK`] is the sequence number up
+//! The payload of a [`UNIT`] is the time at which it ran (Unix milliseconds) and one command after the
+//! other: database, number of arguments, and each argument's length and bytes, the numbers as LEB128.
+//! At that time it is replayed: what had expired then has expired again, and nothing else. That of a [`MARK`] is the sequence number up
 //! to which everything was durable when it was written, and the salt, by which it is found behind
 //! damage: see [`super::segment`].
 
@@ -165,6 +166,8 @@ pub struct Command {
 pub struct Commands<'a> {
     payload: &'a [u8],
     rest: &'a [u8],
+    /// When it ran, in Unix milliseconds.
+    pub time: i64,
 }
 
 /// A payload that no writer has written although its checksum is right.
@@ -173,8 +176,13 @@ pub struct Malformed;
 
 impl<'a> Commands<'a> {
     /// The commands of the payload of a unit.
-    pub fn new(payload: &'a [u8]) -> Self {
-        Self { payload, rest: payload }
+    ///
+    /// # Errors
+    /// The payload is malformed.
+    pub fn new(payload: &'a [u8]) -> Result<Self, Malformed> {
+        let mut rest = payload;
+        let time = take_number(&mut rest).and_then(|n| i64::try_from(n).ok());
+        Ok(Self { payload, rest, time: time.ok_or(Malformed)? })
     }
 
     /// The next command: `each` is told start and length of every argument within the payload.
@@ -213,12 +221,14 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let mut out = Vec::new();
+        put_number(&mut out, 1_700_000_000_000);
         let mut unit = Unit { out: &mut out };
         let long = vec![b'x'; 300];
         unit.command(0, b"SET", 2, [b"k".as_slice(), &long].into_iter());
         unit.command(300, b"DEL", 1, [b"".as_slice()].into_iter());
         let mut all = Vec::new();
-        let mut commands = Commands::new(&out);
+        let mut commands = Commands::new(&out).expect("valid");
+        assert_eq!(commands.time, 1_700_000_000_000);
         loop {
             let mut args = Vec::new();
             match commands.next(|at, len| args.push(out[at..at + len].to_vec())).expect("valid") {
@@ -247,7 +257,7 @@ mod tests {
                 bytes[i] = rng.next_u64() as u8;
             }
             bytes.truncate(rng.index(bytes.len() + 1));
-            let mut commands = Commands::new(&bytes);
+            let Ok(mut commands) = Commands::new(&bytes) else { continue };
             let mut steps = 0;
             while let Ok(Some(_)) = commands.next(|at, len| assert!(at + len <= bytes.len())) {
                 steps += 1;

@@ -24,6 +24,9 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+/// Records that are handed over together, so that what they need can be prefetched.
+const AT_ONCE: usize = 32;
+
 /// The segment that is continued.
 #[derive(Clone, Debug)]
 pub(crate) struct Tail {
@@ -46,9 +49,38 @@ pub struct Recovered {
     pub cut: Option<(String, u64, u64)>,
     /// Records that were replayed.
     pub records: u64,
+    /// No manifest may name this journal before it has a base.
+    pub(crate) baseless: bool,
+    /// Files of another journal, to be removed as soon as this one is valid.
+    pub(crate) superseded: Vec<String>,
+    /// Segments get higher numbers.
+    pub(crate) number: u64,
 }
 
 impl Recovered {
+    /// A journal that begins now, in the place of the one with this manifest, if any. `empty`: so is
+    /// the server. Otherwise a base is about to be made of what it has, and only then there is a
+    /// manifest that names the new journal.
+    pub fn instead_of(old: Option<Manifest>, empty: bool) -> Self {
+        let old = old.unwrap_or_default();
+        let number = old.highest();
+        let mut superseded: Vec<String> = old.segments.into_iter().map(|(name, _)| name).collect();
+        if let Base::Snapshot { name, .. } = old.base {
+            superseded.push(name);
+        }
+        Self { number, superseded, baseless: !empty, ..Self::default() }
+    }
+
+    /// Whether a base has yet to be made.
+    pub fn baseless(&self) -> bool {
+        self.baseless
+    }
+
+    /// Number that the next base must be beyond.
+    pub fn bases(&self) -> u64 {
+        self.manifest.base_number().max(self.number)
+    }
+
     /// A journal that begins now, on top of `base`.
     pub fn fresh(base: Base) -> Self {
         let last = base.sequence();
@@ -91,15 +123,16 @@ impl Recovery {
         self.manifest.segments.iter().map(|(name, _)| len(name)).sum()
     }
 
-    /// Calls `replay` with the records behind the base, in order, and with the offset of each within
-    /// all segments. `cut` says whether a torn end may be cut off (`aof-load-truncated`).
+    /// Calls `replay` with the records behind the base, in order and some at a time, and with the
+    /// offset of the first within all segments. `cut` says whether a torn end may be cut off (`aof-load-truncated`).
     ///
     /// # Errors
-    /// Something durable cannot be read, or `replay` says why not.
+    /// Something durable cannot be read, or `replay` says at which record of those it was given, and
+    /// why.
     pub fn replay(
         self,
         cut: bool,
-        mut replay: impl FnMut(&Change<'_>, u64) -> Result<(), String>,
+        mut replay: impl FnMut(&[Change<'_>], u64) -> Result<(), (usize, String)>,
     ) -> Result<Recovered, Refusal> {
         let base = self.manifest.base.sequence();
         let mut found = Recovered { last: base, ..Recovered::default() };
@@ -133,15 +166,24 @@ impl Recovery {
                 let why = format!("it begins with record {begins}, and the base ends with {base}");
                 return Err(damaged(0, &why));
             }
+            let mut some = Vec::with_capacity(AT_ONCE);
             let end = loop {
-                match reader.next() {
-                    Err(end) => break end,
-                    Ok(change) if change.sequence <= base => {}
-                    Ok(change) => {
-                        replay(&change, before + change.at as u64)
-                            .map_err(|why| damaged(change.at, &why))?;
-                        found.records += 1;
-                    }
+                let next = reader.next();
+                match next {
+                    Ok(change) if change.sequence <= base => continue,
+                    Ok(change) => some.push(change),
+                    Err(_) => {}
+                }
+                if (some.len() == AT_ONCE || next.is_err())
+                    && let Some(first) = some.first()
+                {
+                    replay(&some, before + first.at as u64)
+                        .map_err(|(i, why)| damaged(some.get(i).map_or(0, |c| c.at), &why))?;
+                    found.records += some.len() as u64;
+                    some.clear();
+                }
+                if let Err(end) = next {
+                    break end;
                 }
             };
             let at = reader.offset();

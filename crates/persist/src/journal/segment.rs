@@ -15,7 +15,7 @@
 use memchr::memmem;
 use stdx::crc32c::crc32c;
 
-use super::record::{self, Commands, MARK, MARK_BYTES, Record, SALT, Salt, UNIT};
+use super::record::{self, Commands, MARK, Malformed, MARK_BYTES, Record, SALT, Salt, UNIT};
 
 /// Bytes of a segment's header.
 pub const HEADER: usize = 64;
@@ -206,7 +206,7 @@ pub fn survey(bytes: &[u8]) -> Result<Survey, &'static str> {
                 let before = change.at;
                 let mut all = Commands::new(change.payload);
                 loop {
-                    match all.next(|_, _| ()) {
+                    match all.as_mut().map_or(Err(Malformed), |all| all.next(|_, _| ())) {
                         Ok(Some(_)) => commands += 1,
                         Ok(None) => break,
                         Err(_) => {

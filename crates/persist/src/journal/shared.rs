@@ -132,7 +132,8 @@ impl Shared {
     /// Up to here everything is durable.
     #[inline]
     pub fn durable(&self) -> u64 {
-        self.durable.load(Acquire)
+        // Sequentially consistent, as its store is: a thread announces that it waits, and looks here.
+        self.durable.load(SeqCst)
     }
 
     /// Where the numbers begin, before anything is appended: what recovery has found is durable.
@@ -183,7 +184,7 @@ impl Shared {
     }
 
     pub(crate) fn set_durable(&self, sequence: u64) {
-        self.durable.store(sequence, Release);
+        self.durable.store(sequence, SeqCst);
     }
 
     /// Wakes the writer if it sleeps: called when a turn of an event loop is over, so that all that

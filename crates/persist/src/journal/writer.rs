@@ -27,9 +27,6 @@ use crate::disk::{Disk, File};
 
 /// Bytes of one write, unless a record alone is longer.
 const GROUP: usize = 4 << 20;
-/// Zeros that are written ahead of the records under `always`: syncing a write into them makes no
-/// length or block map durable, which halves the time of a sync.
-const AHEAD: u64 = 1 << 20;
 /// A buffer that has grown beyond this is given back.
 const KEEP: usize = 8 << 20;
 /// Between two attempts of what fails, and between two syncs of `everysec`.
@@ -105,6 +102,13 @@ pub struct Writer {
     retry_at: Option<Instant>,
     /// Records were dropped because the segment is not trusted; a new one makes an end of that.
     gap: bool,
+    /// The segment that comes next, while it is not certain that the manifest names it: until then,
+    /// nothing is written anywhere.
+    fresh: Option<Segment>,
+    /// No manifest may name the journal before it has a base.
+    baseless: bool,
+    /// Files of another journal, which this one takes the place of.
+    superseded: Vec<String>,
     stopping: bool,
     controls: std::sync::mpsc::Receiver<Control>,
 }
@@ -128,9 +132,14 @@ impl Writer {
         if let Some(parent) = place.dir.parent() {
             disk.sync_dir(parent)?;
         }
-        let Recovered { mut manifest, last, tail, .. } = from;
+        let Recovered { mut manifest, last, tail, baseless, superseded, number, .. } = from;
+        // A journal that has ended in trouble may have left records of its own.
+        for lane in shared.lanes() {
+            lane.take(&mut Vec::new());
+        }
+        shared.set_trouble(None);
         let next = last + 1;
-        let mut number = manifest.highest();
+        let mut number = manifest.highest().max(number);
         let segment = match tail {
             Some(tail) if tail.at < place.segment_bytes => {
                 let mut file = disk.open(&place.file(&tail.name), false)?;
@@ -151,13 +160,15 @@ impl Writer {
                 let ahead = shared.policy() == Sync::Always;
                 let segment = create(&*disk, &place, &mut number, next, ahead)?;
                 manifest.segments.push((segment.name.clone(), next));
-                manifest.store(&*disk, &place.manifest())?;
+                if !baseless {
+                    manifest.store(&*disk, &place.manifest())?;
+                }
                 segment
             }
         };
         shared.resume_at(last);
         let (orders, controls) = std::sync::mpsc::channel();
-        let writer = Self {
+        let mut writer = Self {
             disk,
             shared,
             observer,
@@ -173,9 +184,15 @@ impl Writer {
             synced_at: Instant::now(),
             retry_at: None,
             gap: false,
+            fresh: None,
+            baseless,
+            superseded,
             stopping: false,
             controls,
         };
+        if !baseless {
+            writer.clean(Vec::new());
+        }
         writer.measure();
         let size = writer.shared.figures.size.load(Relaxed);
         let base = if let Base::Snapshot { bytes, .. } = &writer.manifest.base { *bytes } else { 0 };
@@ -227,6 +244,12 @@ impl Writer {
                 return Turn::Idle(Some(at - now));
             }
             self.retry_at = None;
+        }
+        if self.fresh.is_some()
+            && let Err(e) = self.rotate()
+        {
+            self.failed(now, &e);
+            return if self.stopping { Turn::Stopped } else { Turn::Idle(Some(SECOND)) };
         }
         if self.group.is_empty() {
             self.merge();
@@ -313,7 +336,7 @@ impl Writer {
         let s = &mut self.segment;
         let mut zeroed = s.zeroed.max(end);
         if end > s.zeroed && self.shared.policy() == Sync::Always {
-            zeroed = end.next_multiple_of(4096) + AHEAD;
+            zeroed = end.next_multiple_of(4096) + self.place.ahead_bytes;
             self.group.resize(len + (zeroed - end) as usize, 0);
         }
         let written = s.file.write_at(&self.group, s.at);
@@ -377,23 +400,36 @@ impl Writer {
         if !self.gap && self.unsynced {
             self.sync(Instant::now())?;
         }
-        let ahead = self.shared.policy() == Sync::Always;
-        // The group, if there is one, comes after it; it was sealed for the old segment.
-        let first = if self.group.is_empty() { self.next } else { return Ok(()) };
-        let fresh = create(&*self.disk, &self.place, &mut self.number, first, ahead)?;
-        self.manifest.segments.push((fresh.name.clone(), first));
-        if let Err(e) = self.manifest.store(&*self.disk, &self.place.manifest()) {
-            self.manifest.segments.pop();
-            let _ = self.disk.remove(&self.place.file(&fresh.name));
+        if !self.group.is_empty() {
+            // It waits for room on the disk, and was sealed for this segment.
+            return Ok(());
+        }
+        let first = self.next;
+        let fresh = match self.fresh.take() {
+            Some(fresh) => fresh,
+            None => {
+                let ahead = self.shared.policy() == Sync::Always;
+                create(&*self.disk, &self.place, &mut self.number, first, ahead)?
+            }
+        };
+        let mut manifest = self.manifest.clone();
+        manifest.segments.push((fresh.name.clone(), first));
+        if !self.baseless
+            && let Err(e) = manifest.store(&*self.disk, &self.place.manifest())
+        {
+            // It may be in its place all the same: both must be true until this is settled.
+            self.fresh = Some(fresh);
             return Err(named("writing", "the manifest", &e));
         }
+        self.manifest = manifest;
         self.segment = fresh;
         self.gap = false;
         self.unsynced = false;
         Ok(())
     }
 
-    /// Takes a new base. Segments all of whose records are in it go.
+    /// Takes a new base. Segments all of whose records are in it go. After an error the manifest on
+    /// disk may name the new base or the old one: neither may be removed.
     fn rebase(&mut self, base: Base) -> Result<(), String> {
         let sequence = base.sequence();
         let mut fresh = Manifest { base, segments: self.manifest.segments.clone() };
@@ -416,23 +452,32 @@ impl Writer {
                 self.publish();
             }
         }
+        self.baseless = false;
         let mut remove: Vec<String> = old.segments.into_iter().map(|(name, _)| name).collect();
         if let Base::Snapshot { name, .. } = old.base {
             remove.push(name);
         }
+        self.clean(remove);
+        self.measure();
+        let figures = &self.shared.figures;
+        figures.base_size.store(figures.size.load(Relaxed), Relaxed);
+        Ok(())
+    }
+
+    /// Removes files that the manifest does not name.
+    fn clean(&mut self, mut remove: Vec<String>) {
+        remove.append(&mut self.superseded);
         let kept = |name: &String| {
             self.manifest.segments.iter().any(|(n, _)| n == name)
                 || matches!(&self.manifest.base, Base::Snapshot { name: n, .. } if n == name)
         };
         for name in remove.iter().filter(|name| !kept(name)) {
-            if let Err(e) = self.disk.remove(&self.place.file(name)) {
+            if let Err(e) = self.disk.remove(&self.place.file(name))
+                && e.kind() != io::ErrorKind::NotFound
+            {
                 self.observer.note(&format!("{name} is of no use any more, but stays: {e}"));
             }
         }
-        self.measure();
-        let figures = &self.shared.figures;
-        figures.base_size.store(figures.size.load(Relaxed), Relaxed);
-        Ok(())
     }
 
     /// Counts the bytes of all files anew.
@@ -515,6 +560,7 @@ fn create(
     if crate::disk::exists(disk, &path)? {
         disk.remove(&path)?;
     }
+    let ahead = if ahead { place.ahead_bytes } else { 0 };
     let made = fill(disk, &path, first, ahead).map_err(|e| named("making", &name, &e));
     if made.is_err() {
         // The error matters, and the next attempt uses another name.
@@ -530,14 +576,12 @@ fn fill(
     disk: &dyn Disk,
     path: &Path,
     first: u64,
-    ahead: bool,
+    ahead: u64,
 ) -> io::Result<(Box<dyn File>, Header, u64)> {
     let mut header = Header { salt: Salt::default(), first };
     stdx::rng::fill_from_os(&mut header.salt).map_err(|_| io::Error::other("no randomness"))?;
     let mut bytes = header.to_bytes().to_vec();
-    if ahead {
-        bytes.resize(AHEAD as usize, 0);
-    }
+    bytes.resize(HEADER.max(ahead as usize), 0);
     let mut file = disk.open(path, true)?;
     file.write_at(&bytes, 0)?;
     file.sync()?;
