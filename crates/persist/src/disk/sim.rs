@@ -21,7 +21,7 @@ const SECTOR: usize = 512;
 #[derive(Clone, Default)]
 pub struct SimDisk(Arc<Mutex<State>>);
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct State {
     files: BTreeMap<u64, Content>,
     names: BTreeMap<PathBuf, u64>,
@@ -113,6 +113,11 @@ impl SimDisk {
         state.names.clone_from(&names);
         state.durable_names = names;
         state.faults = Faults::default();
+    }
+
+    /// Another disk with the same content and the same past.
+    pub fn fork(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.0.lock().clone())))
     }
 
     /// Changes bytes of a file where it lies, durable as they are.
