@@ -14,6 +14,7 @@ use crate::blocking::{self, register};
 use crate::clients::Client;
 use crate::engine::{Attention, Engine};
 use crate::journal::{self, Own};
+use crate::persistence;
 use crate::pubsub::{self, Local};
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
@@ -234,6 +235,9 @@ impl Thread {
             }
         }
         let changes = flags_with_queue(session, cmd).has(Flags::WRITE) || cmd.row.name == "ping";
+        if attention & Attention::UNSAVED != 0 && changes {
+            return Err(persistence::MISCONF);
+        }
         if attention & Attention::DISK != 0 && changes {
             return Err(engine.journal.misconf());
         }

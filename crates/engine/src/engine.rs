@@ -14,6 +14,7 @@ use crate::costs::CostStats;
 use crate::journal::Journal;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
+use crate::persistence::{self, Persistence};
 use crate::pubsub::{Hub, Inbox};
 use crate::server::latency::LatencyMonitor;
 use crate::server::monitor::Monitors;
@@ -43,6 +44,8 @@ impl Attention {
     pub const SHUTDOWN: u32 = 32;
     /// Writes are refused because the journal cannot be written.
     pub const DISK: u32 = 128;
+    /// Writes are refused because the last snapshot failed.
+    pub const UNSAVED: u32 = 64;
 
     /// All reasons.
     #[inline]
@@ -196,6 +199,8 @@ pub struct Engine {
     pub shutting_down: AtomicU8,
     /// The journal (`appendonly`).
     pub journal: Journal,
+    /// Snapshots.
+    pub(crate) persistence: Persistence,
     pub(crate) me: Weak<Engine>,
 }
 
@@ -271,6 +276,7 @@ impl Engine {
             rates: Rates::default(),
             shutting_down: AtomicU8::new(0),
             journal: Journal::default(),
+            persistence: Persistence::new(now),
             me: Weak::clone(me),
             config: o.config,
         });
@@ -298,11 +304,6 @@ impl Engine {
     /// Calls `f` with every worker thread.
     pub(crate) fn each_worker(&self, f: impl FnMut(&Arc<Worker>)) {
         self.workers.read().iter().for_each(f);
-    }
-
-    /// This engine, for a thread that outlives the call.
-    pub(crate) fn arc(&self) -> Arc<Engine> {
-        self.me.upgrade().expect("an engine in use is owned by somebody")
     }
 
     /// All worker threads.
@@ -350,6 +351,7 @@ impl Engine {
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
         self.journal.follow_config(c);
+        persistence::follow_config(self);
         let notifies = c.notify_keyspace_events() != 0;
         if self.notifies.swap(notifies, Relaxed) != notifies {
             if notifies {

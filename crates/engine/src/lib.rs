@@ -18,6 +18,7 @@ mod engine;
 pub mod log;
 pub mod journal;
 mod mailbox;
+mod persistence;
 pub mod pubsub;
 mod session;
 mod settings;

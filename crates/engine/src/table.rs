@@ -110,6 +110,7 @@ impl Table {
             crate::journal::COMMANDS,
             crate::pubsub::COMMANDS,
             crate::server::COMMANDS,
+            crate::persistence::COMMANDS,
             crate::transaction::COMMANDS,
         ];
         for c in own.into_iter().flatten() {

@@ -20,9 +20,10 @@ use store::{Context, Db, Evicted, Key, Policy, SHARDS};
 use crate::clients::Client;
 use crate::costs::Costs;
 use crate::dispatch::{Done, commit, commit_own, lookup};
-use crate::engine::{Engine, Worker};
+use crate::engine::{Attention, Engine, Worker};
 use crate::journal::{self, Own};
 use crate::mailbox::Message;
+use crate::persistence;
 use crate::pubsub::Local;
 use crate::session::{ReplyMode, Session};
 use crate::settings;
@@ -790,9 +791,12 @@ impl Thread {
         self.probe.tick(self.mono);
         engine.hotkeys.tick(engine);
         if self.index == 0 {
+            persistence::upkeep(engine, self);
             journal::upkeep(engine, self);
         }
-        if engine.cron_paused.load(Relaxed) {
+        // What is loaded does not expire: records that are yet to come may say otherwise.
+        let loading = engine.attention.get() & Attention::LOADING != 0;
+        if loading || engine.cron_paused.load(Relaxed) {
             return false;
         }
         // What expires is nobody's doing.
@@ -843,6 +847,14 @@ impl Thread {
             engine.latency.record("expire-cycle", nanos, self.cx.now);
         }
         left
+    }
+
+    /// Does what other threads have asked for, and leaves their other messages where they are: for a
+    /// command that waits for such a job.
+    pub(crate) fn run_jobs(&mut self, engine: &Engine) {
+        for job in self.worker.mailbox.take_jobs() {
+            job.run(engine, self);
+        }
     }
 
     /// Empties all databases.

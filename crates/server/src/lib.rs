@@ -40,7 +40,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
@@ -203,7 +203,13 @@ impl Builder {
             polls.push(poll);
         }
         // Before any worker runs, so that no command comes before the data.
-        engine.open_journal(Arc::new(persist::disk::Real)).map_err(io::Error::other)?;
+        let loading = Arc::new(Outcome::default());
+        if self.open_configured || engine.config.flag(Id::Appendonly) {
+            let told = Arc::clone(&loading);
+            engine.load(move |outcome| told.tell(outcome))?;
+        } else {
+            loading.tell(Ok(()));
+        }
         let acceptor = Acceptor::new(self.bound, inboxes.clone(), Arc::clone(&shared))?;
         let admin = admin::Admin::default();
         let handle = Handle {
@@ -234,7 +240,28 @@ impl Builder {
         }
         let name = "apus-acceptor".to_owned();
         running.push(std::thread::Builder::new().name(name).spawn(move || acceptor.run())?);
-        Ok(Server { handle, addresses, running })
+        Ok(Server { handle, addresses, running, loading })
+    }
+}
+
+/// How loading has ended, for whoever waits for it.
+#[derive(Default)]
+struct Outcome(Mutex<Option<Result<(), String>>>, Condvar);
+
+impl Outcome {
+    fn tell(&self, outcome: Result<(), String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        self.1.notify_all();
+    }
+
+    fn wait(&self) -> Result<(), String> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(outcome) = &*known {
+                return outcome.clone();
+            }
+            known = self.1.wait(known).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 }
 
@@ -296,6 +323,7 @@ pub struct Server {
     handle: Arc<Handle>,
     addresses: Vec<SocketAddr>,
     running: Vec<JoinHandle<()>>,
+    loading: Arc<Outcome>,
 }
 
 impl Server {
@@ -323,6 +351,14 @@ impl Server {
     /// The engine, to look at and to call in process.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.handle.shared.engine
+    }
+
+    /// Waits until what was on disk is in memory; until then commands are answered `-LOADING`.
+    ///
+    /// # Errors
+    /// It is damaged: the text says where. The server must be stopped then.
+    pub fn wait_until_loaded(&self) -> Result<(), String> {
+        self.loading.wait()
     }
 
     /// Begins an orderly stop: no new connections, what has arrived is executed and answered.

@@ -189,12 +189,6 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1])?;
     let server = Server::builder().config(config, loaded).log(log.clone()).start()?;
     log!(log, Notice, "Server initialized");
-    for a in server.addresses() {
-        log!(log, Notice, "Ready to accept connections tcp on {}", a);
-    }
-    if server.addresses().is_empty() {
-        log!(log, Notice, "Ready to accept connections unix");
-    }
     let engine = Arc::clone(server.engine());
     let stopping = Arc::new(AtomicBool::new(false));
     let handle = signals.handle();
@@ -217,18 +211,27 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
                 std::process::exit(1);
             }
             log!(signal_log, Warning, "Received {} scheduling shutdown...", name);
-            if let Some(stop) = &*stop_engine.on_shutdown.read() {
-                stop(engine::ShutdownRequest { save: None, now: false, force: false });
-            }
+            let how = if s == SIGTERM { Id::ShutdownOnSigterm } else { Id::ShutdownOnSigint };
+            stop_engine.ask_shutdown(how);
         }
     })?;
+    let loaded = server.wait_until_loaded();
+    if loaded.is_ok() {
+        for a in server.addresses() {
+            log!(log, Notice, "Ready to accept connections tcp on {}", a);
+        }
+        if server.addresses().is_empty() {
+            log!(log, Notice, "Ready to accept connections unix");
+        }
+    } else {
+        server.stop();
+    }
     server.join();
-    log!(log, Warning, "User requested shutdown...");
     if !pidfile.is_empty() {
         let _ = std::fs::remove_file(&pidfile);
     }
     log!(log, Warning, "Apus is now ready to exit, bye bye...");
     handle.close();
     let _ = watcher.join();
-    Ok(())
+    loaded.map_err(io::Error::other)
 }

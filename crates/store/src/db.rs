@@ -194,13 +194,52 @@ impl<'a> Db<'a> {
     /// Frees an entry: in the background when that takes long and `lazily`, or takes so long that
     /// others would notice, whatever was asked for.
     #[inline]
-    fn free(&self, e: Entry, lazily: bool) {
+    fn free(&self, mut e: Entry, lazily: bool) {
         let effort = e.effort();
+        let saving = &self.locked.ks().saving;
+        if saving.is_on() {
+            if effort < EFFORT_MAX {
+                saving.save(self.index, &mut e);
+            } else if let Some(Garbage::Entry(unneeded)) =
+                saving.adopt(self.index, Garbage::Entry(e))
+            {
+                e = unneeded;
+            } else {
+                return;
+            }
+        }
         if effort >= EFFORT_MAX || lazily && e.is_big() {
             self.locked.ks().lazy.free(Garbage::Entry(e));
         }
     }
 
+    /// Saves the entry as it is for a snapshot under way: what follows may change it.
+    #[inline]
+    fn before_change(&mut self, key: Key<'_>) {
+        if self.locked.ks().saving.is_on() {
+            self.save_for_snapshot(key);
+        }
+    }
+
+    #[cold]
+    fn save_for_snapshot(&mut self, key: Key<'_>) {
+        let saving = &self.locked.ks().saving;
+        let part = self.locked.part(self.index, shard_of(key.hash));
+        let found = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+        if let Some(mut e) = found {
+            saving.save(self.index, e.node_mut());
+        }
+    }
+
+    /// Removes an entry of which nobody is told: an expired one that was hidden.
+    fn discard(&mut self, key: Key<'_>) {
+        if let Some(e) = self.take_out(key) {
+            self.free(e, true);
+        }
+    }
+
+    /// Removes an entry. Whoever calls gives it to [`free`](Self::free), or has called
+    /// [`before_change`](Self::before_change).
     fn take_out(&mut self, key: Key<'_>) -> Option<Entry> {
         let base = self.locked.ks().base_ms;
         let part = self.part(key.hash);
@@ -239,8 +278,12 @@ impl<'a> Db<'a> {
             return None;
         }
         let Self { locked, cx, index, .. } = self;
+        let saving = &locked.ks().saving;
         let part = locked.part(*index, shard_of(key.hash));
         let mut e = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))?;
+        if saving.is_on() {
+            saving.save(*index, e.node_mut());
+        }
         if !cx.no_touch {
             let bits = cx.touched(e.access());
             e.node_mut().set_access(bits);
@@ -267,11 +310,12 @@ impl<'a> Db<'a> {
         found
     }
 
-    /// The entry without counting anything.
+    /// The entry without counting anything. The caller may change it.
     pub fn peek(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
         if self.reap(key) {
             return None;
         }
+        self.before_change(key);
         self.part(key.hash).table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
     }
 
@@ -345,16 +389,20 @@ impl<'a> Db<'a> {
     pub fn set(&mut self, key: Key<'_>, content: Content<'_>, ttl: Ttl) {
         if self.reap(key) {
             // Kept only for being hidden; it is overwritten like any other value.
-            self.take_out(key);
+            self.discard(key);
         }
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
+        let saving = &locked.ks().saving;
         let part = locked.part(*index, shard_of(key.hash));
         if let Some(mut e) =
             part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
         {
             if e.effort() >= EFFORT_MAX {
                 return self.set_over_big(key, content, ttl);
+            }
+            if saving.is_on() {
+                saving.save(*index, e.node_mut());
             }
             let (before, inner) = (e.deadline(), e.part_deadline());
             let after = match ttl {
@@ -368,7 +416,8 @@ impl<'a> Db<'a> {
             part.note(base, key.hash, [before, inner], [after, None]);
         } else {
             let after = if let Ttl::At(ms) = ttl { Some(ms) } else { None };
-            part.table.insert(Entry::string(key.bytes, content, after, cx.fresh_access()));
+            let access = cx.fresh_access() | u32::from(saving.mark()) << 24;
+            part.table.insert(Entry::string(key.bytes, content, after, access));
             part.expiry.note(base, key.hash, None, after);
             cx.effects.event(Class::New, "new", *index, key.bytes);
         }
@@ -393,12 +442,13 @@ impl<'a> Db<'a> {
         debug_assert!(e.key() == key.bytes);
         if self.cx.keep_expired {
             // Absent may have meant hidden.
-            self.take_out(key);
+            self.discard(key);
         }
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
-        let part = locked.part(*index, shard_of(key.hash));
         e.set_access(cx.fresh_access());
+        e.set_mark(locked.ks().saving.mark());
+        let part = locked.part(*index, shard_of(key.hash));
         part.note(base, key.hash, [None, None], [e.deadline(), e.part_deadline()]);
         part.table.insert(e);
         cx.effects.event(Class::New, "new", *index, key.bytes);
@@ -426,7 +476,7 @@ impl<'a> Db<'a> {
     /// the entry's own. The caller notes the effect.
     pub fn replace(&mut self, key: Key<'_>, e: Entry) {
         if self.reap(key) {
-            self.take_out(key);
+            self.discard(key);
         }
         if let Some(old) = self.take_out(key) {
             self.free(old, self.cx.lazy_server_del);
@@ -439,12 +489,13 @@ impl<'a> Db<'a> {
     pub fn add(&mut self, key: Key<'_>, content: Content<'_>, deadline: Option<i64>) {
         if self.cx.keep_expired {
             // Absent may have meant hidden.
-            self.take_out(key);
+            self.discard(key);
         }
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
+        let access = cx.fresh_access() | u32::from(locked.ks().saving.mark()) << 24;
         let part = locked.part(*index, shard_of(key.hash));
-        part.table.insert(Entry::string(key.bytes, content, deadline, cx.fresh_access()));
+        part.table.insert(Entry::string(key.bytes, content, deadline, access));
         part.expiry.note(base, key.hash, None, deadline);
         cx.effects.event(Class::New, "new", *index, key.bytes);
     }
@@ -502,19 +553,24 @@ impl<'a> Db<'a> {
 
     /// Takes an entry out of the database (RENAME, MOVE).
     pub fn take(&mut self, key: Key<'_>) -> Option<Entry> {
-        if self.reap(key) { None } else { self.take_out(key) }
+        if self.reap(key) {
+            return None;
+        }
+        self.before_change(key);
+        self.take_out(key)
     }
 
     /// Puts an entry at its own key, which must be free.
-    pub fn put(&mut self, e: Entry) {
+    pub fn put(&mut self, mut e: Entry) {
         use data::table::Node as _;
         let hash = e.hash();
         let base = self.locked.ks().base_ms;
         let index = self.index;
         if self.cx.keep_expired {
             // One that is hidden may be in the way.
-            self.take_out(Key { bytes: e.key(), hash });
+            self.discard(Key { bytes: e.key(), hash });
         }
+        e.set_mark(self.locked.ks().saving.mark());
         self.cx.effects.event(Class::New, "new", index, e.key());
         let part = self.part(hash);
         part.note(base, hash, [None, None], [e.deadline(), e.part_deadline()]);
@@ -526,6 +582,7 @@ impl<'a> Db<'a> {
         if self.reap(key) {
             return false;
         }
+        self.before_change(key);
         let base = self.locked.ks().base_ms;
         let part = self.part(key.hash);
         let Some(mut e) = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
@@ -765,8 +822,15 @@ impl<'a> Db<'a> {
             part.expiry.clear();
             part.fields = None;
             let table = part.table.take();
-            if lazily && !table.is_empty() {
-                ks.lazy.free(Garbage::Table(table));
+            if table.is_empty() {
+                continue;
+            }
+            let mut garbage = Some(Garbage::Table(table));
+            if ks.saving.is_on() {
+                garbage = garbage.and_then(|g| ks.saving.adopt(self.index, g));
+            }
+            if lazily && let Some(garbage) = garbage {
+                ks.lazy.free(garbage);
             }
         }
         n
@@ -776,6 +840,9 @@ impl<'a> Db<'a> {
     pub fn swap(&mut self, a: usize, b: usize) {
         if a == b {
             return;
+        }
+        if self.locked.ks().saving.is_on() {
+            self.locked.ks().saving.swap(a, b);
         }
         for s in 0..SHARDS {
             self.upset(s, a, &[b]);
@@ -846,6 +913,7 @@ impl<'a> Db<'a> {
         }
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
+        let saving = &locked.ks().saving;
         let part = locked.part(*index, shard_of(key.hash));
         let Some(mut e) = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
         else {
@@ -854,6 +922,9 @@ impl<'a> Db<'a> {
         let before = e.part_deadline();
         if before.is_none_or(|d| d >= cx.now) {
             return 0;
+        }
+        if saving.is_on() {
+            saving.save(*index, e.node_mut());
         }
         let effects = &mut cx.effects;
         let n = data::hash::expire(&mut e, cx.now, max, &mut |field| {

@@ -16,6 +16,7 @@ mod expiry;
 mod interest;
 mod lazy;
 mod shards;
+mod snapshot;
 mod waits;
 
 pub use context::{Access, Block, Context, Counters, Empty, LFU_INIT, OVERDUE_MAX, Small};
@@ -31,4 +32,5 @@ pub use evict::{Evicted, Policy};
 pub use interest::{Waiter, Watch};
 pub use lazy::Garbage;
 pub use shards::{Keyspace, SHARDS, Seat, ShardSet};
+pub use snapshot::{Keep, Snapshot, Walk};
 pub use waits::take_waits;

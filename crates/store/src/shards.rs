@@ -32,6 +32,7 @@ use crate::context::Context;
 use crate::expiry::ExpiryIndex;
 use crate::interest::Interest;
 use crate::lazy::Lazy;
+use crate::snapshot::Saving;
 use crate::waits;
 
 /// Number of shards. Far more than threads, so that two threads rarely want the same one.
@@ -82,8 +83,13 @@ pub struct Keyspace {
     pub(crate) lazy: Lazy,
     /// Expiry deadlines are indexed relative to this moment (Unix milliseconds).
     pub(crate) base_ms: i64,
-    /// The number of the only seat, when there are no locks; 0 when there are.
+    /// The number of the only seat, if there is one.
     seat: u64,
+    /// The same while there are no locks; 0 while there are.
+    alone: AtomicU64,
+    /// Reasons why a keyspace with a seat has locks for now.
+    shared: AtomicUsize,
+    pub(crate) saving: Saving,
     /// Reasons to note what commands change: watches and waiters registered, and features that
     /// listen. Raised before the shard is locked under which the reason must hold.
     interest: AtomicUsize,
@@ -138,7 +144,18 @@ impl Keyspace {
             .collect();
         let lazy = Lazy::start();
         let interest = AtomicUsize::new(0);
-        Arc::new(Self { shards, heads, databases, lazy, base_ms: now_ms, seat, interest })
+        Arc::new(Self {
+            shards,
+            heads,
+            databases,
+            lazy,
+            base_ms: now_ms,
+            seat,
+            alone: AtomicU64::new(seat),
+            shared: AtomicUsize::new(0),
+            saving: Saving::default(),
+            interest,
+        })
     }
 
     /// An empty keyspace for one thread, and the seat for its context.
@@ -148,10 +165,28 @@ impl Keyspace {
         (Self::with_seat(databases, now_ms, seat), Seat(seat))
     }
 
-    /// Whether it is for one thread only, and has no locks.
+    /// Whether only one thread uses it now, without locks.
     #[inline]
     pub fn is_single(&self) -> bool {
-        self.seat != 0
+        self.alone.load(Relaxed) != 0
+    }
+
+    /// Lets other threads in, for one more reason: from now on the thread with the seat takes locks
+    /// too. It must not hold a view or a hold while this is called, which the borrow of its seat
+    /// proves for views. Those threads begin after this, and have ended, as far as the keyspace is
+    /// concerned, before [`unshare`](Self::unshare).
+    pub fn share(&self, seat: &Seat) {
+        assert!(seat.0 == self.seat, "only the thread with the seat lets others in");
+        self.shared.fetch_add(1, Relaxed);
+        self.alone.store(0, Relaxed);
+    }
+
+    /// One reason less; with the last one the locks go.
+    pub fn unshare(&self, seat: &Seat) {
+        assert!(seat.0 == self.seat, "only the thread with the seat lets others in");
+        if self.shared.fetch_sub(1, Relaxed) == 1 {
+            self.alone.store(self.seat, Relaxed);
+        }
     }
 
     /// How many databases there are.
@@ -217,10 +252,11 @@ impl Keyspace {
     /// the context [holds](Self::hold) already is not locked again.
     #[inline]
     pub(crate) fn lock(&self, set: Held, seat: &Seat, hold: &Hold) -> Locked<'_> {
-        if self.seat != 0 {
+        let alone = self.alone.load(Relaxed);
+        if alone != 0 {
             // The one seat is in a context that the caller has borrowed mutably: nobody else can
             // be here.
-            assert!(seat.0 == self.seat, "a second thread in a keyspace for one thread");
+            assert!(seat.0 == alone, "a second thread in a keyspace for one thread");
             return Locked { ks: self, held: set, last: NOWHERE, bare: true, within: None };
         }
         if let Some(outer) = &hold.0 {
@@ -245,7 +281,7 @@ impl Keyspace {
     /// Views made meanwhile must not need more. `None` means every shard.
     pub fn hold(&self, cx: &mut Context, set: Option<ShardSet>) {
         assert!(cx.hold.0.is_none(), "a hold inside a hold");
-        if self.seat != 0 {
+        if self.is_single() {
             return;
         }
         let held = set.map_or(Held::All, Held::Many);
@@ -415,7 +451,7 @@ impl<'a> Locked<'a> {
     #[inline(always)]
     pub(crate) fn move_to(&mut self, s: usize, seat: &Seat) {
         if self.bare {
-            debug_assert!(seat.0 == self.ks.seat);
+            debug_assert!(self.within.is_some() || seat.0 == self.ks.seat);
             if let Some(outer) = &self.within {
                 outer.check(self.ks, &Held::One(s));
             }

@@ -34,14 +34,14 @@ pub enum Trim {
 /// See the module's text.
 #[derive(Debug, Default)]
 pub struct Log {
-    nodes: VecDeque<Node>,
+    pub(super) nodes: VecDeque<Node>,
     /// Places of removed nodes.
     removed: usize,
     /// Bytes that the nodes hold, without the queue.
-    node_bytes: usize,
+    pub(super) node_bytes: usize,
     /// The ID of the last entry of the last node, deleted or not.
-    tail: Id,
-    len: u64,
+    pub(super) tail: Id,
+    pub(super) len: u64,
     /// The ID of the first entry; 0-0 when there is none.
     pub(super) first: Id,
     /// The greatest ID ever added or set.

@@ -31,8 +31,9 @@ pub(super) static BGREWRITEAOF: SessionCommand = SessionCommand {
 };
 
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    if call.thread.in_transaction && call.engine.journal.is_on() {
-        // Within a transaction its later commands would be in the snapshot and its earlier not.
+    let must_wait = call.thread.in_transaction || call.engine.persistence.is_busy();
+    if must_wait && call.engine.journal.may_rewrite() {
+        // A snapshot is being taken. Or, within a transaction its later commands would be in the snapshot and its earlier not.
         call.engine.journal.rewrite.scheduled.store(true, Relaxed);
         reply.simple("Background append only file rewriting scheduled");
         return Ok(());

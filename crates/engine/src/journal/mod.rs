@@ -156,6 +156,11 @@ impl Journal {
         }
     }
 
+    /// Whether there is something to rewrite, and no rewrite under way.
+    pub(crate) fn may_rewrite(&self) -> bool {
+        self.is_on() && !self.rewrite.is_busy()
+    }
+
     /// Copies `appendfsync`.
     pub(crate) fn follow_config(&self, c: &Config) {
         let policy = match c.chosen(Id::Appendfsync) {

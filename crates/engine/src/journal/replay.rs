@@ -28,7 +28,13 @@ pub(super) struct Player<'a> {
     pub(super) commands: u64,
     /// Commands that were refused, and the first refusal.
     pub(super) refused: (u64, Option<String>),
+    /// After how many commands it has let go of the keyspace last, if it does.
+    breath: Option<u64>,
 }
+
+/// Commands between two moments in which others may look at the keyspace: about a millisecond, against
+/// which locking every shard is little.
+const BREATH: u64 = 4096;
 
 struct Parsed {
     record: usize,
@@ -41,7 +47,8 @@ struct Parsed {
 }
 
 impl<'a> Player<'a> {
-    pub(super) fn new(engine: &'a Engine, cx: &'a mut Context) -> Self {
+    /// A player over a keyspace that `cx` holds. With `breathe` it lets go of it from time to time.
+    pub(super) fn new(engine: &'a Engine, cx: &'a mut Context, breathe: bool) -> Self {
         cx.may_block = false;
         cx.client = 0;
         cx.no_touch = false;
@@ -57,7 +64,19 @@ impl<'a> Player<'a> {
             out: Out::default(),
             commands: 0,
             refused: (0, None),
+            breath: breathe.then_some(0),
         }
+    }
+
+    /// Lets others look at the keyspace for a moment, if it is time.
+    fn breathe(&mut self) {
+        let Some(since) = &mut self.breath else { return };
+        if self.commands - *since < BREATH {
+            return;
+        }
+        *since = self.commands;
+        self.engine.keyspace.release(self.cx);
+        self.engine.keyspace.hold(self.cx, None);
     }
 
     /// What surrounds the commands.
@@ -67,6 +86,7 @@ impl<'a> Player<'a> {
 
     /// Runs records. An error names the record by its place, and says why.
     pub(super) fn play(&mut self, changes: &[Change<'_>]) -> Result<(), (usize, String)> {
+        self.breathe();
         self.spans.clear();
         self.parsed.clear();
         for (record, change) in changes.iter().enumerate() {
@@ -155,6 +175,7 @@ impl<'a> Player<'a> {
 
     /// Runs one command of a file of Redis's in database `db`.
     pub(super) fn play_one(&mut self, db: usize, words: Vec<Vec<u8>>) -> Result<(), String> {
+        self.breathe();
         let mut owned = words;
         let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
         let mut args = Args::new(&[], &spans, &mut owned);

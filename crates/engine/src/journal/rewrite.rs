@@ -14,9 +14,10 @@ use persist::disk;
 use persist::journal::{Base, Control, Manifest, Recovered};
 use store::{Context, Db};
 
-use super::{base, start};
+use super::start;
 use crate::engine::Engine;
 use crate::log;
+use crate::persistence;
 use crate::thread::Thread;
 
 /// What is known about rewrites.
@@ -99,7 +100,7 @@ fn take(engine: &Engine, thread: &mut Thread, began: i64) -> Result<(), Fail> {
             rebase(engine, began, base);
         }
     };
-    base::start_snapshot(engine, thread, &path, at, done)
+    persistence::take_base(engine, thread, &path, at, done)
 }
 
 /// Has the writer take a base that is on disk.
@@ -144,7 +145,7 @@ fn ended(engine: &Engine, began: i64, outcome: &Result<(), String>) {
 /// `auto-aof-rewrite-percentage` asks for.
 pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
     let (j, c) = (&engine.journal, &engine.config);
-    if !j.is_on() || j.rewrite.busy.load(Relaxed) {
+    if !j.is_on() || j.rewrite.busy.load(Relaxed) || engine.persistence.is_busy() {
         return;
     }
     let percent = c.int(Id::AutoAofRewritePercentage).max(0) as u64;
@@ -222,6 +223,11 @@ fn is_empty(engine: &Engine, cx: &mut Context) -> bool {
 }
 
 impl Rewrite {
+    /// Whether one is under way.
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.load(Relaxed)
+    }
+
     /// INFO's fields: name and value.
     pub(crate) fn info(&self, now_ms: i64) -> [(&'static str, i64); 7] {
         let since = self.since_ms.load(Relaxed);

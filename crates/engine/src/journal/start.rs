@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use config::Id;
-use persist::disk::Disk;
+use persist::disk::{Disk, Real};
 use persist::journal::{Base, Place, Recovered, Recovery, Writer};
 use stdx::rng::Rng;
 use store::Context;
@@ -36,24 +36,25 @@ pub(super) fn place(engine: &Engine) -> Place {
 }
 
 impl Engine {
-    /// With `appendonly yes`: loads the journal into the empty keyspace and begins to write it.
-    /// Called before any command runs; without `appendonly` it does nothing.
+    /// Loads the journal into the empty keyspace and begins to write it: on the loader's thread, while
+    /// other commands are refused.
     ///
     /// # Errors
     /// The journal is damaged or cannot be used: what to tell the operator. The server must not
     /// start then.
-    pub fn open_journal(self: &Arc<Self>, disk: Arc<dyn Disk>) -> Result<(), String> {
-        if !self.config.flag(Id::Appendonly) {
-            return Ok(());
-        }
-        let place = place(self);
-        self.open_journal_at(disk, place)
+    pub(crate) fn load_journal(self: &Arc<Self>, cx: &mut Context) -> Result<(), String> {
+        let (disk, place): (Arc<dyn Disk>, _) = (Arc::new(Real), place(self));
+        self.keyspace.hold(cx, None);
+        let found = load(self, cx, &disk, &place, true);
+        self.keyspace.release(cx);
+        self.begin_journal(disk, place, found?)
     }
 
-    /// The same for a journal that is elsewhere than the configuration says.
+    /// The same before there are any threads, and for a journal that is elsewhere than the
+    /// configuration says: for tests.
     ///
     /// # Errors
-    /// As [`open_journal`](Self::open_journal).
+    /// As said.
     pub fn open_journal_at(
         self: &Arc<Self>,
         disk: Arc<dyn Disk>,
@@ -68,7 +69,7 @@ impl Engine {
         settings::follow(&self.config, &mut cx);
         let single = self.keyspace.is_single();
         self.keyspace.hold(&mut cx, None);
-        let found = load(self, &mut cx, &disk, &place);
+        let found = load(self, &mut cx, &disk, &place, false);
         self.keyspace.release(&mut cx);
         if single {
             // For the worker that is yet to come.
@@ -121,18 +122,20 @@ pub(crate) fn reload(engine: &Engine, thread: &mut Thread) -> Result<(), String>
         shared.wait_for_progress(Duration::from_millis(20));
     }
     thread.flush_all(engine);
-    let loaded = load(engine, &mut thread.cx, &running.disk, &running.place);
+    let loaded = load(engine, &mut thread.cx, &running.disk, &running.place, false);
     engine.keyspace.release(&mut thread.cx);
     thread.sync_clock(engine);
     loaded.map(drop)
 }
 
-/// Loads base and segments, or what Redis has left, or nothing. The keyspace is empty and held.
+/// Loads base and segments, or what Redis has left, or nothing. The keyspace is empty and held; with
+/// `breathe` it is let go for a moment from time to time, for INFO.
 pub(super) fn load(
     engine: &Engine,
     cx: &mut Context,
     disk: &Arc<dyn Disk>,
     place: &Place,
+    breathe: bool,
 ) -> Result<Recovered, String> {
     let began = engine.clock.monotonic_ns();
     let truncated = engine.config.flag(Id::AofLoadTruncated);
@@ -142,7 +145,7 @@ pub(super) fn load(
         let Some((name, files)) = aof::find(place)? else {
             return Ok(Recovered::fresh(Base::Empty));
         };
-        let mut player = Player::new(engine, cx);
+        let mut player = Player::new(engine, cx, breathe);
         aof::load(engine, &mut player, &files, truncated)?;
         report(engine, &player, began, "append-only file of Redis");
         settle(engine, cx);
@@ -153,22 +156,20 @@ pub(super) fn load(
         Base::Snapshot { name, .. } => base::load_base(engine, cx, &place.file(name))?,
         Base::Redis { name } => {
             let files = aof::files(place, name)?;
-            aof::load(engine, &mut Player::new(engine, cx), &files, truncated)?;
+            aof::load(engine, &mut Player::new(engine, cx, breathe), &files, truncated)?;
         }
     }
     let total = found.bytes().max(1);
-    let mut player = Player::new(engine, cx);
-    let mut told = engine.clock.monotonic_ns();
+    let mut player = Player::new(engine, cx, breathe);
+    let loading = &engine.persistence.loading;
+    loading.begin(total, engine.clock.wall_ms() as i64);
+    let shown = place.manifest();
     let recovered = found.replay(truncated, |changes, at| {
-        let now = engine.clock.monotonic_ns();
-        if now.saturating_sub(told) > 5_000_000_000 {
-            told = now;
-            let left = (now - began) as f64 / 1e9 * (total - at.min(total)) as f64 / at.max(1) as f64;
-            let percent = at as f64 * 100.0 / total as f64;
-            log!(engine.log, Notice, "Loading the journal: {:.0}%, about {:.0} s left", percent, left);
-        }
+        loading.reached(at, player.commands);
+        loading.tell(engine, &shown);
         player.play(changes)
     });
+    loading.end();
     let recovered = recovered.map_err(refusal)?;
     if let Some((file, at, bytes)) = &recovered.cut {
         log!(

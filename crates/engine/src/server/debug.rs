@@ -21,6 +21,7 @@ use super::{config as config_command, help};
 use crate::dispatch::commit;
 use crate::engine::{Engine, random_id};
 use crate::log;
+use crate::persistence::{self, load::Present};
 use crate::session::Session;
 use crate::table::{Call, SessionCommand};
 
@@ -117,17 +118,12 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         }
         ("replybuffer", 4) if args.is(2, "resizing") => {}
         ("set-disable-deny-scripts", 3) => {}
+        ("reload", _) => reload(call, args)?,
         ("loadaof", 2) => {
             crate::journal::reload(engine, call.thread).map_err(|why| {
                 log!(engine.log, Warning, "DEBUG LOADAOF: {}", why);
                 Fail::new(format!("ERR Error trying to load the AOF files: {why}"))
             })?;
-        }
-        ("reload", _) => {
-            let name = word.to_ascii_uppercase();
-            return Err(Fail::new(format!(
-                "ERR DEBUG {name} needs persistence, which this server does not have yet"
-            )));
         }
         _ => {
             let word = String::from_utf8_lossy(&args[1][..args[1].len().min(128)]).into_owned();
@@ -137,6 +133,40 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         }
     }
     reply.ok();
+    Ok(())
+}
+
+/// DEBUG RELOAD: a snapshot, written and read again; nobody sees anything in between.
+fn reload(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
+    let (mut merge, mut flush, mut save) = (false, true, true);
+    for i in 2..args.len() {
+        match () {
+            () if args.is(i, "merge") => merge = true,
+            () if args.is(i, "noflush") => flush = false,
+            () if args.is(i, "nosave") => save = false,
+            () => {
+                return Err(Fail::text(
+                    "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.",
+                ));
+            }
+        }
+    }
+    let engine = call.engine;
+    let path = persistence::path(engine);
+    persistence::load::within(engine, call.thread, |thread| {
+        if save {
+            persistence::save(engine, thread, &path)?;
+        }
+        if flush {
+            thread.flush_all(engine);
+        }
+        let present = if merge { Present::Replace } else { Present::Refuse };
+        persistence::load::read_file(engine, &mut thread.cx, &path, present).map_err(|e| {
+            log!(engine.log, Warning, "DEBUG RELOAD: {}: {}", path.display(), e);
+            Fail::text("ERR Error trying to load the RDB dump, check server logs")
+        })
+    })?;
+    log!(engine.log, Warning, "DB reloaded by DEBUG RELOAD");
     Ok(())
 }
 

@@ -1,13 +1,12 @@
 //! SHUTDOWN: <https://redis.io/docs/latest/commands/shutdown/>
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
 use crate::engine::ShutdownRequest;
 use crate::log;
+use crate::persistence;
 use crate::table::{Call, SessionCommand};
 
 pub(crate) static SHUTDOWN: SessionCommand = super::command(
@@ -35,8 +34,6 @@ pub(crate) static SHUTDOWN: SessionCommand = super::command(
     run,
 );
 
-const FAILED: Fail = Fail::text("ERR Errors trying to SHUTDOWN. Check logs.");
-
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
     let (mut save, mut nosave, mut now, mut force, mut abort) = (false, false, false, false, false);
     for i in 1..args.len() {
@@ -58,18 +55,10 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
         return Err(Fail::text("ERR No shutdown in progress."));
     }
     let engine = call.engine;
-    if save && !force {
-        log!(engine.log, Warning, "SHUTDOWN SAVE refused: this server does not write to disk yet");
-        return Err(FAILED);
-    }
-    let hook = engine.on_shutdown.read();
-    let Some(hook) = hook.as_ref() else {
-        return Err(FAILED);
-    };
     log!(engine.log, Notice, "User requested shutdown...");
-    engine.shutting_down.store(1, Relaxed);
-    let asked = if save { Some(true) } else { nosave.then_some(false) };
-    hook(ShutdownRequest { save: asked, now, force });
+    let save = if save { Some(true) } else { nosave.then_some(false) };
+    let request = ShutdownRequest { save, now, force };
+    persistence::shut_down(engine, call.thread, request)?;
     // No reply: the closed connection is the answer.
     call.session.closing = true;
     Ok(())
