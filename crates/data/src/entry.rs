@@ -605,8 +605,7 @@ impl Entry {
         let fill = settle(content);
         let klen = self.klen();
         let old = self.shape();
-        let head =
-            head_for(Kind::String, klen, &fill, deadline.is_some()) | self.head() & CARRIED;
+        let head = head_for(Kind::String, klen, &fill, deadline.is_some()) | self.head() & CARRIED;
         let new = shape(head, klen, fill.inline_len());
         if old.class != new.class {
             return Self::new(Kind::String, self.key(), fill, deadline, self.carried());

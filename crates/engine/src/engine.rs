@@ -1,8 +1,8 @@
 //! What all threads share.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use config::{Config, Id};
 use parking_lot::{Mutex, MutexGuard, RwLock};

@@ -97,8 +97,21 @@ impl Server {
             let name = words[0].to_ascii_lowercase();
             // These change what the test stands on, or wait.
             let not = [
-                "debug", "shutdown", "config", "client", "quit", "reset", "monitor", "subscribe",
-                "psubscribe", "ssubscribe", "hello", "auth", "wait", "waitaof", "bgrewriteaof",
+                "debug",
+                "shutdown",
+                "config",
+                "client",
+                "quit",
+                "reset",
+                "monitor",
+                "subscribe",
+                "psubscribe",
+                "ssubscribe",
+                "hello",
+                "auth",
+                "wait",
+                "waitaof",
+                "bgrewriteaof",
             ];
             if !not.iter().any(|n| n.as_bytes() == name.as_slice()) {
                 break words;
@@ -128,8 +141,8 @@ fn random_traffic_is_replayed_to_the_same_data() {
     for seed in 0..40 {
         let mut rng = Rng::from_seed(seed);
         let disk = SimDisk::default();
-        let lines = ["appendfsync no\nmaxmemory-policy allkeys-random", "appendfsync always"]
-            [rng.index(2)];
+        let lines =
+            ["appendfsync no\nmaxmemory-policy allkeys-random", "appendfsync always"][rng.index(2)];
         let mut server = open(&disk, lines, 30_000, START_MS).expect("a new journal");
         let mut now = START_MS;
         for _ in 0..400 {
@@ -179,7 +192,12 @@ fn a_crash_at_any_moment_leaves_a_beginning_of_all_that_happened() {
             let digest = server.digest();
             let last = server.last();
             let known = history.entry(last).or_insert_with(|| digest.clone());
-            assert_eq!(*known, digest, "seed {seed}: not in the journal: {}", show(&words[words.len() - 1]));
+            assert_eq!(
+                *known,
+                digest,
+                "seed {seed}: not in the journal: {}",
+                show(&words[words.len() - 1])
+            );
             if rng.index(30) == 0 {
                 std::thread::sleep(std::time::Duration::from_micros(rng.index(3000) as u64));
             }
@@ -188,8 +206,8 @@ fn a_crash_at_any_moment_leaves_a_beginning_of_all_that_happened() {
         let after = disk.fork();
         after.crash(&mut rng);
         server.engine.close_journal();
-        let mut copy = open(&after, lines, 6000, START_MS)
-            .unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        let mut copy =
+            open(&after, lines, 6000, START_MS).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let last = copy.last();
         assert!(last >= durable, "seed {seed}: {durable} were durable, {last} are there");
         let digest = copy.digest();

@@ -231,8 +231,7 @@ fn what_was_durable_and_is_damaged_stops_the_start() {
                 panic!("{name} at {at} was loaded");
             };
             assert!(text.contains("damaged at offset") && text.contains("apus check"), "{text}");
-            let report =
-                check::check_journal(&broken, &place.manifest(), false).expect("readable");
+            let report = check::check_journal(&broken, &place.manifest(), false).expect("readable");
             assert!(!report.sound, "{}", report.text);
             check::check_journal(&broken, &place.manifest(), true).expect("fixable");
             let (values, _) = recover(&broken).expect("sound after the fix");

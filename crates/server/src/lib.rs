@@ -40,8 +40,8 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 pub use config::{Config, Loaded};
@@ -254,13 +254,19 @@ impl Outcome {
         self.1.notify_all();
     }
 
-    fn wait(&self) -> Result<(), String> {
+    /// A server that is told to stop meanwhile is not waited for: its end of loading has no thread to
+    /// be told on.
+    fn wait(&self, stopping: impl Fn() -> bool) -> Result<(), String> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(outcome) = &*known {
                 return outcome.clone();
             }
-            known = self.1.wait(known).unwrap_or_else(PoisonError::into_inner);
+            if stopping() {
+                return Ok(());
+            }
+            let wait = std::time::Duration::from_millis(50);
+            known = self.1.wait_timeout(known, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -358,7 +364,7 @@ impl Server {
     /// # Errors
     /// It is damaged: the text says where. The server must be stopped then.
     pub fn wait_until_loaded(&self) -> Result<(), String> {
-        self.loading.wait()
+        self.loading.wait(|| self.handle.shared.stopping())
     }
 
     /// Begins an orderly stop: no new connections, what has arrived is executed and answered.

@@ -113,7 +113,9 @@ fn load(server: &Server, id: usize, known: &Known, stop: &AtomicBool) -> Option<
         }
         if n.is_multiple_of(3) {
             let n = known.sent_transactions.fetch_add(1, SeqCst) + 1;
-            c.send(&format!("MULTI\r\nSET a:{id} {n}\r\nRPUSH l:{id} {n}\r\nSET b:{id} {n}\r\nEXEC\r\n"))?;
+            c.send(&format!(
+                "MULTI\r\nSET a:{id} {n}\r\nRPUSH l:{id} {n}\r\nSET b:{id} {n}\r\nEXEC\r\n"
+            ))?;
             for line in ["+OK", "+QUEUED", "+QUEUED", "+QUEUED", "*3", "+OK"] {
                 assert_eq!(c.reply()?, line);
             }

@@ -6,8 +6,8 @@
 
 pub mod bytes;
 pub mod clock;
-pub mod crc32c;
 pub mod crc;
+pub mod crc32c;
 pub mod glob;
 pub mod hash;
 pub mod histogram;

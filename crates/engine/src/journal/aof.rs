@@ -98,7 +98,8 @@ fn commands<R: Read>(
             Ok(None) => return Ok(()),
             Err(stop) => break stop,
         };
-        let is = |word: &str| words.first().is_some_and(|w| w.eq_ignore_ascii_case(word.as_bytes()));
+        let is =
+            |word: &str| words.first().is_some_and(|w| w.eq_ignore_ascii_case(word.as_bytes()));
         let refuse = |why: String| format!("{shown}, before offset {}: {why}", reader.offset());
         if is("select") {
             let n = words.get(1).and_then(|n| stdx::num::parse_i64(n));

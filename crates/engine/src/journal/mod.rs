@@ -318,7 +318,12 @@ impl Engine {
         self.journal.shared.ring();
         let _ = running.writer.join();
         if let Some(trouble) = self.journal.shared.trouble() {
-            log!(self.log, Warning, "The end of the journal could not be written: {}", trouble.text);
+            log!(
+                self.log,
+                Warning,
+                "The end of the journal could not be written: {}",
+                trouble.text
+            );
         }
     }
 }

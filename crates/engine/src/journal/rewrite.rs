@@ -5,8 +5,10 @@
 //! the old files are the journal: a rewrite that fails, or a crash in the middle of one, costs
 //! nothing.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+};
 
 use commands::Fail;
 use config::Id;
@@ -58,9 +60,7 @@ pub(super) fn begin(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
         return Err(Fail::text("ERR there is nothing to rewrite: appendonly is no"));
     }
     if r.busy.compare_exchange(false, true, AcqRel, Acquire).is_err() {
-        return Err(Fail::text(
-            "ERR Background append only file rewriting already in progress",
-        ));
+        return Err(Fail::text("ERR Background append only file rewriting already in progress"));
     }
     let began = engine.clock.wall_ms() as i64;
     r.since_ms.store(began, Relaxed);

@@ -1,9 +1,9 @@
 //! How the journal begins: at the start of the server, and at CONFIG SET appendonly yes.
 
 use std::path::PathBuf;
-use std::time::Duration;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use config::Id;
 use persist::disk::{Disk, Real};
@@ -193,7 +193,14 @@ fn report(engine: &Engine, player: &Player<'_>, began: u64, what: &str) {
     let commands = player.commands;
     log!(engine.log, Notice, "DB loaded from {}: {} commands in {:.3} s", what, commands, seconds);
     if let (n, Some(first)) = &player.refused {
-        log!(engine.log, Warning, "{} commands of the {} were refused; the first: {}", n, what, first);
+        log!(
+            engine.log,
+            Warning,
+            "{} commands of the {} were refused; the first: {}",
+            n,
+            what,
+            first
+        );
     }
 }
 

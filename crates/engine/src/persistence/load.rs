@@ -174,7 +174,8 @@ fn decode<R: Read>(
                         log!(engine.log, Notice, "Loading RDB produced by version {}", text);
                     }
                     b"ctime" if send.is_some() => {
-                        let age = text.parse::<i64>().map(|t| engine.clock.wall_ms() as i64 / 1000 - t);
+                        let age =
+                            text.parse::<i64>().map(|t| engine.clock.wall_ms() as i64 / 1000 - t);
                         log!(engine.log, Notice, "RDB age {} seconds", age.unwrap_or(0).max(0));
                     }
                     b"used-mem" if send.is_some() => {
@@ -290,8 +291,7 @@ fn insert(
     present: Present,
 ) -> Result<(), String> {
     let (ks, loading) = (&engine.keyspace, &engine.persistence.loading);
-    let hashes: Vec<u64> =
-        keys.iter().map(|(_, l)| stdx::hash::hash64(l.entry.key())).collect();
+    let hashes: Vec<u64> = keys.iter().map(|(_, l)| stdx::hash::hash64(l.entry.key())).collect();
     for ((db, _), hash) in keys.iter().zip(&hashes) {
         ks.prefetch_bucket(*db, *hash);
     }

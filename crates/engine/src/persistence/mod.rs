@@ -15,10 +15,10 @@ mod shutdown;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
 };
+use std::sync::mpsc::channel;
 
 use commands::Fail;
 use config::Id;
@@ -33,7 +33,8 @@ use crate::thread::Thread;
 pub(crate) use load::Loading;
 pub(crate) use shutdown::shut_down;
 
-pub(crate) static COMMANDS: &[&SessionCommand] = &[&cmd::BGSAVE, &cmd::LASTSAVE, &cmd::LOAD, &cmd::SAVE];
+pub(crate) static COMMANDS: &[&SessionCommand] =
+    &[&cmd::BGSAVE, &cmd::LASTSAVE, &cmd::LOAD, &cmd::SAVE];
 
 /// After a failed background save, the next one by a `save` point waits this long, in seconds.
 const RETRY_SECONDS: i64 = 5;

@@ -35,7 +35,10 @@ pub(super) struct Queue {
 }
 
 /// The right to send pieces that nobody else's come between.
-pub(super) struct Alone<'a>(&'a Queue, #[expect(dead_code, reason = "the right")] MutexGuard<'a, ()>);
+pub(super) struct Alone<'a>(
+    &'a Queue,
+    #[expect(dead_code, reason = "the right")] MutexGuard<'a, ()>,
+);
 
 impl Alone<'_> {
     /// Sends what is in the buffer and leaves it empty; waits while there is much.

@@ -150,8 +150,7 @@ pub(crate) fn begin(
     let compress = c.flag(Id::Rdbcompression);
     let told = Use::of(c, cx);
     let queue = Arc::new(Queue::default());
-    let keeper =
-        Arc::new(Keeper { queue, early: Mutex::new(Writer::new(compress, told)) });
+    let keeper = Arc::new(Keeper { queue, early: Mutex::new(Writer::new(compress, told)) });
     let keep: Arc<dyn Keep> = Arc::<Keeper>::clone(&keeper);
     let snapshot = engine.keyspace.begin_snapshot(cx, keep, at)?;
     let mut encoder = Encoder::new(compress);
@@ -268,8 +267,7 @@ impl Taking {
     ) -> std::io::Result<Taken> {
         let keeper = Arc::clone(&self.keeper);
         let (head, path) = (self.head.clone(), self.path.clone());
-        let wishes =
-            Wishes { checksum: self.wishes.checksum, sync_often: self.wishes.sync_often };
+        let wishes = Wishes { checksum: self.wishes.checksum, sync_often: self.wishes.sync_often };
         std::thread::scope(|scope| {
             let queue = Arc::clone(&keeper.queue);
             let file = scope.spawn(move || file::write(&path, &head, &queue, &wishes));

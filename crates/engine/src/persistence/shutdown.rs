@@ -3,8 +3,8 @@
 //! What was acknowledged must be in it, so every thread has paused before it begins: CLIENT PAUSE's
 //! gate is closed, and then each worker is waited for between two of its batches.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::{Duration, Instant};
 
 use commands::Fail;

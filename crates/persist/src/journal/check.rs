@@ -77,9 +77,7 @@ pub fn check_journal(disk: &dyn Disk, path: &Path, fix: bool) -> io::Result<Repo
     let mut bad = None;
     for (i, (name, first)) in manifest.segments.iter().enumerate() {
         let found = match disk.read(&dir.join(name)) {
-            Ok(bytes) => {
-                segment::survey(&bytes).map(|s| (s, bytes.len())).map_err(str::to_owned)
-            }
+            Ok(bytes) => segment::survey(&bytes).map(|s| (s, bytes.len())).map_err(str::to_owned),
             Err(e) => Err(e.to_string()),
         };
         let (survey, len) = match found {

@@ -7,9 +7,9 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use super::Place;
 use super::manifest::{Base, Manifest};
 use super::segment::{Change, End, Header, Reader};
-use super::Place;
 use crate::disk::Disk;
 
 /// Why a journal is not loaded, and what can be done.

@@ -15,7 +15,7 @@
 use memchr::memmem;
 use stdx::crc32c::crc32c;
 
-use super::record::{self, Commands, MARK, Malformed, MARK_BYTES, Record, SALT, Salt, UNIT};
+use super::record::{self, Commands, MARK, MARK_BYTES, Malformed, Record, SALT, Salt, UNIT};
 
 /// Bytes of a segment's header.
 pub const HEADER: usize = 64;
@@ -111,13 +111,7 @@ impl<'a> Reader<'a> {
     /// What is wrong with its header.
     pub fn new(bytes: &'a [u8]) -> Result<Self, &'static str> {
         let header = Header::parse(bytes)?;
-        Ok(Self {
-            bytes,
-            seed: header.seed(),
-            salt: header.salt,
-            at: HEADER,
-            next: header.first,
-        })
+        Ok(Self { bytes, seed: header.seed(), salt: header.salt, at: HEADER, next: header.first })
     }
 
     /// Sequence number of the next record.

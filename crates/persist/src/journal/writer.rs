@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use super::Place;
 use super::lane::Lane;
 use super::manifest::{Base, Manifest};
 use super::record::{self, Salt};
 use super::recover::Recovered;
 use super::segment::{HEADER, Header};
 use super::shared::{Observer, Shared, Sync, Trouble};
-use super::Place;
 use crate::disk::{Disk, File};
 
 /// Bytes of one write, unless a record alone is longer.
@@ -195,7 +195,8 @@ impl Writer {
         }
         writer.measure();
         let size = writer.shared.figures.size.load(Relaxed);
-        let base = if let Base::Snapshot { bytes, .. } = &writer.manifest.base { *bytes } else { 0 };
+        let base =
+            if let Base::Snapshot { bytes, .. } = &writer.manifest.base { *bytes } else { 0 };
         writer.shared.figures.base_size.store(if base > 0 { base } else { size }, Relaxed);
         Ok((writer, orders))
     }

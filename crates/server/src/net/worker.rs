@@ -416,7 +416,8 @@ impl Worker {
             self.thread.prefetch(&self.shared.engine, held.iter().map(|h| (h.db, h.hash)));
         }
         for (k, h) in held.iter().enumerate() {
-            let Self { conns, thread, shared, small, out, paused, timers, inbox, holding, .. } = self;
+            let Self { conns, thread, shared, small, out, paused, timers, inbox, holding, .. } =
+                self;
             let (engine, stats) = (&shared.engine, &inbox.worker.stats);
             let mut rim = Rim { engine, stats, thread, out, paused, timers, holding };
             let Some(c) = conns.get_mut(h.i) else { continue };
