@@ -1,7 +1,5 @@
 //! BGREWRITEAOF: <https://redis.io/docs/latest/commands/bgrewriteaof/>
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use commands::Outcome;
 use commands::row::{Flags, Group, Row, Scope};
 use resp::{Args, Reply};
@@ -34,7 +32,7 @@ fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome 
     let must_wait = call.thread.in_transaction || call.engine.persistence.is_busy();
     if must_wait && call.engine.journal.may_rewrite() {
         // A snapshot is being taken. Or, within a transaction its later commands would be in the snapshot and its earlier not.
-        call.engine.journal.rewrite.scheduled.store(true, Relaxed);
+        call.engine.journal.rewrite.schedule();
         reply.simple("Background append only file rewriting scheduled");
         return Ok(());
     }

@@ -25,7 +25,7 @@ use crate::thread::Thread;
 /// What is known about rewrites.
 pub(crate) struct Rewrite {
     busy: AtomicBool,
-    pub(super) scheduled: AtomicBool,
+    scheduled: AtomicBool,
     since_ms: AtomicI64,
     last_ok: AtomicBool,
     last_seconds: AtomicI64,
@@ -223,6 +223,11 @@ fn is_empty(engine: &Engine, cx: &mut Context) -> bool {
 }
 
 impl Rewrite {
+    /// Has one begin as soon as it can.
+    pub(super) fn schedule(&self) {
+        self.scheduled.store(true, Relaxed);
+    }
+
     /// Whether one is under way.
     pub(super) fn is_busy(&self) -> bool {
         self.busy.load(Relaxed)

@@ -147,6 +147,7 @@ pub(super) fn load(
         };
         let mut player = Player::new(engine, cx, breathe);
         aof::load(engine, &mut player, &files, truncated)?;
+        engine.journal.rewrite.schedule();
         report(engine, &player, began, "append-only file of Redis");
         settle(engine, cx);
         return Ok(Recovered::fresh(Base::Redis { name }));
@@ -157,6 +158,7 @@ pub(super) fn load(
         Base::Redis { name } => {
             let files = aof::files(place, name)?;
             aof::load(engine, &mut Player::new(engine, cx, breathe), &files, truncated)?;
+            engine.journal.rewrite.schedule();
         }
     }
     let total = found.bytes().max(1);
