@@ -37,6 +37,7 @@ pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
 };
 pub use mailbox::{Job, Mailbox, Message};
+pub use persistence::check_snapshot;
 pub use session::{ReplyMode, Session};
 pub use stats::{CommandStats, ThreadStats, Totals};
 pub use table::{Call, Cmd, Run, SessionCommand, SessionFn, Table};

@@ -164,6 +164,34 @@ fn random_traffic_is_replayed_to_the_same_data() {
     }
 }
 
+/// The law of every command, with the journal's bytes and files in between.
+#[test]
+fn every_transcript_is_replayed_to_the_same_data() {
+    let target = transcript::Target::Apus(transcript::Version(7, 4, 0));
+    let (engine, _) = engine("", START_MS);
+    let mut records = 0;
+    for row in engine.table.all().iter().map(|cmd| cmd.row) {
+        let steps = transcript::parse(row.transcript).expect("a transcript");
+        for part in steps.chunk_by(|_, next| !next.reset) {
+            let disk = SimDisk::default();
+            let mut server = open(&disk, "appendfsync no", 1 << 20, START_MS).expect("new");
+            for step in part.iter().filter(|step| step.only.includes(target)) {
+                let words: Vec<&[u8]> = step.args.iter().map(Vec::as_slice).collect();
+                if server.sessions[0].blocked.is_none() {
+                    server.call(0, &words);
+                }
+            }
+            let (digest, last) = (server.digest(), server.last());
+            server.engine.close_journal();
+            let mut copy = open(&disk, "appendfsync no", 1 << 20, START_MS).expect("sound");
+            assert_eq!((copy.digest(), copy.last()), (digest, last), "{}", row.name);
+            copy.engine.close_journal();
+            records += last;
+        }
+    }
+    assert!(records > 1000, "only {records} records");
+}
+
 fn rounds(default: u64) -> u64 {
     std::env::var("APUS_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }

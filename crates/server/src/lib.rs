@@ -439,8 +439,8 @@ pub fn disable_huge_pages() {
     }
 }
 
-/// Looks at a file of the journal (a segment, or the manifest and with it all files); with `fix` cuts
-/// off what cannot be read. The server that uses it must not be running.
+/// Looks at a file of the journal (a segment, or the manifest and with it all files) or at a snapshot;
+/// with `fix` cuts off what cannot be read of the journal. The server that uses it must not be running.
 ///
 /// # Errors
 /// The file cannot be read or changed, or is none of these.
@@ -453,10 +453,17 @@ pub fn check(path: &Path, fix: bool) -> io::Result<persist::journal::check::Repo
         check::check_segment(&persist::disk::Real, path, fix)
     } else if start.starts_with(b"apus-journal") {
         check::check_journal(&persist::disk::Real, path, fix)
+    } else if start.starts_with(b"REDIS") {
+        let (text, sound) = match engine::check_snapshot(path) {
+            Ok(keys) => (format!("{}: a whole snapshot, {keys} keys\n", path.display()), true),
+            Err(why) => (format!("{}: a damaged snapshot: {why}\n", path.display()), false),
+        };
+        // A snapshot cannot be cut: what follows the damage is not to be found.
+        Ok(check::Report { text, sound })
     } else {
         Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "neither a segment nor a manifest of a journal",
+            "neither a segment nor a manifest of a journal, nor a snapshot",
         ))
     }
 }

@@ -20,7 +20,7 @@ static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
 const COMMANDS: [(&str, &str); 6] = [
     ("serve [FILE] [--option value ...]", "run the server; options are those of redis.conf"),
     ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
-    ("check FILE [--fix]", "look at a journal (its manifest or a segment); cut what is broken"),
+    ("check FILE [--fix]", "look at a journal or a snapshot; cut a broken journal"),
     ("docs commands|configuration", "print a reference as Markdown"),
     ("help [serve]", "print this, or every option of serve"),
     ("--version", "print the version"),

@@ -189,6 +189,9 @@ pub(crate) fn switch(engine: &Engine, thread: &mut Thread, on: bool) -> Result<(
 }
 
 fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
+    if engine.journal.rewrite.is_busy() {
+        return Err("a rewrite of the old journal has not ended yet".to_owned());
+    }
     let place = start::place(engine);
     let disk: Arc<dyn disk::Disk> = Arc::new(disk::Real);
     // What an earlier journal has left is another story: this one begins with what is in memory.
@@ -202,13 +205,20 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
         engine.keyspace.hold(&mut thread.cx, None);
     }
     let empty = is_empty(engine, &mut thread.cx);
+    // Numbers go on: some connection may not have looked yet whether it waits for an old one.
+    let last = engine.journal.shared.last();
     let me = engine.arc();
-    let begun = me.begin_journal(disk, place, Recovered::instead_of(old, empty));
+    let begun = me.begin_journal(disk, place, Recovered::instead_of(old, empty, last));
     if !held {
         engine.keyspace.release(&mut thread.cx);
     }
     begun?;
     if empty {
+        return Ok(());
+    }
+    if engine.persistence.is_busy() {
+        // Behind the snapshot that is being taken.
+        engine.journal.rewrite.schedule();
         return Ok(());
     }
     begin(engine, thread).map_err(|fail| {

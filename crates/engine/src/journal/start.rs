@@ -143,7 +143,7 @@ pub(super) fn load(
     let found = Recovery::open(Arc::clone(disk), place.clone()).map_err(refusal)?;
     let Some(found) = found else {
         let Some((name, files)) = aof::find(place)? else {
-            return Ok(Recovered::fresh(Base::Empty));
+            return Ok(Recovered::fresh(Base::default()));
         };
         let mut player = Player::new(engine, cx, breathe);
         aof::load(engine, &mut player, &files, truncated)?;
@@ -153,7 +153,7 @@ pub(super) fn load(
         return Ok(Recovered::fresh(Base::Redis { name }));
     };
     match &found.manifest.base {
-        Base::Empty => {}
+        Base::Empty(_) => {}
         Base::Snapshot { name, .. } => base::load_base(engine, cx, &place.file(name))?,
         Base::Redis { name } => {
             let files = aof::files(place, name)?;

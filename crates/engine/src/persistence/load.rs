@@ -239,6 +239,26 @@ pub(crate) fn check(engine: &Engine, cx: &Context, path: &Path) -> Result<(), St
     decode(engine, &mut reader, engine.keyspace.databases(), None)
 }
 
+/// Looks at a snapshot file by itself: how many keys it has, or what is wrong with it and behind how
+/// many keys.
+///
+/// # Errors
+/// It cannot be read, or is damaged.
+pub fn check_snapshot(path: &Path) -> Result<u64, String> {
+    let file = File::open(path).map_err(|e| e.to_string())?;
+    let limits = limits(&Context::new(0, Rng::from_seed(0)));
+    let mut reader = Reader::new(file, limits, true).map_err(|e| e.to_string())?;
+    let mut keys = 0;
+    loop {
+        match reader.next() {
+            Ok(Item::Entry(_)) => keys += 1,
+            Ok(Item::End { .. }) => return Ok(keys),
+            Ok(_) => {}
+            Err(e) => return Err(format!("{e}, behind {keys} keys")),
+        }
+    }
+}
+
 /// Reads a snapshot from `source` into the keyspace; `path` is for messages. Returns the source and
 /// what was read of it beyond the snapshot's end: an append-only file may go on there.
 ///

@@ -31,6 +31,7 @@ use crate::table::SessionCommand;
 use crate::thread::Thread;
 
 pub(crate) use load::Loading;
+pub use load::check_snapshot;
 pub(crate) use shutdown::shut_down;
 
 pub(crate) static COMMANDS: &[&SessionCommand] =

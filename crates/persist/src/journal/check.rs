@@ -56,7 +56,7 @@ pub fn check_journal(disk: &dyn Disk, path: &Path, fix: bool) -> io::Result<Repo
     };
     let dir = path.parent().unwrap_or(Path::new("."));
     let mut text = match &manifest.base {
-        Base::Empty => format!("{shown}: no base\n"),
+        Base::Empty(_) => format!("{shown}: no base\n"),
         Base::Snapshot { name, sequence, .. } => {
             format!("{shown}: base {name}, up to record {sequence}\n")
         }

@@ -13,7 +13,7 @@
 //!
 //! The base is a snapshot (kind, name, bytes and the sequence number at which it was taken), or the
 //! files of a Redis (`redis`, with the name of its manifest or single file), or missing when all
-//! began empty. Each segment is there with the sequence number of its first record. The last line
+//! began empty (`empty`, with a number, when it did so later than with the first record). Each segment is there with the sequence number of its first record. The last line
 //! is the checksum of all before it.
 
 use std::io;
@@ -24,11 +24,10 @@ use stdx::crc32c::crc32c;
 use crate::disk::{self, Disk};
 
 /// What the segments continue.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// Nothing: an empty server.
-    #[default]
-    Empty,
+    /// Nothing: a server that was empty after this record.
+    Empty(u64),
     /// A snapshot.
     Snapshot {
         /// File name.
@@ -45,10 +44,19 @@ pub enum Base {
     },
 }
 
+impl Default for Base {
+    fn default() -> Self {
+        Self::Empty(0)
+    }
+}
+
 impl Base {
     /// Records up to this number are in the base.
     pub fn sequence(&self) -> u64 {
-        if let Self::Snapshot { sequence, .. } = self { *sequence } else { 0 }
+        match self {
+            Self::Empty(sequence) | Self::Snapshot { sequence, .. } => *sequence,
+            Self::Redis { .. } => 0,
+        }
     }
 }
 
@@ -68,7 +76,8 @@ impl Manifest {
     pub fn to_text(&self) -> String {
         let mut text = format!("{FIRST}\n");
         match &self.base {
-            Base::Empty => {}
+            Base::Empty(0) => {}
+            Base::Empty(sequence) => text.push_str(&format!("empty {sequence}\n")),
             Base::Snapshot { name, bytes, sequence } => {
                 text.push_str(&format!("base {name} {bytes} {sequence}\n"));
             }
@@ -115,6 +124,7 @@ impl Manifest {
                     let name = parts.next().ok_or_else(bad)?.to_owned();
                     manifest.base = Base::Snapshot { name: plain(name)?, bytes, sequence };
                 }
+                "empty" => manifest.base = Base::Empty(number(rest)?),
                 "redis" => manifest.base = Base::Redis { name: plain(rest.to_owned())? },
                 "segment" => {
                     let first = number(parts.next().ok_or_else(bad)?)?;
@@ -169,7 +179,12 @@ mod tests {
 
     #[test]
     fn reads_what_it_writes() {
-        for base in [Base::Empty, sample().base, Base::Redis { name: "a b.manifest".into() }] {
+        for base in [
+            Base::Empty(0),
+            Base::Empty(7),
+            sample().base,
+            Base::Redis { name: "a b.manifest".into() },
+        ] {
             let manifest = Manifest { base, ..sample() };
             assert_eq!(Manifest::parse(manifest.to_text().as_bytes()), Ok(manifest));
         }

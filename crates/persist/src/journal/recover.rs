@@ -58,17 +58,18 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// A journal that begins now, in the place of the one with this manifest, if any. `empty`: so is
-    /// the server. Otherwise a base is about to be made of what it has, and only then there is a
+    /// A journal that begins now, with the number after `last`, in the place of the one with this
+    /// manifest, if any. `empty`: so is the server. Otherwise a base is about to be made of what it has, and only then there is a
     /// manifest that names the new journal.
-    pub fn instead_of(old: Option<Manifest>, empty: bool) -> Self {
+    pub fn instead_of(old: Option<Manifest>, empty: bool, last: u64) -> Self {
         let old = old.unwrap_or_default();
         let number = old.highest();
         let mut superseded: Vec<String> = old.segments.into_iter().map(|(name, _)| name).collect();
         if let Base::Snapshot { name, .. } = old.base {
             superseded.push(name);
         }
-        Self { number, superseded, baseless: !empty, ..Self::default() }
+        let fresh = Self::fresh(Base::Empty(last));
+        Self { number, superseded, baseless: !empty, ..fresh }
     }
 
     /// Whether a base has yet to be made.
