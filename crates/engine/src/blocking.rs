@@ -19,8 +19,9 @@ use store::{Block, Db, Empty, Garbage, Key, Kind, ShardSet, Waiter};
 
 use crate::acl::{self, User};
 use crate::clients::Client;
-use crate::dispatch::{commit, shards_of};
+use crate::dispatch::{commit, commit_own, shards_of};
 use crate::engine::Engine;
+use crate::journal::Own;
 use crate::mailbox::{self, Message};
 use crate::session::Session;
 use crate::stats::bump;
@@ -157,7 +158,12 @@ impl Thread {
     ) {
         block.keys.clear();
         let w = waiter(session, command, &mut block, args);
-        blocked(engine, session, w);
+        blocked(engine, session, Arc::clone(&w));
+        if let Some(sequence) = self.awaits.take()
+            && !engine.journal.wait(sequence, &w)
+        {
+            self.durable(engine, &w);
+        }
     }
 
     /// Serves those who wait for keys that have changed. While the context holds shards, those whose
@@ -244,7 +250,8 @@ impl Thread {
         let mut out = Out::default();
         let mut reply = Reply::new(&mut out, job.proto);
         db.cx.may_block = true;
-        let outcome = run(&mut db, &mut Args::new(&[], &spans, &mut owned), &mut reply);
+        let mut args = Args::new(&[], &spans, &mut owned);
+        let outcome = run(&mut db, &mut args, &mut reply);
         if db.cx.block.take().is_some() {
             commit(engine, &mut self.pubsub, &mut db);
             w.end_try(false);
@@ -257,7 +264,8 @@ impl Thread {
             bump(&self.worker.stats.error_replies, 1);
             reply.error(fail.0.as_bytes());
         }
-        commit(engine, &mut self.pubsub, &mut db);
+        let own = Own { db: w.db, cmd, args: &args };
+        commit_own(engine, &mut self.pubsub, &mut db, &own);
         settle(&mut db, w);
         drop(db);
         spent(w, engine.clock.monotonic_ns().saturating_sub(start));
@@ -335,6 +343,18 @@ impl Thread {
         self.count_blocked(engine, w, error);
         engine.post(w.thread, Message::Answer(w.client, reply));
         true
+    }
+
+    /// Answers WAITAOF: what it waits for is durable now.
+    pub(crate) fn durable(&mut self, engine: &Engine, w: &Arc<Waiter>) {
+        if !self.end_wait(engine, w) {
+            return;
+        }
+        let mut out = Out::default();
+        let mut reply = Reply::new(&mut out, job(w).map_or(Proto::V2, |job| job.proto));
+        commands::parse::empty(Empty::Ints(1, 0), &mut reply);
+        self.count_blocked(engine, w, false);
+        engine.post(w.thread, Message::Answer(w.client, out.buf));
     }
 
     /// Answers a blocked session whose time is over: the reply, or none if it has been served

@@ -15,6 +15,7 @@ use crate::acl;
 use crate::blocking::{self, register};
 use crate::clients::Client;
 use crate::engine::{Attention, Engine};
+use crate::journal::{self, Own};
 use crate::persistence;
 use crate::pubsub::{self, Local};
 use crate::scripting;
@@ -262,6 +263,9 @@ impl Thread {
         if attention & Attention::UNSAVED != 0 && changes {
             return Err(persistence::MISCONF);
         }
+        if attention & Attention::DISK != 0 && changes {
+            return Err(engine.journal.misconf());
+        }
         if session.only_subscribes() && !while_subscribed(cmd.row) {
             return Err(subscribed(cmd.row));
         }
@@ -332,7 +336,7 @@ impl Thread {
             Scope::Each | Scope::None => Db::unlocked(ks, index, &mut self.cx),
         };
         let outcome = run(&mut db, args, reply);
-        commit(engine, &mut self.pubsub, &mut db);
+        commit_own(engine, &mut self.pubsub, &mut db, &Own { db: index, cmd, args });
         if session.tracking.is_some() && cmd.row.flags.has(Flags::READONLY) {
             tracking::remember(engine, &mut self.pubsub, session, cmd, args);
         }
@@ -468,7 +472,20 @@ impl Thread {
 pub(crate) fn commit(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
     let effects = &mut db.cx.effects;
     if effects.observed {
-        commit_observed(engine, local, db);
+        commit_observed(engine, local, db, None);
+    } else if effects.dirty != 0 {
+        db.cx.counters.dirty += effects.dirty;
+        effects.dirty = 0;
+    }
+}
+
+/// [`commit`] for a command that a client has called: its arguments are its journal form, unless the
+/// effects state another.
+#[inline(always)]
+pub(crate) fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: &Own<'_>) {
+    let effects = &mut db.cx.effects;
+    if effects.observed {
+        commit_observed(engine, local, db, Some(own));
     } else if effects.dirty != 0 {
         db.cx.counters.dirty += effects.dirty;
         effects.dirty = 0;
@@ -490,8 +507,13 @@ fn subscribed(row: &Row) -> Fail {
 }
 
 #[inline(never)]
-fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
+fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: Option<&Own<'_>>) {
     db.cx.counters.dirty += db.cx.effects.dirty;
+    if engine.journal.is_on()
+        && let Some(lane) = local.lane()
+    {
+        journal::note(engine, lane, db, own);
+    }
     if !db.cx.effects.events.is_empty() {
         db.settle();
         let by = db.cx.client;

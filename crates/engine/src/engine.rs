@@ -12,6 +12,7 @@ use store::Keyspace;
 use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::costs::CostStats;
+use crate::journal::Journal;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
 use crate::persistence::{self, Persistence};
@@ -43,6 +44,8 @@ impl Attention {
     pub const LOADING: u32 = 16;
     /// Commands were renamed or the like; keeps room for later reasons.
     pub const SHUTDOWN: u32 = 32;
+    /// Writes are refused because the journal cannot be written.
+    pub const DISK: u32 = 128;
     /// Writes are refused because the last snapshot failed.
     pub const UNSAVED: u32 = 64;
     /// A script has run for longer than `busy-reply-threshold`.
@@ -124,6 +127,10 @@ pub struct Worker {
     pub inbox: Inbox,
     /// Connections that live on it.
     pub connections: AtomicU64,
+    /// Where it leaves its records for the journal.
+    pub lane: Arc<persist::journal::Lane>,
+    /// Some of its connections wait until the journal is durable: it is woken when it is.
+    pub holds: AtomicBool,
 }
 
 /// See the module's text.
@@ -200,6 +207,8 @@ pub struct Engine {
     pub rates: Rates,
     /// 0 no, 1 asked for.
     pub shutting_down: AtomicU8,
+    /// The journal (`appendonly`).
+    pub journal: Journal,
     /// Snapshots.
     pub(crate) persistence: Persistence,
     pub(crate) me: Weak<Engine>,
@@ -280,6 +289,7 @@ impl Engine {
             blocked_clients: AtomicU64::new(0),
             rates: Rates::default(),
             shutting_down: AtomicU8::new(0),
+            journal: Journal::default(),
             persistence: Persistence::new(now),
             me: Weak::clone(me),
             config: o.config,
@@ -297,10 +307,17 @@ impl Engine {
             mailbox,
             inbox: Inbox::default(),
             connections: AtomicU64::new(0),
+            lane: self.journal.shared.add_lane(),
+            holds: AtomicBool::new(false),
         });
         let mut all = self.workers.write();
         all.push(Arc::clone(&worker));
         (all.len() - 1, worker)
+    }
+
+    /// Calls `f` with every worker thread.
+    pub(crate) fn each_worker(&self, f: impl FnMut(&Arc<Worker>)) {
+        self.workers.read().iter().for_each(f);
     }
 
     /// All worker threads.
@@ -333,6 +350,7 @@ impl Engine {
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
+        self.journal.follow_config(c);
         persistence::follow_config(self);
         self.acl.follow_requirepass(c);
         let notifies = c.notify_keyspace_events() != 0;

@@ -16,6 +16,7 @@ mod clients;
 pub mod costs;
 mod dispatch;
 mod engine;
+pub mod journal;
 pub mod log;
 mod mailbox;
 mod persistence;
@@ -38,6 +39,7 @@ pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
 };
 pub use mailbox::{Job, Mailbox, Message};
+pub use persistence::check_snapshot;
 pub use session::{ReplyMode, Session};
 pub use stats::{CommandStats, ThreadStats, Totals};
 pub use store::do_meanwhile;

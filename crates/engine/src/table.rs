@@ -59,6 +59,11 @@ pub struct Cmd {
 }
 
 impl Cmd {
+    /// The command's own name, its container's for a subcommand.
+    pub(crate) fn name(&self) -> &'static str {
+        self.row.name.split('|').next().unwrap_or_default()
+    }
+
     /// Whether `argc` arguments, the name included, are an acceptable number.
     #[inline]
     pub(crate) fn arity_fits(&self, argc: usize) -> bool {
@@ -112,6 +117,7 @@ impl Table {
         let own = [
             crate::acl::COMMANDS,
             crate::connection::COMMANDS,
+            crate::journal::COMMANDS,
             crate::pubsub::COMMANDS,
             crate::scripting::COMMANDS,
             crate::server::COMMANDS,

@@ -19,8 +19,9 @@ use store::{Context, Db, Evicted, Flush, Key, Named, Policy, SHARDS};
 
 use crate::clients::Client;
 use crate::costs::Costs;
-use crate::dispatch::{Done, commit, lookup};
-use crate::engine::{Engine, Worker};
+use crate::dispatch::{Done, commit, commit_own, lookup};
+use crate::engine::{Attention, Engine, Worker};
+use crate::journal::{self, Own};
 use crate::mailbox::Message;
 use crate::persistence;
 use crate::pubsub::Local;
@@ -116,6 +117,8 @@ pub struct Thread {
     pub(crate) short_of_memory: bool,
     /// What runs scripts, once one has been run here.
     pub(crate) machines: Option<Box<Machines>>,
+    /// The command that just ran waits until the journal is durable up to here (WAITAOF).
+    pub(crate) awaits: Option<u64>,
     /// `maxmemory-clients` may have changed: all clients are to be counted.
     recount_clients: bool,
 }
@@ -170,6 +173,7 @@ impl Thread {
             frozen_us: None,
             short_of_memory: false,
             machines: None,
+            awaits: None,
             recount_clients: false,
         };
         if let Some(seat) = engine.seat.lock().take() {
@@ -697,7 +701,8 @@ impl Thread {
             let mut args = Args::new(input, spans, owned);
             db.move_to(Key { bytes: &args[1], hash: p.hash });
             let outcome = run(&mut db, &mut args, &mut reply);
-            commit(engine, &mut self.pubsub, &mut db);
+            let own = Own { db: session.db, cmd: engine.table.get(p.id), args: &args };
+            commit_own(engine, &mut self.pubsub, &mut db, &own);
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
@@ -817,8 +822,11 @@ impl Thread {
         engine.hotkeys.tick(engine);
         if self.index == 0 {
             persistence::upkeep(engine, self);
+            journal::upkeep(engine, self);
         }
-        if engine.cron_paused.load(Relaxed) {
+        // What is loaded does not expire: records that are yet to come may say otherwise.
+        let loading = engine.attention.get() & Attention::LOADING != 0;
+        if loading || engine.cron_paused.load(Relaxed) {
             return false;
         }
         // What expires is nobody's doing.

@@ -207,7 +207,7 @@ impl Builder {
         }
         // Before any worker runs, so that no command comes before the data.
         let loading = Arc::new(Outcome::default());
-        if self.open_configured {
+        if self.open_configured || engine.config.flag(Id::Appendonly) {
             let told = Arc::clone(&loading);
             engine.load(move |outcome| told.tell(outcome))?;
         } else {
@@ -257,13 +257,19 @@ impl Outcome {
         self.1.notify_all();
     }
 
-    fn wait(&self) -> Result<(), String> {
+    /// A server that is told to stop meanwhile is not waited for: its end of loading has no thread to
+    /// be told on.
+    fn wait(&self, stopping: impl Fn() -> bool) -> Result<(), String> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(outcome) = &*known {
                 return outcome.clone();
             }
-            known = self.1.wait(known).unwrap_or_else(PoisonError::into_inner);
+            if stopping() {
+                return Ok(());
+            }
+            let wait = std::time::Duration::from_millis(50);
+            known = self.1.wait_timeout(known, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -361,7 +367,7 @@ impl Server {
     /// # Errors
     /// It is damaged: the text says where. The server must be stopped then.
     pub fn wait_until_loaded(&self) -> Result<(), String> {
-        self.loading.wait()
+        self.loading.wait(|| self.handle.shared.stopping())
     }
 
     /// Begins an orderly stop: no new connections, what has arrived is executed and answered.
@@ -375,6 +381,7 @@ impl Server {
             // A panic has been reported by the thread itself.
             let _ = t.join();
         }
+        self.handle.shared.engine.close_journal();
         // Until here it has told that the server is shutting down.
         self.handle.admin.stop();
     }
@@ -432,6 +439,35 @@ pub fn disable_huge_pages() {
     // SAFETY: takes numbers only, and concerns pages that are touched later.
     unsafe {
         libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    }
+}
+
+/// Looks at a file of the journal (a segment, or the manifest and with it all files) or at a snapshot;
+/// with `fix` cuts off what cannot be read of the journal. The server that uses it must not be running.
+///
+/// # Errors
+/// The file cannot be read or changed, or is none of these.
+pub fn check(path: &Path, fix: bool) -> io::Result<persist::journal::check::Report> {
+    use persist::journal::{check, segment};
+    let mut start = Vec::new();
+    let mut file = std::fs::File::open(path)?;
+    io::Read::read_to_end(&mut io::Read::take(&mut file, 16), &mut start)?;
+    if segment::is_segment(&start) {
+        check::check_segment(&persist::disk::Real, path, fix)
+    } else if start.starts_with(b"apus-journal") {
+        check::check_journal(&persist::disk::Real, path, fix)
+    } else if start.starts_with(b"REDIS") {
+        let (text, sound) = match engine::check_snapshot(path) {
+            Ok(keys) => (format!("{}: a whole snapshot, {keys} keys\n", path.display()), true),
+            Err(why) => (format!("{}: a damaged snapshot: {why}\n", path.display()), false),
+        };
+        // A snapshot cannot be cut: what follows the damage is not to be found.
+        Ok(check::Report { text, sound })
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "neither a segment nor a manifest of a journal, nor a snapshot",
+        ))
     }
 }
 

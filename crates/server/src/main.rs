@@ -17,9 +17,10 @@ use signal_hook::iterator::Signals;
 #[global_allocator]
 static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
 
-const COMMANDS: [(&str, &str); 5] = [
+const COMMANDS: [(&str, &str); 6] = [
     ("serve [FILE] [--option value ...]", "run the server; options are those of redis.conf"),
     ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
+    ("check FILE [--fix]", "look at a journal or a snapshot; cut a broken journal"),
     ("docs commands|configuration", "print a reference as Markdown"),
     ("help [serve]", "print this, or every option of serve"),
     ("--version", "print the version"),
@@ -37,11 +38,12 @@ fn main() -> ExitCode {
         }
         "bench" => bench(&args[1..]),
         "docs" => docs(args.get(1)),
+        "check" => check(&args[1..]),
         "transcripts" => print(&apus::docs::transcripts()),
         // `apus redis.conf --port 7000` as redis-server takes it.
         _ if std::path::Path::new(&args[0]).is_file() || first.starts_with("--") => serve(&args),
         other => {
-            let names = ["serve", "bench", "docs", "help", "version"];
+            let names = ["serve", "bench", "check", "docs", "help", "version"];
             let near = names.iter().min_by_key(|n| distance(n, other)).copied().unwrap_or("help");
             eprintln!("apus: there is no command '{other}'; did you mean 'apus {near}'?");
             eprintln!("Try 'apus help'.");
@@ -80,6 +82,24 @@ fn docs(which: Option<&OsString>) -> ExitCode {
         _ => {
             eprintln!("apus: 'apus docs commands' or 'apus docs configuration'");
             ExitCode::from(2)
+        }
+    }
+}
+
+fn check(args: &[OsString]) -> ExitCode {
+    let (fix, files): (Vec<_>, Vec<_>) = args.iter().partition(|a| *a == "--fix");
+    let [file] = files.as_slice() else {
+        eprintln!("apus: 'apus check FILE' or 'apus check --fix FILE'");
+        return ExitCode::from(2);
+    };
+    match apus::check(std::path::Path::new(file), !fix.is_empty()) {
+        Ok(report) => {
+            let printed = print(&report.text);
+            if report.sound { printed } else { ExitCode::FAILURE }
+        }
+        Err(e) => {
+            eprintln!("apus: {}: {e}", file.display());
+            ExitCode::FAILURE
         }
     }
 }

@@ -219,6 +219,11 @@ impl Context {
         cx
     }
 
+    /// Whether shards are [held](crate::Keyspace::hold) over several commands.
+    pub fn holds(&self) -> bool {
+        self.hold.0.is_some()
+    }
+
     /// Sets the time for what follows.
     #[inline]
     pub fn set_now(&mut self, now_ms: i64) {

@@ -80,7 +80,7 @@ impl<'a> Db<'a> {
     #[inline]
     pub fn lock_one(ks: &'a Keyspace, index: usize, key: Key<'_>, cx: &'a mut Context) -> Self {
         let locked = ks.lock(Held::One(shard_of(key.hash)), &cx.seat, &cx.hold);
-        cx.effects.observed = ks.is_observed();
+        cx.effects.observe(ks.interest());
         Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
     }
 
@@ -95,7 +95,7 @@ impl<'a> Db<'a> {
     #[inline(always)]
     pub fn move_to(&mut self, key: Key<'_>) {
         self.locked.move_to(shard_of(key.hash), &self.cx.seat);
-        self.cx.effects.observed = self.locked.ks().is_observed();
+        self.cx.effects.observe(self.locked.ks().interest());
         self.hint = (key.bytes.as_ptr(), key.bytes.len(), key.hash);
     }
 
@@ -115,7 +115,7 @@ impl<'a> Db<'a> {
     }
 
     fn over(locked: Locked<'a>, index: usize, cx: &'a mut Context) -> Self {
-        cx.effects.observed = locked.ks().is_observed();
+        cx.effects.observe(locked.ks().interest());
         Self { locked, index, cx, hint: (std::ptr::null(), 0, 0) }
     }
 

@@ -95,6 +95,9 @@ pub struct Keyspace {
     interest: AtomicUsize,
 }
 
+/// The journal among the reasons to note changes.
+pub(crate) const JOURNAL: usize = 1 << (usize::BITS - 2);
+
 /// The right to use a keyspace without locks; there is one per such keyspace, and it cannot be
 /// copied.
 #[derive(Debug, PartialEq, Eq)]
@@ -222,6 +225,16 @@ impl Keyspace {
         self.lazy.reset();
     }
 
+    /// Makes commands note their journal forms from now on, or no more. The caller holds every shard,
+    /// so that no command sees it change.
+    pub fn keep_journal(&self, yes: bool) {
+        if yes {
+            self.interest.fetch_add(JOURNAL, Relaxed);
+        } else {
+            self.interest.fetch_sub(JOURNAL, Relaxed);
+        }
+    }
+
     /// Makes commands note their changes from now on, for one more reason. Must be undone by
     /// [`lose_interest`](Self::lose_interest).
     pub fn take_interest(&self) {
@@ -233,11 +246,11 @@ impl Keyspace {
         self.interest.fetch_sub(1, Relaxed);
     }
 
-    /// Whether changes must be noted. A registration is made under the lock of its key's shard, so
+    /// Why changes must be noted: for [`Effects::observe`](crate::Effects). A registration is made under the lock of its key's shard, so
     /// whoever locks that shard later sees its reason here.
     #[inline]
-    pub(crate) fn is_observed(&self) -> bool {
-        self.interest.load(Relaxed) != 0
+    pub(crate) fn interest(&self) -> usize {
+        self.interest.load(Relaxed)
     }
 
     /// Locks a set. The caller's context stays mutably borrowed as long as the result lives. What
@@ -309,10 +322,10 @@ impl Keyspace {
 
 /// Shards that a context holds over several commands.
 #[derive(Debug, Default)]
-pub(crate) struct Hold(Option<Arc<Outer>>);
+pub(crate) struct Hold(pub(crate) Option<Arc<Outer>>);
 
 #[derive(Debug)]
-struct Outer {
+pub(crate) struct Outer {
     /// Address of the keyspace, to tell it from others.
     ks: usize,
     held: Held,

@@ -25,21 +25,21 @@ KeyLoadDelay: "key-load-delay", [], Int(INT_MIN, INT_MAX), "0", HIDDEN, Effectiv
     "Microseconds to wait after each key that is loaded, for tests.";
 LoadingProcessEventsIntervalBytes: "loading-process-events-interval-bytes", [], Int(1024, INT_MAX), "2097152", HIDDEN, Accepted(LOADING_THREADS),
     "Bytes of a snapshot loaded between two looks at the clients.";
-Appendonly: "appendonly", [], Bool, "no", RUNTIME, Accepted(NO_PERSISTENCE),
+Appendonly: "appendonly", [], Bool, "no", RUNTIME, Effective,
     "Writes every change to the append-only file.";
-Appendfilename: "appendfilename", [], Text(appendfilename), "appendonly.aof", IMMUTABLE, Accepted(NO_PERSISTENCE),
+Appendfilename: "appendfilename", [], Text(appendfilename), "appendonly.aof", IMMUTABLE, Effective,
     "Base name of the append-only files.";
-Appenddirname: "appenddirname", [], Text(appenddirname), "appendonlydir", IMMUTABLE, Accepted(NO_PERSISTENCE),
+Appenddirname: "appenddirname", [], Text(appenddirname), "appendonlydir", IMMUTABLE, Effective,
     "Directory inside `dir` that holds the append-only files.";
-Appendfsync: "appendfsync", [], Choice(Appendfsync::NAMES), "everysec", RUNTIME, Accepted(NO_PERSISTENCE),
+Appendfsync: "appendfsync", [], Choice(Appendfsync::NAMES), "everysec", RUNTIME, Effective,
     "When appended changes are forced to disk: before each reply (always), once a second (everysec), or when the system likes (no).";
 NoAppendfsyncOnRewrite: "no-appendfsync-on-rewrite", [], Bool, "no", RUNTIME, Accepted(NO_FORK),
     "Does not force the append-only file to disk while a child process writes.";
-AutoAofRewritePercentage: "auto-aof-rewrite-percentage", [], Int(0, INT_MAX), "100", RUNTIME, Accepted(NO_PERSISTENCE),
+AutoAofRewritePercentage: "auto-aof-rewrite-percentage", [], Int(0, INT_MAX), "100", RUNTIME, Effective,
     "Percent of growth since the last rewrite that starts the next; 0 never.";
-AutoAofRewriteMinSize: "auto-aof-rewrite-min-size", [], Memory(0, BYTES_MAX), "64mb", RUNTIME, Accepted(NO_PERSISTENCE),
+AutoAofRewriteMinSize: "auto-aof-rewrite-min-size", [], Memory(0, BYTES_MAX), "64mb", RUNTIME, Effective,
     "Bytes below which the append-only file is not rewritten by itself.";
-AofLoadTruncated: "aof-load-truncated", [], Bool, "yes", RUNTIME, Accepted(NO_PERSISTENCE),
+AofLoadTruncated: "aof-load-truncated", [], Bool, "yes", RUNTIME, Effective,
     "Loads an append-only file whose end was cut off, up to the cut.";
 AofUseRdbPreamble: "aof-use-rdb-preamble", [], Bool, "yes", RUNTIME, Accepted(NO_PERSISTENCE),
     "Starts a rewritten append-only file with a snapshot.";

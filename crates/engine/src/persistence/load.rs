@@ -45,7 +45,7 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    fn begin(&self, total: u64, now_ms: i64) {
+    pub(crate) fn begin(&self, total: u64, now_ms: i64) {
         self.total.store(total, Relaxed);
         for n in [&self.loaded, &self.keys, &self.expired, &self.used_mem] {
             n.store(0, Relaxed);
@@ -74,7 +74,18 @@ impl Loading {
         ]
     }
 
-    fn tell(&self, engine: &Engine, path: &Path) {
+    /// Notes how far loading is: bytes, and keys or commands.
+    pub(crate) fn reached(&self, bytes: u64, keys: u64) {
+        self.loaded.store(bytes, Relaxed);
+        self.keys.store(keys, Relaxed);
+    }
+
+    /// It is over.
+    pub(crate) fn end(&self) {
+        self.since_ms.store(0, Relaxed);
+    }
+
+    pub(crate) fn tell(&self, engine: &Engine, path: &Path) {
         let now = engine.clock.wall_ms() as i64;
         if now - self.told_ms.load(Relaxed) < TELL_MS {
             return;
@@ -234,13 +245,24 @@ pub(crate) fn check(engine: &Engine, cx: &Context, path: &Path) -> Result<(), St
     cut(engine, &mut reader, engine.keyspace.databases(), None)
 }
 
-/// Threads that put keys in place.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hands {
-    /// The one that calls: its context may hold the keyspace.
-    One,
-    /// As many as there are cores: nobody holds anything.
-    All,
+/// Looks at a snapshot file by itself: how many keys it has, or what is wrong with it and behind how
+/// many keys.
+///
+/// # Errors
+/// It cannot be read, or is damaged.
+pub fn check_snapshot(path: &Path) -> Result<u64, String> {
+    let file = File::open(path).map_err(|e| e.to_string())?;
+    let limits = limits(&Context::new(0, Rng::from_seed(0)));
+    let mut reader = Reader::new(file, limits, true).map_err(|e| e.to_string())?;
+    let mut keys = 0;
+    loop {
+        match reader.next() {
+            Ok(Item::Entry(_)) => keys += 1,
+            Ok(Item::End { .. }) => return Ok(keys),
+            Ok(_) => {}
+            Err(e) => return Err(format!("{e}, behind {keys} keys")),
+        }
+    }
 }
 
 /// Reads a snapshot from `source` into the keyspace; `path` is for messages. Returns the source and
@@ -254,7 +276,6 @@ pub(crate) fn read<R: Read + Send>(
     path: &Path,
     source: R,
     present: Present,
-    hands: Hands,
 ) -> Result<(Vec<u8>, R), String> {
     let loading = &engine.persistence.loading;
     let checksum = engine.config.flag(Id::Rdbchecksum);
@@ -262,7 +283,7 @@ pub(crate) fn read<R: Read + Send>(
     let databases = engine.keyspace.databases();
     let (send, receive) = sync_channel::<Part>(16);
     let receive = Mutex::new(Some(receive));
-    let (now, receive) = (cx.now, &receive);
+    let (now, keep, receive) = (cx.now, cx.keep_expired, &receive);
     let place = |cx: &mut Context| -> Result<(), String> {
         loop {
             let part = match &*receive.lock() {
@@ -287,17 +308,18 @@ pub(crate) fn read<R: Read + Send>(
             let (rest, counted) = reader.into_rest();
             Ok((rest, counted.source))
         });
-        let others = match hands {
-            Hands::One => 0,
-            // One reads, and one is this.
-            Hands::All => std::thread::available_parallelism().map_or(0, |n| n.get().min(10) - 1),
-        };
+        // Not where this thread's context is the only one that may look at the keyspace.
+        let alone = engine.keyspace.is_single() || cx.holds();
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get().min(10));
+        // One reads, and one is this.
+        let others = if alone { 0 } else { cores - 1 };
         let others: Vec<_> = (1..others)
             .map(|n| {
                 let place = &place;
                 scope.spawn(move || {
                     let mut cx = Context::new(now, Rng::from_seed(now as u64 ^ n as u64));
                     settings::follow(&engine.config, &mut cx);
+                    cx.keep_expired = keep;
                     place(&mut cx)
                 })
             })
@@ -359,7 +381,7 @@ fn insert(
     let (mut loaded_keys, mut expired) = (0, 0);
     for (loaded, hash) in keys.into_iter().zip(hashes) {
         let mut e = loaded.entry;
-        if e.deadline().is_some_and(|d| d < cx.now) {
+        if e.deadline().is_some_and(|d| d < cx.now) && !cx.keep_expired {
             expired += 1;
             continue;
         }
@@ -395,14 +417,13 @@ pub(crate) fn read_file(
     cx: &mut Context,
     path: &Path,
     present: Present,
-    hands: Hands,
 ) -> Result<(), String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
     let bytes = file.metadata().map_or(0, |m| m.len());
     let loading = &engine.persistence.loading;
     let began = engine.clock.monotonic_ns();
     loading.begin(bytes, engine.clock.wall_ms() as i64);
-    let outcome = read(engine, cx, path, file, present, hands);
+    let outcome = read(engine, cx, path, file, present);
     loading.since_ms.store(0, Relaxed);
     outcome?;
     let seconds = (engine.clock.monotonic_ns() - began) as f64 / 1e9;
@@ -421,7 +442,7 @@ pub(crate) fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> 
     }
     within(engine, thread, |thread| {
         thread.flush_all(engine);
-        read_file(engine, &mut thread.cx, path, Present::Refuse, Hands::One)
+        read_file(engine, &mut thread.cx, path, Present::Refuse)
             .map_err(|e| Fail::new(format!("ERR {} cannot be loaded: {e}", path.display())))
     })
 }
@@ -451,7 +472,8 @@ impl Engine {
         done: impl FnOnce(Result<(), String>) + Send + 'static,
     ) -> io::Result<()> {
         let path = super::path(self);
-        if !path.exists() {
+        let journal = self.config.flag(Id::Appendonly);
+        if !journal && !path.exists() {
             done(Ok(()));
             return Ok(());
         }
@@ -462,8 +484,12 @@ impl Engine {
             let now = engine.clock.wall_ms() as i64;
             let mut cx = Context::new(now, Rng::from_seed(engine.clock.monotonic_ns()));
             settings::follow(&engine.config, &mut cx);
-            let outcome = read_file(&engine, &mut cx, &path, Present::Refuse, Hands::All);
-            let outcome = outcome.map_err(|e| format!("{}: {e}", path.display()));
+            let outcome = if journal {
+                engine.load_journal(&mut cx)
+            } else {
+                read_file(&engine, &mut cx, &path, Present::Refuse)
+                    .map_err(|e| format!("{}: {e}", path.display()))
+            };
             match outcome {
                 Ok(()) => {
                     let end = move |engine: &Engine, thread: &mut Thread| {

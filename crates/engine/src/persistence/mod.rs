@@ -31,6 +31,7 @@ use crate::table::SessionCommand;
 use crate::thread::Thread;
 
 pub(crate) use load::Loading;
+pub use load::check_snapshot;
 pub(crate) use shutdown::{FAILED as SHUTDOWN_FAILED, abort, shut_down};
 
 pub(crate) static COMMANDS: &[&SessionCommand] =
@@ -94,6 +95,11 @@ impl Persistence {
     /// Takes the right to take a snapshot.
     fn claim(&self) -> bool {
         self.busy.compare_exchange(false, true, AcqRel, Acquire).is_ok()
+    }
+
+    /// Whether a snapshot is being taken.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.load(Relaxed)
     }
 
     /// Unix seconds of the last save.
@@ -221,6 +227,52 @@ pub(crate) fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result
     log!(engine.log, Notice, "Background saving started");
     // The thread lives until it has got this.
     let _ = give.send((taking, at));
+    Ok(())
+}
+
+/// Begins a snapshot in the background for the journal: at its moment `at` is called, when it is on
+/// disk `done` is told its length. Called by a worker thread outside of any hold.
+///
+/// # Errors
+/// There is a snapshot under way, or no thread to be had.
+pub(crate) fn take_base(
+    engine: &Engine,
+    thread: &mut Thread,
+    path: &Path,
+    at: impl FnOnce(),
+    done: impl FnOnce(&Engine, Result<u64, String>) + Send + 'static,
+) -> Result<(), Fail> {
+    const BUSY: Fail = Fail::text("ERR Background save already in progress");
+    let p = &engine.persistence;
+    if !p.claim() {
+        return Err(BUSY);
+    }
+    let (give, take) = channel::<save::Taking>();
+    let (shared, index) = (engine.arc(), thread.index);
+    let now = engine.clock.wall_ms() as i64;
+    let work = move || {
+        let Ok(taking) = take.recv() else { return };
+        let outcome = taking.apart(&shared, walkers(), now, &|_| {});
+        let outcome = outcome.map(|t| t.bytes).map_err(|e| e.to_string());
+        let end = move |engine: &Engine, thread: &mut Thread| {
+            engine.keyspace.unshare(&thread.cx.seat);
+            engine.persistence.busy.store(false, Relaxed);
+            done(engine, outcome);
+        };
+        shared.post(index, Message::Run(Job::new(end)));
+    };
+    if let Err(e) = std::thread::Builder::new().name("apus-snapshot".into()).spawn(work) {
+        p.busy.store(false, Relaxed);
+        return Err(Fail::new(format!("ERR no thread: {e}")));
+    }
+    let aux = [("aof-base", "1".to_owned())];
+    let Some(taking) = save::begin(engine, &mut thread.cx, path, &aux, at) else {
+        p.busy.store(false, Relaxed);
+        return Err(BUSY);
+    };
+    engine.keyspace.share(&thread.cx.seat);
+    // The thread lives until it has got this.
+    let _ = give.send(taking);
     Ok(())
 }
 

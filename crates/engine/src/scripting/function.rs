@@ -5,9 +5,11 @@ use std::sync::Arc;
 use commands::row::{Acl, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
+use store::Db;
 
 use super::library::{Libraries, Library, load};
 use super::{FunctionMachine, payload};
+use crate::dispatch::commit;
 use crate::engine::Engine;
 use crate::server::{container, help};
 use crate::table::{Call, SessionCommand, SessionFn};
@@ -51,9 +53,45 @@ const fn sub(row: Row, run: SessionFn) -> SessionCommand {
 
 const ALL_SUCCEEDED: &[&str] = &["request_policy:all_shards", "response_policy:all_succeeded"];
 
-/// A change of the libraries is one of the data set.
+/// A change of the libraries is one of the data set. Its journal form is all libraries as they are
+/// now, so that it does not matter in which order two threads note theirs.
 fn changed(call: &mut Call<'_>) {
-    call.thread.cx.counters.dirty += 1;
+    let engine = call.engine;
+    let payload = payload::write(engine.function_codes().iter().map(|l| l.code.as_slice()));
+    let mut db = Db::unlocked(&engine.keyspace, 0, &mut call.thread.cx);
+    db.dirty(1);
+    db.rewrite(&[b"FUNCTION", b"RESTORE", &payload, b"FLUSH"]);
+    commit(engine, &mut call.thread.pubsub, &mut db);
+}
+
+impl Engine {
+    /// Does again what a journal or an append-only file says about libraries.
+    pub(crate) fn replay_function(&self, args: &Args<'_>) -> Result<(), String> {
+        let last = &args[args.len() - 1];
+        let clear = || {
+            self.scripts.shelf.change(|all| {
+                *all = Libraries::default();
+                Ok(())
+            })
+        };
+        let outcome = match () {
+            () if args.is(1, "load") => return self.load_function(last),
+            () if args.is(1, "flush") => clear(),
+            () if args.is(1, "delete") => self.scripts.shelf.change(|all| {
+                all.remove(last);
+                Ok(())
+            }),
+            () if args.is(1, "restore") && args.len() > 2 => {
+                let codes = payload::read(&args[2]).map_err(|fail| fail.0.into_owned())?;
+                if args.is(args.len() - 1, "flush") {
+                    clear().map_err(|fail| fail.0.into_owned())?;
+                }
+                return codes.iter().try_for_each(|code| self.load_function(code));
+            }
+            () => return Err("it is no change of libraries".to_owned()),
+        };
+        outcome.map_err(|fail| fail.0.into_owned())
+    }
 }
 
 static LOAD: SessionCommand = sub(

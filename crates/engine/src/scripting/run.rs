@@ -79,7 +79,8 @@ pub(super) fn run(
             }
             engine.keyspace.hold(&mut call.thread.cx, (!all).then_some(keys));
         }
-        // A journal's unit begins here, and ends where the shards are let go.
+        // All that it changes is one record of the journal.
+        call.thread.begin_unit();
         let mut runner = Runner {
             engine,
             thread: call.thread,
@@ -99,6 +100,7 @@ pub(super) fn run(
         let stray = runner.stray;
         task.running.wrote.store(false, Relaxed);
         task.running.end(engine);
+        call.thread.end_unit(engine);
         call.session.select(db);
         if outcome == Err(Failure::Aborted) && stray && !all {
             engine.keyspace.release(&mut call.thread.cx);

@@ -21,10 +21,7 @@ use super::{config as config_command, help};
 use crate::dispatch::commit;
 use crate::engine::{Engine, random_id};
 use crate::log;
-use crate::persistence::{
-    self,
-    load::{Hands, Present},
-};
+use crate::persistence::{self, load::Present};
 use crate::session::Session;
 use crate::table::{Call, SessionCommand};
 
@@ -135,9 +132,10 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         }
         ("reload", _) => reload(call, args)?,
         ("loadaof", 2) => {
-            return Err(Fail::text(
-                "ERR DEBUG LOADAOF needs an append-only file, which this server does not have yet",
-            ));
+            crate::journal::reload(engine, call.thread).map_err(|why| {
+                log!(engine.log, Warning, "DEBUG LOADAOF: {}", why);
+                Fail::new(format!("ERR Error trying to load the AOF files: {why}"))
+            })?;
         }
         _ => {
             let word = String::from_utf8_lossy(&args[1][..args[1].len().min(128)]).into_owned();
@@ -175,12 +173,10 @@ fn reload(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
             thread.flush_all(engine);
         }
         let present = if merge { Present::Replace } else { Present::Refuse };
-        persistence::load::read_file(engine, &mut thread.cx, &path, present, Hands::One).map_err(
-            |e| {
-                log!(engine.log, Warning, "DEBUG RELOAD: {}: {}", path.display(), e);
-                Fail::text("ERR Error trying to load the RDB dump, check server logs")
-            },
-        )
+        persistence::load::read_file(engine, &mut thread.cx, &path, present).map_err(|e| {
+            log!(engine.log, Warning, "DEBUG RELOAD: {}: {}", path.display(), e);
+            Fail::text("ERR Error trying to load the RDB dump, check server logs")
+        })
     })?;
     log!(engine.log, Warning, "DB reloaded by DEBUG RELOAD");
     Ok(())
@@ -203,6 +199,8 @@ const HELP: &[&str] = &[
     "    Tells about the hash table inside a value.",
     "LISTPACK <key>",
     "    Writes the size of the listpack inside a value to the log.",
+    "LOADAOF",
+    "    Throws all data away and reads it again from the journal.",
     "LOG <message>",
     "    Writes <message> to the log.",
     "OBJECT <key>",

@@ -103,6 +103,7 @@ fn exec(call: &mut Call<'_>, reply: &mut Reply<'_>) -> Outcome {
     }
     call.thread.unwatch(engine, call.session);
     call.thread.in_transaction = true;
+    call.thread.begin_unit();
     reply.array(queue.len());
     for q in queue {
         let mut owned = q.args;
@@ -123,6 +124,7 @@ fn exec(call: &mut Call<'_>, reply: &mut Reply<'_>) -> Outcome {
             call.thread.shoot(engine, Some(command), shot, reply.out().len());
         }
     }
+    call.thread.end_unit(engine);
     call.thread.in_transaction = false;
     call.thread.serve_ready(engine);
     engine.keyspace.release(&mut call.thread.cx);

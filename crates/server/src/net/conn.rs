@@ -44,6 +44,8 @@ pub(crate) struct Conn {
     pub(crate) queued: bool,
     /// Its last input was short: probably it sends one request at a time.
     pub(crate) short: bool,
+    /// The journal must be durable up to here before anything is sent; 0 for nothing to wait for.
+    pub(crate) held: u64,
 }
 
 impl Conn {
@@ -62,6 +64,7 @@ impl Conn {
             soft_since: 0,
             queued: false,
             short: true,
+            held: 0,
         }
     }
 
@@ -89,7 +92,7 @@ impl Conn {
     /// Sends `out`, which is empty afterwards; what the socket does not take is kept. Returns
     /// bytes sent.
     pub(crate) fn send(&mut self, out: &mut Out) -> io::Result<usize> {
-        if !self.pending.is_empty() {
+        if !self.pending.is_empty() || self.held > 0 {
             self.keep(out, 0);
             return Ok(0);
         }
@@ -106,6 +109,9 @@ impl Conn {
 
     /// Sends what is kept. Returns bytes sent.
     pub(crate) fn send_pending(&mut self) -> io::Result<usize> {
+        if self.held > 0 {
+            return Ok(0);
+        }
         let before = self.sent;
         write_from(&mut self.stream, &self.pending, &mut self.sent)?;
         let n = self.sent - before;

@@ -6,13 +6,14 @@
 //! is executed until it does, so that few requests cannot make the server's memory grow.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
 use config::{ClientClass, Id};
+use engine::journal::Gate;
 use engine::{Batch, Endpoint, Message, Next, Session, Thread, log};
 use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::{Mutex, MutexGuard};
@@ -107,6 +108,9 @@ pub(crate) struct Worker {
     /// When blocked commands give up: Unix milliseconds and client. What has been answered since
     /// is still here.
     timers: BinaryHeap<Reverse<(i64, u64)>>,
+    /// Connections whose output waits for the journal: up to where it must be durable (ascending),
+    /// and the client.
+    holding: VecDeque<(u64, u64)>,
     give_back: GiveBack,
 }
 
@@ -159,6 +163,7 @@ impl Worker {
             more: Vec::new(),
             paused: Vec::new(),
             timers: BinaryHeap::new(),
+            holding: VecDeque::new(),
             give_back: GiveBack::default(),
         }
     }
@@ -223,6 +228,8 @@ impl Worker {
             }
             self.read_mail();
             self.time_out();
+            engine.journal.turn_over(&self.inbox.worker.lane);
+            self.release();
             self.thread.send_mail(engine);
             self.send_pushes();
             if self.shared.stopping() {
@@ -274,7 +281,7 @@ impl Worker {
     }
 
     fn turn(&mut self, i: usize, writable: bool) -> io::Result<Turn> {
-        let Self { conns, thread, shared, input, out, paused, timers, inbox, .. } = self;
+        let Self { conns, thread, shared, input, out, paused, timers, inbox, holding, .. } = self;
         let engine = &shared.engine;
         let stats = &inbox.worker.stats;
         let c = &mut *conns[i];
@@ -390,7 +397,7 @@ impl Worker {
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
         }
-        let mut rim = Rim { engine, stats, thread, out, paused, timers };
+        let mut rim = Rim { engine, stats, thread, out, paused, timers, holding };
         let arrived = (!in_place).then(|| &input[..have]);
         rim.answer(c, i, arrived, left)
     }
@@ -472,9 +479,10 @@ impl Worker {
             self.thread.prefetch(&self.shared.engine, held.iter().map(|h| (h.db, h.hash)));
         }
         for (k, h) in held.iter().enumerate() {
-            let Self { conns, thread, shared, small, out, paused, timers, inbox, .. } = self;
+            let Self { conns, thread, shared, small, out, paused, timers, inbox, holding, .. } =
+                self;
             let (engine, stats) = (&shared.engine, &inbox.worker.stats);
-            let mut rim = Rim { engine, stats, thread, out, paused, timers };
+            let mut rim = Rim { engine, stats, thread, out, paused, timers, holding };
             let Some(c) = conns.get_mut(h.i) else { continue };
             let arrived = &small[k * SMALL..k * SMALL + h.n];
             let turn = rim.answer(c, h.i, Some(arrived), 0).unwrap_or(Turn::Close);
@@ -482,6 +490,33 @@ impl Worker {
         }
         held.clear();
         self.held = held;
+    }
+
+    /// Sends what has waited for the journal and need not wait any more.
+    fn release(&mut self) {
+        if self.holding.is_empty() {
+            return;
+        }
+        // Announced before the look at how far it is: whoever makes it durable in between wakes us.
+        self.inbox.worker.holds.store(true, SeqCst);
+        while let Some((sequence, id)) = self.holding.front().copied() {
+            let gate = self.shared.engine.journal.reached(sequence);
+            if matches!(gate, Gate::At(_)) {
+                break;
+            }
+            self.holding.pop_front();
+            let Some(&i) = self.places.get(&id) else { continue };
+            if gate == Gate::Never {
+                self.close(i);
+                continue;
+            }
+            let c = &mut self.conns[i];
+            // It may wait for more than this.
+            if c.held == sequence {
+                c.held = 0;
+                self.serve(i, true);
+            }
+        }
     }
 
     fn close(&mut self, i: usize) {
@@ -545,6 +580,12 @@ impl Worker {
         c.session.unblocked();
         c.waiting = false;
         if self.thread.may_answer(&mut c.session) {
+            // It was served by somebody else's command, on whatever thread: as if it had acted itself.
+            match self.shared.engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
+                Gate::Open => {}
+                Gate::At(n) => hold_back(c, n, &mut self.holding),
+                Gate::Never => return self.close(i),
+            }
             let mut out = Out { buf: bytes, ..Out::default() };
             if self.send_push(i, &mut out).is_err() {
                 return self.close(i);
@@ -698,6 +739,8 @@ impl Worker {
         while engine.clock.monotonic_ns() < deadline
             && (!self.more.is_empty() || self.conns.iter().any(|(_, c)| c.unsent() > 0))
         {
+            engine.journal.turn_over(&self.inbox.worker.lane);
+            self.release();
             let wait =
                 if self.more.is_empty() { Duration::from_millis(10) } else { Duration::ZERO };
             match self.poll.poll(&mut events, Some(wait)) {
@@ -731,6 +774,7 @@ struct Rim<'a> {
     out: &'a mut Out,
     paused: &'a mut Vec<usize>,
     timers: &'a mut BinaryHeap<Reverse<(i64, u64)>>,
+    holding: &'a mut VecDeque<(u64, u64)>,
 }
 
 impl Rim<'_> {
@@ -743,7 +787,8 @@ impl Rim<'_> {
         arrived: Option<&[u8]>,
         left: usize,
     ) -> io::Result<Turn> {
-        let Self { engine, stats, thread, out, paused, timers } = self;
+        let Self { engine, stats, thread, out, paused, timers, holding } = self;
+        let acted = thread.worker().lane.acted();
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
         out.limit = hard_limit(engine, c);
@@ -788,6 +833,15 @@ impl Rim<'_> {
                 }
                 add(&stats.client_output_buffer_limit_disconnections, 1);
                 return Ok(Turn::Close);
+            }
+            match engine.journal.gate(&thread.worker().lane, acted) {
+                Gate::Open => {}
+                Gate::At(sequence) => hold_back(c, sequence, holding),
+                Gate::Never => {
+                    // Without a word: what it did may or may not be there after a restart.
+                    out.clear();
+                    return Ok(Turn::Close);
+                }
             }
             let timed = thread.write_begins(engine);
             let n = c.send(out)?;
@@ -842,6 +896,13 @@ impl Rim<'_> {
             Next::Read => Turn::Keep,
         })
     }
+}
+
+/// From now on, what is sent to a connection waits until the journal is durable up to `sequence`.
+fn hold_back(c: &mut Conn, sequence: u64, holding: &mut VecDeque<(u64, u64)>) {
+    debug_assert!(holding.back().is_none_or(|(last, _)| *last <= sequence));
+    c.held = sequence;
+    holding.push_back((sequence, c.session.client.id));
 }
 
 /// Adds to a counter that only this thread writes.

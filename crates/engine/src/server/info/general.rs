@@ -109,14 +109,31 @@ pub(super) fn persistence(call: &mut Call<'_>, s: &mut Section) {
         }
         s.put(name, value);
     }
-    s.zeros(&["aof_enabled", "aof_rewrite_in_progress", "aof_rewrite_scheduled"]);
-    s.put("aof_last_rewrite_time_sec", -1);
-    s.put("aof_current_rewrite_time_sec", -1);
-    s.put("aof_last_bgrewrite_status", "ok");
-    s.zeros(&["aof_rewrites", "aof_rewrites_consecutive_failures"]);
-    s.put("aof_last_write_status", "ok");
+    let now = engine.clock.wall_ms() as i64;
+    let journal = &engine.journal;
+    s.put("aof_enabled", u8::from(journal.is_on()));
+    for (name, value) in journal.rewrite.info(now) {
+        match name {
+            "aof_last_bgrewrite_ok" => {
+                s.put("aof_last_bgrewrite_status", if value == 1 { "ok" } else { "err" });
+            }
+            name => s.put(name, value),
+        }
+    }
+    s.put("aof_last_write_status", if journal.shared.is_failing() { "err" } else { "ok" });
     s.zeros(&["aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size"]);
-    for (name, value) in engine.persistence.loading.info(engine.clock.wall_ms() as i64) {
+    if journal.is_on() {
+        let figures = &journal.shared.figures;
+        let waiting: usize = engine.workers().iter().map(|w| w.lane.waiting()).sum();
+        s.put("aof_current_size", figures.size.load(Relaxed));
+        s.put("aof_base_size", figures.base_size.load(Relaxed));
+        s.put("aof_pending_rewrite", 0);
+        s.put("aof_buffer_length", waiting as u64 + figures.pending.load(Relaxed));
+        let unsynced = journal.shared.durable() < journal.shared.written();
+        s.put("aof_pending_bio_fsync", u8::from(unsynced));
+        s.put("aof_delayed_fsync", figures.delayed.load(Relaxed));
+    }
+    for (name, value) in engine.persistence.loading.info(now) {
         s.put(name, value);
     }
 }
