@@ -22,10 +22,14 @@ struct Server {
 
 impl Server {
     fn start(dir: &Path, threads: usize) -> Self {
+        Self::start_with(dir, threads, "yes")
+    }
+
+    fn start_with(dir: &Path, threads: usize, appendonly: &str) -> Self {
         let socket = dir.join("s");
         let _ = std::fs::remove_file(&socket);
         let child = Command::new(env!("CARGO_BIN_EXE_apus"))
-            .args(["serve", "--port", "0", "--appendonly", "yes", "--appendfsync", "always"])
+            .args(["serve", "--port", "0", "--appendfsync", "always", "--appendonly", appendonly])
             .args(["--save", "", "--threads", &threads.to_string()])
             .arg("--unixsocket")
             .arg(&socket)
@@ -172,5 +176,52 @@ fn killed_at_any_moment_it_has_all_that_it_acknowledged() {
     }
     server.kill();
     assert!(total > 0);
+    std::fs::remove_dir_all(&dir).expect("removed");
+}
+
+#[test]
+fn a_journal_begun_and_rewritten_at_run_time_has_everything() {
+    let dir = std::env::temp_dir().join(format!("apus-rewrite-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let server = Server::start_with(&dir, 2, "no");
+    let mut c = server.connect().expect("a connection");
+    let rewrites = |c: &mut Client, n: usize| {
+        let until = Instant::now() + Duration::from_secs(30);
+        while !c
+            .call("INFO persistence\r\n")
+            .expect("an answer")
+            .contains(&format!("aof_rewrites:{n}\r"))
+        {
+            assert!(Instant::now() < until, "no rewrite");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    for i in 0..500 {
+        assert_eq!(c.call(&format!("SET before:{i} {i}\r\n")).as_deref(), Some("+OK"));
+    }
+    assert_eq!(c.call("CONFIG SET appendonly yes\r\n").as_deref(), Some("+OK"));
+    rewrites(&mut c, 1);
+    for n in 1..=3 {
+        for _ in 0..100 {
+            assert!(c.call("INCR n\r\n").expect("an answer").starts_with(':'));
+        }
+        let started = c.call("BGREWRITEAOF\r\n").expect("an answer");
+        assert!(started.starts_with("+Background"), "{started}");
+        assert_eq!(c.call("INCR n\r\n"), Some(format!(":{}", 101 * n)));
+        rewrites(&mut c, 1 + n);
+    }
+    assert_eq!(c.call("WAITAOF 1 0 1000\r\n").as_deref(), Some("*2"));
+    server.kill();
+    let manifest = dir.join("appendonlydir/appendonly.aof.journal");
+    let check = || {
+        let apus = Command::new(env!("CARGO_BIN_EXE_apus")).arg("check").arg(&manifest).output();
+        apus.expect("it runs").status.success()
+    };
+    assert!(check());
+    let server = Server::start(&dir, 1);
+    let mut c = server.connect().expect("a connection");
+    assert_eq!(c.number("n"), 303);
+    assert_eq!(c.call("DBSIZE\r\n").as_deref(), Some(":501"));
+    server.kill();
     std::fs::remove_dir_all(&dir).expect("removed");
 }
