@@ -148,13 +148,16 @@ pub(crate) fn protect_strings(s: Stack, globals: c_int) {
 
 // ---- guards ----------------------------------------------------------------------------------------
 
-/// Raises an error from a guard, with the place of the call in front.
+/// Raises an error from a guard.
 ///
 /// # Safety
 /// `l` is a living state; the caller's frame owns nothing.
 unsafe fn refuse(l: *mut lua_State, text: &'static std::ffi::CStr) -> c_int {
-    // SAFETY: as said; the text has no formats.
-    unsafe { ffi::luaL_error(l, c"%s".as_ptr(), text.as_ptr()) }
+    // SAFETY: as said.
+    unsafe {
+        ffi::lua_pushstring(l, text.as_ptr());
+        ffi::lua_error(l)
+    }
 }
 
 const READONLY_C: &std::ffi::CStr = c"Attempt to modify a readonly table";

@@ -6,7 +6,7 @@ use lua::{Code, Invocation};
 use resp::{Args, Reply};
 
 use super::run::{self, Task};
-use super::{READS, RUNS, WRITES, holds, key_count};
+use super::{LocalFunction, READS, RUNS, WRITES, holds, key_count};
 use crate::engine::{Attention, Engine};
 use crate::table::{Call, SessionCommand};
 
@@ -91,24 +91,25 @@ fn fcall(
         engine.monitors.feed(engine, session, thread.wall_us(engine), args);
     }
     thread.with_functions(engine, |thread, machine, running| {
-        let (function, flags, library) = machine.function(engine, &args[1])?;
+        let found = machine.function(engine, &args[1])?;
         let keys = key_count(args, Fail::text("ERR Bad number of keys provided"))?;
-        let name = String::from_utf8_lossy(&args[1]);
-        let what =
-            Invocation { code: Code::Function(function.entry), name: &name, args, first: 3, keys };
+        let function = &found.library.functions[found.at];
+        let LocalFunction { entry, proof, needs_all } = &found.local;
+        let name = String::from_utf8_lossy(&function.name);
+        let what = Invocation { code: Code::Function(*entry), name: &name, args, first: 3, keys };
         let task = Task {
             what,
             is_eval: false,
-            flags: Some(flags),
+            flags: Some(function.flags),
             read_only,
-            proven: holds(engine, function.proof.as_ref(), args, 3 + keys),
-            needs_all: function.needs_all,
+            proven: holds(engine, proof.as_ref(), args, 3 + keys),
+            needs_all: *needs_all,
             running,
         };
         let mut call = Call { engine, thread, session };
         let (outcome, needed_all) = run::run(&mut call, &mut machine.vm, &task, reply);
         if needed_all {
-            machine.needs_all(&library, &args[1]);
+            machine.needs_all(&found);
         }
         outcome
     })

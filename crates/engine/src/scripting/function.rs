@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use commands::row::{Acl, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
+use lua::Machine;
 use resp::{Args, Reply};
 use store::Db;
 
 use super::library::{Libraries, Library, load};
-use super::{FunctionMachine, payload};
+use super::{FunctionMachine, drop_machines, payload};
 use crate::dispatch::commit;
 use crate::engine::Engine;
 use crate::server::{container, help};
@@ -52,6 +53,14 @@ const fn sub(row: Row, run: SessionFn) -> SessionCommand {
 }
 
 const ALL_SUCCEEDED: &[&str] = &["request_policy:all_shards", "response_policy:all_succeeded"];
+
+#[cold]
+fn wrong_count(args: &Args<'_>) -> Fail {
+    let sub = String::from_utf8_lossy(&args[1]).into_owned();
+    Fail::new(format!(
+        "ERR unknown subcommand or wrong number of arguments for '{sub}'. Try FUNCTION HELP."
+    ))
+}
 
 /// A change of the libraries is one of the data set. Its journal form is all libraries as they are
 /// now, so that it does not matter in which order two threads note theirs.
@@ -154,13 +163,10 @@ fn add(
 ) -> Result<Vec<u8>, Fail> {
     let (library, entries) = load(&mut machine.vm, code, engine)?;
     let library = Arc::new(library);
-    let offered = engine.scripts.shelf.change(|all| all.put(Arc::clone(&library), replace));
-    if let Err(fail) = offered {
+    if let Err(fail) = engine.scripts.shelf.put(Arc::clone(&library), replace) {
         entries.into_iter().for_each(|e| machine.vm.forget(e));
         return Err(fail);
     }
-    let names = library.functions.iter().map(|f| f.name.clone());
-    let entries = names.zip(entries).collect();
     machine.add(engine, Arc::clone(&library), entries);
     machine.refresh(engine);
     Ok(library.name.clone())
@@ -182,9 +188,9 @@ static DELETE: SessionCommand = sub(
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
-        call.engine.scripts.shelf.change(|all| {
-            if all.remove(&args[2]) { Ok(()) } else { Err(Fail::text("ERR Library not found")) }
-        })?;
+        if !call.engine.scripts.shelf.remove(&args[2]) {
+            return Err(Fail::text("ERR Library not found"));
+        }
         changed(call);
         reply.ok();
         Ok(())
@@ -212,7 +218,7 @@ OK
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
         if args.len() > 3 {
-            return Err(Fail::unknown_subcommand("FUNCTION", &args[1]));
+            return Err(wrong_count(args));
         }
         if args.len() == 3 && !args.is(2, "sync") && !args.is(2, "async") {
             return Err(Fail::text("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
@@ -221,6 +227,7 @@ OK
             *all = Libraries::default();
             Ok(())
         })?;
+        drop_machines(call, Machine::Functions);
         changed(call);
         reply.ok();
         Ok(())
@@ -280,7 +287,7 @@ fn list(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outc
         }
         i += 1;
     }
-    let all = call.engine.scripts.shelf.now();
+    let all = call.engine.scripts.shelf.read();
     let wanted =
         |l: &&Arc<Library>| pattern.as_ref().is_none_or(|p| stdx::glob::matches(p, &l.name, true));
     let libraries: Vec<_> = all.by_name.values().filter(wanted).collect();
@@ -358,7 +365,7 @@ OK
                 reply.int((ns / 1_000_000) as i64);
             }
         }
-        let all = engine.scripts.shelf.now();
+        let all = engine.scripts.shelf.read();
         reply.bulk("engines");
         reply.map(1);
         reply.bulk("LUA");
@@ -410,7 +417,7 @@ OK
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
-        let all = call.engine.scripts.shelf.now();
+        let all = call.engine.scripts.shelf.read();
         reply.bulk(payload::write(all.by_name.values().map(|l| l.code.as_slice())));
         Ok(())
     },
@@ -435,7 +442,7 @@ static RESTORE: SessionCommand = sub(
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
         if args.len() > 4 {
-            return Err(Fail::unknown_subcommand("FUNCTION", &args[1]));
+            return Err(wrong_count(args));
         }
         let is = |word| args.is(3, word);
         let (flush, replace) = (is("flush"), is("replace"));
@@ -494,8 +501,6 @@ fn restore(
     });
     for (library, entries) in loaded {
         if outcome.is_ok() {
-            let names = library.functions.iter().map(|f| f.name.clone());
-            let entries = names.zip(entries).collect();
             machine.add(engine, library, entries);
         } else {
             entries.into_iter().for_each(|e| machine.vm.forget(e));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use commands::Fail;
 use lua::{Called, Entry, Host, Machine, Registered, Tick, Vm};
-use parking_lot::Mutex;
+use parking_lot::{RwLock, RwLockReadGuard};
 use resp::{Args, Reply};
 
 use super::{MEMORY_MAX, shebang};
@@ -52,14 +52,19 @@ impl Library {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Libraries {
     pub(crate) by_name: BTreeMap<Vec<u8>, Arc<Library>>,
-    /// By the names of functions: the library, and the number of the function within it.
+    /// By the names of functions in lower case: the library, and the function's number within it.
     pub(crate) functions: HashMap<Vec<u8>, (Arc<Library>, usize), Seeded>,
 }
 
 impl Libraries {
+    /// The library and the number of a function.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<&(Arc<Library>, usize)> {
+        self.functions.get(name).or_else(|| self.functions.get(&name.to_ascii_lowercase()))
+    }
+
     fn add(&mut self, library: Arc<Library>) {
         for (i, f) in library.functions.iter().enumerate() {
-            self.functions.insert(f.name.clone(), (Arc::clone(&library), i));
+            self.functions.insert(f.name.to_ascii_lowercase(), (Arc::clone(&library), i));
         }
         self.by_name.insert(library.name.clone(), library);
     }
@@ -67,7 +72,7 @@ impl Libraries {
     pub(crate) fn remove(&mut self, name: &[u8]) -> bool {
         let Some(library) = self.by_name.remove(name) else { return false };
         for f in &library.functions {
-            self.functions.remove(&f.name);
+            self.functions.remove(&f.name.to_ascii_lowercase());
         }
         true
     }
@@ -83,7 +88,7 @@ impl Libraries {
         if there.is_some() && !replace {
             return Err(Fail::new(format!("ERR Library '{name}' already exists")));
         }
-        let other = |f: &&Function| match self.functions.get(&f.name) {
+        let other = |f: &&Function| match self.functions.get(&f.name.to_ascii_lowercase()) {
             Some((l, _)) => there.as_ref().is_none_or(|t| !Arc::ptr_eq(t, l)),
             None => false,
         };
@@ -100,31 +105,47 @@ impl Libraries {
 /// What threads share.
 #[derive(Default)]
 pub(crate) struct Shelf {
-    now: Mutex<Arc<Libraries>>,
-    /// Counts changes, so that threads notice them without the lock.
-    epoch: AtomicU64,
+    now: RwLock<Libraries>,
+    /// Counts removals, after which threads let go of what they have loaded.
+    removals: AtomicU64,
 }
 
 impl Shelf {
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch.load(Relaxed)
+    pub(crate) fn removals(&self) -> u64 {
+        self.removals.load(Relaxed)
     }
 
-    pub(crate) fn now(&self) -> Arc<Libraries> {
-        Arc::clone(&self.now.lock())
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Libraries> {
+        self.now.read()
     }
 
-    /// Changes the libraries; nothing happens when `change` fails.
-    pub(crate) fn change<T>(
+    /// Adds a library that is loaded already, in place of one of its name if `replace`.
+    pub(crate) fn put(&self, library: Arc<Library>, replace: bool) -> Result<(), Fail> {
+        let mut now = self.now.write();
+        if now.by_name.contains_key(&library.name) {
+            self.removals.fetch_add(1, Relaxed);
+        }
+        now.put(library, replace)
+    }
+
+    /// Removes a library. Returns whether it was there.
+    pub(crate) fn remove(&self, name: &[u8]) -> bool {
+        let removed = self.now.write().remove(name);
+        self.removals.fetch_add(1, Relaxed);
+        removed
+    }
+
+    /// Changes several libraries at once; nothing happens when `change` fails.
+    pub(crate) fn change(
         &self,
-        change: impl FnOnce(&mut Libraries) -> Result<T, Fail>,
-    ) -> Result<T, Fail> {
-        let mut now = self.now.lock();
-        let mut next = Libraries::clone(&now);
-        let outcome = change(&mut next)?;
-        *now = Arc::new(next);
-        self.epoch.fetch_add(1, Relaxed);
-        Ok(outcome)
+        change: impl FnOnce(&mut Libraries) -> Result<(), Fail>,
+    ) -> Result<(), Fail> {
+        let mut now = self.now.write();
+        let mut next = now.clone();
+        change(&mut next)?;
+        *now = next;
+        self.removals.fetch_add(1, Relaxed);
+        Ok(())
     }
 }
 
@@ -180,11 +201,7 @@ pub(super) fn load(
 
 impl Library {
     /// Loads it into another machine.
-    pub(super) fn load_again(
-        &self,
-        vm: &mut Vm,
-        engine: &Engine,
-    ) -> Result<Vec<(Vec<u8>, Entry)>, Fail> {
+    pub(super) fn load_again(&self, vm: &mut Vm, engine: &Engine) -> Result<Vec<Entry>, Fail> {
         let mut loader = Loader::new(engine, false);
         let outcome = vm.load(&self.code[self.start..], &mut loader);
         let found = loader.found;
@@ -192,7 +209,7 @@ impl Library {
             found.into_iter().for_each(|r| vm.forget(r.entry));
             return Err(Fail::new(format!("ERR {text}")));
         }
-        Ok(found.into_iter().map(|r| (r.name, r.entry)).collect())
+        Ok(found.into_iter().map(|r| r.entry).collect())
     }
 }
 
@@ -247,7 +264,7 @@ impl Host for Loader<'_> {
 
     fn register(&mut self, f: Registered) -> Result<(), Cow<'static, str>> {
         verify(&f.name)?;
-        if self.found.iter().any(|r| r.name == f.name) {
+        if self.found.iter().any(|r| r.name.eq_ignore_ascii_case(&f.name)) {
             return Err("Function already exists in the library".into());
         }
         self.found.push(f);

@@ -36,10 +36,11 @@ use resp::Args;
 
 use self::busy::{AllRunning, Running};
 use self::cache::{Cache, Digest, Script};
-use self::library::{Libraries, Library, Shelf};
+use self::library::{Library, Shelf};
 use crate::engine::Engine;
+use crate::mailbox::{Job, Message};
 use crate::pubsub::Seeded;
-use crate::table::{Cmd, Run, SessionCommand};
+use crate::table::{Call, Cmd, Run, SessionCommand};
 use crate::thread::Thread;
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[
@@ -65,8 +66,8 @@ const READS: &[KeySpec] = &[KeySpec::counted(2, KeyFlags::RO.or(KeyFlags::ACCESS
 /// Bytes that a thread's scripts may use together, and its functions.
 const MEMORY_MAX: usize = 512 << 20;
 
-/// Compiled scripts of a thread beyond which those that have left the cache are dropped.
-const COMPILED_MAX: usize = 1000;
+/// Compiled scripts of a thread up to which those that have left the cache stay.
+const SWEEP_LEAST: usize = 1000;
 
 /// What all threads share.
 #[derive(Default)]
@@ -89,6 +90,8 @@ struct ScriptMachine {
     vm: Vm,
     epoch: u64,
     compiled: HashMap<Digest, Local, Seeded>,
+    /// How many there are when those that have left the cache are dropped.
+    sweep_at: usize,
 }
 
 /// A compiled script.
@@ -101,8 +104,8 @@ struct Local {
 
 struct FunctionMachine {
     vm: Vm,
-    epoch: u64,
-    now: Arc<Libraries>,
+    /// [`Shelf::removals`] when `loaded` was last looked through.
+    removals: u64,
     /// By the address of the library.
     loaded: HashMap<usize, Loaded>,
 }
@@ -110,7 +113,8 @@ struct FunctionMachine {
 /// A library in the machine.
 struct Loaded {
     library: Arc<Library>,
-    functions: HashMap<Vec<u8>, LocalFunction>,
+    /// In the library's order.
+    functions: Vec<LocalFunction>,
 }
 
 #[derive(Clone)]
@@ -118,6 +122,14 @@ struct LocalFunction {
     entry: Entry,
     proof: Option<Proof>,
     needs_all: bool,
+}
+
+/// A function, found.
+struct Found {
+    local: LocalFunction,
+    library: Arc<Library>,
+    /// Its number within the library.
+    at: usize,
 }
 
 /// Where the keys of a command are, as proofs need it: by constant positions alone.
@@ -166,17 +178,18 @@ fn range(cmd: &Cmd, spec: &KeySpec) -> Rule {
 impl ScriptMachine {
     fn new(epoch: u64, seed: u64) -> Self {
         let vm = Vm::new(Machine::Scripts, crate::COMPAT_VERSION, MEMORY_MAX, seed);
-        Self { vm, epoch, compiled: HashMap::default() }
+        Self { vm, epoch, compiled: HashMap::default(), sweep_at: SWEEP_LEAST }
     }
 
     /// The compiled form of a script of the cache.
     fn local(&mut self, engine: &Engine, script: Arc<Script>) -> Result<&mut Local, Fail> {
         let digest = script.digest;
-        if self.compiled.len() >= COMPILED_MAX {
+        if self.compiled.len() >= self.sweep_at {
             let (vm, compiled) = (&mut self.vm, &mut self.compiled);
             for (_, l) in compiled.extract_if(|_, l| !l.script.is_alive()) {
                 vm.release(l.code);
             }
+            self.sweep_at = SWEEP_LEAST.max(2 * self.compiled.len());
         }
         let code = self.vm.compile(&script.text[script.start..]).map_err(|text| {
             Fail::new(format!("ERR Error compiling script (new function): {text}"))
@@ -193,65 +206,60 @@ impl ScriptMachine {
 impl FunctionMachine {
     fn new(seed: u64) -> Self {
         let vm = Vm::new(Machine::Functions, crate::COMPAT_VERSION, MEMORY_MAX, seed);
-        Self { vm, epoch: 0, now: Arc::default(), loaded: HashMap::new() }
+        Self { vm, removals: 0, loaded: HashMap::new() }
     }
 
-    /// Takes notice of changed libraries.
+    /// Lets go of libraries that are gone.
     fn refresh(&mut self, engine: &Engine) {
-        let epoch = engine.scripts.shelf.epoch();
-        if epoch == self.epoch {
+        let removals = engine.scripts.shelf.removals();
+        if removals == self.removals {
             return;
         }
-        self.now = engine.scripts.shelf.now();
-        self.epoch = epoch;
-        let (vm, now) = (&mut self.vm, &self.now);
-        let stays = |l: &Loaded| {
-            now.by_name.get(&l.library.name).is_some_and(|n| Arc::ptr_eq(n, &l.library))
+        self.removals = removals;
+        let now = engine.scripts.shelf.read();
+        let vm = &mut self.vm;
+        let is_gone = |l: &Loaded| {
+            now.by_name.get(&l.library.name).is_none_or(|n| !Arc::ptr_eq(n, &l.library))
         };
-        for (_, l) in self.loaded.extract_if(|_, l| !stays(l)) {
-            l.functions.into_values().for_each(|f| vm.forget(f.entry));
+        for (_, l) in self.loaded.extract_if(|_, l| is_gone(l)) {
+            l.functions.into_iter().for_each(|f| vm.forget(f.entry));
         }
     }
 
     /// Notes a library's functions.
-    fn add(&mut self, engine: &Engine, library: Arc<Library>, entries: Vec<(Vec<u8>, Entry)>) {
+    fn add(&mut self, engine: &Engine, library: Arc<Library>, entries: Vec<Entry>) {
         let functions = entries
             .into_iter()
-            .map(|(name, entry)| {
+            .map(|entry| {
                 let rule = |name: &[u8]| rule(engine, name);
                 let proof = self.vm.function_uses_declared_keys(entry, &rule);
-                (name, LocalFunction { entry, proof, needs_all: false })
+                LocalFunction { entry, proof, needs_all: false }
             })
             .collect();
-        let address = Arc::as_ptr(&library).addr();
-        self.loaded.insert(address, Loaded { library, functions });
+        self.loaded.insert(Arc::as_ptr(&library).addr(), Loaded { library, functions });
     }
 
     /// A function needs every shard, from now on.
-    fn needs_all(&mut self, library: &Arc<Library>, name: &[u8]) {
-        let address = Arc::as_ptr(library).addr();
-        let local = self.loaded.get_mut(&address).and_then(|l| l.functions.get_mut(name));
-        if let Some(f) = local {
-            f.needs_all = true;
+    fn needs_all(&mut self, f: &Found) {
+        let loaded = self.loaded.get_mut(&Arc::as_ptr(&f.library).addr());
+        if let Some(local) = loaded.and_then(|l| l.functions.get_mut(f.at)) {
+            local.needs_all = true;
         }
     }
 
-    /// A function, and what it says about itself; loads its library if this thread has not.
-    fn function(
-        &mut self,
-        engine: &Engine,
-        name: &[u8],
-    ) -> Result<(LocalFunction, lua::Flags, Arc<Library>), Fail> {
+    /// A function; loads its library if this thread has not.
+    fn function(&mut self, engine: &Engine, name: &[u8]) -> Result<Found, Fail> {
         self.refresh(engine);
         let not_found = || Fail::text("ERR Function not found");
-        let (library, at) = self.now.functions.get(name).cloned().ok_or_else(not_found)?;
+        let found = engine.scripts.shelf.read().find(name).cloned();
+        let (library, at) = found.ok_or_else(not_found)?;
         let address = Arc::as_ptr(&library).addr();
         if !self.loaded.contains_key(&address) {
             let entries = library.load_again(&mut self.vm, engine)?;
             self.add(engine, Arc::clone(&library), entries);
         }
-        let local = self.loaded.get(&address).and_then(|l| l.functions.get(name));
-        Ok((local.cloned().ok_or_else(not_found)?, library.functions[at].flags, library))
+        let local = self.loaded.get(&address).and_then(|l| l.functions.get(at)).cloned();
+        Ok(Found { local: local.ok_or_else(not_found)?, library, at })
     }
 }
 
@@ -266,6 +274,21 @@ impl Thread {
 
     fn put_machines(&mut self, m: Box<Machines>) {
         self.machines = Some(m);
+    }
+
+    /// Ends this thread's machine of a kind: the cache, or all libraries, are gone.
+    fn drop_machine(&mut self, kind: Machine) {
+        let Some(m) = &mut self.machines else { return };
+        match kind {
+            Machine::Scripts => {
+                m.scripts = None;
+                m.running.vm_scripts.store(0, Relaxed);
+            }
+            Machine::Functions => {
+                m.functions = None;
+                m.running.vm_functions.store(0, Relaxed);
+            }
+        }
     }
 
     /// Runs `f` with this thread's machine for scripts.
@@ -314,6 +337,17 @@ impl Thread {
     }
 }
 
+/// Ends the machines of a kind on all threads, each when it comes to it.
+fn drop_machines(call: &mut Call<'_>, kind: Machine) {
+    call.thread.drop_machine(kind);
+    for i in 0..call.engine.workers().len() {
+        if i != call.thread.index {
+            let job = Job::new(move |_, thread| thread.drop_machine(kind));
+            call.engine.post(i, Message::Run(job));
+        }
+    }
+}
+
 /// `redis.log`, at level 0 to 3.
 fn log(engine: &Engine, level: u8, text: &[u8]) {
     let text = String::from_utf8_lossy(text);
@@ -345,8 +379,8 @@ pub(crate) fn flags_of(engine: &Engine, cmd: &Cmd, args: &Args<'_>) -> Flags {
             cache::parse(&args[1]).and_then(|d| engine.scripts.cache.get(&d)).and_then(|s| s.flags)
         }
         "fcall" | "fcall_ro" => {
-            let now = engine.scripts.shelf.now();
-            now.functions.get(&args[1]).map(|(l, i)| l.functions[*i].flags)
+            let now = engine.scripts.shelf.read();
+            now.find(&args[1]).map(|(l, i)| l.functions[*i].flags)
         }
         _ => None,
     };

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use commands::row::{Acl, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
+use lua::Machine;
 use resp::{Args, Reply};
 
-use super::cache;
+use super::{cache, drop_machines};
 use crate::server::{container, help};
 use crate::table::{Call, SessionCommand, SessionFn};
 
@@ -129,9 +130,8 @@ OK
         if !known {
             return Err(Fail::text("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
         }
-        // Texts are freed here, which takes no time; every thread lets its compiled ones go when it
-        // runs the next script.
         call.engine.scripts.cache.flush();
+        drop_machines(call, Machine::Scripts);
         reply.ok();
         Ok(())
     },

@@ -31,7 +31,7 @@ pub(super) fn memory(call: &mut Call<'_>, s: &mut Section) {
     s.put("allocator_muzzy", 0);
     both(s, "total_system_memory", process::total_memory());
     let scripts = &engine.scripts;
-    let libraries = scripts.shelf.now();
+    let libraries = scripts.shelf.read();
     let (eval, functions) = scripts.running.machine_bytes();
     s.put("used_memory_lua", eval);
     s.put("used_memory_vm_eval", eval);
