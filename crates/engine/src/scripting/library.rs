@@ -157,14 +157,14 @@ impl Engine {
         let mut vm = Vm::new(Machine::Functions, crate::COMPAT_VERSION, MEMORY_MAX, seed);
         let put = load(&mut vm, code, self).and_then(|(library, entries)| {
             entries.into_iter().for_each(|e| vm.forget(e));
-            self.scripts.shelf.change(|all| all.put(Arc::new(library), true))
+            self.scripts.shelf.put(Arc::new(library), true)
         });
         put.map_err(|fail| fail.0.into_owned())
     }
 
     /// The code of all libraries, for a snapshot.
     pub(crate) fn function_codes(&self) -> Vec<Arc<Library>> {
-        self.scripts.shelf.now().by_name.values().map(Arc::clone).collect()
+        self.scripts.shelf.read().by_name.values().map(Arc::clone).collect()
     }
 }
 
