@@ -104,6 +104,7 @@ impl Table {
             crate::connection::COMMANDS,
             crate::pubsub::COMMANDS,
             crate::server::COMMANDS,
+            crate::topics::COMMANDS,
             crate::transaction::COMMANDS,
         ];
         for c in own.into_iter().flatten() {

@@ -555,6 +555,11 @@ impl Broker {
         self.topic(topic, false)?.1.verify(seen)
     }
 
+    /// Does something that may wait for the storage on a thread of the log.
+    pub fn aside(&self, job: Box<dyn FnOnce() + Send>) {
+        self.inner.schedule.add(Instant::now(), job);
+    }
+
     /// Takes nothing more in, and waits until what was accepted is stored; at most so long. Returns
     /// whether all is.
     pub fn close(&self, within: Duration) -> bool {

@@ -17,9 +17,10 @@ use signal_hook::iterator::Signals;
 #[global_allocator]
 static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
 
-const COMMANDS: [(&str, &str); 5] = [
+const COMMANDS: [(&str, &str); 6] = [
     ("serve [FILE] [--option value ...]", "run the server; options are those of redis.conf"),
     ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
+    ("bench log [--help | OPTIONS]", "drive an event log and measure it"),
     ("docs commands|configuration", "print a reference as Markdown"),
     ("help [serve]", "print this, or every option of serve"),
     ("--version", "print the version"),
@@ -88,8 +89,9 @@ fn bench(args: &[OsString]) -> ExitCode {
     let args: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     match args.split_first() {
         Some((what, rest)) if what == "kv" => bench::kv::main(rest),
+        Some((what, rest)) if what == "log" => bench::log::main(rest),
         _ => {
-            eprintln!("apus: 'apus bench kv --help' tells how");
+            eprintln!("apus: 'apus bench kv --help' and 'apus bench log --help' tell how");
             ExitCode::from(2)
         }
     }
