@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 use crate::batch::Batch;
 use crate::buf::Pool;
@@ -292,14 +292,12 @@ impl Broker {
         check_name("topic", topic)?;
         let t = self.inner.entry(topic);
         let create = create && self.inner.options.auto_create && !self.inner.options.read_only;
-        let mut work = t.work.lock();
-        match self.inner.open(&t, &mut work, create) {
-            Ok(log) => {
-                drop(work);
-                Ok((t, log))
-            }
+        let opened =
+            self.inner.open(&t, create).map(|work| work.as_ref().map(|w| Arc::clone(&w.log)));
+        match opened {
+            Ok(Some(log)) => Ok((t, log)),
+            Ok(None) => Err(Error::NoTopic(topic.to_owned())),
             Err(e) => {
-                drop(work);
                 self.inner.forget_unused(&t);
                 Err(e)
             }
@@ -354,7 +352,8 @@ impl Broker {
         let gone = self.inner.topics.write().remove(topic);
         if let Some(t) = &gone {
             // Whoever stores right now ends first.
-            let _work = t.work.lock();
+            let mut work = t.work.lock();
+            *work = None;
             let pending = {
                 let mut state = t.state.lock();
                 state.deleted = true;
@@ -362,6 +361,7 @@ impl Broker {
                 std::mem::take(&mut state.pending)
             };
             *t.open.write() = None;
+            drop(work);
             self.inner.answered(pending.len());
             for p in pending {
                 (p.done)(Err(Error::NoTopic(topic.to_owned())));
@@ -635,13 +635,27 @@ impl Inner {
         }
     }
 
-    fn open(&self, t: &Topic, work: &mut Option<Work>, create: bool) -> Result<Arc<dyn TopicLog>> {
+    /// Opens a topic, if it is not, and takes the right to write to it.
+    fn open<'a>(&self, t: &'a Topic, create: bool) -> Result<MutexGuard<'a, Option<Work>>> {
+        if t.open.read().is_some() {
+            let work = t.work.lock();
+            if work.is_some() {
+                return Ok(work);
+            }
+        }
+        // One of this name that is being deleted must be gone before. Taken before `work`, as there.
+        let _naming = self.naming.lock();
+        let mut work = t.work.lock();
         if t.state.lock().deleted {
             return Err(Error::NoTopic(t.name.clone()));
         }
-        if let Some(w) = work {
-            return Ok(Arc::clone(&w.log));
+        if work.is_none() {
+            *work = Some(self.open_new(t, create)?);
         }
+        Ok(work)
+    }
+
+    fn open_new(&self, t: &Topic, create: bool) -> Result<Work> {
         let kept = self.storage.get(&t.name, SETTINGS)?;
         let settings = match kept {
             Some(text) => Settings::default().with_json(&text)?,
@@ -665,9 +679,8 @@ impl Inner {
             None => Producers::default(),
         };
         headers.iter().for_each(|h| producers.note(h));
-        *work = Some(Work { log: Arc::clone(&log), producers });
         *t.open.write() = Some((Arc::clone(&log), Arc::new(settings)));
-        Ok(log)
+        Ok(Work { log, producers })
     }
 
     fn gather(&self, settings: Option<&Settings>) -> Duration {
@@ -761,13 +774,14 @@ impl Inner {
 
     /// Stores inputs together; what became of each of them.
     fn store(self: &Arc<Self>, t: &Arc<Topic>, inputs: &[Input]) -> Vec<Result<Appended>> {
-        let mut guard = t.work.lock();
         let all = |e: Error| vec![Err(e); inputs.len()];
-        if let Err(e) = self.open(t, &mut guard, self.options.auto_create) {
-            drop(guard);
-            self.forget_unused(t);
-            return all(e);
-        }
+        let mut guard = match self.open(t, self.options.auto_create) {
+            Ok(guard) => guard,
+            Err(e) => {
+                self.forget_unused(t);
+                return all(e);
+            }
+        };
         let Some(work) = guard.as_mut() else { return all(Error::Closed) };
         let settings = t.settings().unwrap_or_default();
         for _ in 0..CONFLICTS {
@@ -917,7 +931,9 @@ impl Inner {
         }
         let us = ms.saturating_mul(1000);
         let before_us = if us == 0 { 0 } else { (self.clock)().saturating_sub(us) };
-        log.trim(&Limits { before_us, bytes })
+        let work = t.work.lock();
+        let state = || work.as_ref().map_or_else(Vec::new, |w| w.producers.encode());
+        log.trim(&Limits { before_us, bytes }, &state)
     }
 
     fn turn(&self, turn: u64) {
@@ -954,8 +970,10 @@ impl Inner {
             let settings = Settings::default().with_json(&text)?;
             if settings.retention_ms != 0 || settings.retention_bytes != 0 {
                 let t = self.entry(name);
-                let log = self.open(&t, &mut t.work.lock(), false)?;
-                self.trim(&t, &log)?;
+                drop(self.open(&t, false)?);
+                if let Some(log) = t.log() {
+                    self.trim(&t, &log)?;
+                }
             }
             Ok(())
         };

@@ -155,6 +155,35 @@ fn topics_come_and_go(place: &Place) {
     assert_eq!(all_from(&b, "a", 0), [b"y"]);
 }
 
+fn what_is_acknowledged_is_in_a_topic_that_is_there(place: &Place) {
+    let b = broker(place);
+    std::thread::scope(|s| {
+        let writers: Vec<_> = (0..2)
+            .map(|_| {
+                let b = b.clone();
+                s.spawn(move || {
+                    (0..200).filter(|_| b.append_wait("t", input(&[b"x"])).is_ok()).count()
+                })
+            })
+            .collect();
+        for _ in 0..40 {
+            match b.delete("t") {
+                Ok(()) | Err(Error::NoTopic(_)) => {}
+                Err(e) => panic!("{e}"),
+            }
+        }
+        let stored: usize = writers.into_iter().map(|w| w.join().expect("no panic")).sum();
+        assert!(stored > 0);
+    });
+    // What is there is what was appended since it was deleted last.
+    let next = b.describe("t", true).expect("there").extent.next;
+    assert_eq!(append(&b, "t", &[b"y"]).first_offset, next);
+    let records = all_from(&b, "t", 0);
+    assert_eq!(records.len() as u64, next + 1);
+    drop(b);
+    assert_eq!(all_from(&broker(place), "t", 0), records);
+}
+
 fn groups_are_kept(place: &Place) {
     let b = broker(place);
     append(&b, "t", &[b"a", b"b", b"c"]);
@@ -258,6 +287,20 @@ fn old_records_go(place: &Place) {
     let b = place.broker_at(Options::default(), || 70_000_000);
     assert_eq!(append(&b, "t", &[b"z"]).first_offset, 20);
     assert_eq!(all_from(&b, "t", 20), [b"z"]);
+    // Producers are known although what they wrote is gone.
+    let sent = b.append_wait("t", input(&[b"n"]).by(3, 8)).expect("stored");
+    drop(b);
+    let b = place.broker_at(Options::default(), || 900_000_000);
+    assert_eq!(b.trim("t"), Ok(true));
+    assert_eq!(b.describe("t", false).expect("there").extent.bytes, 0);
+    assert!(
+        matches!(place, Place::Memory(_)) || {
+            drop(b);
+            let b = place.broker_at(Options::default(), || 900_000_000);
+            let again = b.append_wait("t", input(&[b"n"]).by(3, 8));
+            again == Ok(Appended { duplicate: true, ..sent })
+        }
+    );
 }
 
 fn too_many_records_go(place: &Place) {
@@ -453,7 +496,7 @@ macro_rules! contract {
 
 contract! {
     offsets_are_dense_and_records_come_back producers_side_by_side reads_are_bounded
-    what_is_not_there topics_come_and_go groups_are_kept retries_are_stored_once
+    what_is_not_there topics_come_and_go what_is_acknowledged_is_in_a_topic_that_is_there groups_are_kept retries_are_stored_once
     retries_are_recognised_while_they_wait old_records_go too_many_records_go by_time readers_wait
     compressed those_who_wait_are_stored_together too_much_is_turned_away
     nothing_more_after_closing read_only as_large_as_can_be resting_topics_go_on

@@ -34,6 +34,7 @@ mod admin;
 pub mod docs;
 mod give_back;
 mod http;
+pub mod log_tool;
 mod net;
 mod sink;
 

@@ -17,10 +17,11 @@ use signal_hook::iterator::Signals;
 #[global_allocator]
 static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
 
-const COMMANDS: [(&str, &str); 6] = [
+const COMMANDS: [(&str, &str); 7] = [
     ("serve [FILE] [--option value ...]", "run the server; options are those of redis.conf"),
     ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
     ("bench log [--help | OPTIONS]", "drive an event log and measure it"),
+    ("log COMMAND [--help]", "look after topics on disk: create, append, tail, verify, stats"),
     ("docs commands|configuration", "print a reference as Markdown"),
     ("help [serve]", "print this, or every option of serve"),
     ("--version", "print the version"),
@@ -37,12 +38,16 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         "bench" => bench(&args[1..]),
+        "log" => {
+            let words = args[1..].iter().map(|a| a.to_string_lossy().into_owned());
+            apus::log_tool::main(&words.collect::<Vec<_>>())
+        }
         "docs" => docs(args.get(1)),
         "transcripts" => print(&apus::docs::transcripts()),
         // `apus redis.conf --port 7000` as redis-server takes it.
         _ if std::path::Path::new(&args[0]).is_file() || first.starts_with("--") => serve(&args),
         other => {
-            let names = ["serve", "bench", "docs", "help", "version"];
+            let names = ["serve", "bench", "log", "docs", "help", "version"];
             let near = names.iter().min_by_key(|n| distance(n, other)).copied().unwrap_or("help");
             eprintln!("apus: there is no command '{other}'; did you mean 'apus {near}'?");
             eprintln!("Try 'apus help'.");

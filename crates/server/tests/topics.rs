@@ -603,3 +603,46 @@ fn append(address: SocketAddr, record: &str) -> Option<u64> {
     let body = answer.split("\r\n\r\n").nth(1)?;
     serde_json::from_str::<Value>(body).ok()?["first_offset"].as_u64()
 }
+
+#[test]
+fn the_tool_looks_after_topics() {
+    let dir = TempDir::new();
+    let run = |args: &[&str], stdin: &str| {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_apus"))
+            .arg("log")
+            .args(args)
+            .args(["--dir".as_ref(), dir.0.as_os_str()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary");
+        let mut pipe = process.stdin.take().expect("piped");
+        // Some commands do not read it.
+        let _ = pipe.write_all(stdin.as_bytes());
+        drop(pipe);
+        let out = process.wait_with_output().expect("ended");
+        (out.status.code(), String::from_utf8_lossy(&out.stdout).into_owned())
+    };
+    assert_eq!(run(&["verify"], "").0, Some(1));
+    assert_eq!(run(&["create", "t", "compression=zstd", "gather_ms=1"], "").0, Some(0));
+    assert_eq!(run(&["create", "t"], "").0, Some(1));
+    let appended = run(&["append", "t"], "one\ntwo\n\nfour");
+    assert_eq!(appended, (Some(0), "4 records from offset 0\n".to_owned()));
+    assert_eq!(run(&["tail", "t", "-n", "2"], ""), (Some(0), "\nfour\n".to_owned()));
+    let (code, text) = run(&["stats"], "");
+    assert!(code == Some(0) && text.contains("offsets 0 to 4"), "{text}");
+    let (code, text) = run(&["verify"], "");
+    assert!(
+        code == Some(0) && text.contains("4 records in 1 batches") && text.contains("sound"),
+        "{text}"
+    );
+    let segment = dir.0.join("topics/t/00000000000000000000.log");
+    // The second batch proves that the first had been stored.
+    run(&["append", "t"], "five");
+    let mut bytes = std::fs::read(&segment).expect("there");
+    bytes[85] ^= 1;
+    std::fs::write(&segment, bytes).expect("written");
+    let (code, text) = run(&["verify", "t"], "");
+    assert!(code == Some(1) && text.contains("damaged at offset 0"), "{text}");
+}

@@ -5,9 +5,7 @@ use super::json;
 use super::options::Options;
 use super::plot;
 use super::summary::{Latency, Row};
-use std::io::{self, Write};
 use std::path::Path;
-use std::process::ExitCode;
 
 pub(crate) use crate::print;
 

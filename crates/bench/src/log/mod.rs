@@ -101,26 +101,25 @@ fn drive(
 ) -> Result<Run, String> {
     let (next, latency) = (AtomicU64::new(0), Histogram::default());
     let (records, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
-    let clients: Result<Vec<Client>, String> = (0..o.workers).map(|_| Client::connect(o)).collect();
+    let clients = (0..o.workers).map(|_| Client::connect(o)).collect::<Result<Vec<_>, _>>()?;
+    let work = |mut client: Client| -> Result<(), String> {
+        loop {
+            let number = next.fetch_add(1, Relaxed);
+            if number >= count {
+                return Ok(());
+            }
+            let asked = Instant::now();
+            let (r, b) = step(&mut client, number)?;
+            latency.record(u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX));
+            records.fetch_add(r, Relaxed);
+            bytes.fetch_add(b, Relaxed);
+        }
+    };
+    let work = &work;
     let cpu = o.pid.and_then(cpu_seconds);
     let begin = Instant::now();
     std::thread::scope(|scope| {
-        let work = |mut client: Client| {
-            loop {
-                let number = next.fetch_add(1, Relaxed);
-                if number >= count {
-                    return Ok(());
-                }
-                let asked = Instant::now();
-                let (r, b) = step(&mut client, number)?;
-                let ns = u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                latency.record(ns);
-                records.fetch_add(r, Relaxed);
-                bytes.fetch_add(b, Relaxed);
-            }
-        };
-        let work = &work;
-        let workers: Vec<_> = clients?.into_iter().map(|c| scope.spawn(move || work(c))).collect();
+        let workers: Vec<_> = clients.into_iter().map(|c| scope.spawn(move || work(c))).collect();
         workers
             .into_iter()
             .try_for_each(|w| w.join().unwrap_or_else(|_| Err("a worker has panicked".to_owned())))

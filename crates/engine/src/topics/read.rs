@@ -108,7 +108,7 @@ fn asked(args: &Args<'_>) -> Result<(Request, Option<i64>), Fail> {
 impl Request {
     fn want(&self, offset: u64) -> Want {
         // Bytes are those of records alone: what is stored around them must not cost any.
-        let bytes = self.bytes + 128 + 4 * self.count.min(1 << 20);
+        let bytes = self.bytes + 84 * (1 + self.count.min(1 << 20));
         Want { offset, records: self.count as u64, bytes, before: u64::MAX }
     }
 

@@ -144,7 +144,7 @@ impl TopicLog for Topic {
         Ok(kept.batches.get(at).map_or(kept.extent.next, |b| b.header.first_offset))
     }
 
-    fn trim(&self, limits: &Limits) -> Result<bool> {
+    fn trim(&self, limits: &Limits, _: &dyn Fn() -> Vec<u8>) -> Result<bool> {
         let mut kept = self.records.lock();
         let mut any = false;
         while let Some(b) = kept.batches.front()

@@ -185,10 +185,11 @@ pub trait TopicLog: Send + Sync {
     fn find(&self, appended_us: u64) -> Result<u64>;
 
     /// Lets go of the oldest files or objects that are beyond the limits. Returns whether any was.
+    /// `state` as in [`TopicLog::reserve`].
     ///
     /// # Errors
     /// The storage fails.
-    fn trim(&self, limits: &Limits) -> Result<bool>;
+    fn trim(&self, limits: &Limits, state: &dyn Fn() -> Vec<u8>) -> Result<bool>;
 
     /// Reads and checks everything. `seen` is called for every batch, with its size.
     ///

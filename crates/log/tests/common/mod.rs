@@ -53,7 +53,11 @@ impl Place {
     pub fn storage(&self) -> Arc<dyn Storage> {
         match self {
             Self::Memory(m) => Arc::clone(m) as Arc<dyn Storage>,
-            Self::Disk(dir) => Arc::new(Disk::open(dir.path()).expect("a directory")),
+            Self::Disk(dir) => {
+                // A thread of the broker before may still be letting go.
+                let tries = (0..50).map(|_| Disk::open(dir.path()));
+                Arc::new(tries.flatten().next().expect("a directory"))
+            }
         }
     }
 

@@ -171,7 +171,7 @@ pub(super) async fn get_records(request: &Request<Incoming>, state: Arc<State>) 
         Ok(true) => {}
     }
     // Bytes are those of records alone: what is stored around them must not cost any.
-    let around = 128 + 4 * usize::try_from(count).unwrap_or(usize::MAX).min(1 << 20);
+    let around = 84 * (1 + usize::try_from(count).unwrap_or(usize::MAX).min(1 << 20));
     let want =
         Want { offset, records: count, bytes: bytes.saturating_add(around), before: u64::MAX };
     let fetched = match fetch(&state, &topic, want).await {

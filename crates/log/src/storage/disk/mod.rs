@@ -30,7 +30,7 @@ const GATHER: Duration = Duration::from_millis(5);
 
 /// How long the one before may take to let go of the directory: a process that has been told to stop,
 /// or a thread that has just stored something.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Topics in a directory.
 #[derive(Debug)]

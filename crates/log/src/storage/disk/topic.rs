@@ -430,7 +430,7 @@ impl TopicLog for DiskTopic {
         Ok(segments.get(at + 1).map_or(next, |s| s.first))
     }
 
-    fn trim(&self, limits: &Limits) -> Result<bool> {
+    fn trim(&self, limits: &Limits, log_state: &dyn Fn() -> Vec<u8>) -> Result<bool> {
         // Nothing is appended meanwhile.
         let mut writer = self.writer.lock();
         let (latest_us, empty) = {
@@ -439,7 +439,7 @@ impl TopicLog for DiskTopic {
         };
         if latest_us < limits.before_us && !empty {
             // All of it is too old, the last segment, too.
-            self.roll(&mut writer, &Vec::new)?;
+            self.roll(&mut writer, log_state)?;
         }
         let mut gone = Vec::new();
         loop {
