@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Topics against Seb on this machine: Seb's workload through every door, and what idle topics cost.
 
-    tests/bench/topics.py target/release/apus [--seb SEB] [PART ...]
+    tests/bench/topics.py target/release/apus [PART ...] [--seb SEB]
 
 SEB is Seb's binary (`go build ./cmd/seb` in its repository); without it, only Apus is measured. Parts:
 v1, seb-api, resp, read, seb-client (Seb's client and benchmark against Apus), seb (all of Seb, without

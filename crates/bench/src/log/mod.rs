@@ -72,6 +72,8 @@ fn bench(o: &Options) -> Result<(), String> {
         }
         if o.read {
             append(o, &topic)?;
+            // What is measured is reading from the cache, and not from the disk.
+            read(o, &topic)?;
         }
         let run = if o.read { read(o, &topic)? } else { append(o, &topic)? };
         if o.api != Api::Seb && !o.keep {

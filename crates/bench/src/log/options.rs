@@ -15,7 +15,7 @@ Usage: apus bench log [OPTIONS]
   --batcher-block-time MS    gather_ms of the topic (not with --api seb); as the server likes
   --batcher-max-bytes BYTES  gather_bytes of the topic (not with --api seb); 10 MiB
   --no-sync                  the topic acknowledges before the disk has the records (not with --api seb)
-  --read                     appends, and then measures reading ranges of the same size
+  --read                     appends, reads, and then measures reading ranges of the same size again
   -r, --runs N               1
   --topic NAME               first part of the topics' names; bench
   --keep                     does not delete the topics

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::{Extent, Limits, Refused, SETTINGS, Storage, TopicLog, Want};
-use crate::batch::{Batch, Header};
+use crate::batch::{Batch, HEADER, Header};
 use crate::error::{Damage, Error, Result};
 use crate::group::Group;
 use crate::settings::Settings;
@@ -196,6 +196,14 @@ impl<'a> Picked<'a> {
     /// How many bytes are still wanted.
     pub(crate) fn bytes_left(&self) -> usize {
         self.want.bytes.saturating_sub(self.bytes)
+    }
+
+    /// Whether a batch that begins with `next` cannot be wanted any more.
+    pub(crate) fn done(&self, next: u64) -> bool {
+        !self.batches.is_empty()
+            && (self.bytes_left() < HEADER
+                || next >= self.want.before
+                || next.saturating_sub(self.want.offset) >= self.want.records)
     }
 
     /// Takes the next batch, if it is wanted; whether it was.

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::{SETTINGS, Storage, TopicLog};
+use crate::buf::Pool;
 use crate::error::{Error, Result};
 use crate::settings::{Settings, check_name};
 use files::{DELETED, UNFINISHED};
@@ -40,6 +41,8 @@ pub struct Disk {
     _lock: File,
     /// Creating and deleting topics, one at a time.
     naming: Mutex<u64>,
+    /// What files are read into.
+    pool: Arc<Pool>,
 }
 
 impl Disk {
@@ -78,7 +81,7 @@ impl Disk {
                 fs::remove_dir_all(&path).map_err(files::at(&path))?;
             }
         }
-        Ok(Self { root: root.to_owned(), _lock: lock, naming: Mutex::new(0) })
+        Ok(Self { root: root.to_owned(), _lock: lock, naming: Mutex::new(0), pool: Arc::default() })
     }
 
     fn dir(&self, topic: &str) -> Result<PathBuf> {
@@ -177,6 +180,6 @@ impl Storage for Disk {
 
     fn open(&self, topic: &str, _: &Settings, tell: &dyn Fn(&str)) -> Result<Arc<dyn TopicLog>> {
         let dir = self.exists(topic)?;
-        Ok(Arc::new(DiskTopic::open(topic, dir, tell)?))
+        Ok(Arc::new(DiskTopic::open(topic, dir, Arc::clone(&self.pool), tell)?))
     }
 }

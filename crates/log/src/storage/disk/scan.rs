@@ -6,11 +6,13 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::files;
 use crate::batch::{Batch, HEADER, Header, MAGIC};
+use crate::buf::Pool;
 use crate::error::Result;
 
 /// Bytes between two entries of an index.
@@ -49,18 +51,19 @@ pub(super) struct Scanner<'a> {
     window: Bytes,
     window_at: u64,
     hint: usize,
+    pool: &'a Arc<Pool>,
 }
 
 impl<'a> Scanner<'a> {
     /// From byte `at`, where the batch with offset `expected` begins, to byte `end`, reading about
     /// `hint` bytes at once.
     pub(super) fn new(
-        (file, path): (&'a File, &'a Path),
+        (file, path, pool): (&'a File, &'a Path, &'a Arc<Pool>),
         (at, expected): (u64, u64),
         end: u64,
         hint: usize,
     ) -> Self {
-        Self { file, path, at, end, expected, window: Bytes::new(), window_at: 0, hint }
+        Self { file, path, at, end, expected, window: Bytes::new(), window_at: 0, hint, pool }
     }
 
     /// Bytes from `at` on: `len` or up to the end.
@@ -70,9 +73,12 @@ impl<'a> Scanner<'a> {
         let inside = at.checked_sub(self.window_at).map_or(usize::MAX, |n| n as usize);
         if inside.saturating_add(len) > self.window.len() {
             let ahead = (self.hint.max(len) as u64).min(left) as usize;
-            let mut window = vec![0; ahead];
-            self.file.read_exact_at(&mut window, at).map_err(files::at(self.path))?;
-            self.window = window.into();
+            // The last one goes back to the pool first, if no reader keeps it.
+            self.window = Bytes::new();
+            let mut window = self.pool.get(ahead);
+            let to = &mut window.bytes_mut()[..ahead];
+            self.file.read_exact_at(to, at).map_err(files::at(self.path))?;
+            self.window = Bytes::from_owner(window).slice(..ahead);
             self.window_at = at;
             return Ok(self.window.slice(..len));
         }
@@ -218,9 +224,13 @@ pub(super) struct Content {
 /// in a write that a crash has interrupted: then everything from there on is `cut`. It is not one if
 /// a later batch says that it was written after this place had been synced; then it is damage, and
 /// what is behind it stays.
-pub(super) fn content(file: &File, path: &Path, first: u64, last: bool) -> Result<Content> {
+pub(super) fn content(
+    (file, path, pool): (&File, &Path, &Arc<Pool>),
+    first: u64,
+    last: bool,
+) -> Result<Content> {
     let len = file.metadata().map_err(files::at(path))?.len();
-    let mut scanner = Scanner::new((file, path), (0, first), len, WINDOW);
+    let mut scanner = Scanner::new((file, path, pool), (0, first), len, WINDOW);
     let mut c = Content { next: first, ..Content::default() };
     // The first damage that is not proven to be some, and what had been read until then.
     let mut doubt: Option<(Gap, u64, u64, u64, usize, usize)> = None;

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use super::files;
 use super::scan::{Content, Found, Gap, Index, Scanner, WINDOW, content};
 use crate::batch::{Batch, Header};
-use crate::buf::ALIGN;
+use crate::buf::{ALIGN, Pool};
 use crate::error::{Damage, Error, Result};
 use crate::group::Group;
 use crate::settings::Settings;
@@ -35,6 +35,7 @@ const READ_MIN: usize = 64 << 10;
 pub(super) struct DiskTopic {
     name: String,
     dir: PathBuf,
+    pool: Arc<Pool>,
     state: Mutex<State>,
     writer: Mutex<Option<Writer>>,
     /// What opening has seen, for whoever asks first.
@@ -78,7 +79,12 @@ fn first_of(name: &str) -> Option<u64> {
 }
 
 impl DiskTopic {
-    pub(super) fn open(name: &str, dir: PathBuf, tell: &dyn Fn(&str)) -> Result<Self> {
+    pub(super) fn open(
+        name: &str,
+        dir: PathBuf,
+        pool: Arc<Pool>,
+        tell: &dyn Fn(&str),
+    ) -> Result<Self> {
         let mut segments: Vec<Segment> = Vec::new();
         for file in files::names(&dir)? {
             if let Some(first) = first_of(&file) {
@@ -93,6 +99,7 @@ impl DiskTopic {
         let topic = Self {
             name: name.to_owned(),
             dir,
+            pool,
             state: Mutex::new(State { segments, next: 0, latest_us: 0 }),
             writer: Mutex::new(None),
             numbered: Mutex::new(None),
@@ -107,7 +114,7 @@ impl DiskTopic {
         let Some(last) = state.segments.last_mut() else { return Ok(()) };
         let path = path_of(&self.dir, last.first);
         let found = match File::open(&path) {
-            Ok(file) => content(&file, &path, last.first, true)?,
+            Ok(file) => content((&file, &path, &self.pool), last.first, true)?,
             // Not written to yet.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 Content { next: last.first, ..Content::default() }
@@ -138,7 +145,7 @@ impl DiskTopic {
             if let Some(s) = before {
                 let path = path_of(&self.dir, s.first);
                 let file = File::open(&path).map_err(files::at(&path))?;
-                state.latest_us = content(&file, &path, s.first, false)?.latest_us;
+                state.latest_us = content((&file, &path, &self.pool), s.first, false)?.latest_us;
             }
         }
         drop(state);
@@ -248,7 +255,7 @@ impl DiskTopic {
         }
         let path = path_of(&self.dir, segment.first);
         let index = match File::open(&path) {
-            Ok(file) => Arc::new(content(&file, &path, segment.first, false)?.index),
+            Ok(file) => Arc::new(content((&file, &path, &self.pool), segment.first, false)?.index),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound && segment.end == 0 => {
                 Arc::default()
             }
@@ -287,14 +294,14 @@ impl DiskTopic {
         let from =
             index.before(|e| e.offset > offset).map_or((0, segment.first), |e| (e.at, e.offset));
         let hint = picked.bytes_left().clamp(READ_MIN, WINDOW);
-        let mut scanner = Scanner::new((&file, &path), from, segment.end, hint);
+        let mut scanner = Scanner::new((&file, &path, &self.pool), from, segment.end, hint);
         let mut next = offset;
         loop {
             match scanner.next()? {
                 Found::Batch { batch, .. } if batch.header.next_offset() <= offset => {}
                 Found::Batch { batch, .. } => {
                     next = batch.header.next_offset();
-                    if !picked.add(batch) {
+                    if !picked.add(batch) || picked.done(next) {
                         return Ok(None);
                     }
                 }
@@ -417,7 +424,7 @@ impl TopicLog for DiskTopic {
         let file = File::open(&path).map_err(files::at(&path))?;
         let from =
             index.before(|e| e.us >= appended_us).map_or((0, segment.first), |e| (e.at, e.offset));
-        let mut scanner = Scanner::new((&file, &path), from, segment.end, WINDOW);
+        let mut scanner = Scanner::new((&file, &path, &self.pool), from, segment.end, WINDOW);
         loop {
             match scanner.next()? {
                 Found::Batch { batch, .. } if batch.header.appended_us >= appended_us => {
@@ -474,7 +481,8 @@ impl TopicLog for DiskTopic {
                 continue;
             }
             let file = File::open(&path).map_err(files::at(&path))?;
-            let mut scanner = Scanner::new((&file, &path), (0, segment.first), segment.end, WINDOW);
+            let mut scanner =
+                Scanner::new((&file, &path, &self.pool), (0, segment.first), segment.end, WINDOW);
             let mut reached = segment.first;
             loop {
                 match scanner.next()? {
@@ -512,6 +520,7 @@ impl TopicLog for DiskTopic {
         if let Some(mut writer) = self.writer.try_lock() {
             *writer = None;
             self.state.lock().segments.iter_mut().for_each(|s| s.index = None);
+            self.pool.clear();
         }
     }
 }
