@@ -139,7 +139,7 @@ fn transcripts(apus: &Path) -> Part {
     let result = (|| {
         let transcripts = compat::transcripts(apus)?;
         let mut command = Command::new(apus);
-        command.arg("serve");
+        command.args(["serve", "--http-port", "0"]);
         let server = Server::start(command)?;
         compat::replay(&server.address, &transcripts)
     })();

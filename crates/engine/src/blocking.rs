@@ -14,6 +14,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use commands::Fail;
 use resp::{Args, Out, Proto, Reply, Span};
 use store::{Block, Db, Empty, Garbage, Key, Kind, ShardSet, Waiter};
 
@@ -143,6 +144,7 @@ impl Session {
     pub fn unblocked(&mut self) {
         self.blocked = None;
         *self.client.blocked.lock() = None;
+        *self.client.topic_wait.lock() = None;
     }
 }
 
@@ -355,6 +357,30 @@ impl Thread {
         commands::parse::empty(Empty::Ints(1, 0), &mut reply);
         self.count_blocked(engine, w, false);
         engine.post(w.thread, Message::Answer(w.client, out.buf));
+    }
+
+    /// Answers a client that waits for something else than keys, if it still waits for what has this
+    /// token as its last argument.
+    pub(crate) fn answer_waiting(
+        &mut self,
+        engine: &Engine,
+        client: &Client,
+        token: &[u8],
+        bytes: Vec<u8>,
+        failed: Option<&Fail>,
+    ) {
+        let w = client.blocked.lock().clone();
+        let mine = |w: &Arc<Waiter>| job(w).and_then(|j| j.args.last()).is_some_and(|a| a == token);
+        let Some(w) = w.filter(mine) else { return };
+        if !self.end_wait(engine, &w) {
+            return;
+        }
+        if let Some(Fail(text)) = failed {
+            engine.count_error(text);
+            bump(&self.worker.stats.error_replies, 1);
+        }
+        self.count_blocked(engine, &w, failed.is_some());
+        engine.post(w.thread, Message::Answer(w.client, bytes));
     }
 
     /// Answers a blocked session whose time is over: the reply, or none if it has been served

@@ -97,6 +97,8 @@ pub struct Client {
     pub spoiled: AtomicBool,
     /// The blocked command.
     pub blocked: Mutex<Option<Arc<Waiter>>>,
+    /// What wakes it while it waits for records of a topic.
+    pub(crate) topic_wait: Mutex<Option<::log::Waiting>>,
     /// Bytes of what MULTI has queued, of watched keys, of subscriptions and of tracked prefixes.
     pub multi_bytes: AtomicU64,
     pub watch_bytes: AtomicU64,
@@ -149,6 +151,7 @@ impl Client {
             watch: AtomicU64::new(0),
             spoiled: AtomicBool::new(false),
             blocked: Mutex::default(),
+            topic_wait: Mutex::default(),
             multi_bytes: AtomicU64::new(0),
             watch_bytes: AtomicU64::new(0),
             subscription_bytes: AtomicU64::new(0),

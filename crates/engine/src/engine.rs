@@ -169,6 +169,8 @@ pub struct Engine {
     pub latency: LatencyMonitor,
     /// HOTKEYS.
     pub(crate) hotkeys: HotKeys,
+    /// The event log.
+    pub topics: crate::topics::Topics,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Error replies by their first word, for INFO errorstats.
@@ -270,6 +272,7 @@ impl Engine {
             slowlog: Slowlog::default(),
             latency: LatencyMonitor::default(),
             hotkeys: HotKeys::default(),
+            topics: crate::topics::Topics::default(),
             pause: Pause::default(),
             errors: Mutex::default(),
             active_expire: AtomicBool::new(true),

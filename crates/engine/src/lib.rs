@@ -33,6 +33,7 @@ mod transaction;
 
 pub mod connection;
 pub mod server;
+pub mod topics;
 
 pub use clients::{Client, Clients, Endpoint};
 pub use engine::{

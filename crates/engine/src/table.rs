@@ -122,6 +122,7 @@ impl Table {
             crate::scripting::COMMANDS,
             crate::server::COMMANDS,
             crate::persistence::COMMANDS,
+            crate::topics::COMMANDS,
             crate::transaction::COMMANDS,
         ];
         for c in own.into_iter().flatten() {

@@ -33,6 +33,8 @@
 mod admin;
 pub mod docs;
 mod give_back;
+mod http;
+pub mod log_tool;
 mod net;
 mod sink;
 
@@ -43,6 +45,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 pub use config::{Config, Loaded};
 pub use engine::log::{Level, Log, Sink};
@@ -61,6 +64,9 @@ pub const ALLOCATOR: Allocator = stdx::mem::Counting(mimalloc::MiMalloc);
 
 /// How long connections have at a shutdown to take the replies they are owed, in nanoseconds.
 pub(crate) const DRAIN_NS: u64 = 3_000_000_000;
+
+/// How long records that were accepted have at a shutdown to be stored.
+const FLUSH: Duration = Duration::from_secs(10);
 
 /// What the threads of one server share.
 pub(crate) struct Shared {
@@ -235,6 +241,14 @@ impl Builder {
             None => Ok(()),
         }));
         handle.follow_admin().map_err(|e| io::Error::new(e.kind(), format!("admin-port: {e}")))?;
+        let http = if self.open_configured {
+            let topics = engine.topics.wake(&engine);
+            topics.map_err(|e| io::Error::other(format!("topics: {e}")))?;
+            let http = http::Http::start(&engine.config, &shared);
+            http.map_err(|e| io::Error::new(e.kind(), format!("http-port: {e}")))?
+        } else {
+            None
+        };
         let mut running = Vec::new();
         for (i, (poll, inbox)) in polls.into_iter().zip(&inboxes).enumerate() {
             let w = Worker::new(Arc::clone(&shared), Arc::clone(inbox), poll, i, threads);
@@ -243,7 +257,7 @@ impl Builder {
         }
         let name = "apus-acceptor".to_owned();
         running.push(std::thread::Builder::new().name(name).spawn(move || acceptor.run())?);
-        Ok(Server { handle, addresses, running, loading })
+        Ok(Server { handle, addresses, http, running, loading })
     }
 }
 
@@ -331,6 +345,7 @@ impl Handle {
 pub struct Server {
     handle: Arc<Handle>,
     addresses: Vec<SocketAddr>,
+    http: Option<http::Http>,
     running: Vec<JoinHandle<()>>,
     loading: Arc<Outcome>,
 }
@@ -357,6 +372,11 @@ impl Server {
         self.handle.admin.addresses()
     }
 
+    /// The addresses of the HTTP interface of topics, if it is on.
+    pub fn http_addresses(&self) -> &[SocketAddr] {
+        self.http.as_ref().map_or(&[], http::Http::addresses)
+    }
+
     /// The engine, to look at and to call in process.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.handle.shared.engine
@@ -381,7 +401,18 @@ impl Server {
             // A panic has been reported by the thread itself.
             let _ = t.join();
         }
-        self.handle.shared.engine.close_journal();
+        let engine = &self.handle.shared.engine;
+        if let Some(http) = &self.http {
+            http.begin_stop();
+        }
+        if !engine.topics.close(FLUSH) {
+            log!(engine.log, Warning, "Not all records that were accepted could be stored in time");
+        }
+        // Those whose records were stored are answered before it goes.
+        if let Some(http) = self.http {
+            http.stop(Duration::from_nanos(DRAIN_NS));
+        }
+        engine.close_journal();
         // Until here it has told that the server is shutting down.
         self.handle.admin.stop();
     }

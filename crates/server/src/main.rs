@@ -17,9 +17,11 @@ use signal_hook::iterator::Signals;
 #[global_allocator]
 static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
 
-const COMMANDS: [(&str, &str); 6] = [
+const COMMANDS: [(&str, &str); 8] = [
     ("serve [FILE] [--option value ...]", "run the server; options are those of redis.conf"),
     ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
+    ("bench log [--help | OPTIONS]", "drive an event log and measure it"),
+    ("log COMMAND [--help]", "look after topics on disk: create, append, tail, verify, stats"),
     ("check FILE [--fix]", "look at a journal or a snapshot; cut a broken journal"),
     ("docs commands|configuration", "print a reference as Markdown"),
     ("help [serve]", "print this, or every option of serve"),
@@ -37,13 +39,17 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         "bench" => bench(&args[1..]),
+        "log" => {
+            let words = args[1..].iter().map(|a| a.to_string_lossy().into_owned());
+            apus::log_tool::main(&words.collect::<Vec<_>>())
+        }
         "docs" => docs(args.get(1)),
         "check" => check(&args[1..]),
         "transcripts" => print(&apus::docs::transcripts()),
         // `apus redis.conf --port 7000` as redis-server takes it.
         _ if std::path::Path::new(&args[0]).is_file() || first.starts_with("--") => serve(&args),
         other => {
-            let names = ["serve", "bench", "check", "docs", "help", "version"];
+            let names = ["serve", "bench", "log", "check", "docs", "help", "version"];
             let near = names.iter().min_by_key(|n| distance(n, other)).copied().unwrap_or("help");
             eprintln!("apus: there is no command '{other}'; did you mean 'apus {near}'?");
             eprintln!("Try 'apus help'.");
@@ -108,8 +114,9 @@ fn bench(args: &[OsString]) -> ExitCode {
     let args: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     match args.split_first() {
         Some((what, rest)) if what == "kv" => bench::kv::main(rest),
+        Some((what, rest)) if what == "log" => bench::log::main(rest),
         _ => {
-            eprintln!("apus: 'apus bench kv --help' tells how");
+            eprintln!("apus: 'apus bench kv --help' and 'apus bench log --help' tell how");
             ExitCode::from(2)
         }
     }
