@@ -6,7 +6,7 @@ use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
 use super::asker::{Asker, fail};
-use super::{BASE, UNTRANSCRIBED, command, name};
+use super::{BASE, command, name};
 use crate::table::{Call, SessionCommand};
 
 pub(super) static APPEND: SessionCommand = command(
@@ -18,7 +18,16 @@ pub(super) static APPEND: SessionCommand = command(
         complexity: "O(N) where N is the number of records",
         summary: "Appends records to a topic, and answers the offset of the first when they are stored.",
         syntax: "TOPIC.APPEND topic [PRODUCER producer sequence] RECORDS record [record ...]",
-        untranscribed: UNTRANSCRIBED,
+        transcript: r#"
+# What is stored is answered later: crates/server/tests/topics.rs.
+# only: apus
+> TOPIC.APPEND .fruit RECORDS apple
+(error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
+> TOPIC.APPEND fruit apple pear
+(error) ERR syntax error
+> TOPIC.APPEND fruit PRODUCER 0 1 RECORDS apple
+(error) ERR producer must be a positive integer, sequence 0 or greater
+"#,
         ..BASE
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>| -> Outcome {
@@ -29,7 +38,7 @@ pub(super) static APPEND: SessionCommand = command(
             };
             let (Some(producer @ 1..), Some(sequence)) = (number(3), number(4)) else {
                 return Err(Fail::text(
-                    "ERR producer must be a positive integer, sequence 0 or one",
+                    "ERR producer must be a positive integer, sequence 0 or greater",
                 ));
             };
             (Some((producer, sequence)), 5)

@@ -9,7 +9,7 @@ use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
 use super::asker::{Asker, fail};
-use super::{BASE, UNTRANSCRIBED, command, name};
+use super::{BASE, command, name};
 use crate::table::{Call, SessionCommand};
 
 /// Does something that may wait for the storage, and answers with what comes of it.
@@ -70,7 +70,14 @@ pub(super) static CREATE: SessionCommand = command(
         complexity: SETTINGS,
         summary: "Creates a topic.",
         syntax: "TOPIC.CREATE topic [setting value [setting value ...]]",
-        untranscribed: UNTRANSCRIBED,
+        transcript: r#"
+# What is stored is answered later: crates/server/tests/topics.rs.
+# only: apus
+> TOPIC.CREATE ../fruit
+(error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
+> TOPIC.CREATE fruit sync
+(error) ERR syntax error
+"#,
         ..BASE
     },
     |call, args, _| {
@@ -90,7 +97,12 @@ pub(super) static SET: SessionCommand = command(
         complexity: SETTINGS,
         summary: "Changes settings of a topic.",
         syntax: "TOPIC.SET topic setting value [setting value ...]",
-        untranscribed: UNTRANSCRIBED,
+        transcript: r#"
+# What is stored is answered later: crates/server/tests/topics.rs.
+# only: apus
+> TOPIC.SET a/b sync no
+(error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
+"#,
         ..BASE
     },
     |call, args, _| {
@@ -114,7 +126,12 @@ pub(super) static DELETE: SessionCommand = command(
         complexity: "O(N) where N is the number of files of the topic",
         summary: "Deletes a topic and all its records.",
         syntax: "TOPIC.DELETE topic",
-        untranscribed: UNTRANSCRIBED,
+        transcript: r#"
+# What is stored is answered later: crates/server/tests/topics.rs.
+# only: apus
+> TOPIC.DELETE ../fruit
+(error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
+"#,
         ..BASE
     },
     |call, args, _| {
@@ -131,7 +148,12 @@ pub(super) static LIST: SessionCommand = command(
         complexity: "O(N) where N is the number of topics",
         summary: "Answers the names of all topics, sorted.",
         syntax: "TOPIC.LIST",
-        untranscribed: UNTRANSCRIBED,
+        transcript: r#"
+# What is stored is answered later: crates/server/tests/topics.rs.
+# only: apus
+> TOPIC.LIST fruit
+(error) ERR wrong number of arguments for 'topic.list' command
+"#,
         ..BASE
     },
     |call, _, _| {
@@ -149,7 +171,12 @@ pub(super) static INFO: SessionCommand = command(
         complexity: SETTINGS,
         summary: "Answers what a topic has, and its settings.",
         syntax: "TOPIC.INFO topic",
-        untranscribed: UNTRANSCRIBED,
+        transcript: r#"
+# What is stored is answered later: crates/server/tests/topics.rs.
+# only: apus
+> TOPIC.INFO .
+(error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
+"#,
         ..BASE
     },
     |call, args, _| {
@@ -188,7 +215,14 @@ pub(super) static COMMIT: SessionCommand = command(
         complexity: SETTINGS,
         summary: "Keeps the offset that a group is going to read next.",
         syntax: "TOPIC.COMMIT topic group offset",
-        untranscribed: UNTRANSCRIBED,
+        transcript: r#"
+# What is stored is answered later: crates/server/tests/topics.rs.
+# only: apus
+> TOPIC.COMMIT fruit a/b 1
+(error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
+> TOPIC.COMMIT fruit juice -1
+(error) ERR value is out of range, must be positive
+"#,
         ..BASE
     },
     |call, args, _| {
@@ -208,7 +242,12 @@ pub(super) static COMMITTED: SessionCommand = command(
         complexity: SETTINGS,
         summary: "Answers the offset that a group has committed.",
         syntax: "TOPIC.COMMITTED topic group",
-        untranscribed: UNTRANSCRIBED,
+        transcript: r#"
+# What is stored is answered later: crates/server/tests/topics.rs.
+# only: apus
+> TOPIC.COMMITTED fruit a/b
+(error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
+"#,
         ..BASE
     },
     |call, args, _| {
@@ -229,7 +268,12 @@ pub(super) static GROUPS: SessionCommand = command(
         complexity: "O(N) where N is the number of groups",
         summary: "Answers all groups of a topic and what they have committed.",
         syntax: "TOPIC.GROUPS topic",
-        untranscribed: UNTRANSCRIBED,
+        transcript: r#"
+# What is stored is answered later: crates/server/tests/topics.rs.
+# only: apus
+> TOPIC.GROUPS .fruit
+(error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
+"#,
         ..BASE
     },
     |call, args, _| {

@@ -38,7 +38,7 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &read::READ,
 ];
 
-/// What the commands' rows have in common. The log answers from threads of its own, which nobody may
+/// What the commands' rows have in common. Their transcripts show only what is refused at once. The log answers from threads of its own, which nobody may
 /// wait for who holds shards.
 const BASE: Row = Row {
     group: Group::Stream,
@@ -48,9 +48,6 @@ const BASE: Row = Row {
     scope: Scope::None,
     ..Row::DEFAULT
 };
-
-/// Why the commands have no transcripts.
-const UNTRANSCRIBED: &str = "the log answers later, from a thread of its own";
 
 /// A command without subcommands.
 const fn command(row: Row, run: SessionFn) -> SessionCommand {

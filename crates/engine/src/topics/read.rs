@@ -9,7 +9,7 @@ use commands::{Fail, Outcome, parse};
 use resp::{Args, Reply};
 
 use super::asker::{Asker, fail};
-use super::{BASE, UNTRANSCRIBED, command, name};
+use super::{BASE, command, name};
 use crate::table::{Call, SessionCommand};
 
 /// Records that are answered if nobody says how many.
@@ -41,7 +41,16 @@ pub(super) static READ: SessionCommand = command(
         summary: "Answers the offset of the first record found, and the records from there on.",
         syntax: "TOPIC.READ topic <offset | EARLIEST | LATEST | TIME milliseconds | GROUP group> \
                  [COUNT count] [BYTES bytes] [BLOCK milliseconds]",
-        untranscribed: UNTRANSCRIBED,
+        transcript: r#"
+# What is stored is answered later: crates/server/tests/topics.rs.
+# only: apus
+> TOPIC.READ fruit -1
+(error) ERR value is out of range, must be positive
+> TOPIC.READ fruit 0 COUNT 0
+(error) ERR value is out of range, must be positive
+> TOPIC.READ fruit EARLIEST BLOCK
+(error) ERR syntax error
+"#,
         ..BASE
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
