@@ -207,6 +207,9 @@ impl Worker {
                         self.run_held();
                     }
                 } else {
+                    // What it sends may be a script that takes long: nobody waits behind it whose
+                    // input has been read already.
+                    self.run_held();
                     self.serve(i, e.is_writable());
                 }
             }
@@ -403,6 +406,12 @@ impl Worker {
                     // There is more: this one is not short any more, and is read on.
                     c.short = false;
                     c.buf = self.small[at..at + n].to_vec();
+                    self.run_held();
+                    return self.serve(i, false);
+                }
+                if may_take_long(&self.small[at..at + n]) {
+                    c.buf = self.small[at..at + n].to_vec();
+                    self.run_held();
                     return self.serve(i, false);
                 }
                 c.readable = false;
@@ -784,6 +793,19 @@ impl Rim<'_> {
             Next::Read => Turn::Keep,
         })
     }
+}
+
+/// Whether input begins with a command that may run a script.
+fn may_take_long(input: &[u8]) -> bool {
+    let name = match input {
+        // *N CR LF $N CR LF name
+        [b'*', _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..]
+        | [b'*', _, _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..] => name,
+        [b'*', ..] => return false,
+        name => name,
+    };
+    let Some(start) = name.first_chunk::<4>() else { return false };
+    [b"eval", b"fcal", b"exec"].iter().any(|word| start.eq_ignore_ascii_case(*word))
 }
 
 /// Adds to a counter that only this thread writes.
