@@ -48,15 +48,15 @@ fn pack(s: Stack) -> Returned {
 /// 32 bits.
 fn length(out: &mut Vec<u8>, n: usize, fix: u8, fix_max: usize, codes: [Option<u8>; 3]) {
     let [c8, c16, c32] = codes;
-    match (n, c8, c16, c32) {
-        (_, ..) if n <= fix_max => out.push(fix | n as u8),
-        (0..=0xff, Some(c), ..) => out.extend_from_slice(&[c, n as u8]),
-        (0..=0xffff, _, Some(c), _) => {
+    match (n, c8, c16) {
+        (0..=31, ..) if n <= fix_max => out.push(fix | n as u8),
+        (0..=0xff, Some(c), _) => out.extend_from_slice(&[c, n as u8]),
+        (0..=0xffff, _, Some(c)) => {
             out.push(c);
             out.extend_from_slice(&(n as u16).to_be_bytes());
         }
-        (_, _, _, c) => {
-            out.push(c.unwrap_or(0));
+        _ => {
+            out.push(c32.unwrap_or(0));
             out.extend_from_slice(&(n as u32).to_be_bytes());
         }
     }
@@ -80,7 +80,7 @@ fn number(out: &mut Vec<u8>, n: f64) {
 
 fn integer(out: &mut Vec<u8>, n: i64) {
     match n {
-        0..=0x7f | -32..=-1 => out.push(n as u8),
+        -32..=0x7f => out.push(n as u8),
         0x80..=0xff => out.extend_from_slice(&[0xcc, n as u8]),
         0x100..=0xffff => {
             out.push(0xcd);

@@ -502,9 +502,7 @@ impl Prover<'_> {
             // CALL, TAILCALL
             28 | 29 => {
                 let results = self.call(p, &r, a, b)?;
-                for x in a + 1..r.len() {
-                    r[x] = Value::Unset;
-                }
+                r.iter_mut().skip(a + 1).for_each(|v| *v = Value::Unset);
                 if i.op() == 29 || c == 0 {
                     set(&mut r, a, Value::Open)?;
                 } else {

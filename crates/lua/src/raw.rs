@@ -597,7 +597,7 @@ impl Stack {
 /// what does not fit is the least integer.
 pub(crate) fn stdx_cast(n: f64) -> i64 {
     // Both bounds are powers of two, so the comparison is exact.
-    if n >= -9_223_372_036_854_775_808.0 && n < 9_223_372_036_854_775_808.0 {
+    if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&n) {
         n as i64
     } else {
         i64::MIN

@@ -232,7 +232,9 @@ impl Vm {
     pub fn compile(&mut self, text: &[u8]) -> Result<Compiled, String> {
         let s = self.stack();
         if s.compile(text, c"@user_script").is_ok() {
-            return Ok(Compiled(s.keep()));
+            let compiled = Compiled(s.keep());
+            self.collect();
+            return Ok(compiled);
         }
         Err(self.take_message())
     }

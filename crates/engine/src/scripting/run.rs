@@ -226,7 +226,7 @@ impl Runner<'_, '_> {
 
     #[cold]
     fn refuse(&self, id: Option<u16>, text: Cow<'static, str>) -> Called {
-        let counted = text.strip_prefix('-').map_or_else(|| "ERR", |t| t);
+        let counted = text.strip_prefix('-').unwrap_or("ERR");
         self.engine.count_error(counted);
         bump(&self.thread.worker.stats.error_replies, 1);
         if let Some(id) = id {

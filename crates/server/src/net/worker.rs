@@ -216,6 +216,9 @@ impl Worker {
                         self.run_held();
                     }
                 } else {
+                    // What it sends may be a script that takes long: nobody waits behind it whose
+                    // input has been read already.
+                    self.run_held();
                     self.serve(i, e.is_writable());
                 }
             }
@@ -455,6 +458,12 @@ impl Worker {
                     // There is more: this one is not short any more, and is read on.
                     c.short = false;
                     c.buf = self.small[at..at + n].to_vec();
+                    self.run_held();
+                    return self.serve(i, false);
+                }
+                if may_take_long(&self.small[at..at + n]) {
+                    c.buf = self.small[at..at + n].to_vec();
+                    self.run_held();
                     return self.serve(i, false);
                 }
                 c.readable = false;
@@ -898,11 +907,25 @@ impl Rim<'_> {
     }
 }
 
+<<<<<<< HEAD
 /// From now on, what is sent to a connection waits until the journal is durable up to `sequence`.
 fn hold_back(c: &mut Conn, sequence: u64, holding: &mut VecDeque<(u64, u64)>) {
     debug_assert!(holding.back().is_none_or(|(last, _)| *last <= sequence));
     c.held = sequence;
     holding.push_back((sequence, c.session.client.id));
+=======
+/// Whether input begins with a command that may run a script.
+fn may_take_long(input: &[u8]) -> bool {
+    let name = match input {
+        // *N CR LF $N CR LF name
+        [b'*', _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..]
+        | [b'*', _, _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..] => name,
+        [b'*', ..] => return false,
+        name => name,
+    };
+    let Some(start) = name.first_chunk::<4>() else { return false };
+    [b"eval", b"fcal", b"exec"].iter().any(|word| start.eq_ignore_ascii_case(*word))
+>>>>>>> script
 }
 
 /// Adds to a counter that only this thread writes.
