@@ -907,13 +907,13 @@ impl Rim<'_> {
     }
 }
 
-<<<<<<< HEAD
 /// From now on, what is sent to a connection waits until the journal is durable up to `sequence`.
 fn hold_back(c: &mut Conn, sequence: u64, holding: &mut VecDeque<(u64, u64)>) {
     debug_assert!(holding.back().is_none_or(|(last, _)| *last <= sequence));
     c.held = sequence;
     holding.push_back((sequence, c.session.client.id));
-=======
+}
+
 /// Whether input begins with a command that may run a script.
 fn may_take_long(input: &[u8]) -> bool {
     let name = match input {
@@ -925,7 +925,6 @@ fn may_take_long(input: &[u8]) -> bool {
     };
     let Some(start) = name.first_chunk::<4>() else { return false };
     [b"eval", b"fcal", b"exec"].iter().any(|word| start.eq_ignore_ascii_case(*word))
->>>>>>> script
 }
 
 /// Adds to a counter that only this thread writes.
