@@ -49,7 +49,7 @@ impl Attention {
     /// Writes are refused because the last snapshot failed.
     pub const UNSAVED: u32 = 64;
     /// A script has run for longer than `busy-reply-threshold`.
-    pub const BUSY: u32 = 128;
+    pub const BUSY: u32 = 256;
 
     /// All reasons.
     #[inline]
