@@ -162,6 +162,9 @@ pub struct Context {
     pub small: Small,
     /// Whether a command may wait: not inside a transaction or a script.
     pub may_block: bool,
+    /// A script runs the command: what has no order of its own is put in one, so that scripts do
+    /// the same on the same data (SORT of a set by nothing).
+    pub in_script: bool,
     /// What the command that just ran waits for.
     pub block: Option<Block>,
     /// Small integers count as shared objects (OBJECT REFCOUNT), which Redis does unless there is
@@ -197,6 +200,7 @@ impl Context {
             lazy_user_flush: false,
             small: Small::default(),
             may_block: false,
+            in_script: false,
             block: None,
             shared_integers: true,
             overdue: Vec::new(),

@@ -62,6 +62,7 @@ pub(super) fn run(
     };
     let engine = call.engine;
     let inside = std::mem::replace(&mut call.thread.in_transaction, true);
+    call.thread.cx.in_script = true;
     let frozen = call.thread.freeze();
     let db = call.session.db;
     let locks = !inside && !engine.keyspace.is_single();
@@ -106,6 +107,7 @@ pub(super) fn run(
         break outcome;
     };
     call.thread.in_transaction = inside;
+    call.thread.cx.in_script = false;
     call.thread.unfreeze(frozen);
     if !inside {
         call.thread.serve_ready(engine);
