@@ -69,8 +69,11 @@ fn what_redis_7_0_wrote() {
         let text = dir.join("redis-7.0.txt");
         // Keys are in the order of Redis's table, which its seed decides.
         let sorted = |text: &str| {
-            let mut lines: Vec<_> =
-                text.lines().filter(|l| !l.starts_with("aux")).map(str::to_owned).collect();
+            let mut lines: Vec<_> = text
+                .lines()
+                .filter(|l| !l.starts_with("aux"))
+                .map(|l| l.trim_end().to_owned())
+                .collect();
             lines.sort();
             lines
         };

@@ -169,6 +169,9 @@ pub struct Context {
     /// Whether whoever runs the command may read every key, named or not: SORT asks, whose patterns
     /// reach keys that nobody knows beforehand.
     pub reads_all: bool,
+    /// A script runs the command: what has no order of its own is put in one, so that scripts do
+    /// the same on the same data (SORT of a set by nothing).
+    pub in_script: bool,
     /// What the command that just ran waits for.
     pub block: Option<Block>,
     /// What is to be freed elsewhere before it is answered.
@@ -209,6 +212,7 @@ impl Context {
             small: Small::default(),
             may_block: false,
             reads_all: true,
+            in_script: false,
             block: None,
             apart: Vec::new(),
             shared_integers: true,

@@ -152,7 +152,7 @@ pub(super) fn sort(
     // A constant pattern means the order that there is. A set has none, and what is stored must
     // not depend on chance.
     let mut native = o.by.is_some_and(|by| !by.contains(&b'*'));
-    if native && kind == Some(Kind::Set) && o.store.is_some() {
+    if native && kind == Some(Kind::Set) && (o.store.is_some() || db.cx.in_script) {
         (native, o.alpha, o.by) = (false, true, None);
     }
     let (from, to) = o.range(elements.len());

@@ -64,6 +64,7 @@ pub(super) fn run(
     };
     let engine = call.engine;
     let inside = std::mem::replace(&mut call.thread.in_transaction, true);
+    call.thread.cx.in_script = true;
     let frozen = call.thread.freeze();
     let db = call.session.db;
     let locks = !inside && !engine.keyspace.is_single();
@@ -110,6 +111,7 @@ pub(super) fn run(
         break outcome;
     };
     call.thread.in_transaction = inside;
+    call.thread.cx.in_script = false;
     call.thread.unfreeze(frozen);
     if !inside {
         call.thread.serve_ready(engine);
