@@ -81,7 +81,7 @@ fn on_servers(apus: &Path, options: &Options) -> Result<Part> {
     let redis = Server::start(Command::new("redis-server"))?;
     let start_apus = || {
         let mut command = Command::new(apus);
-        command.arg("serve");
+        command.args(["serve", "--http-port", "0"]);
         Server::start(command)
     };
     let mut apus = start_apus()?;

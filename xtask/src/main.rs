@@ -8,6 +8,7 @@
 // The terminal is this program's interface.
 #![expect(clippy::print_stdout, reason = "a command line tool talks on stdout")]
 
+mod access;
 mod ci;
 mod compat;
 mod docs;
@@ -30,16 +31,20 @@ cargo xtask COMMAND
   test [--only PART]... [--strict]
         Installs what the tests need (outside of the source tree), runs all of them and
         says which had to be left out. --strict makes that a failure.
-        PART: rust, transcripts, compat, fuzz, python, cli, raw, go, node
+        PART: rust, transcripts, compat, access, fuzz, python, cli, raw, go,
+        node
   ci    Formatting, lints, tidiness, documentation, short fuzzing, then `test --strict`.
   tidy  The tidiness checks alone.
   compat [--server HOST:PORT]
         Replays every transcript on a real redis-server (started here, or the given
         server) and prints the differences.
+  access
+        Asks Apus and a real redis-server what users may do (ACL DRYRUN of every command), and
+        compares.
   fuzz [--seconds N] [--seed N] [--rounds N] [--keep-going]
         Sends the same random commands to Apus and to a real redis-server and compares. Each
-        round has a seed of its own, counted up from --seed. `test --only fuzz` runs 60 s of
-        it, or APUS_FUZZ_SECONDS.
+        round has a seed of its own, counted up from --seed. `test` runs 60 s of it, or
+        APUS_FUZZ_SECONDS.
   gen [--check]
         Writes docs/commands.md and docs/configuration.md from the binary.
   bench [--help | OPTIONS] [NAME]...
@@ -75,6 +80,11 @@ fn main() -> ExitCode {
         "compat" => compat::run(rest).map(|report| {
             report.print();
             report.failed == 0
+        }),
+        "access" => none(rest).and_then(|()| {
+            let report = report::Report { parts: vec![access::run()?] };
+            report.print();
+            Ok(report.is_success(true))
         }),
         "fuzz" => fuzz::run(rest).map(|part| {
             let report = report::Report { parts: vec![part] };

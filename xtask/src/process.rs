@@ -85,6 +85,32 @@ pub(crate) fn apus() -> Result<PathBuf> {
     }
 }
 
+/// Address space of a server under test, in KiB: a command that asks for more is a mistake of the
+/// test or of the server, and shall not fill the machine.
+const ADDRESS_SPACE_KIB: u64 = 6 * 1024 * 1024;
+
+/// The command with a bound on its memory, and killed by the kernel when the thread that starts it
+/// ends. The latter takes Linux's `setpriv`; without it, a server may outlive a killed test.
+fn guarded(command: &Command) -> Command {
+    if which("sh").is_none() {
+        let mut plain = Command::new(command.get_program());
+        plain.args(command.get_args());
+        return plain;
+    }
+    let dies_with_us = match which("setpriv").is_some_and(|_| cfg!(target_os = "linux")) {
+        true => "setpriv --pdeathsig KILL ",
+        false => "",
+    };
+    let mut guarded = Command::new("sh");
+    guarded
+        .arg("-c")
+        .arg(format!("ulimit -v {ADDRESS_SPACE_KIB}; exec {dies_with_us}\"$@\""))
+        .arg("sh")
+        .arg(command.get_program())
+        .args(command.get_args());
+    guarded
+}
+
 /// A server with a RESP port on loopback, in a directory of its own; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -97,7 +123,11 @@ pub(crate) struct Server {
 impl Server {
     /// Starts `command` with Redis's options for port and directory, and waits until it
     /// says that it is ready.
-    pub(crate) fn start(mut command: Command) -> Result<Server> {
+    ///
+    /// It ends when we end, however that comes about, and gets no more than
+    /// [`ADDRESS_SPACE_KIB`] of memory.
+    pub(crate) fn start(command: Command) -> Result<Server> {
+        let mut command = guarded(&command);
         let port = TcpListener::bind("127.0.0.1:0")
             .and_then(|probe| probe.local_addr())
             .map_err(|e| format!("a free port: {e}"))?

@@ -2,12 +2,12 @@
 
 use crate::process::{self, Server, cargo};
 use crate::report::{Part, Report};
-use crate::{Result, compat, fuzz, paths, setup};
+use crate::{Result, access, compat, fuzz, paths, setup};
 use std::path::Path;
 use std::process::Command;
 
-const PARTS: [&str; 9] =
-    ["rust", "transcripts", "compat", "fuzz", "python", "cli", "raw", "go", "node"];
+const PARTS: [&str; 10] =
+    ["rust", "transcripts", "compat", "access", "fuzz", "python", "cli", "raw", "go", "node"];
 
 /// What to run, and how strictly.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -41,10 +41,8 @@ impl Options {
         Ok(options)
     }
 
-    /// `fuzz` only when it is asked for, as long as its list of wanted differences has gaps: it
-    /// would fail by chance.
     fn includes(&self, part: &str) -> bool {
-        self.only.is_empty() && part != "fuzz" || self.only.iter().any(|only| only == part)
+        self.only.is_empty() || self.only.iter().any(|only| only == part)
     }
 }
 
@@ -83,6 +81,7 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
                 ),
                 Err(why) => Part::left_out(name, why),
             },
+            "access" => access::for_tests(&apus),
             "fuzz" => fuzz::for_tests(&apus),
             "python" => match setup::python() {
                 Ok(python) => python_suite(name, &python, &apus),
@@ -140,7 +139,7 @@ fn transcripts(apus: &Path) -> Part {
     let result = (|| {
         let transcripts = compat::transcripts(apus)?;
         let mut command = Command::new(apus);
-        command.arg("serve");
+        command.args(["serve", "--http-port", "0"]);
         let server = Server::start(command)?;
         compat::replay(&server.address, &transcripts)
     })();

@@ -1,4 +1,16 @@
 //! Load generators for servers, Apus or others. They know the wire and nothing of the server's
 //! insides, so that what they measure is what any client would see.
 
+use std::io::{ErrorKind, Write as _};
+use std::process::ExitCode;
+
 pub mod kv;
+pub mod log;
+
+/// Prints; a reader that has seen enough (`| head`) is not an error.
+fn print(text: &str) -> ExitCode {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
+}

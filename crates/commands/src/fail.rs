@@ -53,7 +53,7 @@ impl Fail {
     /// `unknown subcommand 'x'. Try OBJECT HELP.`; `container` in upper case.
     #[cold]
     pub fn unknown_subcommand(container: &str, sub: &[u8]) -> Self {
-        let sub = String::from_utf8_lossy(&sub[..sub.len().min(128)]);
+        let sub = quoted(&sub[..sub.len().min(128)]);
         Self::new(format!("ERR unknown subcommand '{sub}'. Try {container} HELP."))
     }
 
@@ -62,6 +62,13 @@ impl Fail {
     pub fn arity(command: &str) -> Self {
         Self::new(format!("ERR wrong number of arguments for '{command}' command"))
     }
+}
+
+/// What an error quotes of the bytes that a client sent: text up to the first zero byte, where C's
+/// strings end.
+#[cold]
+pub fn quoted(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes.split(|b| *b == 0).next().unwrap_or_default())
 }
 
 impl From<store::WrongType> for Fail {

@@ -34,6 +34,7 @@ mod sample;
 
 pub use command::{Command, DataCommand, DataFn, Outcome};
 pub use fail::Fail;
+pub use generic::restore::rdb_limits;
 
 /// The groups, in the order of the table.
 const GROUPS: &[&[&DataCommand]] = &[

@@ -11,6 +11,20 @@ pub fn int(args: &Args<'_>, i: usize) -> Result<i64, Fail> {
     stdx::num::parse_i64(&args[i]).ok_or(Fail::NOT_INTEGER)
 }
 
+/// Elements of one reply that repeats some where nothing limits what the client is sent: beyond it,
+/// the reply would not fit into memory.
+const REPEATED_MAX: u64 = 1 << 27;
+
+/// How often a reply is to repeat what there is (a negative count of SRANDMEMBER and the like). With
+/// an output limit any number will do, since [`Reply::repeat`] ends there; without one Redis goes on
+/// until its memory ends, and here too many are refused.
+pub fn repeated(n: u64, reply: &mut Reply<'_>) -> Result<usize, Fail> {
+    match usize::try_from(n) {
+        Ok(count) if n <= REPEATED_MAX || reply.out().limit > 0 => Ok(count),
+        _ => Err(Fail::text("ERR value is out of range")),
+    }
+}
+
 /// The unit and base of a time argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
@@ -76,8 +90,11 @@ pub fn db_index(args: &Args<'_>, i: usize, databases: usize) -> Result<usize, Fa
 /// The timeout of a blocking command in argument `i`, in seconds with a fraction; 0 means forever.
 /// Returns the Unix milliseconds at which it is over.
 pub fn timeout(args: &Args<'_>, i: usize, now_ms: i64) -> Result<Option<i64>, Fail> {
+    // Too large for a number is too long, not no number.
+    let huge =
+        || std::str::from_utf8(&args[i]).ok()?.parse().ok().filter(|s: &f64| s.is_infinite());
     let seconds = stdx::num::parse_f64(&args[i])
-        .filter(|s| s.is_finite())
+        .or_else(huge)
         .ok_or(Fail::text("ERR timeout is not a float or out of range"))?;
     if seconds < 0.0 {
         return Err(Fail::text("ERR timeout is negative"));
@@ -106,6 +123,7 @@ pub fn empty(nothing: Empty, reply: &mut Reply<'_>) {
         Empty::NullArray => reply.null_array(),
         Empty::Null => reply.null(),
         Empty::Int(n) => reply.int(n),
+        Empty::Ok => reply.ok(),
         Empty::Ints(a, b) => {
             reply.array(2);
             reply.int(a);

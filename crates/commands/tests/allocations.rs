@@ -43,7 +43,8 @@ static ALLOCATOR: Counting = Counting;
 fn hot_commands() {
     let keyspace = Keyspace::new(1, 0);
     let mut cx = Context::new(1_770_000_000_000, Rng::from_seed(1));
-    let mut out = Out { buf: Vec::with_capacity(1 << 20), shared: Vec::with_capacity(16) };
+    let mut out =
+        Out { buf: Vec::with_capacity(1 << 20), shared: Vec::with_capacity(16), limit: 0 };
     // Returns how often the command asked for memory.
     let mut run = |line: &str| {
         let (mut buf, mut spans) = (Vec::new(), Vec::new());

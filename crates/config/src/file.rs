@@ -32,7 +32,7 @@ pub struct Loaded {
     /// option that does nothing but has its default is not worth a word.
     pub ignored: Vec<String>,
     /// The `user` lines as they stand in the file.
-    pub users: Vec<String>,
+    pub users: Vec<Vec<u8>>,
     /// Pairs of `rename-command`: a command and its new name, empty to remove it.
     pub renames: Vec<(String, String)>,
 }
@@ -306,7 +306,7 @@ impl<'a> Loader<'a> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match (name, args) {
             (b"include", [path]) => return self.include(path, depth),
-            (b"user", [_, ..]) => self.loaded.users.push(text(line)),
+            (b"user", [_, ..]) => self.loaded.users.push(line.to_vec()),
             (b"rename-command", [from, to]) => self.loaded.renames.push((text(from), text(to))),
             _ => {
                 let name = text(name);

@@ -53,7 +53,7 @@ pub use kind::{
 pub use limits::{ClientClass, Limits};
 pub use parse::os_text;
 pub(crate) use parse::path_of;
-pub use rewrite::{rewrite, rewritten};
+pub use rewrite::{replace_file, rewrite, rewritten};
 pub use rows::{COUNT, Id, ROWS};
 pub use set::{Caller, SetError, is_sensitive, lookup};
 pub use values::Config;

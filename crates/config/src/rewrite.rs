@@ -36,7 +36,7 @@ pub fn rewrite(
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         read => read?,
     };
-    replace(&path, &rewritten(config, &old, users, force))
+    replace_file(&path, &rewritten(config, &old, users, force))
 }
 
 /// The text of a configuration file after a rewrite of `old`.
@@ -191,9 +191,9 @@ fn subject(line: &[u8]) -> Option<String> {
     kept.then_some(name)
 }
 
-/// Writes `text` beside the file, makes sure that it is on disk, and puts it in
-/// the file's place.
-fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+/// Writes `text` beside the file at `path`, makes sure that it is on disk, and puts
+/// it in the file's place. On an error the old file is intact.
+pub fn replace_file(path: &Path, text: &[u8]) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

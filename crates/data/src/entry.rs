@@ -19,7 +19,8 @@
 //! The allocation is always exactly one size class of the allocator. So the head alone tells how
 //! much was allocated, and a new value of the same class is written over the old one in place.
 //!
-//! `access` is Redis's 24-bit LRU clock or LFU counter; this module only stores it.
+//! `access` is Redis's 24-bit LRU clock or LFU counter; this module only stores it, as it does the
+//! snapshot mark (bit 14).
 
 #![expect(
     unsafe_code,
@@ -44,9 +45,13 @@ const EXPIRES: u64 = 1 << 8;
 const RAW: u64 = 1 << 9;
 const TAG_SHIFT: u32 = 10;
 const TAG_MASK: u64 = 15 << TAG_SHIFT;
+const MARK_SHIFT: u32 = 14;
+const MARK_BIT: u64 = 1 << MARK_SHIFT;
 const ENCODING_SHIFT: u32 = 4;
 const ACCESS_SHIFT: u32 = 16;
 const ACCESS_MASK: u64 = 0xff_ffff << ACCESS_SHIFT;
+/// What a new value leaves as it was.
+const CARRIED: u64 = ACCESS_MASK | MARK_BIT;
 const KLEN_SHIFT: u32 = 40;
 const VLEN_SHIFT: u32 = 48;
 const KLEN_LONG: usize = 255;
@@ -184,7 +189,8 @@ fn shape(head: u64, klen: usize, vlen: usize) -> Shape {
 }
 
 impl Entry {
-    /// A new string entry. `deadline` is in Unix milliseconds; `access` fills 24 bits.
+    /// A new string entry. `deadline` is in Unix milliseconds; `access` fills 24 bits, and bit 24
+    /// is the snapshot [`mark`](Self::mark).
     #[inline]
     pub fn string(key: &[u8], content: Content<'_>, deadline: Option<i64>, access: u32) -> Self {
         Self::new(Kind::String, key, settle(content), deadline, access)
@@ -205,7 +211,8 @@ impl Entry {
     #[inline]
     fn new(kind: Kind, key: &[u8], fill: Fill<'_>, deadline: Option<i64>, access: u32) -> Self {
         let head = head_for(kind, key.len(), &fill, deadline.is_some())
-            | (u64::from(access) << ACCESS_SHIFT) & ACCESS_MASK;
+            | (u64::from(access) << ACCESS_SHIFT) & ACCESS_MASK
+            | (u64::from(access) >> (24 - MARK_SHIFT)) & MARK_BIT;
         let s = shape(head, key.len(), fill.inline_len());
         let layout = Layout::from_size_align(s.class, 8).expect("lengths are below isize::MAX");
         // SAFETY: the size is at least 16.
@@ -355,6 +362,24 @@ impl Entry {
         }
     }
 
+    /// The snapshot mark: what it means is the store's to say. It stays through every change.
+    #[inline]
+    pub fn mark(&self) -> bool {
+        self.head() & MARK_BIT != 0
+    }
+
+    /// Stores the snapshot mark.
+    #[inline]
+    pub fn set_mark(&mut self, mark: bool) {
+        self.set_head(self.head() & !MARK_BIT | u64::from(mark) << MARK_SHIFT);
+    }
+
+    /// Access and mark as constructors take them.
+    #[inline]
+    fn carried(&self) -> u32 {
+        self.access() | u32::from(self.mark()) << 24
+    }
+
     #[inline]
     fn inline(&self) -> &[u8] {
         debug_assert!(self.enc() == Enc::Inline);
@@ -475,7 +500,7 @@ impl Entry {
     }
 
     fn refill(self, kind: Kind, fill: Fill<'_>) -> Self {
-        let mut new = Self::new(kind, self.key(), fill, self.deadline(), self.access());
+        let mut new = Self::new(kind, self.key(), fill, self.deadline(), self.carried());
         new.set_tag(self.tag());
         new
     }
@@ -508,7 +533,7 @@ impl Entry {
             Enc::Big => Fill::Big(unsafe { self.payload_ptr().cast::<Big>().read() }),
         };
         let key = key.unwrap_or(self.key());
-        let mut new = Self::new(self.kind(), key, fill, deadline, self.access());
+        let mut new = Self::new(self.kind(), key, fill, deadline, self.carried());
         new.set_head(new.head() | self.head() & (RAW | TAG_MASK));
         if matches!(self.enc(), Enc::Shared | Enc::Big) {
             // An integer is as large as the payload that has moved, and has nothing to free.
@@ -581,11 +606,10 @@ impl Entry {
         let fill = settle(content);
         let klen = self.klen();
         let old = self.shape();
-        let head =
-            head_for(Kind::String, klen, &fill, deadline.is_some()) | self.head() & ACCESS_MASK;
+        let head = head_for(Kind::String, klen, &fill, deadline.is_some()) | self.head() & CARRIED;
         let new = shape(head, klen, fill.inline_len());
         if old.class != new.class {
-            return Self::new(Kind::String, self.key(), fill, deadline, self.access());
+            return Self::new(Kind::String, self.key(), fill, deadline, self.carried());
         }
         self.drop_payload();
         // SAFETY: both key ranges lie within the class, which has room for the new shape.
@@ -654,7 +678,7 @@ impl Entry {
 
     /// A copy of the value under another key.
     pub fn with_key(&self, key: &[u8]) -> Self {
-        let mut new = Self::new(self.kind(), key, self.copied(), self.deadline(), self.access());
+        let mut new = Self::new(self.kind(), key, self.copied(), self.deadline(), self.carried());
         new.set_head(new.head() | self.head() & (RAW | TAG_MASK));
         new
     }

@@ -38,7 +38,7 @@ impl Place {
 
     /// The place that a score stands for: the middle of its cell.
     pub fn of_score(score: f64) -> Self {
-        let area = Cell { bits: score as u64, steps: STEPS }.area();
+        let area = Cell { bits: bits_of(score), steps: STEPS }.area();
         let middle = |(min, max): (f64, f64), (least, most)| ((min + max) / 2.0).clamp(least, most);
         Self {
             longitude: middle(area.longitude, LONGITUDE),
@@ -278,6 +278,15 @@ impl Search {
                 Some(beside.scores())
             })
     }
+}
+
+/// The bits of a score that may be any number, since places are members of sorted sets: what C's
+/// conversion to `uint64_t` gives on x86-64 and Redis therefore shows. Negative ones wrap.
+fn bits_of(score: f64) -> u64 {
+    const HALF: f64 = (1u64 << 63) as f64;
+    // What does not fit a register becomes the smallest number.
+    let signed = |x: f64| if (-HALF..HALF).contains(&x) { x as i64 } else { i64::MIN };
+    if score < HALF { signed(score) as u64 } else { signed(score - HALF) as u64 ^ 1 << 63 }
 }
 
 #[cfg(test)]

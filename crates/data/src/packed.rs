@@ -304,6 +304,41 @@ impl<'a> Packed<'a> {
     }
 }
 
+/// Whether elements 0, `step`, 2 * `step` … of a run differ from each other. Equal values must have
+/// equal bytes, as they have unless somebody else encoded them.
+pub fn distinct(run: Packed<'_>, step: usize) -> bool {
+    let bytes = run.bytes();
+    let mut few = [&[][..]; 16];
+    let mut many = Vec::new();
+    let mut n = 0;
+    let mut at = START;
+    let mut skip = 0;
+    while let Some((_, next)) = run.at(at) {
+        if skip == 0 {
+            let element = bytes.get(at..next).unwrap_or_default();
+            if let Some(place) = few.get_mut(n) {
+                *place = element;
+            } else {
+                if many.is_empty() {
+                    many.reserve(run.len() / step + 1);
+                    many.extend_from_slice(&few);
+                }
+                many.push(element);
+            }
+            n += 1;
+            skip = step;
+        }
+        skip -= 1;
+        at = next;
+    }
+    if many.is_empty() {
+        let few = &few[..n];
+        return few.iter().enumerate().all(|(i, a)| !few[..i].contains(a));
+    }
+    many.sort_unstable();
+    many.windows(2).all(|pair| pair[0] != pair[1])
+}
+
 /// Iterator over a run.
 #[derive(Clone, Debug)]
 pub struct Iter<'a> {
@@ -439,6 +474,22 @@ mod tests {
         let p = Packed::new(&bytes);
         assert_eq!(p.find(b"v", 2), p.seek(2));
         assert_eq!(p.find(b"x", 2), None);
+    }
+
+    #[test]
+    fn equal_elements_are_noticed() {
+        for n in [0, 1, 2, 15, 16, 17, 18, 40] {
+            let mut texts: Vec<String> = (0..n).map(|i| format!("{}", i * 37)).collect();
+            let as_run =
+                |texts: &[String]| run(&texts.iter().map(String::as_bytes).collect::<Vec<_>>());
+            assert!(distinct(Packed::new(&as_run(&texts)), 1), "{n}");
+            if n >= 4 {
+                texts[(n / 2) | 1] = texts[0].clone();
+                let odd = as_run(&texts);
+                assert!(!distinct(Packed::new(&odd), 1), "{n}");
+                assert!(distinct(Packed::new(&odd), 2), "{n}");
+            }
+        }
     }
 
     #[test]

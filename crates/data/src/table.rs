@@ -453,6 +453,11 @@ impl<T: Node> Table<T> {
         !self.old.is_none()
     }
 
+    /// Buckets of the array that a resize is leaving; 0 when none is under way.
+    pub fn old_buckets(&self) -> usize {
+        self.old.len()
+    }
+
     /// The array and bucket a position lives in now.
     #[inline]
     fn locate(&self, pos: u32) -> (Array, usize) {
@@ -735,11 +740,25 @@ impl<T: Node> Table<T> {
     /// positions visits every node that is present throughout at least once, whatever is inserted,
     /// removed or resized between calls.
     pub fn scan(&self, pos: u32, mut f: impl FnMut(&T)) -> Option<u32> {
+        // SAFETY: a word owns a live node; the copy is never dropped.
+        self.scan_raw(pos, |p| f(&ManuallyDrop::new(unsafe { T::from_raw(p) })))
+    }
+
+    /// As [`scan`](Self::scan), and `f` may change what is not the node's hash and does not move
+    /// it. The nodes of a bucket are prefetched before the first of them is looked at.
+    pub fn scan_mut(&mut self, pos: u32, mut f: impl FnMut(&mut T)) -> Option<u32> {
+        self.scan_raw(pos, |p| prefetch(p.as_ptr()));
+        // SAFETY: a word owns a live node, and `&mut self` makes this the only borrow of any; the
+        // copy is never dropped.
+        self.scan_raw(pos, |p| f(&mut ManuallyDrop::new(unsafe { T::from_raw(p) })))
+    }
+
+    fn scan_raw(&self, pos: u32, mut f: impl FnMut(NonNull<u8>)) -> Option<u32> {
         if self.main.is_none() {
             return None;
         }
         let (array, i) = self.locate(pos);
-        self.each_in(array, i, &mut f);
+        self.each_raw(array, i, &mut f);
         let mut end = array.start(i + 1);
         let old = self.old;
         if !old.is_none() && array != old {
@@ -750,14 +769,18 @@ impl<T: Node> Table<T> {
     }
 
     fn each_in(&self, array: Array, i: usize, f: &mut impl FnMut(&T)) {
+        // SAFETY: a word owns a live node; the copy is never dropped.
+        self.each_raw(array, i, &mut |p| f(&ManuallyDrop::new(unsafe { T::from_raw(p) })));
+    }
+
+    fn each_raw(&self, array: Array, i: usize, f: &mut impl FnMut(NonNull<u8>)) {
         // SAFETY: in range and alive.
         let mut bucket = Some(unsafe { &*array.ptr(i) });
         while let Some(b) = bucket {
             for w in &b.0 {
                 let v = w.load(Relaxed);
                 if v != 0 && v & CHILD == 0 {
-                    // SAFETY: the word owns a live node; the copy is never dropped.
-                    f(&ManuallyDrop::new(unsafe { T::from_raw(node_ptr(v)) }));
+                    f(node_ptr(v));
                 }
             }
             bucket = self.child(b);

@@ -22,7 +22,7 @@ pub(crate) fn canonical(reply: &Reply, how: How) -> Reply {
             };
             Reply::Array(items.iter().map(entry).collect())
         }
-        (How::Info, _) => info(reply),
+        (How::Info, _) => info(reply, INFO_FREE),
         (How::Shape, _) => shape(reply),
         (_, other) => other.clone(),
     }
@@ -33,7 +33,8 @@ fn key(reply: &Reply) -> String {
     format!("{reply:?}")
 }
 
-fn sorted(reply: &Reply) -> Reply {
+/// Its elements in some order that is always the same.
+pub(crate) fn sorted(reply: &Reply) -> Reply {
     match reply {
         Reply::Array(items) => {
             let mut items = items.clone();
@@ -83,8 +84,6 @@ fn shape(reply: &Reply) -> Reply {
 
 /// Fields of XINFO that read a clock or tell how Redis stores a stream.
 const INFO_FREE: &[&str] = &[
-    // Redis 7.4 knows the lag of a group in more cases than 7.0.
-    "lag",
     "radix-tree-keys",
     "radix-tree-nodes",
     "idle",
@@ -95,21 +94,29 @@ const INFO_FREE: &[&str] = &[
     "delivery-time",
 ];
 
-fn info(reply: &Reply) -> Reply {
+/// XINFO's reply without some fields of the stream, its groups and their consumers.
+pub(crate) fn without(reply: &Reply, names: &[&str]) -> Reply {
+    info(reply, names)
+}
+
+fn info(reply: &Reply, free: &[&str]) -> Reply {
     match reply {
         Reply::Map(pairs) => {
-            let kept = pairs.iter().filter(|(name, _)| !is_free(name));
-            Reply::Map(kept.map(|(name, value)| (name.clone(), info_field(name, value))).collect())
+            let kept = pairs.iter().filter(|(name, _)| !is_named(name, free));
+            let field =
+                |(name, value): &(Reply, Reply)| (name.clone(), info_field(name, value, free));
+            Reply::Map(kept.map(field).collect())
         }
         Reply::Array(items) if is_flat_map(items) => {
+            let is_free = |name: &Reply| is_named(name, free);
             let kept = items.chunks(2).filter(|pair| !pair.first().is_some_and(is_free));
             let field = |pair: &[Reply]| match pair {
-                [name, value] => vec![name.clone(), info_field(name, value)],
+                [name, value] => vec![name.clone(), info_field(name, value, free)],
                 other => other.to_vec(),
             };
             Reply::Array(kept.flat_map(field).collect())
         }
-        Reply::Array(items) => Reply::Array(items.iter().map(info).collect()),
+        Reply::Array(items) => Reply::Array(items.iter().map(|item| info(item, free)).collect()),
         other => other.clone(),
     }
 }
@@ -118,19 +125,17 @@ fn is_named(name: &Reply, names: &[&str]) -> bool {
     matches!(name, Reply::Bulk(text) if names.iter().any(|known| known.as_bytes() == text))
 }
 
-fn is_free(name: &Reply) -> bool {
-    is_named(name, INFO_FREE)
-}
-
 fn is_flat_map(items: &[Reply]) -> bool {
     let names = &["length", "name", "radix-tree-keys"];
     items.first().is_some_and(|first| is_named(first, names))
 }
 
-fn info_field(name: &Reply, value: &Reply) -> Reply {
+fn info_field(name: &Reply, value: &Reply, free: &[&str]) -> Reply {
     match value {
         // The group's entries are [id, consumer, time, count], a consumer's are [id, time, count].
-        Reply::Array(entries) if is_named(name, &["pel", "pending"]) => {
+        Reply::Array(entries)
+            if is_named(name, &["pel", "pending"]) && free.contains(&"delivery-time") =>
+        {
             let entry = |entry: &Reply| match entry {
                 Reply::Array(fields) => {
                     let time = fields.len().saturating_sub(2);
@@ -142,7 +147,7 @@ fn info_field(name: &Reply, value: &Reply) -> Reply {
             Reply::Array(entries.iter().map(entry).collect())
         }
         // An entry's fields may be named as ours are.
-        other if is_named(name, &["groups", "consumers"]) => info(other),
+        other if is_named(name, &["groups", "consumers"]) => info(other, free),
         other => other.clone(),
     }
 }

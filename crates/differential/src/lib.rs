@@ -6,14 +6,19 @@
 //!   and values at the edges of encodings.
 //! - `compare` says when two replies are the same, for commands whose order or choice is free.
 //! - `exceptions` lists where Apus differs on purpose, each with its reason.
+//! - `lag` counts again what the reference counts wrong.
 //! - `round` makes a sequence of a seed, plays it on two servers, and cuts it down when the two
 //!   disagree.
+//!
+//! `access` compares what users are allowed to do; nothing is random there.
 //!
 //! A round depends on its seed alone: what fails is played again by `cargo xtask fuzz --seed N
 //! --rounds 1`.
 
+pub mod access;
 mod compare;
 mod exceptions;
+mod lag;
 mod pattern;
 mod round;
 mod table;

@@ -1,7 +1,7 @@
 //! One round: a sequence of commands made of a seed, played on both servers.
 
 use crate::pattern::{Part, expand, parse};
-use crate::table::{COMMANDS, How, IN_TRANSACTIONS};
+use crate::table::{COMMANDS, How, IN_TRANSACTIONS, Mood, is_comparable, preparations};
 use crate::{Args, compare, exceptions, values};
 use std::fmt::Write as _;
 use stdx::rng::Rng;
@@ -9,6 +9,9 @@ use transcript::{Client, ClientError, Reply, quote};
 
 /// Commands of one round; also how many are on their way at a time.
 const COMMANDS_PER_ROUND: usize = 400;
+
+/// As both servers have unless told otherwise.
+const DATABASES: usize = 16;
 
 /// Attempts at making a failing sequence shorter.
 const CUTS_MAX: usize = 400;
@@ -109,14 +112,15 @@ impl Round {
         // In half of the rounds commands of two or three lines of the table meet more often.
         let favourites: Vec<usize> = (0..10).map(|_| rng.index(COMMANDS.len())).collect();
         let favoured = rng.below(2) == 0;
+        let mood = Mood { encodings: rng.below(2) == 0, set_ids: rng.below(3) == 0 };
         let mut steps = Vec::new();
         while steps.len() < COMMANDS_PER_ROUND {
             if rng.below(40) == 0 {
-                transaction(&mut rng, &mut steps);
+                transaction(mood, &mut rng, &mut steps);
             } else {
                 let favourite = favourites.get(rng.index(favourites.len())).copied();
                 let favourite = favourite.filter(|_| favoured && rng.below(3) == 0);
-                steps.push(draw(&mut rng, &patterns().everywhere, favourite));
+                push(mood, &mut steps, draw(&mut rng, &patterns().everywhere, favourite));
             }
         }
         Round { seed, setup, steps }
@@ -132,10 +136,11 @@ impl Round {
     /// # Errors
     /// A message when a server cannot be reached at all.
     pub fn run(&self, servers: &Servers) -> Result<Option<Failure>, String> {
-        let Some(found) = play(servers, &self.setup, &self.steps)? else {
+        let named = |e| format!("seed {}: {e}", self.seed);
+        let Some(found) = play(servers, &self.setup, &self.steps).map_err(named)? else {
             return Ok(None);
         };
-        let (steps, found) = shorten(servers, &self.setup, &self.steps, found)?;
+        let (steps, found) = shorten(servers, &self.setup, &self.steps, found).map_err(named)?;
         let command = steps.get(found.at).map_or_else(
             || "DEBUG DIGEST".to_owned(),
             |step| String::from_utf8_lossy(step.args.first().map_or(b"", |name| name)).into_owned(),
@@ -186,19 +191,31 @@ fn draw(rng: &mut Rng, patterns: &[(How, Part)], which: Option<usize>) -> Step {
     Step { args, how }
 }
 
-fn transaction(rng: &mut Rng, steps: &mut Vec<Step>) {
+/// Appends a step, and before it what it needs.
+fn push(mood: Mood, steps: &mut Vec<Step>, step: Step) {
+    if is_comparable(&step.args, mood) {
+        let scan = |args: &Args| args.first().is_some_and(|name| name == b"SCAN");
+        steps.extend(preparations(&step.args).into_iter().map(|args| {
+            let how = if scan(&args) { How::Scan } else { How::Exact };
+            Step { args, how }
+        }));
+        steps.push(step);
+    }
+}
+
+fn transaction(mood: Mood, rng: &mut Rng, steps: &mut Vec<Step>) {
     let plain = |text: &str| Step { args: words(text), how: How::Exact };
     if rng.below(3) == 0 {
         steps.push(Step { args: vec![b"WATCH".to_vec(), values::draw("k", rng)], how: How::Exact });
         if rng.below(2) == 0 {
-            steps.push(draw(rng, &patterns().everywhere, None));
+            push(mood, steps, draw(rng, &patterns().everywhere, None));
         }
     }
     steps.push(plain("MULTI"));
     for _ in 0..rng.below(8) {
         let waits = rng.below(4) == 0;
         let which = if waits { &patterns().in_transactions } else { &patterns().everywhere };
-        steps.push(draw(rng, which, None));
+        push(mood, steps, draw(rng, which, None));
     }
     steps.push(plain(if rng.below(8) == 0 { "DISCARD" } else { "EXEC" }));
 }
@@ -258,7 +275,11 @@ fn is_same(expect: &Expect, step: &Step, redis: &Reply, apus: &Reply) -> bool {
 
 /// Plays a sequence from an empty keyspace, and finds the first disagreement.
 fn play(servers: &Servers, setup: &[Args], steps: &[Step]) -> Result<Option<Difference>, String> {
-    let digest = [words("DISCARD"), words("SELECT 0"), words("DEBUG DIGEST")];
+    // SCAN removes from Redis what died before it was set.
+    let scan = |db| [words(&format!("SELECT {db}")), words("SCAN 0 COUNT 100000")];
+    let mut digest = vec![words("DISCARD")];
+    digest.extend((0..DATABASES).rev().flat_map(scan));
+    digest.push(words("DEBUG DIGEST"));
     let all: Vec<&Args> =
         setup.iter().chain(steps.iter().map(|step| &step.args)).chain(&digest).collect();
     let mut request = Vec::new();
@@ -278,7 +299,10 @@ fn play(servers: &Servers, setup: &[Args], steps: &[Step]) -> Result<Option<Diff
     let (mut redis, mut apus) = (connect(&servers.redis)?, connect(&servers.apus)?);
     let mut track = Track { queued: None };
     for (at, args) in all.iter().enumerate() {
-        let from_redis = redis.receive().map_err(|e| format!("Redis: {e}"))?;
+        let from_redis = redis.receive().map_err(|e| {
+            let shown: Vec<String> = args.iter().map(|arg| word(arg)).collect();
+            format!("Redis at {}: {e}", shown.join(" "))
+        })?;
         let from_apus = match apus.receive() {
             Ok(reply) => reply,
             Err(e @ (ClientError::Io(_) | ClientError::Decode(_))) => {
@@ -297,7 +321,10 @@ fn play(servers: &Servers, setup: &[Args], steps: &[Step]) -> Result<Option<Diff
             None if at < setup.len() => {
                 matches!(from_redis, Reply::Error(_)) == matches!(from_apus, Reply::Error(_))
             }
-            None => from_redis == from_apus,
+            None => {
+                let canonical = |reply| compare::canonical(reply, How::Scan);
+                canonical(&from_redis) == canonical(&from_apus)
+            }
         };
         if !is_same {
             return Ok(Some(Difference {
@@ -329,7 +356,7 @@ fn shorten(
             cuts += 1;
             let mut fewer = steps.clone();
             fewer.drain(start..(start + size).min(steps.len()));
-            if would_wait(&fewer) {
+            if would_wait(&fewer) || !is_prepared(&fewer) {
                 start += size;
                 continue;
             }
@@ -346,6 +373,15 @@ fn shorten(
         }
         size = (size / 2).max(1);
     }
+}
+
+/// Whether each command still has before it what it needs.
+fn is_prepared(steps: &[Step]) -> bool {
+    steps.iter().enumerate().all(|(at, step)| {
+        let needed = preparations(&step.args);
+        let before = at.checked_sub(needed.len()).and_then(|from| steps.get(from..at));
+        before.is_some_and(|before| before.iter().map(|step| &step.args).eq(&needed))
+    })
 }
 
 /// Whether a command that waits outside of transactions is no longer inside of one.

@@ -5,6 +5,8 @@
 //! that read a clock (XADD with `*`, relative deadlines), and those that are newer than the Redis
 //! that is compared with.
 
+use crate::Args;
+
 /// How two replies to the command are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
@@ -32,7 +34,10 @@ pub(crate) const COMMANDS: &[(How, &str)] = &[
     // Strings
     (Exact, "GET $s"),
     (Exact, "SET $s $v [NX|XX] [GET] [KEEPTTL|EXAT $at|PXAT $pat]"),
-    (Exact, "SET $s $v <NX|XX|GET|KEEPTTL|EXAT $at|PXAT $pat|EX $n>"),
+    (
+        Exact,
+        "SET $s $v <NX|XX|GET|KEEPTTL|EXAT $at|PXAT $pat|(EX|PX) (0|-1|x|9223372036854775807)>",
+    ),
     (Exact, "SET $s $n"),
     (Exact, "SETNX $s $v"),
     (Exact, "GETSET $s $v"),
@@ -94,6 +99,8 @@ pub(crate) const COMMANDS: &[(How, &str)] = &[
     (Exact, "PING [$v]"),
     (Exact, "ECHO $v"),
     (Exact, "NOSUCHCOMMAND {$v}"),
+    (Exact, "($v|$id) {$v}"),
+    (Exact, "WAIT 0 (0|1|-1|x)"),
     // Hashes
     (Exact, "(HSET|HMSET) $h {$f $v}"),
     (Exact, "HSETNX $h $f $v"),
@@ -106,7 +113,7 @@ pub(crate) const COMMANDS: &[(How, &str)] = &[
     (Exact, "HINCRBYFLOAT $h $f $d"),
     (Pairs, "HGETALL $h"),
     (Sorted, "(HKEYS|HVALS) $h"),
-    (Shape, "HRANDFIELD $h [$c [WITHVALUES]]"),
+    (Shape, "HRANDFIELD $h [$some [WITHVALUES]]"),
     (Shape, "HRANDFIELD $h -3 [WITHVALUES]"),
     (ScanPairs, "HSCAN $h 0 COUNT 100000 [MATCH $glob]"),
     // Lists
@@ -139,7 +146,7 @@ pub(crate) const COMMANDS: &[(How, &str)] = &[
     (Exact, "SINTERCARD #{$t} [LIMIT $c]"),
     (Sorted, "SPOP $t $all"),
     (Sorted, "SPOP $t 0"),
-    (Shape, "SRANDMEMBER $t [$i]"),
+    (Shape, "SRANDMEMBER $t [$some]"),
     (Scan, "SSCAN $t 0 COUNT 100000 [MATCH $glob]"),
     // Sorted sets
     (Exact, "ZADD $z [NX|XX] [GT|LT] [CH] {$d $e}"),
@@ -179,7 +186,7 @@ pub(crate) const COMMANDS: &[(How, &str)] = &[
     (Exact, "ZDIFF #{$z} [WITHSCORES]"),
     (Exact, "ZDIFFSTORE $z #{$z}"),
     (Exact, "ZINTERCARD #{$z} [LIMIT $c]"),
-    (Shape, "ZRANDMEMBER $z [$i [WITHSCORES]]"),
+    (Shape, "ZRANDMEMBER $z [$some [WITHSCORES]]"),
     (ScanPairs, "ZSCAN $z 0 COUNT 100000 [MATCH $glob]"),
     // Streams
     (Exact, "XADD $x [NOMKSTREAM] [(MAXLEN|MINID) [=] $c] $id {$f $v}"),
@@ -192,6 +199,7 @@ pub(crate) const COMMANDS: &[(How, &str)] = &[
     (Exact, "XTRIM $x (MAXLEN|MINID) [=] $c"),
     (Exact, "XTRIM $x (MAXLEN|MINID) <=|~|LIMIT $c> $c"),
     (Exact, "XSETID $x $id [ENTRIESADDED $c] [MAXDELETEDID $id]"),
+    (Exact, "XSETID $x 30-1 [ENTRIESADDED $c] [MAXDELETEDID $id]"),
     (Exact, "XREAD [COUNT $c] STREAMS $x $id"),
     (Exact, "XREAD [COUNT $c] STREAMS $x $x $id $id"),
     (Exact, "XGROUP CREATE $x $group $id [MKSTREAM] [ENTRIESREAD $c]"),
@@ -254,6 +262,120 @@ pub(crate) const IN_TRANSACTIONS: &[(How, &str)] = &[
     (Exact, "MULTI"),
     (Exact, "WATCH $k"),
 ];
+
+/// What a round leaves out, so that other things in it can be compared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mood {
+    /// The names of encodings are asked for.
+    pub(crate) encodings: bool,
+    /// XSETID sets any ID, or else entries are deleted from streams.
+    pub(crate) set_ids: bool,
+}
+
+/// Whether the command may be sent. Not what changes data in one server and not in the other, and
+/// nothing that reads a clock.
+pub(crate) fn is_comparable(args: &Args, mood: Mood) -> bool {
+    let name = args.first().map_or_else(Vec::new, |name| name.to_ascii_uppercase());
+    let arg = |at: usize| args.get(at).map_or(&b""[..], |arg| arg);
+    let has = |word: &str| args.iter().any(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
+    let is_duration = |text: &[u8]| {
+        let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
+        number.is_some_and(|n| n > 0 && n < i64::MAX / 1000)
+    };
+    let repeats = |step: usize| {
+        let mut seen = std::collections::HashSet::new();
+        args.iter().skip(2).rev().step_by(step).any(|member| !seen.insert(member))
+    };
+    // A sorted set that SORT has converted keeps the sign of a zero; and converting one with a score
+    // this small leaves an ERANGE that SORT takes for one of its own.
+    let has_odd_score = || args.iter().any(|arg| arg.starts_with(b"-0") || arg == b"5e-324");
+    let is_log = |key: &[u8]| matches!(key, [b'p', b'1'..=b'3']);
+    let last_id = b"18446744073709551615-18446744073709551615";
+    match &name[..] {
+        // Its reply names the server.
+        b"HELLO" => false,
+        // Redis 7.2 refuses a count that cannot be negated.
+        b"LREM" => arg(2) != b"-9223372036854775808",
+        // Without a transaction it would wait.
+        b"WAIT" => arg(1) == b"0",
+        // WITHSCORE came with Redis 7.2; before, a transaction was aborted for it.
+        b"ZRANK" | b"ZREVRANK" => args.len() != 4,
+        b"EXPIRE" | b"PEXPIRE" | b"SETEX" | b"PSETEX" => !is_duration(arg(2)),
+        b"SET" => !args.windows(2).any(|pair| {
+            let is = |word: &[u8]| pair.first().is_some_and(|arg| arg.eq_ignore_ascii_case(word));
+            (is(b"EX") || is(b"PX")) && pair.last().is_some_and(|text| is_duration(text))
+        }),
+        b"XADD" => !args.iter().any(|arg| arg == b"*"),
+        // Redis reserves memory for as many, and may have less.
+        b"XAUTOCLAIM" => !args.iter().any(|arg| arg.len() > 6 && is_duration(arg)),
+        // Redis 7.2 refuses an ID below one that was deleted.
+        b"XSETID" => match mood.set_ids {
+            true => !has("MAXDELETEDID"),
+            false => arg(2) == b"30-1",
+        },
+        b"XDEL" => !mood.set_ids && !args.iter().any(|arg| arg == last_id),
+        b"OBJECT" => mood.encodings || !has("ENCODING"),
+        // Redis converts the sorted set that it sorts.
+        b"SORT" | b"SORT_RO" => !mood.encodings,
+        // Since Redis 7.2 the encoding of a new key follows from the number of arguments.
+        b"ZINCRBY" => mood.encodings || !has_odd_score(),
+        b"ZADD" => {
+            if mood.encodings {
+                !repeats(2)
+            } else {
+                !has_odd_score()
+            }
+        }
+        b"GEOADD" => !mood.encodings || !repeats(3),
+        b"HSET" | b"HMSET" if mood.encodings => {
+            let mut seen = std::collections::HashSet::new();
+            args.iter().skip(2).step_by(2).all(|field| seen.insert(field))
+        }
+        // As Redis 7.2 counts time, this many seconds end past it.
+        b"BLPOP" | b"BRPOP" | b"BLMOVE" | b"BRPOPLPUSH" | b"BLMPOP" | b"BZPOPMIN" | b"BZPOPMAX"
+        | b"BZMPOP" => !args.iter().any(|arg| arg == b"9223372036854775"),
+        b"SADD" => !mood.encodings || !repeats(1),
+        // A HyperLogLog whose bits were edited means something else to everybody: only `p` keys
+        // may be one, and stay one.
+        b"PFADD" => is_log(arg(1)),
+        b"PFCOUNT" | b"PFMERGE" => args.iter().skip(1).all(|key| is_log(key)),
+        b"SETBIT" | b"BITFIELD" | b"SETRANGE" | b"APPEND" => !is_log(arg(1)),
+        b"BITOP" => !is_log(arg(2)),
+        b"COPY" | b"RENAME" | b"RENAMENX" => is_log(arg(1)) == is_log(arg(2)),
+        _ => true,
+    }
+}
+
+/// What has to be sent right before the command for the servers to be comparable: what Redis would
+/// otherwise still hold at this point, or not have yet.
+pub(crate) fn preparations(args: &Args) -> Vec<Args> {
+    let name = args.first().map_or_else(Vec::new, |name| name.to_ascii_uppercase());
+    let consumer = |key: &Vec<u8>, names: &[Vec<u8>]| {
+        let words = [b"XGROUP".to_vec(), b"CREATECONSUMER".to_vec(), key.clone()];
+        words.into_iter().chain(names.iter().cloned()).collect()
+    };
+    match &name[..] {
+        // SET with a deadline in the past leaves a dead key in Redis, which counts until something
+        // touches it. SCAN does.
+        b"DBSIZE" | b"DEBUG" => vec![["SCAN", "0", "COUNT", "100000"].map(Into::into).to_vec()],
+        // Redis's SORT takes an old ERANGE for one of its own; this sets errno to 0.
+        b"SORT" | b"SORT_RO" => {
+            vec![["INCRBYFLOAT", "nosuchkey", "x"].map(Into::into).to_vec()]
+        }
+        // Since Redis 7.2 a consumer comes into being even if there is nothing for it.
+        b"XCLAIM" | b"XAUTOCLAIM" => match &args[1..] {
+            [key, group, name, ..] => vec![consumer(key, &[group.clone(), name.clone()])],
+            _ => Vec::new(),
+        },
+        b"XREADGROUP" => {
+            let streams = args.iter().position(|arg| arg == b"STREAMS");
+            let streams = streams.map_or(&[][..], |at| &args[at + 1..]);
+            let names = args.get(2..4).unwrap_or_default();
+            streams.iter().take(streams.len() / 2).map(|key| consumer(key, names)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -91,6 +91,12 @@ const VALUES: &[(&str, Draw)] = &[
     ("n", |rng| mostly(rng, |rng| small(rng, -3, 12), INTEGERS)),
     ("i", |rng| mostly(rng, |rng| small(rng, -5, 8), INTEGERS)),
     ("c", |rng| mostly(rng, |rng| small(rng, 0, 6), INTEGERS)),
+    // How many of a random choice: Redis repeats a member as often as a negative number says, so
+    // that a great one fills the memory of the machine.
+    ("some", |rng| {
+        let odd = &["-100", "9223372036854775807", "-9223372036854775808", "01", "x", ""];
+        mostly(rng, |rng| small(rng, -5, 8), odd)
+    }),
     // A count that never draws from a random source: either all or none of what is there.
     ("all", |rng| one_of(rng, &["1000", "100000"])),
     ("d", |rng| mostly(rng, |rng| small(rng, -3, 12), DOUBLES)),

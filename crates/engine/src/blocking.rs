@@ -14,13 +14,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use commands::Fail;
 use resp::{Args, Out, Proto, Reply, Span};
-use store::{Block, Db, Empty, Key, Kind, ShardSet, Waiter};
+use store::{Block, Db, Empty, Garbage, Key, Kind, ShardSet, Waiter};
 
+use crate::acl::{self, User};
 use crate::clients::Client;
-use crate::dispatch::{commit, shards_of};
+use crate::dispatch::{commit, commit_own, shards_of};
 use crate::engine::Engine;
-use crate::mailbox::Message;
+use crate::journal::Own;
+use crate::mailbox::{self, Message};
 use crate::session::Session;
 use crate::stats::bump;
 use crate::table::Run;
@@ -35,6 +38,7 @@ struct Job {
     args: Vec<Vec<u8>>,
     proto: Proto,
     no_touch: bool,
+    user: Arc<User>,
     deadline: Option<i64>,
     empty: Empty,
     /// Time that its runs have taken so far.
@@ -65,7 +69,23 @@ pub(crate) fn register(
     for key in &w.keys {
         db.wait(Key::new(key), &w);
     }
+    let apart = std::mem::take(&mut db.cx.apart);
+    if !apart.is_empty() {
+        answer_after(engine, apart, &w);
+    }
     blocked(engine, session, w);
+}
+
+/// Has the garbage freed elsewhere and the waiter answered then, as if its time were over.
+fn answer_after(engine: &Engine, garbage: Vec<Garbage>, w: &Arc<Waiter>) {
+    let w = Arc::clone(w);
+    let Some(worker) = engine.workers().get(w.thread).cloned() else { return };
+    engine.keyspace.free_apart(garbage, move || {
+        let answer = move |engine: &Engine, thread: &mut Thread| {
+            thread.unblock(engine, &w, false);
+        };
+        worker.mailbox.post(Message::Run(mailbox::Job::new(answer)));
+    });
 }
 
 fn waiter(session: &Session, command: u16, block: &mut Block, args: &Args<'_>) -> Arc<Waiter> {
@@ -76,6 +96,7 @@ fn waiter(session: &Session, command: u16, block: &mut Block, args: &Args<'_>) -
         args: block.args.take().unwrap_or_else(|| args.to_vecs(0)),
         proto: session.proto,
         no_touch: session.no_touch,
+        user: Arc::clone(&session.user),
         deadline: block.deadline,
         empty: block.empty,
         nanos: AtomicU64::new(0),
@@ -88,6 +109,14 @@ fn blocked(engine: &Engine, session: &mut Session, w: Arc<Waiter>) {
     *session.client.blocked.lock() = Some(Arc::clone(&w));
     session.blocked = Some(w);
     engine.blocked_clients.fetch_add(1, Relaxed);
+}
+
+/// The waiter has been served; the shards of its keys are held.
+fn settle(db: &mut Db<'_>, w: &Arc<Waiter>) {
+    for key in &w.keys {
+        db.unwait(Key::new(key), w);
+    }
+    w.end_try(true);
 }
 
 fn empty_reply(job: &Job) -> Vec<u8> {
@@ -115,6 +144,7 @@ impl Session {
     pub fn unblocked(&mut self) {
         self.blocked = None;
         *self.client.blocked.lock() = None;
+        *self.client.topic_wait.lock() = None;
     }
 }
 
@@ -130,7 +160,12 @@ impl Thread {
     ) {
         block.keys.clear();
         let w = waiter(session, command, &mut block, args);
-        blocked(engine, session, w);
+        blocked(engine, session, Arc::clone(&w));
+        if let Some(sequence) = self.awaits.take()
+            && !engine.journal.wait(sequence, &w)
+        {
+            self.durable(engine, &w);
+        }
     }
 
     /// Serves those who wait for keys that have changed. While the context holds shards, those whose
@@ -204,13 +239,21 @@ impl Thread {
         if kind != Some(w.kind) && !w.errors || !w.begin_try() {
             return Tried::Passed;
         }
+        if let Err(denied) = acl::check(engine, &job.user, job.command, job.args.as_slice()) {
+            // What it may do was changed while it waited.
+            settle(&mut db, w);
+            drop(db);
+            self.deny_blocked(engine, w, job, denied);
+            return Tried::Served;
+        }
         let start = engine.clock.monotonic_ns();
         let mut owned = job.args.clone();
         let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
         let mut out = Out::default();
         let mut reply = Reply::new(&mut out, job.proto);
         db.cx.may_block = true;
-        let outcome = run(&mut db, &mut Args::new(&[], &spans, &mut owned), &mut reply);
+        let mut args = Args::new(&[], &spans, &mut owned);
+        let outcome = run(&mut db, &mut args, &mut reply);
         if db.cx.block.take().is_some() {
             commit(engine, &mut self.pubsub, &mut db);
             w.end_try(false);
@@ -223,11 +266,9 @@ impl Thread {
             bump(&self.worker.stats.error_replies, 1);
             reply.error(fail.0.as_bytes());
         }
-        commit(engine, &mut self.pubsub, &mut db);
-        for key in &w.keys {
-            db.unwait(Key::new(key), w);
-        }
-        w.end_try(true);
+        let own = Own { db: w.db, cmd, args: &args };
+        commit_own(engine, &mut self.pubsub, &mut db, &own);
+        settle(&mut db, w);
         drop(db);
         spent(w, engine.clock.monotonic_ns().saturating_sub(start));
         self.count_blocked(engine, w, failed);
@@ -237,6 +278,24 @@ impl Thread {
             Message::Answer(w.client, if out.shared.is_empty() { out.buf } else { out.join() }),
         );
         Tried::Served
+    }
+
+    /// Answers a blocked command that may no longer be run.
+    #[cold]
+    fn deny_blocked(&mut self, engine: &Engine, w: &Waiter, job: &Job, denied: acl::Denied) {
+        let row = engine.table.get(job.command).row;
+        let fail = denied.fail(&job.user, row);
+        if let Some(client) = engine.clients.get(w.client) {
+            let call = (job.command, job.args.as_slice());
+            acl::note(engine, &job.user, &client, acl::Context::TopLevel, call, denied);
+        }
+        bump(&self.worker.stats.commands[usize::from(job.command)].rejected, 1);
+        bump(&self.worker.stats.error_replies, 1);
+        engine.count_error(&fail.0);
+        engine.blocked_clients.fetch_sub(1, Relaxed);
+        let mut out = Out::default();
+        Reply::new(&mut out, job.proto).error(fail.0.as_bytes());
+        engine.post(w.thread, Message::Answer(w.client, out.buf));
     }
 
     /// Ends the waiting of a blocked command from outside. Returns whether it was still waiting.
@@ -286,6 +345,42 @@ impl Thread {
         self.count_blocked(engine, w, error);
         engine.post(w.thread, Message::Answer(w.client, reply));
         true
+    }
+
+    /// Answers WAITAOF: what it waits for is durable now.
+    pub(crate) fn durable(&mut self, engine: &Engine, w: &Arc<Waiter>) {
+        if !self.end_wait(engine, w) {
+            return;
+        }
+        let mut out = Out::default();
+        let mut reply = Reply::new(&mut out, job(w).map_or(Proto::V2, |job| job.proto));
+        commands::parse::empty(Empty::Ints(1, 0), &mut reply);
+        self.count_blocked(engine, w, false);
+        engine.post(w.thread, Message::Answer(w.client, out.buf));
+    }
+
+    /// Answers a client that waits for something else than keys, if it still waits for what has this
+    /// token as its last argument.
+    pub(crate) fn answer_waiting(
+        &mut self,
+        engine: &Engine,
+        client: &Client,
+        token: &[u8],
+        bytes: Vec<u8>,
+        failed: Option<&Fail>,
+    ) {
+        let w = client.blocked.lock().clone();
+        let mine = |w: &Arc<Waiter>| job(w).and_then(|j| j.args.last()).is_some_and(|a| a == token);
+        let Some(w) = w.filter(mine) else { return };
+        if !self.end_wait(engine, &w) {
+            return;
+        }
+        if let Some(Fail(text)) = failed {
+            engine.count_error(text);
+            bump(&self.worker.stats.error_replies, 1);
+        }
+        self.count_blocked(engine, &w, failed.is_some());
+        engine.post(w.thread, Message::Answer(w.client, bytes));
     }
 
     /// Answers a blocked session whose time is over: the reply, or none if it has been served

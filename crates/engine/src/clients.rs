@@ -12,6 +12,9 @@ use std::sync::atomic::{
 use parking_lot::{Mutex, RwLock};
 use store::Waiter;
 
+use crate::acl::User;
+use crate::pubsub::Subscriptions;
+
 /// Where a connection comes from and arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
@@ -36,8 +39,6 @@ pub struct Names {
     pub lib_name: String,
     /// CLIENT SETINFO lib-ver.
     pub lib_ver: String,
-    /// The user it is authenticated as.
-    pub user: String,
 }
 
 /// What others may know of a connection.
@@ -51,6 +52,8 @@ pub struct Client {
     /// Unix milliseconds.
     pub created_ms: i64,
     pub names: RwLock<Names>,
+    /// The user that it is authenticated as, or the default one.
+    pub(crate) user: RwLock<Arc<User>>,
     /// Unix milliseconds of the last interaction.
     pub active_ms: AtomicI64,
     pub db: AtomicU64,
@@ -78,6 +81,8 @@ pub struct Client {
     pub pubsub: AtomicBool,
     /// Channels, patterns and shard channels it is subscribed to.
     pub subscriptions: [AtomicU32; 3],
+    /// What it is subscribed to.
+    pub(crate) subs: Mutex<Option<Box<Subscriptions>>>,
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
     /// Set when the connection is to be closed after what it is sending.
@@ -92,6 +97,8 @@ pub struct Client {
     pub spoiled: AtomicBool,
     /// The blocked command.
     pub blocked: Mutex<Option<Arc<Waiter>>>,
+    /// What wakes it while it waits for records of a topic.
+    pub(crate) topic_wait: Mutex<Option<::log::Waiting>>,
     /// Bytes of what MULTI has queued, of watched keys, of subscriptions and of tracked prefixes.
     pub multi_bytes: AtomicU64,
     pub watch_bytes: AtomicU64,
@@ -102,13 +109,20 @@ pub struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(id: u64, thread: usize, endpoint: Endpoint, now_ms: i64) -> Self {
+    pub(crate) fn new(
+        id: u64,
+        thread: usize,
+        endpoint: Endpoint,
+        now_ms: i64,
+        user: Arc<User>,
+    ) -> Self {
         Self {
             id,
             thread,
             endpoint,
             created_ms: now_ms,
-            names: RwLock::new(Names { user: "default".into(), ..Names::default() }),
+            names: RwLock::default(),
+            user: RwLock::new(user),
             active_ms: AtomicI64::new(now_ms),
             db: AtomicU64::new(0),
             proto: AtomicU64::new(2),
@@ -128,6 +142,7 @@ impl Client {
             bcast: AtomicBool::new(false),
             pubsub: AtomicBool::new(false),
             subscriptions: Default::default(),
+            subs: Mutex::default(),
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),
             closing: AtomicBool::new(false),
@@ -136,12 +151,18 @@ impl Client {
             watch: AtomicU64::new(0),
             spoiled: AtomicBool::new(false),
             blocked: Mutex::default(),
+            topic_wait: Mutex::default(),
             multi_bytes: AtomicU64::new(0),
             watch_bytes: AtomicU64::new(0),
             subscription_bytes: AtomicU64::new(0),
             prefix_bytes: AtomicU64::new(0),
             accounted: AtomicU64::new(0),
         }
+    }
+
+    /// Notes that it is to be closed, for its thread to see. Returns false when it was noted before.
+    pub(crate) fn mark_closing(&self) -> bool {
+        !self.closing.swap(true, Relaxed)
     }
 
     /// Bytes this connection holds: buffers and what is kept about it.
@@ -169,9 +190,15 @@ pub struct Clients {
 
 impl Clients {
     /// Registers a connection that lives on `thread`. Numbers start at 1 and are never used twice.
-    pub fn add(&self, thread: usize, endpoint: Endpoint, now_ms: i64) -> Arc<Client> {
+    pub(crate) fn add(
+        &self,
+        thread: usize,
+        endpoint: Endpoint,
+        now_ms: i64,
+        user: &Arc<User>,
+    ) -> Arc<Client> {
         let id = self.next.fetch_add(1, Relaxed) + 1;
-        let client = Arc::new(Client::new(id, thread, endpoint, now_ms));
+        let client = Arc::new(Client::new(id, thread, endpoint, now_ms, Arc::clone(user)));
         self.map.lock().insert(id, Arc::clone(&client));
         self.count.fetch_add(1, Relaxed);
         client

@@ -5,15 +5,20 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use commands::Fail;
-use commands::row::{Flags, Row, Scope};
+use commands::fail::quoted;
+use commands::row::{Flags, Group, Row, Scope};
 use config::Id;
 use resp::{Args, Reply};
-use store::{Class, Db, Key, ShardSet};
+use store::{Db, Key, ShardSet};
 
+use crate::acl;
 use crate::blocking::{self, register};
 use crate::clients::Client;
 use crate::engine::{Attention, Engine};
+use crate::journal::{self, Own};
+use crate::persistence;
 use crate::pubsub::{self, Local};
+use crate::scripting;
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
 use crate::table::{Call, Cmd, Run};
@@ -51,11 +56,20 @@ pub(crate) fn lookup(engine: &Engine, args: &Args<'_>) -> Result<u16, Fail> {
     // Alone, a container's arity refuses it; COMMAND's does not.
     let Some(sub) = args.get(1) else { return Ok(top) };
     engine.table.find_sub(top, sub).ok_or_else(|| {
-        let sub = String::from_utf8_lossy(&sub[..sub.len().min(128)]).into_owned();
+        let sub = quoted(&sub[..sub.len().min(128)]);
         // As it was called: the command may have been renamed.
         let name = String::from_utf8_lossy(name).to_ascii_uppercase();
         Fail::new(format!("ERR unknown subcommand '{sub}'. Try {name} HELP."))
     })
+}
+
+/// Number of the command called `name`, or of its subcommand if it has any.
+pub(crate) fn find(engine: &Engine, name: &[u8], sub: Option<&[u8]>) -> Option<u16> {
+    let top = engine.table.find(name)?;
+    match sub {
+        Some(sub) if !engine.table.subs(top).is_empty() => engine.table.find_sub(top, sub),
+        _ => Some(top),
+    }
 }
 
 #[cold]
@@ -63,7 +77,7 @@ fn unknown(args: &Args<'_>) -> Fail {
     let name = &args[0];
     let mut text = format!(
         "ERR unknown command '{}', with args beginning with: ",
-        String::from_utf8_lossy(&name[..name.len().min(128)])
+        quoted(&name[..name.len().min(128)])
     );
     // Redis counts quotes and blanks towards the 128, and cuts an argument to what is left.
     let mut used = 0usize;
@@ -72,8 +86,8 @@ fn unknown(args: &Args<'_>) -> Fail {
             break;
         }
         let a = &a[..a.len().min(128 - used)];
-        used += a.len() + 3;
-        text.push_str(&format!("'{}' ", String::from_utf8_lossy(a)));
+        used += a.split(|b| *b == 0).next().map_or(0, <[u8]>::len) + 3;
+        text.push_str(&format!("'{}' ", quoted(a)));
     }
     Fail::new(text)
 }
@@ -104,7 +118,7 @@ impl Thread {
         // Before it runs: CLIENT LIST shows itself.
         session.client.last_cmd.store(id + 1, Relaxed);
         let cmd = engine.table.get(id);
-        if let Err(fail) = self.permit(engine, session, cmd, args) {
+        if let Err(fail) = self.permit(engine, session, id, args) {
             self.refuse(engine, session, Some(id), &fail, reply);
             return Done::Yes;
         }
@@ -115,7 +129,7 @@ impl Thread {
             // What went to make room for this command is told before its reply.
             self.take_outbox(session, reply.out());
         }
-        if engine.attention.get() & Attention::PAUSE != 0 && paused(engine, session, cmd) {
+        if engine.attention.get() & Attention::PAUSE != 0 && paused(engine, session, cmd, args) {
             return Done::Wait;
         }
         if let Some(multi) = &mut session.multi
@@ -156,6 +170,7 @@ impl Thread {
         // What checks take before a command is not its time.
         let since = self.since.take().filter(|_| engine.attention.get() == 0);
         let start = since.unwrap_or_else(|| engine.clock.monotonic_ns());
+        self.mono = start;
         let errors = reply.errors();
         let outcome = self.execute(engine, session, id, args, reply);
         let failed = outcome.is_err();
@@ -211,9 +226,10 @@ impl Thread {
         &mut self,
         engine: &Engine,
         session: &Session,
-        cmd: &Cmd,
+        id: u16,
         args: &Args<'_>,
     ) -> Result<(), Fail> {
+        let cmd = engine.table.get(id);
         let flags = cmd.row.flags;
         if !cmd.row.arity_fits(args.len()) {
             return Err(Fail::arity(cmd.row.name));
@@ -227,20 +243,37 @@ impl Thread {
         if flags.has(Flags::PROTECTED) {
             crate::server::debug::allowed(engine, session)?;
         }
+        if let Err(denied) = acl::check(engine, &session.user, id, args) {
+            let context = acl::Context::of(session);
+            acl::note(engine, &session.user, &session.client, context, (id, args), denied);
+            return Err(denied.fail(&session.user, cmd.row));
+        }
         let attention = engine.attention.get();
         // While everything or all writes are paused, nothing is evicted, and nobody is refused.
         let evicts = attention & Attention::PAUSE == 0 || !engine.check_pause();
+        self.short_of_memory = false;
         if attention & Attention::MAXMEMORY != 0 && evicts {
             let free = self.make_room(engine);
+            self.short_of_memory = !free;
             if !free && flags_with_queue(session, cmd).has(Flags::DENYOOM) {
                 return Err(OOM);
             }
+        }
+        let changes = flags_with_queue(session, cmd).has(Flags::WRITE) || cmd.row.name == "ping";
+        if attention & Attention::UNSAVED != 0 && changes {
+            return Err(persistence::MISCONF);
+        }
+        if attention & Attention::DISK != 0 && changes {
+            return Err(engine.journal.misconf());
         }
         if session.only_subscribes() && !while_subscribed(cmd.row) {
             return Err(subscribed(cmd.row));
         }
         if attention & Attention::LOADING != 0 && !flags.has(Flags::LOADING) {
             return Err(LOADING);
+        }
+        if attention & Attention::BUSY != 0 && !flags.has(Flags::ALLOW_BUSY) {
+            return engine.scripts.running.refusal().map_or(Ok(()), Err);
         }
         Ok(())
     }
@@ -274,9 +307,13 @@ impl Thread {
             Run::Data(run) => run,
         };
         self.cx.no_touch = session.no_touch;
+        if cmd.row.scope == Scope::Patterns {
+            self.cx.reads_all = acl::reads_all(engine, &session.user, id, args);
+        }
         // A pause stops everything that changes data, expiry included.
         self.cx.keep_expired =
             engine.attention.get() & Attention::PAUSE != 0 && engine.check_pause();
+        self.cx.trust_checksums = engine.trust_checksums.load(Relaxed);
         let ks = &engine.keyspace;
         let index = session.db;
         let mut keys = ShardSet::default();
@@ -299,7 +336,7 @@ impl Thread {
             Scope::Each | Scope::None => Db::unlocked(ks, index, &mut self.cx),
         };
         let outcome = run(&mut db, args, reply);
-        commit(engine, &mut self.pubsub, &mut db);
+        commit_own(engine, &mut self.pubsub, &mut db, &Own { db: index, cmd, args });
         if session.tracking.is_some() && cmd.row.flags.has(Flags::READONLY) {
             tracking::remember(engine, &mut self.pubsub, session, cmd, args);
         }
@@ -407,6 +444,12 @@ impl Thread {
             let pubsub = &mut self.pubsub;
             let commit = |db: &mut Db<'_>| commit(engine, pubsub, db);
             more = self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit);
+            // What is being freed in the background will be enough, unless very much is missing.
+            if engine.keyspace.lazy_counts().0 > 0
+                && stdx::mem::used() < max.saturating_add(max / 8)
+            {
+                break;
+            }
             // Redis bounds a cycle by time too; the next command goes on with it.
             if !more || engine.clock.monotonic_ns() - start > EVICT_NS {
                 break;
@@ -429,7 +472,20 @@ impl Thread {
 pub(crate) fn commit(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
     let effects = &mut db.cx.effects;
     if effects.observed {
-        commit_observed(engine, local, db);
+        commit_observed(engine, local, db, None);
+    } else if effects.dirty != 0 {
+        db.cx.counters.dirty += effects.dirty;
+        effects.dirty = 0;
+    }
+}
+
+/// [`commit`] for a command that a client has called: its arguments are its journal form, unless the
+/// effects state another.
+#[inline(always)]
+pub(crate) fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: &Own<'_>) {
+    let effects = &mut db.cx.effects;
+    if effects.observed {
+        commit_observed(engine, local, db, Some(own));
     } else if effects.dirty != 0 {
         db.cx.counters.dirty += effects.dirty;
         effects.dirty = 0;
@@ -451,13 +507,18 @@ fn subscribed(row: &Row) -> Fail {
 }
 
 #[inline(never)]
-fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
+fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: Option<&Own<'_>>) {
     db.cx.counters.dirty += db.cx.effects.dirty;
+    if engine.journal.is_on()
+        && let Some(lane) = local.lane()
+    {
+        journal::note(engine, lane, db, own);
+    }
     if !db.cx.effects.events.is_empty() {
         db.settle();
         let by = db.cx.client;
         for event in &db.cx.effects.events {
-            if !matches!(event.class, Class::KeyMiss | Class::New) {
+            if event.is_change() {
                 tracking::invalidate(engine, local, by, &event.key);
             }
             pubsub::notify(engine, local, event);
@@ -488,11 +549,14 @@ fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE
 /// too, as in Redis: it ends by itself. Redis counts monitors among the replicas, which never wait.
 #[cold]
-fn paused(engine: &Engine, session: &Session, cmd: &Cmd) -> bool {
+fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> bool {
     if session.monitor || !engine.check_pause() {
         return false;
     }
-    let flags = flags_with_queue(session, cmd);
+    let flags = match cmd.row.group {
+        Group::Scripting => scripting::flags_of(engine, cmd, args),
+        _ => flags_with_queue(session, cmd),
+    };
     let queueing = session.multi.is_some() && !cmd.immediate;
     !engine.pause.writes_only.load(Relaxed)
         || !queueing && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE))

@@ -1,19 +1,23 @@
 //! What all threads share.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use config::{Config, Id};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use stdx::clock::Clock;
 use store::Keyspace;
 
+use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::costs::CostStats;
+use crate::journal::Journal;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
+use crate::persistence::{self, Persistence};
 use crate::pubsub::{Hub, Inbox};
+use crate::scripting::Scripts;
 use crate::server::latency::LatencyMonitor;
 use crate::server::monitor::Monitors;
 use crate::server::slowlog::Slowlog;
@@ -40,6 +44,12 @@ impl Attention {
     pub const LOADING: u32 = 16;
     /// Commands were renamed or the like; keeps room for later reasons.
     pub const SHUTDOWN: u32 = 32;
+    /// Writes are refused because the journal cannot be written.
+    pub const DISK: u32 = 128;
+    /// Writes are refused because the last snapshot failed.
+    pub const UNSAVED: u32 = 64;
+    /// A script has run for longer than `busy-reply-threshold`.
+    pub const BUSY: u32 = 256;
 
     /// All reasons.
     #[inline]
@@ -117,6 +127,10 @@ pub struct Worker {
     pub inbox: Inbox,
     /// Connections that live on it.
     pub connections: AtomicU64,
+    /// Where it leaves its records for the journal.
+    pub lane: Arc<persist::journal::Lane>,
+    /// Some of its connections wait until the journal is durable: it is woken when it is.
+    pub holds: AtomicBool,
 }
 
 /// See the module's text.
@@ -129,6 +143,8 @@ pub struct Engine {
     pub config: Config,
     /// All commands.
     pub table: Table,
+    /// Users, and what they may do.
+    pub acl: Acl,
     /// All connections.
     pub clients: Clients,
     /// Time.
@@ -145,18 +161,24 @@ pub struct Engine {
     pub tracking: Tracking,
     /// Whether keyspace events are published, for which changes must be noted.
     notifies: AtomicBool,
+    /// Scripts and functions.
+    pub(crate) scripts: Scripts,
     /// SLOWLOG.
     pub slowlog: Slowlog,
     /// LATENCY.
     pub latency: LatencyMonitor,
     /// HOTKEYS.
     pub(crate) hotkeys: HotKeys,
+    /// The event log.
+    pub topics: crate::topics::Topics,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Error replies by their first word, for INFO errorstats.
     pub errors: Mutex<BTreeMap<String, u64>>,
     /// DEBUG SET-ACTIVE-EXPIRE.
     pub active_expire: AtomicBool,
+    /// DEBUG SET-SKIP-CHECKSUM-VALIDATION
+    pub trust_checksums: AtomicBool,
     /// Unix milliseconds.
     pub started_ms: i64,
     /// 40 hexadecimal digits, new at every start.
@@ -187,6 +209,11 @@ pub struct Engine {
     pub rates: Rates,
     /// 0 no, 1 asked for.
     pub shutting_down: AtomicU8,
+    /// The journal (`appendonly`).
+    pub journal: Journal,
+    /// Snapshots.
+    pub(crate) persistence: Persistence,
+    pub(crate) me: Weak<Engine>,
 }
 
 /// Rates are over the time of this many samples: 1.6 seconds, as in Redis. One sample alone would
@@ -227,10 +254,12 @@ impl Engine {
         } else {
             (Keyspace::new(databases, now), None)
         };
-        let engine = Self {
+        let table = Table::new(&o.renames);
+        let engine = Arc::new_cyclic(|me| Self {
             keyspace,
             seat: Mutex::new(seat),
-            table: Table::new(&o.renames),
+            acl: Acl::new(&table),
+            table,
             clients: Clients::default(),
             clock: o.clock,
             log: o.log,
@@ -239,12 +268,15 @@ impl Engine {
             pubsub: Hub::default(),
             tracking: Tracking::default(),
             notifies: AtomicBool::new(false),
+            scripts: Scripts::default(),
             slowlog: Slowlog::default(),
             latency: LatencyMonitor::default(),
             hotkeys: HotKeys::default(),
+            topics: crate::topics::Topics::default(),
             pause: Pause::default(),
             errors: Mutex::default(),
             active_expire: AtomicBool::new(true),
+            trust_checksums: AtomicBool::new(false),
             started_ms: now,
             run_id: random_id(now),
             config_file: o.config_file,
@@ -260,10 +292,13 @@ impl Engine {
             blocked_clients: AtomicU64::new(0),
             rates: Rates::default(),
             shutting_down: AtomicU8::new(0),
+            journal: Journal::default(),
+            persistence: Persistence::new(now),
+            me: Weak::clone(me),
             config: o.config,
-        };
+        });
         engine.config_changed();
-        Arc::new(engine)
+        engine
     }
 
     /// Registers a worker thread and gives it its number.
@@ -275,10 +310,17 @@ impl Engine {
             mailbox,
             inbox: Inbox::default(),
             connections: AtomicU64::new(0),
+            lane: self.journal.shared.add_lane(),
+            holds: AtomicBool::new(false),
         });
         let mut all = self.workers.write();
         all.push(Arc::clone(&worker));
         (all.len() - 1, worker)
+    }
+
+    /// Calls `f` with every worker thread.
+    pub(crate) fn each_worker(&self, f: impl FnMut(&Arc<Worker>)) {
+        self.workers.read().iter().for_each(f);
     }
 
     /// All worker threads.
@@ -303,20 +345,6 @@ impl Engine {
         t
     }
 
-    /// Whether new connections must authenticate.
-    pub fn needs_password(&self) -> bool {
-        self.config.with_bytes(Id::Requirepass, |p| !p.is_empty())
-    }
-
-    /// Whether `password` is that of the default user; takes the same time for any wrong one.
-    pub fn password_is(&self, password: &[u8]) -> bool {
-        use sha2::Digest as _;
-        let digest = |b: &[u8]| -> [u8; 32] { sha2::Sha256::digest(b).into() };
-        let given = digest(password);
-        let wanted = self.config.with_bytes(Id::Requirepass, digest);
-        given.iter().zip(wanted).fold(0, |d, (a, b)| d | (a ^ b)) == 0
-    }
-
     /// Takes over what follows from the configuration; called after every change of it.
     pub fn config_changed(&self) {
         let c = &self.config;
@@ -325,6 +353,9 @@ impl Engine {
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
+        self.journal.follow_config(c);
+        persistence::follow_config(self);
+        self.acl.follow_requirepass(c);
         let notifies = c.notify_keyspace_events() != 0;
         if self.notifies.swap(notifies, Relaxed) != notifies {
             if notifies {
@@ -356,7 +387,9 @@ impl Engine {
             w.top_keys.clear();
         }
         self.errors.lock().clear();
+        self.acl.reset_counts();
         self.keyspace.reset_lazy_counts();
+        self.scripts.cache.reset_stats();
         let r = &self.rates;
         r.samples.lock().clear();
         for rate in [

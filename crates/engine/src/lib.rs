@@ -10,15 +10,20 @@
 /// The version of Redis whose behaviour this is; clients that look for features are told it.
 pub const COMPAT_VERSION: &str = "7.4.0";
 
+pub mod acl;
 mod blocking;
 mod clients;
 pub mod costs;
 mod dispatch;
 mod engine;
+pub mod journal;
 pub mod log;
 mod mailbox;
+mod persistence;
 pub mod pubsub;
+mod scripting;
 mod session;
+mod settings;
 mod stats;
 mod table;
 mod thread;
@@ -28,14 +33,17 @@ mod transaction;
 
 pub mod connection;
 pub mod server;
+pub mod topics;
 
 pub use clients::{Client, Clients, Endpoint};
 pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
 };
 pub use mailbox::{Job, Mailbox, Message};
+pub use persistence::check_snapshot;
 pub use session::{ReplyMode, Session};
 pub use stats::{CommandStats, ThreadStats, Totals};
+pub use store::do_meanwhile;
 pub use table::{Call, Cmd, Run, SessionCommand, SessionFn, Table};
 pub use thread::{Batch, Next, Thread};
 pub use topkeys::{By, TopKey, TopKeys};

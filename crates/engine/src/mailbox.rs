@@ -74,6 +74,19 @@ impl Mailbox {
         std::mem::take(&mut *self.queue.lock())
     }
 
+    /// The jobs among the messages so far; the others stay.
+    pub(crate) fn take_jobs(&self) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        let mut q = self.queue.lock();
+        for m in std::mem::take(&mut *q) {
+            match m {
+                Message::Run(job) => jobs.push(job),
+                other => q.push(other),
+            }
+        }
+        jobs
+    }
+
     /// Wakes the owner without a message.
     pub fn wake(&self) {
         (self.wake)();

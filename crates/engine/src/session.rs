@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use resp::Proto;
 use store::Waiter;
 
+use crate::acl::User;
 use crate::clients::{Client, Endpoint};
 use crate::engine::Engine;
-use crate::pubsub::Subscriptions;
 use crate::tracking::Tracker;
 use crate::transaction::{Multi, Watching};
 
@@ -36,6 +36,8 @@ pub struct Session {
     pub proto: Proto,
     /// Whether it may run commands that need authentication.
     pub authenticated: bool,
+    /// Who it is authenticated as, or else the default user.
+    pub(crate) user: Arc<User>,
     /// CLIENT REPLY.
     pub reply: ReplyMode,
     /// CLIENT NO-TOUCH.
@@ -44,8 +46,6 @@ pub struct Session {
     pub monitor: bool,
     /// Close after the replies so far have been sent (QUIT, protocol errors).
     pub closing: bool,
-    /// What it is subscribed to.
-    pub(crate) subs: Option<Box<Subscriptions>>,
     /// Where push messages wait for it, if it has had any reason to get some.
     pub(crate) outbox: Option<u32>,
     /// CLIENT TRACKING.
@@ -68,8 +68,10 @@ pub struct Session {
 impl Session {
     /// A new connection on `thread`.
     pub fn new(engine: &Engine, thread: usize, endpoint: Endpoint) -> Self {
-        let client = engine.clients.add(thread, endpoint, engine.clock.wall_ms() as i64);
-        Self::over(client, !engine.needs_password())
+        let user = engine.acl.default_user();
+        let now = engine.clock.wall_ms() as i64;
+        let client = engine.clients.add(thread, endpoint, now, user);
+        Self::over(client, Arc::clone(user), engine.acl.is_open())
     }
 
     /// A session of the server itself on `thread`, which no list shows.
@@ -78,21 +80,23 @@ impl Session {
         let endpoint =
             Endpoint { peer: nowhere(), local: nowhere(), unix: true, loopback: true, fd: -1 };
         let now = engine.clock.wall_ms() as i64;
-        Self::over(Arc::new(Client::new(0, thread, endpoint, now)), true)
+        let user = engine.acl.server();
+        let client = Client::new(0, thread, endpoint, now, Arc::clone(user));
+        Self::over(Arc::new(client), Arc::clone(user), true)
     }
 
-    fn over(client: Arc<Client>, authenticated: bool) -> Self {
+    fn over(client: Arc<Client>, user: Arc<User>, authenticated: bool) -> Self {
         client.authenticated.store(authenticated, Relaxed);
         Self {
             client,
             db: 0,
             proto: Proto::V2,
             authenticated,
+            user,
             reply: ReplyMode::On,
             no_touch: false,
             monitor: false,
             closing: false,
-            subs: None,
             outbox: None,
             tracking: None,
             caching: false,
@@ -116,10 +120,9 @@ impl Session {
         self.reply = ReplyMode::On;
         self.set_no_touch(false);
         self.client.no_evict.store(false, Relaxed);
-        self.set_authenticated(!engine.needs_password());
-        let mut names = self.client.names.write();
-        names.name.clear();
-        names.user = "default".into();
+        self.set_user(Arc::clone(engine.acl.default_user()));
+        self.set_authenticated(engine.acl.is_open());
+        self.client.names.write().name.clear();
     }
 
     /// SELECT.
@@ -147,6 +150,12 @@ impl Session {
         self.attention = self.only_subscribes() || reads;
     }
 
+    /// Who it acts as from now on.
+    pub(crate) fn set_user(&mut self, user: Arc<User>) {
+        *self.client.user.write() = Arc::clone(&user);
+        self.user = user;
+    }
+
     /// AUTH.
     pub fn set_authenticated(&mut self, yes: bool) {
         self.authenticated = yes;
@@ -157,7 +166,7 @@ impl Session {
     /// away, nobody needs one any more; when one is set, whoever is in stays in.
     #[inline]
     pub fn needs_auth(&self, engine: &Engine) -> bool {
-        !self.authenticated && engine.needs_password()
+        !self.authenticated && !engine.acl.is_open()
     }
 
     /// CLIENT NO-TOUCH.

@@ -59,6 +59,11 @@ pub struct Cmd {
 }
 
 impl Cmd {
+    /// The command's own name, its container's for a subcommand.
+    pub(crate) fn name(&self) -> &'static str {
+        self.row.name.split('|').next().unwrap_or_default()
+    }
+
     /// Whether `argc` arguments, the name included, are an acceptable number.
     #[inline]
     pub(crate) fn arity_fits(&self, argc: usize) -> bool {
@@ -110,9 +115,14 @@ impl Table {
             subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Data(s.run))).collect());
         }
         let own = [
+            crate::acl::COMMANDS,
             crate::connection::COMMANDS,
+            crate::journal::COMMANDS,
             crate::pubsub::COMMANDS,
+            crate::scripting::COMMANDS,
             crate::server::COMMANDS,
+            crate::persistence::COMMANDS,
+            crate::topics::COMMANDS,
             crate::transaction::COMMANDS,
         ];
         for c in own.into_iter().flatten() {
@@ -153,6 +163,19 @@ impl Table {
     pub fn find_sub(&self, top: u16, name: &[u8]) -> Option<u16> {
         let at = self.index.lookup_sub(top, name)?;
         Some(self.cmds[usize::from(top)].first_sub + at)
+    }
+
+    /// Number of the command or subcommand (`container|sub`) whose row has this name, whatever its
+    /// case and whatever `rename-command` calls it. Linear: for rules of access, not for requests.
+    pub(crate) fn named(&self, name: &[u8]) -> Option<u16> {
+        let at = self.cmds.iter().position(|c| c.row.name.as_bytes().eq_ignore_ascii_case(name));
+        at.and_then(|at| u16::try_from(at).ok())
+    }
+
+    /// Numbers of the subcommands of a container; none for any other command.
+    pub(crate) fn subs(&self, id: u16) -> std::ops::Range<u16> {
+        let c = self.get(id);
+        c.first_sub..c.first_sub + c.row.subcommands.len() as u16
     }
 
     /// The command with this number.

@@ -13,17 +13,21 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use config::{Config, Id, MaxmemoryPolicy};
+use config::{Config, Id};
 use resp::{Args, Limits, Out, Parsed, Parser, Proto, Reply, Shape, Span};
-use store::{Access, Context, Db, Evicted, Key, Named, Policy, SHARDS, Small};
+use store::{Context, Db, Evicted, Flush, Key, Named, Policy, SHARDS};
 
 use crate::clients::Client;
 use crate::costs::Costs;
-use crate::dispatch::{Done, commit, lookup};
-use crate::engine::{Engine, Worker};
+use crate::dispatch::{Done, commit, commit_own, lookup};
+use crate::engine::{Attention, Engine, Worker};
+use crate::journal::{self, Own};
 use crate::mailbox::Message;
+use crate::persistence;
 use crate::pubsub::Local;
+use crate::scripting::Machines;
 use crate::session::{ReplyMode, Session};
+use crate::settings;
 use crate::stats::bump;
 use crate::table::{Call, Run};
 use crate::topkeys::Probe;
@@ -105,8 +109,16 @@ pub struct Thread {
     pub(crate) probe: Probe,
     /// Which batches are timed by phase.
     pub(crate) costs: Costs,
-    /// EXEC is running its commands.
+    /// EXEC or a script is running its commands.
     pub(crate) in_transaction: bool,
+    /// Wall time in microseconds while a script runs, for which time stands still.
+    pub(crate) frozen_us: Option<u64>,
+    /// There was no memory for commands that need some when the present one began.
+    pub(crate) short_of_memory: bool,
+    /// What runs scripts, once one has been run here.
+    pub(crate) machines: Option<Box<Machines>>,
+    /// The command that just ran waits until the journal is durable up to here (WAITAOF).
+    pub(crate) awaits: Option<u64>,
     /// `maxmemory-clients` may have changed: all clients are to be counted.
     recount_clients: bool,
 }
@@ -158,6 +170,10 @@ impl Thread {
             probe,
             costs,
             in_transaction: false,
+            frozen_us: None,
+            short_of_memory: false,
+            machines: None,
+            awaits: None,
             recount_clients: false,
         };
         if let Some(seat) = engine.seat.lock().take() {
@@ -191,9 +207,14 @@ impl Thread {
         self.mono
     }
 
-    /// Wall time in microseconds, exactly now.
+    /// Wall time in microseconds: exactly now, or when the script that runs began.
     pub(crate) fn wall_us(&self, engine: &Engine) -> u64 {
-        engine.clock.wall_us()
+        self.frozen_us.unwrap_or_else(|| engine.clock.wall_us())
+    }
+
+    /// Wall time in microseconds when a clock was last read.
+    pub(crate) fn wall_us_at_last_look(&self) -> u64 {
+        u64::try_from((self.mono as i64 + self.wall_offset) / 1000).unwrap_or(0)
     }
 
     /// This thread's counters.
@@ -214,16 +235,7 @@ impl Thread {
         let generation = c.generation();
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let latency = c.int(Id::LatencyMonitorThreshold);
-        let policy = match c.chosen(Id::MaxmemoryPolicy) {
-            MaxmemoryPolicy::VolatileLru => Policy::VolatileLru,
-            MaxmemoryPolicy::VolatileLfu => Policy::VolatileLfu,
-            MaxmemoryPolicy::VolatileRandom => Policy::VolatileRandom,
-            MaxmemoryPolicy::VolatileTtl => Policy::VolatileTtl,
-            MaxmemoryPolicy::AllkeysLru => Policy::AllKeysLru,
-            MaxmemoryPolicy::AllkeysLfu => Policy::AllKeysLfu,
-            MaxmemoryPolicy::AllkeysRandom => Policy::AllKeysRandom,
-            MaxmemoryPolicy::Noeviction => Policy::NoEviction,
-        };
+        let policy = settings::policy(c);
         self.hot = Hot {
             generation,
             bulk_max: usize::try_from(c.bytes(Id::ProtoMaxBulkLen)).unwrap_or(usize::MAX),
@@ -245,33 +257,7 @@ impl Thread {
         // Clients that hold much already may not say anything for long.
         self.recount_clients = self.hot.clients_max > 0;
         self.pubsub.notify = c.notify_keyspace_events();
-        self.cx.string_max = self.hot.bulk_max;
-        self.cx.access = Access {
-            lfu: policy.is_lfu(),
-            log_factor: c.int(Id::LfuLogFactor) as u32,
-            decay_minutes: c.int(Id::LfuDecayTime) as u32,
-        };
-        self.cx.lazy_del = c.flag(Id::LazyfreeLazyUserDel);
-        self.cx.lazy_server_del = c.flag(Id::LazyfreeLazyServerDel);
-        self.cx.lazy_expire = c.flag(Id::LazyfreeLazyExpire);
-        self.cx.lazy_user_flush = c.flag(Id::LazyfreeLazyUserFlush);
-        let count = |id| usize::try_from(c.int(id)).unwrap_or(0);
-        let size = |id| usize::try_from(c.bytes(id)).unwrap_or(usize::MAX);
-        self.cx.small = Small {
-            hash_max_listpack_entries: count(Id::HashMaxListpackEntries),
-            hash_max_listpack_value: size(Id::HashMaxListpackValue),
-            list_max_listpack_size: c.int(Id::ListMaxListpackSize),
-            list_compress_depth: count(Id::ListCompressDepth),
-            set_max_intset_entries: count(Id::SetMaxIntsetEntries),
-            set_max_listpack_entries: count(Id::SetMaxListpackEntries),
-            set_max_listpack_value: count(Id::SetMaxListpackValue),
-            zset_max_listpack_entries: count(Id::ZsetMaxListpackEntries),
-            zset_max_listpack_value: size(Id::ZsetMaxListpackValue),
-            stream_node_max_bytes: size(Id::StreamNodeMaxBytes),
-            stream_node_max_entries: count(Id::StreamNodeMaxEntries),
-            hll_sparse_max_bytes: size(Id::HllSparseMaxBytes),
-        };
-        self.cx.shared_integers = self.hot.maxmemory == 0 || !(policy.is_lru() || policy.is_lfu());
+        settings::follow(c, &mut self.cx);
     }
 
     /// Moves what commands counted into the counters that others read.
@@ -682,6 +668,7 @@ impl Thread {
     ) -> usize {
         if engine.attention.get() != 0
             || !session.authenticated
+            || !session.user.is_free()
             || session.reply != ReplyMode::On
             || session.attention
             || session.multi.is_some()
@@ -714,7 +701,8 @@ impl Thread {
             let mut args = Args::new(input, spans, owned);
             db.move_to(Key { bytes: &args[1], hash: p.hash });
             let outcome = run(&mut db, &mut args, &mut reply);
-            commit(engine, &mut self.pubsub, &mut db);
+            let own = Own { db: session.db, cmd: engine.table.get(p.id), args: &args };
+            commit_own(engine, &mut self.pubsub, &mut db, &own);
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
@@ -832,7 +820,13 @@ impl Thread {
         self.sync_clock(engine);
         self.probe.tick(self.mono);
         engine.hotkeys.tick(engine);
-        if engine.cron_paused.load(Relaxed) {
+        if self.index == 0 {
+            persistence::upkeep(engine, self);
+            journal::upkeep(engine, self);
+        }
+        // What is loaded does not expire: records that are yet to come may say otherwise.
+        let loading = engine.attention.get() & Attention::LOADING != 0;
+        if loading || engine.cron_paused.load(Relaxed) {
             return false;
         }
         // What expires is nobody's doing.
@@ -883,6 +877,23 @@ impl Thread {
             engine.latency.record("expire-cycle", nanos, self.cx.now);
         }
         left
+    }
+
+    /// Does what other threads have asked for, and leaves their other messages where they are: for a
+    /// command that waits for such a job.
+    pub(crate) fn run_jobs(&mut self, engine: &Engine) {
+        for job in self.worker.mailbox.take_jobs() {
+            job.run(engine, self);
+        }
+    }
+
+    /// Empties all databases.
+    pub(crate) fn flush_all(&mut self, engine: &Engine) {
+        for index in 0..engine.keyspace.databases() {
+            let mut db = Db::lock_all(&engine.keyspace, index, &mut self.cx);
+            db.flush(Flush::Now);
+            commit(engine, &mut self.pubsub, &mut db);
+        }
     }
 
     /// Runs one command given as words, for tests and for embedding. Never waits.

@@ -202,3 +202,42 @@ fn a_reader_waits_for_what_is_new_to_it() {
     w.send(0, "XADD s 6-0 f c");
     assert_eq!(w.answers().len(), 1);
 }
+
+#[test]
+fn flushing_a_large_database_holds_up_nobody_else() {
+    let mut w = World::new(2);
+    let lazyfreed = |w: &mut World| {
+        let info = w.send(1, "INFO memory");
+        let (_, rest) = info.split_once("lazyfreed_objects:").expect("the field");
+        rest.split_once("\r\n").expect("a line").0.parse::<u64>().expect("a number")
+    };
+    let fill = (0..20_000).fold(String::from("MSET"), |line, i| format!("{line} k{i} v"));
+    w.send(0, &fill);
+    // Within a transaction nothing waits.
+    w.send(0, "MULTI");
+    w.send(0, "FLUSHALL");
+    assert_eq!(w.send(0, "EXEC"), "*1\r\n+OK\r\n");
+    assert_eq!(lazyfreed(&mut w), 0);
+    w.send(0, "SET few 1");
+    assert_eq!(w.send(0, "FLUSHALL"), "+OK\r\n");
+    assert_eq!(lazyfreed(&mut w), 0);
+
+    for flush in ["FLUSHALL", "FLUSHDB SYNC"] {
+        w.send(0, &fill);
+        let before = lazyfreed(&mut w);
+        w.wait(0, flush);
+        assert_eq!(w.send(1, "DBSIZE"), ":0\r\n", "gone for everybody at once");
+        let World { server, conns } = &mut w;
+        let answer = loop {
+            let answer = server.deliver(&mut conns[0]);
+            if !answer.is_empty() {
+                break answer;
+            }
+            std::thread::yield_now();
+        };
+        assert_eq!(answer, b"+OK\r\n");
+        assert_eq!(lazyfreed(&mut w) - before, 20_000, "{flush}: freed before the answer");
+        assert!(w.send(1, "INFO clients").contains("blocked_clients:0"));
+        assert_eq!(w.send(0, "PING"), "+PONG\r\n");
+    }
+}

@@ -53,6 +53,8 @@ fn what_spoils_a_watch() {
         (&["SELECT 1", "SET k 1"], "WATCH k", &["SWAPDB 0 1"], 0, NOTHING),
         (&["SET k 1 PX 10"], "WATCH k", &[], 20, NOTHING),
         (&["XADD k 1-1 a b"], "WATCH k", &["XADD k 1-2 a b"], 0, NOTHING),
+        (&["XADD k 1-1 a b"], "WATCH k", &["XGROUP CREATE k g 0", "XSETID k 2-2"], 0, RAN),
+        (&[], "WATCH k", &["XGROUP CREATE k g 0 MKSTREAM"], 0, NOTHING),
     ];
     for (before, watch, other, wait, expected) in cases {
         let got = exec_after(before, watch, other, *wait);
@@ -62,14 +64,20 @@ fn what_spoils_a_watch() {
 
 #[test]
 fn a_key_that_had_expired_before_spoils_nothing() {
-    let mut s = Server::new();
-    s.engine.active_expire.store(false, std::sync::atomic::Ordering::Relaxed);
-    let mut c = s.connect();
-    s.send(&mut c, "SET k 1 PX 10");
-    s.wait_ms(20);
-    s.send(&mut c, "WATCH k");
-    s.send(&mut c, "MULTI");
-    assert_eq!(s.send(&mut c, "EXEC"), "*0\r\n");
+    // With events, the one that says that it has gone is no change either.
+    for events in ["", "KEA"] {
+        let mut s = Server::with(&[("notify-keyspace-events", events)]);
+        s.engine.active_expire.store(false, std::sync::atomic::Ordering::Relaxed);
+        let (mut c, mut other) = (s.connect(), s.connect());
+        for after in ["PING", "DEL k", "FLUSHDB", "SWAPDB 0 1"] {
+            s.send(&mut c, "SET k 1 PX 10");
+            s.wait_ms(20);
+            s.send(&mut c, "WATCH k");
+            s.send(&mut other, after);
+            s.send(&mut c, "MULTI");
+            assert_eq!(s.send(&mut c, "EXEC"), "*0\r\n", "{events:?}, {after}");
+        }
+    }
 }
 
 #[test]

@@ -22,9 +22,18 @@ pub struct Out {
     pub buf: Vec<u8>,
     /// Large strings, each with the offset in `buf` before which it goes out; ascending.
     pub shared: Vec<(usize, Arc<Vec<u8>>)>,
+    /// Whoever is to have more bytes than this gets none of them: his connection is closed. 0 when
+    /// there is no such limit.
+    pub limit: usize,
 }
 
 impl Out {
+    /// Whether there is more than the limit allows, so that to write on is in vain.
+    #[inline]
+    pub fn is_in_vain(&self) -> bool {
+        self.limit > 0 && self.len() > self.limit
+    }
+
     /// Bytes to send in total.
     #[inline]
     pub fn len(&self) -> usize {
@@ -121,6 +130,18 @@ impl<'a> Reply<'a> {
         self.out
     }
 
+    /// Writes `n` elements with `one`, or as many as it takes until the output is in vain: what could
+    /// be endless ends there.
+    pub fn repeat(&mut self, n: usize, mut one: impl FnMut(&mut Self)) {
+        for i in 0..n {
+            // Counting the bytes is not free, and a few more do no harm.
+            if i % 256 == 0 && self.out.is_in_vain() {
+                return;
+            }
+            one(self);
+        }
+    }
+
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
         self.out.buf.extend_from_slice(bytes);
@@ -154,13 +175,15 @@ impl<'a> Reply<'a> {
     }
 
     /// An error, code first: `ERR syntax error`. CR and LF in it become spaces, so that no client
-    /// can make another reply out of an error that repeats its input.
+    /// can make another reply out of an error that repeats its input; at its end they go.
     #[cold]
     pub fn error(&mut self, text: impl AsRef<[u8]>) {
         self.errors += 1;
         self.put(b"-");
         let at = self.out.buf.len();
-        self.put(text.as_ref());
+        let text = text.as_ref();
+        let end = text.iter().rposition(|c| !matches!(c, b'\r' | b'\n')).map_or(0, |last| last + 1);
+        self.put(&text[..end]);
         for c in &mut self.out.buf[at..] {
             if matches!(c, b'\r' | b'\n') {
                 *c = b' ';
@@ -444,6 +467,7 @@ mod tests {
     #[test]
     fn errors_cannot_carry_a_second_reply() {
         assert_eq!(text(Proto::V2, |r| r.error("ERR a\r\n+OK")), "-ERR a  +OK\r\n");
+        assert_eq!(text(Proto::V2, |r| r.error("ERR a\r\n")), "-ERR a\r\n");
     }
 
     #[test]

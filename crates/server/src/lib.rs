@@ -33,6 +33,8 @@
 mod admin;
 pub mod docs;
 mod give_back;
+mod http;
+pub mod log_tool;
 mod net;
 mod sink;
 
@@ -40,9 +42,10 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 pub use config::{Config, Loaded};
 pub use engine::log::{Level, Log, Sink};
@@ -61,6 +64,9 @@ pub const ALLOCATOR: Allocator = stdx::mem::Counting(mimalloc::MiMalloc);
 
 /// How long connections have at a shutdown to take the replies they are owed, in nanoseconds.
 pub(crate) const DRAIN_NS: u64 = 3_000_000_000;
+
+/// How long records that were accepted have at a shutdown to be stored.
+const FLUSH: Duration = Duration::from_secs(10);
 
 /// What the threads of one server share.
 pub(crate) struct Shared {
@@ -184,6 +190,9 @@ impl Builder {
             executable: std::env::current_exe()
                 .map_or_else(|_| "apus".into(), |p| p.display().to_string()),
         });
+        engine
+            .load_users(&self.loaded.users)
+            .map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
         engine.tcp_port.store(addresses.first().map_or(0, |a| u32::from(a.port())), Relaxed);
         let shared = Arc::new(Shared {
             engine: Arc::clone(&engine),
@@ -201,6 +210,14 @@ impl Builder {
             let (_, worker) = engine.add_worker(mailbox);
             inboxes.push(Inbox::new(worker));
             polls.push(poll);
+        }
+        // Before any worker runs, so that no command comes before the data.
+        let loading = Arc::new(Outcome::default());
+        if self.open_configured || engine.config.flag(Id::Appendonly) {
+            let told = Arc::clone(&loading);
+            engine.load(move |outcome| told.tell(outcome))?;
+        } else {
+            loading.tell(Ok(()));
         }
         let acceptor = Acceptor::new(self.bound, inboxes.clone(), Arc::clone(&shared))?;
         let admin = admin::Admin::default();
@@ -224,6 +241,14 @@ impl Builder {
             None => Ok(()),
         }));
         handle.follow_admin().map_err(|e| io::Error::new(e.kind(), format!("admin-port: {e}")))?;
+        let http = if self.open_configured {
+            let topics = engine.topics.wake(&engine);
+            topics.map_err(|e| io::Error::other(format!("topics: {e}")))?;
+            let http = http::Http::start(&engine.config, &shared);
+            http.map_err(|e| io::Error::new(e.kind(), format!("http-port: {e}")))?
+        } else {
+            None
+        };
         let mut running = Vec::new();
         for (i, (poll, inbox)) in polls.into_iter().zip(&inboxes).enumerate() {
             let w = Worker::new(Arc::clone(&shared), Arc::clone(inbox), poll, i, threads);
@@ -232,7 +257,34 @@ impl Builder {
         }
         let name = "apus-acceptor".to_owned();
         running.push(std::thread::Builder::new().name(name).spawn(move || acceptor.run())?);
-        Ok(Server { handle, addresses, running })
+        Ok(Server { handle, addresses, http, running, loading })
+    }
+}
+
+/// How loading has ended, for whoever waits for it.
+#[derive(Default)]
+struct Outcome(Mutex<Option<Result<(), String>>>, Condvar);
+
+impl Outcome {
+    fn tell(&self, outcome: Result<(), String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        self.1.notify_all();
+    }
+
+    /// A server that is told to stop meanwhile is not waited for: its end of loading has no thread to
+    /// be told on.
+    fn wait(&self, stopping: impl Fn() -> bool) -> Result<(), String> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(outcome) = &*known {
+                return outcome.clone();
+            }
+            if stopping() {
+                return Ok(());
+            }
+            let wait = std::time::Duration::from_millis(50);
+            known = self.1.wait_timeout(known, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 }
 
@@ -293,7 +345,9 @@ impl Handle {
 pub struct Server {
     handle: Arc<Handle>,
     addresses: Vec<SocketAddr>,
+    http: Option<http::Http>,
     running: Vec<JoinHandle<()>>,
+    loading: Arc<Outcome>,
 }
 
 impl Server {
@@ -318,9 +372,22 @@ impl Server {
         self.handle.admin.addresses()
     }
 
+    /// The addresses of the HTTP interface of topics, if it is on.
+    pub fn http_addresses(&self) -> &[SocketAddr] {
+        self.http.as_ref().map_or(&[], http::Http::addresses)
+    }
+
     /// The engine, to look at and to call in process.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.handle.shared.engine
+    }
+
+    /// Waits until what was on disk is in memory; until then commands are answered `-LOADING`.
+    ///
+    /// # Errors
+    /// It is damaged: the text says where. The server must be stopped then.
+    pub fn wait_until_loaded(&self) -> Result<(), String> {
+        self.loading.wait(|| self.handle.shared.stopping())
     }
 
     /// Begins an orderly stop: no new connections, what has arrived is executed and answered.
@@ -334,6 +401,18 @@ impl Server {
             // A panic has been reported by the thread itself.
             let _ = t.join();
         }
+        let engine = &self.handle.shared.engine;
+        if let Some(http) = &self.http {
+            http.begin_stop();
+        }
+        if !engine.topics.close(FLUSH) {
+            log!(engine.log, Warning, "Not all records that were accepted could be stored in time");
+        }
+        // Those whose records were stored are answered before it goes.
+        if let Some(http) = self.http {
+            http.stop(Duration::from_nanos(DRAIN_NS));
+        }
+        engine.close_journal();
         // Until here it has told that the server is shutting down.
         self.handle.admin.stop();
     }
@@ -391,6 +470,35 @@ pub fn disable_huge_pages() {
     // SAFETY: takes numbers only, and concerns pages that are touched later.
     unsafe {
         libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    }
+}
+
+/// Looks at a file of the journal (a segment, or the manifest and with it all files) or at a snapshot;
+/// with `fix` cuts off what cannot be read of the journal. The server that uses it must not be running.
+///
+/// # Errors
+/// The file cannot be read or changed, or is none of these.
+pub fn check(path: &Path, fix: bool) -> io::Result<persist::journal::check::Report> {
+    use persist::journal::{check, segment};
+    let mut start = Vec::new();
+    let mut file = std::fs::File::open(path)?;
+    io::Read::read_to_end(&mut io::Read::take(&mut file, 16), &mut start)?;
+    if segment::is_segment(&start) {
+        check::check_segment(&persist::disk::Real, path, fix)
+    } else if start.starts_with(b"apus-journal") {
+        check::check_journal(&persist::disk::Real, path, fix)
+    } else if start.starts_with(b"REDIS") {
+        let (text, sound) = match engine::check_snapshot(path) {
+            Ok(keys) => (format!("{}: a whole snapshot, {keys} keys\n", path.display()), true),
+            Err(why) => (format!("{}: a damaged snapshot: {why}\n", path.display()), false),
+        };
+        // A snapshot cannot be cut: what follows the damage is not to be found.
+        Ok(check::Report { text, sound })
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "neither a segment nor a manifest of a journal, nor a snapshot",
+        ))
     }
 }
 

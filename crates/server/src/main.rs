@@ -17,9 +17,12 @@ use signal_hook::iterator::Signals;
 #[global_allocator]
 static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
 
-const COMMANDS: [(&str, &str); 5] = [
+const COMMANDS: [(&str, &str); 8] = [
     ("serve [FILE] [--option value ...]", "run the server; options are those of redis.conf"),
     ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
+    ("bench log [--help | OPTIONS]", "drive an event log and measure it"),
+    ("log COMMAND [--help]", "look after topics on disk: create, append, tail, verify, stats"),
+    ("check FILE [--fix]", "look at a journal or a snapshot; cut a broken journal"),
     ("docs commands|configuration", "print a reference as Markdown"),
     ("help [serve]", "print this, or every option of serve"),
     ("--version", "print the version"),
@@ -36,12 +39,17 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         "bench" => bench(&args[1..]),
+        "log" => {
+            let words = args[1..].iter().map(|a| a.to_string_lossy().into_owned());
+            apus::log_tool::main(&words.collect::<Vec<_>>())
+        }
         "docs" => docs(args.get(1)),
+        "check" => check(&args[1..]),
         "transcripts" => print(&apus::docs::transcripts()),
         // `apus redis.conf --port 7000` as redis-server takes it.
         _ if std::path::Path::new(&args[0]).is_file() || first.starts_with("--") => serve(&args),
         other => {
-            let names = ["serve", "bench", "docs", "help", "version"];
+            let names = ["serve", "bench", "log", "check", "docs", "help", "version"];
             let near = names.iter().min_by_key(|n| distance(n, other)).copied().unwrap_or("help");
             eprintln!("apus: there is no command '{other}'; did you mean 'apus {near}'?");
             eprintln!("Try 'apus help'.");
@@ -84,12 +92,31 @@ fn docs(which: Option<&OsString>) -> ExitCode {
     }
 }
 
+fn check(args: &[OsString]) -> ExitCode {
+    let (fix, files): (Vec<_>, Vec<_>) = args.iter().partition(|a| *a == "--fix");
+    let [file] = files.as_slice() else {
+        eprintln!("apus: 'apus check FILE' or 'apus check --fix FILE'");
+        return ExitCode::from(2);
+    };
+    match apus::check(std::path::Path::new(file), !fix.is_empty()) {
+        Ok(report) => {
+            let printed = print(&report.text);
+            if report.sound { printed } else { ExitCode::FAILURE }
+        }
+        Err(e) => {
+            eprintln!("apus: {}: {e}", file.display());
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn bench(args: &[OsString]) -> ExitCode {
     let args: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     match args.split_first() {
         Some((what, rest)) if what == "kv" => bench::kv::main(rest),
+        Some((what, rest)) if what == "log" => bench::log::main(rest),
         _ => {
-            eprintln!("apus: 'apus bench kv --help' tells how");
+            eprintln!("apus: 'apus bench kv --help' and 'apus bench log --help' tell how");
             ExitCode::from(2)
         }
     }
@@ -169,12 +196,6 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1])?;
     let server = Server::builder().config(config, loaded).log(log.clone()).start()?;
     log!(log, Notice, "Server initialized");
-    for a in server.addresses() {
-        log!(log, Notice, "Ready to accept connections tcp on {}", a);
-    }
-    if server.addresses().is_empty() {
-        log!(log, Notice, "Ready to accept connections unix");
-    }
     let engine = Arc::clone(server.engine());
     let stopping = Arc::new(AtomicBool::new(false));
     let handle = signals.handle();
@@ -194,21 +215,32 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
             };
             if seen.swap(true, Relaxed) {
                 log!(signal_log, Warning, "Received {} again, exiting at once.", name);
+                stop_engine.abandon_save();
                 std::process::exit(1);
             }
             log!(signal_log, Warning, "Received {} scheduling shutdown...", name);
-            if let Some(stop) = &*stop_engine.on_shutdown.read() {
-                stop(engine::ShutdownRequest { save: None, now: false, force: false });
-            }
+            let how = if s == SIGTERM { Id::ShutdownOnSigterm } else { Id::ShutdownOnSigint };
+            stop_engine.ask_shutdown(how);
         }
     })?;
+    let loaded = server.wait_until_loaded();
+    if loaded.is_ok() {
+        for a in server.addresses() {
+            log!(log, Notice, "Ready to accept connections tcp on {}", a);
+        }
+        if server.addresses().is_empty() {
+            log!(log, Notice, "Ready to accept connections unix");
+        }
+    } else {
+        server.stop();
+    }
     server.join();
-    log!(log, Warning, "User requested shutdown...");
+    engine.abandon_save();
     if !pidfile.is_empty() {
         let _ = std::fs::remove_file(&pidfile);
     }
     log!(log, Warning, "Apus is now ready to exit, bye bye...");
     handle.close();
     let _ = watcher.join();
-    Ok(())
+    loaded.map_err(io::Error::other)
 }

@@ -62,7 +62,14 @@ impl Server {
             let mut process = Command::new(env!("CARGO_BIN_EXE_apus"))
                 .args(["serve", "--bind", "127.0.0.1", "--admin-bind", "127.0.0.1"])
                 .args(["--port", &data.port().to_string()])
-                .args(["--admin-port", &admin.port().to_string(), "--threads", "2"])
+                .args([
+                    "--admin-port",
+                    &admin.port().to_string(),
+                    "--threads",
+                    "2",
+                    "--http-port",
+                    "0",
+                ])
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()

@@ -7,6 +7,7 @@
 pub mod bytes;
 pub mod clock;
 pub mod crc;
+pub mod crc32c;
 pub mod glob;
 pub mod hash;
 pub mod histogram;

@@ -8,6 +8,7 @@ use data::entry::Kind;
 use stdx::rng::Rng;
 
 use crate::effects::Effects;
+use crate::lazy::Garbage;
 use crate::shards::{Hold, Seat};
 
 /// LFU counter of a new key.
@@ -92,6 +93,7 @@ pub struct Counters {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The keys, in the selected database: a change of any of them makes the command run again.
+    /// None: it waits for something else (time, or what is in [`Context::apart`]).
     pub keys: Vec<Vec<u8>>,
     /// The type that is waited for.
     pub kind: Kind,
@@ -118,6 +120,8 @@ pub enum Empty {
     Int(i64),
     /// Two integers (WAITAOF).
     Ints(i64, i64),
+    /// `+OK` (FLUSHALL).
+    Ok,
 }
 
 /// See the module's text.
@@ -162,11 +166,21 @@ pub struct Context {
     pub small: Small,
     /// Whether a command may wait: not inside a transaction or a script.
     pub may_block: bool,
+    /// Whether whoever runs the command may read every key, named or not: SORT asks, whose patterns
+    /// reach keys that nobody knows beforehand.
+    pub reads_all: bool,
+    /// A script runs the command: what has no order of its own is put in one, so that scripts do
+    /// the same on the same data (SORT of a set by nothing).
+    pub in_script: bool,
     /// What the command that just ran waits for.
     pub block: Option<Block>,
+    /// What is to be freed elsewhere before it is answered.
+    pub apart: Vec<Garbage>,
     /// Small integers count as shared objects (OBJECT REFCOUNT), which Redis does unless there is
     /// a `maxmemory` with an LRU or LFU policy.
     pub shared_integers: bool,
+    /// Checksums of payloads are not looked at (DEBUG SET-SKIP-CHECKSUM-VALIDATION).
+    pub trust_checksums: bool,
     /// Expired keys (database, key) that a command of scope `Each` came across: it holds no lock
     /// under which their removal could be committed. Whoever ran it looks at each of them under
     /// its lock ([`crate::Db::peek`] removes it), commits, and empties this. At most
@@ -197,12 +211,21 @@ impl Context {
             lazy_user_flush: false,
             small: Small::default(),
             may_block: false,
+            reads_all: true,
+            in_script: false,
             block: None,
+            apart: Vec::new(),
             shared_integers: true,
+            trust_checksums: false,
             overdue: Vec::new(),
         };
         cx.set_now(now_ms);
         cx
+    }
+
+    /// Whether shards are [held](crate::Keyspace::hold) over several commands.
+    pub fn holds(&self) -> bool {
+        self.hold.0.is_some()
     }
 
     /// Sets the time for what follows.
@@ -228,6 +251,30 @@ impl Context {
     #[inline]
     pub fn fresh_access(&self) -> u32 {
         if self.access.lfu { self.minutes() << 8 | LFU_INIT } else { self.lru_clock }
+    }
+
+    /// The access bits of a key that is loaded, from what was saved about it: seconds since it was
+    /// used, or its LFU counter. What the present policy does not know is ignored, as in Redis.
+    pub fn access_of(&self, idle: Option<u64>, freq: Option<u8>) -> u32 {
+        match (self.access.lfu, idle, freq) {
+            (true, _, Some(freq)) => self.minutes() << 8 | u32::from(freq),
+            (false, Some(idle), _) => {
+                // An LRU clock cannot tell of more than its own range; half of it is 97 days.
+                let idle = u32::try_from(idle).unwrap_or(u32::MAX).min(0xff_ffff);
+                self.lru_clock.wrapping_sub(idle) & 0xff_ffff
+            }
+            _ => self.fresh_access(),
+        }
+    }
+
+    /// What is saved about a key with these access bits: the inverse of
+    /// [`access_of`](Self::access_of).
+    pub fn told_access(&self, bits: u32) -> (Option<u64>, Option<u8>) {
+        if self.access.lfu {
+            (None, Some(self.lfu_counter(bits) as u8))
+        } else {
+            (Some(self.idle_seconds(bits).into()), None)
+        }
     }
 
     /// The access bits of a key that had `bits` and is accessed now.

@@ -13,6 +13,7 @@ use crate::lazy::Garbage;
 use crate::shards::{Held, Keyspace, Locked, Part, SHARDS, ShardSet, shard_of};
 
 mod watched;
+mod whole;
 
 /// A key with its hash, so that it is hashed once per command.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +51,17 @@ pub struct WrongType;
 /// millisecond.
 const EFFORT_MAX: usize = 10_000;
 
+/// How the values of a database that is emptied are freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flush {
+    /// Here and now.
+    Now,
+    /// In the background.
+    Lazily,
+    /// Not here: they go to [`Context::apart`], for whoever ran the command.
+    Apart,
+}
+
 /// Fields of hashes that active expiry removes in the place of one key.
 const FIELDS_PER_KEY: usize = 16;
 
@@ -68,7 +80,7 @@ impl<'a> Db<'a> {
     #[inline]
     pub fn lock_one(ks: &'a Keyspace, index: usize, key: Key<'_>, cx: &'a mut Context) -> Self {
         let locked = ks.lock(Held::One(shard_of(key.hash)), &cx.seat, &cx.hold);
-        cx.effects.observed = ks.is_observed();
+        cx.effects.observe(ks.interest());
         Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
     }
 
@@ -83,7 +95,7 @@ impl<'a> Db<'a> {
     #[inline(always)]
     pub fn move_to(&mut self, key: Key<'_>) {
         self.locked.move_to(shard_of(key.hash), &self.cx.seat);
-        self.cx.effects.observed = self.locked.ks().is_observed();
+        self.cx.effects.observe(self.locked.ks().interest());
         self.hint = (key.bytes.as_ptr(), key.bytes.len(), key.hash);
     }
 
@@ -103,7 +115,7 @@ impl<'a> Db<'a> {
     }
 
     fn over(locked: Locked<'a>, index: usize, cx: &'a mut Context) -> Self {
-        cx.effects.observed = locked.ks().is_observed();
+        cx.effects.observe(locked.ks().interest());
         Self { locked, index, cx, hint: (std::ptr::null(), 0, 0) }
     }
 
@@ -194,13 +206,52 @@ impl<'a> Db<'a> {
     /// Frees an entry: in the background when that takes long and `lazily`, or takes so long that
     /// others would notice, whatever was asked for.
     #[inline]
-    fn free(&self, e: Entry, lazily: bool) {
+    fn free(&self, mut e: Entry, lazily: bool) {
         let effort = e.effort();
+        let saving = &self.locked.ks().saving;
+        if saving.is_on() {
+            if effort < EFFORT_MAX {
+                saving.save(self.index, &mut e);
+            } else if let Some(Garbage::Entry(unneeded)) =
+                saving.adopt(self.index, Garbage::Entry(e))
+            {
+                e = unneeded;
+            } else {
+                return;
+            }
+        }
         if effort >= EFFORT_MAX || lazily && e.is_big() {
             self.locked.ks().lazy.free(Garbage::Entry(e));
         }
     }
 
+    /// Saves the entry as it is for a snapshot under way: what follows may change it.
+    #[inline]
+    fn before_change(&mut self, key: Key<'_>) {
+        if self.locked.ks().saving.is_on() {
+            self.save_for_snapshot(key);
+        }
+    }
+
+    #[cold]
+    fn save_for_snapshot(&mut self, key: Key<'_>) {
+        let saving = &self.locked.ks().saving;
+        let part = self.locked.part(self.index, shard_of(key.hash));
+        let found = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+        if let Some(mut e) = found {
+            saving.save(self.index, e.node_mut());
+        }
+    }
+
+    /// Removes an entry of which nobody is told: an expired one that was hidden.
+    fn discard(&mut self, key: Key<'_>) {
+        if let Some(e) = self.take_out(key) {
+            self.free(e, true);
+        }
+    }
+
+    /// Removes an entry. Whoever calls gives it to [`free`](Self::free), or has called
+    /// [`before_change`](Self::before_change).
     fn take_out(&mut self, key: Key<'_>) -> Option<Entry> {
         let base = self.locked.ks().base_ms;
         let part = self.part(key.hash);
@@ -253,8 +304,12 @@ impl<'a> Db<'a> {
             return None;
         }
         let Self { locked, cx, index, .. } = self;
+        let saving = &locked.ks().saving;
         let part = locked.part(*index, shard_of(key.hash));
         let mut e = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))?;
+        if saving.is_on() {
+            saving.save(*index, e.node_mut());
+        }
         if !cx.no_touch {
             let bits = cx.touched(e.access());
             e.node_mut().set_access(bits);
@@ -281,11 +336,12 @@ impl<'a> Db<'a> {
         found
     }
 
-    /// The entry without counting anything.
+    /// The entry without counting anything. The caller may change it.
     pub fn peek(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
         if self.reap(key) {
             return None;
         }
+        self.before_change(key);
         self.part(key.hash).table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
     }
 
@@ -359,16 +415,20 @@ impl<'a> Db<'a> {
     pub fn set(&mut self, key: Key<'_>, content: Content<'_>, ttl: Ttl) {
         if self.reap(key) {
             // Kept only for being hidden; it is overwritten like any other value.
-            self.take_out(key);
+            self.discard(key);
         }
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
+        let saving = &locked.ks().saving;
         let part = locked.part(*index, shard_of(key.hash));
         if let Some(mut e) =
             part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
         {
             if e.effort() >= EFFORT_MAX {
                 return self.set_over_big(key, content, ttl);
+            }
+            if saving.is_on() {
+                saving.save(*index, e.node_mut());
             }
             let (before, inner) = (e.deadline(), e.part_deadline());
             let after = match ttl {
@@ -382,7 +442,8 @@ impl<'a> Db<'a> {
             part.note(base, key.hash, [before, inner], [after, None]);
         } else {
             let after = if let Ttl::At(ms) = ttl { Some(ms) } else { None };
-            part.table.insert(Entry::string(key.bytes, content, after, cx.fresh_access()));
+            let access = cx.fresh_access() | u32::from(saving.mark()) << 24;
+            part.table.insert(Entry::string(key.bytes, content, after, access));
             part.expiry.note(base, key.hash, None, after);
             cx.effects.event(Class::New, "new", *index, key.bytes);
         }
@@ -407,12 +468,13 @@ impl<'a> Db<'a> {
         debug_assert!(e.key() == key.bytes);
         if self.cx.keep_expired {
             // Absent may have meant hidden.
-            self.take_out(key);
+            self.discard(key);
         }
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
-        let part = locked.part(*index, shard_of(key.hash));
         e.set_access(cx.fresh_access());
+        e.set_mark(locked.ks().saving.mark());
+        let part = locked.part(*index, shard_of(key.hash));
         part.note(base, key.hash, [None, None], [e.deadline(), e.part_deadline()]);
         part.table.insert(e);
         cx.effects.event(Class::New, "new", *index, key.bytes);
@@ -440,7 +502,7 @@ impl<'a> Db<'a> {
     /// the entry's own. The caller notes the effect.
     pub fn replace(&mut self, key: Key<'_>, e: Entry) {
         if self.reap(key) {
-            self.take_out(key);
+            self.discard(key);
         }
         if let Some(old) = self.take_out(key) {
             self.free(old, self.cx.lazy_server_del);
@@ -453,12 +515,13 @@ impl<'a> Db<'a> {
     pub fn add(&mut self, key: Key<'_>, content: Content<'_>, deadline: Option<i64>) {
         if self.cx.keep_expired {
             // Absent may have meant hidden.
-            self.take_out(key);
+            self.discard(key);
         }
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
+        let access = cx.fresh_access() | u32::from(locked.ks().saving.mark()) << 24;
         let part = locked.part(*index, shard_of(key.hash));
-        part.table.insert(Entry::string(key.bytes, content, deadline, cx.fresh_access()));
+        part.table.insert(Entry::string(key.bytes, content, deadline, access));
         part.expiry.note(base, key.hash, None, deadline);
         cx.effects.event(Class::New, "new", *index, key.bytes);
     }
@@ -516,19 +579,24 @@ impl<'a> Db<'a> {
 
     /// Takes an entry out of the database (RENAME, MOVE).
     pub fn take(&mut self, key: Key<'_>) -> Option<Entry> {
-        if self.reap(key) { None } else { self.take_out(key) }
+        if self.reap(key) {
+            return None;
+        }
+        self.before_change(key);
+        self.take_out(key)
     }
 
     /// Puts an entry at its own key, which must be free.
-    pub fn put(&mut self, e: Entry) {
+    pub fn put(&mut self, mut e: Entry) {
         use data::table::Node as _;
         let hash = e.hash();
         let base = self.locked.ks().base_ms;
         let index = self.index;
         if self.cx.keep_expired {
             // One that is hidden may be in the way.
-            self.take_out(Key { bytes: e.key(), hash });
+            self.discard(Key { bytes: e.key(), hash });
         }
+        e.set_mark(self.locked.ks().saving.mark());
         self.cx.effects.event(Class::New, "new", index, e.key());
         let part = self.part(hash);
         part.note(base, hash, [None, None], [e.deadline(), e.part_deadline()]);
@@ -540,6 +608,7 @@ impl<'a> Db<'a> {
         if self.reap(key) {
             return false;
         }
+        self.before_change(key);
         let base = self.locked.ks().base_ms;
         let part = self.part(key.hash);
         let Some(mut e) = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
@@ -609,198 +678,6 @@ impl<'a> Db<'a> {
         f(moment.part(self.index, s), self.cx)
     }
 
-    /// Keys in the database, the expired ones that are not removed yet included (as in Redis).
-    pub fn len(&mut self) -> usize {
-        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.len())).sum()
-    }
-
-    /// Whether the database has no keys.
-    pub fn is_empty(&mut self) -> bool {
-        self.len() == 0
-    }
-
-    /// Keys with a deadline, and the mean time they have left in milliseconds (estimated from
-    /// some of them), for INFO.
-    pub fn expiring(&mut self) -> (usize, i64) {
-        let base = self.locked.ks().base_ms;
-        let (mut keys, mut sum, mut n) = (0, 0i64, 0);
-        for s in 0..SHARDS {
-            self.with_part(s, |p, cx| {
-                keys += p.expiry.keys;
-                for d in p.expiry.some_deadlines(base, 4) {
-                    sum = sum.saturating_add((d - cx.now).max(0));
-                    n += 1;
-                }
-            });
-        }
-        (keys, if keys == 0 || n == 0 { 0 } else { sum / n })
-    }
-
-    /// Bytes of the tables, their entries not included.
-    pub fn table_bytes(&mut self) -> usize {
-        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets() * 64)).sum()
-    }
-
-    /// Buckets of all tables (DEBUG HTSTATS and the like).
-    pub fn buckets(&mut self) -> usize {
-        (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets())).sum()
-    }
-
-    /// Whether a living key is there, without counting anything. Unlike the others it may be
-    /// asked by a command that holds no shard.
-    pub fn lives(&mut self, key: Key<'_>) -> bool {
-        self.with_part(shard_of(key.hash), |p, cx| {
-            let found = p.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
-            found.is_some_and(|e| e.deadline().is_none_or(|d| d >= cx.now))
-        })
-    }
-
-    /// One step of a scan: looks at the entries of the bucket at `cursor` and calls `f` with the
-    /// living ones among those that are `wanted`; the expired ones go to [`Context::overdue`].
-    /// Returns the next cursor, 0 at the end, and how many entries were looked at. Every key that
-    /// is present from the first step to the last is seen, whatever else happens in between.
-    pub fn scan(
-        &mut self,
-        cursor: u64,
-        mut wanted: impl FnMut(&Entry) -> bool,
-        mut f: impl FnMut(&Entry),
-    ) -> (u64, usize) {
-        // A cursor is what a client sends: any number.
-        let mut s = usize::try_from(cursor >> 32).unwrap_or(SHARDS);
-        let mut pos = cursor as u32;
-        let (index, mut seen) = (self.index, 0);
-        while s < SHARDS {
-            let next = self.with_part(s, |p, cx| {
-                if p.table.is_empty() {
-                    return None;
-                }
-                Some(p.table.scan(pos, |e| {
-                    seen += 1;
-                    if !wanted(e) {
-                    } else if e.deadline().is_none_or(|d| d >= cx.now) {
-                        f(e);
-                    } else {
-                        cx.note_overdue(index, e.key());
-                    }
-                }))
-            });
-            match next {
-                Some(Some(pos)) => return ((s as u64) << 32 | u64::from(pos), seen),
-                Some(None) if s + 1 < SHARDS => return ((s as u64 + 1) << 32, seen),
-                Some(None) => break,
-                // Empty shards cost a look each, not a step.
-                None => (s, pos) = (s + 1, 0),
-            }
-        }
-        (0, seen)
-    }
-
-    /// Calls `f` for every living entry, shard by shard. The shards are locked one after the other
-    /// unless the command holds all of them.
-    pub fn for_each(&mut self, mut f: impl FnMut(&Entry)) {
-        for s in 0..SHARDS {
-            self.with_part(s, |p, cx| {
-                let now = cx.now;
-                p.table.for_each(|e| {
-                    if e.deadline().is_none_or(|d| d >= now) {
-                        f(e);
-                    }
-                });
-            });
-        }
-    }
-
-    /// A random living key, every one with about the same chance.
-    pub fn random_key(&mut self) -> Option<Vec<u8>> {
-        // A database of nothing but expired keys must not keep us here; Redis tries 100 times too.
-        for _ in 0..100 {
-            let total = self.len();
-            if total == 0 {
-                return None;
-            }
-            let mut nth = self.cx.rng.index(total);
-            for s in 0..SHARDS {
-                let n = self.with_part(s, |p, _| p.table.len());
-                if nth >= n {
-                    nth -= n;
-                    continue;
-                }
-                let found = self.with_part(s, |p, cx| {
-                    for _ in 0..1000 {
-                        let pos = cx.rng.next_u64() as u32;
-                        if let Some(e) = p.table.sample(pos, |n| cx.rng.index(n)) {
-                            return Some((e.key().to_vec(), e.deadline()));
-                        }
-                    }
-                    None
-                });
-                match found {
-                    Some((key, d)) if d.is_none_or(|d| d >= self.cx.now) => return Some(key),
-                    Some((key, _)) => {
-                        self.cx.note_overdue(self.index, &key);
-                        break;
-                    }
-                    None => break,
-                }
-            }
-        }
-        self.any_key()
-    }
-
-    /// A living key for when nearly all are expired: the first one from a random shard on.
-    #[cold]
-    fn any_key(&mut self) -> Option<Vec<u8>> {
-        let first = self.cx.rng.index(SHARDS);
-        (0..SHARDS).find_map(|i| {
-            self.with_part((first + i) % SHARDS, |p, cx| {
-                let (mut at, mut found) = (Some(0), None);
-                while let (Some(pos), None) = (at, &found) {
-                    at = p.table.scan(pos, |e| {
-                        if e.deadline().is_none_or(|d| d >= cx.now) {
-                            found = Some(e.key().to_vec());
-                        }
-                    });
-                }
-                found
-            })
-        })
-    }
-
-    /// Empties the database; in the background when `lazily`. Needs every shard. Returns how many
-    /// keys there were.
-    pub fn flush(&mut self, lazily: bool) -> usize {
-        self.cx.effects.flushed = self.cx.effects.observed;
-        let mut n = 0;
-        let ks = self.locked.ks();
-        for s in 0..SHARDS {
-            self.upset(s, self.index, &[]);
-            let part = self.locked.part(self.index, s);
-            n += part.table.len();
-            part.expiry.clear();
-            part.fields = None;
-            let table = part.table.take();
-            if lazily && !table.is_empty() {
-                ks.lazy.free(Garbage::Table(table));
-            }
-        }
-        n
-    }
-
-    /// Exchanges two databases. Needs every shard.
-    pub fn swap(&mut self, a: usize, b: usize) {
-        if a == b {
-            return;
-        }
-        for s in 0..SHARDS {
-            self.upset(s, a, &[b]);
-            self.upset(s, b, &[a]);
-            let (x, y) = self.locked.parts(a, b, s);
-            x.table.exchange(&mut y.table);
-            std::mem::swap(&mut x.expiry, &mut y.expiry);
-            std::mem::swap(&mut x.fields, &mut y.fields);
-        }
-    }
-
     /// Work on one shard that nobody asked for: continues a resize and tidies the expiry index.
     /// Returns whether a resize has more to do.
     pub fn upkeep(&mut self, s: usize) -> bool {
@@ -860,6 +737,7 @@ impl<'a> Db<'a> {
         }
         let Self { locked, cx, index, .. } = self;
         let base = locked.ks().base_ms;
+        let saving = &locked.ks().saving;
         let part = locked.part(*index, shard_of(key.hash));
         let Some(mut e) = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
         else {
@@ -868,6 +746,9 @@ impl<'a> Db<'a> {
         let before = e.part_deadline();
         if before.is_none_or(|d| d >= cx.now) {
             return 0;
+        }
+        if saving.is_on() {
+            saving.save(*index, e.node_mut());
         }
         let effects = &mut cx.effects;
         let n = data::hash::expire(&mut e, cx.now, max, &mut |field| {
@@ -915,7 +796,9 @@ impl<'a> Db<'a> {
         let Some(e) = self.take_out(key) else {
             return false;
         };
-        self.free(e, true);
+        // Here, unless that takes long: memory that becomes free later is not seen by whoever evicts
+        // until there is enough, and it would go on with keys that need not go.
+        self.free(e, false);
         self.cx.counters.evicted_keys += 1;
         self.cx.effects.dropped(Class::Evicted, "evicted", self.index, key.bytes);
         true

@@ -1,5 +1,7 @@
 //! What a command changed, noted while it runs and read once by the engine's commit.
 
+use crate::shards::JOURNAL;
+
 /// Classes of keyspace events, as the letters of `notify-keyspace-events`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
@@ -43,6 +45,17 @@ pub struct Event {
     pub key: Vec<u8>,
 }
 
+impl Event {
+    /// Whether the key's value has changed, which is what WATCH and client-side caches are about.
+    /// What concerns a stream's groups and counters has not changed its entries.
+    pub fn is_change(&self) -> bool {
+        let aside = matches!(self.class, Class::KeyMiss | Class::New)
+            || self.class == Class::Stream
+                && (self.name.starts_with("xgroup-") || self.name == "xsetid");
+        !aside
+    }
+}
+
 /// See the module's text. Kept per thread and reused.
 #[derive(Default, Debug)]
 pub struct Effects {
@@ -50,6 +63,8 @@ pub struct Effects {
     pub dirty: u64,
     /// Whether anybody listens: only then are events and journal forms noted at all.
     pub observed: bool,
+    /// Only the journal does: events are noted for nobody.
+    quiet: bool,
     /// Keyspace events in order.
     pub events: Vec<Event>,
     /// Keys deleted because they expired or were evicted: they come before the command itself in
@@ -74,6 +89,13 @@ pub struct Effects {
 const SPARE_MAX: usize = 1024;
 
 impl Effects {
+    /// Notes who observes, as the keyspace says.
+    #[inline]
+    pub(crate) fn observe(&mut self, interest: usize) {
+        self.observed = interest != 0;
+        self.quiet = interest == JOURNAL;
+    }
+
     /// Forgets everything but who observes.
     #[inline]
     pub fn clear(&mut self) {
@@ -95,7 +117,7 @@ impl Effects {
     /// Notes a keyspace event, if anybody listens.
     #[inline]
     pub fn event(&mut self, class: Class, name: &'static str, db: usize, key: &[u8]) {
-        if self.observed {
+        if self.observed && !self.quiet {
             let mut buffer = self.spare.pop().unwrap_or_default();
             buffer.clear();
             buffer.extend_from_slice(key);

@@ -169,10 +169,13 @@ impl Interest {
         all.filter(|w| w.db == db).skip(skip).take(max).cloned().collect()
     }
 
-    /// Notes that a key has changed. Returns whether somebody waits for it.
-    pub(crate) fn changed(&self, db: usize, key: &[u8]) -> bool {
+    /// Notes what happened to a key, a change of its value or something else. Returns whether
+    /// somebody waits for it.
+    pub(crate) fn changed(&self, db: usize, key: &[u8], is_change: bool) -> bool {
         let Some(wanted) = self.0.get(key) else { return false };
-        wanted.watches.iter().filter(|(d, _)| *d == db).for_each(|(_, w)| w.spoil());
+        if is_change {
+            wanted.watches.iter().filter(|(d, _)| *d == db).for_each(|(_, w)| w.spoil());
+        }
         wanted.waiters.iter().any(|w| w.db == db)
     }
 

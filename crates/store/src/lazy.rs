@@ -1,4 +1,5 @@
-//! Freeing of big values off the path: one background thread per keyspace.
+//! Freeing of big values off the path: one background thread per keyspace, and one for each command
+//! that empties a large database and waits for that.
 //!
 //! Dropping a value of many allocations, or a whole database, takes as long as it has parts; the
 //! thread that serves connections hands it over instead.
@@ -9,6 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use data::entry::Entry;
 use data::table::Table;
+use parking_lot::Mutex;
 
 /// What can be freed later.
 pub enum Garbage {
@@ -16,6 +18,12 @@ pub enum Garbage {
     Entry(Entry),
     /// A database's part of a shard.
     Table(Table<Entry>),
+}
+
+impl std::fmt::Debug for Garbage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Garbage({})", self.objects())
+    }
 }
 
 impl Garbage {
@@ -31,6 +39,15 @@ impl Garbage {
 struct Counts {
     pending: AtomicU64,
     freed: AtomicU64,
+}
+
+impl Counts {
+    fn free(&self, garbage: Garbage) {
+        let n = garbage.objects();
+        drop(garbage);
+        self.pending.fetch_sub(n, Relaxed);
+        self.freed.fetch_add(n, Relaxed);
+    }
 }
 
 /// Lowers the priority of the calling thread as far as it goes: where it shares a core with a
@@ -60,10 +77,7 @@ impl Lazy {
                 step_back();
                 // Ends when the keyspace, and with it the sender, is gone.
                 while let Ok(garbage) = receive.recv() {
-                    let n = garbage.objects();
-                    drop(garbage);
-                    c.pending.fetch_sub(n, Relaxed);
-                    c.freed.fetch_add(n, Relaxed);
+                    c.free(garbage);
                 }
             })
             .expect("the system lets a process start a thread");
@@ -75,6 +89,32 @@ impl Lazy {
         if let Err(back) = self.send.send(garbage) {
             // The thread cannot be gone while `self` is there, but freeing here is never wrong.
             self.counts.pending.fetch_sub(back.0.objects(), Relaxed);
+        }
+    }
+
+    /// Frees what somebody waits for, and calls `then`: on a thread of its own, which unlike the one
+    /// for the rest does not step back.
+    pub(crate) fn free_soon(&self, garbage: Vec<Garbage>, then: impl FnOnce() + Send + 'static) {
+        let n = garbage.iter().map(Garbage::objects).sum();
+        self.counts.pending.fetch_add(n, Relaxed);
+        let counts = Arc::clone(&self.counts);
+        let work: Box<dyn FnOnce() + Send> = Box::new(move || {
+            garbage.into_iter().for_each(|g| counts.free(g));
+            then();
+        });
+        // Shared, so that it is not lost when the system has no thread to give.
+        let work = Arc::new(Mutex::new(Some(work)));
+        let run = |work: &Mutex<Option<Box<dyn FnOnce() + Send>>>| {
+            let work = work.lock().take();
+            if let Some(work) = work {
+                work();
+            }
+        };
+        let theirs = Arc::clone(&work);
+        let started =
+            std::thread::Builder::new().name("apus-flush".into()).spawn(move || run(&theirs));
+        if started.is_err() {
+            run(&work);
         }
     }
 

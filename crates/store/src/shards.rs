@@ -31,7 +31,8 @@ use parking_lot::RawMutex;
 use crate::context::Context;
 use crate::expiry::ExpiryIndex;
 use crate::interest::Interest;
-use crate::lazy::Lazy;
+use crate::lazy::{Garbage, Lazy};
+use crate::snapshot::Saving;
 use crate::waits;
 
 /// Number of shards. Far more than threads, so that two threads rarely want the same one.
@@ -82,12 +83,20 @@ pub struct Keyspace {
     pub(crate) lazy: Lazy,
     /// Expiry deadlines are indexed relative to this moment (Unix milliseconds).
     pub(crate) base_ms: i64,
-    /// The number of the only seat, when there are no locks; 0 when there are.
+    /// The number of the only seat, if there is one.
     seat: u64,
+    /// The same while there are no locks; 0 while there are.
+    alone: AtomicU64,
+    /// Reasons why a keyspace with a seat has locks for now.
+    shared: AtomicUsize,
+    pub(crate) saving: Saving,
     /// Reasons to note what commands change: watches and waiters registered, and features that
     /// listen. Raised before the shard is locked under which the reason must hold.
     interest: AtomicUsize,
 }
+
+/// The journal among the reasons to note changes.
+pub(crate) const JOURNAL: usize = 1 << (usize::BITS - 2);
 
 /// The right to use a keyspace without locks; there is one per such keyspace, and it cannot be
 /// copied.
@@ -135,7 +144,18 @@ impl Keyspace {
             .collect();
         let lazy = Lazy::start();
         let interest = AtomicUsize::new(0);
-        Arc::new(Self { shards, heads, databases, lazy, base_ms: now_ms, seat, interest })
+        Arc::new(Self {
+            shards,
+            heads,
+            databases,
+            lazy,
+            base_ms: now_ms,
+            seat,
+            alone: AtomicU64::new(seat),
+            shared: AtomicUsize::new(0),
+            saving: Saving::default(),
+            interest,
+        })
     }
 
     /// An empty keyspace for one thread, and the seat for its context.
@@ -145,10 +165,28 @@ impl Keyspace {
         (Self::with_seat(databases, now_ms, seat), Seat(seat))
     }
 
-    /// Whether it is for one thread only, and has no locks.
+    /// Whether only one thread uses it now, without locks.
     #[inline]
     pub fn is_single(&self) -> bool {
-        self.seat != 0
+        self.alone.load(Relaxed) != 0
+    }
+
+    /// Lets other threads in, for one more reason: from now on the thread with the seat takes locks
+    /// too. It must not hold a view or a hold while this is called, which the borrow of its seat
+    /// proves for views. Those threads begin after this, and have ended, as far as the keyspace is
+    /// concerned, before [`unshare`](Self::unshare).
+    pub fn share(&self, seat: &Seat) {
+        assert!(seat.0 == self.seat, "only the thread with the seat lets others in");
+        self.shared.fetch_add(1, Relaxed);
+        self.alone.store(0, Relaxed);
+    }
+
+    /// One reason less; with the last one the locks go.
+    pub fn unshare(&self, seat: &Seat) {
+        assert!(seat.0 == self.seat, "only the thread with the seat lets others in");
+        if self.shared.fetch_sub(1, Relaxed) == 1 {
+            self.alone.store(self.seat, Relaxed);
+        }
     }
 
     /// How many databases there are.
@@ -172,6 +210,11 @@ impl Keyspace {
         self.heads.prefetch_node(db * SHARDS + shard_of(hash), hash, pin);
     }
 
+    /// Frees what a command has left in [`Context::apart`], elsewhere, and then calls `then`.
+    pub fn free_apart(&self, garbage: Vec<Garbage>, then: impl FnOnce() + Send + 'static) {
+        self.lazy.free_soon(garbage, then);
+    }
+
     /// Values that wait for being freed in the background, and how many have been.
     pub fn lazy_counts(&self) -> (u64, u64) {
         self.lazy.counts()
@@ -180,6 +223,16 @@ impl Keyspace {
     /// Starts counting freed values anew (CONFIG RESETSTAT).
     pub fn reset_lazy_counts(&self) {
         self.lazy.reset();
+    }
+
+    /// Makes commands note their journal forms from now on, or no more. The caller holds every shard,
+    /// so that no command sees it change.
+    pub fn keep_journal(&self, yes: bool) {
+        if yes {
+            self.interest.fetch_add(JOURNAL, Relaxed);
+        } else {
+            self.interest.fetch_sub(JOURNAL, Relaxed);
+        }
     }
 
     /// Makes commands note their changes from now on, for one more reason. Must be undone by
@@ -193,21 +246,22 @@ impl Keyspace {
         self.interest.fetch_sub(1, Relaxed);
     }
 
-    /// Whether changes must be noted. A registration is made under the lock of its key's shard, so
+    /// Why changes must be noted: for [`Effects::observe`](crate::Effects). A registration is made under the lock of its key's shard, so
     /// whoever locks that shard later sees its reason here.
     #[inline]
-    pub(crate) fn is_observed(&self) -> bool {
-        self.interest.load(Relaxed) != 0
+    pub(crate) fn interest(&self) -> usize {
+        self.interest.load(Relaxed)
     }
 
     /// Locks a set. The caller's context stays mutably borrowed as long as the result lives. What
     /// the context [holds](Self::hold) already is not locked again.
     #[inline]
     pub(crate) fn lock(&self, set: Held, seat: &Seat, hold: &Hold) -> Locked<'_> {
-        if self.seat != 0 {
+        let alone = self.alone.load(Relaxed);
+        if alone != 0 {
             // The one seat is in a context that the caller has borrowed mutably: nobody else can
             // be here.
-            assert!(seat.0 == self.seat, "a second thread in a keyspace for one thread");
+            assert!(seat.0 == alone, "a second thread in a keyspace for one thread");
             return Locked { ks: self, held: set, last: NOWHERE, bare: true, within: None };
         }
         if let Some(outer) = &hold.0 {
@@ -232,7 +286,7 @@ impl Keyspace {
     /// Views made meanwhile must not need more. `None` means every shard.
     pub fn hold(&self, cx: &mut Context, set: Option<ShardSet>) {
         assert!(cx.hold.0.is_none(), "a hold inside a hold");
-        if self.seat != 0 {
+        if self.is_single() {
             return;
         }
         let held = set.map_or(Held::All, Held::Many);
@@ -268,10 +322,10 @@ impl Keyspace {
 
 /// Shards that a context holds over several commands.
 #[derive(Debug, Default)]
-pub(crate) struct Hold(Option<Arc<Outer>>);
+pub(crate) struct Hold(pub(crate) Option<Arc<Outer>>);
 
 #[derive(Debug)]
-struct Outer {
+pub(crate) struct Outer {
     /// Address of the keyspace, to tell it from others.
     ks: usize,
     held: Held,
@@ -402,7 +456,7 @@ impl<'a> Locked<'a> {
     #[inline(always)]
     pub(crate) fn move_to(&mut self, s: usize, seat: &Seat) {
         if self.bare {
-            debug_assert!(seat.0 == self.ks.seat);
+            debug_assert!(self.within.is_some() || seat.0 == self.ks.seat);
             if let Some(outer) = &self.within {
                 outer.check(self.ks, &Held::One(s));
             }

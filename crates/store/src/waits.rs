@@ -3,15 +3,39 @@
 //! A shard that is free is taken without a look at a clock. Only who finds it locked measures the
 //! wait, and notes it for the thread; whoever ran the command asks afterwards.
 
-use std::cell::Cell;
-use std::time::Instant;
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
 
-use lock_api::RawMutex as _;
+use lock_api::{RawMutex as _, RawMutexTimed as _};
 use parking_lot::RawMutex;
 
 thread_local! {
     /// Waits and nanoseconds since the last look.
     static WAITED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+    /// What this thread does meanwhile.
+    static MEANWHILE: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
+}
+
+/// A wait that is longer than this is no contention: somebody holds on to the shard.
+const LONG: Duration = Duration::from_millis(10);
+
+/// What this thread does from time to time while it is stuck: waiting for a shard for long, or in a
+/// script that does not end. It must not touch the keyspace.
+pub fn do_meanwhile(f: Box<dyn FnMut()>) {
+    MEANWHILE.set(Some(f));
+}
+
+/// This thread is stuck.
+#[cold]
+pub fn meanwhile() {
+    MEANWHILE.with(|m| {
+        // It may be what got stuck.
+        if let Ok(mut m) = m.try_borrow_mut()
+            && let Some(f) = m.as_mut()
+        {
+            f();
+        }
+    });
 }
 
 /// Locks `lock`, and notes the wait if there was one.
@@ -25,7 +49,9 @@ pub(crate) fn lock(lock: &RawMutex) {
 #[cold]
 fn wait(lock: &RawMutex) {
     let start = Instant::now();
-    lock.lock();
+    while !lock.try_lock_for(LONG) {
+        meanwhile();
+    }
     let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let (waits, sum) = WAITED.get();
     WAITED.set((waits + 1, sum.saturating_add(nanos)));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use stdx::rng::Rng;
-use store::{Class, Content, Context, Db, Key, Keyspace, SHARDS, ShardSet, Str, Ttl};
+use store::{Class, Content, Context, Db, Flush, Key, Keyspace, SHARDS, ShardSet, Str, Ttl};
 
 const START_MS: i64 = 1_770_000_000_000;
 /// Shards that have keys.
@@ -268,7 +268,10 @@ impl World {
             view.swap(0, 1);
             self.model.swap(0, 1);
         } else {
-            assert_eq!(view.flush(self.rng.below(2) == 0), self.model[db].len());
+            assert_eq!(
+                view.flush([Flush::Now, Flush::Lazily][self.rng.below(2) as usize]),
+                self.model[db].len()
+            );
             self.model[db].clear();
         }
     }

@@ -9,6 +9,10 @@ use std::time::Duration;
 /// How long a reply may take before the test that waits for it is told so.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Longest reply that is taken, in bytes: what tests ask for is far shorter, and a mistake shall not
+/// fill the machine.
+const REPLY_MAX: usize = 256 << 20;
+
 /// One connection to a server.
 #[derive(Debug)]
 pub struct Client {
@@ -104,6 +108,9 @@ impl Client {
             }
             self.received.drain(..self.taken);
             self.taken = 0;
+            if self.received.len() > REPLY_MAX {
+                return Err(io::Error::from(io::ErrorKind::FileTooLarge).into());
+            }
             let mut chunk = [0; 64 * 1024];
             match self.stream.read(&mut chunk)? {
                 0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),

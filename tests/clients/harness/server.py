@@ -67,7 +67,7 @@ class Server:
         self.log = []
         self._log_changed = threading.Condition()
 
-        command = [BINARY, "serve", "--port", str(self.port), "--dir", self.dir, "--save", ""]
+        command = [BINARY, "serve", "--http-port", "0", "--port", str(self.port), "--dir", self.dir, "--save", ""]
         self.process = subprocess.Popen(
             command + [str(option) for option in options],
             stdin=subprocess.DEVNULL,

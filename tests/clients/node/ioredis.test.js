@@ -1,11 +1,10 @@
-// ioredis against the whole apus binary.
+// ioredis against the whole apus binary: strings, pipelines, connections, the server.
 'use strict';
 
 const assert = require('node:assert/strict');
 const crypto = require('node:crypto');
 const { after, before, beforeEach, test } = require('node:test');
-// Through NODE_PATH: the packages are installed outside of the source tree.
-const { Redis } = require('ioredis');
+const { connect: connectTo } = require('./connect.js');
 const { start } = require('./server.js');
 
 let server;
@@ -21,10 +20,7 @@ after(async () => {
 });
 beforeEach(() => redis.flushall());
 
-function connect(options = {}) {
-  // No retries: a dropped connection fails the test instead of being papered over.
-  return new Redis({ port: server.port, retryStrategy: null, maxRetriesPerRequest: 0, ...options });
-}
+const connect = (options) => connectTo(server, options);
 
 test('strings', async () => {
   assert.equal(await redis.set('k', 'v'), 'OK');

@@ -189,6 +189,17 @@ class Memory(unittest.TestCase):
                 self.assertLess(received, 4_000 * MB, "the limit was not applied")
                 self.assert_bounded(server, before, "a slow reader with a limit")
 
+    def test_a_reply_without_end_ends_at_the_limit(self):
+        with Server("--client-output-buffer-limit", "normal", "1mb", "0", "0") as server:
+            with server.connect() as c:
+                c.send(encode("HSET", "h", "f", "v") + encode("SADD", "s", "m"))
+                c.send(encode("ZADD", "z", "1", "m"))
+                self.assertEqual([c.line() for _ in range(3)], [b":1"] * 3)
+            for command in ("HRANDFIELD h", "SRANDMEMBER s", "ZRANDMEMBER z"):
+                with server.connect() as c:
+                    c.send(encode(*command.split(), "-999999999"))
+                    self.assertTrue(c.is_closed(), command)
+
     @beyond_redis
     def test_a_slow_reader_without_a_limit_is_held_back(self):
         with Server() as server, server.connect() as other:

@@ -186,6 +186,20 @@ class Protocol(unittest.TestCase):
             c.send(encode("PING") * 100_000)
             self.assertTrue(c.exactly(700_000) == b"+PONG\r\n" * 100_000)
 
+    def test_all_is_sent_before_the_first_reply_is_read(self):
+        # As many clients do with a pipeline. Neither the requests nor the replies fit into the
+        # sockets, so a server that waited for its replies to be read would wait for ever.
+        text = "x" * 1_000
+        request, reply = encode("ECHO", text), f"$1000\r\n{text}\r\n".encode()
+        with self.server.connect() as c:
+            count = 40_000
+            c.send(request * count)
+            c.send(encode("SET", "k", "y" * 10_000_000))
+            for _ in range(count // 1_000):
+                self.assertTrue(c.exactly(1_000 * len(reply)) == reply * 1_000)
+            self.assertEqual(c.line(), b"+OK")
+            self.assertEqual(c.command("STRLEN", "k"), b":10000000")
+
     def test_client_reply(self):
         with self.server.connect() as c:
             c.send(encode("CLIENT", "REPLY", "OFF") + encode("PING") + encode("NOSUCH"))

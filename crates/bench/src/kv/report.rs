@@ -5,17 +5,9 @@ use super::json;
 use super::options::Options;
 use super::plot;
 use super::summary::{Latency, Row};
-use std::io::{self, Write};
 use std::path::Path;
-use std::process::ExitCode;
 
-/// Writes to standard output; a reader that has seen enough (`| head`) is not an error.
-pub(crate) fn print(text: &str) -> ExitCode {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
-    }
-}
+pub(crate) use crate::print;
 
 /// The first eight columns are redis-benchmark's.
 const CSV_HEAD: &str = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\"p50_latency_ms\",\

@@ -27,7 +27,7 @@ impl Condition {
                 w if w.eq_ignore_ascii_case(b"gt") => c.gt = true,
                 w if w.eq_ignore_ascii_case(b"lt") => c.lt = true,
                 w => {
-                    let w = String::from_utf8_lossy(w);
+                    let w = crate::fail::quoted(w);
                     return Err(Fail::new(format!("ERR Unsupported option {w}")));
                 }
             }

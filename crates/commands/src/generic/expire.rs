@@ -71,6 +71,10 @@ OK
 (error) ERR GT and LT options at the same time are not compatible
 > EXPIRE k ten AB
 (error) ERR Unsupported option AB
+> EXPIRE k 10 "A\x00B"
+(error) ERR Unsupported option A
+> EXPIRE k 10 "A\n"
+(error) ERR Unsupported option A
 > EXPIRE k ""
 (error) ERR value is not an integer or out of range
 > EXPIRE k 10.5

@@ -51,14 +51,6 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let lazily = super::flush_lazily(db, args)?;
-    let selected = db.index();
-    for index in 0..db.databases() {
-        db.select(index);
-        let n = db.flush(lazily);
-        db.dirty(n as u64);
-    }
-    db.select(selected);
-    reply.ok();
-    Ok(())
+    let databases = 0..db.databases();
+    super::flush(db, args, databases, reply)
 }

@@ -54,9 +54,6 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let lazily = super::flush_lazily(db, args)?;
-    let n = db.flush(lazily);
-    db.dirty(n as u64);
-    reply.ok();
-    Ok(())
+    let databases = db.index()..db.index() + 1;
+    super::flush(db, args, databases, reply)
 }

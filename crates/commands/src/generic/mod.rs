@@ -4,6 +4,7 @@ mod copy;
 mod dbsize;
 mod deadline;
 mod del;
+mod dump;
 mod exists;
 mod expire;
 mod expireat;
@@ -22,6 +23,8 @@ mod pttl;
 mod randomkey;
 mod rename;
 mod renamenx;
+pub(crate) mod restore;
+mod restore_asking;
 pub(crate) mod scan;
 mod sort;
 mod sort_ro;
@@ -32,16 +35,19 @@ mod ttl;
 mod r#type;
 mod unlink;
 
-use resp::Args;
-use store::{Class, Db, Key};
+use std::ops::Range;
 
-use crate::command::DataCommand;
+use resp::{Args, Reply};
+use store::{Block, Class, Db, Empty, Flush, Key, Kind};
+
+use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
 
 pub(crate) static COMMANDS: &[&DataCommand] = &[
     &copy::COPY,
     &dbsize::DBSIZE,
     &del::DEL,
+    &dump::DUMP,
     &exists::EXISTS,
     &expire::EXPIRE,
     &expireat::EXPIREAT,
@@ -59,6 +65,8 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &randomkey::RANDOMKEY,
     &rename::RENAME,
     &renamenx::RENAMENX,
+    &restore::RESTORE,
+    &restore_asking::RESTORE_ASKING,
     &scan::SCAN,
     &sort::SORT,
     &sort_ro::SORT_RO,
@@ -101,12 +109,38 @@ fn rename_key(db: &mut Db<'_>, args: &Args<'_>, replace: bool) -> Result<bool, F
     Ok(true)
 }
 
-/// Whether FLUSHDB or FLUSHALL frees in the background.
-fn flush_lazily(db: &Db<'_>, args: &Args<'_>) -> Result<bool, Fail> {
-    match args.len() {
-        1 => Ok(db.cx.lazy_user_flush),
-        2 if args.is(1, "async") => Ok(true),
-        2 if args.is(1, "sync") => Ok(false),
-        _ => Err(Fail::SYNTAX),
+/// FLUSHALL and FLUSHDB: empties `databases`. Without ASYNC the client waits until their memory is
+/// free, but nobody else does: what takes long is freed elsewhere. Where nothing may wait, in a
+/// transaction or a script, it is freed here.
+fn flush(
+    db: &mut Db<'_>,
+    args: &Args<'_>,
+    databases: Range<usize>,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    let lazily = match args.len() {
+        1 => db.cx.lazy_user_flush,
+        2 if args.is(1, "async") => true,
+        2 if args.is(1, "sync") => false,
+        _ => return Err(Fail::SYNTAX),
+    };
+    let selected = db.index();
+    for index in databases {
+        db.select(index);
+        let how = match lazily {
+            true => Flush::Lazily,
+            false if db.cx.may_block && db.is_laborious() => Flush::Apart,
+            false => Flush::Now,
+        };
+        let n = db.flush(how);
+        db.dirty(n as u64);
     }
+    db.select(selected);
+    if db.cx.apart.is_empty() {
+        reply.ok();
+    } else {
+        let (keys, kind, deadline, args) = (Vec::new(), Kind::String, None, None);
+        db.cx.block = Some(Block { keys, kind, deadline, empty: Empty::Ok, errors: false, args });
+    }
+    Ok(())
 }

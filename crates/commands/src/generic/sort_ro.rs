@@ -79,6 +79,17 @@ OK
 3) "a"
 > SORT_RO s
 (error) ERR One or more scores can't be converted into double
+> RPUSH weighed 2 1
+(integer) 2
+> SETRANGE by_2 1 x
+(integer) 2
+> SORT_RO weighed BY by_*
+1) "1"
+2) "2"
+> RPUSH tiny 5e-324
+(integer) 1
+> SORT_RO tiny
+(error) ERR One or more scores can't be converted into double
 > SORT_RO nothing
 (empty array)
 > SORT_RO w_1

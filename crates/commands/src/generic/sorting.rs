@@ -20,6 +20,11 @@ use crate::keys::{Argv, KeyError, KeyPos};
 use crate::parse::int;
 use crate::row::KeyFlags;
 
+const BY_DENIED: Fail =
+    Fail::text("ERR BY option of SORT denied due to insufficient ACL permissions.");
+const GET_DENIED: Fail =
+    Fail::text("ERR GET option of SORT denied due to insufficient ACL permissions.");
+
 /// Where SORT's keys are: the first argument, and that of the last STORE.
 pub(super) fn sort_keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), KeyError> {
     out(KeyPos { index: 1, flags: KeyFlags::RO.or(KeyFlags::ACCESS) });
@@ -63,7 +68,7 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    fn read(args: &'a Args<'_>, may_store: bool) -> Result<Self, Fail> {
+    fn read(args: &'a Args<'_>, may_store: bool, reads_all: bool) -> Result<Self, Fail> {
         let mut o = Self::default();
         let mut i = 2;
         while i < args.len() {
@@ -81,10 +86,16 @@ impl<'a> Options<'a> {
                     i += 1;
                 }
                 () if args.is(i, "by") && left >= 1 => {
+                    if !reads_all && args[i + 1].contains(&b'*') {
+                        return Err(BY_DENIED);
+                    }
                     o.by = Some(&args[i + 1]);
                     i += 1;
                 }
                 () if args.is(i, "get") && left >= 1 => {
+                    if !reads_all {
+                        return Err(GET_DENIED);
+                    }
                     o.get.push(&args[i + 1]);
                     i += 1;
                 }
@@ -135,13 +146,13 @@ pub(super) fn sort(
     may_store: bool,
     reply: &mut Reply<'_>,
 ) -> Outcome {
-    let mut o = Options::read(args, may_store)?;
+    let mut o = Options::read(args, may_store, db.cx.reads_all)?;
     let (mut bytes, mut elements) = (Bytes::new(), Vec::new());
     let kind = gather(db, db.key(&args[1]), &mut bytes, &mut elements)?;
     // A constant pattern means the order that there is. A set has none, and what is stored must
     // not depend on chance.
     let mut native = o.by.is_some_and(|by| !by.contains(&b'*'));
-    if native && kind == Some(Kind::Set) && o.store.is_some() {
+    if native && kind == Some(Kind::Set) && (o.store.is_some() || db.cx.in_script) {
         (native, o.alpha, o.by) = (false, true, None);
     }
     let (from, to) = o.range(elements.len());
@@ -217,10 +228,15 @@ fn weigh(
     Ok(())
 }
 
-/// A number as `strtod` reads it: white space before it, and nothing at all, are allowed.
+/// A number as `strtod` reads it: white space before it, nothing at all, and anything behind a zero
+/// byte are allowed, and numbers too small to be precise are not.
 fn number(text: &[u8]) -> Option<f64> {
-    let text = text.trim_ascii_start();
-    if text.is_empty() { Some(0.0) } else { stdx::num::parse_f64(text) }
+    let text = text.split(|b| *b == 0).next().unwrap_or_default();
+    if text.is_empty() {
+        Some(0.0)
+    } else {
+        stdx::num::parse_f64(text.trim_ascii_start()).filter(|n| !n.is_subnormal())
+    }
 }
 
 /// Sorts the elements as far as `to`.

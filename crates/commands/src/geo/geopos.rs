@@ -33,6 +33,11 @@ pub(crate) static GEOPOS: DataCommand = DataCommand {
 (empty array)
 > GEOPOS nothing a
 1) (nil)
+> ZADD scores -2 a
+(integer) 1
+> GEOPOS scores a
+1) 1) "180"
+   2) "85.0511287799999991"
 "#,
         ..Row::DEFAULT
     },

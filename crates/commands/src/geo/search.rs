@@ -205,7 +205,7 @@ impl Call {
             )));
         }
         let missing = |what: &str| {
-            let name = String::from_utf8_lossy(&args[0]);
+            let name = crate::fail::quoted(&args[0]);
             Fail::new(format!("ERR exactly one of {what} can be specified for {name}"))
         };
         if form.by_options() && !from_member && !from_place {

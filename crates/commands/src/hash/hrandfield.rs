@@ -10,7 +10,7 @@ use store::{Db, Entry, Kind};
 
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
-use crate::parse::int;
+use crate::parse::{self, int};
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
 
 pub(crate) static HRANDFIELD: DataCommand = DataCommand {
@@ -65,8 +65,6 @@ OK
     subs: &[],
 };
 
-const TOO_MANY: Fail = Fail::text("ERR value is out of range");
-
 /// What one call asks for.
 #[derive(Clone, Copy)]
 struct Wish {
@@ -75,7 +73,7 @@ struct Wish {
     values: bool,
 }
 
-fn wish(db: &Db<'_>, args: &Args<'_>) -> Result<Wish, Fail> {
+fn wish(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Wish, Fail> {
     if args.len() == 2 {
         return Ok(Wish { count: None, values: false });
     }
@@ -90,18 +88,17 @@ fn wish(db: &Db<'_>, args: &Args<'_>) -> Result<Wish, Fail> {
     if args.len() > 3 && !values {
         return Err(Fail::SYNTAX);
     }
-    // More than any reply could hold is refused; Redis would begin and cut the client off.
-    let most = (db.cx.string_max / 8) as u64;
-    if values && count.unsigned_abs() > i64::MAX as u64 / 2
-        || count < 0 && count.unsigned_abs() > most
-    {
-        return Err(TOO_MANY);
+    if values && count.unsigned_abs() > i64::MAX as u64 / 2 {
+        return Err(Fail::text("ERR value is out of range"));
+    }
+    if count < 0 {
+        parse::repeated(count.unsigned_abs(), reply)?;
     }
     Ok(Wish { count: Some(count), values })
 }
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let wish = wish(db, args)?;
+    let wish = wish(args, reply)?;
     let (key, now) = (db.key(&args[1]), db.now());
     if db.read_as(key, Kind::Hash)?.is_some_and(|e| hash::is_over(e.part_deadline(), now)) {
         db.expire_fields(key, usize::MAX);
@@ -133,11 +130,11 @@ fn draw(e: &Entry, wish: Wish, rng: &mut Rng, reply: &mut Reply<'_>) {
     let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     if count < 0 {
         header(wanted, wish, reply);
-        for _ in 0..wanted {
+        reply.repeat(wanted, |reply| {
             if let Some((field, value)) = hash::random(e, &mut below) {
                 pair(field, value, wish, reply);
             }
-        }
+        });
         return;
     }
     let wanted = wanted.min(n);
@@ -184,13 +181,13 @@ fn draw_living(e: &Entry, now: i64, wish: Wish, rng: &mut Rng, reply: &mut Reply
         None if wanted == 0 => reply.null(),
         None => {}
     }
-    for _ in 0..wanted {
+    reply.repeat(wanted, |reply| {
         let i = rng.index(living.len());
         pair(Item::Bytes(&living[i].0), Value::Bytes(&living[i].1), wish, reply);
         if count > 0 {
             living.swap_remove(i);
         }
-    }
+    });
 }
 
 /// In RESP3 fields with values are pairs; in RESP2 they follow each other.

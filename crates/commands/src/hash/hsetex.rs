@@ -142,7 +142,7 @@ fn options(args: &Args<'_>, now: i64) -> Result<Options, Fail> {
             }
             o.condition = condition;
         } else {
-            let word = String::from_utf8_lossy(&args[i]);
+            let word = crate::fail::quoted(&args[i]);
             return Err(Fail::new(format!("ERR unknown argument: {word}")));
         }
         i += 1;

@@ -85,7 +85,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             registers.iter().for_each(|r| reply.int((*r).into()));
         }
     } else {
-        let name = String::from_utf8_lossy(&args[1]);
+        let name = crate::fail::quoted(&args[1]);
         return Err(Fail::new(format!("ERR Unknown PFDEBUG subcommand '{name}'")));
     }
     Ok(())

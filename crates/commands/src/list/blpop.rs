@@ -32,6 +32,8 @@ pub(crate) static BLPOP: DataCommand = DataCommand {
 (integer) 0
 > BLPOP b -1
 (error) ERR timeout is negative
+> BLPOP b -inf
+(error) ERR timeout is negative
 > BLPOP b soon
 (error) ERR timeout is not a float or out of range
 > SET s v

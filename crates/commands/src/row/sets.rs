@@ -25,6 +25,12 @@ macro_rules! bit_set {
                 Self(self.0 | other.0)
             }
 
+            /// This set without `other`.
+            #[must_use]
+            pub const fn without(self, other: Self) -> Self {
+                Self(self.0 & !other.0)
+            }
+
             /// Whether all of `other` is in this set.
             #[inline]
             #[must_use]

@@ -155,6 +155,7 @@ fn several(db: &mut Db<'_>, key: Key<'_>, size: usize, count: usize, reply: &mut
             }
             let mut new: Entry = draft.finish().set_deadline(old.deadline());
             new.set_access(old.access());
+            new.set_mark(old.mark());
             new
         });
         taken

@@ -6,7 +6,7 @@ use store::{Db, Kind};
 
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
-use crate::parse::int;
+use crate::parse::{self, int};
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
 
 pub(crate) static SRANDMEMBER: DataCommand = DataCommand {
@@ -63,10 +63,6 @@ OK
     subs: &[],
 };
 
-/// Members of one reply when the count is negative: beyond it, the reply would not fit into memory
-/// (Redis runs until its output limit or its memory ends).
-const REPEATED_MAX: u64 = 1 << 27;
-
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let key = db.key(&args[1]);
     let count = match args.len() {
@@ -94,14 +90,11 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             set.random(&mut rng, |item| super::reply_item(item, reply));
         }
         Some(n @ ..0) => {
-            let n = n.unsigned_abs();
-            if n > REPEATED_MAX {
-                return Err(Fail::text("ERR value is out of range"));
-            }
-            reply.array(n as usize);
-            for _ in 0..n {
+            let n = parse::repeated(n.unsigned_abs(), reply)?;
+            reply.array(n);
+            reply.repeat(n, |reply| {
                 set.random(&mut rng, |item| super::reply_item(item, reply));
-            }
+            });
         }
         Some(n) => {
             let n = usize::try_from(n).unwrap_or(usize::MAX).min(set.len());

@@ -56,21 +56,21 @@ const INVALID_END: Fail = Fail::text("ERR invalid end ID for the interval");
 /// `NOGROUP` of most commands.
 #[cold]
 fn no_group(key: &[u8], group: &[u8]) -> Fail {
-    let (key, group) = (String::from_utf8_lossy(key), String::from_utf8_lossy(group));
+    let (key, group) = (crate::fail::quoted(key), crate::fail::quoted(group));
     Fail::new(format!("NOGROUP No such key '{key}' or consumer group '{group}'"))
 }
 
 /// `NOGROUP` of XGROUP and XINFO, to which the key is there.
 #[cold]
 fn no_group_of(key: &[u8], group: &[u8]) -> Fail {
-    let (key, group) = (String::from_utf8_lossy(key), String::from_utf8_lossy(group));
+    let (key, group) = (crate::fail::quoted(key), crate::fail::quoted(group));
     Fail::new(format!("NOGROUP No such consumer group '{group}' for key name '{key}'"))
 }
 
 /// Redis's error for any mistake in the arguments of a subcommand.
 #[cold]
 fn bad_subcommand(container: &str, sub: &[u8]) -> Fail {
-    let sub = String::from_utf8_lossy(&sub[..sub.len().min(128)]);
+    let sub = crate::fail::quoted(&sub[..sub.len().min(128)]);
     Fail::new(format!(
         "ERR unknown subcommand or wrong number of arguments for '{sub}'. Try {container} HELP."
     ))

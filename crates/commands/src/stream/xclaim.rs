@@ -132,7 +132,7 @@ fn options(args: &Args<'_>, now: i64) -> Result<Options, Fail> {
             i += 1;
             options.last = super::id(&args[i])?;
         } else {
-            let option = String::from_utf8_lossy(&args[i]);
+            let option = crate::fail::quoted(&args[i]);
             return Err(Fail::new(format!("ERR Unrecognized XCLAIM option '{option}'")));
         }
         i += 1;

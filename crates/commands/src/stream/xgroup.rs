@@ -307,6 +307,8 @@ fn create(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcom
             let mut stream = Stream::default();
             stream.add_group(&args[3], at(Id::MIN)?, read);
             db.create(key, Entry::big(key.bytes, stream, None, 0));
+            // The event of a group is not one of the key.
+            db.event(Class::Silent, "new", key.bytes);
             true
         }
         None => return Err(NO_KEY),

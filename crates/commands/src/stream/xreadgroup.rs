@@ -230,7 +230,7 @@ fn check(db: &mut Db<'_>, name: &[u8], group: &[u8], id: &[u8]) -> Result<Wanted
     let e = db.read_as(key, Kind::Stream)?;
     let found = e.as_ref().map(|e| super::of(e)).transpose()?.and_then(|s| s.group(group));
     if found.is_none() {
-        let (key, group) = (String::from_utf8_lossy(name), String::from_utf8_lossy(group));
+        let (key, group) = (crate::fail::quoted(name), crate::fail::quoted(group));
         return Err(Fail::new(format!(
             "NOGROUP No such key '{key}' or consumer group '{group}' in XREADGROUP with GROUP \
              option"

@@ -60,8 +60,9 @@ impl Limit {
             [b'(', rest @ ..] => (rest, true),
             _ => (text, false),
         };
-        // Redis reads with `strtod`: blanks may precede, too large is infinite, and nothing is 0.
-        let text = text.trim_ascii_start();
+        // Redis reads with `strtod`: blanks may precede, too large is infinite, nothing is 0, and a
+        // zero byte ends the text.
+        let text = text.split(|b| *b == 0).next().unwrap_or_default().trim_ascii_start();
         if text.is_empty() {
             return Some(Self { score: 0.0, excluded });
         }

@@ -29,6 +29,8 @@ pub(crate) static ZCOUNT: DataCommand = DataCommand {
 (integer) 0
 > ZCOUNT nothing 1 2
 (integer) 0
+> ZCOUNT z "\x00a" 1
+(integer) 1
 > ZCOUNT z a 1
 (error) ERR min or max is not a float
 "#,

@@ -9,7 +9,7 @@ use store::{Db, Kind};
 use super::{Pairs, put_member};
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
-use crate::parse::int;
+use crate::parse::{self, int};
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
 
 pub(crate) static ZRANDMEMBER: DataCommand = DataCommand {
@@ -111,7 +111,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     };
     let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     let distinct = count > 0;
-    let n = if distinct { wanted.min(len) } else { wanted };
+    let n = if distinct { wanted.min(len) } else { parse::repeated(count.unsigned_abs(), reply)? };
     let pairs = Pairs::begin(reply, n, with_scores);
     if n == len && distinct {
         view.for_each(|member, score| pairs.put(reply, member, score));
@@ -122,18 +122,16 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if let View::Run(_) = view {
         view.for_each(|member, score| all.push((member, score)));
     }
-    let mut one = |rank: usize| {
+    let one = |reply: &mut Reply<'_>, rank: usize| {
         let found = all.get(rank).copied().or_else(|| view.at(rank));
         if let Some((member, score)) = found {
             pairs.put(reply, member, score);
         }
     };
     if distinct {
-        distinct_ranks(&mut rng, len, n).into_iter().for_each(one);
+        distinct_ranks(&mut rng, len, n).into_iter().for_each(|rank| one(reply, rank));
     } else {
-        for _ in 0..n {
-            one(rng.index(len));
-        }
+        reply.repeat(n, |reply| one(reply, rng.index(len)));
     }
     Ok(())
 }

@@ -212,7 +212,7 @@ fn lines_without_use_load_and_are_listed_once() {
             "cluster-enabled"
         ]
     );
-    assert_eq!(loaded.users, ["user alice on >pw ~* \"+get\""]);
+    assert_eq!(loaded.users, [b"user alice on >pw ~* \"+get\""]);
     let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
     assert_eq!(loaded.renames, [pair("FLUSHALL", ""), pair("CONFIG", "admin")]);
     assert_eq!(config.int(Id::IoThreads), 5);

@@ -11,6 +11,22 @@ AdminPort: "admin-port", [], Int(0, 65535), "0", RUNTIME, Effective,
     "Port of the HTTP interface for operators (health, metrics, profiles); 0 opens none.";
 AdminBind: "admin-bind", [], Bind, "127.0.0.1 -::1", MULTI, Effective,
     "Addresses the HTTP interface for operators listens on, written as for `bind`; it asks for no password.";
+HttpPort: "http-port", [], Int(0, 65535), "8080", IMMUTABLE, Effective,
+    "Port of the HTTP interface of topics; 0 opens none. If the default is taken by somebody else, the server starts without.";
+HttpBind: "http-bind", [], Bind, "127.0.0.1 -::1", MULTI | IMMUTABLE, Effective,
+    "Addresses the HTTP interface of topics listens on, written as for `bind`. Beyond loopback it needs an `http-api-key`.";
+HttpApiKey: "http-api-key", [], Optional(any), "", SENSITIVE | IMMUTABLE, Effective,
+    "Key that HTTP requests must have in their Authorization header; empty asks for none.";
+HttpMaxConnections: "http-max-connections", [], Int(1, 100_000), "1024", IMMUTABLE, Effective,
+    "HTTP connections at once; further ones wait.";
+TopicStorage: "topic-storage", [], Text(any), "disk", IMMUTABLE, Effective,
+    "Where topics are kept: disk (in `topics` under `dir`) or memory.";
+TopicAutoCreate: "topic-auto-create", [], Bool, "yes", IMMUTABLE, Effective,
+    "Creates topics that are used and not there.";
+TopicReadOnly: "topic-read-only", [], Bool, "no", IMMUTABLE, Effective,
+    "Takes no records in and changes no topic.";
+TopicMemory: "topic-memory", [], Memory(16 * MB, BYTES_MAX), "256mb", IMMUTABLE, Effective,
+    "Bytes of records in memory: up to half of it is waiting to be stored, beyond which producers are told to wait, and up to a quarter is kept for readers.";
 }
 Process {
 Databases: "databases", [], Int(1, INT_MAX), "16", IMMUTABLE, Effective,
@@ -87,7 +103,7 @@ NotifyKeyspaceEvents: "notify-keyspace-events", [], Events, "", RUNTIME, Effecti
     "Key events to publish, by letter: K and E choose the channels, g$lshzxetdmn the classes, A is all of g$lshzxetd; empty publishes none.";
 }
 Scripts {
-BusyReplyThreshold: "busy-reply-threshold", ["lua-time-limit"], Int(0, LONG_MAX), "5000", RUNTIME, Accepted(NO_SCRIPTS),
+BusyReplyThreshold: "busy-reply-threshold", ["lua-time-limit"], Int(0, LONG_MAX), "5000", RUNTIME, Effective,
     "Milliseconds a script may run before other clients are told BUSY; 0 never tells them.";
 }
     } };

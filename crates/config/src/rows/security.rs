@@ -11,11 +11,11 @@ EnableDebugCommand: "enable-debug-command", [], Choice(ProtectedAction::NAMES), 
     "Whether DEBUG may be used: no, yes, or only from this machine (local).";
 EnableModuleCommand: "enable-module-command", [], Choice(ProtectedAction::NAMES), "no", IMMUTABLE, Accepted(NO_MODULES),
     "Whether MODULE may be used: no, yes, or only from this machine (local).";
-Aclfile: "aclfile", [], Text(any), "", IMMUTABLE, Accepted(NO_ACL),
+Aclfile: "aclfile", [], Text(any), "", IMMUTABLE, Effective,
     "File that holds the users; empty keeps them in the configuration file.";
-AclPubsubDefault: "acl-pubsub-default", [], Choice(AclPubsubDefault::NAMES), "resetchannels", RUNTIME, Accepted(NO_ACL),
+AclPubsubDefault: "acl-pubsub-default", [], Choice(AclPubsubDefault::NAMES), "resetchannels", RUNTIME, Effective,
     "Channels a new user may use: all, or none.";
-AcllogMaxLen: "acllog-max-len", [], Int(0, LONG_MAX), "128", RUNTIME, Accepted(NO_ACL),
+AcllogMaxLen: "acllog-max-len", [], Int(0, LONG_MAX), "128", RUNTIME, Effective,
     "Entries that ACL LOG keeps.";
 SanitizeDumpPayload: "sanitize-dump-payload", [], Choice(SanitizeDumpPayload::NAMES), "no", DEBUG, Accepted(ALWAYS_CHECKED),
     "Whether the insides of values given to RESTORE or read from a snapshot are verified.";

@@ -7,6 +7,7 @@
 //! Nothing in here looks at a clock: whoever reads judges deadlines ([`Found::is_over`]).
 
 mod big;
+mod draft;
 mod field;
 pub(crate) mod small;
 
@@ -16,6 +17,7 @@ use stdx::num::I64_LEN_MAX;
 
 pub use big::BigHash;
 use big::Name;
+pub use draft::{Draft, of_run};
 
 use crate::entry::{Entry, Kind};
 use crate::packed::Item;
@@ -137,6 +139,14 @@ pub fn for_each(e: &Entry, mut f: impl FnMut(Item<'_>, Value<'_>, Option<i64>)) 
         small::for_each(run, is_ex(e), |field, value, d| f(field, value.into(), d));
     } else if let Some(big) = e.value::<BigHash>() {
         big.for_each(|field, value, d| f(Item::Bytes(field), value, d));
+    }
+}
+
+/// Whether the hash is in the form that has deadlines, or would be if it were small.
+pub fn has_deadlines(e: &Entry) -> bool {
+    match e.value::<BigHash>() {
+        Some(big) => big.name == Name::ListpackEx || crate::big::Value::deadline(big).is_some(),
+        None => is_ex(e),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use stdx::mem::size_class;
 
 use super::hot::{BYTES_MAX, Hot};
-use super::node::{Node, SOLO_MIN};
+use super::node::{Node, SOLO_MIN, View};
 use super::{Elem, End, Needle};
 use crate::big::Value;
 use crate::entry::Kind;
@@ -92,6 +92,16 @@ impl List {
     /// Chooses the name.
     pub fn set_quick(&mut self, quick: bool) {
         self.quick = quick;
+    }
+
+    /// Nodes.
+    pub fn nodes_len(&self) -> usize {
+        self.nodes
+    }
+
+    /// The elements in pieces of a few kilobytes, or of one long element.
+    pub fn nodes(&self) -> impl Iterator<Item = View<'_>> {
+        self.chunks.iter().flat_map(|c| &c.nodes).map(View)
     }
 
     /// All elements as a run, which must not be longer than one may be.

@@ -21,6 +21,7 @@
 
 mod big;
 mod cold;
+mod draft;
 mod hot;
 mod node;
 mod slot;
@@ -28,11 +29,16 @@ mod slot;
 mod tests;
 
 pub use big::List;
+pub use draft::Draft;
+pub use node::View as NodeView;
 pub use slot::{Limit, View, insert, pop, push, remove, remove_equal, set};
 
 use std::sync::Arc;
 
 use crate::packed::Item;
+
+/// The tag of a run that Redis would keep as a quicklist.
+const QUICK: u8 = 1;
 
 /// One end of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,6 +31,45 @@ pub(super) struct Node {
     pub(super) raw: u32,
 }
 
+/// A node to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a>(pub(super) &'a Node);
+
+impl<'a> View<'a> {
+    /// The element, if it is a single long one.
+    pub fn solo(&self) -> Option<&'a [u8]> {
+        match &self.0.body {
+            Body::Solo(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// Elements.
+    pub fn count(&self) -> usize {
+        self.0.count as usize
+    }
+
+    /// Bytes that they take in packed form.
+    pub fn raw(&self) -> usize {
+        self.0.raw as usize
+    }
+
+    /// Appends the elements in packed form.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        if let Body::Hot(hot) = &self.0.body {
+            return out.extend_from_slice(hot.run().get(START..).unwrap_or_default());
+        }
+        self.0.each(0, &mut |elem| {
+            match elem {
+                Elem::Int(n) => Item::Int(n).encode(out),
+                Elem::Bytes(b) => Item::of(b).encode(out),
+                Elem::Shared(b) => Item::of(b).encode(out),
+            }
+            true
+        });
+    }
+}
+
 impl Node {
     /// A node of a run's elements.
     pub(super) fn from_run(run: &[u8]) -> Self {

@@ -6,19 +6,17 @@
 //! changes elsewhere: a run moves out of its entry when it becomes so long that edits at its head
 //! would cost, and comes back well below that.
 
-use super::{Elem, End, List, Needle};
+use super::{Elem, End, List, Needle, QUICK};
 use crate::entry::{Entry, Kind};
 use crate::packed::{Edit, Item, Packed, START, replace};
 use crate::table::SlotMut;
 
 /// Bytes up to which a run stays in its entry.
-const RUN_MAX: usize = 2048;
+pub(super) const RUN_MAX: usize = 2048;
 /// A big list comes back into its entry when its run would be no longer than this.
 const RUN_AGAIN: usize = RUN_MAX / 2;
 /// Bytes of a listpack besides its elements, header and terminator.
 const LISTPACK_FRAME: usize = 7;
-/// The tag of a run that Redis would keep as a quicklist.
-const QUICK: u8 = 1;
 
 /// `list-max-listpack-size`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +39,7 @@ impl Limit {
     }
 
     /// Whether a listpack of `bytes` bytes of elements and `count` elements is too large.
-    fn exceeded(self, bytes: usize, count: usize) -> bool {
+    pub(super) fn exceeded(self, bytes: usize, count: usize) -> bool {
         bytes.saturating_add(LISTPACK_FRAME) > self.bytes || count > self.count
     }
 

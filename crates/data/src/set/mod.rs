@@ -30,7 +30,7 @@ pub const INTSET: u8 = 1;
 
 /// The longest run in bytes: searching and shifting a longer one costs more than the memory it
 /// saves.
-const RUN_MAX: usize = 8192;
+pub const RUN_MAX: usize = 8192;
 
 /// Up to where sets are small: the options `set-max-…`.
 #[derive(Clone, Copy, Debug)]

@@ -34,14 +34,14 @@ pub enum Trim {
 /// See the module's text.
 #[derive(Debug, Default)]
 pub struct Log {
-    nodes: VecDeque<Node>,
+    pub(super) nodes: VecDeque<Node>,
     /// Places of removed nodes.
     removed: usize,
     /// Bytes that the nodes hold, without the queue.
-    node_bytes: usize,
+    pub(super) node_bytes: usize,
     /// The ID of the last entry of the last node, deleted or not.
-    tail: Id,
-    len: u64,
+    pub(super) tail: Id,
+    pub(super) len: u64,
     /// The ID of the first entry; 0-0 when there is none.
     pub(super) first: Id,
     /// The greatest ID ever added or set.
@@ -96,7 +96,9 @@ impl Log {
         let total_len = texts.clone().map(<[u8]>::len).sum::<usize>();
         let max = if limits.bytes == 0 { BYTES_MAX } else { limits.bytes.min(BYTES_MAX) };
         let fits = self.nodes.back().is_some_and(|node| {
-            node.listpack_len() + total_len < max
+            // A saved stream may end with a deleted entry whose ID comes again.
+            id > self.tail
+                && node.listpack_len() + total_len < max
                 && (limits.entries == 0 || (node.total as usize) < limits.entries)
         });
         let mut before = 0;

@@ -7,6 +7,7 @@ mod id;
 mod log;
 mod node;
 mod pending;
+mod saved;
 
 use std::ops::{Deref, DerefMut};
 
@@ -14,6 +15,7 @@ pub use group::{Consumer, ConsumerId, Group, Pending};
 pub use id::Id;
 pub use log::{BYTES_MAX, Entry, Log, NodeLimits, Range, RangeRev, Trim};
 pub use node::{Fields, JOINED_MAX, Text};
+pub use saved::{NodeView, SavedEntry};
 
 use crate::big::Value;
 use crate::entry::Kind;

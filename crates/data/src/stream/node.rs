@@ -61,7 +61,8 @@ pub(super) struct Found {
     /// Where its texts begin.
     at: usize,
     fields: usize,
-    own: bool,
+    /// Whether it has other fields than the first entry.
+    pub(super) own: bool,
 }
 
 fn put_uint(out: &mut Vec<u8>, mut n: u64) {
@@ -341,8 +342,14 @@ impl Node {
     }
 
     /// Adds an entry behind the last, which has the ID `last` (none: this is the first), with
-    /// fields and values in turn.
-    pub(super) fn push<'a, I>(&mut self, last: Option<Id>, id: Id, texts: I, total_len: usize)
+    /// fields and values in turn. Returns where it begins.
+    pub(super) fn push<'a, I>(
+        &mut self,
+        last: Option<Id>,
+        id: Id,
+        texts: I,
+        total_len: usize,
+    ) -> usize
     where
         I: ExactSizeIterator<Item = &'a [u8]> + Clone,
     {
@@ -359,6 +366,7 @@ impl Node {
         if later != 0 {
             flags |= LATER;
         }
+        let start = self.bytes.len();
         self.bytes.push(flags | (seq.min(SEQ_FOLLOWS) as u8) << SEQ_SHIFT);
         if later != 0 {
             put_uint(&mut self.bytes, later);
@@ -400,6 +408,7 @@ impl Node {
         self.live += 1;
         self.total += 1;
         self.listpack = self.listpack.saturating_add(saturate(listpack));
+        start
     }
 
     /// The entries from the first on, deleted ones included.
@@ -414,7 +423,12 @@ impl Node {
 
     /// Marks an entry as deleted.
     pub(super) fn delete(&mut self, found: Found) {
-        if let Some(flags) = self.bytes.get_mut(found.start)
+        self.mark_deleted(found.start);
+    }
+
+    /// Marks the entry that begins at `start` as deleted.
+    pub(super) fn mark_deleted(&mut self, start: usize) {
+        if let Some(flags) = self.bytes.get_mut(start)
             && *flags & DELETED == 0
         {
             *flags |= DELETED;

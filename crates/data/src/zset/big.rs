@@ -243,6 +243,16 @@ impl Draft {
         self.table.insert(new);
     }
 
+    /// Adds a member. Returns false, and does nothing, if it is there.
+    pub fn insert_new(&mut self, member: &[u8], score: f64) -> bool {
+        let hash = stdx::hash::hash64(member);
+        if self.table.find(hash, |m| stdx::bytes::same(m.bytes(), member)).is_some() {
+            return false;
+        }
+        self.insert(member, score);
+        true
+    }
+
     /// Adds a member, or gives the one that is there the score `join(its score, score)`.
     pub fn join(&mut self, member: &[u8], score: f64, join: impl FnOnce(f64, f64) -> f64) {
         let hash = stdx::hash::hash64(member);

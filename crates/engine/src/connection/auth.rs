@@ -1,15 +1,13 @@
 //! AUTH: <https://redis.io/docs/latest/commands/auth/>
 
+use std::sync::Arc;
+
 use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
-use crate::engine::Engine;
-use crate::session::Session;
+use crate::acl::{self, Context};
 use crate::table::{Call, SessionCommand};
-
-/// The user that every connection starts as, and the only one there is.
-pub(super) const DEFAULT_USER: &str = "default";
 
 const WRONGPASS: Fail = Fail::text("WRONGPASS invalid username-password pair or user is disabled.");
 const NO_PASSWORD: Fail = Fail::text(
@@ -74,30 +72,36 @@ OK
 
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let (user, password) = match args.len() {
-        2 if !call.engine.needs_password() => return Err(NO_PASSWORD),
-        2 => (DEFAULT_USER.as_bytes(), &args[1]),
+        2 if call.engine.acl.takes_any_password() => return Err(NO_PASSWORD),
+        2 => (acl::DEFAULT, &args[1]),
         3 => (&args[1], &args[2]),
         _ => return Err(Fail::SYNTAX),
     };
-    authenticate(call.engine, call.session, user, password)?;
+    authenticate(call, user, password, &args[0])?;
     reply.ok();
     Ok(())
 }
 
-/// Lets the session in if the password is that of the user. A failure leaves it as it was: who is
-/// already in stays in.
+/// Lets the session in as `user` if the password is his. A failure is logged, with the `command` by
+/// its name, and leaves the session as it was: who is already in stays in.
 pub(super) fn authenticate(
-    engine: &Engine,
-    session: &mut Session,
+    call: &mut Call<'_>,
     user: &[u8],
     password: &[u8],
+    command: &[u8],
 ) -> Outcome {
-    // The password is looked at even for an unknown user, so that time does not tell them apart.
-    let right = engine.password_is(password) || !engine.needs_password();
-    if user != DEFAULT_USER.as_bytes() || !right {
+    let (engine, session) = (call.engine, &mut *call.session);
+    let Some(found) = engine.acl.authenticate(user, password) else {
+        let context =
+            if call.thread.in_transaction { Context::Multi } else { Context::of(session) };
+        acl::note_login(engine, user, &session.client, context, command);
         return Err(WRONGPASS);
-    }
+    };
+    session.set_user(Arc::clone(&found));
     session.set_authenticated(true);
-    session.client.names.write().user = DEFAULT_USER.into();
+    // He may have been deleted meanwhile, by somebody who looked for his connections too early.
+    if !engine.acl.user(user).is_some_and(|now| Arc::ptr_eq(&now, &found)) {
+        session.closing = true;
+    }
     Ok(())
 }

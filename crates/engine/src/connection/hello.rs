@@ -109,7 +109,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         }
     }
     if let Some((user, password)) = auth {
-        authenticate(call.engine, call.session, &args[user], &args[password])?;
+        authenticate(call, &args[user], &args[password], &args[0])?;
     }
     if call.session.needs_auth(call.engine) {
         return Err(NOAUTH);

@@ -9,7 +9,7 @@ mod quit;
 mod reset;
 mod select;
 
-pub(crate) use client::usage;
+pub(crate) use client::{client_line, usage};
 
 use crate::table::SessionCommand;
 

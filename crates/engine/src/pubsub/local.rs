@@ -76,6 +76,12 @@ impl Local {
         Self { me, own: Some(own), ..Self::default() }
     }
 
+    /// Where the thread leaves its records for the journal.
+    #[inline]
+    pub(crate) fn lane(&self) -> Option<&persist::journal::Lane> {
+        self.own.as_ref().map(|worker| &*worker.lane)
+    }
+
     pub(crate) fn open(&mut self, client: u64, proto: Proto) -> u32 {
         self.boxes.open(client, Some(proto), true)
     }

@@ -96,8 +96,9 @@ impl Kind {
     }
 }
 
-/// What one connection is subscribed to.
-#[derive(Default)]
+/// What one connection is subscribed to. Its thread alone changes it; others look when a user's
+/// permissions are withdrawn.
+#[derive(Debug, Default)]
 pub(crate) struct Subscriptions {
     names: [Set<Name>; 3],
 }
@@ -105,6 +106,12 @@ pub(crate) struct Subscriptions {
 impl Subscriptions {
     fn count(&self, kind: Kind) -> usize {
         self.names[kind.index()].len()
+    }
+
+    /// Whether there is one that `wanted` picks.
+    pub(crate) fn any(&self, wanted: impl Fn(Kind, &[u8]) -> bool) -> bool {
+        let any = |kind: Kind| self.names[kind.index()].iter().any(|name| wanted(kind, name));
+        Kind::ALL.into_iter().any(any)
     }
 
     fn total(&self) -> usize {
@@ -175,15 +182,17 @@ impl Thread {
         name: &[u8],
     ) {
         let slot = self.outbox(session);
-        let subs = session.subs.get_or_insert_default();
+        let client = Arc::clone(&session.client);
+        let mut subs = client.subs.lock();
+        let subs = subs.get_or_insert_default();
         if subs.names[kind.index()].contains(name) {
             return;
         }
         let name = engine.pubsub.join(kind, name, self.index);
         self.pubsub.join(kind, &name, slot);
-        bump(&session.client.subscription_bytes, subscription_bytes(&name));
+        bump(&client.subscription_bytes, subscription_bytes(&name));
         subs.names[kind.index()].insert(name);
-        self.note_subscriptions(engine, session, kind);
+        self.note_subscriptions(engine, session, kind, subs);
     }
 
     /// Ends one subscription. Returns whether there was one.
@@ -194,20 +203,22 @@ impl Thread {
         kind: Kind,
         name: &[u8],
     ) -> bool {
-        let (Some(subs), Some(slot)) = (&mut session.subs, session.outbox) else { return false };
+        let client = Arc::clone(&session.client);
+        let mut subs = client.subs.lock();
+        let (Some(subs), Some(slot)) = (&mut *subs, session.outbox) else { return false };
         let Some(name) = subs.names[kind.index()].take(name) else { return false };
-        let bytes = &session.client.subscription_bytes;
+        let bytes = &client.subscription_bytes;
         bytes.store(bytes.load(Relaxed).saturating_sub(subscription_bytes(&name)), Relaxed);
         self.pubsub.leave(kind, &name, slot);
         engine.pubsub.leave(kind, &name, self.index);
-        self.note_subscriptions(engine, session, kind);
+        self.note_subscriptions(engine, session, kind, subs);
         true
     }
 
     /// The names of all subscriptions of one kind.
     pub(crate) fn subscriptions(session: &Session, kind: Kind) -> Vec<Name> {
-        let names = session.subs.as_ref().map(|s| &s.names[kind.index()]);
-        names.into_iter().flatten().cloned().collect()
+        let subs = session.client.subs.lock();
+        subs.iter().flat_map(|s| &s.names[kind.index()]).cloned().collect()
     }
 
     /// Ends all subscriptions without a word (RESET, a connection that is gone).
@@ -217,19 +228,20 @@ impl Thread {
                 self.unsubscribe(engine, session, kind, &name);
             }
         }
-        session.subs = None;
-        self.note_client(engine, session);
+        *session.client.subs.lock() = None;
     }
 
-    fn note_subscriptions(&self, engine: &Engine, session: &mut Session, kind: Kind) {
-        let n = session.subs.as_ref().map_or(0, |s| s.count(kind));
-        session.client.subscriptions[kind.index()].store(n as u32, Relaxed);
-        self.note_client(engine, session);
-    }
-
-    /// Whether the connection is a subscriber, where everybody looks for it.
-    fn note_client(&self, engine: &Engine, session: &mut Session) {
-        let on = session.subs.as_ref().is_some_and(|s| s.total() > 0);
+    /// How many subscriptions there are, and whether the connection is a subscriber, where everybody
+    /// looks for it.
+    fn note_subscriptions(
+        &self,
+        engine: &Engine,
+        session: &mut Session,
+        kind: Kind,
+        subs: &Subscriptions,
+    ) {
+        session.client.subscriptions[kind.index()].store(subs.count(kind) as u32, Relaxed);
+        let on = subs.total() > 0;
         if session.client.pubsub.swap(on, Relaxed) != on {
             engine.pubsub.count_client(on);
         }

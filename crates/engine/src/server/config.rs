@@ -10,6 +10,7 @@ use resp::{Args, Reply};
 
 use super::help;
 use crate::engine::{Attention, Engine};
+use crate::journal;
 use crate::log::Level;
 use crate::table::{Call, SessionCommand};
 
@@ -105,7 +106,14 @@ fn set(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         local: call.session.client.endpoint.loopback,
         loading: engine.attention.get() & Attention::LOADING != 0,
     };
-    let outcome = engine.config.set(&pairs, caller, &mut |id, c| apply(engine, id, c));
+    let outcome = engine.config.set(&pairs, caller, &mut |id, c| {
+        if id == Id::Appendonly {
+            // Redis's text.
+            return journal::switch(engine, call.thread, c.flag(id))
+                .map_err(|_| "Unable to turn on AOF. Check server logs.".to_owned());
+        }
+        apply(engine, id, c)
+    });
     // After a refusal too: options may have been seen with the values they did not keep.
     engine.config_changed();
     call.thread.refresh(&engine.config);
@@ -181,7 +189,8 @@ pub(super) fn rewrite(engine: &Engine, force: bool, what: &str) -> Outcome {
     let Some(path) = &engine.config_file else {
         return Err(Fail::text("ERR The server is running without a config file"));
     };
-    if let Err(e) = config::rewrite(&engine.config, path, None, force) {
+    let users = crate::acl::lines(engine);
+    if let Err(e) = config::rewrite(&engine.config, path, Some(&users), force) {
         crate::log!(engine.log, Warning, "CONFIG REWRITE failed: {}: {}", path.display(), e);
         return Err(Fail::new(format!("ERR {what}: {}", config::os_text(&e))));
     }

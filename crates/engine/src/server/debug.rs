@@ -21,6 +21,7 @@ use super::{config as config_command, help};
 use crate::dispatch::commit;
 use crate::engine::{Engine, random_id};
 use crate::log;
+use crate::persistence::{self, load::Present};
 use crate::session::Session;
 use crate::table::{Call, SessionCommand};
 
@@ -64,6 +65,9 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         ("sleep", 3) => sleep(args)?,
         ("object", 3) => return object(call, args, reply),
         ("set-active-expire", 3) => engine.active_expire.store(switch(args, 2), Relaxed),
+        ("set-skip-checksum-validation", 3) => {
+            engine.trust_checksums.store(switch(args, 2), Relaxed);
+        }
         ("pause-cron", 3) => engine.cron_paused.store(switch(args, 2), Relaxed),
         ("digest", 2) => {
             reply.simple(&digest::dataset(call));
@@ -94,8 +98,15 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             ));
         }
         ("listpack", 3) => {
-            with_entry(call, &args[2], |_, _| ())?;
-            return Err(Fail::text("ERR Not a listpack encoded object."));
+            let found = with_entry(call, &args[2], |e, _| {
+                let named = e.encoding_name().starts_with("listpack");
+                e.run()
+                    .filter(|_| named)
+                    .map(|run| (store::packed::Packed::new(run).len(), run.len()))
+            })?;
+            let (elements, bytes) =
+                found.ok_or(Fail::text("ERR Not a listpack encoded object."))?;
+            log!(engine.log, Warning, "DEBUG LISTPACK: {} elements, {} bytes", elements, bytes);
         }
         ("change-repl-id", 2) => {
             log!(engine.log, Notice, "drew a new replication ID for DEBUG CHANGE-REPL-ID");
@@ -116,12 +127,15 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             }
         }
         ("replybuffer", 4) if args.is(2, "resizing") => {}
-        ("set-disable-deny-scripts", 3) => {}
-        ("reload" | "loadaof", _) => {
-            let name = word.to_ascii_uppercase();
-            return Err(Fail::new(format!(
-                "ERR DEBUG {name} needs persistence, which this server does not have yet"
-            )));
+        ("set-disable-deny-scripts", 3) => {
+            engine.scripts.allow_all.store(switch(args, 2), Relaxed);
+        }
+        ("reload", _) => reload(call, args)?,
+        ("loadaof", 2) => {
+            crate::journal::reload(engine, call.thread).map_err(|why| {
+                log!(engine.log, Warning, "DEBUG LOADAOF: {}", why);
+                Fail::new(format!("ERR Error trying to load the AOF files: {why}"))
+            })?;
         }
         _ => {
             let word = String::from_utf8_lossy(&args[1][..args[1].len().min(128)]).into_owned();
@@ -131,6 +145,40 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         }
     }
     reply.ok();
+    Ok(())
+}
+
+/// DEBUG RELOAD: a snapshot, written and read again; nobody sees anything in between.
+fn reload(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
+    let (mut merge, mut flush, mut save) = (false, true, true);
+    for i in 2..args.len() {
+        match () {
+            () if args.is(i, "merge") => merge = true,
+            () if args.is(i, "noflush") => flush = false,
+            () if args.is(i, "nosave") => save = false,
+            () => {
+                return Err(Fail::text(
+                    "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.",
+                ));
+            }
+        }
+    }
+    let engine = call.engine;
+    let path = persistence::path(engine);
+    persistence::load::within(engine, call.thread, |thread| {
+        if save {
+            persistence::save(engine, thread, &path)?;
+        }
+        if flush {
+            thread.flush_all(engine);
+        }
+        let present = if merge { Present::Replace } else { Present::Refuse };
+        persistence::load::read_file(engine, &mut thread.cx, &path, present).map_err(|e| {
+            log!(engine.log, Warning, "DEBUG RELOAD: {}: {}", path.display(), e);
+            Fail::text("ERR Error trying to load the RDB dump, check server logs")
+        })
+    })?;
+    log!(engine.log, Warning, "DB reloaded by DEBUG RELOAD");
     Ok(())
 }
 
@@ -150,7 +198,9 @@ const HELP: &[&str] = &[
     "HTSTATS-KEY <key> [full]",
     "    Tells about the hash table inside a value.",
     "LISTPACK <key>",
-    "    Tells about the listpack inside a value.",
+    "    Writes the size of the listpack inside a value to the log.",
+    "LOADAOF",
+    "    Throws all data away and reads it again from the journal.",
     "LOG <message>",
     "    Writes <message> to the log.",
     "OBJECT <key>",
@@ -170,6 +220,8 @@ const HELP: &[&str] = &[
     "    Turns the expiry of keys that nobody asks for off or on.",
     "SET-DISABLE-DENY-SCRIPTS <0|1>",
     "    Has no effect: there are no scripts.",
+    "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
+    "    Takes payloads of RESTORE whatever their checksum says.",
     "SLEEP <seconds>",
     "    Stops the thread of this connection for <seconds>, which may have decimals.",
 ];
@@ -229,6 +281,7 @@ fn with_entry<R>(
 
 fn object(call: &mut Call<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let lfu = call.thread.cx.access.lfu;
+    let nodes_max = call.thread.cx.small.list_max_listpack_size;
     let text = with_entry(call, &args[2], |e, now| {
         let idle = if lfu { 0 } else { now.wrapping_sub(e.access()) & 0xff_ffff };
         format!(
@@ -237,10 +290,18 @@ fn object(call: &mut Call<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcom
             e.encoding_name(),
             if e.kind() == Kind::String { saved_bytes(e.str()) } else { e.bytes() },
             e.access(),
-        )
+        ) + &quicklist(e, nodes_max)
     })?;
     reply.simple(&text);
     Ok(())
+}
+
+/// What is told of long lists besides. Their nodes between the ends are always packed.
+fn quicklist(e: &Entry, nodes_max: i64) -> String {
+    if e.encoding_name() != "quicklist" {
+        return String::new();
+    }
+    format!(" ql_listpack_max:{nodes_max} ql_compressed:1")
 }
 
 /// Bytes of a string in an RDB file, without compression.

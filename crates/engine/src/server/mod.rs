@@ -7,7 +7,6 @@ pub(crate) mod debug;
 pub(crate) mod help;
 pub(crate) mod hotkeys;
 pub(crate) mod info;
-pub(crate) mod lastsave;
 pub mod latency;
 pub(crate) mod lolwut;
 pub(crate) mod memory;
@@ -38,7 +37,6 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &debug::DEBUG,
     &hotkeys::HOTKEYS,
     &info::INFO,
-    &lastsave::LASTSAVE,
     &latency::LATENCY,
     &lolwut::LOLWUT,
     &memory::MEMORY,

@@ -40,15 +40,30 @@ impl Monitors {
 
     /// Sends a command that `session` is about to run to all of them.
     pub fn feed(&self, engine: &Engine, session: &Session, wall_us: u64, args: &Args<'_>) {
+        let peer = &session.client.endpoint;
+        let from = if peer.unix { format!("unix:{}", peer.local) } else { peer.peer.clone() };
+        self.feed_from(engine, session.db, &from, wall_us, args);
+    }
+
+    /// The same of a command that a script of `session` runs.
+    pub(crate) fn feed_script(
+        &self,
+        engine: &Engine,
+        session: &Session,
+        wall_us: u64,
+        args: &Args<'_>,
+    ) {
+        self.feed_from(engine, session.db, "lua", wall_us, args);
+    }
+
+    fn feed_from(&self, engine: &Engine, db: usize, from: &str, wall_us: u64, args: &Args<'_>) {
         let list = self.list.lock().clone();
         if list.is_empty() {
             return;
         }
-        let peer = &session.client.endpoint;
-        let from = if peer.unix { format!("unix:{}", peer.local) } else { peer.peer.clone() };
         let mut line = String::new();
         let (s, us) = (wall_us / 1_000_000, wall_us % 1_000_000);
-        let _ = write!(line, "+{s}.{us:06} [{} {from}]", session.db);
+        let _ = write!(line, "+{s}.{us:06} [{db} {from}]");
         for (i, a) in args.iter_from(0).enumerate() {
             line.push(' ');
             if redact::hides(args, i) {

@@ -6,13 +6,16 @@ use resp::Args;
 pub(super) const TEXT: &str = "(redacted)";
 
 /// Whether argument `i` is one of those: the password of AUTH (and the user before it), those
-/// behind AUTH in HELLO, and the values of sensitive options in CONFIG SET.
+/// behind AUTH in HELLO, everything about a user in ACL, and the values of sensitive options in CONFIG SET.
 pub(super) fn hides(args: &Args<'_>, i: usize) -> bool {
     if args.is(0, "auth") {
         return i > 0;
     }
     if args.is(0, "hello") {
         return (2..i).any(|at| args.is(at, "auth") && i <= at + 2);
+    }
+    if args.is(0, "acl") {
+        return i > 1 && ["setuser", "deluser", "getuser"].iter().any(|sub| args.is(1, sub));
     }
     let is_value = args.is(0, "config") && args.is(1, "set") && i >= 3 && i % 2 == 1;
     is_value && args.get(i - 1).is_some_and(config::is_sensitive)
@@ -41,6 +44,8 @@ mod tests {
             ("HELLO 3 SETNAME n", "HELLO 3 SETNAME n"),
             ("CONFIG SET maxmemory 1 requirepass p", "CONFIG SET maxmemory 1 requirepass *"),
             ("CONFIG SET requirepass", "CONFIG SET requirepass"),
+            ("ACL SETUSER alice on >p", "ACL SETUSER * * *"),
+            ("acl whoami", "acl whoami"),
             ("SET auth secret", "SET auth secret"),
         ];
         for (line, expected) in cases {

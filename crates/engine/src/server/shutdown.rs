@@ -6,8 +6,9 @@ use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
-use crate::engine::ShutdownRequest;
+use crate::engine::{Engine, ShutdownRequest};
 use crate::log;
+use crate::persistence;
 use crate::table::{Call, SessionCommand};
 
 pub(crate) static SHUTDOWN: SessionCommand = super::command(
@@ -35,9 +36,35 @@ pub(crate) static SHUTDOWN: SessionCommand = super::command(
     run,
 );
 
-const FAILED: Fail = Fail::text("ERR Errors trying to SHUTDOWN. Check logs.");
+fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let engine = call.engine;
+    let Some(request) = read(args)? else {
+        persistence::abort(engine)?;
+        reply.ok();
+        return Ok(());
+    };
+    log!(engine.log, Notice, "User requested shutdown...");
+    persistence::shut_down(engine, call.thread, request)?;
+    // No reply: the closed connection is the answer.
+    call.session.closing = true;
+    Ok(())
+}
 
-fn run(call: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
+/// Begins a shutdown that saves nothing, where no thread is free to do more than that.
+pub(crate) fn begin(engine: &Engine, args: &Args<'_>) -> Outcome {
+    let request = read(args)?.filter(|r| r.save == Some(false));
+    let hook = engine.on_shutdown.read();
+    let (Some(request), Some(hook)) = (request, hook.as_ref()) else {
+        return Err(persistence::SHUTDOWN_FAILED);
+    };
+    log!(engine.log, Notice, "User requested shutdown...");
+    engine.shutting_down.store(1, Relaxed);
+    hook(request);
+    Ok(())
+}
+
+/// What is asked for; none is ABORT.
+fn read(args: &Args<'_>) -> Result<Option<ShutdownRequest>, Fail> {
     let (mut save, mut nosave, mut now, mut force, mut abort) = (false, false, false, false, false);
     for i in 1..args.len() {
         let words = [
@@ -54,23 +81,8 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
         return Err(Fail::SYNTAX);
     }
     if abort {
-        // A shutdown waits for nobody so far, so there is never one to call off.
-        return Err(Fail::text("ERR No shutdown in progress."));
+        return Ok(None);
     }
-    let engine = call.engine;
-    if save && !force {
-        log!(engine.log, Warning, "SHUTDOWN SAVE refused: this server does not write to disk yet");
-        return Err(FAILED);
-    }
-    let hook = engine.on_shutdown.read();
-    let Some(hook) = hook.as_ref() else {
-        return Err(FAILED);
-    };
-    log!(engine.log, Notice, "User requested shutdown...");
-    engine.shutting_down.store(1, Relaxed);
-    let asked = if save { Some(true) } else { nosave.then_some(false) };
-    hook(ShutdownRequest { save: asked, now, force });
-    // No reply: the closed connection is the answer.
-    call.session.closing = true;
-    Ok(())
+    let save = if save { Some(true) } else { nosave.then_some(false) };
+    Ok(Some(ShutdownRequest { save, now, force }))
 }

@@ -29,7 +29,7 @@ pub(crate) static TIME: SessionCommand = super::command(
 );
 
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let us = call.engine.clock.wall_us() as i64;
+    let us = call.thread.wall_us(call.engine) as i64;
     reply.array(2);
     reply.bulk_int(us / 1_000_000);
     reply.bulk_int(us % 1_000_000);

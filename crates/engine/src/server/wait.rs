@@ -2,7 +2,8 @@
 //! WAITAOF: <https://redis.io/docs/latest/commands/waitaof/>
 //!
 //! There are no replicas, so none has acknowledged anything: who asks for some waits for all of
-//! his time.
+//! his time. Who asks for this server's journal waits until everything is durable that was written
+//! on the thread of his connection so far.
 
 use commands::row::{Acl, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
@@ -95,17 +96,22 @@ fn wait_aof(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         return Err(Fail::text("ERR value is out of range, must be positive"));
     }
     let deadline = deadline(call, args, 3)?;
-    if local > 0 {
+    let journal = &call.engine.journal;
+    if local > 0 && !journal.is_on() {
         return Err(Fail::text(
             "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.",
         ));
     }
-    if replicas == 0 {
-        reply.array(2);
-        reply.int(0);
-        reply.int(0);
-    } else {
-        wait(call, deadline, Empty::Ints(0, 0), reply);
+    // The connection's own writes are among those of its thread.
+    let written = call.thread.last_written();
+    let here = i64::from(journal.is_on() && written <= journal.shared.durable());
+    if here >= local && replicas == 0 {
+        parse::empty(Empty::Ints(here, 0), reply);
+        return Ok(());
+    }
+    wait(call, deadline, Empty::Ints(here, 0), reply);
+    if replicas == 0 && call.thread.cx.block.is_some() {
+        call.thread.awaits = Some(written);
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use resp::{Args, Reply, Span};
 use store::{Db, Key};
 
 use super::Multi;
+use crate::acl;
 use crate::dispatch::commit;
 use crate::engine::Attention;
 use crate::table::{Call, SessionCommand};
@@ -67,6 +68,17 @@ QUEUED
 };
 
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let outcome = exec(call, reply);
+    let engine = call.engine;
+    if engine.attention.get() & Attention::MONITOR != 0 {
+        // Monitors see it behind its commands, and also when there were none to run: it ends what
+        // MULTI has begun.
+        engine.monitors.feed(engine, call.session, call.thread.wall_us(engine), args);
+    }
+    outcome
+}
+
+fn exec(call: &mut Call<'_>, reply: &mut Reply<'_>) -> Outcome {
     let Some(multi) = call.session.multi.take() else {
         return Err(Fail::text("ERR EXEC without MULTI"));
     };
@@ -91,11 +103,20 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     }
     call.thread.unwatch(engine, call.session);
     call.thread.in_transaction = true;
+    call.thread.begin_unit();
     reply.array(queue.len());
     for q in queue {
         let mut owned = q.args;
         let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
         let mut args = Args::new(&[], &spans, &mut owned);
+        // What was allowed when it was queued may be so no longer; AUTH may have been queued, too.
+        let user = &call.session.user;
+        if let Err(denied) = acl::check(engine, user, q.command, &args) {
+            let at = (q.command, &args);
+            acl::note(engine, user, &call.session.client, acl::Context::Multi, at, denied);
+            call.thread.refuse(engine, call.session, None, &denied.revoked(), reply);
+            continue;
+        }
         let shot = call.thread.aim_inner(engine, &args, reply.out().len());
         call.thread.call_command(engine, call.session, q.command, &mut args, reply);
         if let Some(shot) = shot {
@@ -103,13 +124,10 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             call.thread.shoot(engine, Some(command), shot, reply.out().len());
         }
     }
+    call.thread.end_unit(engine);
     call.thread.in_transaction = false;
     call.thread.serve_ready(engine);
     engine.keyspace.release(&mut call.thread.cx);
-    if engine.attention.get() & Attention::MONITOR != 0 {
-        // Monitors see it behind its commands.
-        engine.monitors.feed(engine, call.session, call.thread.wall_us(engine), args);
-    }
     Ok(())
 }
 

@@ -73,8 +73,10 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             }
             let key = Key::new(name);
             let mut db = Db::lock_one(&call.engine.keyspace, index, key, &mut call.thread.cx);
-            db.watch(key, &w.flag);
+            // One that has expired goes before it is watched: that is not taken for a change.
+            db.peek(key);
             commit(call.engine, &mut call.thread.pubsub, &mut db);
+            db.watch(key, &w.flag);
             w.keys.push((index, name.to_vec()));
         }
         let bytes: usize = w.keys.iter().map(|(_, key)| WATCH_BYTES + key.capacity()).sum();

@@ -27,22 +27,27 @@ pub(crate) struct Server {
 impl Server {
     /// An empty server with these options set.
     pub(crate) fn with(options: &[(&str, &str)]) -> Self {
-        let (clock, hand) = Clock::simulated(START_MS);
-        let engine = Engine::new(Options {
-            config: Config::new(),
-            renames: Vec::new(),
-            clock,
-            log: Log::silent(),
-            config_file: None,
-            executable: String::new(),
-        });
-        let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
-        let thread = Thread::new(&engine, index, worker);
-        let mut server = Self { engine, thread, clock: hand };
+        let mut server = Self::configured(Config::new(), None);
         for (name, value) in options {
             server.configure(name, value);
         }
         server
+    }
+
+    /// An empty server with this configuration, which came from a file.
+    pub(crate) fn configured(config: Config, config_file: Option<std::path::PathBuf>) -> Self {
+        let (clock, hand) = Clock::simulated(START_MS);
+        let engine = Engine::new(Options {
+            config,
+            renames: Vec::new(),
+            clock,
+            log: Log::silent(),
+            config_file,
+            executable: String::new(),
+        });
+        let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
+        let thread = Thread::new(&engine, index, worker);
+        Self { engine, thread, clock: hand }
     }
 
     /// An empty server as it comes.
@@ -158,7 +163,11 @@ impl Server {
                     }
                 }
                 Message::Close(id) if id == c.session.client.id => c.closed = true,
-                Message::Close(_) | Message::Purge | Message::Run(_) => {}
+                Message::Run(job) => {
+                    job.run(&self.engine, &mut self.thread);
+                    sent.extend_from_slice(&self.deliver(c));
+                }
+                Message::Close(_) | Message::Purge => {}
                 Message::Push(id, bytes) => {
                     if id == c.session.client.id {
                         sent.extend_from_slice(&bytes);

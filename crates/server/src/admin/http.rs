@@ -7,7 +7,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -26,6 +26,7 @@ use tokio::time::Instant;
 
 use super::{heap, metrics, profile, topkeys};
 use crate::Shared;
+use crate::http::is_local;
 
 /// Connections at once; one more is closed.
 const CONNECTIONS: usize = 32;
@@ -205,16 +206,6 @@ async fn answer(
         "/debug/topkeys" => topkeys::answer(query, shared),
         _ => text(StatusCode::NOT_FOUND, format!("Not found. There is:\n\n{}", index())),
     }
-}
-
-/// Whether a Host is what somebody on this machine would say. A page in a browser can make its own
-/// name resolve to 127.0.0.1 and then read what is here; its name is still in the Host.
-fn is_local(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or(""),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
 }
 
 fn ready(shared: &Shared) -> Response {

@@ -192,7 +192,10 @@ impl Acceptor {
             return;
         }
         let endpoint = s.endpoint();
-        if !endpoint.loopback && engine.config.flag(Id::ProtectedMode) && !engine.needs_password() {
+        if !endpoint.loopback
+            && engine.config.flag(Id::ProtectedMode)
+            && engine.acl.takes_any_password()
+        {
             let _ = s.write(PROTECTED.as_bytes());
             inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;

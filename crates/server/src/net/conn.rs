@@ -3,8 +3,13 @@
 //!
 //! An idle connection holds no buffer: input is read into the thread's shared buffer, replies are
 //! written from the thread's shared output. Only what is left over is kept here.
+//!
+//! While the socket does not take the replies, nothing more is executed. What the peer sends meanwhile
+//! is taken off the socket all the same and kept as *stock*: there are clients that send a whole
+//! pipeline, however long, before they read the first reply, and both sides would wait for ever.
 
-use std::io::{self, IoSlice, Write};
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, Read, Write};
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::Session;
@@ -21,6 +26,8 @@ pub(crate) struct Conn {
     pub(crate) parser: Parser,
     /// The beginning of a command that is not whole, or input that must wait.
     pub(crate) buf: Vec<u8>,
+    /// Input behind that, received while replies waited to be sent.
+    pub(crate) stock: VecDeque<u8>,
     /// Replies that the socket did not take.
     pub(crate) pending: Out,
     /// Bytes of `pending` that are gone already.
@@ -37,6 +44,8 @@ pub(crate) struct Conn {
     pub(crate) queued: bool,
     /// Its last input was short: probably it sends one request at a time.
     pub(crate) short: bool,
+    /// The journal must be durable up to here before anything is sent; 0 for nothing to wait for.
+    pub(crate) held: u64,
 }
 
 impl Conn {
@@ -46,6 +55,7 @@ impl Conn {
             session,
             parser: Parser::default(),
             buf: Vec::new(),
+            stock: VecDeque::new(),
             pending: Out::default(),
             sent: 0,
             readable: false,
@@ -54,6 +64,7 @@ impl Conn {
             soft_since: 0,
             queued: false,
             short: true,
+            held: 0,
         }
     }
 
@@ -65,6 +76,7 @@ impl Conn {
             && !self.hangup
             && !self.waiting
             && self.buf.is_empty()
+            && self.stock.is_empty()
             && !self.parser.is_active()
             && self.pending.is_empty()
             && !self.session.closing
@@ -80,7 +92,7 @@ impl Conn {
     /// Sends `out`, which is empty afterwards; what the socket does not take is kept. Returns
     /// bytes sent.
     pub(crate) fn send(&mut self, out: &mut Out) -> io::Result<usize> {
-        if !self.pending.is_empty() {
+        if !self.pending.is_empty() || self.held > 0 {
             self.keep(out, 0);
             return Ok(0);
         }
@@ -97,6 +109,9 @@ impl Conn {
 
     /// Sends what is kept. Returns bytes sent.
     pub(crate) fn send_pending(&mut self) -> io::Result<usize> {
+        if self.held > 0 {
+            return Ok(0);
+        }
         let before = self.sent;
         write_from(&mut self.stream, &self.pending, &mut self.sent)?;
         let n = self.sent - before;
@@ -140,9 +155,33 @@ impl Conn {
         let c = &self.session.client;
         // An argument that is still arriving is input, one that is whole an argument.
         let (arrived, room) = self.parser.arriving();
-        c.query_bytes.store((self.buf.len() + arrived) as u64, Relaxed);
-        c.query_capacity.store((self.buf.capacity() + room) as u64, Relaxed);
+        let (bytes, capacity) = (self.buf.len(), self.buf.capacity());
+        c.query_bytes.store((bytes + self.stock.len() + arrived) as u64, Relaxed);
+        c.query_capacity.store((capacity + self.stock.capacity() + room) as u64, Relaxed);
         c.args_bytes.store((self.parser.memory() - room) as u64, Relaxed);
+    }
+}
+
+/// Where the input of a connection comes from: the stock, then the socket.
+pub(crate) struct Source<'a> {
+    pub(crate) stock: &'a mut VecDeque<u8>,
+    pub(crate) stream: &'a mut Stream,
+    /// Bytes that came from the socket.
+    pub(crate) received: usize,
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if self.stock.is_empty() {
+            let n = self.stream.read(to)?;
+            self.received += n;
+            return Ok(n);
+        }
+        let n = self.stock.read(to)?;
+        if self.stock.is_empty() {
+            *self.stock = VecDeque::new();
+        }
+        Ok(n)
     }
 }
 

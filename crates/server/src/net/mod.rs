@@ -5,6 +5,7 @@
 //! runtime and not io_uring.
 
 mod acceptor;
+mod attend;
 mod conn;
 mod listen;
 mod stream;

@@ -1,7 +1,7 @@
 //! A connected socket, TCP or Unix.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use engine::Endpoint;
 use mio::event::Source;
@@ -47,6 +47,15 @@ impl Stream {
                     fd: i64::from(s.as_raw_fd()),
                 }
             }
+        }
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Tcp(s) => s.as_fd(),
+            Stream::Unix(s) => s.as_fd(),
         }
     }
 }

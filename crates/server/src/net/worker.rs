@@ -2,25 +2,27 @@
 //!
 //! One wake-up serves every ready connection: all that is readable of one is read (up to a buffer),
 //! executed as a batch and answered with one write, then the next one has its turn. Reads are
-//! edge-triggered and stop at a short read. A connection that does not take its replies is not
-//! read from until it does, so that no reader can make the server's memory grow.
+//! edge-triggered and stop at a short read. Of a connection that does not take its replies nothing
+//! is executed until it does, so that few requests cannot make the server's memory grow.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
 use config::{ClientClass, Id};
+use engine::journal::Gate;
 use engine::{Batch, Endpoint, Message, Next, Session, Thread, log};
 use mio::{Events, Interest, Poll, Token, Waker};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use resp::Out;
 use slab::Slab;
 
 use super::Stream;
-use super::conn::Conn;
+use super::attend::Attendant;
+use super::conn::{Conn, Source};
 use crate::Shared;
 use crate::give_back::GiveBack;
 
@@ -38,7 +40,11 @@ const CRON_NS: u64 = 250_000;
 /// One turn takes at most so many bytes of a large argument, so that a fast sender does not keep
 /// others waiting.
 const BIG_TURN: usize = 4 << 20;
-/// The shared output buffer is given back when one batch has made it larger than this.
+/// The shared output buffer, in bytes: from the beginning, since what it would grow by with the first
+/// large reply would be missing from `maxmemory` all of a sudden.
+const OUTPUT: usize = 256 * 1024;
+/// When one batch has made it larger than this, it is given back at once; when it is larger than it
+/// was, some times per second.
 const OUTPUT_KEEP: usize = 4 << 20;
 /// Push messages are sent to this many connections per wake-up, or to this part of those for which
 /// some wait, or to all when so many bytes wait.
@@ -53,7 +59,15 @@ const WAKE: Token = Token(usize::MAX);
 /// Where the acceptor leaves new connections, and others leave messages.
 pub(crate) struct Inbox {
     pub(crate) worker: Arc<engine::Worker>,
-    arrivals: Mutex<Vec<(Stream, Endpoint)>>,
+    arrivals: Mutex<Vec<Arrival>>,
+}
+
+/// A connection on its way to its thread.
+pub(crate) struct Arrival {
+    pub(crate) stream: Stream,
+    endpoint: Endpoint,
+    /// Commands that were answered already, while the thread was stuck.
+    pub(crate) greeting: Vec<Vec<Vec<u8>>>,
 }
 
 impl Inbox {
@@ -63,8 +77,12 @@ impl Inbox {
 
     /// Hands a connection over to the worker.
     pub(crate) fn give(&self, s: Stream, e: Endpoint) {
-        self.arrivals.lock().push((s, e));
+        self.arrivals.lock().push(Arrival { stream: s, endpoint: e, greeting: Vec::new() });
         self.worker.mailbox.wake();
+    }
+
+    pub(crate) fn arrivals(&self) -> MutexGuard<'_, Vec<Arrival>> {
+        self.arrivals.lock()
     }
 }
 
@@ -90,6 +108,9 @@ pub(crate) struct Worker {
     /// When blocked commands give up: Unix milliseconds and client. What has been answered since
     /// is still here.
     timers: BinaryHeap<Reverse<(i64, u64)>>,
+    /// Connections whose output waits for the journal: up to where it must be durable (ascending),
+    /// and the client.
+    holding: VecDeque<(u64, u64)>,
     give_back: GiveBack,
 }
 
@@ -138,10 +159,11 @@ impl Worker {
             input: vec![0; INPUT],
             small: vec![0; HELD * SMALL],
             held: Vec::with_capacity(HELD),
-            out: Out::default(),
+            out: Out { buf: Vec::with_capacity(OUTPUT), ..Out::default() },
             more: Vec::new(),
             paused: Vec::new(),
             timers: BinaryHeap::new(),
+            holding: VecDeque::new(),
             give_back: GiveBack::default(),
         }
     }
@@ -149,6 +171,9 @@ impl Worker {
     pub(crate) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let engine = &shared.engine;
+        let attendant =
+            Attendant::new(Arc::clone(&shared), Arc::clone(&self.inbox), self.thread.index);
+        engine::do_meanwhile(Box::new(move || attendant.attend()));
         let mut events = Events::with_capacity(1024);
         let mut next_cron = 0u64;
         let mut housekeeping = 0u64;
@@ -191,6 +216,9 @@ impl Worker {
                         self.run_held();
                     }
                 } else {
+                    // What it sends may be a script that takes long: nobody waits behind it whose
+                    // input has been read already.
+                    self.run_held();
                     self.serve(i, e.is_writable());
                 }
             }
@@ -203,6 +231,8 @@ impl Worker {
             }
             self.read_mail();
             self.time_out();
+            engine.journal.turn_over(&self.inbox.worker.lane);
+            self.release();
             self.thread.send_mail(engine);
             self.send_pushes();
             if self.shared.stopping() {
@@ -254,7 +284,7 @@ impl Worker {
     }
 
     fn turn(&mut self, i: usize, writable: bool) -> io::Result<Turn> {
-        let Self { conns, thread, shared, input, out, paused, timers, inbox, .. } = self;
+        let Self { conns, thread, shared, input, out, paused, timers, inbox, holding, .. } = self;
         let engine = &shared.engine;
         let stats = &inbox.worker.stats;
         let c = &mut *conns[i];
@@ -265,9 +295,9 @@ impl Worker {
             add(&c.session.client.net_out, n as u64);
         }
         if c.unsent() > 0 {
-            // Nothing more is read until the replies have been taken. A peer that has closed its
-            // side may still read; when it does not, the next write says so.
-            return Ok(Turn::Keep);
+            // Nothing more is executed until the replies have been taken. A peer that has closed
+            // its side may still read; when it does not, the next write says so.
+            return self.stock_up(i);
         }
         if c.session.closing || c.session.client.closing.load(Relaxed) {
             return Ok(Turn::Close);
@@ -277,6 +307,8 @@ impl Worker {
             let gone = c.hangup && (!c.readable || c.session.blocked.is_some());
             return Ok(if gone { Turn::Close } else { Turn::Keep });
         }
+        // What is in stock comes first, and then it is unknown what the socket has.
+        c.readable |= !c.stock.is_empty();
         // A large argument goes straight to where it will stay.
         let mut left_of_turn = BIG_TURN;
         while c.readable
@@ -285,7 +317,9 @@ impl Worker {
         {
             let room = missing.min(buf.capacity() - buf.len()).min(left_of_turn).max(1);
             let before = buf.len();
-            let r = (&mut c.stream).take(room as u64).read_to_end(buf);
+            let mut source = Source { stock: &mut c.stock, stream: &mut c.stream, received: 0 };
+            let r = source.by_ref().take(room as u64).read_to_end(buf);
+            let received = source.received;
             let n = buf.len() - before;
             let room_left = n < room;
             left_of_turn -= n;
@@ -294,8 +328,8 @@ impl Worker {
                 c.note_input();
             }
             add(&stats.reads_processed, 1);
-            add(&stats.net_input_bytes, n as u64);
-            add(&c.session.client.net_in, n as u64);
+            add(&stats.net_input_bytes, received as u64);
+            add(&c.session.client.net_in, received as u64);
             match r {
                 Ok(_) if room_left => return Ok(Turn::Close),
                 Ok(_) => {}
@@ -320,13 +354,16 @@ impl Worker {
         let mut have = left;
         if c.readable {
             let timed = thread.read_begins(engine);
+            let stocked = !c.stock.is_empty();
+            let mut source = Source { stock: &mut c.stock, stream: &mut c.stream, received: 0 };
             let r = if in_place {
                 c.buf.resize(left + INPUT, 0);
-                c.stream.read(&mut c.buf[left..])
+                source.read(&mut c.buf[left..])
             } else {
                 input[..left].copy_from_slice(&c.buf);
-                c.stream.read(&mut input[left..])
+                source.read(&mut input[left..])
             };
+            let received = source.received;
             thread.read_ends(engine, timed);
             add(&stats.reads_processed, 1);
             let n = match r {
@@ -341,7 +378,7 @@ impl Worker {
                 Ok(n) => {
                     let filled = n == if in_place { INPUT } else { INPUT - left };
                     // A short read means that the socket is empty; a new edge will tell of more.
-                    c.readable = filled || c.hangup;
+                    c.readable = filled || c.hangup || stocked;
                     n
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
@@ -356,16 +393,50 @@ impl Worker {
                 c.buf.truncate(have);
             }
             if n > 0 {
-                add(&stats.net_input_bytes, n as u64);
-                add(&c.session.client.net_in, n as u64);
+                add(&stats.net_input_bytes, received as u64);
+                add(&c.session.client.net_in, received as u64);
                 c.session.client.active_ms.store(thread.cx.now, Relaxed);
             }
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
         }
-        let mut rim = Rim { engine, stats, thread, out, paused, timers };
+        let mut rim = Rim { engine, stats, thread, out, paused, timers, holding };
         let arrived = (!in_place).then(|| &input[..have]);
         rim.answer(c, i, arrived, left)
+    }
+
+    /// Receives input of a connection that has replies to take first.
+    #[cold]
+    fn stock_up(&mut self, i: usize) -> io::Result<Turn> {
+        let Self { conns, thread, shared, input, inbox, .. } = self;
+        let (engine, stats) = (&shared.engine, &inbox.worker.stats);
+        let c = &mut *conns[i];
+        if !c.readable || c.waiting || c.session.closing {
+            return Ok(Turn::Keep);
+        }
+        match c.stream.read(input) {
+            // It will say so again when the stock has been used up.
+            Ok(0) => {
+                c.hangup = true;
+                return Ok(Turn::Keep);
+            }
+            Ok(n) => {
+                c.stock.extend(&input[..n]);
+                c.readable = n == input.len();
+                add(&stats.reads_processed, 1);
+                add(&stats.net_input_bytes, n as u64);
+                add(&c.session.client.net_in, n as u64);
+                c.session.client.active_ms.store(thread.cx.now, Relaxed);
+                c.note_input();
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => c.readable = false,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+        if over_query_limit(engine, c, stats) || thread.evict_clients(engine, &c.session.client) {
+            return Ok(Turn::Close);
+        }
+        Ok(if c.readable { Turn::Again } else { Turn::Keep })
     }
 
     /// Reads from a connection whose input was short so far, into a place of its own, and prefetches
@@ -387,9 +458,17 @@ impl Worker {
                     // There is more: this one is not short any more, and is read on.
                     c.short = false;
                     c.buf = self.small[at..at + n].to_vec();
+                    self.run_held();
+                    return self.serve(i, false);
+                }
+                if may_take_long(&self.small[at..at + n]) {
+                    c.buf = self.small[at..at + n].to_vec();
+                    self.run_held();
                     return self.serve(i, false);
                 }
                 c.readable = false;
+                // Something of it is under way from here on.
+                c.session.client.query_bytes.store(n as u64, Relaxed);
                 let bytes = &self.small[at..at + n];
                 let hash = self.thread.foresee(&self.shared.engine, &c.session, bytes);
                 self.held.push(Held { i, n, db: c.session.db, hash });
@@ -409,9 +488,10 @@ impl Worker {
             self.thread.prefetch(&self.shared.engine, held.iter().map(|h| (h.db, h.hash)));
         }
         for (k, h) in held.iter().enumerate() {
-            let Self { conns, thread, shared, small, out, paused, timers, inbox, .. } = self;
+            let Self { conns, thread, shared, small, out, paused, timers, inbox, holding, .. } =
+                self;
             let (engine, stats) = (&shared.engine, &inbox.worker.stats);
-            let mut rim = Rim { engine, stats, thread, out, paused, timers };
+            let mut rim = Rim { engine, stats, thread, out, paused, timers, holding };
             let Some(c) = conns.get_mut(h.i) else { continue };
             let arrived = &small[k * SMALL..k * SMALL + h.n];
             let turn = rim.answer(c, h.i, Some(arrived), 0).unwrap_or(Turn::Close);
@@ -419,6 +499,33 @@ impl Worker {
         }
         held.clear();
         self.held = held;
+    }
+
+    /// Sends what has waited for the journal and need not wait any more.
+    fn release(&mut self) {
+        if self.holding.is_empty() {
+            return;
+        }
+        // Announced before the look at how far it is: whoever makes it durable in between wakes us.
+        self.inbox.worker.holds.store(true, SeqCst);
+        while let Some((sequence, id)) = self.holding.front().copied() {
+            let gate = self.shared.engine.journal.reached(sequence);
+            if matches!(gate, Gate::At(_)) {
+                break;
+            }
+            self.holding.pop_front();
+            let Some(&i) = self.places.get(&id) else { continue };
+            if gate == Gate::Never {
+                self.close(i);
+                continue;
+            }
+            let c = &mut self.conns[i];
+            // It may wait for more than this.
+            if c.held == sequence {
+                c.held = 0;
+                self.serve(i, true);
+            }
+        }
     }
 
     fn close(&mut self, i: usize) {
@@ -440,8 +547,8 @@ impl Worker {
 
     fn read_mail(&mut self) {
         let arrivals = std::mem::take(&mut *self.inbox.arrivals.lock());
-        for (stream, endpoint) in arrivals {
-            self.welcome(stream, endpoint);
+        for a in arrivals {
+            self.welcome(a);
         }
         self.thread.receive();
         for m in self.inbox.worker.mailbox.take() {
@@ -482,6 +589,12 @@ impl Worker {
         c.session.unblocked();
         c.waiting = false;
         if self.thread.may_answer(&mut c.session) {
+            // It was served by somebody else's command, on whatever thread: as if it had acted itself.
+            match self.shared.engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
+                Gate::Open => {}
+                Gate::At(n) => hold_back(c, n, &mut self.holding),
+                Gate::Never => return self.close(i),
+            }
             let mut out = Out { buf: bytes, ..Out::default() };
             if self.send_push(i, &mut out).is_err() {
                 return self.close(i);
@@ -553,8 +666,14 @@ impl Worker {
         Ok(())
     }
 
-    fn welcome(&mut self, stream: Stream, endpoint: Endpoint) {
-        let session = Session::new(&self.shared.engine, self.thread.index, endpoint);
+    fn welcome(&mut self, arrival: Arrival) {
+        let Arrival { stream, endpoint, greeting } = arrival;
+        let engine = &self.shared.engine;
+        let mut session = Session::new(engine, self.thread.index, endpoint);
+        for words in greeting {
+            let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+            self.thread.call(engine, &mut session, &words);
+        }
         let id = session.client.id;
         let i = self.conns.insert(Box::new(Conn::new(stream, session)));
         self.places.insert(id, i);
@@ -599,6 +718,9 @@ impl Worker {
                 session.is_some_and(|s| s.wakes_at() == Some(*at))
             });
         }
+        if self.out.buf.capacity() > OUTPUT {
+            self.out.buf = Vec::with_capacity(OUTPUT);
+        }
         self.give_back.turn(self.inbox.worker.stats.batches.load(Relaxed));
         if self.thread.index == 0 {
             engine.sample_rates();
@@ -626,6 +748,8 @@ impl Worker {
         while engine.clock.monotonic_ns() < deadline
             && (!self.more.is_empty() || self.conns.iter().any(|(_, c)| c.unsent() > 0))
         {
+            engine.journal.turn_over(&self.inbox.worker.lane);
+            self.release();
             let wait =
                 if self.more.is_empty() { Duration::from_millis(10) } else { Duration::ZERO };
             match self.poll.poll(&mut events, Some(wait)) {
@@ -659,6 +783,7 @@ struct Rim<'a> {
     out: &'a mut Out,
     paused: &'a mut Vec<usize>,
     timers: &'a mut BinaryHeap<Reverse<(i64, u64)>>,
+    holding: &'a mut VecDeque<(u64, u64)>,
 }
 
 impl Rim<'_> {
@@ -671,11 +796,17 @@ impl Rim<'_> {
         arrived: Option<&[u8]>,
         left: usize,
     ) -> io::Result<Turn> {
-        let Self { engine, stats, thread, out, paused, timers } = self;
+        let Self { engine, stats, thread, out, paused, timers, holding } = self;
+        let acted = thread.worker().lane.acted();
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
+        out.limit = hard_limit(engine, c);
         let Batch { consumed, next } =
             thread.run(engine, &mut c.session, &mut c.parser, bytes, out);
+        if next == Next::Close {
+            // Whoever has read the last reply may rely on it that the client is no more.
+            c.session.client.closing.store(true, Relaxed);
+        }
         c.short = have <= SMALL / 2;
         match arrived {
             _ if next == Next::ReadBig => c.buf = Vec::new(),
@@ -701,13 +832,25 @@ impl Rim<'_> {
         if !out.is_empty() {
             // The limit holds for what the batch has made, too, before the socket takes any of it.
             let queued = out.len();
-            if queued > FIXED_OUTPUT && over_output_limit(engine, c, queued, thread.cx.now) {
+            // What was stopped because of the limit is not whole, even if the limit is another by now.
+            let over = queued > FIXED_OUTPUT
+                && (over_output_limit(engine, c, queued, thread.cx.now) || out.is_in_vain());
+            if over {
                 out.clear();
                 if out.buf.capacity() > OUTPUT_KEEP {
-                    out.buf = Vec::new();
+                    out.buf = Vec::with_capacity(OUTPUT);
                 }
                 add(&stats.client_output_buffer_limit_disconnections, 1);
                 return Ok(Turn::Close);
+            }
+            match engine.journal.gate(&thread.worker().lane, acted) {
+                Gate::Open => {}
+                Gate::At(sequence) => hold_back(c, sequence, holding),
+                Gate::Never => {
+                    // Without a word: what it did may or may not be there after a restart.
+                    out.clear();
+                    return Ok(Turn::Close);
+                }
             }
             let timed = thread.write_begins(engine);
             let n = c.send(out)?;
@@ -719,7 +862,7 @@ impl Rim<'_> {
             add(&stats.net_output_bytes, n as u64);
             add(&c.session.client.net_out, n as u64);
             if out.buf.capacity() > OUTPUT_KEEP {
-                out.buf = Vec::new();
+                out.buf = Vec::with_capacity(OUTPUT);
             }
             if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), thread.cx.now) {
                 add(&stats.client_output_buffer_limit_disconnections, 1);
@@ -752,6 +895,8 @@ impl Rim<'_> {
                 }
                 Turn::Keep
             }
+            // The socket has told of its input already and will not do so again.
+            _ if c.unsent() > 0 && c.readable => Turn::Again,
             _ if c.unsent() > 0 => Turn::Keep,
             Next::Flush => Turn::Again,
             Next::ReadBig => Turn::Again,
@@ -760,6 +905,26 @@ impl Rim<'_> {
             Next::Read => Turn::Keep,
         })
     }
+}
+
+/// From now on, what is sent to a connection waits until the journal is durable up to `sequence`.
+fn hold_back(c: &mut Conn, sequence: u64, holding: &mut VecDeque<(u64, u64)>) {
+    debug_assert!(holding.back().is_none_or(|(last, _)| *last <= sequence));
+    c.held = sequence;
+    holding.push_back((sequence, c.session.client.id));
+}
+
+/// Whether input begins with a command that may run a script.
+fn may_take_long(input: &[u8]) -> bool {
+    let name = match input {
+        // *N CR LF $N CR LF name
+        [b'*', _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..]
+        | [b'*', _, _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..] => name,
+        [b'*', ..] => return false,
+        name => name,
+    };
+    let Some(start) = name.first_chunk::<4>() else { return false };
+    [b"eval", b"fcal", b"exec"].iter().any(|word| start.eq_ignore_ascii_case(*word))
 }
 
 /// Adds to a counter that only this thread writes.
@@ -783,7 +948,7 @@ fn is_subscriber(c: &Conn) -> bool {
 /// allows; logged and counted.
 fn over_query_limit(engine: &engine::Engine, c: &Conn, stats: &engine::ThreadStats) -> bool {
     let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
-    if c.buf.len() + c.parser.received() <= limit {
+    if c.buf.len() + c.stock.len() + c.parser.received() <= limit {
         return false;
     }
     log!(
@@ -797,10 +962,19 @@ fn over_query_limit(engine: &engine::Engine, c: &Conn, stats: &engine::ThreadSta
     true
 }
 
+/// The bytes beyond which [`over_output_limit`] closes a connection at once; 0 for none.
+fn hard_limit(engine: &engine::Engine, c: &Conn) -> usize {
+    let l = engine.config.output_limits(class_of(c));
+    if l.hard == 0 { 0 } else { FIXED_OUTPUT.max(l.hard as usize) }
+}
+
+fn class_of(c: &Conn) -> ClientClass {
+    if is_subscriber(c) { ClientClass::Pubsub } else { ClientClass::Normal }
+}
+
 /// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows.
 fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: usize, now_ms: i64) -> bool {
-    let class = if is_subscriber(c) { ClientClass::Pubsub } else { ClientClass::Normal };
-    let l = engine.config.output_limits(class);
+    let l = engine.config.output_limits(class_of(c));
     let n = if queued > FIXED_OUTPUT { queued as u64 } else { 0 };
     let mut over = l.hard > 0 && n > l.hard;
     if l.soft > 0 && n > l.soft {

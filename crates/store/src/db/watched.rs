@@ -23,7 +23,7 @@ impl Db<'_> {
             // A command that goes from shard to shard changes no key.
             if self.locked.holds(s)
                 && let Some(interest) = self.locked.interest(s)
-                && interest.changed(e.db, &e.key)
+                && interest.changed(e.db, &e.key, e.is_change())
             {
                 self.ready(e.db, &e.key);
             }
@@ -37,10 +37,9 @@ impl Db<'_> {
         }
     }
 
-    /// WATCH: from now on a change of the key in the selected database spoils `w`.
+    /// WATCH: from now on a change of the key in the selected database spoils `w`. What the view has
+    /// changed so far must have been committed, or it would spoil it, too.
     pub fn watch(&mut self, key: Key<'_>, w: &Arc<Watch>) {
-        // One that has expired is removed before, so that this is not taken for a change.
-        self.reap(key);
         let interest = self.locked.interest(shard_of(key.hash)).get_or_insert_default();
         interest.watch(self.index, key.bytes, w);
         self.locked.ks().take_interest();

@@ -1,6 +1,6 @@
 //! CLIENT KILL: <https://redis.io/docs/latest/commands/client-kill/>
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
 
 use commands::row::{Flags, Row};
 use commands::{Fail, Outcome};
@@ -8,8 +8,9 @@ use resp::{Args, Reply};
 
 use super::list::Kind;
 use super::{BASE, COMMON, sub};
+use crate::acl::User;
 use crate::clients::Client;
-use crate::connection::auth::DEFAULT_USER;
+use crate::engine::Engine;
 use crate::mailbox::Message;
 use crate::table::{Call, SessionCommand};
 
@@ -79,14 +80,22 @@ struct Filter<'a> {
     laddr: Option<&'a [u8]>,
     kind: Option<Kind>,
     id: Option<u64>,
+    user: Option<Arc<User>>,
     age_min: i64,
     skip_me: bool,
 }
 
 impl<'a> Filter<'a> {
-    fn parse(args: &'a Args<'_>) -> Result<Self, Fail> {
-        let mut f =
-            Self { addr: None, laddr: None, kind: None, id: None, age_min: 0, skip_me: true };
+    fn parse(engine: &Engine, args: &'a Args<'_>) -> Result<Self, Fail> {
+        let mut f = Self {
+            addr: None,
+            laddr: None,
+            kind: None,
+            id: None,
+            user: None,
+            age_min: 0,
+            skip_me: true,
+        };
         for i in (2..args.len()).step_by(2) {
             let Some(value) = args.get(i + 1) else {
                 return Err(Fail::SYNTAX);
@@ -108,11 +117,10 @@ impl<'a> Filter<'a> {
             } else if args.is(i, "laddr") {
                 f.laddr = Some(value);
             } else if args.is(i, "user") {
-                // Everybody is this user, so it selects nobody out.
-                if value != DEFAULT_USER.as_bytes() {
+                f.user = Some(engine.acl.user(value).ok_or_else(|| {
                     let name = String::from_utf8_lossy(value);
-                    return Err(Fail::new(format!("ERR No such user '{name}'")));
-                }
+                    Fail::new(format!("ERR No such user '{name}'"))
+                })?);
             } else if args.is(i, "skipme") {
                 f.skip_me = match () {
                     () if args.is(i + 1, "yes") => true,
@@ -132,6 +140,7 @@ impl<'a> Filter<'a> {
             && self.laddr.is_none_or(|a| a == client.endpoint.local.as_bytes())
             && self.kind.is_none_or(|k| k == Kind::of(client))
             && self.id.is_none_or(|id| id == client.id)
+            && self.user.as_ref().is_none_or(|u| Arc::ptr_eq(u, &client.user.read()))
             && !(self.skip_me && client.id == me)
             && (self.age_min == 0 || age >= self.age_min)
     }
@@ -142,9 +151,9 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     let filter = if old_form {
         // In this form one may close oneself.
         let addr = Some(&args[2]);
-        Filter { addr, laddr: None, kind: None, id: None, age_min: 0, skip_me: false }
+        Filter { addr, laddr: None, kind: None, id: None, user: None, age_min: 0, skip_me: false }
     } else {
-        Filter::parse(args)?
+        Filter::parse(call.engine, args)?
     };
     let (me, now) = (call.session.client.id, call.thread.cx.now);
     let mut killed = 0;
@@ -155,7 +164,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         if client.id == me {
             // After this reply.
             call.session.closing = true;
-        } else if client.closing.swap(true, Relaxed) {
+        } else if !client.mark_closing() {
             // Somebody was faster; its thread has yet to notice.
             continue;
         } else {

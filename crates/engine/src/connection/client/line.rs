@@ -13,7 +13,7 @@ use crate::engine::Engine;
 const FIXED_OUTPUT: u64 = 16 * 1024;
 
 /// Appends the line of `client`, and a line break.
-pub(super) fn push(out: &mut String, engine: &Engine, now_ms: i64, client: &Client) {
+pub(crate) fn push(out: &mut String, engine: &Engine, now_ms: i64, client: &Client) {
     let c = client;
     let get = |n: &AtomicU64| n.load(Relaxed);
     let seconds = |since: i64| now_ms / 1000 - since / 1000;
@@ -58,7 +58,7 @@ pub(super) fn push(out: &mut String, engine: &Engine, now_ms: i64, client: &Clie
         out,
         " cmd={command} user={} redir={} resp={} lib-name={} lib-ver={} tot-net-in={} \
          tot-net-out={} tot-cmds={}",
-        names.user,
+        c.user.read().shown(),
         c.redirect.load(Relaxed),
         get(&c.proto),
         names.lib_name,

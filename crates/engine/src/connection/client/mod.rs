@@ -12,6 +12,8 @@ mod switch;
 mod tracking;
 mod unblock;
 
+pub(crate) use line::push as client_line;
+
 use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};

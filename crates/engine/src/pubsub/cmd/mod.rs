@@ -5,6 +5,8 @@ mod publish;
 mod subscribe;
 mod unsubscribe;
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use commands::row::{Flags, Group, KeyFlags, KeySpec, Row, Scope};
 use resp::Reply;
 
@@ -42,7 +44,7 @@ const fn command(row: Row, run: SessionFn) -> SessionCommand {
 /// Says that a subscription began or ended (`name`), or that there was none to end, and how many
 /// there are now: channels and patterns are counted together.
 fn confirm(reply: &mut Reply<'_>, session: &Session, word: &str, kind: Kind, name: Option<&[u8]>) {
-    let count = |kind: Kind| session.subs.as_ref().map_or(0, |s| s.count(kind));
+    let count = |kind: Kind| session.client.subscriptions[kind.index()].load(Relaxed);
     let n = match kind {
         Kind::Shard => count(kind),
         Kind::Channel | Kind::Pattern => count(Kind::Channel) + count(Kind::Pattern),
@@ -53,5 +55,5 @@ fn confirm(reply: &mut Reply<'_>, session: &Session, word: &str, kind: Kind, nam
         Some(name) => reply.bulk(name),
         None => reply.null(),
     }
-    reply.int(n as i64);
+    reply.int(i64::from(n));
 }

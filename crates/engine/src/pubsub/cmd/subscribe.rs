@@ -5,6 +5,7 @@ use commands::row::{Flags, Row};
 use resp::{Args, Reply};
 
 use super::{BASE, CHANGING, SHARD_CHANNELS, command, confirm};
+use crate::acl;
 use crate::pubsub::Kind;
 use crate::table::{Call, SessionCommand};
 
@@ -109,6 +110,12 @@ fn subscribe(
         call.thread.push_reply(call.session, reply, |reply, session| {
             confirm(reply, session, word, kind, Some(name));
         });
+    }
+    // Whoever has withdrawn a permission meanwhile looked either before these subscriptions were
+    // there, or has found them.
+    let (user, pattern) = (&call.session.user, kind == Kind::Pattern);
+    if !args.iter_from(1).all(|name| acl::may_listen(user, name, pattern)) {
+        call.session.closing = true;
     }
     Ok(())
 }

@@ -102,28 +102,40 @@ pub(super) fn persistence(call: &mut Call<'_>, s: &mut Section) {
     s.put("loading", u8::from(loading));
     s.zeros(&["async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"]);
     s.put("current_fork_perc", "0.00");
-    s.zeros(&["current_save_keys_processed", "current_save_keys_total"]);
-    s.put("rdb_changes_since_last_save", engine.totals().dirty);
-    s.put("rdb_bgsave_in_progress", 0);
-    s.put("rdb_last_save_time", engine.started_ms / 1000);
-    s.put("rdb_last_bgsave_status", "ok");
-    s.put("rdb_last_bgsave_time_sec", -1);
-    s.put("rdb_current_bgsave_time_sec", -1);
-    s.zeros(&[
-        "rdb_saves",
-        "rdb_last_cow_size",
-        "rdb_last_load_keys_expired",
-        "rdb_last_load_keys_loaded",
-        "aof_enabled",
-        "aof_rewrite_in_progress",
-        "aof_rewrite_scheduled",
-    ]);
-    s.put("aof_last_rewrite_time_sec", -1);
-    s.put("aof_current_rewrite_time_sec", -1);
-    s.put("aof_last_bgrewrite_status", "ok");
-    s.zeros(&["aof_rewrites", "aof_rewrites_consecutive_failures"]);
-    s.put("aof_last_write_status", "ok");
+    for (name, value) in engine.snapshot_info() {
+        if name == "rdb_last_bgsave_time_sec" {
+            let ok = engine.last_save_ok();
+            s.put("rdb_last_bgsave_status", if ok { "ok" } else { "err" });
+        }
+        s.put(name, value);
+    }
+    let now = engine.clock.wall_ms() as i64;
+    let journal = &engine.journal;
+    s.put("aof_enabled", u8::from(journal.is_on()));
+    for (name, value) in journal.rewrite.info(now) {
+        match name {
+            "aof_last_bgrewrite_ok" => {
+                s.put("aof_last_bgrewrite_status", if value == 1 { "ok" } else { "err" });
+            }
+            name => s.put(name, value),
+        }
+    }
+    s.put("aof_last_write_status", if journal.shared.is_failing() { "err" } else { "ok" });
     s.zeros(&["aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size"]);
+    if journal.is_on() {
+        let figures = &journal.shared.figures;
+        let waiting: usize = engine.workers().iter().map(|w| w.lane.waiting()).sum();
+        s.put("aof_current_size", figures.size.load(Relaxed));
+        s.put("aof_base_size", figures.base_size.load(Relaxed));
+        s.put("aof_pending_rewrite", 0);
+        s.put("aof_buffer_length", waiting as u64 + figures.pending.load(Relaxed));
+        let unsynced = journal.shared.durable() < journal.shared.written();
+        s.put("aof_pending_bio_fsync", u8::from(unsynced));
+        s.put("aof_delayed_fsync", figures.delayed.load(Relaxed));
+    }
+    for (name, value) in engine.persistence.loading.info(now) {
+        s.put(name, value);
+    }
 }
 
 pub(super) fn replication(call: &mut Call<'_>, s: &mut Section) {

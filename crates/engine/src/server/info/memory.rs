@@ -30,18 +30,20 @@ pub(super) fn memory(call: &mut Call<'_>, s: &mut Section) {
     s.put("allocator_resident", f.rss);
     s.put("allocator_muzzy", 0);
     both(s, "total_system_memory", process::total_memory());
-    s.zeros(&["used_memory_lua", "used_memory_vm_eval"]);
-    s.put("used_memory_lua_human", "0B");
-    s.zeros(&[
-        "used_memory_scripts_eval",
-        "number_of_cached_scripts",
-        "number_of_functions",
-        "number_of_libraries",
-        "used_memory_vm_functions",
-    ]);
-    both(s, "used_memory_vm_total", 0);
-    s.put("used_memory_functions", 0);
-    both(s, "used_memory_scripts", 0);
+    let scripts = &engine.scripts;
+    let libraries = scripts.shelf.read();
+    let (eval, functions) = scripts.running.machine_bytes();
+    s.put("used_memory_lua", eval);
+    s.put("used_memory_vm_eval", eval);
+    s.put("used_memory_lua_human", bytes_to_human(eval));
+    s.put("used_memory_scripts_eval", scripts.cache.bytes());
+    s.put("number_of_cached_scripts", scripts.cache.len());
+    s.put("number_of_functions", libraries.functions.len());
+    s.put("number_of_libraries", libraries.by_name.len());
+    s.put("used_memory_vm_functions", functions);
+    both(s, "used_memory_vm_total", eval + functions);
+    s.put("used_memory_functions", libraries.bytes());
+    both(s, "used_memory_scripts", scripts.cache.bytes() + libraries.bytes());
     both(s, "maxmemory", config.bytes(Id::Maxmemory));
     s.put("maxmemory_policy", config.chosen::<MaxmemoryPolicy>(Id::MaxmemoryPolicy).name());
     for name in ["allocator_frag", "allocator_rss", "rss_overhead"] {
@@ -59,7 +61,8 @@ pub(super) fn memory(call: &mut Call<'_>, s: &mut Section) {
     s.put("mem_clients_normal", f.clients);
     s.zeros(&["mem_cluster_links", "mem_aof_buffer"]);
     s.put("mem_allocator", "mimalloc");
-    s.zeros(&["mem_overhead_db_hashtable_rehashing", "active_defrag_running"]);
+    s.put("mem_overhead_db_hashtable_rehashing", f.resizing.1);
+    s.put("active_defrag_running", 0);
     let (pending, freed) = engine.keyspace.lazy_counts();
     s.put("lazyfree_pending_objects", pending);
     s.put("lazyfreed_objects", freed);

@@ -34,7 +34,7 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("expire_cycle_cpu_milliseconds", t.expire_cycle_nanos / 1_000_000);
     s.put("evicted_keys", t.evicted_keys);
     s.put("evicted_clients", t.evicted_clients);
-    s.put("evicted_scripts", 0);
+    s.put("evicted_scripts", engine.scripts.cache.evicted());
     s.put("total_eviction_exceeded_time", t.total_eviction_exceeded_nanos / 1_000_000);
     s.put("current_eviction_exceeded_time", 0);
     s.put("keyspace_hits", t.keyspace_hits);
@@ -73,12 +73,11 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("instantaneous_eventloop_cycles_per_sec", cycles);
     let duration = rates.eventloop_duration_usec.load(Relaxed);
     s.put("instantaneous_eventloop_duration_usec", duration);
-    s.zeros(&[
-        "acl_access_denied_auth",
-        "acl_access_denied_cmd",
-        "acl_access_denied_key",
-        "acl_access_denied_channel",
-    ]);
+    let denied = call.engine.acl.counts();
+    s.put("acl_access_denied_auth", denied.auth);
+    s.put("acl_access_denied_cmd", denied.command);
+    s.put("acl_access_denied_key", denied.key);
+    s.put("acl_access_denied_channel", denied.channel);
 }
 
 pub(super) fn commands(call: &mut Call<'_>, s: &mut Section) {

@@ -19,6 +19,8 @@ pub(in crate::server) struct Figures {
     pub(in crate::server) clients: u64,
     /// Databases that have keys.
     pub(in crate::server) dbs: Vec<Database>,
+    /// Tables that are being resized, and the bytes of the arrays that they leave.
+    pub(in crate::server) resizing: (u64, u64),
 }
 
 /// One database: its number, its keys, and the bytes of its tables without the entries.
@@ -33,11 +35,14 @@ impl Figures {
     pub(in crate::server) fn now(call: &mut Call<'_>) -> Self {
         let engine = call.engine;
         let mut dbs = Vec::new();
+        let mut resizing = (0, 0);
         for index in 0..engine.keyspace.databases() {
             let mut db = Db::unlocked(&engine.keyspace, index, &mut call.thread.cx);
             let keys = db.len();
             if keys > 0 {
                 dbs.push(Database { index, keys, table: db.table_bytes() as u64 });
+                let (tables, bytes) = db.resizing();
+                resizing = (resizing.0 + tables as u64, resizing.1 + bytes as u64);
             }
         }
         Self {
@@ -47,6 +52,7 @@ impl Figures {
             rss: process::rss(),
             clients: engine.clients.all().iter().map(|c| c.memory()).sum(),
             dbs,
+            resizing,
         }
     }
 

@@ -59,9 +59,9 @@ fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome 
         put(&format!("db.{}", db.index), Tables(db.table));
     }
     put("overhead.db.hashtable.lut", bytes(f.dbs.iter().map(|db| db.table).sum()));
-    put("overhead.db.hashtable.rehashing", Bytes(0));
+    put("overhead.db.hashtable.rehashing", bytes(f.resizing.1));
     put("overhead.total", bytes(f.overhead()));
-    put("db.dict.rehashing.count", Bytes(0));
+    put("db.dict.rehashing.count", bytes(f.resizing.0));
     put("keys.count", bytes(keys));
     put("keys.bytes-per-key", bytes(f.dataset().checked_div(keys).unwrap_or(0)));
     put("dataset.bytes", bytes(f.dataset()));

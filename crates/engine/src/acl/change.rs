@@ -1,0 +1,120 @@
+//! Changing the set of users: each change as a whole or not at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::revoke::{self, Narrowed};
+use super::rules::{Ground, Rules, merge};
+use super::user::User;
+use super::{Acl, DEFAULT};
+use crate::table::{Call, Table};
+
+/// ACL SETUSER. Connections that are subscribed to channels that the user may no longer use are
+/// closed.
+///
+/// # Errors
+/// The text of the refusal without its code; nothing has changed.
+pub(super) fn set(call: &mut Call<'_>, name: &[u8], words: &[&[u8]]) -> Result<(), String> {
+    let engine = call.engine;
+    let ground = engine.acl_ground();
+    let narrowed = {
+        let mut users = engine.acl.users.write();
+        let user = users.get(name).cloned();
+        let old = user.as_ref().map(|u| u.rules());
+        let rules = old.as_ref().map_or_else(|| Rules::new(ground), |r| Rules::clone(r));
+        let rules = changed(ground, rules, words)?;
+        match user.zip(old) {
+            Some((user, old)) => {
+                let narrowed = Narrowed::between(&user, &old, &rules);
+                engine.acl.put(&user, rules);
+                narrowed
+            }
+            None => {
+                users.insert(name.to_vec(), Arc::new(User::new(name, rules)));
+                None
+            }
+        }
+    };
+    if let Some(narrowed) = narrowed {
+        revoke::subscribers(call, &narrowed);
+    }
+    Ok(())
+}
+
+/// `rules` with `words` applied.
+fn changed(ground: Ground<'_>, mut rules: Rules, words: &[&[u8]]) -> Result<Rules, String> {
+    let merged = merge(words.iter().copied()).map_err(|first| {
+        let first = String::from_utf8_lossy(first);
+        format!("Unmatched parenthesis in acl selector starting at '{first}'.")
+    })?;
+    for word in merged {
+        rules.apply(ground, &word).map_err(|e| {
+            let word = String::from_utf8_lossy(&word);
+            format!("Error in ACL SETUSER modifier '{word}': {}", e.text())
+        })?;
+    }
+    Ok(rules)
+}
+
+/// ACL DELUSER: closes the connections of those who go. Returns how many there were.
+pub(super) fn delete(call: &mut Call<'_>, names: &[&[u8]]) -> usize {
+    let gone: Vec<Arc<User>> = {
+        let mut users = call.engine.acl.users.write();
+        names.iter().filter_map(|name| users.remove(*name)).collect()
+    };
+    dismiss(call, &gone);
+    gone.len()
+}
+
+/// Takes everything from users who are in the list no longer, and closes their connections.
+fn dismiss(call: &mut Call<'_>, gone: &[Arc<User>]) {
+    if gone.is_empty() {
+        return;
+    }
+    let ground = call.engine.acl_ground();
+    for user in gone {
+        user.set_rules(Rules::new(Ground { all_channels: false, ..ground }));
+    }
+    revoke::connections(call, gone);
+}
+
+/// ACL LOAD: `new` are all users there are from now on. The default user is as he was at first if he
+/// is not among them.
+pub(super) fn replace(call: &mut Call<'_>, new: Vec<(Vec<u8>, Rules)>) {
+    let (gone, narrowed) = call.engine.acl.replace(&call.engine.table, new);
+    dismiss(call, &gone);
+    for n in &narrowed {
+        revoke::subscribers(call, n);
+    }
+}
+
+impl Acl {
+    /// Returns who is in the list no longer, and who may use fewer channels.
+    pub(super) fn replace(
+        &self,
+        table: &Table,
+        new: Vec<(Vec<u8>, Rules)>,
+    ) -> (Vec<Arc<User>>, Vec<Narrowed>) {
+        let mut narrowed = Vec::new();
+        let mut users = self.users.write();
+        let mut next = BTreeMap::new();
+        let mut all: BTreeMap<Vec<u8>, Rules> = new.into_iter().collect();
+        all.entry(DEFAULT.to_vec()).or_insert_with(|| Rules::open(table));
+        for (name, rules) in all {
+            let user = match users.get(&name) {
+                Some(user) => {
+                    narrowed.extend(Narrowed::between(user, &user.rules(), &rules));
+                    self.put(user, rules);
+                    Arc::clone(user)
+                }
+                None => Arc::new(User::new(&name, rules)),
+            };
+            next.insert(name, user);
+        }
+        let kept: BTreeSet<&Vec<u8>> = next.keys().collect();
+        let gone = users.iter().filter(|(name, _)| !kept.contains(name));
+        let gone = gone.map(|(_, user)| Arc::clone(user)).collect();
+        *users = next;
+        (gone, narrowed)
+    }
+}

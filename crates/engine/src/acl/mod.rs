@@ -1,0 +1,195 @@
+//! Access control: users, what they may do, and what they were refused.
+//!
+//! ```text
+//!  Acl ── name → User ─► Rules: on, passwords ─► Selectors: commands, key and channel patterns
+//!                  ▲     (replaced as a whole)
+//!  Session ────────┘ is_free(): one flag, all that the short way looks at
+//! ```
+//!
+//! - A user who may do everything costs nothing: [`User::is_free`] is read once per group of
+//!   commands. All others go the general way, where [`check`] looks at command, keys and channels.
+//! - Rules are replaced as a whole, so a check sees those from before a change or those after it.
+//! - A name that was deleted and made again is another user: connections hold on to the [`User`].
+//! - Passwords are kept and compared as SHA-256, in a time that does not depend on them.
+
+mod change;
+mod check;
+mod cmd;
+mod commands;
+mod error;
+mod file;
+mod log;
+mod revoke;
+mod rules;
+mod selector;
+mod user;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use ::commands::keys::Argv;
+use config::{AclPubsubDefault, Config, Id};
+use parking_lot::{Mutex, RwLock};
+
+pub use check::{Denied, Reason, check};
+pub(crate) use check::{may_listen, reads_all};
+pub(crate) use cmd::COMMANDS;
+pub use error::RuleError;
+pub(crate) use file::lines;
+pub use log::Context;
+pub(crate) use log::Counts;
+pub use user::User;
+
+use crate::clients::Client;
+use crate::engine::Engine;
+use crate::table::Table;
+use rules::{Ground, Rules};
+
+/// The user that every connection starts as. It cannot be deleted.
+pub(crate) const DEFAULT: &[u8] = b"default";
+
+/// All users, and the log. See the module's text.
+pub struct Acl {
+    users: RwLock<BTreeMap<Vec<u8>, Arc<User>>>,
+    default: Arc<User>,
+    /// The default user is on and needs no password.
+    open: AtomicBool,
+    server: Arc<User>,
+    /// The value of `requirepass` that was last followed.
+    requirepass: Mutex<Vec<u8>>,
+    log: log::Log,
+}
+
+impl Acl {
+    /// The default user alone.
+    pub(crate) fn new(table: &Table) -> Self {
+        let default = Arc::new(User::new(DEFAULT, Rules::open(table)));
+        Self {
+            users: RwLock::new(BTreeMap::from([(DEFAULT.to_vec(), Arc::clone(&default))])),
+            default,
+            open: AtomicBool::new(true),
+            server: Arc::new(User::server(table)),
+            requirepass: Mutex::default(),
+            log: log::Log::default(),
+        }
+    }
+
+    /// The user that every connection starts as.
+    pub fn default_user(&self) -> &Arc<User> {
+        &self.default
+    }
+
+    /// The server itself.
+    pub(crate) fn server(&self) -> &Arc<User> {
+        &self.server
+    }
+
+    /// The user of that name.
+    pub fn user(&self, name: &[u8]) -> Option<Arc<User>> {
+        self.users.read().get(name).cloned()
+    }
+
+    /// All users, by name.
+    pub(crate) fn all(&self) -> Vec<Arc<User>> {
+        self.users.read().values().cloned().collect()
+    }
+
+    /// Whether connections need not authenticate: the default user is on and has no password.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.open.load(Relaxed)
+    }
+
+    /// Whether the default user takes any password.
+    pub fn takes_any_password(&self) -> bool {
+        self.default.rules().nopass
+    }
+
+    /// If `requirepass` has changed, it is the default user's only password from now on; empty, he
+    /// needs none. While it has not, ACL SETUSER's word stands.
+    pub(crate) fn follow_requirepass(&self, config: &Config) {
+        let mut last = self.requirepass.lock();
+        if config.with_bytes(Id::Requirepass, |p| p == last.as_slice()) {
+            return;
+        }
+        *last = config.with_bytes(Id::Requirepass, <[u8]>::to_vec);
+        let _changing = self.users.write();
+        let mut rules = Rules::clone(&self.default.rules());
+        rules.set_password(&last);
+        self.put(&self.default, rules);
+    }
+
+    /// The caller holds the lock of the users.
+    fn put(&self, user: &Arc<User>, rules: Rules) {
+        if Arc::ptr_eq(user, &self.default) {
+            self.open.store(rules.on && rules.nopass, Relaxed);
+        }
+        user.set_rules(rules);
+    }
+
+    /// The user whose name and password these are, if he is on.
+    pub(crate) fn authenticate(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
+        // Even for an unknown user, so that time does not tell them apart.
+        let hash = rules::hash(password);
+        let user = self.user(name);
+        user.filter(|user| user.rules().admits(&hash))
+    }
+
+    /// Whether this is the password of a user who may come in; nothing is logged or counted.
+    pub fn lets_in(&self, user: &[u8], password: &[u8]) -> bool {
+        self.authenticate(user, password).is_some()
+    }
+
+    /// How many were refused what.
+    pub(crate) fn counts(&self) -> Counts {
+        self.log.counts()
+    }
+
+    /// CONFIG RESETSTAT.
+    pub(crate) fn reset_counts(&self) {
+        self.log.reset_counts();
+    }
+}
+
+impl Engine {
+    fn acl_ground(&self) -> Ground<'_> {
+        let default = self.config.chosen(Id::AclPubsubDefault);
+        let all_channels = matches!(default, AclPubsubDefault::Allchannels);
+        Ground { table: &self.table, all_channels }
+    }
+}
+
+/// Counts and logs that `user` was refused something. `client` is whose connection it was.
+pub fn note<A: Argv + ?Sized>(
+    engine: &Engine,
+    user: &User,
+    client: &Client,
+    context: Context,
+    (id, argv): (u16, &A),
+    denied: Denied,
+) {
+    let object = match denied.reason {
+        Reason::Command => engine.table.get(id).row.name.as_bytes(),
+        _ if denied.arg < argv.len() => argv.get(denied.arg),
+        _ => b"",
+    };
+    log::add(engine, (denied.reason, context), object, user.name(), client);
+}
+
+/// Counts and logs that somebody did not get in as `name` by `command`.
+pub(crate) fn note_login(
+    engine: &Engine,
+    name: &[u8],
+    client: &Client,
+    context: Context,
+    command: &[u8],
+) {
+    log::add(engine, (Reason::Auth, context), command, name, client);
+}
+
+/// Whether a name or a pattern has a blank or a NUL in it, which would be misread where rules are
+/// words.
+fn has_blank(text: &[u8]) -> bool {
+    text.iter().any(|b| matches!(b, 0 | b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c))
+}

@@ -1,0 +1,144 @@
+//! Append-only files of Redis's own: a directory with a manifest, or the single file of before 7.0.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use persist::journal::Place;
+use persist::journal::redis::{Commands, Stop, parse_manifest};
+
+use super::replay::Player;
+use crate::engine::Engine;
+use crate::log;
+
+/// The files of Redis that are at `place`, if any: the name for our manifest, and what to load in
+/// order.
+pub(super) fn find(place: &Place) -> Result<Option<(String, Vec<PathBuf>)>, String> {
+    let manifest = format!("{}.manifest", place.stem);
+    if place.file(&manifest).exists() {
+        return Ok(Some((manifest.clone(), files(place, &manifest)?)));
+    }
+    let single = place.dir.parent().unwrap_or(Path::new("")).join(&place.stem);
+    Ok(single.is_file().then(|| (place.stem.clone(), vec![single])))
+}
+
+/// What the name in our manifest stands for.
+pub(super) fn files(place: &Place, name: &str) -> Result<Vec<PathBuf>, String> {
+    if name == place.stem {
+        return Ok(vec![place.dir.parent().unwrap_or(Path::new("")).join(name)]);
+    }
+    let path = place.file(name);
+    let text = std::fs::read(&path).map_err(|e| format!("reading {}: {e}", path.display()))?;
+    let parts = parse_manifest(&text).map_err(|why| format!("{}: {why}", path.display()))?;
+    Ok(parts.iter().map(|p| place.file(&p.name)).collect())
+}
+
+/// Loads files of Redis in order. Only the last may end within a command, and only if
+/// `aof-load-truncated` says so.
+pub(super) fn load(
+    engine: &Engine,
+    player: &mut Player<'_>,
+    files: &[PathBuf],
+    truncated: bool,
+) -> Result<(), String> {
+    for (i, path) in files.iter().enumerate() {
+        let last = i + 1 == files.len();
+        load_file(engine, player, path, truncated && last)?;
+    }
+    Ok(())
+}
+
+fn load_file(
+    engine: &Engine,
+    player: &mut Player<'_>,
+    path: &Path,
+    truncated: bool,
+) -> Result<(), String> {
+    let shown = path.display();
+    let failed = |e: std::io::Error| format!("reading {shown}: {e}");
+    let mut file = File::open(path).map_err(failed)?;
+    let len = file.metadata().map_err(failed)?.len();
+    let mut magic = Vec::new();
+    (&mut file).take(5).read_to_end(&mut magic).map_err(failed)?;
+    if magic == b"REDIS" {
+        let whole = std::io::Cursor::new(magic).chain(file);
+        let (rest, file) = super::base::load_preamble(engine, player.cx(), path, whole)?;
+        let source = std::io::Cursor::new(rest).chain(file);
+        return commands(engine, player, path, len, truncated, Commands::new(source, 0));
+    }
+    let whole = std::io::Cursor::new(magic).chain(file);
+    commands(engine, player, path, len, truncated, Commands::new(whole, 0))
+}
+
+/// Runs the commands of a file; a transaction when its end is there.
+fn commands<R: Read>(
+    engine: &Engine,
+    player: &mut Player<'_>,
+    path: &Path,
+    len: u64,
+    truncated: bool,
+    mut reader: Commands<R>,
+) -> Result<(), String> {
+    let shown = path.display();
+    let mut db = 0;
+    let mut spans = Vec::new();
+    let mut open: Option<Vec<(usize, Vec<Vec<u8>>)>> = None;
+    // Where the last whole transaction or command has ended.
+    let mut whole = reader.offset();
+    let stop = loop {
+        if open.is_none() {
+            whole = reader.offset();
+        }
+        let words: Vec<Vec<u8>> = match reader.next(&mut spans) {
+            Ok(Some(bytes)) => spans
+                .iter()
+                .map(|(at, n)| bytes.get(*at..*at + *n).unwrap_or_default().to_vec())
+                .collect(),
+            Ok(None) if open.is_some() => break Stop::Truncated(whole),
+            Ok(None) => return Ok(()),
+            Err(stop) => break stop,
+        };
+        let is =
+            |word: &str| words.first().is_some_and(|w| w.eq_ignore_ascii_case(word.as_bytes()));
+        let refuse = |why: String| format!("{shown}, before offset {}: {why}", reader.offset());
+        if is("select") {
+            let n = words.get(1).and_then(|n| stdx::num::parse_i64(n));
+            let n = n.and_then(|n| usize::try_from(n).ok());
+            db = n
+                .filter(|n| *n < engine.keyspace.databases())
+                .ok_or_else(|| refuse("no such database (option `databases`)".to_owned()))?;
+        } else if is("multi") {
+            open = Some(Vec::new());
+        } else if is("exec") {
+            for (db, words) in open.take().unwrap_or_default() {
+                player.play_one(db, words).map_err(refuse)?;
+            }
+        } else if let Some(open) = &mut open {
+            open.push((db, words));
+        } else {
+            player.play_one(db, words).map_err(refuse)?;
+        }
+    };
+    match stop {
+        Stop::Truncated(_) if truncated => {
+            log!(
+                engine.log,
+                Warning,
+                "{} ends in the middle of a command: the {} bytes from offset {} on are not loaded",
+                shown,
+                len.saturating_sub(whole),
+                whole
+            );
+            Ok(())
+        }
+        Stop::Truncated(_) => Err(format!(
+            "{shown} ends in the middle of a command that begins at offset {whole}. Set \
+             aof-load-truncated yes, or cut it there."
+        )),
+        Stop::Malformed(at) => Err(format!(
+            "{shown} is damaged at offset {at}: what is there is no command. Make a copy of the \
+             file, then repair it with redis-check-aof."
+        )),
+        Stop::Io(e) => Err(format!("reading {shown}: {e}")),
+    }
+}

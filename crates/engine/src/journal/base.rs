@@ -1,0 +1,32 @@
+//! Where the journal meets snapshots: what loading begins with.
+
+use std::io::Read;
+use std::path::Path;
+
+use store::Context;
+
+use crate::engine::Engine;
+use crate::persistence::load::{Present, read, read_file};
+
+/// Loads the snapshot that the segments continue. Keys whose time is over are kept: a record may say
+/// something else of them.
+pub(super) fn load_base(engine: &Engine, cx: &mut Context, path: &Path) -> Result<(), String> {
+    cx.keep_expired = true;
+    let read = read_file(engine, cx, path, Present::Refuse);
+    cx.keep_expired = false;
+    read.map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Loads the snapshot that a file of Redis's begins with. Returns the source, and what was read of
+/// it beyond the snapshot.
+pub(super) fn load_preamble<R: Read + Send>(
+    engine: &Engine,
+    cx: &mut Context,
+    path: &Path,
+    source: R,
+) -> Result<(Vec<u8>, R), String> {
+    cx.keep_expired = true;
+    let read = read(engine, cx, path, source, Present::Refuse);
+    cx.keep_expired = false;
+    read.map_err(|e| format!("{}: {e}", path.display()))
+}

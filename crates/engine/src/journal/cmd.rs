@@ -1,0 +1,42 @@
+//! BGREWRITEAOF: <https://redis.io/docs/latest/commands/bgrewriteaof/>
+
+use commands::Outcome;
+use commands::row::{Flags, Group, Row, Scope};
+use resp::{Args, Reply};
+
+use crate::table::{Call, SessionCommand};
+
+pub(super) static BGREWRITEAOF: SessionCommand = SessionCommand {
+    row: Row {
+        name: "bgrewriteaof",
+        group: Group::Server,
+        since: "1.0.0",
+        arity: 1,
+        flags: Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::NO_ASYNC_LOADING),
+        scope: Scope::None,
+        complexity: "O(1)",
+        summary: "Replaces the journal by a snapshot of now and what follows it, in the background.",
+        syntax: "BGREWRITEAOF",
+        transcript: r#"
+# only: apus
+> BGREWRITEAOF
+(error) ERR there is nothing to rewrite: appendonly is no
+"#,
+        ..Row::DEFAULT
+    },
+    run,
+    subs: &[],
+};
+
+fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let must_wait = call.thread.in_transaction || call.engine.persistence.is_busy();
+    if must_wait && call.engine.journal.may_rewrite() {
+        // A snapshot is being taken. Or, within a transaction its later commands would be in the snapshot and its earlier not.
+        call.engine.journal.rewrite.schedule();
+        reply.simple("Background append only file rewriting scheduled");
+        return Ok(());
+    }
+    super::rewrite::begin(call.engine, call.thread)?;
+    reply.simple("Background append only file rewriting started");
+    Ok(())
+}

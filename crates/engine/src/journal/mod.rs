@@ -1,0 +1,329 @@
+//! The journal as the engine sees it: what commits leave in it, who waits for it, how it begins.
+//!
+//! Commit appends to the lane of its thread while the shards are held ([`note`]): first the keys and
+//! fields that expired or were evicted, then the command, in the form that can be replayed. One
+//! commit is one record; so is all between [`Thread::begin_unit`] and [`Thread::end_unit`] (a
+//! transaction, a script).
+//!
+//! **Acknowledgements.** Under `appendfsync always` the output of a batch waits until everything is
+//! durable that *any* thread had appended when the batch ended ([`Journal::gate`]). That is more than
+//! the batch's own writes, and simple to be sure of: what a reply tells, of a write of its own or of
+//! somebody else's that it read, is never lost. A batch that ends while everything is durable, as
+//! all do where nobody writes, waits for nothing.
+//!
+//! The bytes and files are the crate `persist`'s.
+
+mod aof;
+mod base;
+mod cmd;
+mod replay;
+mod rewrite;
+mod start;
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+
+use commands::Fail;
+use config::{Appendfsync, Config, Id};
+use parking_lot::Mutex;
+use persist::disk::Disk;
+use persist::journal::writer::Orders;
+use persist::journal::{Control, Lane, Observer, Place, Shared, Sync, Trouble, Unit};
+use resp::Args;
+use store::{Db, Waiter};
+
+use crate::engine::{Attention, Engine};
+use crate::log;
+use crate::mailbox::{Job, Message};
+use crate::table::{Cmd, SessionCommand};
+use crate::thread::Thread;
+
+pub(crate) use rewrite::{Rewrite, switch, upkeep};
+pub(crate) use start::reload;
+
+pub(crate) static COMMANDS: &[&SessionCommand] = &[&cmd::BGREWRITEAOF];
+
+/// A thread that has more bytes in its lane waits for the writer.
+const BACKLOG: usize = 64 << 20;
+
+/// See the module's text.
+pub struct Journal {
+    /// What the lanes and the writer share.
+    pub shared: Arc<Shared>,
+    /// Commits append.
+    on: AtomicBool,
+    /// Replies wait.
+    gated: AtomicBool,
+    /// It has all data: from CONFIG SET appendonly yes until the first rewrite is done, it has not.
+    based: AtomicBool,
+    running: Mutex<Option<Running>>,
+    pub(crate) rewrite: Rewrite,
+    /// WAITAOF: clients, and what they wait for.
+    waiters: Mutex<Vec<(u64, Arc<Waiter>)>>,
+}
+
+/// A journal that is being written.
+struct Running {
+    orders: Orders,
+    writer: JoinHandle<()>,
+    place: Place,
+    disk: Arc<dyn Disk>,
+    /// Number of the last base.
+    bases: u64,
+}
+
+/// Whether a batch's output may be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Now.
+    Open,
+    /// When everything up to this number is durable.
+    At(u64),
+    /// Never: it acknowledges what could not be made durable.
+    Never,
+}
+
+/// The command that a commit belongs to.
+pub(crate) struct Own<'a> {
+    /// The database that was selected.
+    pub(crate) db: usize,
+    pub(crate) cmd: &'a Cmd,
+    pub(crate) args: &'a Args<'a>,
+}
+
+impl Default for Journal {
+    fn default() -> Self {
+        Self {
+            shared: Arc::new(Shared::default()),
+            on: AtomicBool::new(false),
+            gated: AtomicBool::new(false),
+            based: AtomicBool::new(false),
+            running: Mutex::default(),
+            rewrite: Rewrite::default(),
+            waiters: Mutex::default(),
+        }
+    }
+}
+
+impl Journal {
+    /// Whether changes are appended.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.on.load(Relaxed)
+    }
+
+    /// Whether, and until when, the output of a batch must wait that has just ended on the thread of
+    /// `lane`, whose [`Lane::acted`] was `before` when the batch began.
+    #[inline]
+    pub fn gate(&self, lane: &Lane, before: u64) -> Gate {
+        if !self.gated.load(Relaxed) {
+            return Gate::Open;
+        }
+        let last = self.shared.last();
+        if last <= self.shared.durable() {
+            return Gate::Open;
+        }
+        if !self.shared.is_failing() {
+            return Gate::At(last);
+        }
+        // What was only read is told all the same: the server stays up for reads.
+        if lane.acted() == before { Gate::Open } else { Gate::Never }
+    }
+
+    /// What becomes of output that waits for `sequence`.
+    #[inline]
+    pub fn reached(&self, sequence: u64) -> Gate {
+        if sequence <= self.shared.durable() {
+            Gate::Open
+        } else if self.shared.is_failing() {
+            Gate::Never
+        } else {
+            Gate::At(sequence)
+        }
+    }
+
+    /// Called when a turn of an event loop is over and nothing is held: has the writer begin, and
+    /// waits for it when it is far behind.
+    #[inline]
+    pub fn turn_over(&self, lane: &Lane) {
+        if !self.is_on() || lane.waiting() == 0 {
+            return;
+        }
+        self.shared.kick();
+        while lane.waiting() > BACKLOG && !self.shared.is_failing() {
+            self.shared.wait_for_progress(std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// Whether there is something to rewrite, and no rewrite under way.
+    pub(crate) fn may_rewrite(&self) -> bool {
+        self.is_on() && !self.rewrite.is_busy()
+    }
+
+    /// Copies `appendfsync`.
+    pub(crate) fn follow_config(&self, c: &Config) {
+        let policy = match c.chosen(Id::Appendfsync) {
+            Appendfsync::Always => Sync::Always,
+            Appendfsync::Everysec => Sync::EverySecond,
+            Appendfsync::No => Sync::Never,
+        };
+        if self.shared.policy() != policy {
+            self.shared.set_policy(policy);
+        }
+        let gated = self.is_on() && self.based.load(Relaxed) && policy == Sync::Always;
+        self.gated.store(gated, Relaxed);
+    }
+
+    /// The refusal of writes while they cannot be made durable.
+    pub(crate) fn misconf(&self) -> Fail {
+        let reason = self.shared.trouble().map_or_else(String::new, |t| t.reason);
+        Fail::new(format!("MISCONF Errors writing to the AOF file: {reason}"))
+    }
+
+    /// Answers `w` when everything up to `sequence` is durable. Returns false when it is.
+    pub(crate) fn wait(&self, sequence: u64, w: &Arc<Waiter>) -> bool {
+        let mut waiters = self.waiters.lock();
+        // Looked at under the lock under which the writer looks for waiters.
+        if sequence <= self.shared.durable() {
+            return false;
+        }
+        if waiters.len() >= 1024 {
+            // Those whose time is over are known to nobody else any more.
+            waiters.retain(|(_, w)| Arc::strong_count(w) > 1);
+        }
+        waiters.push((sequence, Arc::clone(w)));
+        true
+    }
+}
+
+/// Appends what a commit has to tell. The shards are held.
+pub(crate) fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'_>>) {
+    let e = &db.cx.effects;
+    let own = own.filter(|_| e.dirty > 0 || !e.rewritten.is_empty());
+    if own.is_none() && e.dropped.is_empty() && e.dropped_fields.is_empty() {
+        return;
+    }
+    lane.append(engine.journal.shared.counter(), db.cx.now, own.is_some(), |unit| {
+        for (db, key) in &e.dropped {
+            unit.command(*db, b"del", 1, std::iter::once(key.as_slice()));
+        }
+        for (db, key, field) in &e.dropped_fields {
+            unit.command(*db, b"hdel", 2, [key.as_slice(), field].into_iter());
+        }
+        let Some(own) = own else { return };
+        if e.rewritten.is_empty() {
+            // By its own name: renaming a command must not make the journal unreadable.
+            let name = own.cmd.name().as_bytes();
+            unit.command(own.db, name, own.args.len() - 1, own.args.iter_from(1));
+        } else {
+            words(unit, own.db, &e.rewritten);
+        }
+        e.also.iter().for_each(|record| words(unit, own.db, record));
+    });
+}
+
+fn words(unit: &mut Unit<'_>, db: usize, words: &[Vec<u8>]) {
+    if let Some((name, args)) = words.split_first() {
+        unit.command(db, name, args.len(), args.iter().map(Vec::as_slice));
+    }
+}
+
+impl Thread {
+    /// From here to [`end_unit`](Self::end_unit) all commits of this thread are one record: they are
+    /// replayed together or not at all. The caller holds what they concern throughout. Units may lie
+    /// within units.
+    pub(crate) fn begin_unit(&self) {
+        self.worker.lane.begin_unit();
+    }
+
+    /// The highest sequence number that a client's command on this thread has caused.
+    pub(crate) fn last_written(&self) -> u64 {
+        self.worker.lane.acted()
+    }
+
+    /// Ends a unit.
+    pub(crate) fn end_unit(&self, engine: &Engine) {
+        self.worker.lane.end_unit(engine.journal.shared.counter());
+    }
+}
+
+/// What the writer tells, and whom it concerns.
+struct Bell(Weak<Engine>);
+
+impl Observer for Bell {
+    fn durable(&self, sequence: u64) {
+        let Some(engine) = self.0.upgrade() else { return };
+        engine.wake_held();
+        let mut waiters = engine.journal.waiters.lock();
+        let (due, rest) = std::mem::take(&mut *waiters).into_iter().partition(|w| w.0 <= sequence);
+        *waiters = rest;
+        drop(waiters);
+        let due: Vec<(u64, Arc<Waiter>)> = due;
+        for (_, w) in due {
+            let thread = w.thread;
+            let job = move |engine: &Engine, thread: &mut Thread| thread.durable(engine, &w);
+            engine.post(thread, Message::Run(Job::new(job)));
+        }
+    }
+
+    fn trouble(&self, trouble: Option<&Trouble>) {
+        let Some(engine) = self.0.upgrade() else { return };
+        match trouble {
+            Some(t) if t.lasting => log!(
+                engine.log,
+                Warning,
+                "The journal cannot be made durable: {}. Nothing is acknowledged any more, writes \
+                 are refused. When the disk works again, BGREWRITEAOF makes a new journal of what \
+                 is in memory.",
+                t.text
+            ),
+            Some(t) => log!(
+                engine.log,
+                Warning,
+                "The journal cannot be written: {}. Writes are refused until it can; tried again \
+                 every second.",
+                t.text
+            ),
+            None => log!(engine.log, Notice, "The journal can be written again."),
+        }
+        engine.attention.set(Attention::DISK, trouble.is_some());
+        engine.wake_held();
+    }
+
+    fn note(&self, text: &str) {
+        if let Some(engine) = self.0.upgrade() {
+            log!(engine.log, Warning, "Journal: {}", text);
+        }
+    }
+}
+
+impl Engine {
+    /// Wakes the threads that hold output back.
+    fn wake_held(&self) {
+        self.each_worker(|w| {
+            if w.holds.swap(false, std::sync::atomic::Ordering::SeqCst) {
+                w.mailbox.wake();
+            }
+        });
+    }
+
+    /// Makes everything durable and ends the writer. Called when no commands run any more.
+    pub fn close_journal(&self) {
+        let Some(running) = self.journal.running.lock().take() else { return };
+        self.journal.on.store(false, Relaxed);
+        self.journal.gated.store(false, Relaxed);
+        // It fails only when the writer has ended.
+        let _ = running.orders.send(Control::Stop);
+        self.journal.shared.ring();
+        let _ = running.writer.join();
+        if let Some(trouble) = self.journal.shared.trouble() {
+            log!(
+                self.log,
+                Warning,
+                "The end of the journal could not be written: {}",
+                trouble.text
+            );
+        }
+    }
+}

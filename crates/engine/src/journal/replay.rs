@@ -1,0 +1,230 @@
+//! Records become commands again.
+//!
+//! The whole keyspace is held throughout, so that no command takes a lock, and each record runs at
+//! the time at which it ran first: what had expired then has expired again. Records come some at a
+//! time, and what they need is prefetched.
+
+use persist::journal::Commands;
+use persist::journal::segment::Change;
+use resp::{Args, Out, Proto, Reply, Span};
+use store::{Context, Db, Key};
+
+use crate::engine::Engine;
+use crate::table::{Run, Table};
+
+/// See the module's text.
+pub(super) struct Player<'a> {
+    engine: &'a Engine,
+    cx: &'a mut Context,
+    /// Commands under their own names, whatever they were renamed to.
+    table: Table,
+    /// The last command's name and number: they come in runs.
+    last: (Vec<u8>, u16),
+    spans: Vec<Span>,
+    parsed: Vec<Parsed>,
+    owned: Vec<Vec<u8>>,
+    out: Out,
+    /// Commands that were run.
+    pub(super) commands: u64,
+    /// Commands that were refused, and the first refusal.
+    pub(super) refused: (u64, Option<String>),
+    /// After how many commands it has let go of the keyspace last, if it does.
+    breath: Option<u64>,
+}
+
+/// Commands between two moments in which others may look at the keyspace: about a millisecond, against
+/// which locking every shard is little.
+const BREATH: u64 = 4096;
+
+struct Parsed {
+    record: usize,
+    time: i64,
+    db: usize,
+    id: u16,
+    first: usize,
+    argc: usize,
+    hash: u64,
+}
+
+impl<'a> Player<'a> {
+    /// A player over a keyspace that `cx` holds. With `breathe` it lets go of it from time to time.
+    pub(super) fn new(engine: &'a Engine, cx: &'a mut Context, breathe: bool) -> Self {
+        cx.may_block = false;
+        cx.client = 0;
+        cx.no_touch = false;
+        cx.keep_expired = false;
+        Self {
+            engine,
+            cx,
+            table: Table::new(&[]),
+            last: (Vec::new(), 0),
+            spans: Vec::new(),
+            parsed: Vec::new(),
+            owned: Vec::new(),
+            out: Out::default(),
+            commands: 0,
+            refused: (0, None),
+            breath: breathe.then_some(0),
+        }
+    }
+
+    /// Lets others look at the keyspace for a moment, if it is time.
+    fn breathe(&mut self) {
+        let Some(since) = &mut self.breath else { return };
+        if self.commands - *since < BREATH {
+            return;
+        }
+        *since = self.commands;
+        self.engine.keyspace.release(self.cx);
+        self.engine.keyspace.hold(self.cx, None);
+    }
+
+    /// What surrounds the commands.
+    pub(super) fn cx(&mut self) -> &mut Context {
+        self.cx
+    }
+
+    /// Runs records. An error names the record by its place, and says why.
+    pub(super) fn play(&mut self, changes: &[Change<'_>]) -> Result<(), (usize, String)> {
+        self.breathe();
+        self.spans.clear();
+        self.parsed.clear();
+        for (record, change) in changes.iter().enumerate() {
+            self.parse(record, change.payload).map_err(|why| (record, why))?;
+        }
+        if self.parsed.len() > 1 {
+            let pin = crossbeam_epoch::pin();
+            for p in self.parsed.iter().filter(|p| p.hash != 0) {
+                self.engine.keyspace.prefetch_entry(p.db, p.hash, &pin);
+            }
+        }
+        let Self { engine, cx, table, spans, parsed, owned, out, .. } = self;
+        let mut db = Db::lock_all(&engine.keyspace, 0, cx);
+        for p in parsed.iter() {
+            let payload = changes.get(p.record).map_or(&[][..], |c| c.payload);
+            let spans = spans.get(p.first..p.first + p.argc).unwrap_or_default();
+            db.cx.set_now(p.time);
+            db.select(p.db);
+            let cmd = table.get(p.id);
+            let mut args = Args::new(payload, spans, owned);
+            if cmd.row.name.starts_with("function|") {
+                engine.replay_function(&args).map_err(|why| (p.record, why))?;
+                continue;
+            }
+            let Run::Data(run) = cmd.run else {
+                let name = cmd.row.name;
+                return Err((p.record, format!("{name} is not a command that changes data")));
+            };
+            let mut reply = Reply::new(out, Proto::V2);
+            let refusal = match run(&mut db, &mut args, &mut reply) {
+                Err(fail) => Some(fail.0.into_owned()),
+                Ok(()) => None,
+            };
+            self.commands += 1;
+            if let Some(why) = refusal {
+                self.refused.0 += 1;
+                self.refused.1.get_or_insert_with(|| format!("{}: {why}", cmd.row.name));
+            }
+            db.cx.effects.clear();
+            db.cx.block = None;
+            out.clear();
+        }
+        drop(db);
+        self.cx.overdue.clear();
+        self.cx.ready.clear();
+        Ok(())
+    }
+
+    fn parse(&mut self, record: usize, payload: &[u8]) -> Result<(), String> {
+        let malformed = |_| "the record is malformed".to_owned();
+        if payload.len() >= u32::MAX as usize {
+            return Err("the record is longer than 4 GiB".to_owned());
+        }
+        let mut commands = Commands::new(payload).map_err(malformed)?;
+        loop {
+            let first = self.spans.len();
+            let spans = &mut self.spans;
+            let next = commands.next(|at, len| spans.push(Span::new(at, len)));
+            let Some(command) = next.map_err(malformed)? else { return Ok(()) };
+            let spans = &self.spans[first..];
+            let args = Args::new(payload, spans, &mut []);
+            if command.db >= self.engine.keyspace.databases() {
+                return Err(format!(
+                    "it belongs to database {}; there are {} (option `databases`)",
+                    command.db,
+                    self.engine.keyspace.databases()
+                ));
+            }
+            let id = find(&self.table, &mut self.last, &args)?;
+            let cmd = self.table.get(id);
+            if !cmd.arity_fits(args.len()) {
+                return Err(format!("{} has a wrong number of arguments", cmd.row.name));
+            }
+            let mut hash = 0;
+            if cmd.one_key {
+                hash = Key::new(&args[1]).hash;
+                self.engine.keyspace.prefetch_bucket(command.db, hash);
+            }
+            self.parsed.push(Parsed {
+                record,
+                time: commands.time,
+                db: command.db,
+                id,
+                first,
+                argc: command.argc,
+                hash,
+            });
+        }
+    }
+
+    /// Runs one command of a file of Redis's in database `db`.
+    pub(super) fn play_one(&mut self, db: usize, words: Vec<Vec<u8>>) -> Result<(), String> {
+        self.breathe();
+        let mut owned = words;
+        let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
+        let mut args = Args::new(&[], &spans, &mut owned);
+        let id = find(&self.table, &mut self.last, &args)?;
+        let cmd = self.table.get(id);
+        if !cmd.arity_fits(args.len()) {
+            return Err(format!("{} has a wrong number of arguments", cmd.row.name));
+        }
+        if cmd.row.name.starts_with("function|") {
+            return self.engine.replay_function(&args);
+        }
+        let Run::Data(run) = cmd.run else {
+            return Err(format!("{} cannot be loaded", cmd.row.name));
+        };
+        let mut view = Db::lock_all(&self.engine.keyspace, db, self.cx);
+        let mut reply = Reply::new(&mut self.out, Proto::V2);
+        self.commands += 1;
+        if let Err(fail) = run(&mut view, &mut args, &mut reply) {
+            self.refused.0 += 1;
+            let why = format!("{}: {}", cmd.row.name, fail.0);
+            self.refused.1.get_or_insert(why);
+        }
+        view.cx.effects.clear();
+        view.cx.block = None;
+        drop(view);
+        self.out.clear();
+        self.cx.overdue.clear();
+        self.cx.ready.clear();
+        Ok(())
+    }
+}
+
+fn find(table: &Table, last: &mut (Vec<u8>, u16), args: &Args<'_>) -> Result<u16, String> {
+    let name = &args[0];
+    if name == last.0.as_slice() {
+        return Ok(last.1);
+    }
+    let unknown = || {
+        let name = String::from_utf8_lossy(name.get(..64).unwrap_or(name)).into_owned();
+        format!("it has the unknown command {name:?}")
+    };
+    let top = table.find(name).ok_or_else(unknown)?;
+    if !table.get(top).row.subcommands.is_empty() {
+        return args.get(1).and_then(|sub| table.find_sub(top, sub)).ok_or_else(unknown);
+    }
+    *last = (name.to_vec(), top);
+    Ok(top)
+}

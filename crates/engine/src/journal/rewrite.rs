@@ -1,0 +1,260 @@
+//! A rewrite: a snapshot of now takes the place of all records so far. No fork, and commands go on.
+//!
+//! A new segment begins, a snapshot is taken (whose moment has a sequence number), and when it is on
+//! disk, a manifest names it and the segments that go beyond it; the others are removed. Until then
+//! the old files are the journal: a rewrite that fails, or a crash in the middle of one, costs
+//! nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+};
+
+use commands::Fail;
+use config::Id;
+use persist::disk;
+use persist::journal::{Base, Control, Manifest, Recovered};
+use store::{Context, Db};
+
+use super::start;
+use crate::engine::Engine;
+use crate::log;
+use crate::persistence;
+use crate::thread::Thread;
+
+/// What is known about rewrites.
+pub(crate) struct Rewrite {
+    busy: AtomicBool,
+    scheduled: AtomicBool,
+    since_ms: AtomicI64,
+    last_ok: AtomicBool,
+    last_seconds: AtomicI64,
+    count: AtomicU64,
+    failures: AtomicU64,
+    /// Unix milliseconds before which no failed rewrite is begun again by itself.
+    not_before: AtomicI64,
+}
+
+impl Default for Rewrite {
+    fn default() -> Self {
+        Self {
+            busy: AtomicBool::new(false),
+            scheduled: AtomicBool::new(false),
+            since_ms: AtomicI64::new(0),
+            last_ok: AtomicBool::new(true),
+            last_seconds: AtomicI64::new(-1),
+            count: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            not_before: AtomicI64::new(0),
+        }
+    }
+}
+
+/// After a rewrite failed, the next automatic one waits so long.
+const RETRY_MS: i64 = 60_000;
+
+/// Begins a rewrite.
+pub(super) fn begin(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
+    let r = &engine.journal.rewrite;
+    if !engine.journal.is_on() {
+        return Err(Fail::text("ERR there is nothing to rewrite: appendonly is no"));
+    }
+    if r.busy.compare_exchange(false, true, AcqRel, Acquire).is_err() {
+        return Err(Fail::text("ERR Background append only file rewriting already in progress"));
+    }
+    let began = engine.clock.wall_ms() as i64;
+    r.since_ms.store(began, Relaxed);
+    r.scheduled.store(false, Relaxed);
+    let outcome = take(engine, thread, began);
+    if let Err(fail) = &outcome {
+        ended(engine, began, &Err(fail.0.to_string()));
+    } else {
+        log!(engine.log, Notice, "Background append only file rewriting started");
+    }
+    outcome
+}
+
+fn take(engine: &Engine, thread: &mut Thread, began: i64) -> Result<(), Fail> {
+    let (name, path) = {
+        let mut running = engine.journal.running.lock();
+        let Some(running) = &mut *running else {
+            return Err(Fail::text("ERR the journal is being closed"));
+        };
+        running.bases += 1;
+        let name = running.place.base(running.bases);
+        let path = running.place.file(&name);
+        // It fails only when the writer has ended.
+        let _ = running.orders.send(Control::Rotate);
+        (name, path)
+    };
+    engine.journal.shared.ring();
+    // Known only at the snapshot's moment, which is long before it is on disk.
+    let moment = Arc::new(AtomicU64::new(0));
+    let known = Arc::clone(&moment);
+    let shared = Arc::clone(&engine.journal.shared);
+    let at = move || moment.store(shared.last(), Relaxed);
+    let done = move |engine: &Engine, written: Result<u64, String>| match written {
+        Err(why) => ended(engine, began, &Err(why)),
+        Ok(bytes) => {
+            let base = Base::Snapshot { name, bytes, sequence: known.load(Relaxed) };
+            rebase(engine, began, base);
+        }
+    };
+    persistence::take_base(engine, thread, &path, at, done)
+}
+
+/// Has the writer take a base that is on disk.
+fn rebase(engine: &Engine, began: i64, base: Base) {
+    let me = engine.arc();
+    let done = Box::new(move |outcome: Result<(), String>| ended(&me, began, &outcome));
+    let sent = match &*engine.journal.running.lock() {
+        Some(running) => running.orders.send(Control::Rebase(base, done)).is_ok(),
+        None => false,
+    };
+    if sent {
+        engine.journal.shared.ring();
+    } else {
+        ended(engine, began, &Err("the journal has been closed".to_owned()));
+    }
+}
+
+fn ended(engine: &Engine, began: i64, outcome: &Result<(), String>) {
+    let r = &engine.journal.rewrite;
+    let now = engine.clock.wall_ms() as i64;
+    r.last_ok.store(outcome.is_ok(), Relaxed);
+    r.last_seconds.store((now - began) / 1000, Relaxed);
+    r.since_ms.store(0, Relaxed);
+    match outcome {
+        Ok(()) => {
+            engine.journal.based.store(true, Relaxed);
+            engine.journal.follow_config(&engine.config);
+            r.count.fetch_add(1, Relaxed);
+            r.failures.store(0, Relaxed);
+            log!(engine.log, Notice, "Background append only file rewriting finished successfully");
+        }
+        Err(why) => {
+            r.failures.fetch_add(1, Relaxed);
+            r.not_before.store(now + RETRY_MS, Relaxed);
+            log!(engine.log, Warning, "Background append only file rewriting failed: {}", why);
+        }
+    }
+    r.busy.store(false, Relaxed);
+}
+
+/// Periodic work of the first worker: rewrites that were scheduled, and those that
+/// `auto-aof-rewrite-percentage` asks for.
+pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
+    let (j, c) = (&engine.journal, &engine.config);
+    if !j.is_on() || j.rewrite.busy.load(Relaxed) || engine.persistence.is_busy() {
+        return;
+    }
+    let percent = c.int(Id::AutoAofRewritePercentage).max(0) as u64;
+    let size = j.shared.figures.size.load(Relaxed);
+    let base = j.shared.figures.base_size.load(Relaxed).max(1);
+    let grown = percent > 0
+        && size >= c.bytes(Id::AutoAofRewriteMinSize)
+        && u128::from(size.saturating_sub(base)) * 100 >= u128::from(base) * u128::from(percent)
+        && engine.clock.wall_ms() as i64 >= j.rewrite.not_before.load(Relaxed);
+    if grown {
+        let growth = u128::from(size - base) * 100 / u128::from(base);
+        log!(engine.log, Notice, "Starting automatic rewriting of AOF on {}% growth", growth);
+    }
+    if grown || j.rewrite.scheduled.load(Relaxed) {
+        // How it went is logged.
+        let _ = begin(engine, thread);
+    }
+}
+
+/// CONFIG SET appendonly. An error is what the log says; the client is told to look there.
+pub(crate) fn switch(engine: &Engine, thread: &mut Thread, on: bool) -> Result<(), String> {
+    if on == engine.journal.is_on() {
+        return Ok(());
+    }
+    if !on {
+        let held = thread.in_transaction;
+        if !held {
+            engine.keyspace.hold(&mut thread.cx, None);
+        }
+        engine.keyspace.keep_journal(false);
+        engine.journal.on.store(false, Relaxed);
+        if !held {
+            engine.keyspace.release(&mut thread.cx);
+        }
+        engine.close_journal();
+        return Ok(());
+    }
+    turn_on(engine, thread).inspect_err(|why| {
+        log!(engine.log, Warning, "Unable to turn on AOF: {}", why);
+    })
+}
+
+fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
+    if engine.journal.rewrite.is_busy() {
+        return Err("a rewrite of the old journal has not ended yet".to_owned());
+    }
+    let place = start::place(engine);
+    let disk: Arc<dyn disk::Disk> = Arc::new(disk::Real);
+    // What an earlier journal has left is another story: this one begins with what is in memory.
+    let old = match disk.read(&place.manifest()) {
+        Ok(text) => Manifest::parse(&text).ok(),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
+        Err(e) => return Err(format!("{}: {e}", place.manifest().display())),
+    };
+    let held = thread.in_transaction;
+    if !held {
+        engine.keyspace.hold(&mut thread.cx, None);
+    }
+    let empty = is_empty(engine, &mut thread.cx);
+    // Numbers go on: some connection may not have looked yet whether it waits for an old one.
+    let last = engine.journal.shared.last();
+    let me = engine.arc();
+    let begun = me.begin_journal(disk, place, Recovered::instead_of(old, empty, last));
+    if !held {
+        engine.keyspace.release(&mut thread.cx);
+    }
+    begun?;
+    if empty {
+        return Ok(());
+    }
+    if engine.persistence.is_busy() {
+        // Behind the snapshot that is being taken.
+        engine.journal.rewrite.schedule();
+        return Ok(());
+    }
+    begin(engine, thread).map_err(|fail| {
+        engine.keyspace.keep_journal(false);
+        engine.close_journal();
+        fail.0.into_owned()
+    })
+}
+
+fn is_empty(engine: &Engine, cx: &mut Context) -> bool {
+    (0..engine.keyspace.databases()).all(|i| Db::lock_all(&engine.keyspace, i, cx).is_empty())
+}
+
+impl Rewrite {
+    /// Has one begin as soon as it can.
+    pub(super) fn schedule(&self) {
+        self.scheduled.store(true, Relaxed);
+    }
+
+    /// Whether one is under way.
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.load(Relaxed)
+    }
+
+    /// INFO's fields: name and value.
+    pub(crate) fn info(&self, now_ms: i64) -> [(&'static str, i64); 7] {
+        let since = self.since_ms.load(Relaxed);
+        let running = since != 0;
+        [
+            ("aof_rewrite_in_progress", i64::from(running)),
+            ("aof_rewrite_scheduled", i64::from(self.scheduled.load(Relaxed))),
+            ("aof_last_rewrite_time_sec", self.last_seconds.load(Relaxed)),
+            ("aof_current_rewrite_time_sec", if running { (now_ms - since) / 1000 } else { -1 }),
+            ("aof_last_bgrewrite_ok", i64::from(self.last_ok.load(Relaxed))),
+            ("aof_rewrites", self.count.load(Relaxed) as i64),
+            ("aof_rewrites_consecutive_failures", self.failures.load(Relaxed) as i64),
+        ]
+    }
+}

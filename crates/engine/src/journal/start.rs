@@ -1,0 +1,213 @@
+//! How the journal begins: at the start of the server, and at CONFIG SET appendonly yes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use config::Id;
+use persist::disk::{Disk, Real};
+use persist::journal::{Base, Place, Recovered, Recovery, Writer};
+use stdx::rng::Rng;
+use store::Context;
+
+use super::replay::Player;
+use super::{Bell, Running, aof, base};
+use crate::engine::Engine;
+use crate::log;
+use crate::settings;
+use crate::thread::Thread;
+
+/// Bytes after which a segment is not continued.
+const SEGMENT: u64 = 64 << 20;
+/// Zeros ahead of the records under `always`.
+const AHEAD: u64 = 1 << 20;
+
+/// Where the configuration wants the journal.
+pub(super) fn place(engine: &Engine) -> Place {
+    // What `dir` is changed to later makes no difference to a journal that is being written.
+    let dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    Place {
+        dir: dir.join(engine.config.string(Id::Appenddirname)),
+        stem: engine.config.string(Id::Appendfilename),
+        segment_bytes: SEGMENT,
+        ahead_bytes: AHEAD,
+    }
+}
+
+impl Engine {
+    /// Loads the journal into the empty keyspace and begins to write it: on the loader's thread, while
+    /// other commands are refused.
+    ///
+    /// # Errors
+    /// The journal is damaged or cannot be used: what to tell the operator. The server must not
+    /// start then.
+    pub(crate) fn load_journal(self: &Arc<Self>, cx: &mut Context) -> Result<(), String> {
+        let (disk, place): (Arc<dyn Disk>, _) = (Arc::new(Real), place(self));
+        self.keyspace.hold(cx, None);
+        let found = load(self, cx, &disk, &place, true);
+        self.keyspace.release(cx);
+        self.begin_journal(disk, place, found?)
+    }
+
+    /// The same before there are any threads, and for a journal that is elsewhere than the
+    /// configuration says: for tests.
+    ///
+    /// # Errors
+    /// As said.
+    pub fn open_journal_at(
+        self: &Arc<Self>,
+        disk: Arc<dyn Disk>,
+        place: Place,
+    ) -> Result<(), String> {
+        let now = self.clock.wall_ms() as i64;
+        let mut cx = Context::new(now, Rng::from_seed(self.clock.monotonic_ns()));
+        let seat = self.seat.lock().take();
+        if let Some(seat) = seat {
+            cx.seat = seat;
+        }
+        settings::follow(&self.config, &mut cx);
+        let single = self.keyspace.is_single();
+        self.keyspace.hold(&mut cx, None);
+        let found = load(self, &mut cx, &disk, &place, false);
+        self.keyspace.release(&mut cx);
+        if single {
+            // For the worker that is yet to come.
+            *self.seat.lock() = Some(cx.seat);
+        }
+        self.begin_journal(disk, place, found?)
+    }
+
+    /// Begins to write: from here on, commits append.
+    pub(super) fn begin_journal(
+        self: &Arc<Self>,
+        disk: Arc<dyn Disk>,
+        place: Place,
+        from: Recovered,
+    ) -> Result<(), String> {
+        let journal = &self.journal;
+        journal.follow_config(&self.config);
+        let shown = place.dir.display().to_string();
+        let bases = from.bases();
+        journal.based.store(!from.baseless(), Relaxed);
+        let (writer, orders) = Writer::start(
+            Arc::clone(&disk),
+            Arc::clone(&journal.shared),
+            Arc::new(Bell(Arc::downgrade(self))),
+            place.clone(),
+            from,
+        )
+        .map_err(|e| format!("the journal in {shown} cannot be written: {e}"))?;
+        let thread = std::thread::Builder::new().name("apus-journal".into());
+        let writer = thread.spawn(move || writer.run()).map_err(|e| format!("no thread: {e}"))?;
+        *journal.running.lock() = Some(Running { orders, writer, place, disk, bases });
+        self.keyspace.keep_journal(true);
+        journal.on.store(true, Relaxed);
+        journal.follow_config(&self.config);
+        Ok(())
+    }
+}
+
+/// DEBUG LOADAOF: throws the data away and reads it again, while nobody else runs a command.
+pub(crate) fn reload(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
+    let running = engine.journal.running.lock();
+    let Some(running) = &*running else { return Err("appendonly is no".to_owned()) };
+    if thread.in_transaction {
+        return Err("a transaction cannot throw away what it holds".to_owned());
+    }
+    engine.keyspace.hold(&mut thread.cx, None);
+    let shared = &engine.journal.shared;
+    // This is for tests: all others wait for the writer, too.
+    while shared.written() < shared.last() && !shared.is_failing() {
+        shared.wait_for_progress(Duration::from_millis(20));
+    }
+    thread.flush_all(engine);
+    let loaded = load(engine, &mut thread.cx, &running.disk, &running.place, false);
+    engine.keyspace.release(&mut thread.cx);
+    thread.sync_clock(engine);
+    loaded.map(drop)
+}
+
+/// Loads base and segments, or what Redis has left, or nothing. The keyspace is empty and held; with
+/// `breathe` it is let go for a moment from time to time, for INFO.
+pub(super) fn load(
+    engine: &Engine,
+    cx: &mut Context,
+    disk: &Arc<dyn Disk>,
+    place: &Place,
+    breathe: bool,
+) -> Result<Recovered, String> {
+    let began = engine.clock.monotonic_ns();
+    let truncated = engine.config.flag(Id::AofLoadTruncated);
+    let refusal = |r: persist::journal::Refusal| r.to_string();
+    let found = Recovery::open(Arc::clone(disk), place.clone()).map_err(refusal)?;
+    let Some(found) = found else {
+        let Some((name, files)) = aof::find(place)? else {
+            return Ok(Recovered::fresh(Base::default()));
+        };
+        let mut player = Player::new(engine, cx, breathe);
+        aof::load(engine, &mut player, &files, truncated)?;
+        engine.journal.rewrite.schedule();
+        report(engine, &player, began, "append-only file of Redis");
+        settle(engine, cx);
+        return Ok(Recovered::fresh(Base::Redis { name }));
+    };
+    match &found.manifest.base {
+        Base::Empty(_) => {}
+        Base::Snapshot { name, .. } => base::load_base(engine, cx, &place.file(name))?,
+        Base::Redis { name } => {
+            let files = aof::files(place, name)?;
+            aof::load(engine, &mut Player::new(engine, cx, breathe), &files, truncated)?;
+            engine.journal.rewrite.schedule();
+        }
+    }
+    let total = found.bytes().max(1);
+    let mut player = Player::new(engine, cx, breathe);
+    let loading = &engine.persistence.loading;
+    loading.begin(total, engine.clock.wall_ms() as i64);
+    let shown = place.manifest();
+    let recovered = found.replay(truncated, |changes, at| {
+        loading.reached(at, player.commands);
+        loading.tell(engine, &shown);
+        player.play(changes)
+    });
+    loading.end();
+    let recovered = recovered.map_err(refusal)?;
+    if let Some((file, at, bytes)) = &recovered.cut {
+        log!(
+            engine.log,
+            Warning,
+            "The journal ended in the middle of a record, as it does when a server is stopped while \
+             it writes: cut {} at offset {} ({} bytes that were never acknowledged as \
+             durable)",
+            file,
+            at,
+            bytes
+        );
+    }
+    report(engine, &player, began, "journal");
+    settle(engine, cx);
+    Ok(recovered)
+}
+
+fn report(engine: &Engine, player: &Player<'_>, began: u64, what: &str) {
+    let seconds = (engine.clock.monotonic_ns() - began) as f64 / 1e9;
+    let commands = player.commands;
+    log!(engine.log, Notice, "DB loaded from {}: {} commands in {:.3} s", what, commands, seconds);
+    if let (n, Some(first)) = &player.refused {
+        log!(
+            engine.log,
+            Warning,
+            "{} commands of the {} were refused; the first: {}",
+            n,
+            what,
+            first
+        );
+    }
+}
+
+/// Back to the present.
+fn settle(engine: &Engine, cx: &mut Context) {
+    cx.set_now(engine.clock.wall_ms() as i64);
+    cx.counters = store::Counters::default();
+}

@@ -1,0 +1,389 @@
+//! Snapshots: SAVE, BGSAVE, the `save` points, the last one at shutdown, and loading.
+//!
+//! A snapshot is taken without a fork ([`store::Snapshot`]): its moment is short, its content is
+//! serialised while commands go on, and its memory is a few buffers. The file is Redis's RDB.
+//!
+//! Whoever begins one is a worker thread. With only one worker there are no locks on the keyspace;
+//! that thread switches them on ([`store::Keyspace::share`]) for as long as others serialise.
+
+mod cmd;
+mod file;
+pub(crate) mod load;
+mod queue;
+pub(crate) mod save;
+mod shutdown;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+};
+use std::sync::mpsc::channel;
+
+use commands::Fail;
+use config::Id;
+use parking_lot::Mutex;
+
+use crate::engine::{Attention, Engine, ShutdownRequest};
+use crate::log;
+use crate::mailbox::{Job, Message};
+use crate::table::SessionCommand;
+use crate::thread::Thread;
+
+pub(crate) use load::Loading;
+pub use load::check_snapshot;
+pub(crate) use shutdown::{FAILED as SHUTDOWN_FAILED, abort, shut_down};
+
+pub(crate) static COMMANDS: &[&SessionCommand] =
+    &[&cmd::BGSAVE, &cmd::LASTSAVE, &cmd::LOAD, &cmd::SAVE];
+
+/// After a failed background save, the next one by a `save` point waits this long, in seconds.
+const RETRY_SECONDS: i64 = 5;
+
+/// What is known about snapshots.
+pub(crate) struct Persistence {
+    /// One is being taken, in the background or not.
+    busy: AtomicBool,
+    /// Unix milliseconds at which the one in the background began; 0 when there is none.
+    background_since: AtomicI64,
+    /// BGSAVE SCHEDULE: to be begun when the present one has ended.
+    scheduled: AtomicBool,
+    /// Unix seconds of the last one that succeeded, or of the start.
+    last_save: AtomicI64,
+    /// Unix seconds at which the last one was begun.
+    last_try: AtomicI64,
+    /// Whether the last one in the background succeeded.
+    last_ok: AtomicBool,
+    /// Seconds that it took; -1 before any.
+    last_seconds: AtomicI64,
+    /// How many have succeeded.
+    saves: AtomicU64,
+    /// Changes that the last successful one has, of all since the start.
+    saved_changes: AtomicU64,
+    /// Keys serialised of the present one, and about how many there are.
+    progress: [AtomicU64; 2],
+    /// Keys that commands saved during the last one.
+    early: AtomicU64,
+    /// The file that is being written, under its temporary name.
+    temporary: Mutex<Option<PathBuf>>,
+    /// A shutdown that a signal asked for and that has not begun.
+    asked: Mutex<Option<ShutdownRequest>>,
+    /// What is being loaded, or was.
+    pub(crate) loading: Loading,
+}
+
+impl Persistence {
+    pub(crate) fn new(now_ms: i64) -> Self {
+        Self {
+            busy: AtomicBool::new(false),
+            background_since: AtomicI64::new(0),
+            scheduled: AtomicBool::new(false),
+            last_save: AtomicI64::new(now_ms / 1000),
+            last_try: AtomicI64::new(0),
+            last_ok: AtomicBool::new(true),
+            last_seconds: AtomicI64::new(-1),
+            saves: AtomicU64::new(0),
+            saved_changes: AtomicU64::new(0),
+            progress: Default::default(),
+            early: AtomicU64::new(0),
+            temporary: Mutex::default(),
+            asked: Mutex::default(),
+            loading: Loading::default(),
+        }
+    }
+
+    /// Takes the right to take a snapshot.
+    fn claim(&self) -> bool {
+        self.busy.compare_exchange(false, true, AcqRel, Acquire).is_ok()
+    }
+
+    /// Whether a snapshot is being taken.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.load(Relaxed)
+    }
+
+    /// Unix seconds of the last save.
+    pub(crate) fn last_save(&self) -> i64 {
+        self.last_save.load(Relaxed)
+    }
+}
+
+/// The snapshot's file.
+pub(crate) fn path(engine: &Engine) -> PathBuf {
+    PathBuf::from(engine.config.string(Id::Dbfilename))
+}
+
+/// Threads that serialise: half of the cores, since commands go on meanwhile.
+fn walkers() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| (n.get() / 2).clamp(1, 8))
+}
+
+/// Changes since the last save.
+pub(crate) fn changes(engine: &Engine) -> u64 {
+    engine.totals().dirty.saturating_sub(engine.persistence.saved_changes.load(Relaxed))
+}
+
+/// Notes how one has ended. The refusal of writes begins with one in the background that failed,
+/// and ends with any that succeeds.
+fn ended(engine: &Engine, changes: u64, outcome: &std::io::Result<save::Taken>) {
+    let p = &engine.persistence;
+    let now = engine.clock.wall_ms() as i64;
+    if let Ok(taken) = outcome {
+        p.last_ok.store(true, Relaxed);
+        p.last_save.store(now / 1000, Relaxed);
+        p.saves.fetch_add(1, Relaxed);
+        p.saved_changes.store(changes, Relaxed);
+        p.early.store(taken.early, Relaxed);
+    }
+    follow_config(engine);
+    *p.temporary.lock() = None;
+    p.busy.store(false, Relaxed);
+}
+
+/// Refuses writes after a failure, where that is wanted: called when anything of it changes.
+pub(crate) fn follow_config(engine: &Engine) {
+    let c = &engine.config;
+    let refuse = !engine.persistence.last_ok.load(Relaxed)
+        && c.flag(Id::StopWritesOnBgsaveError)
+        && !c.save_points().is_empty();
+    engine.attention.set(Attention::UNSAVED, refuse);
+}
+
+/// The refusal of writes after a failed save.
+pub(crate) const MISCONF: Fail = Fail::text(
+    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to \
+     disk. Commands that may modify the data set are disabled, because this instance is \
+     configured to report errors during writes if RDB snapshotting fails \
+     (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB \
+     error.",
+);
+
+/// Takes a snapshot in this thread. What it holds, it holds meanwhile; other threads go on.
+pub(crate) fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
+    let p = &engine.persistence;
+    if !p.claim() {
+        return Err(Fail::text("ERR Background save already in progress"));
+    }
+    thread.collect();
+    let mut at = 0;
+    let taking = save::begin(engine, &mut thread.cx, path, &[("aof-base", "0".into())], || {
+        at = engine.totals().dirty;
+    });
+    let Some(taking) = taking else {
+        p.busy.store(false, Relaxed);
+        return Err(Fail::text("ERR Background save already in progress"));
+    };
+    let outcome = taking.here(engine, &mut thread.cx, &|_| {});
+    ended(engine, at, &outcome);
+    match outcome {
+        Ok(_) => {
+            log!(engine.log, Notice, "DB saved on disk");
+            Ok(())
+        }
+        Err(e) => {
+            log!(engine.log, Warning, "Error saving DB to {}: {}", path.display(), e);
+            Err(Fail::text("ERR"))
+        }
+    }
+}
+
+/// Begins a snapshot in the background, called by a worker thread outside of any hold.
+pub(crate) fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
+    let p = &engine.persistence;
+    if !p.claim() {
+        return Err(Fail::text("ERR Background save already in progress"));
+    }
+    let began = engine.clock.wall_ms() as i64;
+    p.last_try.store(began / 1000, Relaxed);
+    let (give, take) = channel::<(save::Taking, u64)>();
+    let (shared, index) = (engine.arc(), thread.index);
+    let work = move || {
+        if let Ok((taking, changes)) = take.recv() {
+            in_background(&shared, index, taking, began, changes);
+        }
+    };
+    // Before the snapshot begins: one that has begun must be walked.
+    let spawned = std::thread::Builder::new().name("apus-snapshot".into()).spawn(work);
+    if let Err(e) = spawned {
+        log!(engine.log, Warning, "Can't save in background: no thread: {}", e);
+        p.last_ok.store(false, Relaxed);
+        follow_config(engine);
+        p.busy.store(false, Relaxed);
+        return Err(Fail::text("ERR"));
+    }
+    thread.collect();
+    let mut at = 0;
+    let aux = [("aof-base", "0".to_owned())];
+    let taking =
+        save::begin(engine, &mut thread.cx, &path(engine), &aux, || at = engine.totals().dirty);
+    let Some(taking) = taking else {
+        p.busy.store(false, Relaxed);
+        return Err(Fail::text("ERR Background save already in progress"));
+    };
+    engine.keyspace.share(&thread.cx.seat);
+    p.background_since.store(began, Relaxed);
+    p.progress[0].store(0, Relaxed);
+    p.progress[1].store(taking.keys(), Relaxed);
+    log!(engine.log, Notice, "Background saving started");
+    // The thread lives until it has got this.
+    let _ = give.send((taking, at));
+    Ok(())
+}
+
+/// Begins a snapshot in the background for the journal: at its moment `at` is called, when it is on
+/// disk `done` is told its length. Called by a worker thread outside of any hold.
+///
+/// # Errors
+/// There is a snapshot under way, or no thread to be had.
+pub(crate) fn take_base(
+    engine: &Engine,
+    thread: &mut Thread,
+    path: &Path,
+    at: impl FnOnce(),
+    done: impl FnOnce(&Engine, Result<u64, String>) + Send + 'static,
+) -> Result<(), Fail> {
+    const BUSY: Fail = Fail::text("ERR Background save already in progress");
+    let p = &engine.persistence;
+    if !p.claim() {
+        return Err(BUSY);
+    }
+    let (give, take) = channel::<save::Taking>();
+    let (shared, index) = (engine.arc(), thread.index);
+    let now = engine.clock.wall_ms() as i64;
+    let work = move || {
+        let Ok(taking) = take.recv() else { return };
+        let outcome = taking.apart(&shared, walkers(), now, &|_| {});
+        let outcome = outcome.map(|t| t.bytes).map_err(|e| e.to_string());
+        let end = move |engine: &Engine, thread: &mut Thread| {
+            engine.keyspace.unshare(&thread.cx.seat);
+            engine.persistence.busy.store(false, Relaxed);
+            done(engine, outcome);
+        };
+        shared.post(index, Message::Run(Job::new(end)));
+    };
+    if let Err(e) = std::thread::Builder::new().name("apus-snapshot".into()).spawn(work) {
+        p.busy.store(false, Relaxed);
+        return Err(Fail::new(format!("ERR no thread: {e}")));
+    }
+    let aux = [("aof-base", "1".to_owned())];
+    let Some(taking) = save::begin(engine, &mut thread.cx, path, &aux, at) else {
+        p.busy.store(false, Relaxed);
+        return Err(BUSY);
+    };
+    engine.keyspace.share(&thread.cx.seat);
+    // The thread lives until it has got this.
+    let _ = give.send(taking);
+    Ok(())
+}
+
+/// What the thread of a background save does.
+fn in_background(engine: &Engine, index: usize, taking: save::Taking, began: i64, changes: u64) {
+    let path = taking.path().to_owned();
+    let outcome = taking.apart(engine, walkers(), began, &|keys| {
+        engine.persistence.progress[0].fetch_add(keys, Relaxed);
+    });
+    match &outcome {
+        Ok(t) => log!(
+            engine.log,
+            Notice,
+            "DB saved on disk: {} bytes, {} keys, {} of them by commands that changed them",
+            t.bytes,
+            t.keys,
+            t.early
+        ),
+        Err(e) => log!(
+            engine.log,
+            Warning,
+            "Write error while saving DB to the disk ({}): {}",
+            path.display(),
+            e
+        ),
+    }
+    let word = if outcome.is_ok() { "terminated with success" } else { "error" };
+    log!(engine.log, Notice, "Background saving {}", word);
+    let end = move |engine: &Engine, thread: &mut Thread| {
+        // The locks go when nobody but that thread uses the keyspace any more.
+        engine.keyspace.unshare(&thread.cx.seat);
+        let p = &engine.persistence;
+        p.background_since.store(0, Relaxed);
+        let seconds = (engine.clock.wall_ms() as i64 - began) / 1000;
+        p.last_seconds.store(seconds, Relaxed);
+        if outcome.is_err() {
+            p.last_ok.store(false, Relaxed);
+        }
+        ended(engine, changes, &outcome);
+    };
+    engine.post(index, Message::Run(Job::new(end)));
+}
+
+/// Periodic work of the first worker: scheduled saves, and those that a `save` point asks for.
+pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
+    shutdown::begin_asked(engine, thread);
+    let p = &engine.persistence;
+    if p.busy.load(Relaxed) || engine.attention.get() & Attention::LOADING != 0 {
+        return;
+    }
+    if p.scheduled.load(Relaxed) {
+        if save_in_background(engine, thread).is_ok() {
+            p.scheduled.store(false, Relaxed);
+        }
+        return;
+    }
+    let points = engine.config.save_points();
+    if points.is_empty() {
+        return;
+    }
+    let now = engine.clock.wall_ms() as i64 / 1000;
+    if !p.last_ok.load(Relaxed) && now - p.last_try.load(Relaxed) <= RETRY_SECONDS {
+        return;
+    }
+    let changes = changes(engine);
+    let since = u64::try_from(now - p.last_save()).unwrap_or(0);
+    if let Some((seconds, n)) = points.iter().find(|(s, n)| changes >= *n && since > *s) {
+        log!(engine.log, Notice, "{} changes in {} seconds. Saving...", n, seconds);
+        // Only one that is under way refuses, and there is none.
+        let _ = save_in_background(engine, thread);
+    }
+}
+
+impl Engine {
+    /// INFO's fields about snapshots: name and value.
+    pub(crate) fn snapshot_info(&self) -> Vec<(&'static str, i64)> {
+        let p = &self.persistence;
+        let since = p.background_since.load(Relaxed);
+        let now = self.clock.wall_ms() as i64;
+        let n = |a: &AtomicU64| a.load(Relaxed) as i64;
+        let running = since != 0;
+        vec![
+            ("current_save_keys_processed", if running { n(&p.progress[0]) } else { 0 }),
+            ("current_save_keys_total", if running { n(&p.progress[1]) } else { 0 }),
+            ("rdb_changes_since_last_save", changes(self) as i64),
+            ("rdb_bgsave_in_progress", i64::from(running)),
+            ("rdb_last_save_time", p.last_save()),
+            ("rdb_last_bgsave_time_sec", p.last_seconds.load(Relaxed)),
+            ("rdb_current_bgsave_time_sec", if running { (now - since) / 1000 } else { -1 }),
+            ("rdb_saves", n(&p.saves)),
+            ("rdb_last_cow_size", 0),
+            ("rdb_last_load_keys_expired", n(&p.loading.expired)),
+            ("rdb_last_load_keys_loaded", n(&p.loading.keys)),
+        ]
+    }
+
+    /// Whether the last save in the background succeeded.
+    pub(crate) fn last_save_ok(&self) -> bool {
+        self.persistence.last_ok.load(Relaxed)
+    }
+
+    /// Removes what an unfinished save has written: the process is about to end.
+    pub fn abandon_save(&self) {
+        if let Some(path) = self.persistence.temporary.lock().take() {
+            // The thread that writes it ends with the process.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    /// This engine, for a thread that outlives the call.
+    pub(crate) fn arc(&self) -> Arc<Engine> {
+        self.me.upgrade().expect("an engine in use is owned by somebody")
+    }
+}

@@ -1,0 +1,128 @@
+//! The last snapshot: at SHUTDOWN and at a signal that ends the server.
+//!
+//! What was acknowledged must be in it, so every thread has paused before it begins: CLIENT PAUSE's
+//! gate is closed, and then each worker is waited for between two of its batches.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::time::{Duration, Instant};
+
+use commands::Fail;
+use config::Id;
+
+use crate::engine::{Attention, Engine, ShutdownRequest};
+use crate::log;
+use crate::mailbox::{Job, Message};
+use crate::thread::Thread;
+
+/// Somebody whose command takes this long is not waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What SHUTDOWN answers when it does not.
+pub(crate) const FAILED: Fail = Fail::text("ERR Errors trying to SHUTDOWN. Check logs.");
+
+/// Saves as asked or configured, and ends the server. Called by a worker thread. On an error the
+/// server goes on.
+pub(crate) fn shut_down(
+    engine: &Engine,
+    thread: &mut Thread,
+    request: ShutdownRequest,
+) -> Result<(), Fail> {
+    if engine.on_shutdown.read().is_none() || engine.shutting_down.swap(1, Relaxed) != 0 {
+        return Err(FAILED);
+    }
+    let save = request.save.unwrap_or_else(|| !engine.config.save_points().is_empty());
+    if save {
+        pause(engine, thread);
+        log!(engine.log, Notice, "Saving the final RDB snapshot before exiting.");
+        if let Err(e) = wait_and_save(engine, thread)
+            && !request.force
+        {
+            log!(engine.log, Warning, "Error trying to save the DB, can't exit.");
+            engine.shutting_down.store(0, Relaxed);
+            engine.end_pause();
+            return Err(if e.0.len() > 3 { e } else { FAILED });
+        }
+    }
+    if let Some(hook) = engine.on_shutdown.read().as_ref() {
+        hook(request);
+    }
+    Ok(())
+}
+
+impl Engine {
+    /// Ends the server as the option (`shutdown-on-sigterm` or `…-sigint`) says.
+    pub fn ask_shutdown(&self, how: Id) {
+        let words = self.config.list(how);
+        let has = |w: &str| words.iter().any(|x| x.eq_ignore_ascii_case(w));
+        let save = if has("save") { Some(true) } else { has("nosave").then_some(false) };
+        let request = ShutdownRequest { save, now: has("now"), force: has("force") };
+        if self.attention.get() & Attention::LOADING != 0 {
+            // Nothing has changed yet, and a save would lose what is not loaded.
+            let request = ShutdownRequest { save: Some(false), ..request };
+            if let Some(hook) = self.on_shutdown.read().as_ref() {
+                hook(request);
+            }
+            return;
+        }
+        *self.persistence.asked.lock() = Some(request);
+        // Not in the periodic work only, which comes ten times per second.
+        let job = |engine: &Engine, thread: &mut Thread| begin_asked(engine, thread);
+        self.post(0, Message::Run(Job::new(job)));
+    }
+}
+
+/// Begins a shutdown that a signal asked for.
+pub(super) fn begin_asked(engine: &Engine, thread: &mut Thread) {
+    if engine.cron_paused.load(Relaxed) {
+        return;
+    }
+    let asked = engine.persistence.asked.lock().take();
+    if let Some(request) = asked {
+        // What went wrong is in the log, and the server goes on.
+        let _ = shut_down(engine, thread, request);
+    }
+}
+
+/// SHUTDOWN ABORT: calls off what a signal asked for and has not begun.
+pub(crate) fn abort(engine: &Engine) -> Result<(), Fail> {
+    let asked = engine.persistence.asked.lock().take();
+    asked.ok_or(Fail::text("ERR No shutdown in progress."))?;
+    log!(engine.log, Notice, "Shutdown manually aborted.");
+    Ok(())
+}
+
+/// A save that is under way in the background is given up in Redis; here it ends soon.
+fn wait_and_save(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
+    let path = super::path(engine);
+    let started = Instant::now();
+    while engine.persistence.busy.load(Relaxed) {
+        // Its end is a message to a worker, which may be this one.
+        thread.run_jobs(engine);
+        std::thread::sleep(Duration::from_millis(1));
+        if started.elapsed() > PATIENCE * 6 {
+            log!(engine.log, Warning, "A background save does not end.");
+            return Err(FAILED);
+        }
+    }
+    super::save(engine, thread, &path)
+}
+
+/// Stops all commands but the one that is running here.
+fn pause(engine: &Engine, thread: &Thread) {
+    engine.extend_pause(i64::MAX, false);
+    let left = Arc::new(AtomicUsize::new(0));
+    let others = engine.workers().into_iter().enumerate().filter(|(i, _)| *i != thread.index);
+    for (_, w) in others {
+        left.fetch_add(1, Relaxed);
+        let left = Arc::clone(&left);
+        let there = move |_: &Engine, _: &mut Thread| {
+            left.fetch_sub(1, Release);
+        };
+        w.mailbox.post(Message::Run(Job::new(there)));
+    }
+    let started = Instant::now();
+    while left.load(Acquire) > 0 && started.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}

@@ -1,0 +1,234 @@
+//! Scripts that run: what others may know about them, and how they are ended.
+//!
+//! A script that has run for longer than `busy-reply-threshold` is *slow*: from then on every thread
+//! answers BUSY to all but a few commands, as Redis does, and SCRIPT KILL can end it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+
+use commands::Fail;
+use commands::row::Flags;
+use config::Id;
+use parking_lot::{Mutex, RwLock};
+use resp::{Args, Out, Proto, Reply};
+
+use crate::clients::Client;
+use crate::dispatch::lookup;
+use crate::engine::{Attention, Engine};
+use crate::server::shutdown;
+
+/// While an EVAL is slow.
+const BUSY_SCRIPT: Fail = Fail::text(
+    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+);
+/// While a function is slow.
+const BUSY_FUNCTION: Fail = Fail::text(
+    "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.",
+);
+const NOT_BUSY: Fail = Fail::text("NOTBUSY No scripts in execution right now.");
+const UNKILLABLE: Fail = Fail::text(
+    "UNKILLABLE Sorry the script already executed write commands against the dataset. You can \
+     either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE \
+     command.",
+);
+
+const IDLE: u8 = 0;
+const SCRIPT: u8 = 1;
+const FUNCTION: u8 = 2;
+
+/// One thread's slow script, if it runs one.
+#[derive(Default)]
+pub(crate) struct Running {
+    /// What kind of slow script runs: `IDLE`, `SCRIPT` or `FUNCTION`.
+    slow: AtomicU8,
+    /// It has called a command that writes.
+    pub(crate) wrote: AtomicBool,
+    kill: AtomicBool,
+    /// About a slow one.
+    about: Mutex<About>,
+    /// Bytes of the thread's machines, for INFO.
+    pub(crate) vm_scripts: AtomicU64,
+    pub(crate) vm_functions: AtomicU64,
+}
+
+/// What FUNCTION STATS tells of a slow function.
+#[derive(Clone, Default)]
+pub(crate) struct About {
+    pub(crate) name: String,
+    pub(crate) command: Vec<Vec<u8>>,
+    /// Monotonic nanoseconds.
+    pub(crate) start: u64,
+}
+
+impl Running {
+    pub(crate) fn is_slow(&self) -> bool {
+        self.slow.load(Relaxed) != IDLE
+    }
+
+    pub(crate) fn is_killed(&self) -> bool {
+        self.kill.load(Relaxed)
+    }
+
+    /// The script has become slow.
+    pub(crate) fn become_slow(&self, engine: &Engine, is_eval: bool, about: About) {
+        let ms = engine.clock.monotonic_ns().saturating_sub(about.start) / 1_000_000;
+        let how = if is_eval { "SCRIPT KILL" } else { "FUNCTION KILL" };
+        crate::log!(
+            engine.log,
+            Warning,
+            "Slow script detected: still in execution after {} milliseconds. You can try killing \
+             the script using the {} command. Script name is: {}.",
+            ms,
+            how,
+            about.name
+        );
+        *self.about.lock() = about;
+        self.kill.store(false, Relaxed);
+        self.slow.store(if is_eval { SCRIPT } else { FUNCTION }, Relaxed);
+        engine.attention.set(Attention::BUSY, true);
+    }
+
+    /// It has ended.
+    pub(crate) fn end(&self, engine: &Engine) {
+        if self.slow.swap(IDLE, Relaxed) == IDLE {
+            return;
+        }
+        *self.about.lock() = About::default();
+        // Under the list's lock, so that two that end at once do not miss one another.
+        let all = engine.scripts.running.write();
+        let any = all.iter().any(|r| r.is_slow());
+        engine.attention.set(Attention::BUSY, any);
+    }
+}
+
+/// The slow scripts of all threads.
+#[derive(Default)]
+pub(crate) struct AllRunning(RwLock<Vec<Arc<Running>>>);
+
+impl AllRunning {
+    fn write(&self) -> parking_lot::RwLockWriteGuard<'_, Vec<Arc<Running>>> {
+        self.0.write()
+    }
+
+    /// One more thread that runs scripts.
+    pub(crate) fn add(&self) -> Arc<Running> {
+        let r = Arc::new(Running::default());
+        self.0.write().push(Arc::clone(&r));
+        r
+    }
+
+    /// Bytes of all machines: of scripts, of functions.
+    pub(crate) fn machine_bytes(&self) -> (u64, u64) {
+        let all = self.0.read();
+        let sum = |f: fn(&Running) -> &AtomicU64| all.iter().map(|r| f(r).load(Relaxed)).sum();
+        (sum(|r| &r.vm_scripts), sum(|r| &r.vm_functions))
+    }
+
+    /// The refusal of commands while a script is slow.
+    pub(crate) fn refusal(&self) -> Option<Fail> {
+        let all = self.0.read();
+        let slow = all.iter().map(|r| r.slow.load(Relaxed)).find(|s| *s != IDLE)?;
+        Some(if slow == SCRIPT { BUSY_SCRIPT } else { BUSY_FUNCTION })
+    }
+
+    /// SCRIPT KILL and FUNCTION KILL.
+    pub(crate) fn kill(&self, is_eval: bool) -> Result<(), Fail> {
+        let all = self.0.read();
+        let wanted = if is_eval { SCRIPT } else { FUNCTION };
+        let mut outcome = Err(NOT_BUSY);
+        for r in all.iter() {
+            match r.slow.load(Relaxed) {
+                IDLE => {}
+                kind if kind != wanted => {
+                    if outcome == Err(NOT_BUSY) {
+                        outcome = Err(if kind == SCRIPT { BUSY_SCRIPT } else { BUSY_FUNCTION });
+                    }
+                }
+                _ if r.wrote.load(Relaxed) => {
+                    if outcome.is_err() {
+                        outcome = Err(UNKILLABLE);
+                    }
+                }
+                _ => {
+                    r.kill.store(true, Relaxed);
+                    outcome = Ok(());
+                }
+            }
+        }
+        outcome
+    }
+
+    /// The slow function that runs; an error when it is an EVAL.
+    pub(crate) fn slow_function(&self) -> Result<Option<About>, Fail> {
+        for r in self.0.read().iter() {
+            match r.slow.load(Relaxed) {
+                SCRIPT => return Err(BUSY_SCRIPT),
+                FUNCTION => return Ok(Some(r.about.lock().clone())),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Engine {
+    /// Whether a script runs for too long somewhere.
+    pub fn is_busy(&self) -> bool {
+        self.attention.get() & Attention::BUSY != 0
+    }
+
+    /// Answers a command of a client whose thread is stuck, which needs neither its session nor the
+    /// keyspace: with BUSY, or by killing the script. None: it has to wait for the thread. A client
+    /// that no thread knows yet is `None`; `authenticated` is about it.
+    pub fn answer_busy(
+        &self,
+        client: Option<&Client>,
+        authenticated: bool,
+        args: &Args<'_>,
+    ) -> Option<Vec<u8>> {
+        if client.is_some_and(|c| c.multi.load(Relaxed) >= 0) {
+            return None;
+        }
+        let known = client.map_or(authenticated, |c| c.authenticated.load(Relaxed));
+        let outcome = match lookup(self, args) {
+            Err(fail) => Err(fail),
+            Ok(id) => {
+                let row = self.table.get(id).row;
+                match row.name {
+                    "auth" | "hello" | "reset" | "quit" => return None,
+                    _ if !known && !self.acl.is_open() => {
+                        Err(Fail::text("NOAUTH Authentication required."))
+                    }
+                    _ if !row.arity_fits(args.len()) => Err(Fail::arity(row.name)),
+                    "script|kill" => self.scripts.running.kill(true),
+                    "function|kill" => self.scripts.running.kill(false),
+                    "shutdown" => match shutdown::begin(self, args) {
+                        // The closed connection is the answer.
+                        Ok(()) => return None,
+                        Err(fail) => Err(fail),
+                    },
+                    _ if row.flags.has(Flags::ALLOW_BUSY) => return None,
+                    _ => Err(self.scripts.running.refusal()?),
+                }
+            }
+        };
+        let mut out = Out::default();
+        let mut reply = Reply::new(&mut out, Proto::V2);
+        match outcome {
+            Ok(()) => reply.ok(),
+            Err(fail) => {
+                self.count_error(&fail.0);
+                reply.error(fail.0.as_bytes());
+            }
+        }
+        Some(out.buf)
+    }
+}
+
+/// How long a script may run before it is slow, in nanoseconds.
+pub(crate) fn threshold(engine: &Engine) -> u64 {
+    match engine.config.int(Id::BusyReplyThreshold) {
+        0 => u64::MAX,
+        ms => (ms as u64).saturating_mul(1_000_000),
+    }
+}

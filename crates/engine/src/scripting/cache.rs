@@ -1,0 +1,167 @@
+//! The script cache that all threads share: texts by digest. What is compiled is each thread's own.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use parking_lot::RwLock;
+use sha1::Digest as _;
+
+use super::shebang;
+use crate::pubsub::Seeded;
+
+/// Scripts of EVAL that are kept, as in Redis; those of SCRIPT LOAD stay.
+const EVALUATED_MAX: usize = 500;
+/// What a script takes besides its text, for INFO.
+const OVERHEAD: usize = size_of::<Script>() + 64;
+
+/// A SHA-1.
+pub(crate) type Digest = [u8; 20];
+
+/// One script.
+pub(crate) struct Script {
+    pub(crate) digest: Digest,
+    /// The digest in hexadecimal.
+    pub(crate) name: String,
+    pub(crate) text: Box<[u8]>,
+    /// Where its code begins, behind a shebang.
+    pub(crate) start: usize,
+    /// What it says about itself; none without a shebang.
+    pub(crate) flags: Option<lua::Flags>,
+    /// It is in the cache.
+    alive: AtomicBool,
+    /// Only EVAL has brought it here: it goes when there are too many.
+    evaluated: AtomicBool,
+    /// When it was used last, in uses of such scripts.
+    used: AtomicU64,
+}
+
+impl Script {
+    /// A script that is in no cache yet.
+    ///
+    /// # Errors
+    /// The text of the error for its shebang.
+    pub(crate) fn new(text: &[u8], digest: Digest) -> Result<Arc<Self>, String> {
+        let (flags, start) = shebang::of_script(text)?;
+        Ok(Arc::new(Self {
+            digest,
+            name: String::from_utf8_lossy(&stdx::sha1hex(text)).into_owned(),
+            text: text.into(),
+            start,
+            flags,
+            alive: AtomicBool::new(false),
+            evaluated: AtomicBool::new(false),
+            used: AtomicU64::new(0),
+        }))
+    }
+
+    /// Whether it is still in the cache.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.alive.load(Relaxed)
+    }
+}
+
+/// The digest of a text.
+pub(crate) fn digest(text: &[u8]) -> Digest {
+    sha1::Sha1::digest(text).into()
+}
+
+/// A digest given in hexadecimal.
+pub(crate) fn parse(text: &[u8]) -> Option<Digest> {
+    let text: &[u8; 40] = text.try_into().ok()?;
+    let mut digest = [0; 20];
+    for (to, pair) in digest.iter_mut().zip(text.chunks_exact(2)) {
+        let digit = |c: u8| char::from(c).to_digit(16);
+        *to = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
+    }
+    Some(digest)
+}
+
+/// See the module's text.
+#[derive(Default)]
+pub(crate) struct Cache {
+    scripts: RwLock<HashMap<Digest, Arc<Script>, Seeded>>,
+    /// Counts SCRIPT FLUSH, after which threads begin anew.
+    epoch: AtomicU64,
+    uses: AtomicU64,
+    evicted: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Cache {
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Relaxed)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.scripts.read().len()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    pub(crate) fn evicted(&self) -> u64 {
+        self.evicted.load(Relaxed)
+    }
+
+    pub(crate) fn get(&self, digest: &Digest) -> Option<Arc<Script>> {
+        self.scripts.read().get(digest).cloned()
+    }
+
+    /// Adds a script. `evaluated`: for EVAL; otherwise it stays until SCRIPT FLUSH, even if EVAL had
+    /// brought it before. Returns the one that is in the cache now.
+    pub(crate) fn add(&self, script: Arc<Script>, evaluated: bool) -> Arc<Script> {
+        let mut scripts = self.scripts.write();
+        if let Some(there) = scripts.get(&script.digest) {
+            if !evaluated {
+                there.evaluated.store(false, Relaxed);
+            }
+            return Arc::clone(there);
+        }
+        if evaluated {
+            self.make_room(&mut scripts);
+        }
+        script.alive.store(true, Relaxed);
+        script.evaluated.store(evaluated, Relaxed);
+        self.bytes.fetch_add((script.text.len() + OVERHEAD) as u64, Relaxed);
+        scripts.insert(script.digest, Arc::clone(&script));
+        script
+    }
+
+    /// Forgets the ones of EVAL that were not used for longest.
+    fn make_room(&self, scripts: &mut HashMap<Digest, Arc<Script>, Seeded>) {
+        let evaluated = || scripts.values().filter(|s| s.evaluated.load(Relaxed));
+        if evaluated().count() < EVALUATED_MAX {
+            return;
+        }
+        let oldest = evaluated().min_by_key(|s| s.used.load(Relaxed)).map(|s| s.digest);
+        let Some(script) = oldest.and_then(|digest| scripts.remove(&digest)) else { return };
+        script.alive.store(false, Relaxed);
+        self.bytes.fetch_sub((script.text.len() + OVERHEAD) as u64, Relaxed);
+        self.evicted.fetch_add(1, Relaxed);
+    }
+
+    /// A script is being used.
+    pub(crate) fn touch(&self, script: &Script) {
+        // A script that is used all the time is the last one anyway.
+        if script.evaluated.load(Relaxed) && script.used.load(Relaxed) != self.uses.load(Relaxed) {
+            script.used.store(self.uses.fetch_add(1, Relaxed) + 1, Relaxed);
+        }
+    }
+
+    /// SCRIPT FLUSH.
+    pub(crate) fn flush(&self) {
+        let mut scripts = self.scripts.write();
+        for s in scripts.values() {
+            s.alive.store(false, Relaxed);
+        }
+        scripts.clear();
+        self.bytes.store(0, Relaxed);
+        self.epoch.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn reset_stats(&self) {
+        self.evicted.store(0, Relaxed);
+    }
+}

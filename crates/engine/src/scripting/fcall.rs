@@ -1,0 +1,116 @@
+//! FCALL and FCALL_RO: <https://redis.io/docs/latest/commands/fcall/>
+
+use commands::row::{Acl, Flags, Group, Row, Scope};
+use commands::{Fail, Outcome};
+use lua::{Code, Invocation};
+use resp::{Args, Reply};
+
+use super::run::{self, Task};
+use super::{LocalFunction, READS, RUNS, WRITES, holds, key_count};
+use crate::engine::{Attention, Engine};
+use crate::table::{Call, SessionCommand};
+
+const COMPLEXITY: &str = "Depends on the function that is executed.";
+
+pub(super) static FCALL: SessionCommand = SessionCommand {
+    row: Row {
+        name: "fcall",
+        group: Group::Scripting,
+        since: "7.0.0",
+        arity: -3,
+        flags: RUNS.or(Flags::MAY_REPLICATE),
+        acl: Acl::SCRIPTING,
+        keys: &[WRITES[0].notes(
+            "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE",
+        )],
+        scope: Scope::None,
+        complexity: COMPLEXITY,
+        summary: "Calls a function of a library.",
+        syntax: "FCALL function numkeys [key [key ...]] [arg [arg ...]]",
+        transcript: r##"
+> FUNCTION LOAD "#!lua name=mylib\nredis.register_function('bump', function(keys, args) return redis.call('INCRBY', keys[1], args[1]) end)"
+"mylib"
+> FCALL bump 1 k 5
+(integer) 5
+> FCALL bump 1 k 5
+(integer) 10
+> FCALL nosuch 0
+(error) ERR Function not found
+> FCALL bump x
+(error) ERR Bad number of keys provided
+> FUNCTION DELETE mylib
+OK
+"##,
+        ..Row::DEFAULT
+    },
+    run: |call, args, reply| fcall(call, args, reply, false),
+    subs: &[],
+};
+
+pub(super) static FCALL_RO: SessionCommand = SessionCommand {
+    row: Row {
+        name: "fcall_ro",
+        group: Group::Scripting,
+        since: "7.0.0",
+        arity: -3,
+        flags: RUNS.or(Flags::READONLY),
+        acl: Acl::SCRIPTING,
+        keys: &[READS[0].notes(
+            "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS",
+        )],
+        scope: Scope::None,
+        complexity: COMPLEXITY,
+        summary: "Calls a function of a library that may not write.",
+        syntax: "FCALL_RO function numkeys [key [key ...]] [arg [arg ...]]",
+        transcript: r##"
+> FUNCTION LOAD "#!lua name=mylib\nredis.register_function('w', function() return 1 end)\nredis.register_function{function_name='r', callback=function(keys) return redis.call('EXISTS', keys[1]) end, flags={'no-writes'}}"
+"mylib"
+> FCALL_RO r 1 k
+(integer) 0
+> FCALL_RO w 0
+(error) ERR Can not execute a script with write flag using *_ro command.
+> FUNCTION DELETE mylib
+OK
+"##,
+        ..Row::DEFAULT
+    },
+    run: |call, args, reply| fcall(call, args, reply, true),
+    subs: &[],
+};
+
+fn fcall(
+    call: &mut Call<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+    read_only: bool,
+) -> Outcome {
+    let Call { engine, thread, session } = call;
+    let engine: &Engine = engine;
+    if engine.attention.get() & Attention::MONITOR != 0 {
+        // Before the commands that it calls.
+        engine.monitors.feed(engine, session, thread.wall_us(engine), args);
+    }
+    thread.with_functions(engine, |thread, machine, running| {
+        let found = machine.function(engine, &args[1])?;
+        let keys = key_count(args, Fail::text("ERR Bad number of keys provided"))?;
+        let function = &found.library.functions[found.at];
+        let LocalFunction { entry, proof, needs_all } = &found.local;
+        let name = String::from_utf8_lossy(&function.name);
+        let what = Invocation { code: Code::Function(*entry), name: &name, args, first: 3, keys };
+        let task = Task {
+            what,
+            is_eval: false,
+            flags: Some(function.flags),
+            read_only,
+            proven: holds(engine, proof.as_ref(), args, 3 + keys),
+            needs_all: *needs_all,
+            running,
+        };
+        let mut call = Call { engine, thread, session };
+        let (outcome, needed_all) = run::run(&mut call, &mut machine.vm, &task, reply);
+        if needed_all {
+            machine.needs_all(&found);
+        }
+        outcome
+    })
+}

@@ -1,0 +1,556 @@
+//! FUNCTION: <https://redis.io/docs/latest/commands/function-load/> and its siblings.
+
+use std::sync::Arc;
+
+use commands::row::{Acl, Flags, Group, Row, Scope};
+use commands::{Fail, Outcome};
+use lua::Machine;
+use resp::{Args, Reply};
+use store::Db;
+
+use super::library::{Libraries, Library, load};
+use super::{FunctionMachine, drop_machines, payload};
+use crate::dispatch::commit;
+use crate::engine::Engine;
+use crate::server::{container, help};
+use crate::table::{Call, SessionCommand, SessionFn};
+
+pub(super) static FUNCTION: SessionCommand = SessionCommand {
+    row: Row {
+        name: "function",
+        group: Group::Scripting,
+        since: "7.0.0",
+        arity: -2,
+        scope: Scope::None,
+        complexity: "Depends on subcommand.",
+        summary: "Commands about libraries of functions.",
+        subcommands: &[
+            &DELETE.row,
+            &DUMP.row,
+            &FLUSH.row,
+            &HELP.row,
+            &KILL.row,
+            &LIST.row,
+            &LOAD.row,
+            &RESTORE.row,
+            &STATS.row,
+        ],
+        ..Row::DEFAULT
+    },
+    run: container,
+    subs: &[&DELETE, &DUMP, &FLUSH, &HELP, &KILL, &LIST, &LOAD, &RESTORE, &STATS],
+};
+
+const fn sub(row: Row, run: SessionFn) -> SessionCommand {
+    let row = Row {
+        group: Group::Scripting,
+        since: "7.0.0",
+        acl: Acl::SCRIPTING,
+        scope: Scope::None,
+        ..row
+    };
+    SessionCommand { row, run, subs: &[] }
+}
+
+const ALL_SUCCEEDED: &[&str] = &["request_policy:all_shards", "response_policy:all_succeeded"];
+
+#[cold]
+fn wrong_count(args: &Args<'_>) -> Fail {
+    let sub = String::from_utf8_lossy(&args[1]).into_owned();
+    Fail::new(format!(
+        "ERR unknown subcommand or wrong number of arguments for '{sub}'. Try FUNCTION HELP."
+    ))
+}
+
+/// A change of the libraries is one of the data set. Its journal form is all libraries as they are
+/// now, so that it does not matter in which order two threads note theirs.
+fn changed(call: &mut Call<'_>) {
+    let engine = call.engine;
+    let payload = payload::write(engine.function_codes().iter().map(|l| l.code.as_slice()));
+    let mut db = Db::unlocked(&engine.keyspace, 0, &mut call.thread.cx);
+    db.dirty(1);
+    db.rewrite(&[b"FUNCTION", b"RESTORE", &payload, b"FLUSH"]);
+    commit(engine, &mut call.thread.pubsub, &mut db);
+}
+
+impl Engine {
+    /// Does again what a journal or an append-only file says about libraries.
+    pub(crate) fn replay_function(&self, args: &Args<'_>) -> Result<(), String> {
+        let last = &args[args.len() - 1];
+        let clear = || {
+            self.scripts.shelf.change(|all| {
+                *all = Libraries::default();
+                Ok(())
+            })
+        };
+        let outcome = match () {
+            () if args.is(1, "load") => return self.load_function(last),
+            () if args.is(1, "flush") => clear(),
+            () if args.is(1, "delete") => self.scripts.shelf.change(|all| {
+                all.remove(last);
+                Ok(())
+            }),
+            () if args.is(1, "restore") && args.len() > 2 => {
+                let codes = payload::read(&args[2]).map_err(|fail| fail.0.into_owned())?;
+                if args.is(args.len() - 1, "flush") {
+                    clear().map_err(|fail| fail.0.into_owned())?;
+                }
+                return codes.iter().try_for_each(|code| self.load_function(code));
+            }
+            () => return Err("it is no change of libraries".to_owned()),
+        };
+        outcome.map_err(|fail| fail.0.into_owned())
+    }
+}
+
+static LOAD: SessionCommand = sub(
+    Row {
+        name: "function|load",
+        arity: -3,
+        flags: Flags::NOSCRIPT.or(Flags::WRITE).or(Flags::DENYOOM),
+        tips: ALL_SUCCEEDED,
+        complexity: "O(1) (considering compilation time is redundant)",
+        summary: "Loads a library.",
+        syntax: "FUNCTION LOAD [REPLACE] function-code",
+        transcript: r##"
+> FUNCTION LOAD "#!lua name=mylib\nredis.register_function('f', function() return 1 end)"
+"mylib"
+> FUNCTION LOAD "#!lua name=mylib\nredis.register_function('f', function() return 2 end)"
+(error) ERR Library 'mylib' already exists
+> FUNCTION LOAD REPLACE "#!lua name=mylib\nredis.register_function('f', function() return 2 end)"
+"mylib"
+> FCALL f 0
+(integer) 2
+> FUNCTION LOAD "#!lua name=other\nredis.register_function('f', function() return 2 end)"
+(error) ERR Function f already exists
+> FUNCTION LOAD "return 1"
+(error) ERR Missing library metadata
+> FUNCTION LOAD "#!lua name=none\nlocal x = 1"
+(error) ERR No functions registered
+> FUNCTION LOAD "#!python name=x\npass"
+(error) ERR Engine 'python' not found
+> FUNCTION DELETE mylib
+OK
+"##,
+        ..Row::DEFAULT
+    },
+    |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
+        let mut replace = false;
+        let last = args.len() - 1;
+        for word in args.iter_from(2).take(last - 2) {
+            if !word.eq_ignore_ascii_case(b"replace") {
+                let word = String::from_utf8_lossy(word);
+                return Err(Fail::new(format!("ERR Unknown option given: {word}")));
+            }
+            replace = true;
+        }
+        let engine = call.engine;
+        let name = call
+            .thread
+            .with_functions(engine, |_, machine, _| add(engine, machine, &args[last], replace))?;
+        changed(call);
+        reply.bulk(name);
+        Ok(())
+    },
+);
+
+/// Loads a library here and offers it to all threads.
+fn add(
+    engine: &Engine,
+    machine: &mut FunctionMachine,
+    code: &[u8],
+    replace: bool,
+) -> Result<Vec<u8>, Fail> {
+    let (library, entries) = load(&mut machine.vm, code, engine)?;
+    let library = Arc::new(library);
+    if let Err(fail) = engine.scripts.shelf.put(Arc::clone(&library), replace) {
+        entries.into_iter().for_each(|e| machine.vm.forget(e));
+        return Err(fail);
+    }
+    machine.add(engine, Arc::clone(&library), entries);
+    machine.refresh(engine);
+    Ok(library.name.clone())
+}
+
+static DELETE: SessionCommand = sub(
+    Row {
+        name: "function|delete",
+        arity: 3,
+        flags: Flags::NOSCRIPT.or(Flags::WRITE),
+        tips: ALL_SUCCEEDED,
+        complexity: "O(1)",
+        summary: "Deletes a library and its functions.",
+        syntax: "FUNCTION DELETE library-name",
+        transcript: r##"
+> FUNCTION DELETE nosuch
+(error) ERR Library not found
+"##,
+        ..Row::DEFAULT
+    },
+    |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
+        if !call.engine.scripts.shelf.remove(&args[2]) {
+            return Err(Fail::text("ERR Library not found"));
+        }
+        changed(call);
+        reply.ok();
+        Ok(())
+    },
+);
+
+static FLUSH: SessionCommand = sub(
+    Row {
+        name: "function|flush",
+        arity: -2,
+        flags: Flags::NOSCRIPT.or(Flags::WRITE),
+        tips: ALL_SUCCEEDED,
+        complexity: "O(N) where N is the number of functions deleted",
+        summary: "Deletes all libraries.",
+        syntax: "FUNCTION FLUSH [ASYNC | SYNC]",
+        transcript: r##"
+> FUNCTION FLUSH
+OK
+> FUNCTION FLUSH SYNC
+OK
+> FUNCTION FLUSH LATER
+(error) ERR FUNCTION FLUSH only supports SYNC|ASYNC option
+"##,
+        ..Row::DEFAULT
+    },
+    |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
+        if args.len() > 3 {
+            return Err(wrong_count(args));
+        }
+        if args.len() == 3 && !args.is(2, "sync") && !args.is(2, "async") {
+            return Err(Fail::text("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
+        }
+        call.engine.scripts.shelf.change(|all| {
+            *all = Libraries::default();
+            Ok(())
+        })?;
+        drop_machines(call, Machine::Functions);
+        changed(call);
+        reply.ok();
+        Ok(())
+    },
+);
+
+static LIST: SessionCommand = sub(
+    Row {
+        name: "function|list",
+        arity: -2,
+        flags: Flags::NOSCRIPT,
+        tips: &["nondeterministic_output_order"],
+        complexity: "O(N) where N is the number of functions",
+        summary: "Answers what libraries there are, and their functions.",
+        syntax: "FUNCTION LIST [LIBRARYNAME library-name-pattern] [WITHCODE]",
+        transcript: r##"
+> FUNCTION LOAD "#!lua name=mylib\nredis.register_function{function_name='f', callback=function() return 1 end, description='one', flags={'no-writes'}}"
+"mylib"
+> FUNCTION LIST LIBRARYNAME my*
+1) 1) "library_name"
+   2) "mylib"
+   3) "engine"
+   4) "LUA"
+   5) "functions"
+   6) 1) 1) "name"
+         2) "f"
+         3) "description"
+         4) "one"
+         5) "flags"
+         6) 1) no-writes
+> FUNCTION LIST LIBRARYNAME other WITHCODE
+(empty array)
+> FUNCTION LIST EVERYTHING
+(error) ERR Unknown argument EVERYTHING
+> FUNCTION DELETE mylib
+OK
+"##,
+        ..Row::DEFAULT
+    },
+    list,
+);
+
+fn list(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let (mut code, mut pattern) = (false, None);
+    let mut i = 2;
+    while i < args.len() {
+        if !code && args.is(i, "withcode") {
+            code = true;
+        } else if pattern.is_none() && args.is(i, "libraryname") {
+            i += 1;
+            let given = args.get(i);
+            pattern =
+                Some(given.ok_or(Fail::text("ERR library name argument was not given"))?.to_vec());
+        } else {
+            let word = String::from_utf8_lossy(&args[i]);
+            return Err(Fail::new(format!("ERR Unknown argument {word}")));
+        }
+        i += 1;
+    }
+    let all = call.engine.scripts.shelf.read();
+    let wanted =
+        |l: &&Arc<Library>| pattern.as_ref().is_none_or(|p| stdx::glob::matches(p, &l.name, true));
+    let libraries: Vec<_> = all.by_name.values().filter(wanted).collect();
+    reply.array(libraries.len());
+    for l in libraries {
+        reply.map(if code { 4 } else { 3 });
+        reply.bulk("library_name");
+        reply.bulk(&l.name);
+        reply.bulk("engine");
+        reply.bulk("LUA");
+        reply.bulk("functions");
+        reply.array(l.functions.len());
+        for f in &l.functions {
+            reply.map(3);
+            reply.bulk("name");
+            reply.bulk(&f.name);
+            reply.bulk("description");
+            match &f.description {
+                Some(d) => reply.bulk(d),
+                None => reply.null(),
+            }
+            reply.bulk("flags");
+            let flags = || lua::Flags::NAMES.iter().filter(|(_, flag)| f.flags.has(*flag));
+            reply.set(flags().count());
+            flags().for_each(|(name, _)| reply.simple(name));
+        }
+        if code {
+            reply.bulk("library_code");
+            reply.bulk(&l.code);
+        }
+    }
+    Ok(())
+}
+
+static STATS: SessionCommand = sub(
+    Row {
+        name: "function|stats",
+        arity: 2,
+        flags: Flags::NOSCRIPT.or(Flags::ALLOW_BUSY),
+        tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
+        complexity: "O(1)",
+        summary: "Answers which function runs for too long, and how many functions there are.",
+        syntax: "FUNCTION STATS",
+        transcript: r##"
+> FUNCTION FLUSH
+OK
+> FUNCTION STATS
+1) "running_script"
+2) (nil)
+3) "engines"
+4) 1) "LUA"
+   2) 1) "libraries_count"
+      2) (integer) 0
+      3) "functions_count"
+      4) (integer) 0
+"##,
+        ..Row::DEFAULT
+    },
+    |call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
+        let engine = call.engine;
+        let slow = engine.scripts.running.slow_function()?;
+        reply.map(2);
+        reply.bulk("running_script");
+        match slow {
+            None => reply.null(),
+            Some(about) => {
+                reply.map(3);
+                reply.bulk("name");
+                reply.bulk(&about.name);
+                reply.bulk("command");
+                reply.array(about.command.len());
+                about.command.iter().for_each(|a| reply.bulk(a));
+                reply.bulk("duration_ms");
+                let ns = engine.clock.monotonic_ns().saturating_sub(about.start);
+                reply.int((ns / 1_000_000) as i64);
+            }
+        }
+        let all = engine.scripts.shelf.read();
+        reply.bulk("engines");
+        reply.map(1);
+        reply.bulk("LUA");
+        reply.map(2);
+        reply.bulk("libraries_count");
+        reply.int(all.by_name.len() as i64);
+        reply.bulk("functions_count");
+        reply.int(all.functions.len() as i64);
+        Ok(())
+    },
+);
+
+static KILL: SessionCommand = sub(
+    Row {
+        name: "function|kill",
+        arity: 2,
+        flags: Flags::NOSCRIPT.or(Flags::ALLOW_BUSY),
+        tips: &["request_policy:all_shards", "response_policy:one_succeeded"],
+        complexity: "O(1)",
+        summary: "Ends a function that runs for too long and has written nothing.",
+        syntax: "FUNCTION KILL",
+        transcript: r##"
+> FUNCTION KILL
+(error) NOTBUSY No scripts in execution right now.
+"##,
+        ..Row::DEFAULT
+    },
+    |call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
+        call.engine.scripts.running.kill(false)?;
+        reply.ok();
+        Ok(())
+    },
+);
+
+static DUMP: SessionCommand = sub(
+    Row {
+        name: "function|dump",
+        arity: 2,
+        flags: Flags::NOSCRIPT,
+        complexity: "O(N) where N is the number of functions",
+        summary: "Answers all libraries as bytes that FUNCTION RESTORE takes.",
+        syntax: "FUNCTION DUMP",
+        transcript: r##"
+> FUNCTION FLUSH
+OK
+> FUNCTION DUMP
+~ "*"
+"##,
+        ..Row::DEFAULT
+    },
+    |call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
+        let all = call.engine.scripts.shelf.read();
+        reply.bulk(payload::write(all.by_name.values().map(|l| l.code.as_slice())));
+        Ok(())
+    },
+);
+
+static RESTORE: SessionCommand = sub(
+    Row {
+        name: "function|restore",
+        arity: -3,
+        flags: Flags::NOSCRIPT.or(Flags::WRITE).or(Flags::DENYOOM),
+        tips: ALL_SUCCEEDED,
+        complexity: "O(N) where N is the number of functions on the payload",
+        summary: "Loads the libraries that FUNCTION DUMP has answered.",
+        syntax: "FUNCTION RESTORE serialized-value [FLUSH | APPEND | REPLACE]",
+        transcript: r##"
+> FUNCTION RESTORE nonsense
+(error) ERR DUMP payload version or checksum are wrong
+> FUNCTION RESTORE nonsense SOMEHOW
+(error) ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.
+"##,
+        ..Row::DEFAULT
+    },
+    |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
+        if args.len() > 4 {
+            return Err(wrong_count(args));
+        }
+        let is = |word| args.is(3, word);
+        let (flush, replace) = (is("flush"), is("replace"));
+        if args.len() == 4 && !flush && !replace && !is("append") {
+            return Err(Fail::text(
+                "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.",
+            ));
+        }
+        let codes = payload::read(&args[2])?;
+        let engine = call.engine;
+        call.thread.with_functions(engine, |_, machine, _| {
+            restore(engine, machine, &codes, flush, replace)
+        })?;
+        changed(call);
+        reply.ok();
+        Ok(())
+    },
+);
+
+/// Loads all libraries or none.
+fn restore(
+    engine: &Engine,
+    machine: &mut FunctionMachine,
+    codes: &[Vec<u8>],
+    flush: bool,
+    replace: bool,
+) -> Outcome {
+    let mut loaded = Vec::new();
+    let mut fresh = Libraries::default();
+    let mut outcome = Ok(());
+    for code in codes {
+        outcome = load(&mut machine.vm, code, engine).and_then(|(library, entries)| {
+            let library = Arc::new(library);
+            loaded.push((Arc::clone(&library), entries));
+            fresh.put(library, false)
+        });
+        if outcome.is_err() {
+            break;
+        }
+    }
+    let outcome = outcome.and_then(|()| {
+        engine.scripts.shelf.change(|all| {
+            if flush {
+                *all = Libraries::default();
+            }
+            // Those that are replaced go first: functions may move from one library to another.
+            for (library, _) in &loaded {
+                let name = String::from_utf8_lossy(&library.name).into_owned();
+                if all.by_name.contains_key(&library.name) && !replace {
+                    return Err(Fail::new(format!("ERR Library {name} already exists")));
+                }
+                all.remove(&library.name);
+            }
+            loaded.iter().try_for_each(|(library, _)| all.put(Arc::clone(library), false))
+        })
+    });
+    for (library, entries) in loaded {
+        if outcome.is_ok() {
+            machine.add(engine, library, entries);
+        } else {
+            entries.into_iter().for_each(|e| machine.vm.forget(e));
+        }
+    }
+    machine.refresh(engine);
+    outcome
+}
+
+static HELP: SessionCommand = sub(
+    Row {
+        name: "function|help",
+        arity: 2,
+        flags: Flags::LOADING.or(Flags::STALE),
+        complexity: "O(1)",
+        summary: "Answers what the subcommands do.",
+        syntax: "FUNCTION HELP",
+        transcript: "
+> FUNCTION HELP
+~  1) FUNCTION <subcommand> *
+...
+",
+        ..Row::DEFAULT
+    },
+    |_: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
+        help::write(
+            reply,
+            "FUNCTION",
+            &[
+                "LOAD [REPLACE] <FUNCTION CODE>",
+                "    Load a library.",
+                "DELETE <LIBRARY NAME>",
+                "    Delete a library.",
+                "LIST [LIBRARYNAME PATTERN] [WITHCODE]",
+                "    Show libraries and their functions.",
+                "STATS",
+                "    Show the function that runs for too long, and how many there are.",
+                "KILL",
+                "    End a function that runs for too long and has written nothing.",
+                "FLUSH [ASYNC|SYNC]",
+                "    Delete all libraries.",
+                "DUMP",
+                "    Show all libraries as bytes that RESTORE takes.",
+                "RESTORE <PAYLOAD> [FLUSH|APPEND|REPLACE]",
+                "    Load the libraries of a payload:",
+                "    * FLUSH: instead of all that there are.",
+                "    * APPEND: if none of them exists.",
+                "    * REPLACE: instead of those with the same names.",
+            ],
+        );
+        Ok(())
+    },
+);

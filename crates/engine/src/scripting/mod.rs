@@ -1,0 +1,397 @@
+//! Scripts and functions: EVAL, SCRIPT, FCALL, FUNCTION.
+//!
+//! ```text
+//!  Scripts  (shared)   texts by digest (cache.rs), libraries (library.rs), slow scripts (busy.rs)
+//!     │
+//!  Machines (one per thread, made when first needed)
+//!     ├─ scripts:   compiled by digest, with what is proven about them
+//!     └─ functions: libraries loaded, with the entries of their functions
+//!     │
+//!  run.rs   one run: shards held, checks, commands
+//! ```
+//!
+//! A thread compiles a script when it first runs it, and loads a library when one of its functions is
+//! first called there. State that Lua code keeps between runs (a library's local variables, the
+//! random seed, settings of cjson) is therefore per thread.
+
+pub(crate) mod busy;
+mod cache;
+mod eval;
+mod fcall;
+mod function;
+pub(crate) mod library;
+mod payload;
+mod run;
+mod script;
+mod shebang;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use commands::Fail;
+use commands::row::{BeginSearch, FindKeys, Flags, Group, KeyFlags, KeySpec, Scope};
+use lua::{Compiled, Entry, Machine, Proof, Rule, Vm};
+use resp::Args;
+
+use self::busy::{AllRunning, Running};
+use self::cache::{Cache, Digest, Script};
+use self::library::{Library, Shelf};
+use crate::engine::Engine;
+use crate::mailbox::{Job, Message};
+use crate::pubsub::Seeded;
+use crate::table::{Call, Cmd, Run, SessionCommand};
+use crate::thread::Thread;
+
+pub(crate) static COMMANDS: &[&SessionCommand] = &[
+    &eval::EVAL,
+    &eval::EVAL_RO,
+    &eval::EVALSHA,
+    &eval::EVALSHA_RO,
+    &fcall::FCALL,
+    &fcall::FCALL_RO,
+    &function::FUNCTION,
+    &script::SCRIPT,
+];
+
+/// Flags of the commands that run something.
+const RUNS: Flags =
+    Flags::NOSCRIPT.or(Flags::SKIP_MONITOR).or(Flags::NO_MANDATORY_KEYS).or(Flags::STALE);
+
+/// Keys of a call: their number is argument 2.
+const WRITES: &[KeySpec] =
+    &[KeySpec::counted(2, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE))];
+const READS: &[KeySpec] = &[KeySpec::counted(2, KeyFlags::RO.or(KeyFlags::ACCESS))];
+
+/// Bytes that a thread's scripts may use together, and its functions.
+const MEMORY_MAX: usize = 512 << 20;
+
+/// Compiled scripts of a thread up to which those that have left the cache stay.
+const SWEEP_LEAST: usize = 1000;
+
+/// What all threads share.
+#[derive(Default)]
+pub(crate) struct Scripts {
+    pub(crate) cache: Cache,
+    pub(crate) shelf: Shelf,
+    pub(crate) running: AllRunning,
+    /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what is not for them.
+    pub(crate) allow_all: AtomicBool,
+}
+
+/// One thread's half.
+pub(crate) struct Machines {
+    running: Arc<Running>,
+    scripts: Option<ScriptMachine>,
+    functions: Option<FunctionMachine>,
+}
+
+struct ScriptMachine {
+    vm: Vm,
+    epoch: u64,
+    compiled: HashMap<Digest, Local, Seeded>,
+    /// How many there are when those that have left the cache are dropped.
+    sweep_at: usize,
+}
+
+/// A compiled script.
+struct Local {
+    script: Arc<Script>,
+    code: Compiled,
+    proof: Option<Proof>,
+    needs_all: bool,
+}
+
+struct FunctionMachine {
+    vm: Vm,
+    /// [`Shelf::removals`] when `loaded` was last looked through.
+    removals: u64,
+    /// By the address of the library.
+    loaded: HashMap<usize, Loaded>,
+}
+
+/// A library in the machine.
+struct Loaded {
+    library: Arc<Library>,
+    /// In the library's order.
+    functions: Vec<LocalFunction>,
+}
+
+#[derive(Clone)]
+struct LocalFunction {
+    entry: Entry,
+    proof: Option<Proof>,
+    needs_all: bool,
+}
+
+/// A function, found.
+struct Found {
+    local: LocalFunction,
+    library: Arc<Library>,
+    /// Its number within the library.
+    at: usize,
+}
+
+/// Where the keys of a command are, as proofs need it: by constant positions alone.
+fn rule(engine: &Engine, name: &[u8]) -> Rule {
+    let Some(id) = engine.table.find(name) else { return Rule::None };
+    let cmd = engine.table.get(id);
+    match (cmd.run, cmd.row.group) {
+        _ if !cmd.row.subcommands.is_empty() => Rule::Unknown,
+        (Run::Session(_), Group::PubSub | Group::Connection) => Rule::None,
+        (Run::Session(_), _) => Rule::Unknown,
+        (Run::Data(_), _) => match (cmd.row.scope, cmd.row.keys) {
+            (Scope::None, _) => Rule::None,
+            (Scope::Keys, [spec]) => range(cmd, spec),
+            _ => Rule::Unknown,
+        },
+    }
+}
+
+/// Whether a proof holds for a call whose arguments behind the keys begin at `rest`.
+fn holds(engine: &Engine, proof: Option<&Proof>, args: &Args<'_>, rest: usize) -> bool {
+    proof.is_some_and(|p| {
+        p.commands.iter().all(|n| match args.get(rest + n - 1) {
+            // Without an argument there the call is an error.
+            None => true,
+            Some(name) => rule(engine, name) == Rule::None,
+        })
+    })
+}
+
+fn range(cmd: &Cmd, spec: &KeySpec) -> Rule {
+    let (BeginSearch::Index(first), FindKeys::Range { last, step, limit }) =
+        (spec.begin, spec.find)
+    else {
+        return Rule::Unknown;
+    };
+    let open = KeyFlags::INCOMPLETE.or(KeyFlags::NOT_KEY);
+    // A row that finds keys itself may do so only to tell how they are accessed.
+    let own = cmd.row.get_keys.is_some() && !spec.flags.has(KeyFlags::VARIABLE_FLAGS);
+    if limit > 1 || spec.flags.has_any(open) || own {
+        return Rule::Unknown;
+    }
+    let last = if last >= 0 { i64::from(first) + i64::from(last) } else { i64::from(last) };
+    Rule::Range { first: usize::from(first), last, step: usize::from(step) }
+}
+
+impl ScriptMachine {
+    fn new(epoch: u64, seed: u64) -> Self {
+        let vm = Vm::new(Machine::Scripts, crate::COMPAT_VERSION, MEMORY_MAX, seed);
+        Self { vm, epoch, compiled: HashMap::default(), sweep_at: SWEEP_LEAST }
+    }
+
+    /// The compiled form of a script of the cache.
+    fn local(&mut self, engine: &Engine, script: Arc<Script>) -> Result<&mut Local, Fail> {
+        let digest = script.digest;
+        if self.compiled.len() >= self.sweep_at {
+            let (vm, compiled) = (&mut self.vm, &mut self.compiled);
+            for (_, l) in compiled.extract_if(|_, l| !l.script.is_alive()) {
+                vm.release(l.code);
+            }
+            self.sweep_at = SWEEP_LEAST.max(2 * self.compiled.len());
+        }
+        let code = self.vm.compile(&script.text[script.start..]).map_err(|text| {
+            Fail::new(format!("ERR Error compiling script (new function): {text}"))
+        })?;
+        let proof = self.vm.uses_declared_keys(&code, &|name| rule(engine, name));
+        let local = Local { script, code, proof, needs_all: false };
+        if let Some(old) = self.compiled.remove(&digest) {
+            self.vm.release(old.code);
+        }
+        Ok(self.compiled.entry(digest).or_insert(local))
+    }
+}
+
+impl FunctionMachine {
+    fn new(seed: u64) -> Self {
+        let vm = Vm::new(Machine::Functions, crate::COMPAT_VERSION, MEMORY_MAX, seed);
+        Self { vm, removals: 0, loaded: HashMap::new() }
+    }
+
+    /// Lets go of libraries that are gone.
+    fn refresh(&mut self, engine: &Engine) {
+        let removals = engine.scripts.shelf.removals();
+        if removals == self.removals {
+            return;
+        }
+        self.removals = removals;
+        let now = engine.scripts.shelf.read();
+        let vm = &mut self.vm;
+        let is_gone = |l: &Loaded| {
+            now.by_name.get(&l.library.name).is_none_or(|n| !Arc::ptr_eq(n, &l.library))
+        };
+        for (_, l) in self.loaded.extract_if(|_, l| is_gone(l)) {
+            l.functions.into_iter().for_each(|f| vm.forget(f.entry));
+        }
+    }
+
+    /// Notes a library's functions.
+    fn add(&mut self, engine: &Engine, library: Arc<Library>, entries: Vec<Entry>) {
+        let functions = entries
+            .into_iter()
+            .map(|entry| {
+                let rule = |name: &[u8]| rule(engine, name);
+                let proof = self.vm.function_uses_declared_keys(entry, &rule);
+                LocalFunction { entry, proof, needs_all: false }
+            })
+            .collect();
+        self.loaded.insert(Arc::as_ptr(&library).addr(), Loaded { library, functions });
+    }
+
+    /// A function needs every shard, from now on.
+    fn needs_all(&mut self, f: &Found) {
+        let loaded = self.loaded.get_mut(&Arc::as_ptr(&f.library).addr());
+        if let Some(local) = loaded.and_then(|l| l.functions.get_mut(f.at)) {
+            local.needs_all = true;
+        }
+    }
+
+    /// A function; loads its library if this thread has not.
+    fn function(&mut self, engine: &Engine, name: &[u8]) -> Result<Found, Fail> {
+        self.refresh(engine);
+        let not_found = || Fail::text("ERR Function not found");
+        let found = engine.scripts.shelf.read().find(name).cloned();
+        let (library, at) = found.ok_or_else(not_found)?;
+        let address = Arc::as_ptr(&library).addr();
+        if !self.loaded.contains_key(&address) {
+            let entries = library.load_again(&mut self.vm, engine)?;
+            self.add(engine, Arc::clone(&library), entries);
+        }
+        let local = self.loaded.get(&address).and_then(|l| l.functions.get(at)).cloned();
+        Ok(Found { local: local.ok_or_else(not_found)?, library, at })
+    }
+}
+
+impl Thread {
+    /// Takes this thread's machines, which must be put back.
+    fn take_machines(&mut self, engine: &Engine) -> Box<Machines> {
+        self.machines.take().unwrap_or_else(|| {
+            let running = engine.scripts.running.add();
+            Box::new(Machines { running, scripts: None, functions: None })
+        })
+    }
+
+    fn put_machines(&mut self, m: Box<Machines>) {
+        self.machines = Some(m);
+    }
+
+    /// Ends this thread's machine of a kind: the cache, or all libraries, are gone.
+    fn drop_machine(&mut self, kind: Machine) {
+        let Some(m) = &mut self.machines else { return };
+        match kind {
+            Machine::Scripts => {
+                m.scripts = None;
+                m.running.vm_scripts.store(0, Relaxed);
+            }
+            Machine::Functions => {
+                m.functions = None;
+                m.running.vm_functions.store(0, Relaxed);
+            }
+        }
+    }
+
+    /// Runs `f` with this thread's machine for scripts.
+    fn with_scripts<T>(
+        &mut self,
+        engine: &Engine,
+        f: impl FnOnce(&mut Self, &mut ScriptMachine, &Arc<Running>) -> T,
+    ) -> T {
+        let mut m = self.take_machines(engine);
+        let epoch = engine.scripts.cache.epoch();
+        if m.scripts.as_ref().is_some_and(|s| s.epoch != epoch) {
+            m.scripts = None;
+        }
+        let seed = self.cx.rng.next_u64();
+        let scripts = m.scripts.get_or_insert_with(|| ScriptMachine::new(epoch, seed));
+        let outcome = f(self, scripts, &m.running);
+        m.running.vm_scripts.store(scripts.vm.memory() as u64, Relaxed);
+        self.put_machines(m);
+        outcome
+    }
+
+    /// Runs `f` with this thread's machine for functions.
+    fn with_functions<T>(
+        &mut self,
+        engine: &Engine,
+        f: impl FnOnce(&mut Self, &mut FunctionMachine, &Arc<Running>) -> T,
+    ) -> T {
+        let mut m = self.take_machines(engine);
+        let seed = self.cx.rng.next_u64();
+        let functions = m.functions.get_or_insert_with(|| FunctionMachine::new(seed));
+        let outcome = f(self, functions, &m.running);
+        m.running.vm_functions.store(functions.vm.memory() as u64, Relaxed);
+        self.put_machines(m);
+        outcome
+    }
+
+    /// Keeps wall time as it is until [`unfreeze`](Self::unfreeze) is given what this returns.
+    fn freeze(&mut self) -> Option<u64> {
+        let before = self.frozen_us;
+        self.frozen_us = before.or(Some(self.wall_us_at_last_look()));
+        before
+    }
+
+    fn unfreeze(&mut self, before: Option<u64>) {
+        self.frozen_us = before;
+    }
+}
+
+/// Ends the machines of a kind on all threads, each when it comes to it.
+fn drop_machines(call: &mut Call<'_>, kind: Machine) {
+    call.thread.drop_machine(kind);
+    for i in 0..call.engine.workers().len() {
+        if i != call.thread.index {
+            let job = Job::new(move |_, thread| thread.drop_machine(kind));
+            call.engine.post(i, Message::Run(job));
+        }
+    }
+}
+
+/// `redis.log`, at level 0 to 3.
+fn log(engine: &Engine, level: u8, text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    let log = &engine.log;
+    match level {
+        0 => crate::log!(log, Debug, "{}", text),
+        1 => crate::log!(log, Verbose, "{}", text),
+        2 => crate::log!(log, Notice, "{}", text),
+        _ => crate::log!(log, Warning, "{}", text),
+    }
+}
+
+/// How many of a call's arguments are keys; `bad` is the error when that is no number.
+fn key_count(args: &Args<'_>, bad: Fail) -> Result<usize, Fail> {
+    let n = stdx::num::parse_i64(&args[2]).ok_or(bad)?;
+    if n > (args.len() - 3) as i64 {
+        return Err(Fail::text("ERR Number of keys can't be greater than number of args"));
+    }
+    usize::try_from(n).map_err(|_| Fail::text("ERR Number of keys can't be negative"))
+}
+
+/// The flags of a call that runs a script or a function, which its script may say more about: whether
+/// it writes, and needs memory.
+pub(crate) fn flags_of(engine: &Engine, cmd: &Cmd, args: &Args<'_>) -> Flags {
+    let flags = cmd.row.flags;
+    let said = match cmd.row.name {
+        "eval" | "eval_ro" => shebang::of_script(&args[1]).ok().and_then(|(f, _)| f),
+        "evalsha" | "evalsha_ro" => {
+            cache::parse(&args[1]).and_then(|d| engine.scripts.cache.get(&d)).and_then(|s| s.flags)
+        }
+        "fcall" | "fcall_ro" => {
+            let now = engine.scripts.shelf.read();
+            now.find(&args[1]).map(|(l, i)| l.functions[*i].flags)
+        }
+        _ => None,
+    };
+    match said {
+        None => flags,
+        Some(said) => {
+            let mut flags = flags.without(Flags::MAY_REPLICATE.or(Flags::WRITE));
+            if !said.has(lua::Flags::NO_WRITES) {
+                flags = flags.or(Flags::WRITE);
+            }
+            flags
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! One run of a script or a function: what it holds, what its commands may do, and how it ends.
+//!
+//! # Atomicity
+//!
+//! Nobody may see a script half done, and scripts over different keys should run at the same time. So
+//! a script holds the shards of the keys that its call declares, for as long as it runs, if it is
+//! *proven* to use no others (`lua::proof`, which interprets its code abstractly). Any other script
+//! runs under these shards only as long as it has changed nothing and touches nothing else: before
+//! its first write, or the first command over other keys, it is aborted without a trace and run again
+//! holding every shard. That is remembered, and next time it begins with every shard.
+//!
+//! Taking more shards while it runs is no way out: two such scripts could wait for each other, and what
+//! a script has written cannot be undone. With one worker thread there are no locks, and nothing of
+//! this is needed.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use commands::row::{Flags, Group, Scope};
+use commands::{Fail, Outcome};
+use lua::{Called, Failure, Host, Invocation, Registered, Tick, Vm};
+use resp::{Args, Reply};
+use store::ShardSet;
+
+use super::busy::{self, About, Running};
+use crate::acl;
+use crate::dispatch::{lookup, shards_of};
+use crate::engine::{Attention, Engine};
+use crate::log;
+use crate::persistence;
+use crate::session::Session;
+use crate::stats::bump;
+use crate::table::{Call, Cmd, Run};
+use crate::thread::Thread;
+
+const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.";
+
+/// What to run, and what is known about it.
+pub(super) struct Task<'a> {
+    pub(super) what: Invocation<'a>,
+    pub(super) is_eval: bool,
+    /// What it says about itself; none for a script without a shebang.
+    pub(super) flags: Option<lua::Flags>,
+    /// Called by one of the `_RO` commands.
+    pub(super) read_only: bool,
+    /// It uses its declared keys alone.
+    pub(super) proven: bool,
+    /// It is known to need every shard.
+    pub(super) needs_all: bool,
+    pub(super) running: &'a Arc<Running>,
+}
+
+/// Runs it. Returns whether it needed every shard, which is to be remembered.
+pub(super) fn run(
+    call: &mut Call<'_>,
+    vm: &mut Vm,
+    task: &Task<'_>,
+    reply: &mut Reply<'_>,
+) -> (Outcome, bool) {
+    let read_only = match prepare(call, task) {
+        Ok(read_only) => read_only,
+        Err(fail) => return (Err(fail), false),
+    };
+    let engine = call.engine;
+    let inside = std::mem::replace(&mut call.thread.in_transaction, true);
+    call.thread.cx.in_script = true;
+    let frozen = call.thread.freeze();
+    let db = call.session.db;
+    let locks = !inside && !engine.keyspace.is_single();
+    let mut all = !locks || task.needs_all;
+    let mut needed_all = false;
+    let outcome = loop {
+        if locks {
+            let mut keys = ShardSet::default();
+            if !all {
+                for key in task.what.args.iter_from(task.what.first).take(task.what.keys) {
+                    keys.add(stdx::hash::hash64(key));
+                }
+            }
+            engine.keyspace.hold(&mut call.thread.cx, (!all).then_some(keys));
+        }
+        // All that it changes is one record of the journal.
+        call.thread.begin_unit();
+        let mut runner = Runner {
+            engine,
+            thread: call.thread,
+            session: call.session,
+            task,
+            read_only,
+            over_memory: false,
+            partial: !all,
+            wrote: false,
+            stray: false,
+            start: 0,
+            threshold: busy::threshold(engine),
+        };
+        runner.start = runner.thread.mono;
+        runner.over_memory = runner.thread.short_of_memory && !allows_oom(task);
+        let outcome = vm.run(&task.what, &mut runner, reply);
+        let stray = runner.stray;
+        task.running.wrote.store(false, Relaxed);
+        task.running.end(engine);
+        call.thread.end_unit(engine);
+        call.session.select(db);
+        if outcome == Err(Failure::Aborted) && stray && !all {
+            engine.keyspace.release(&mut call.thread.cx);
+            (all, needed_all) = (true, true);
+            continue;
+        }
+        break outcome;
+    };
+    call.thread.in_transaction = inside;
+    call.thread.cx.in_script = false;
+    call.thread.unfreeze(frozen);
+    if !inside {
+        call.thread.serve_ready(engine);
+        engine.keyspace.release(&mut call.thread.cx);
+    }
+    let outcome = match outcome {
+        Ok(()) => Ok(()),
+        Err(Failure::Error(text, true)) => {
+            // The command that failed has counted it.
+            reply.error(text);
+            Ok(())
+        }
+        Err(Failure::Error(text, false)) => {
+            Err(Fail::new(String::from_utf8_lossy(&text).into_owned()))
+        }
+        Err(Failure::Aborted) => Err(Fail::text("ERR the script was ended")),
+    };
+    (outcome, needed_all)
+}
+
+fn allows_oom(task: &Task<'_>) -> bool {
+    task.flags.is_some_and(|f| f.has(lua::Flags::ALLOW_OOM))
+}
+
+/// The checks before it runs. Returns whether it may write nothing.
+fn prepare(call: &mut Call<'_>, task: &Task<'_>) -> Result<bool, Fail> {
+    let Some(flags) = task.flags else { return Ok(task.read_only) };
+    let no_writes = flags.has(lua::Flags::NO_WRITES);
+    if !no_writes && task.read_only {
+        return Err(Fail::text("ERR Can not execute a script with write flag using *_ro command."));
+    }
+    if !no_writes && call.engine.attention.get() & Attention::UNSAVED != 0 {
+        return Err(persistence::MISCONF);
+    }
+    if call.thread.short_of_memory && !no_writes && !flags.has(lua::Flags::ALLOW_OOM) {
+        return Err(Fail::text(
+            "OOM allow-oom flag is not set on the script, can not run it when used memory > \
+             'maxmemory'",
+        ));
+    }
+    Ok(no_writes)
+}
+
+/// The server, as the script that runs sees it.
+struct Runner<'a, 't> {
+    engine: &'a Engine,
+    thread: &'a mut Thread,
+    session: &'a mut Session,
+    task: &'a Task<'t>,
+    read_only: bool,
+    /// Memory is short, and the script may not use more.
+    over_memory: bool,
+    /// Not every shard is held.
+    partial: bool,
+    /// It has called a command that writes.
+    wrote: bool,
+    /// It was aborted because it needs every shard.
+    stray: bool,
+    /// Monotonic nanoseconds.
+    start: u64,
+    threshold: u64,
+}
+
+impl Runner<'_, '_> {
+    /// Whether a command may run under the shards that are held.
+    fn covers(&self, cmd: &Cmd, args: &Args<'_>) -> bool {
+        let keys = match (cmd.run, cmd.row.group) {
+            (Run::Session(_), Group::PubSub) => true,
+            (Run::Session(_), Group::Connection) => !cmd.row.name.starts_with("client|"),
+            (Run::Session(_), _) => false,
+            (Run::Data(_), _) => match cmd.row.scope_of(args) {
+                Scope::None => true,
+                Scope::Keys => {
+                    let mut set = ShardSet::default();
+                    // Without valid keys the command refuses before it looks at any.
+                    let _ = shards_of(cmd, args, &mut set);
+                    self.engine.keyspace.covers(&self.thread.cx, &set)
+                }
+                Scope::All | Scope::Each | Scope::Patterns => false,
+            },
+        };
+        let writes = Flags::WRITE.or(Flags::MAY_REPLICATE);
+        keys && (self.task.proven || !cmd.row.flags.has_any(writes))
+    }
+
+    /// The checks of a command within a script, in Redis's order.
+    fn check(&self, id: u16, args: &Args<'_>) -> Result<(), Cow<'static, str>> {
+        let engine = self.engine;
+        let cmd = engine.table.get(id);
+        let flags = cmd.row.flags;
+        if !cmd.arity_fits(args.len()) {
+            return Err("Wrong number of args calling Redis command from script".into());
+        }
+        if flags.has(Flags::NOSCRIPT) && !self.engine.scripts.allow_all.load(Relaxed) {
+            return Err("This Redis command is not allowed from script".into());
+        }
+        let user = &self.session.user;
+        if let Err(denied) = acl::check(engine, user, id, args) {
+            let client = &self.session.client;
+            acl::note(engine, user, client, acl::Context::Script, (id, args), denied);
+            return Err(format!("ACL failure in script: {}", denied.text(user, cmd.row)).into());
+        }
+        if self.read_only && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
+            return Err("Write commands are not allowed from read-only scripts.".into());
+        }
+        if engine.attention.get() & Attention::UNSAVED != 0 && flags.has(Flags::WRITE) {
+            return Err(format!("-{}", persistence::MISCONF.0).into());
+        }
+        if self.over_memory && !self.wrote && flags.has(Flags::DENYOOM) {
+            return Err(OOM.into());
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn refuse(&self, id: Option<u16>, text: Cow<'static, str>) -> Called {
+        let counted = text.strip_prefix('-').unwrap_or("ERR");
+        self.engine.count_error(counted);
+        bump(&self.thread.worker.stats.error_replies, 1);
+        if let Some(id) = id {
+            bump(&self.thread.worker.stats.commands[usize::from(id)].rejected, 1);
+        }
+        Called::Refused(text)
+    }
+}
+
+impl Host for Runner<'_, '_> {
+    fn call(&mut self, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Called {
+        let engine = self.engine;
+        let Ok(id) = lookup(engine, args) else {
+            return self.refuse(None, "Unknown Redis command called from script".into());
+        };
+        let cmd = engine.table.get(id);
+        if let Err(text) = self.check(id, args) {
+            return self.refuse(Some(id), text);
+        }
+        if self.partial && !self.covers(cmd, args) {
+            if self.wrote {
+                // A proven script stays within its keys, and no other has written by now. Should that
+                // ever be wrong, nobody sees what is not locked.
+                log!(self.engine.log, Warning, "script {} left its keys", self.task.what.name);
+                return self.refuse(Some(id), "Script used keys that it did not declare".into());
+            }
+            // With nothing changed so far it can begin anew.
+            self.stray = true;
+            return Called::Abort;
+        }
+        if cmd.row.flags.has(Flags::WRITE) && !self.wrote {
+            self.wrote = true;
+            self.task.running.wrote.store(true, Relaxed);
+        }
+        self.thread.call_from_script(engine, self.session, id, args, reply);
+        Called::Replied
+    }
+
+    fn log(&mut self, level: u8, text: &[u8]) {
+        super::log(self.engine, level, text);
+    }
+
+    fn may_call(&mut self, args: &Args<'_>) -> Option<bool> {
+        let id = lookup(self.engine, args).ok()?;
+        Some(acl::check(self.engine, &self.session.user, id, args).is_ok())
+    }
+
+    fn set_repl(&mut self, _: u8) {
+        // There is no journal and no replica yet that could be left out.
+    }
+
+    fn count_error(&mut self, text: &[u8]) {
+        self.engine.count_error(&String::from_utf8_lossy(text));
+        bump(&self.thread.worker.stats.error_replies, 1);
+    }
+
+    fn tick(&mut self) -> Tick {
+        let running = self.task.running;
+        if self.engine.shutting_down.load(Relaxed) != 0 {
+            return Tick::Kill;
+        }
+        if running.is_slow() {
+            // This thread's other connections are told that it is busy, and may kill the script.
+            store::meanwhile();
+            if running.is_killed() {
+                log!(self.engine.log, Notice, "Lua script killed by user with SCRIPT KILL.");
+                return Tick::Kill;
+            }
+            return Tick::Continue;
+        }
+        let elapsed = self.engine.clock.monotonic_ns().saturating_sub(self.start);
+        if elapsed >= self.threshold {
+            let about = About {
+                name: self.task.what.name.to_owned(),
+                command: self.task.what.args.to_vecs(0),
+                start: self.start,
+            };
+            running.become_slow(self.engine, self.task.is_eval, about);
+        }
+        Tick::Continue
+    }
+
+    fn register(&mut self, _: Registered) -> Result<(), Cow<'static, str>> {
+        Err("redis.register_function can only be called on FUNCTION LOAD command".into())
+    }
+}
+
+impl Thread {
+    /// Runs a command of a script, which has been checked, and counts it. Its time is what has gone by
+    /// since the last one: the script's own share is small, and reading the clock twice is not.
+    fn call_from_script(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        id: u16,
+        args: &mut Args<'_>,
+        reply: &mut Reply<'_>,
+    ) {
+        if engine.attention.get() & Attention::MONITOR != 0 {
+            engine.monitors.feed_script(engine, session, self.wall_us(engine), args);
+        }
+        let start = self.mono;
+        let errors = reply.errors();
+        let outcome = self.execute(engine, session, id, args, reply);
+        let failed = outcome.is_err();
+        if let Err(fail) = outcome {
+            engine.count_error(&fail.0);
+            bump(&self.worker.stats.error_replies, 1);
+            reply.error(fail.0.as_bytes());
+        }
+        self.mono = engine.clock.monotonic_ns();
+        let nanos = self.mono.saturating_sub(start);
+        let stats = &self.worker.stats.commands[usize::from(id)];
+        if failed || reply.errors() != errors {
+            bump(&stats.failed, 1);
+        }
+        stats.called(1, nanos, self.hot.latency_tracking);
+        self.count_command(&session.client, 1);
+    }
+}

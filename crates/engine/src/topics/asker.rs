@@ -1,0 +1,98 @@
+//! A connection that waits for the log, which answers from threads of its own.
+//!
+//! To the connection it is a blocked command like any other: its input waits, CLIENT UNBLOCK and its
+//! end give up. The answer goes through a job of the connection's thread, so that it cannot come
+//! before the connection waits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use ::log::Error;
+use commands::{Fail, Outcome};
+use resp::{Out, Proto, Reply};
+use store::{Block, Empty, Kind};
+
+use crate::clients::Client;
+use crate::engine::Worker;
+use crate::mailbox::{Job, Message};
+use crate::table::Call;
+
+/// See the module's text.
+#[derive(Clone)]
+pub(super) struct Asker {
+    worker: Arc<Worker>,
+    client: Arc<Client>,
+    proto: Proto,
+    /// What tells this command from others that the connection may wait for later.
+    token: Vec<u8>,
+}
+
+/// Texts of the log as error replies.
+pub(super) fn fail(e: &Error) -> Fail {
+    let word = match e {
+        Error::NoTopic(_) => "NOTOPIC",
+        Error::TopicExists(_) => "TOPICEXISTS",
+        Error::OutOfBounds { .. } => "OUTOFBOUNDS",
+        Error::Sequence { .. } => "SEQUENCE",
+        Error::Damaged(_) => "DAMAGED",
+        Error::Busy { .. } | Error::Closed => "TRYAGAIN",
+        Error::ReadOnly => "READONLY",
+        Error::Bad(_) | Error::TooLarge(_) | Error::Storage(_) => "ERR",
+    };
+    match e {
+        Error::OutOfBounds { first, next, .. } => {
+            Fail(format!("{word} {e}: the topic has {first} up to, not including, {next}").into())
+        }
+        // A reply is one line.
+        _ => Fail(format!("{word} {}", e.to_string().replace(['\r', '\n'], " ")).into()),
+    }
+}
+
+impl Asker {
+    /// Makes the connection wait: until `deadline` (Unix milliseconds), if there is one, and then for
+    /// nothing. `what` stands for the arguments in the slow log.
+    pub(super) fn wait(
+        call: &mut Call<'_>,
+        what: [&str; 2],
+        deadline: Option<i64>,
+    ) -> Result<Self, Fail> {
+        static TOKEN: AtomicU64 = AtomicU64::new(0);
+        let cx = &mut call.thread.cx;
+        if !cx.may_block {
+            return Err(Fail::text("ERR topics are not for transactions and scripts"));
+        }
+        let token = format!("#{}", TOKEN.fetch_add(1, Relaxed)).into_bytes();
+        let mut args: Vec<Vec<u8>> = what.iter().map(|w| w.as_bytes().to_vec()).collect();
+        args.push(token.clone());
+        let (empty, errors) = (Empty::NullArray, false);
+        let kind = Kind::String;
+        cx.block =
+            Some(Block { keys: Vec::new(), kind, deadline, empty, errors, args: Some(args) });
+        Ok(Self {
+            worker: Arc::clone(call.thread.worker()),
+            client: Arc::clone(&call.session.client),
+            proto: call.session.proto,
+            token,
+        })
+    }
+
+    /// Answers, if the connection still waits.
+    pub(super) fn answer(&self, write: impl FnOnce(&mut Reply<'_>) -> Outcome) {
+        let mut out = Out::default();
+        let mut reply = Reply::new(&mut out, self.proto);
+        let failed = write(&mut reply).err();
+        if let Some(Fail(text)) = &failed {
+            reply.error(text.as_bytes());
+        }
+        let bytes = if out.shared.is_empty() { out.buf } else { out.join() };
+        let (client, token) = (Arc::clone(&self.client), self.token.clone());
+        self.worker.mailbox.post(Message::Run(Job::new(move |engine, thread| {
+            thread.answer_waiting(engine, &client, &token, bytes, failed.as_ref());
+        })));
+    }
+
+    /// Keeps what wakes the connection for as long as it waits.
+    pub(super) fn hold(&self, waiting: Option<::log::Waiting>) {
+        *self.client.topic_wait.lock() = waiting;
+    }
+}

@@ -1,0 +1,142 @@
+//! Topics: the event log of this server, opened when it is first used.
+//!
+//! Until then there is no directory, no thread and no memory of it. Both doors lead here: the
+//! TOPIC.* commands, and the HTTP interface of whoever embeds the engine.
+
+mod append;
+mod asker;
+mod manage;
+mod read;
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use ::log::storage::Storage;
+use ::log::storage::disk::Disk;
+use ::log::storage::memory::Memory;
+use ::log::{Broker, Error, Options};
+use commands::Fail;
+use commands::row::{Acl, Flags, Group, Row, Scope};
+use config::{Config, Id};
+use parking_lot::Mutex;
+use resp::Args;
+
+use crate::engine::Engine;
+use crate::table::{SessionCommand, SessionFn};
+
+pub(crate) static COMMANDS: &[&SessionCommand] = &[
+    &append::APPEND,
+    &manage::COMMIT,
+    &manage::COMMITTED,
+    &manage::CREATE,
+    &manage::DELETE,
+    &manage::GROUPS,
+    &manage::INFO,
+    &manage::LIST,
+    &manage::SET,
+    &read::READ,
+];
+
+/// What the commands' rows have in common. Their transcripts show only what is refused at once. The log answers from threads of its own, which nobody may
+/// wait for who holds shards.
+const BASE: Row = Row {
+    group: Group::Stream,
+    since: "7.4.0",
+    flags: Flags::NOSCRIPT.or(Flags::NO_MULTI),
+    acl: Acl::STREAM,
+    scope: Scope::None,
+    ..Row::DEFAULT
+};
+
+/// A command without subcommands.
+const fn command(row: Row, run: SessionFn) -> SessionCommand {
+    SessionCommand { row, run, subs: &[] }
+}
+
+/// The name of a topic or a group in argument `i`.
+fn name(args: &Args<'_>, i: usize) -> Result<String, Fail> {
+    let name = args.get(i).and_then(|n| std::str::from_utf8(n).ok()).unwrap_or("");
+    match ::log::check_name("topic or group", name) {
+        Ok(()) => Ok(name.to_owned()),
+        Err(e) => Err(asker::fail(&e)),
+    }
+}
+
+/// The directory under `dir` that holds topics.
+const DIRECTORY: &str = "topics";
+
+/// The log of an engine, open or not.
+#[derive(Default)]
+pub struct Topics {
+    broker: OnceLock<Broker>,
+    /// Held while it is opened.
+    opening: Mutex<()>,
+}
+
+/// Where topics are on disk.
+fn directory(config: &Config) -> PathBuf {
+    PathBuf::from(config.string(Id::Dir)).join(DIRECTORY)
+}
+
+impl Topics {
+    /// The log, if it is open.
+    pub fn get(&self) -> Option<&Broker> {
+        self.broker.get()
+    }
+
+    /// The log, which is opened if it is not.
+    ///
+    /// # Errors
+    /// The storage cannot be opened.
+    pub fn open(&self, engine: &Engine) -> Result<&Broker, Error> {
+        if let Some(b) = self.broker.get() {
+            return Ok(b);
+        }
+        let _opening = self.opening.lock();
+        if let Some(b) = self.broker.get() {
+            return Ok(b);
+        }
+        let config = &engine.config;
+        let storage: Arc<dyn Storage> = match config.string(Id::TopicStorage).as_str() {
+            "memory" => Arc::new(Memory::default()),
+            "disk" => Arc::new(Disk::open(&directory(config))?),
+            other => {
+                return Err(Error::Storage(format!(
+                    "topic-storage '{other}' is neither disk nor memory"
+                )));
+            }
+        };
+        let memory = usize::try_from(config.bytes(Id::TopicMemory)).unwrap_or(usize::MAX);
+        let options = Options {
+            auto_create: config.flag(Id::TopicAutoCreate),
+            read_only: config.flag(Id::TopicReadOnly),
+            pending_max: memory / 2,
+            kept_max: memory / 4,
+            ..Options::default()
+        };
+        let log = engine.log.clone();
+        let tell = Box::new(move |text: &str| crate::log!(log, Warning, "{}", text));
+        let clock = engine.clock.clone();
+        let broker = Broker::new(storage, options, tell, Box::new(move || clock.wall_us()));
+        Ok(self.broker.get_or_init(|| broker))
+    }
+
+    /// Opens it if there are topics from before, so that their retention goes on, and so that what
+    /// is wrong with them is known at the start.
+    ///
+    /// # Errors
+    /// The storage cannot be opened.
+    pub fn wake(&self, engine: &Engine) -> Result<(), Error> {
+        let known = ["disk", "memory"].contains(&engine.config.string(Id::TopicStorage).as_str());
+        if !known || directory(&engine.config).is_dir() {
+            self.open(engine)?;
+        }
+        Ok(())
+    }
+
+    /// Stores what was accepted, and takes nothing more in.
+    pub fn close(&self, within: Duration) -> bool {
+        self.broker.get().is_none_or(|b| b.close(within))
+    }
+}

@@ -1,0 +1,190 @@
+//! TOPIC.READ
+
+use std::sync::Arc;
+
+use ::log::storage::Want;
+use ::log::{Broker, Error, Fetched, Start};
+use commands::row::{Acl, Flags, Row};
+use commands::{Fail, Outcome, parse};
+use resp::{Args, Reply};
+
+use super::asker::{Asker, fail};
+use super::{BASE, command, name};
+use crate::table::{Call, SessionCommand};
+
+/// Records that are answered if nobody says how many.
+const COUNT: i64 = 100;
+/// Bytes that are answered if nobody says how many.
+const BYTES: i64 = 16 << 20;
+
+/// What is to be read.
+struct Request {
+    topic: String,
+    from: From,
+    count: usize,
+    bytes: usize,
+    blocks: bool,
+}
+
+enum From {
+    Start(Start),
+    Group(String),
+}
+
+pub(super) static READ: SessionCommand = command(
+    Row {
+        name: "topic.read",
+        arity: -3,
+        flags: Flags::BLOCKING.or(BASE.flags),
+        acl: Acl::STREAM.or(Acl::BLOCKING),
+        complexity: "O(N) where N is the number of records that are answered",
+        summary: "Answers the offset of the first record found, and the records from there on.",
+        syntax: "TOPIC.READ topic <offset | EARLIEST | LATEST | TIME milliseconds | GROUP group> \
+                 [COUNT count] [BYTES bytes] [BLOCK milliseconds]",
+        transcript: r#"
+# What is stored is answered later: crates/server/tests/topics.rs.
+# only: apus
+> TOPIC.READ fruit -1
+(error) ERR value is out of range, must be positive
+> TOPIC.READ fruit 0 COUNT 0
+(error) ERR value is out of range, must be positive
+> TOPIC.READ fruit EARLIEST BLOCK
+(error) ERR syntax error
+"#,
+        ..BASE
+    },
+    |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
+        let (request, block_ms) = asked(args)?;
+        let broker = call.engine.topics.open(call.engine).map_err(|e| fail(&e))?;
+        if let From::Start(Start::Offset(offset)) = request.from
+            && let Some(Ok(f)) = broker.read_kept(&request.topic, &request.want(offset))
+        {
+            return request.write(&f, offset, reply);
+        }
+        let deadline = match block_ms {
+            Some(ms @ 1..) => call.thread.cx.now.checked_add(ms),
+            _ => None,
+        };
+        let asker = Asker::wait(call, ["TOPIC.READ", &request.topic], deadline)?;
+        let (broker, request) = (broker.clone(), Arc::new(request));
+        broker.clone().aside(Box::new(move || read(&asker, &broker, &request, None)));
+        Ok(())
+    },
+);
+
+fn asked(args: &Args<'_>) -> Result<(Request, Option<i64>), Fail> {
+    let topic = name(args, 1)?;
+    let mut i = 3;
+    let from = if args.is(2, "earliest") {
+        From::Start(Start::Earliest)
+    } else if args.is(2, "latest") {
+        From::Start(Start::Latest)
+    } else if args.is(2, "time") && args.len() > 3 {
+        i = 4;
+        let ms = u64::try_from(parse::int(args, 3)?).map_err(|_| Fail::NOT_POSITIVE)?;
+        From::Start(Start::Time(ms.saturating_mul(1000)))
+    } else if args.is(2, "group") && args.len() > 3 {
+        i = 4;
+        From::Group(name(args, 3)?)
+    } else {
+        let offset = u64::try_from(parse::int(args, 2)?).map_err(|_| Fail::NOT_POSITIVE)?;
+        From::Start(Start::Offset(offset))
+    };
+    let (mut count, mut bytes, mut block) = (COUNT, BYTES, None);
+    while i < args.len() {
+        if i + 1 == args.len() {
+            return Err(Fail::SYNTAX);
+        }
+        let value = parse::int(args, i + 1);
+        if args.is(i, "count") {
+            count = value?;
+        } else if args.is(i, "bytes") {
+            bytes = value?;
+        } else if args.is(i, "block") {
+            block = Some(value?);
+        } else {
+            return Err(Fail::SYNTAX);
+        }
+        i += 2;
+    }
+    if count < 1 || bytes < 1 || block.is_some_and(|ms| ms < 0) {
+        return Err(Fail::NOT_POSITIVE);
+    }
+    let (count, bytes) = (count as usize, bytes.min(1 << 30) as usize);
+    Ok((Request { topic, from, count, bytes, blocks: block.is_some() }, block))
+}
+
+impl Request {
+    fn want(&self, offset: u64) -> Want {
+        // Bytes are those of records alone: what is stored around them must not cost any.
+        let bytes = self.bytes + 84 * (1 + self.count.min(1 << 20));
+        Want { offset, records: self.count as u64, bytes, before: u64::MAX }
+    }
+
+    fn write(&self, f: &Fetched, offset: u64, reply: &mut Reply<'_>) -> Outcome {
+        let mut found = Vec::new();
+        let (mut count, mut bytes) = (self.count, self.bytes);
+        for b in &f.batches {
+            let all = b.records().map_err(|e| fail(&e))?;
+            let skip = offset.saturating_sub(b.header.first_offset) as usize;
+            let left = all.count().saturating_sub(skip);
+            let some = all.some(skip, count, bytes, found.is_empty());
+            let taken = some.count();
+            count -= taken;
+            bytes = bytes.saturating_sub(some.block().len());
+            found.push(some);
+            if count == 0 || taken < left {
+                break;
+            }
+        }
+        reply.array(2);
+        reply.int(offset as i64);
+        reply.array(found.iter().map(|r| r.count()).sum());
+        for records in &found {
+            records.iter().for_each(|r| reply.bulk(r));
+        }
+        Ok(())
+    }
+}
+
+/// Reads on a thread that may wait for the storage; answers, or has the connection woken when there is
+/// something.
+fn read(asker: &Asker, broker: &Broker, request: &Arc<Request>, offset: Option<u64>) {
+    let step = || -> Result<Option<(u64, Fetched)>, Error> {
+        let topic = &request.topic;
+        let offset = match (offset, &request.from) {
+            (Some(offset), _) => offset,
+            (None, From::Start(start)) => broker.start(topic, *start, true)?,
+            (None, From::Group(group)) => match broker.committed(topic, group)? {
+                Some(offset) => offset,
+                None => broker.start(topic, Start::Earliest, false)?,
+            },
+        };
+        match broker.read(topic, &request.want(offset)) {
+            Ok(f) => return Ok(Some((offset, f))),
+            Err(Error::OutOfBounds { next, .. }) if offset >= next => {}
+            Err(e) => return Err(e),
+        }
+        if request.blocks {
+            let (asker2, broker2) = (asker.clone(), broker.clone());
+            let request2 = Arc::clone(request);
+            let wake = Box::new(move || {
+                let broker3 = broker2.clone();
+                let again = move || read(&asker2, &broker3, &request2, Some(offset));
+                broker2.aside(Box::new(again));
+            });
+            asker.hold(broker.wait(topic, offset, wake)?);
+        } else {
+            asker.answer(|reply| {
+                reply.null_array();
+                Ok(())
+            });
+        }
+        Ok(None)
+    };
+    match step() {
+        Ok(None) => {}
+        Ok(Some((offset, f))) => asker.answer(|reply| request.write(&f, offset, reply)),
+        Err(e) => asker.answer(|_| Err(fail(&e))),
+    }
+}

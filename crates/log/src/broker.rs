@@ -1,0 +1,714 @@
+//! The broker: topics by name, appending, reading, waiting, groups, and looking after it all.
+//!
+//! [`Broker::append`], [`Broker::read_kept`], [`Broker::wait`] and [`Broker::room`] never block; all
+//! others may wait for the storage, and are for threads that may wait.
+
+mod care;
+mod store;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+
+use crate::batch::Batch;
+use crate::buf::Pool;
+use crate::error::{Damage, Error, Result};
+use crate::input::Input;
+use crate::meter::{Meter, Room};
+use crate::producers::Producers;
+use crate::schedule::Schedule;
+use crate::settings::{Settings, check_name};
+use crate::storage::{Extent, SETTINGS, Storage, TopicLog, Want};
+use crate::topic::{Appended, Done, Pending, Phase, Topic, Wake, Work};
+
+/// How long a refused producer should wait.
+const RETRY_MS: u64 = 100;
+/// Retries against others who write the same topic, before a producer is told that it is too much.
+const CONFLICTS: usize = 100;
+
+/// How a broker behaves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whether using a topic that is not there creates it.
+    pub auto_create: bool,
+    /// Whether nothing may be written.
+    pub read_only: bool,
+    /// Bytes that may wait to be stored.
+    pub pending_max: usize,
+    /// Bytes of batches that are kept for readers after they have been stored.
+    pub kept_max: usize,
+    /// Settings of topics that do not say.
+    pub settings: Settings,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            auto_create: true,
+            read_only: false,
+            pending_max: 128 << 20,
+            kept_max: 64 << 20,
+            settings: Settings::default(),
+        }
+    }
+}
+
+/// Is told what people should know.
+pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Where a consumer wants to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With the oldest record.
+    Earliest,
+    /// With the next one to come.
+    Latest,
+    /// With this one.
+    Offset(u64),
+    /// With the first batch that was appended at or after this time, in Unix microseconds.
+    Time(u64),
+}
+
+/// What a read found.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// Whole batches; the first holds the offset that was asked for.
+    pub batches: Vec<Batch>,
+    /// What the topic has.
+    pub extent: Extent,
+}
+
+/// A topic, as it is shown.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// Its name.
+    pub name: String,
+    /// What it has.
+    pub extent: Extent,
+    /// Its settings.
+    pub settings: Settings,
+}
+
+/// Counters since the start.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Records stored.
+    pub records: AtomicU64,
+    /// Their bytes, as stored.
+    pub bytes: AtomicU64,
+    /// Groups of batches stored.
+    pub groups: AtomicU64,
+    /// Retries that were recognised.
+    pub duplicates: AtomicU64,
+    /// Appends that were refused for lack of room.
+    pub refused: AtomicU64,
+}
+
+struct Inner {
+    storage: Arc<dyn Storage>,
+    options: Options,
+    tell: Tell,
+    topics: RwLock<HashMap<String, Arc<Topic>>>,
+    /// Held while topics are created and deleted.
+    naming: Mutex<()>,
+    schedule: Arc<Schedule>,
+    pool: Arc<Pool>,
+    meter: Arc<Meter>,
+    kept: Mutex<Kept>,
+    /// Appends that have not been answered.
+    open: AtomicUsize,
+    closed: AtomicBool,
+    /// Signalled when the last of them is.
+    idle: Condvar,
+    idle_lock: Mutex<()>,
+    writer: u64,
+    clock: Box<dyn Fn() -> u64 + Send + Sync>,
+    counters: Counters,
+}
+
+#[derive(Default)]
+struct Kept {
+    groups: VecDeque<(Weak<Topic>, u64, usize)>,
+    bytes: usize,
+}
+
+/// See the module's text. A clone is the same broker.
+#[derive(Clone)]
+pub struct Broker {
+    inner: Arc<Inner>,
+}
+
+impl Broker {
+    /// A broker over a storage. `clock` gives Unix microseconds.
+    pub fn new(
+        storage: Arc<dyn Storage>,
+        options: Options,
+        tell: Tell,
+        clock: Box<dyn Fn() -> u64 + Send + Sync>,
+    ) -> Self {
+        let mut writer = [0; 8];
+        if stdx::rng::fill_from_os(&mut writer).is_err() {
+            writer = clock().to_le_bytes();
+        }
+        let inner = Arc::new(Inner {
+            storage,
+            meter: Meter::new(options.pending_max),
+            options,
+            tell,
+            topics: RwLock::default(),
+            naming: Mutex::new(()),
+            schedule: Arc::default(),
+            pool: Arc::default(),
+            kept: Mutex::default(),
+            open: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            idle: Condvar::new(),
+            idle_lock: Mutex::new(()),
+            writer: u64::from_le_bytes(writer),
+            clock,
+            counters: Counters::default(),
+        });
+        care::look_after(Arc::downgrade(&inner), &inner.schedule, 1);
+        Self { inner }
+    }
+
+    /// What stores the topics, for people.
+    pub fn kind(&self) -> &'static str {
+        self.inner.storage.kind()
+    }
+
+    /// Counters since the start.
+    pub fn counters(&self) -> &Counters {
+        &self.inner.counters
+    }
+
+    /// How it behaves.
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    /// Room for bytes that are being received; to be handed in with them.
+    ///
+    /// # Errors
+    /// [`Error::Busy`].
+    pub fn room(&self, bytes: usize) -> Result<Room> {
+        self.inner.meter.take(bytes).ok_or_else(|| {
+            self.inner.counters.refused.fetch_add(1, Relaxed);
+            Error::Busy { retry_ms: RETRY_MS }
+        })
+    }
+
+    /// Appends records. `done` is called when they are stored, on some thread, or at once if they
+    /// cannot be; it must not block.
+    pub fn append(&self, topic: &str, input: Input, room: Option<Room>, done: Done) {
+        let inner = &self.inner;
+        let topic = match self.admit(topic) {
+            Ok(t) => t,
+            Err(e) => return done(Err(e)),
+        };
+        let room = match room.map_or_else(|| self.room(input.bytes()), Ok) {
+            Ok(r) => r,
+            Err(e) => return done(Err(e)),
+        };
+        inner.open.fetch_add(1, Relaxed);
+        let now = Instant::now();
+        let mut state = topic.state.lock();
+        if state.deleted || inner.closed.load(Relaxed) {
+            let e = if state.deleted { Error::NoTopic(topic.name.clone()) } else { Error::Closed };
+            drop(state);
+            inner.answered(1);
+            return done(Err(e));
+        }
+        state.used = now;
+        state.pending_bytes += input.bytes();
+        if state.pending.is_empty() {
+            state.since = now;
+        }
+        state.pending.push(Pending { input, done, room });
+        let settings = topic.settings();
+        let at = match state.phase {
+            Phase::Committing => return,
+            _ if inner.enough(&state, settings.as_deref()) => now,
+            Phase::Gathering => return,
+            Phase::Idle => now + inner.gather(settings.as_deref()),
+        };
+        state.phase = Phase::Gathering;
+        state.ticket += 1;
+        let ticket = state.ticket;
+        drop(state);
+        inner.commit_at(at, topic, ticket);
+    }
+
+    /// Appends records and waits until they are stored.
+    ///
+    /// # Errors
+    /// They are not, as far as is known.
+    pub fn append_wait(&self, topic: &str, input: Input) -> Result<Appended> {
+        let (tx, rx) = std::sync::mpsc::sync_channel(1);
+        let done = Box::new(move |result| {
+            // Only this function receives.
+            let _ = tx.send(result);
+        });
+        self.append(topic, input, None, done);
+        rx.recv().unwrap_or(Err(Error::Closed))
+    }
+
+    fn admit(&self, topic: &str) -> Result<Arc<Topic>> {
+        if self.inner.closed.load(Relaxed) {
+            return Err(Error::Closed);
+        }
+        if self.inner.options.read_only {
+            return Err(Error::ReadOnly);
+        }
+        if let Some(t) = self.inner.topics.read().get(topic) {
+            return Ok(Arc::clone(t));
+        }
+        check_name("topic", topic)?;
+        Ok(self.inner.entry(topic))
+    }
+
+    /// Whether the topic is open, so that questions about it are answered without waiting.
+    pub fn is_open(&self, topic: &str) -> bool {
+        self.inner.topics.read().get(topic).is_some_and(|t| t.open.read().is_some())
+    }
+
+    /// The topic, open. If it is not there, it is created if `create` and the options say so.
+    fn topic(&self, topic: &str, create: bool) -> Result<(Arc<Topic>, Arc<dyn TopicLog>)> {
+        let known = self.inner.topics.read().get(topic).cloned();
+        if let Some(t) = known
+            && let Some(log) = t.log()
+        {
+            return Ok((t, log));
+        }
+        check_name("topic", topic)?;
+        let t = self.inner.entry(topic);
+        let create = create && self.inner.options.auto_create && !self.inner.options.read_only;
+        let opened =
+            self.inner.open(&t, create).map(|work| work.as_ref().map(|w| Arc::clone(&w.log)));
+        match opened {
+            Ok(Some(log)) => Ok((t, log)),
+            Ok(None) => Err(Error::NoTopic(topic.to_owned())),
+            Err(e) => {
+                self.inner.forget_unused(&t);
+                Err(e)
+            }
+        }
+    }
+
+    /// Opens a topic, so that what follows does not wait; creates it if it may.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], [`Error::Bad`] for its name, or the storage fails.
+    pub fn open(&self, topic: &str, create: bool) -> Result<()> {
+        self.topic(topic, create).map(|_| ())
+    }
+
+    /// Creates a topic.
+    ///
+    /// # Errors
+    /// [`Error::TopicExists`], [`Error::Bad`] for its name, or the storage fails.
+    pub fn create(&self, topic: &str, settings: &Settings) -> Result<()> {
+        check_name("topic", topic)?;
+        if self.inner.options.read_only {
+            return Err(Error::ReadOnly);
+        }
+        let _naming = self.inner.naming.lock();
+        self.inner.storage.create(topic, settings)
+    }
+
+    /// Changes a topic's settings.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], or the storage fails.
+    pub fn set(&self, topic: &str, settings: Settings) -> Result<()> {
+        if self.inner.options.read_only {
+            return Err(Error::ReadOnly);
+        }
+        let (t, log) = self.topic(topic, false)?;
+        self.inner.storage.put(topic, SETTINGS, settings.to_json().to_string().as_bytes())?;
+        *t.open.write() = Some((log, Arc::new(settings)));
+        Ok(())
+    }
+
+    /// Deletes a topic and all its records.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], or the storage fails.
+    pub fn delete(&self, topic: &str) -> Result<()> {
+        check_name("topic", topic)?;
+        if self.inner.options.read_only {
+            return Err(Error::ReadOnly);
+        }
+        let _naming = self.inner.naming.lock();
+        let gone = self.inner.topics.write().remove(topic);
+        if let Some(t) = &gone {
+            // Whoever stores right now ends first.
+            let mut work = t.work.lock();
+            *work = None;
+            let pending = {
+                let mut state = t.state.lock();
+                state.deleted = true;
+                state.pending_bytes = 0;
+                std::mem::take(&mut state.pending)
+            };
+            *t.open.write() = None;
+            drop(work);
+            self.inner.answered(pending.len());
+            for p in pending {
+                (p.done)(Err(Error::NoTopic(topic.to_owned())));
+            }
+            t.wake(u64::MAX);
+            return self.inner.storage.delete(topic);
+        }
+        self.inner.storage.delete(topic)
+    }
+
+    /// The names of all topics, sorted.
+    ///
+    /// # Errors
+    /// The storage fails.
+    pub fn topics(&self) -> Result<Vec<String>> {
+        self.inner.storage.topics()
+    }
+
+    /// What a topic has, and its settings. `create` as in [`Broker::open`].
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], or the storage fails.
+    pub fn describe(&self, topic: &str, create: bool) -> Result<Description> {
+        let (t, log) = self.topic(topic, create)?;
+        self.inner.refresh(&t, &log)?;
+        Ok(Description {
+            name: topic.to_owned(),
+            extent: log.extent(),
+            settings: t.settings().map_or_else(Settings::default, |s| (*s).clone()),
+        })
+    }
+
+    /// The offset that a consumer begins with.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], or the storage fails.
+    pub fn start(&self, topic: &str, start: Start, create: bool) -> Result<u64> {
+        let (t, log) = self.topic(topic, create)?;
+        match start {
+            Start::Offset(offset) => Ok(offset),
+            Start::Earliest => Ok(log.extent().first),
+            Start::Latest => {
+                self.inner.refresh(&t, &log)?;
+                Ok(log.extent().next)
+            }
+            Start::Time(us) => log.find(us),
+        }
+    }
+
+    /// Reads whole batches.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], [`Error::OutOfBounds`], [`Error::Damaged`], or the storage fails.
+    pub fn read(&self, topic: &str, want: &Want) -> Result<Fetched> {
+        let (t, log) = self.topic(topic, false)?;
+        t.state.lock().used = Instant::now();
+        if log.extent().next <= want.offset {
+            self.inner.refresh(&t, &log)?;
+        }
+        if let Some(fetched) = fetch_kept(&t, &log, want) {
+            return fetched;
+        }
+        Ok(Fetched { batches: log.read(want)?, extent: log.extent() })
+    }
+
+    /// The same without waiting, if that is possible.
+    pub fn read_kept(&self, topic: &str, want: &Want) -> Option<Result<Fetched>> {
+        let t = self.inner.topics.read().get(topic).cloned()?;
+        let log = t.log()?;
+        if self.inner.storage.shared() && log.extent().next <= want.offset {
+            return None;
+        }
+        fetch_kept(&t, &log, want)
+    }
+
+    /// Calls `wake` when the topic, which must be open, has a record with this offset, or is gone; at
+    /// once if it has. Returns what to give up with.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`] if it is not open.
+    pub fn wait(&self, topic: &str, offset: u64, wake: Wake) -> Result<Option<Waiting>> {
+        let t = self.inner.topics.read().get(topic).cloned();
+        let t = t.ok_or_else(|| Error::NoTopic(topic.to_owned()))?;
+        let log = t.log().ok_or_else(|| Error::NoTopic(topic.to_owned()))?;
+        let id = t.wait(&*log, offset, wake);
+        if id.is_some() && self.inner.storage.shared() {
+            self.inner.watch(&t);
+        }
+        Ok(id.map(|id| Waiting { topic: Arc::downgrade(&t), id }))
+    }
+
+    /// Waits until there is a record with this offset, or the time is over; whether there is.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], or the storage fails.
+    pub fn wait_for(&self, topic: &str, offset: u64, timeout: Duration) -> Result<bool> {
+        let (_, log) = self.topic(topic, true)?;
+        let (tx, rx) = std::sync::mpsc::sync_channel(1);
+        let wake = Box::new(move || {
+            let _ = tx.send(());
+        });
+        let waiting = self.wait(topic, offset, wake)?;
+        // The timeout is the other way to end; giving up is harmless either way.
+        let _ = rx.recv_timeout(timeout);
+        drop(waiting);
+        Ok(log.extent().next > offset)
+    }
+
+    /// Keeps the offset that a group is going to read next.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], [`Error::Bad`] for its name or an offset past the end, or the storage fails.
+    pub fn commit(&self, topic: &str, group: &str, offset: u64) -> Result<()> {
+        check_name("group", group)?;
+        if self.inner.options.read_only {
+            return Err(Error::ReadOnly);
+        }
+        let (t, log) = self.topic(topic, false)?;
+        if log.extent().next < offset {
+            self.inner.refresh(&t, &log)?;
+        }
+        let Extent { first, next, .. } = log.extent();
+        if offset > next {
+            return Err(Error::OutOfBounds { offset, first, next });
+        }
+        self.inner.storage.put(topic, &format!("groups/{group}"), offset.to_string().as_bytes())
+    }
+
+    /// The offset that a group has committed.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], or the storage fails.
+    pub fn committed(&self, topic: &str, group: &str) -> Result<Option<u64>> {
+        check_name("group", group)?;
+        self.topic(topic, false)?;
+        let name = format!("groups/{group}");
+        let Some(value) = self.inner.storage.get(topic, &name)? else { return Ok(None) };
+        let offset = std::str::from_utf8(&value).ok().and_then(|v| v.parse().ok());
+        offset
+            .map(Some)
+            .ok_or_else(|| Error::Storage(format!("topic '{topic}': {name} holds no offset")))
+    }
+
+    /// All groups and what they have committed.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], or the storage fails.
+    pub fn groups(&self, topic: &str) -> Result<Vec<(String, u64)>> {
+        self.topic(topic, false)?;
+        let mut groups = Vec::new();
+        for name in self.inner.storage.names(topic, "groups/")? {
+            let group = name.trim_start_matches("groups/").to_owned();
+            if let Some(offset) = self.committed(topic, &group)? {
+                groups.push((group, offset));
+            }
+        }
+        Ok(groups)
+    }
+
+    /// Forgets a group; whether there was one.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], or the storage fails.
+    pub fn forget_group(&self, topic: &str, group: &str) -> Result<bool> {
+        let there = self.committed(topic, group)?.is_some();
+        if self.inner.options.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.inner.storage.forget(topic, &format!("groups/{group}"))?;
+        Ok(there)
+    }
+
+    /// Lets go of records that are too old or too many, now.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], or the storage fails.
+    pub fn trim(&self, topic: &str) -> Result<bool> {
+        let (t, log) = self.topic(topic, false)?;
+        self.inner.trim(&t, &log)
+    }
+
+    /// Reads and checks all of a topic; `seen` is told of every batch.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], or the storage fails. Damage is no error, but the result.
+    pub fn verify(
+        &self,
+        topic: &str,
+        seen: &mut dyn FnMut(&crate::batch::Header),
+    ) -> Result<Vec<Damage>> {
+        self.topic(topic, false)?.1.verify(seen)
+    }
+
+    /// Does something that may wait for the storage on a thread of the log.
+    pub fn aside(&self, job: Box<dyn FnOnce() + Send>) {
+        self.inner.schedule.add(Instant::now(), job);
+    }
+
+    /// Takes nothing more in, and waits until what was accepted is stored; at most so long. Returns
+    /// whether all is.
+    pub fn close(&self, within: Duration) -> bool {
+        let inner = &self.inner;
+        inner.closed.store(true, Relaxed);
+        let topics: Vec<Arc<Topic>> = inner.topics.read().values().cloned().collect();
+        for t in &topics {
+            let mut state = t.state.lock();
+            if state.phase == Phase::Gathering {
+                state.ticket += 1;
+                let ticket = state.ticket;
+                drop(state);
+                inner.commit_at(Instant::now(), Arc::clone(t), ticket);
+            }
+        }
+        let until = Instant::now() + within;
+        let mut lock = inner.idle_lock.lock();
+        while inner.open.load(Relaxed) > 0 {
+            if inner.idle.wait_until(&mut lock, until).timed_out() {
+                return inner.open.load(Relaxed) == 0;
+            }
+        }
+        true
+    }
+}
+
+/// Somebody waits for a record. Dropping it gives up.
+#[derive(Debug)]
+pub struct Waiting {
+    topic: Weak<Topic>,
+    id: u64,
+}
+
+impl std::fmt::Debug for Topic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Topic").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(t) = self.topic.upgrade() {
+            t.give_up(self.id);
+        }
+    }
+}
+
+fn fetch_kept(t: &Topic, log: &Arc<dyn TopicLog>, want: &Want) -> Option<Result<Fetched>> {
+    let extent = log.extent();
+    let Extent { first, next, .. } = extent;
+    if !(first..next).contains(&want.offset) {
+        return Some(Err(Error::OutOfBounds { offset: want.offset, first, next }));
+    }
+    let batches = t.read_kept(want)?;
+    Some(Ok(Fetched { batches, extent }))
+}
+
+impl Inner {
+    /// The topic of this name, which need not be there.
+    fn entry(&self, topic: &str) -> Arc<Topic> {
+        let mut topics = self.topics.write();
+        Arc::clone(topics.entry(topic.to_owned()).or_insert_with(|| Arc::new(Topic::new(topic))))
+    }
+
+    /// Takes a topic off the list again that turned out not to be there.
+    fn forget_unused(&self, t: &Arc<Topic>) {
+        let mut topics = self.topics.write();
+        if t.open.read().is_none()
+            && t.state.lock().pending.is_empty()
+            && topics.get(&t.name).is_some_and(|known| Arc::ptr_eq(known, t))
+        {
+            topics.remove(&t.name);
+        }
+    }
+
+    /// Opens a topic, if it is not, and takes the right to write to it.
+    fn open<'a>(&self, t: &'a Topic, create: bool) -> Result<MutexGuard<'a, Option<Work>>> {
+        if t.open.read().is_some() {
+            let work = t.work.lock();
+            if work.is_some() {
+                return Ok(work);
+            }
+        }
+        // One of this name that is being deleted must be gone before. Taken before `work`, as there.
+        let _naming = self.naming.lock();
+        let mut work = t.work.lock();
+        if t.state.lock().deleted {
+            return Err(Error::NoTopic(t.name.clone()));
+        }
+        if work.is_none() {
+            *work = Some(self.open_new(t, create)?);
+        }
+        Ok(work)
+    }
+
+    fn open_new(&self, t: &Topic, create: bool) -> Result<Work> {
+        let kept = self.storage.get(&t.name, SETTINGS)?;
+        let settings = match kept {
+            Some(text) => Settings::default().with_json(&text)?,
+            None if create => {
+                match self.storage.create(&t.name, &self.options.settings) {
+                    Ok(()) | Err(Error::TopicExists(_)) => {}
+                    Err(e) => return Err(e),
+                }
+                self.options.settings.clone()
+            }
+            None => return Err(Error::NoTopic(t.name.clone())),
+        };
+        let log = self.storage.open(&t.name, &settings, &self.tell)?;
+        let (state, headers) = log.history()?;
+        let mut producers = match state.as_deref().map(Producers::decode) {
+            Some(None) => {
+                (self.tell)(&format!("topic '{}': its state is damaged, ignored", t.name));
+                Producers::default()
+            }
+            Some(Some(producers)) => producers,
+            None => Producers::default(),
+        };
+        headers.iter().for_each(|h| producers.note(h));
+        *t.open.write() = Some((Arc::clone(&log), Arc::new(settings)));
+        Ok(Work { log, producers })
+    }
+
+    /// Looks for what others have written.
+    fn refresh(&self, t: &Topic, log: &Arc<dyn TopicLog>) -> Result<()> {
+        if !self.storage.shared() {
+            return Ok(());
+        }
+        let headers = log.refresh()?;
+        if !headers.is_empty() {
+            if let Some(work) = t.work.lock().as_mut() {
+                headers.iter().for_each(|h| work.producers.note(h));
+            }
+            t.wake(log.extent().next);
+        }
+        Ok(())
+    }
+
+    /// Looks for what others write, as long as somebody waits for it.
+    fn watch(self: &Arc<Self>, t: &Arc<Topic>) {
+        let (this, t) = (Arc::clone(self), Arc::clone(t));
+        let at = Instant::now() + self.storage.gather();
+        self.schedule.add(
+            at,
+            Box::new(move || {
+                if let Some(log) = t.log()
+                    && t.awaited()
+                    && !this.closed.load(Relaxed)
+                {
+                    if let Err(e) = this.refresh(&t, &log) {
+                        (this.tell)(&format!("topic '{}': {e}", t.name));
+                    }
+                    this.watch(&t);
+                }
+            }),
+        );
+    }
+}

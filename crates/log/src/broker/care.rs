@@ -1,0 +1,103 @@
+//! Looking after topics from time to time: retention, and rest for those that nobody uses.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use super::Inner;
+use crate::error::Result;
+use crate::schedule::Schedule;
+use crate::settings::Settings;
+use crate::storage::{Limits, SETTINGS, TopicLog};
+use crate::topic::{Phase, Topic};
+
+/// How often topics are looked after.
+const TURN: Duration = Duration::from_secs(5);
+/// How many turns apart records that are too old or too many are let go.
+const RETENTION_TURNS: u64 = 6;
+/// How many turns apart that is done for topics that nobody uses.
+const SLEEPERS_TURNS: u64 = 120;
+/// After how long without use a topic lets go of what it needs for traffic.
+const REST_AFTER: Duration = Duration::from_secs(30);
+
+impl Inner {
+    pub(super) fn trim(&self, t: &Topic, log: &Arc<dyn TopicLog>) -> Result<bool> {
+        let settings = t.settings().unwrap_or_default();
+        let (ms, bytes) = (settings.retention_ms, settings.retention_bytes);
+        if self.options.read_only || ms == 0 && bytes == 0 {
+            return Ok(false);
+        }
+        let us = ms.saturating_mul(1000);
+        let before_us = if us == 0 { 0 } else { (self.clock)().saturating_sub(us) };
+        let work = t.work.lock();
+        let state = || work.as_ref().map_or_else(Vec::new, |w| w.producers.encode());
+        log.trim(&Limits { before_us, bytes }, &state)
+    }
+
+    fn turn(&self, turn: u64) {
+        let topics: Vec<Arc<Topic>> = self.topics.read().values().cloned().collect();
+        for t in &topics {
+            let Some(log) = t.log() else { continue };
+            if turn.is_multiple_of(RETENTION_TURNS)
+                && let Err(e) = self.trim(t, &log)
+            {
+                (self.tell)(&format!("topic '{}': {e}", t.name));
+            }
+            let state = t.state.lock();
+            let idle = state.phase == Phase::Idle && state.used.elapsed() > REST_AFTER;
+            drop(state);
+            if idle {
+                log.rest();
+            }
+        }
+        if topics.iter().all(|t| t.state.lock().used.elapsed() > REST_AFTER) {
+            self.pool.clear();
+        }
+        if turn % SLEEPERS_TURNS == 1 && !self.options.read_only {
+            self.trim_sleepers();
+        }
+    }
+
+    /// Retention of topics that nobody uses.
+    fn trim_sleepers(&self) {
+        let trim = |name: &str| -> Result<()> {
+            if self.topics.read().contains_key(name) {
+                return Ok(());
+            }
+            let Some(text) = self.storage.get(name, SETTINGS)? else { return Ok(()) };
+            let settings = Settings::default().with_json(&text)?;
+            if settings.retention_ms != 0 || settings.retention_bytes != 0 {
+                let t = self.entry(name);
+                drop(self.open(&t, false)?);
+                if let Some(log) = t.log() {
+                    self.trim(&t, &log)?;
+                }
+            }
+            Ok(())
+        };
+        for name in self.storage.topics().unwrap_or_default() {
+            if let Err(e) = trim(&name) {
+                (self.tell)(&format!("topic '{name}': {e}"));
+            }
+        }
+    }
+}
+
+/// Looks after the topics from time to time, as long as the broker lives.
+pub(super) fn look_after(inner: Weak<Inner>, schedule: &Arc<Schedule>, turn: u64) {
+    let again = Arc::downgrade(schedule);
+    schedule.add(
+        Instant::now() + TURN,
+        Box::new(move || {
+            if let Some(i) = inner.upgrade()
+                && !i.closed.load(Relaxed)
+            {
+                i.turn(turn);
+                drop(i);
+                if let Some(schedule) = again.upgrade() {
+                    look_after(inner, &schedule, turn + 1);
+                }
+            }
+        }),
+    );
+}

@@ -1,0 +1,163 @@
+//! Threads that do things at their time, as many as there is work for, and none while there is none.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+/// Threads at most: each may be waiting for a disk or for an object store.
+const THREADS: usize = 64;
+/// How long a thread waits for more work before it ends.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Something to be done.
+pub(crate) type Job = Box<dyn FnOnce() + Send>;
+
+struct Due {
+    at: Instant,
+    /// Equal times are served in the order in which they came.
+    number: u64,
+    job: Job,
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    // The heap gives the greatest first: the earliest.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.number).cmp(&(self.at, self.number))
+    }
+}
+
+#[derive(Default)]
+struct State {
+    due: BinaryHeap<Due>,
+    number: u64,
+    threads: usize,
+    idle: usize,
+}
+
+/// See the module's text.
+#[derive(Default)]
+pub(crate) struct Schedule {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Schedule {
+    /// Has a job done at this time or a little later.
+    pub(crate) fn add(self: &Arc<Self>, at: Instant, job: Job) {
+        let mut state = self.state.lock();
+        state.number += 1;
+        let number = state.number;
+        state.due.push(Due { at, number, job });
+        if state.idle > 0 {
+            drop(state);
+            self.changed.notify_one();
+        } else {
+            self.grow(&mut state);
+        }
+    }
+
+    /// One thread more, if there may be.
+    fn grow(self: &Arc<Self>, state: &mut State) {
+        if state.threads >= THREADS {
+            return;
+        }
+        let this = Arc::clone(self);
+        let name = format!("apus-log-{}", state.threads);
+        // Without threads, those that are there do it later; without any, the next call tries again.
+        if std::thread::Builder::new().name(name).spawn(move || this.work()).is_ok() {
+            state.threads += 1;
+        }
+    }
+
+    fn work(self: &Arc<Self>) {
+        let mut state = self.state.lock();
+        loop {
+            let now = Instant::now();
+            match state.due.peek().map(|d| d.at) {
+                Some(at) if at <= now => {
+                    let Some(due) = state.due.pop() else { continue };
+                    // While this one works, somebody must look after the others.
+                    if state.idle == 0 && !state.due.is_empty() {
+                        self.grow(&mut state);
+                    }
+                    drop(state);
+                    (due.job)();
+                    state = self.state.lock();
+                }
+                next => {
+                    let until = next.unwrap_or(now + IDLE);
+                    state.idle += 1;
+                    let late = self.changed.wait_until(&mut state, until).timed_out();
+                    state.idle -= 1;
+                    // Not if it is time for something: the others may sleep longer.
+                    let ready = state.due.peek().is_some_and(|d| d.at <= Instant::now());
+                    if late && !ready && (state.due.is_empty() || state.idle > 0) {
+                        state.threads -= 1;
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn in_order_of_time_and_side_by_side() {
+        let schedule = Arc::new(Schedule::default());
+        let (tx, rx) = mpsc::channel();
+        let now = Instant::now();
+        for (name, ms) in [("c", 60), ("a", 0), ("b", 30)] {
+            let tx = tx.clone();
+            let at = now + Duration::from_millis(ms);
+            schedule.add(at, Box::new(move || tx.send(name).expect("received")));
+        }
+        let order: Vec<_> = rx.iter().take(3).collect();
+        assert_eq!(order, ["a", "b", "c"]);
+        // Each waits for the next one: they must run at the same time.
+        let (first_tx, first_rx) = mpsc::channel();
+        let mut before = first_rx;
+        for _ in 0..20 {
+            let (tx, rx) = mpsc::channel();
+            let wait = std::mem::replace(&mut before, rx);
+            schedule.add(
+                now,
+                Box::new(move || {
+                    let _ = wait.recv();
+                    let _ = tx.send(());
+                }),
+            );
+        }
+        first_tx.send(()).expect("waiting");
+        before.recv().expect("all have run");
+        // Somebody is there in time although others sleep for something later.
+        schedule.add(Instant::now() + 60 * IDLE, Box::new(|| {}));
+        for _ in 0..20 {
+            let (tx, rx) = mpsc::channel();
+            let at = Instant::now() + Duration::from_millis(2);
+            schedule.add(at, Box::new(move || tx.send(()).expect("received")));
+            rx.recv_timeout(IDLE / 2).expect("in time");
+        }
+    }
+}

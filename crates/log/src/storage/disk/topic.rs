@@ -1,0 +1,533 @@
+//! One topic's segment files.
+//!
+//! `00000000000000000000.log` holds the records from offset 0 on, the next file is named after the
+//! offset that it begins with. Only the last one is written to: whole blocks past the page cache, the
+//! last block again and again until it is full. Measured (10 MiB groups, each synced): 2.2 GB/s and
+//! 0.04 CPU seconds per GiB; through the page cache 1.1 GB/s and 0.66, as a file per group that is
+//! renamed into place the same. Groups of 4 KiB take 0.11 ms, a file each 0.43 ms.
+//!
+//! `end` of the last segment is what readers may see; what lies behind it in the file does not exist.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::files;
+use super::scan::{Content, Found, Gap, Index, Scanner, WINDOW, content};
+use crate::batch::{Batch, Header};
+use crate::buf::{ALIGN, Pool};
+use crate::error::{Damage, Error, Result};
+use crate::group::Group;
+use crate::settings::Settings;
+use crate::storage::memory::Picked;
+use crate::storage::{Extent, Limits, Refused, TopicLog, Want};
+
+/// The file that a topic's state is kept in.
+const STATE: &str = "state";
+const EXTENSION: &str = ".log";
+/// Least bytes that are read at once.
+const READ_MIN: usize = 64 << 10;
+
+/// See the module's text.
+pub(super) struct DiskTopic {
+    name: String,
+    dir: PathBuf,
+    pool: Arc<Pool>,
+    state: Mutex<State>,
+    writer: Mutex<Option<Writer>>,
+    /// What opening has seen, for whoever asks first.
+    numbered: Mutex<Option<Vec<Header>>>,
+}
+
+struct State {
+    /// At least one; ascending.
+    segments: Vec<Segment>,
+    next: u64,
+    latest_us: u64,
+}
+
+#[derive(Clone)]
+struct Segment {
+    first: u64,
+    /// Bytes of batches; of a full one, those of the file.
+    end: u64,
+    /// Made when it is needed, and kept up while it is there.
+    index: Option<Arc<Index>>,
+}
+
+/// The last segment, open.
+struct Writer {
+    file: File,
+    path: PathBuf,
+    /// Where the last block begins that is not full …
+    at: u64,
+    /// … and what it holds.
+    tail: Vec<u8>,
+}
+
+fn path_of(dir: &Path, first: u64) -> PathBuf {
+    dir.join(format!("{first:020}{EXTENSION}"))
+}
+
+/// The first offset that a segment's name says.
+fn first_of(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(EXTENSION)?;
+    (digits.len() == 20).then(|| digits.parse().ok())?
+}
+
+impl DiskTopic {
+    pub(super) fn open(
+        name: &str,
+        dir: PathBuf,
+        pool: Arc<Pool>,
+        tell: &dyn Fn(&str),
+    ) -> Result<Self> {
+        let mut segments: Vec<Segment> = Vec::new();
+        for file in files::names(&dir)? {
+            if let Some(first) = first_of(&file) {
+                let path = dir.join(&file);
+                let end = fs::metadata(&path).map_err(files::at(&path))?.len();
+                segments.push(Segment { first, end, index: None });
+            }
+        }
+        if segments.is_empty() {
+            segments.push(Segment { first: 0, end: 0, index: None });
+        }
+        let topic = Self {
+            name: name.to_owned(),
+            dir,
+            pool,
+            state: Mutex::new(State { segments, next: 0, latest_us: 0 }),
+            writer: Mutex::new(None),
+            numbered: Mutex::new(None),
+        };
+        topic.recover(tell)?;
+        Ok(topic)
+    }
+
+    /// Looks at the last segment, the only one that a crash can have left unfinished.
+    fn recover(&self, tell: &dyn Fn(&str)) -> Result<()> {
+        let mut state = self.state.lock();
+        let Some(last) = state.segments.last_mut() else { return Ok(()) };
+        let path = path_of(&self.dir, last.first);
+        let found = match File::open(&path) {
+            Ok(file) => content((&file, &path, &self.pool), last.first, true)?,
+            // Not written to yet.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                Content { next: last.first, ..Content::default() }
+            }
+            Err(e) => return Err(files::at(&path)(e)),
+        };
+        if let Some(gap) = &found.cut {
+            let file = File::options().write(true).open(&path).map_err(files::at(&path))?;
+            let cut = file.metadata().map_err(files::at(&path))?.len().saturating_sub(found.end);
+            file.set_len(found.end).and_then(|()| file.sync_all()).map_err(files::at(&path))?;
+            tell(&format!(
+                "topic '{}': cut {cut} bytes of an unfinished write off {} at byte {} (offset {}: {})",
+                self.name,
+                path.display(),
+                found.end,
+                gap.offset,
+                gap.why
+            ));
+        }
+        let first = last.first;
+        last.end = found.end;
+        last.index = Some(Arc::new(found.index));
+        state.next = found.next;
+        state.latest_us = found.latest_us;
+        if found.latest_us == 0 {
+            // An empty one behind others: its predecessor knows.
+            let before = state.segments.len().checked_sub(2).map(|i| state.segments[i].clone());
+            if let Some(s) = before {
+                let path = path_of(&self.dir, s.first);
+                let file = File::open(&path).map_err(files::at(&path))?;
+                state.latest_us = content((&file, &path, &self.pool), s.first, false)?.latest_us;
+            }
+        }
+        drop(state);
+        for gap in &found.gaps {
+            tell(&self.damage(first, gap).to_string());
+        }
+        *self.numbered.lock() = Some(found.numbered);
+        Ok(())
+    }
+
+    fn damage(&self, first: u64, gap: &Gap) -> Damage {
+        Damage {
+            topic: self.name.clone(),
+            object: path_of(&self.dir, first).display().to_string(),
+            position: gap.at,
+            offset: gap.offset,
+            resumes: gap.resumes.or_else(|| self.after(first)),
+            why: gap.why.clone(),
+        }
+    }
+
+    fn open_writer(&self) -> Result<Writer> {
+        let (first, end) = {
+            let state = self.state.lock();
+            state.segments.last().map_or((0, 0), |s| (s.first, s.end))
+        };
+        let path = path_of(&self.dir, first);
+        let fresh = !path.exists();
+        let file = files::open_blocks(&path)?;
+        if fresh {
+            files::sync_dir(&self.dir)?;
+        }
+        let at = end - end % ALIGN as u64;
+        let mut tail = vec![0; (end - at) as usize];
+        if !tail.is_empty() {
+            // Through the page cache: a direct read would need an aligned buffer.
+            let plain = File::open(&path).map_err(files::at(&path))?;
+            plain.read_exact_at(&mut tail, at).map_err(files::at(&path))?;
+        }
+        // What a failed write may have left behind the end must not come to light.
+        if file.metadata().map_err(files::at(&path))?.len() > end.next_multiple_of(ALIGN as u64) {
+            file.set_len(end).and_then(|()| file.sync_all()).map_err(files::at(&path))?;
+        }
+        Ok(Writer { file, path, at, tail })
+    }
+
+    /// Begins a new segment at the next offset.
+    fn roll(&self, writer: &mut Option<Writer>, log_state: &dyn Fn() -> Vec<u8>) -> Result<()> {
+        let bytes = log_state();
+        let state_path = self.dir.join(STATE);
+        if !bytes.is_empty() || state_path.exists() {
+            files::write(&state_path, &bytes)?;
+        }
+        *writer = None;
+        let mut state = self.state.lock();
+        let first = state.next;
+        // The file is made now, since it is what says where to go on if all others are trimmed.
+        let path = path_of(&self.dir, first);
+        File::create(&path).and_then(|f| f.sync_all()).map_err(files::at(&path))?;
+        files::sync_dir(&self.dir)?;
+        state.segments.push(Segment { first, end: 0, index: Some(Arc::default()) });
+        Ok(())
+    }
+
+    fn write(&self, writer: &mut Writer, group: &mut Group, sync: bool) -> Result<()> {
+        let batches: Vec<(usize, Header)> = group.headers().map(|(at, h)| (at, *h)).collect();
+        let (raw, begin, end) = group.raw();
+        assert_eq!(begin, writer.tail.len(), "the group was laid out for another place");
+        raw[..begin].copy_from_slice(&writer.tail);
+        let padded = end.next_multiple_of(ALIGN);
+        raw[end..padded].fill(0);
+        writer
+            .file
+            .write_all_at(&raw[..padded], writer.at)
+            .and_then(|()| if sync { writer.file.sync_data() } else { Ok(()) })
+            .map_err(files::at(&writer.path))?;
+        let full = end - end % ALIGN;
+        writer.tail.clear();
+        writer.tail.extend_from_slice(&raw[full..end]);
+        let begins = writer.at + begin as u64;
+        let ends = writer.at + end as u64;
+        writer.at += full as u64;
+        let mut state = self.state.lock();
+        let State { segments, next, latest_us } = &mut *state;
+        if let Some(segment) = segments.last_mut() {
+            segment.end = ends;
+            if let Some(index) = &mut segment.index {
+                let index = Arc::make_mut(index);
+                batches.iter().for_each(|(at, h)| index.add(begins + *at as u64, h));
+            }
+        }
+        *next = group.next_offset();
+        *latest_us = batches.last().map_or(*latest_us, |(_, h)| h.appended_us);
+        Ok(())
+    }
+
+    /// The segment that holds `offset`, with its index, and whether it is the last one.
+    fn segment(&self, offset: u64) -> Result<(Segment, Arc<Index>, bool)> {
+        let (segment, at, count) = {
+            let state = self.state.lock();
+            let at = state.segments.partition_point(|s| s.first <= offset).saturating_sub(1);
+            (state.segments[at].clone(), at, state.segments.len())
+        };
+        let last = at + 1 == count;
+        if let Some(index) = &segment.index {
+            return Ok((segment.clone(), Arc::clone(index), last));
+        }
+        let path = path_of(&self.dir, segment.first);
+        let index = match File::open(&path) {
+            Ok(file) => Arc::new(content((&file, &path, &self.pool), segment.first, false)?.index),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound && segment.end == 0 => {
+                Arc::default()
+            }
+            Err(e) => return Err(files::at(&path)(e)),
+        };
+        let mut state = self.state.lock();
+        // The last one may have grown meanwhile, behind what has been looked at.
+        if let Some(s) = state.segments.iter_mut().find(|s| s.first == segment.first)
+            && s.end == segment.end
+        {
+            s.index = Some(Arc::clone(&index));
+        }
+        Ok((segment, index, last))
+    }
+
+    /// When the first batch of a segment was appended; the latest time there is if it has none.
+    fn first_us(&self, segment: &Segment) -> Result<u64> {
+        let path = path_of(&self.dir, segment.first);
+        let latest = self.state.lock().latest_us;
+        if segment.end == 0 {
+            return Ok(latest);
+        }
+        let file = File::open(&path).map_err(files::at(&path))?;
+        let mut head = [0; crate::batch::HEADER];
+        let read = file.read_exact_at(&mut head, 0);
+        // A damaged one is taken for old: it is looked into, and not thrown away for its age.
+        Ok(read.ok().and_then(|()| Header::decode(&head).ok()).map_or(0, |h| h.appended_us))
+    }
+
+    /// Reads from one segment. Returns the offset to go on with in the next one, if there is more to
+    /// read.
+    fn read_segment(&self, offset: u64, picked: &mut Picked<'_>) -> Result<Option<u64>> {
+        let (segment, index, last) = self.segment(offset)?;
+        let path = path_of(&self.dir, segment.first);
+        let file = File::open(&path).map_err(files::at(&path))?;
+        let from =
+            index.before(|e| e.offset > offset).map_or((0, segment.first), |e| (e.at, e.offset));
+        let hint = picked.bytes_left().clamp(READ_MIN, WINDOW);
+        let mut scanner = Scanner::new((&file, &path, &self.pool), from, segment.end, hint);
+        let mut next = offset;
+        loop {
+            match scanner.next()? {
+                Found::Batch { batch, .. } if batch.header.next_offset() <= offset => {}
+                Found::Batch { batch, .. } => {
+                    next = batch.header.next_offset();
+                    if !picked.add(batch) || picked.done(next) {
+                        return Ok(None);
+                    }
+                }
+                Found::Damage(gap) if gap.resumes.is_some_and(|at| at <= offset) => {}
+                Found::Damage(_) if !picked.batches.is_empty() => return Ok(None),
+                Found::Damage(gap) => {
+                    return Err(Error::Damaged(self.damage(segment.first, &gap)));
+                }
+                Found::End => return Ok((!last).then_some(next)),
+            }
+        }
+    }
+}
+
+impl TopicLog for DiskTopic {
+    fn extent(&self) -> Extent {
+        let state = self.state.lock();
+        Extent {
+            first: state.segments.first().map_or(0, |s| s.first),
+            next: state.next,
+            bytes: state.segments.iter().map(|s| s.end).sum(),
+            latest_us: state.latest_us,
+            objects: state.segments.len() as u64,
+        }
+    }
+
+    fn reserve(
+        &self,
+        bytes: usize,
+        settings: &Settings,
+        log_state: &dyn Fn() -> Vec<u8>,
+    ) -> Result<usize> {
+        let mut writer = self.writer.lock();
+        let end = self.state.lock().segments.last().map_or(0, |s| s.end);
+        if end > 0 && end + bytes as u64 > settings.segment_bytes {
+            self.roll(&mut writer, log_state)?;
+        }
+        if writer.is_none() {
+            *writer = Some(self.open_writer()?);
+        }
+        Ok(writer.as_ref().map_or(0, |w| w.tail.len()))
+    }
+
+    fn append(&self, group: &mut Group, sync: bool) -> std::result::Result<(), Refused> {
+        let mut writer = self.writer.lock();
+        let result = match writer.as_mut() {
+            Some(w) => self.write(w, group, sync),
+            None => Err(Error::Storage("append without reserve".to_owned())),
+        };
+        result.map_err(|e| {
+            // Nobody knows what the file holds now behind the end; the next one to open it cuts it.
+            *writer = None;
+            Refused::Failed(e)
+        })
+    }
+
+    fn history(&self) -> Result<(Option<Vec<u8>>, Vec<Header>)> {
+        let seen = self.numbered.lock().take().unwrap_or_default();
+        Ok((files::read(&self.dir.join(STATE))?, seen))
+    }
+
+    fn read(&self, want: &Want) -> Result<Vec<Batch>> {
+        let Extent { first, next, .. } = self.extent();
+        if !(first..next).contains(&want.offset) {
+            return Err(Error::OutOfBounds { offset: want.offset, first, next });
+        }
+        let mut picked = Picked::new(want);
+        let mut offset = want.offset;
+        loop {
+            match self.read_segment(offset, &mut picked) {
+                Ok(Some(at)) if at < next => {
+                    if at == offset && picked.batches.is_empty() {
+                        // The segment ends before the next one begins.
+                        let at = self.segment(offset)?.0;
+                        let gap = Gap {
+                            at: at.end,
+                            offset,
+                            resumes: self.after(at.first),
+                            why: "the file ends too early".to_owned(),
+                        };
+                        return Err(Error::Damaged(self.damage(at.first, &gap)));
+                    }
+                    offset = at;
+                    if self.segment(offset)?.0.first != offset {
+                        return Ok(picked.batches);
+                    }
+                }
+                Ok(_) => return Ok(picked.batches),
+                // Retention was faster.
+                Err(Error::Storage(_)) if self.extent().first > want.offset => {
+                    let Extent { first, next, .. } = self.extent();
+                    return Err(Error::OutOfBounds { offset: want.offset, first, next });
+                }
+                Err(_) if !picked.batches.is_empty() => return Ok(picked.batches),
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    fn find(&self, appended_us: u64) -> Result<u64> {
+        let (segments, next) = {
+            let state = self.state.lock();
+            (state.segments.clone(), state.next)
+        };
+        // The last segment that begins before that time may hold it; all before it do not.
+        let (mut low, mut high) = (0, segments.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.first_us(&segments[middle])? < appended_us {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let Some(at) = low.checked_sub(1) else {
+            return Ok(segments.first().map_or(next, |s| s.first));
+        };
+        let (segment, index, _) = self.segment(segments[at].first)?;
+        let path = path_of(&self.dir, segment.first);
+        let file = File::open(&path).map_err(files::at(&path))?;
+        let from =
+            index.before(|e| e.us >= appended_us).map_or((0, segment.first), |e| (e.at, e.offset));
+        let mut scanner = Scanner::new((&file, &path, &self.pool), from, segment.end, WINDOW);
+        loop {
+            match scanner.next()? {
+                Found::Batch { batch, .. } if batch.header.appended_us >= appended_us => {
+                    return Ok(batch.header.first_offset);
+                }
+                Found::End => break,
+                _ => {}
+            }
+        }
+        Ok(segments.get(at + 1).map_or(next, |s| s.first))
+    }
+
+    fn trim(&self, limits: &Limits, log_state: &dyn Fn() -> Vec<u8>) -> Result<bool> {
+        // Nothing is appended meanwhile.
+        let mut writer = self.writer.lock();
+        let (latest_us, empty) = {
+            let state = self.state.lock();
+            (state.latest_us, state.segments.last().is_none_or(|s| s.end == 0))
+        };
+        if latest_us < limits.before_us && !empty {
+            // All of it is too old, the last segment, too.
+            self.roll(&mut writer, log_state)?;
+        }
+        let mut gone = Vec::new();
+        loop {
+            let (oldest, second, bytes) = {
+                let state = self.state.lock();
+                let [oldest, second, ..] = &state.segments[..] else { break };
+                let bytes: u64 = state.segments.iter().map(|s| s.end).sum();
+                (oldest.clone(), second.clone(), bytes)
+            };
+            let many = limits.bytes != 0 && bytes - oldest.end >= limits.bytes;
+            if !many && self.first_us(&second)? >= limits.before_us {
+                break;
+            }
+            self.state.lock().segments.remove(0);
+            gone.push(path_of(&self.dir, oldest.first));
+        }
+        for path in &gone {
+            files::remove(path)?;
+        }
+        Ok(!gone.is_empty())
+    }
+
+    fn verify(&self, seen: &mut dyn FnMut(&Header)) -> Result<Vec<Damage>> {
+        let (segments, next) = {
+            let state = self.state.lock();
+            (state.segments.clone(), state.next)
+        };
+        let mut damage = Vec::new();
+        for (i, segment) in segments.iter().enumerate() {
+            let path = path_of(&self.dir, segment.first);
+            if segment.end == 0 {
+                continue;
+            }
+            let file = File::open(&path).map_err(files::at(&path))?;
+            let mut scanner =
+                Scanner::new((&file, &path, &self.pool), (0, segment.first), segment.end, WINDOW);
+            let mut reached = segment.first;
+            loop {
+                match scanner.next()? {
+                    Found::Batch { at, batch } => {
+                        reached = batch.header.next_offset();
+                        match batch.records() {
+                            Ok(_) => seen(&batch.header),
+                            Err(e) => {
+                                let offset = batch.header.first_offset;
+                                let (resumes, why) = (Some(reached), e.to_string());
+                                let gap = Gap { at, offset, resumes, why };
+                                damage.push(self.damage(segment.first, &gap));
+                            }
+                        }
+                    }
+                    Found::Damage(gap) => {
+                        reached = gap.resumes.unwrap_or(reached);
+                        damage.push(self.damage(segment.first, &gap));
+                    }
+                    Found::End => break,
+                }
+            }
+            let due = segments.get(i + 1).map_or(next, |s| s.first);
+            if reached != due && damage.last().is_none_or(|d| d.resumes != Some(due)) {
+                let why = format!("it ends before offset {reached}, the next begins with {due}");
+                let gap = Gap { at: segment.end, offset: reached, resumes: Some(due), why };
+                damage.push(self.damage(segment.first, &gap));
+            }
+        }
+        Ok(damage)
+    }
+
+    fn rest(&self) {
+        // Whoever is writing is not resting.
+        if let Some(mut writer) = self.writer.try_lock() {
+            *writer = None;
+            self.state.lock().segments.iter_mut().for_each(|s| s.index = None);
+            self.pool.clear();
+        }
+    }
+}
+
+impl DiskTopic {
+    /// The first offset of the segment after the one that begins with `first`.
+    fn after(&self, first: u64) -> Option<u64> {
+        self.state.lock().segments.iter().map(|s| s.first).find(|f| *f > first)
+    }
+}

@@ -1,0 +1,202 @@
+//! Where topics are kept. [`Storage`] is what the broker needs of a place; tests/contract.rs is what
+//! it relies on, and runs over every implementation.
+
+pub mod disk;
+pub mod memory;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::batch::{Batch, Header};
+use crate::error::{Damage, Error, Result};
+use crate::group::Group;
+use crate::settings::Settings;
+
+/// A place that keeps topics. All of it may block.
+pub trait Storage: Send + Sync + 'static {
+    /// What it is, for people.
+    fn kind(&self) -> &'static str;
+
+    /// How long records may wait for others, unless their topic says otherwise.
+    fn gather(&self) -> Duration;
+
+    /// Whether a write is cheap enough that nobody should wait for others who may not come.
+    fn eager(&self) -> bool;
+
+    /// Whether others may write the same topics.
+    fn shared(&self) -> bool {
+        false
+    }
+
+    /// The names of all topics, sorted.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn topics(&self) -> Result<Vec<String>>;
+
+    /// Creates a topic, durably.
+    ///
+    /// # Errors
+    /// [`Error::TopicExists`], or the storage fails.
+    fn create(&self, topic: &str, settings: &Settings) -> Result<()>;
+
+    /// Deletes a topic with all its records. It is gone when this returns, whatever happens.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], or the storage fails.
+    fn delete(&self, topic: &str) -> Result<()>;
+
+    /// Keeps a small value of a topic under a name, durably and at once or not at all.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn put(&self, topic: &str, name: &str, value: &[u8]) -> Result<()>;
+
+    /// Such a value, if there is one.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn get(&self, topic: &str, name: &str) -> Result<Option<Vec<u8>>>;
+
+    /// Forgets such a value.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn forget(&self, topic: &str, name: &str) -> Result<()>;
+
+    /// The names of such values that begin with `prefix`, sorted.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn names(&self, topic: &str, prefix: &str) -> Result<Vec<String>>;
+
+    /// Opens a topic that exists; what a crash has left unfinished is cleared up. `tell` is told what
+    /// people should know.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn open(
+        &self,
+        topic: &str,
+        settings: &Settings,
+        tell: &dyn Fn(&str),
+    ) -> Result<Arc<dyn TopicLog>>;
+}
+
+/// The name under which settings are kept.
+pub const SETTINGS: &str = "topic.json";
+
+/// What a topic has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Offset of the oldest record.
+    pub first: u64,
+    /// Offset that the next record gets.
+    pub next: u64,
+    /// Bytes as stored.
+    pub bytes: u64,
+    /// When the newest record was appended, in Unix microseconds; 0 if there is none.
+    pub latest_us: u64,
+    /// Files or objects.
+    pub objects: u64,
+}
+
+/// What a read wants.
+#[derive(Clone, Copy, Debug)]
+pub struct Want {
+    /// The offset that the first batch must contain.
+    pub offset: u64,
+    /// Records from there on that are enough.
+    pub records: u64,
+    /// Bytes that are enough. The first batch is returned whatever it has.
+    pub bytes: usize,
+    /// Offset at which to stop.
+    pub before: u64,
+}
+
+/// What is to go.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// Records appended before this time, in Unix microseconds.
+    pub before_us: u64,
+    /// The oldest, while there are more bytes than this; 0: no limit.
+    pub bytes: u64,
+}
+
+/// Why an append was not done.
+#[derive(Debug)]
+pub enum Refused {
+    /// Somebody else has written at these offsets: [`TopicLog::refresh`], and try again.
+    Conflict,
+    /// The storage failed. The records may not come to light later.
+    Failed(Error),
+}
+
+/// The records of one topic. The broker calls `reserve` and `append` from one thread at a time, all
+/// else from any.
+pub trait TopicLog: Send + Sync {
+    /// What there is.
+    fn extent(&self) -> Extent;
+
+    /// Prepares for an append of about so many bytes. Returns how many bytes the group must leave
+    /// free in front of itself. A new file or object that this begins is the moment to write down
+    /// what a later opening should not have to look for: `state` gives it.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn reserve(
+        &self,
+        bytes: usize,
+        settings: &Settings,
+        state: &dyn Fn() -> Vec<u8>,
+    ) -> Result<usize>;
+
+    /// Appends a group whose first offset is the next one. When this returns, readers may see it.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    fn append(&self, group: &mut Group, sync: bool) -> std::result::Result<(), Refused>;
+
+    /// Looks for what others have appended; their headers, in order.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn refresh(&self) -> Result<Vec<Header>> {
+        Ok(Vec::new())
+    }
+
+    /// The state that was last written down, and the headers of all batches since then.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn history(&self) -> Result<(Option<Vec<u8>>, Vec<Header>)>;
+
+    /// Whole batches, checked, from the one that holds `want.offset` on.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], [`Error::Damaged`] if the first batch is, or the storage fails. Damage
+    /// further on ends what is returned.
+    fn read(&self, want: &Want) -> Result<Vec<Batch>>;
+
+    /// The offset of the first batch that was appended at or after this time, or the next offset.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn find(&self, appended_us: u64) -> Result<u64>;
+
+    /// Lets go of the oldest files or objects that are beyond the limits. Returns whether any was.
+    /// `state` as in [`TopicLog::reserve`].
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn trim(&self, limits: &Limits, state: &dyn Fn() -> Vec<u8>) -> Result<bool>;
+
+    /// Reads and checks everything. `seen` is called for every batch, with its size.
+    ///
+    /// # Errors
+    /// The storage fails. Damage is no error, but the result.
+    fn verify(&self, seen: &mut dyn FnMut(&Header)) -> Result<Vec<Damage>>;
+
+    /// Gives back what is only needed while there is traffic: descriptors, indexes.
+    fn rest(&self) {}
+}

@@ -1,0 +1,223 @@
+//! One topic of the broker: who waits to be stored, who waits for records, and what was stored last.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::batch::Batch;
+use crate::error::Result;
+use crate::input::Input;
+use crate::meter::Room;
+use crate::producers::Producers;
+use crate::settings::Settings;
+use crate::storage::memory::Picked;
+use crate::storage::{TopicLog, Want};
+
+/// What became of records that were handed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Offset of the first of them.
+    pub first_offset: u64,
+    /// How many.
+    pub records: u32,
+    /// When, in Unix microseconds.
+    pub appended_us: u64,
+    /// They had been stored before: this was a retry.
+    pub duplicate: bool,
+}
+
+/// Is told what became of records.
+pub type Done = Box<dyn FnOnce(Result<Appended>) + Send>;
+
+/// Is told that there may be records now.
+pub type Wake = Box<dyn FnOnce() + Send>;
+
+pub(crate) struct Pending {
+    pub(crate) input: Input,
+    pub(crate) done: Done,
+    /// Given back when it is dropped.
+    pub(crate) room: Room,
+}
+
+/// What happens with those who wait to be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// There are none.
+    Idle,
+    /// They wait for others. A scheduled commit counts if its ticket is the last one.
+    Gathering,
+    /// Some are being stored, others may have come.
+    Committing,
+}
+
+/// Batches that were stored last, for readers that keep up.
+struct Recent {
+    batches: Vec<Batch>,
+}
+
+pub(crate) struct State {
+    pub(crate) pending: Vec<Pending>,
+    pub(crate) pending_bytes: usize,
+    pub(crate) phase: Phase,
+    pub(crate) ticket: u64,
+    /// When the first of those who wait came.
+    pub(crate) since: Instant,
+    /// How many were stored together last time: as many may come again.
+    pub(crate) expect: usize,
+    pub(crate) deleted: bool,
+    pub(crate) used: Instant,
+    waiters: Vec<Waiter>,
+    next_waiter: u64,
+    recent: VecDeque<Recent>,
+}
+
+struct Waiter {
+    id: u64,
+    offset: u64,
+    wake: Wake,
+}
+
+/// What only the one who stores needs.
+pub(crate) struct Work {
+    pub(crate) log: Arc<dyn TopicLog>,
+    pub(crate) producers: Producers,
+}
+
+/// What an open topic consists of.
+pub(crate) type Opened = (Arc<dyn TopicLog>, Arc<Settings>);
+
+/// See the module's text.
+pub(crate) struct Topic {
+    pub(crate) name: String,
+    pub(crate) state: Mutex<State>,
+    /// Taken before `state` where both are.
+    pub(crate) work: Mutex<Option<Work>>,
+    /// Once the topic is open.
+    pub(crate) open: RwLock<Option<Opened>>,
+}
+
+impl Topic {
+    pub(crate) fn new(name: &str) -> Self {
+        let now = Instant::now();
+        Self {
+            name: name.to_owned(),
+            state: Mutex::new(State {
+                pending: Vec::new(),
+                pending_bytes: 0,
+                phase: Phase::Idle,
+                ticket: 0,
+                since: now,
+                expect: 1,
+                deleted: false,
+                used: now,
+                waiters: Vec::new(),
+                next_waiter: 0,
+                recent: VecDeque::new(),
+            }),
+            work: Mutex::new(None),
+            open: RwLock::new(None),
+        }
+    }
+
+    /// Its log, if it is open.
+    pub(crate) fn log(&self) -> Option<Arc<dyn TopicLog>> {
+        self.open.read().as_ref().map(|(log, _)| Arc::clone(log))
+    }
+
+    /// Its settings, if it is open.
+    pub(crate) fn settings(&self) -> Option<Arc<Settings>> {
+        self.open.read().as_ref().map(|(_, s)| Arc::clone(s))
+    }
+
+    /// Keeps batches that have been stored. Returns the first offset, by which they are dropped.
+    pub(crate) fn keep(&self, batches: Vec<Batch>) -> Option<u64> {
+        let first = batches.first()?.header.first_offset;
+        let mut state = self.state.lock();
+        // Others may have written between.
+        let next = state.recent.back().and_then(Recent::next);
+        if next.is_some_and(|n| n != first) {
+            state.recent.clear();
+        }
+        state.recent.push_back(Recent { batches });
+        Some(first)
+    }
+
+    /// Lets go of kept batches up to those that begin with `first`.
+    pub(crate) fn drop_kept(&self, first: u64) {
+        let mut state = self.state.lock();
+        while state.recent.front().and_then(Recent::first).is_some_and(|f| f <= first) {
+            state.recent.pop_front();
+        }
+    }
+
+    /// Reads from what is kept; none if the first batch is not.
+    pub(crate) fn read_kept(&self, want: &Want) -> Option<Vec<Batch>> {
+        let state = self.state.lock();
+        if state.recent.front().and_then(Recent::first)? > want.offset {
+            return None;
+        }
+        let from = state.recent.partition_point(|r| r.next().is_some_and(|n| n <= want.offset));
+        let mut picked = Picked::new(want);
+        for r in state.recent.range(from..) {
+            let skip = r.batches.partition_point(|b| b.header.next_offset() <= want.offset);
+            for b in &r.batches[skip..] {
+                if !picked.add(b.clone()) {
+                    return Some(picked.batches);
+                }
+            }
+        }
+        (!picked.batches.is_empty()).then_some(picked.batches)
+    }
+
+    /// Calls `wake` when there is a record with this offset, if there is none yet. Returns a number
+    /// to give up with, or none if there is one already.
+    pub(crate) fn wait(&self, log: &dyn TopicLog, offset: u64, wake: Wake) -> Option<u64> {
+        let mut state = self.state.lock();
+        // Looked at under the lock: whoever appends takes it after that.
+        if log.extent().next > offset || state.deleted {
+            drop(state);
+            wake();
+            return None;
+        }
+        state.next_waiter += 1;
+        let id = state.next_waiter;
+        state.waiters.push(Waiter { id, offset, wake });
+        Some(id)
+    }
+
+    /// Gives up waiting; whether it was still waiting.
+    pub(crate) fn give_up(&self, id: u64) -> bool {
+        let mut state = self.state.lock();
+        let at = state.waiters.iter().position(|w| w.id == id);
+        at.map(|at| state.waiters.swap_remove(at)).is_some()
+    }
+
+    /// Whether somebody waits for records.
+    pub(crate) fn awaited(&self) -> bool {
+        !self.state.lock().waiters.is_empty()
+    }
+
+    /// Wakes those who wait for records before `next`.
+    pub(crate) fn wake(&self, next: u64) {
+        let ready: Vec<Waiter> = {
+            let mut state = self.state.lock();
+            if state.waiters.is_empty() {
+                return;
+            }
+            state.waiters.extract_if(.., |w| w.offset < next).collect()
+        };
+        ready.into_iter().for_each(|w| (w.wake)());
+    }
+}
+
+impl Recent {
+    fn first(&self) -> Option<u64> {
+        self.batches.first().map(|b| b.header.first_offset)
+    }
+
+    fn next(&self) -> Option<u64> {
+        self.batches.last().map(|b| b.header.next_offset())
+    }
+}

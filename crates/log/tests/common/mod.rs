@@ -1,0 +1,122 @@
+//! Places to keep topics in, for tests.
+
+#![allow(dead_code, unreachable_pub, reason = "every test uses some of it")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use log::storage::disk::Disk;
+use log::storage::memory::Memory;
+use log::storage::{Storage, Want};
+use log::{Broker, Input, Options};
+
+/// A directory that is removed again.
+pub struct TempDir(pub PathBuf);
+
+impl TempDir {
+    pub fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Relaxed);
+        let name = format!("apus-log-test-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("a temporary directory");
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// One kind of storage, whose brokers see what those before them have left.
+pub enum Place {
+    Memory(Arc<Memory>),
+    Disk(TempDir),
+}
+
+impl Place {
+    pub fn memory() -> Self {
+        Self::Memory(Arc::default())
+    }
+
+    pub fn disk() -> Self {
+        Self::Disk(TempDir::new())
+    }
+
+    pub fn storage(&self) -> Arc<dyn Storage> {
+        match self {
+            Self::Memory(m) => Arc::clone(m) as Arc<dyn Storage>,
+            Self::Disk(dir) => {
+                // A thread of the broker before may still be letting go.
+                let tries = (0..50).map(|_| Disk::open(dir.path()));
+                Arc::new(tries.flatten().next().expect("a directory"))
+            }
+        }
+    }
+
+    pub fn broker(&self, options: Options) -> Broker {
+        self.broker_at(options, real_us)
+    }
+
+    /// The brokers before must be gone.
+    pub fn broker_at(
+        &self,
+        options: Options,
+        clock: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Broker {
+        let tell = Box::new(|text: &str| eprintln!("{text}"));
+        Broker::new(self.storage(), options, tell, Box::new(clock))
+    }
+}
+
+pub fn real_us() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |d| d.as_micros() as u64)
+}
+
+pub fn input(records: &[&[u8]]) -> Input {
+    Input::from_records(records.iter().copied()).expect("fits")
+}
+
+/// All that is wanted from an offset on.
+pub fn from(offset: u64) -> Want {
+    Want { offset, records: u64::MAX, bytes: 1 << 20, before: u64::MAX }
+}
+
+/// All records from an offset on, read in as many steps as it takes.
+pub fn all_from(broker: &Broker, topic: &str, mut offset: u64) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    loop {
+        let fetched = match broker.read(topic, &from(offset)) {
+            Ok(f) => f,
+            Err(log::Error::OutOfBounds { .. }) => return all,
+            Err(e) => panic!("reading {topic} from {offset}: {e}"),
+        };
+        for b in &fetched.batches {
+            let skip = (offset - b.header.first_offset) as usize;
+            let records = b.records().expect("sound");
+            all.extend(records.iter().skip(skip).map(|r| r.to_vec()));
+            offset = b.header.next_offset();
+        }
+    }
+}
+
+/// Numbers that look random and are the same every time.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n.max(1)
+    }
+}

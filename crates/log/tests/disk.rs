@@ -1,0 +1,286 @@
+//! What a disk may do to topics: ends that are cut off, bytes that have changed, processes killed.
+
+mod common;
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use common::{Place, Rng, TempDir, all_from, from, input};
+use log::batch::HEADER;
+use log::storage::Storage as _;
+use log::storage::disk::Disk;
+use log::{Broker, Error, Options, Settings};
+
+fn segment(dir: &Path, first: u64) -> PathBuf {
+    dir.join("t").join(format!("{first:020}.log"))
+}
+
+fn broker(dir: &TempDir) -> Broker {
+    Place::Disk(TempDir(dir.0.clone())).leak().broker(Options::default())
+}
+
+impl Place {
+    /// Does not remove the directory.
+    fn leak(self) -> &'static Self {
+        Box::leak(Box::new(self))
+    }
+}
+
+/// Eight batches of one record of 1,000 bytes each; where they begin.
+fn eight(dir: &TempDir, settings: &Settings) -> Vec<u64> {
+    let b = broker(dir);
+    b.create("t", settings).expect("created");
+    for i in 0..8u8 {
+        b.append_wait("t", input(&[&[i; 1000]])).expect("stored");
+    }
+    (0..=8).map(|i| i * (HEADER as u64 + 4 + 1000)).collect()
+}
+
+#[test]
+fn a_torn_end_is_cut_wherever_it_tore() {
+    let mut rng = Rng(11);
+    for round in 0..60 {
+        let dir = TempDir::new();
+        let starts = eight(&dir, &Settings::default());
+        let path = segment(dir.path(), 0);
+        let file = File::options().write(true).open(&path).expect("there");
+        // The last write is torn at some byte: cut off, or with zeros or noise behind.
+        let torn = starts[7] + rng.below(starts[8] - starts[7]);
+        match round % 3 {
+            0 => file.set_len(torn).expect("cut"),
+            1 => file.write_all_at(&vec![0; (starts[8] - torn) as usize], torn).expect("written"),
+            _ => file.write_all_at(&vec![0xee; 5000], torn).expect("written"),
+        }
+        let b = broker(&dir);
+        let n = all_from(&b, "t", 0).len();
+        // Zeros over bytes that were zero change nothing.
+        assert!(n == 7, "round {round}: {n} records after tearing at {torn}");
+        assert!(b.verify("t", &mut |_| {}).expect("readable").is_empty());
+        let a = b.append_wait("t", input(&[b"new"])).expect("stored");
+        assert_eq!(a.first_offset, 7);
+        drop(b);
+        let b = broker(&dir);
+        let records = all_from(&b, "t", 0);
+        assert_eq!((records.len(), &records[7][..]), (8, &b"new"[..]));
+    }
+}
+
+#[test]
+fn damage_in_the_middle_is_reported_and_the_rest_readable() {
+    for (batch, byte) in [(3, 0), (3, 20), (3, 36), (3, HEADER as u64), (3, 500), (0, 7), (6, 90)] {
+        let dir = TempDir::new();
+        let starts = eight(&dir, &Settings::default());
+        let path = segment(dir.path(), 0);
+        let file = File::options().read(true).write(true).open(&path).expect("there");
+        let at = starts[batch as usize] + byte;
+        let mut was = [0];
+        file.read_exact_at(&mut was, at).expect("there");
+        file.write_all_at(&[was[0] ^ 0x40], at).expect("written");
+        let b = broker(&dir);
+        let damage = b.verify("t", &mut |_| {}).expect("readable");
+        assert_eq!(damage.len(), 1, "{damage:?}");
+        let d = &damage[0];
+        assert_eq!((&d.topic[..], d.offset, d.resumes), ("t", batch, Some(batch + 1)));
+        assert_eq!((d.position, &d.object), (starts[batch as usize], &path.display().to_string()));
+        for offset in 0..8 {
+            let read = b.read("t", &from(offset));
+            if offset == batch {
+                let Err(Error::Damaged(found)) = read else { panic!("{read:?}") };
+                assert_eq!(found, *d);
+                assert!(Error::Damaged(found).to_string().contains(&path.display().to_string()));
+            } else {
+                let batches = read.expect("sound").batches;
+                assert_eq!(batches[0].header.first_offset, offset);
+                // Nothing is skipped silently.
+                let upto = if offset < batch { batch } else { 8 };
+                assert_eq!(batches.last().map(|b| b.header.next_offset()), Some(upto));
+            }
+        }
+        assert_eq!(b.append_wait("t", input(&[b"new"])).map(|a| a.first_offset), Ok(8));
+    }
+}
+
+#[test]
+fn damage_in_an_older_file_is_damage_at_its_end_too() {
+    let dir = TempDir::new();
+    let settings = Settings { segment_bytes: 4096, ..Settings::default() };
+    let starts = eight(&dir, &settings);
+    // Three batches in each file.
+    let path = segment(dir.path(), 0);
+    let file = File::options().write(true).open(&path).expect("there");
+    file.set_len(starts[2] + 10).expect("cut");
+    let b = broker(&dir);
+    assert_eq!(b.describe("t", false).expect("there").extent.next, 8);
+    let first = b.read("t", &from(0)).expect("sound").batches;
+    assert_eq!(first.last().map(|b| b.header.next_offset()), Some(2));
+    let Err(Error::Damaged(d)) = b.read("t", &from(2)) else { panic!("not damaged") };
+    assert_eq!((d.offset, d.position), (2, starts[2]));
+    assert_eq!(d.resumes, Some(3), "{d}");
+    assert_eq!(b.read("t", &from(3)).expect("sound").batches[0].header.first_offset, 3);
+    assert_eq!(b.verify("t", &mut |_| {}).expect("readable").len(), 1);
+}
+
+#[test]
+fn a_file_that_is_missing_is_damage() {
+    let dir = TempDir::new();
+    eight(&dir, &Settings { segment_bytes: 4096, ..Settings::default() });
+    fs::remove_file(segment(dir.path(), 3)).expect("there");
+    let b = broker(&dir);
+    let Err(Error::Damaged(d)) = b.read("t", &from(3)) else { panic!("not damaged") };
+    assert_eq!((d.offset, d.resumes), (3, Some(6)));
+    assert_eq!(b.verify("t", &mut |_| {}).expect("readable").len(), 1);
+    assert_eq!(all_from(&b, "t", 6).len(), 2);
+}
+
+#[test]
+fn without_sync_a_broken_end_is_cut() {
+    let dir = TempDir::new();
+    let starts = eight(&dir, &Settings { sync: false, ..Settings::default() });
+    let path = segment(dir.path(), 0);
+    let file = File::options().write(true).open(&path).expect("there");
+    file.write_all_at(&[1; 20], starts[5] + 500).expect("written");
+    // What came after may have been written before it, when the power failed.
+    let b = broker(&dir);
+    assert_eq!(all_from(&b, "t", 0).len(), 5);
+}
+
+#[test]
+fn retries_are_recognised_across_files() {
+    let dir = TempDir::new();
+    let b = broker(&dir);
+    b.create("t", &Settings { segment_bytes: 4096, ..Settings::default() }).expect("created");
+    let one = b.append_wait("t", input(&[b"numbered"]).by(5, 1)).expect("stored");
+    for _ in 0..10 {
+        b.append_wait("t", input(&[&[0; 3000]])).expect("stored");
+    }
+    drop(b);
+    let b = broker(&dir);
+    let again = b.append_wait("t", input(&[b"numbered"]).by(5, 1)).expect("known");
+    assert!(again.duplicate && again.first_offset == one.first_offset);
+    let gap = b.append_wait("t", input(&[b"x"]).by(5, 3));
+    assert!(matches!(gap, Err(Error::Sequence { expected: 2, .. })));
+}
+
+#[test]
+fn one_process_at_a_time() {
+    let dir = TempDir::new();
+    let first = Disk::open(dir.path()).expect("free");
+    let second = Disk::open(dir.path());
+    assert!(second.is_err_and(|e| e.to_string().contains("used by another process")));
+    drop(first);
+    assert!(Disk::open(dir.path()).is_ok());
+}
+
+#[test]
+fn what_was_left_unfinished_goes() {
+    let dir = TempDir::new();
+    for name in [".new-half", ".deleted-1-gone"] {
+        fs::create_dir(dir.path().join(name)).expect("created");
+        fs::write(dir.path().join(name).join("topic.json"), "{}").expect("written");
+    }
+    let disk = Disk::open(dir.path()).expect("free");
+    assert_eq!(disk.topics(), Ok(Vec::new()));
+    assert_eq!(fs::read_dir(dir.path()).expect("there").count(), 1, "only the lock");
+}
+
+/// Set in the process that is killed: where it writes.
+const CHILD: &str = "APUS_LOG_CRASH_DIR";
+const PRODUCERS: u64 = 4;
+
+/// The process that is killed: numbered producers that print what is acknowledged.
+#[test]
+fn child() {
+    let Ok(dir) = std::env::var(CHILD) else { return };
+    let b = Place::Disk(TempDir(dir.into())).leak().broker(Options::default());
+    let _ = b.create("t", &Settings { segment_bytes: 1 << 20, ..Settings::default() });
+    let mut next = HashMap::new();
+    for record in all_from(&b, "t", 0) {
+        let (producer, sequence) = parse(&record);
+        next.insert(producer, sequence + 1);
+    }
+    std::thread::scope(|s| {
+        for producer in 1..=PRODUCERS {
+            let b = b.clone();
+            let first = next.get(&producer).copied().unwrap_or(1);
+            s.spawn(move || {
+                let mut rng = Rng(producer);
+                for sequence in first.. {
+                    let mut record = format!("{producer}/{sequence}/").into_bytes();
+                    record.resize(record.len() + rng.below(30_000) as usize, b'.');
+                    let input = input(&[&record]).by(producer, sequence);
+                    let a = b.append_wait("t", input).expect("stored");
+                    let line = format!("{producer}/{sequence}/ {}\n", a.first_offset);
+                    let mut out = std::io::stdout().lock();
+                    if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+}
+
+fn parse(record: &[u8]) -> (u64, u64) {
+    let text: String = record.iter().take(60).map(|b| *b as char).collect();
+    let mut parts = text.split('/').map(|p| p.parse().expect("a number"));
+    (parts.next().expect("producer"), parts.next().expect("sequence"))
+}
+
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
+    let dir = TempDir::new();
+    let mut rng = Rng(common::real_us() | 1);
+    let mut acknowledged: HashMap<(u64, u64), u64> = HashMap::new();
+    for round in 0..12 {
+        let mut child = Command::new(std::env::current_exe().expect("this test"))
+            .args(["--exact", "child", "--nocapture"])
+            .env(CHILD, dir.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map(Killed)
+            .expect("started");
+        let out = BufReader::new(child.0.stdout.take().expect("piped"));
+        let lines = std::thread::spawn(move || {
+            out.lines().map_while(|l| l.ok()).filter(|l| l.contains("/ ")).collect::<Vec<_>>()
+        });
+        std::thread::sleep(Duration::from_millis(50 + rng.below(400)));
+        drop(child);
+        for line in lines.join().expect("read") {
+            // The kill may cut the last one.
+            let Some((record, offset)) = line.split_once("/ ") else { continue };
+            let record = record.trim_start_matches("test child ... ");
+            let Ok(offset) = offset.parse() else { continue };
+            acknowledged.insert(parse(format!("{record}/").as_bytes()), offset);
+        }
+        let b = broker(&dir);
+        let records = all_from(&b, "t", 0);
+        let mut last = HashMap::new();
+        for record in &records {
+            let (producer, sequence) = parse(record);
+            // Each once, in the producer's order, without a gap.
+            assert_eq!(last.insert(producer, sequence).unwrap_or(0) + 1, sequence, "{producer}");
+        }
+        for ((producer, sequence), offset) in &acknowledged {
+            let at = usize::try_from(*offset).expect("small");
+            // A number in the line may have been cut by the kill, but then it is another record's.
+            let found = records.get(at).map(|r| parse(r));
+            assert_eq!(found, Some((*producer, *sequence)), "round {round}, offset {offset}");
+        }
+        assert!(b.verify("t", &mut |_| {}).expect("readable").is_empty());
+    }
+    assert!(acknowledged.len() > 100, "only {} appends were tested", acknowledged.len());
+}

@@ -1,0 +1,30 @@
+//! Lua 5.1 as Redis's scripts know it: the virtual machine (PUC Lua, vendored C), its sandbox, the
+//! libraries `redis`, `cjson`, `cmsgpack`, `struct` and `bit`, and the conversion of replies both
+//! ways. Knows nothing of the server: what a script asks for goes to a [`Host`].
+//!
+//! A [`Vm`] belongs to one thread. The C code is treated as something that scripts attack: no
+//! precompiled code, no collection while parsing, memory and C stack limited, patterns bounded, and
+//! all tables that outlive a script out of reach for writing. The libraries are written here, in Rust.
+//!
+//! Sources: <https://redis.io/docs/latest/develop/interact/programmability/lua-api/> and, where it
+//! is silent, the behaviour of Redis 7.
+
+mod base;
+mod bit;
+mod cjson;
+mod cmsgpack;
+mod host;
+mod memory;
+mod number;
+mod patterns;
+mod proof;
+mod raw;
+mod redis;
+mod reply;
+mod sandbox;
+mod state;
+mod structs;
+
+pub use host::{Called, Entry, Flags, Host, Registered, Tick};
+pub use proof::{Proof, Rule};
+pub use state::{Code, Compiled, Failure, Invocation, Machine, Vm};

@@ -1,0 +1,332 @@
+//! Replies of commands as Lua values, and what a script returns as a reply.
+//!
+//! A command's reply is converted from the bytes that it wrote, in one pass. Within a script they
+//! are RESP2, whatever the client speaks, unless it calls `redis.setresp(3)`.
+
+use resp::{Proto, Reply};
+
+use crate::host::Host;
+use crate::raw::{Kind, Raise, Stack, stdx_cast};
+
+/// Replies and results may nest this deep. Redis's limit is Lua's stack.
+const DEPTH_MAX: usize = 1000;
+
+/// Reads one line up to CR LF.
+fn line<'a>(b: &mut &'a [u8]) -> &'a [u8] {
+    let end = b.iter().position(|c| *c == b'\r').unwrap_or(b.len());
+    let (line, rest) = b.split_at(end);
+    *b = rest.get(2..).unwrap_or(&[]);
+    line
+}
+
+#[inline]
+fn int(b: &mut &[u8]) -> i64 {
+    // The server wrote it: digits, maybe a sign.
+    let mut n: i64 = 0;
+    let mut negative = false;
+    for (i, c) in b.iter().enumerate() {
+        match c {
+            b'-' => negative = true,
+            b'0'..=b'9' => n = n.wrapping_mul(10).wrapping_add(i64::from(c - b'0')),
+            _ => {
+                *b = b.get(i + 2..).unwrap_or(&[]);
+                return if negative { n.wrapping_neg() } else { n };
+            }
+        }
+    }
+    *b = &[];
+    if negative { n.wrapping_neg() } else { n }
+}
+
+fn bulk<'a>(b: &mut &'a [u8], n: usize) -> &'a [u8] {
+    let n = n.min(b.len());
+    let (text, rest) = b.split_at(n);
+    *b = rest.get(2..).unwrap_or(&[]);
+    text
+}
+
+/// Pushes the reply at the start of `b` as a value, and moves past it.
+pub(crate) fn push(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
+    if depth > DEPTH_MAX || !s.room(6) || s.check_c_stack().is_err() {
+        return Err(Raise::text("reply nests too deep"));
+    }
+    let Some((sigil, rest)) = b.split_first() else {
+        s.push_nil();
+        return Ok(());
+    };
+    *b = rest;
+    match sigil {
+        b'$' => match int(b) {
+            n @ 0.. => s.push_bytes(bulk(b, n as usize)),
+            _ => s.push_bool(false),
+        },
+        b':' => s.push_number(int(b) as f64),
+        b'+' => {
+            s.new_table(0, 1);
+            s.push_bytes("ok");
+            s.push_bytes(line(b));
+            s.raw_set(-3);
+        }
+        b'-' => push_error(s, line(b), true),
+        b'*' | b'>' => {
+            let n = int(b);
+            if n < 0 {
+                s.push_bool(false);
+                return Ok(());
+            }
+            let n = n as usize;
+            s.new_table(n, 0);
+            for i in 1..=n {
+                push(s, b, depth + 1)?;
+                s.raw_set_at(-2, i);
+            }
+        }
+        b'_' => {
+            line(b);
+            s.push_nil();
+        }
+        b'#' => s.push_bool(line(b) == b"t"),
+        b',' => {
+            let text = line(b);
+            s.new_table(0, 1);
+            s.push_bytes("double");
+            s.push_number(double(text));
+            s.raw_set(-3);
+        }
+        b'(' => {
+            let text = line(b);
+            s.new_table(0, 1);
+            s.push_bytes("big_number");
+            s.push_bytes(text);
+            s.raw_set(-3);
+        }
+        b'=' => {
+            let n = int(b).max(0) as usize;
+            let text = bulk(b, n);
+            s.new_table(0, 1);
+            s.push_bytes("verbatim_string");
+            s.new_table(0, 2);
+            s.push_bytes("string");
+            s.push_bytes(text.get(4..).unwrap_or(&[]));
+            s.raw_set(-3);
+            s.push_bytes("format");
+            s.push_bytes(text.get(..3).unwrap_or(&[]));
+            s.raw_set(-3);
+            s.raw_set(-3);
+        }
+        b'%' => {
+            let n = int(b).max(0) as usize;
+            s.new_table(0, 1);
+            s.push_bytes("map");
+            s.new_table(0, n);
+            for _ in 0..n {
+                push(s, b, depth + 1)?;
+                push(s, b, depth + 1)?;
+                set_pair(s);
+            }
+            s.raw_set(-3);
+        }
+        b'~' => {
+            let n = int(b).max(0) as usize;
+            s.new_table(0, 1);
+            s.push_bytes("set");
+            s.new_table(0, n);
+            for _ in 0..n {
+                push(s, b, depth + 1)?;
+                s.push_bool(true);
+                set_pair(s);
+            }
+            s.raw_set(-3);
+        }
+        b'|' => {
+            // An attribute is not shown to scripts; the reply follows it.
+            let n = int(b).max(0) as usize;
+            for _ in 0..2 * n {
+                push(s, b, depth + 1)?;
+                s.pop(1);
+            }
+            return push(s, b, depth + 1);
+        }
+        _ => s.push_nil(),
+    }
+    Ok(())
+}
+
+fn set_pair(s: Stack) {
+    if s.is_key(-2) {
+        s.raw_set(-3);
+    } else {
+        s.pop(2);
+    }
+}
+
+fn double(text: &[u8]) -> f64 {
+    match text {
+        b"inf" => f64::INFINITY,
+        b"-inf" => f64::NEG_INFINITY,
+        b"nan" => f64::NAN,
+        _ => std::str::from_utf8(text).ok().and_then(|t| t.parse().ok()).unwrap_or(0.0),
+    }
+}
+
+/// Pushes an error as `redis.pcall` gives it: `{err = "CODE text"}`. A text that is an error reply's
+/// has its code; `counted` tells that the server has counted it already.
+pub(crate) fn push_error(s: Stack, text: &[u8], counted: bool) {
+    s.new_table(0, 2);
+    s.push_bytes("err");
+    // What has no second word has no code, as in Redis.
+    if memchr(b' ', text).is_none() {
+        s.push_bytes([b"ERR ", text].concat());
+    } else {
+        s.push_bytes(text);
+    }
+    s.raw_set(-3);
+    if counted {
+        s.push_bytes("ignore_error_stats_update");
+        s.push_bool(true);
+        s.raw_set(-3);
+    }
+}
+
+fn memchr(c: u8, text: &[u8]) -> Option<usize> {
+    text.iter().position(|x| *x == c)
+}
+
+/// Pushes the error with this text: one that begins with `-` has a code, others get `ERR`.
+pub(crate) fn push_refusal(s: Stack, text: &[u8], counted: bool) {
+    match text.strip_prefix(b"-") {
+        Some(text) => push_error(s, trim(text), counted),
+        None => push_error(s, trim(&[b"ERR ", text].concat()), counted),
+    }
+}
+
+fn trim(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|c| !matches!(c, b'\r' | b'\n')).map_or(0, |i| i + 1);
+    let from = text[..end].iter().position(|c| !matches!(c, b'\r' | b'\n')).unwrap_or(end);
+    &text[from..end]
+}
+
+/// Writes the value on top of the stack as a reply, and pops it. `inner` is the protocol that the
+/// script has chosen.
+pub(crate) fn write(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: usize) {
+    if depth > DEPTH_MAX || !s.room(6) || s.check_c_stack().is_err() {
+        r.error("ERR reached lua stack limit");
+        s.pop(1);
+        return;
+    }
+    match s.kind(-1) {
+        Kind::String => r.bulk(s.bytes(-1).unwrap_or(&[])),
+        Kind::Number => r.int(stdx_cast(s.number(-1))),
+        Kind::Boolean => match (inner, s.boolean(-1)) {
+            (Proto::V3, b) => r.bool(b),
+            (Proto::V2, true) => r.int(1),
+            (Proto::V2, false) => r.null(),
+        },
+        Kind::Table => table(s, r, inner, host, depth),
+        _ => r.null(),
+    }
+    s.pop(1);
+}
+
+fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: usize) {
+    // A field of one of these names says what the table is; all others are arrays.
+    s.field(-1, "err");
+    if let Some(text) = s.string(-1) {
+        s.field(-2, "ignore_error_stats_update");
+        if !s.boolean(-1) {
+            host.count_error(text);
+        }
+        r.error(text);
+        return s.pop(2);
+    }
+    s.pop(1);
+    s.field(-1, "ok");
+    if let Some(text) = s.string(-1) {
+        let out = &mut r.out().buf;
+        out.push(b'+');
+        out.extend(text.iter().map(|c| if matches!(c, b'\r' | b'\n') { b' ' } else { *c }));
+        out.extend_from_slice(b"\r\n");
+        return s.pop(1);
+    }
+    s.pop(1);
+    s.field(-1, "double");
+    if s.kind(-1) == Kind::Number {
+        r.double(s.number(-1));
+        return s.pop(1);
+    }
+    s.pop(1);
+    s.field(-1, "map");
+    if s.kind(-1) == Kind::Table {
+        let mark = r.begin();
+        let mut n = 0;
+        s.push_nil();
+        while s.next(-2) {
+            s.push_value(-2);
+            write(s, r, inner, host, depth + 1);
+            write(s, r, inner, host, depth + 1);
+            n += 1;
+        }
+        r.end_map(mark, n);
+        return s.pop(1);
+    }
+    s.pop(1);
+    s.field(-1, "set");
+    if s.kind(-1) == Kind::Table {
+        let mark = r.begin();
+        let mut n = 0;
+        s.push_nil();
+        while s.next(-2) {
+            s.pop(1);
+            s.push_value(-1);
+            write(s, r, inner, host, depth + 1);
+            n += 1;
+        }
+        r.end_set(mark, n);
+        return s.pop(1);
+    }
+    s.pop(1);
+    s.field(-1, "big_number");
+    if let Some(text) = s.string(-1) {
+        let clean = text.iter().map(|c| if matches!(c, b'\r' | b'\n') { b' ' } else { *c });
+        match r.proto() {
+            Proto::V2 => r.bulk(clean.collect::<Vec<u8>>()),
+            Proto::V3 => {
+                let out = &mut r.out().buf;
+                out.push(b'(');
+                out.extend(clean);
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+        return s.pop(1);
+    }
+    s.pop(1);
+    s.field(-1, "verbatim_string");
+    if s.kind(-1) == Kind::Table {
+        s.field(-1, "format");
+        s.field(-2, "string");
+        if let (Some(format), Some(text)) = (s.string(-2), s.string(-1)) {
+            let mut name = *b"txt";
+            name.iter_mut().zip(format).for_each(|(to, from)| *to = *from);
+            match std::str::from_utf8(&name) {
+                Ok(name) if !name.contains(['\r', '\n']) => r.verbatim(name, text),
+                _ => r.verbatim("txt", text),
+            }
+            return s.pop(3);
+        }
+        s.pop(2);
+    }
+    s.pop(1);
+    // It ends at the first nil.
+    let mark = r.begin();
+    let mut i = 0;
+    loop {
+        s.raw_get_at(-1, i + 1);
+        if s.kind(-1) == Kind::Nil {
+            s.pop(1);
+            break;
+        }
+        write(s, r, inner, host, depth + 1);
+        i += 1;
+    }
+    r.end_array(mark, i);
+}

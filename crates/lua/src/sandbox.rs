@@ -1,0 +1,169 @@
+//! What scripts find around them, and that they cannot change it.
+//!
+//! Every table that outlives a script (the globals, the libraries, the metatable of strings) is
+//! hidden behind an empty *front*, whose metatable reads from the table and refuses to write. The
+//! functions that could tell a front from its table, or write past metatables (`rawset`,
+//! `setmetatable`, `table.insert` …), are replaced in [`crate::base`].
+//!
+//! Redis marks tables as read-only inside of the virtual machine instead; the errors are the same.
+
+use crate::base;
+use crate::raw::{GLOBALS, Kind, Native, Raise, Returned, Stack};
+use crate::state::Machine;
+use crate::{bit, cjson, cmsgpack, redis, structs};
+
+/// Redis's text for any write to what must not change.
+pub(crate) const READONLY: &str = "Attempt to modify a readonly table";
+
+/// A front and what is behind it.
+#[derive(Debug)]
+pub(crate) struct Front {
+    front: usize,
+    behind: crate::raw::Kept,
+}
+
+/// Global functions of Lua that stay as they are.
+const BASE: [&str; 11] = [
+    "assert", "error", "gcinfo", "ipairs", "rawequal", "rawget", "select", "tonumber", "tostring",
+    "type", "xpcall",
+];
+
+/// Makes the globals of a new state. Leaves the table of the globals, unprotected, as value 1 of the
+/// stack.
+pub(crate) fn build(s: Stack, machine: Machine, version: &str) {
+    base::open_libraries(s);
+    // What C libraries have put among the globals is taken over name by name.
+    s.new_table(0, 48);
+    let globals = s.top() as i32;
+    for name in BASE {
+        s.field(GLOBALS, name);
+        s.set_field(globals, name);
+    }
+    base::replace(s, globals);
+    s.push_bytes("Lua 5.1");
+    s.set_field(globals, "_VERSION");
+
+    for name in ["string", "table", "math", "os", "coroutine"] {
+        s.field(GLOBALS, name);
+        base::adapt(s, name);
+        protect(s);
+        s.set_field(globals, name);
+    }
+    base::protect_strings(s, globals);
+    cjson::open(s);
+    protect(s);
+    s.set_field(globals, "cjson");
+    cmsgpack::open(s);
+    protect(s);
+    s.set_field(globals, "cmsgpack");
+    structs::open(s);
+    protect(s);
+    s.set_field(globals, "struct");
+    bit::open(s);
+    protect(s);
+    s.set_field(globals, "bit");
+    redis::open(s, machine, version);
+    protect(s);
+    s.set_field(globals, "redis");
+
+    // Reading what is not there is an error.
+    s.new_table(0, 1);
+    s.set_function("__index", nonexistent);
+    s.set_metatable(globals);
+
+    s.push_value(globals);
+    protect(s);
+    if machine == Machine::Functions {
+        // While a library is loaded, its globals are others: the front's metatable says which.
+        s.get_metatable(-1);
+        s.state().front_metatable = Some(s.keep());
+        redis::open_loading(s, version);
+        protect_strict(s);
+        s.new_table(0, 1);
+        s.insert(-2);
+        s.set_field(-2, "redis");
+        s.new_table(0, 1);
+        s.set_function("__index", nonexistent);
+        s.set_metatable(-2);
+        s.state().loading_globals = Some(s.keep());
+    }
+    s.state().globals_front = s.pointer(-1);
+    s.push_value(-1);
+    s.set_field(globals, "_G");
+    s.replace(GLOBALS);
+    s.new_table(0, 1);
+    s.field(globals, "string");
+    s.set_field(-2, "__index");
+    protect(s);
+    s.state().decoy = Some(s.keep());
+    debug_assert!(s.top() as i32 == globals && globals == 1);
+}
+
+/// Replaces the table on top by a front for it.
+pub(crate) fn protect(s: Stack) {
+    s.new_table(0, 0);
+    s.new_table(0, 2);
+    s.push_value(-3);
+    s.set_field(-2, "__index");
+    s.set_function("__newindex", readonly);
+    s.set_metatable(-2);
+    let front = s.pointer(-1);
+    s.insert(-2);
+    let behind = s.keep();
+    s.state().fronts.push(Front { front, behind });
+}
+
+/// The same, for a table of which missing fields are an error.
+fn protect_strict(s: Stack) {
+    s.new_table(0, 1);
+    s.set_function("__index", nonexistent);
+    s.set_metatable(-2);
+    protect(s);
+}
+
+fn nonexistent(s: Stack) -> Returned {
+    let name = s.bytes(2).map(|b| String::from_utf8_lossy(b).into_owned()).unwrap_or_default();
+    Err(Raise::text(format!("Script attempted to access nonexistent global variable '{name}'")))
+}
+
+fn readonly(_: Stack) -> Returned {
+    Err(Raise::text(READONLY))
+}
+
+/// Whether the value at `i` is a front.
+pub(crate) fn is_front(s: Stack, i: i32) -> bool {
+    find(s, i).is_some()
+}
+
+fn find(s: Stack, i: i32) -> Option<usize> {
+    if s.kind(i) != Kind::Table {
+        return None;
+    }
+    let p = s.pointer(i);
+    s.state().fronts.iter().position(|f| f.front == p)
+}
+
+/// Pushes what is behind the front at `i`, if it is one.
+pub(crate) fn push_behind(s: Stack, i: i32) -> bool {
+    let Some(at) = find(s, i) else { return false };
+    s.push_kept(&s.state().fronts[at].behind);
+    true
+}
+
+/// Native functions that are called by the ones that replace them.
+#[derive(Debug, Default)]
+pub(crate) struct Natives {
+    pub(crate) find: Option<Native>,
+    pub(crate) matches: Option<Native>,
+    pub(crate) gmatch: Option<Native>,
+    pub(crate) gsub: Option<Native>,
+    pub(crate) next: Option<Native>,
+    pub(crate) rawset: Option<Native>,
+    pub(crate) getfenv: Option<Native>,
+    pub(crate) setfenv: Option<Native>,
+    pub(crate) setmetatable: Option<Native>,
+    pub(crate) getmetatable: Option<Native>,
+    pub(crate) insert: Option<Native>,
+    pub(crate) remove: Option<Native>,
+    pub(crate) sort: Option<Native>,
+}

@@ -1,0 +1,536 @@
+//! A virtual machine and its runs.
+
+#![expect(unsafe_code, reason = "owns a Lua state and lends the host to it")]
+
+use std::any::Any;
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
+
+use mlua_sys as ffi;
+use mlua_sys::lua_State;
+use resp::{Args, Proto, Reply};
+
+use crate::host::{Entry, Host, Tick};
+use crate::memory::{Memory, allocate};
+use crate::proof::{self, Proof, Rule};
+use crate::raw::{Kept, Kind, Returned, Stack};
+use crate::redis::Scratch;
+use crate::reply::{push_refusal, write};
+use crate::sandbox::{self, Front, Natives, is_front};
+
+/// Instructions between two looks at the clock.
+const TICK: c_int = 100_000;
+/// Runs between two steps of the garbage collector, so that it keeps up without a pause.
+const COLLECT_EVERY: u32 = 50;
+/// Places on the main stack: the globals, and the handler of errors.
+const GLOBALS: c_int = 1;
+const HANDLER: c_int = 2;
+
+/// What a machine is for. The two differ in what `redis` offers, and in how keys are passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// EVAL: KEYS and ARGV are globals.
+    Scripts,
+    /// FCALL: they are arguments.
+    Functions,
+}
+
+/// Whether the script that runs is being ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    No,
+    Killed,
+}
+
+/// What belongs to a Lua state besides what Lua keeps.
+pub(crate) struct State {
+    pub(crate) memory: Memory,
+    host: Option<NonNull<dyn Host>>,
+    /// Address on the C stack where the run began.
+    pub(crate) stack_base: usize,
+    /// Coroutines that wait for one another.
+    pub(crate) coroutines: u32,
+    /// The protocol in which replies of commands are converted.
+    pub(crate) proto: Proto,
+    /// The host wants the script to end, whatever it does.
+    pub(crate) aborted: bool,
+    ending: Ending,
+    pub(crate) panic: Option<Box<dyn Any + Send>>,
+    pub(crate) random: u64,
+    pub(crate) fronts: Vec<Front>,
+    pub(crate) natives: Natives,
+    pub(crate) scratch: Scratch,
+    pub(crate) decoy: Option<Kept>,
+    pub(crate) globals_front: usize,
+    /// A library is being loaded.
+    pub(crate) loading: bool,
+    pub(crate) front_metatable: Option<Kept>,
+    pub(crate) loading_globals: Option<Kept>,
+    entries: Vec<Option<Kept>>,
+    limit: usize,
+}
+
+impl State {
+    /// The host of the present run.
+    pub(crate) fn host<'a>(&mut self) -> Option<&'a mut dyn Host> {
+        // SAFETY: `lend` took it from a mutable borrow that outlives the run, and takes it back at
+        // its end; Lua runs one function at a time, which holds it while it calls it.
+        self.host.map(|mut h| unsafe { h.as_mut() })
+    }
+
+    pub(crate) fn memory_limit(&self) -> usize {
+        self.limit
+    }
+}
+
+impl Stack {
+    /// Keeps the function on top as one that can be called by its entry.
+    pub(crate) fn keep_entry(self) -> Entry {
+        let kept = self.keep();
+        let entries = &mut self.state().entries;
+        match entries.iter().position(Option::is_none) {
+            Some(free) => {
+                entries[free] = Some(kept);
+                Entry(free as u32)
+            }
+            None => {
+                entries.push(Some(kept));
+                Entry(entries.len() as u32 - 1)
+            }
+        }
+    }
+
+    pub(crate) fn forget(self, e: Entry) {
+        let kept = self.state().entries.get_mut(e.0 as usize).and_then(Option::take);
+        if let Some(kept) = kept {
+            self.release(kept);
+        }
+    }
+}
+
+/// A compiled script of one machine, which must be given back to it
+/// ([`Vm::release`]).
+#[derive(Debug)]
+pub struct Compiled(Kept);
+
+/// What to run.
+pub struct Invocation<'a> {
+    /// The script or function.
+    pub code: Code<'a>,
+    /// Its name in error messages: a digest, or a function's name.
+    pub name: &'a str,
+    /// The arguments of EVAL or FCALL.
+    pub args: &'a Args<'a>,
+    /// Which of them is the first key.
+    pub first: usize,
+    /// How many are keys; all behind them are arguments.
+    pub keys: usize,
+}
+
+/// A script or a function.
+pub enum Code<'a> {
+    /// Of [`Vm::compile`].
+    Script(&'a Compiled),
+    /// Of [`Vm::load`].
+    Function(Entry),
+}
+
+/// Why a run failed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// With an error for the client, code first; whether it has been counted already.
+    Error(Vec<u8>, bool),
+    /// The host ended it ([`Called::Abort`](crate::Called::Abort)).
+    Aborted,
+}
+
+/// A virtual machine. For one thread at a time.
+pub struct Vm {
+    l: NonNull<lua_State>,
+    state: NonNull<State>,
+    runs: u32,
+}
+
+// SAFETY: all that it points to is its own; whoever has it may use it.
+unsafe impl Send for Vm {}
+
+impl Drop for Vm {
+    fn drop(&mut self) {
+        // SAFETY: both were made in `new` and belong to this value alone.
+        unsafe {
+            ffi::lua_close(self.l.as_ptr());
+            drop(Box::from_raw(self.state.as_ptr()));
+        }
+    }
+}
+
+impl Vm {
+    /// A machine whose scripts see `version` as that of Redis, may use `limit` bytes together, and
+    /// draw random numbers from `seed` on.
+    pub fn new(machine: Machine, version: &str, limit: usize, seed: u64) -> Self {
+        let state = Box::new(State {
+            memory: Memory::new(limit),
+            host: None,
+            stack_base: 0,
+            coroutines: 0,
+            proto: Proto::V2,
+            aborted: false,
+            ending: Ending::No,
+            panic: None,
+            random: seed & 0xffff_ffff_ffff,
+            fronts: Vec::new(),
+            natives: Natives::default(),
+            scratch: Scratch::default(),
+            decoy: None,
+            globals_front: 0,
+            loading: false,
+            front_metatable: None,
+            loading_globals: None,
+            entries: Vec::new(),
+            limit,
+        });
+        let state = NonNull::from(Box::leak(state));
+        // SAFETY: `allocate` takes a `State`.
+        let l = unsafe { ffi::lua_newstate(allocate, state.as_ptr().cast()) };
+        let l = NonNull::new(l).expect("memory for a Lua state");
+        let vm = Self { l, state, runs: 0 };
+        let s = vm.stack();
+        sandbox::build(s, machine, version);
+        s.push_function(handler);
+        assert!(s.top() == HANDLER as usize);
+        vm.set_hook();
+        vm
+    }
+
+    fn stack(&self) -> Stack {
+        // SAFETY: it lives as long as `self`.
+        unsafe { Stack::new(self.l.as_ptr()) }
+    }
+
+    fn set_hook(&self) {
+        // SAFETY: as in `stack`.
+        unsafe { ffi::lua_sethook(self.l.as_ptr(), Some(hook), ffi::LUA_MASKCOUNT, TICK) };
+    }
+
+    /// Bytes that it uses.
+    pub fn memory(&self) -> usize {
+        self.stack().state().memory.used()
+    }
+
+    /// Changes how much it may use.
+    pub fn set_memory_limit(&mut self, limit: usize) {
+        let state = self.stack().state();
+        state.limit = limit;
+        state.memory.set_limit(limit);
+    }
+
+    /// Compiles a script.
+    ///
+    /// # Errors
+    /// Lua's message.
+    pub fn compile(&mut self, text: &[u8]) -> Result<Compiled, String> {
+        let s = self.stack();
+        if s.compile(text, c"@user_script").is_ok() {
+            let compiled = Compiled(s.keep());
+            self.collect();
+            return Ok(compiled);
+        }
+        Err(self.take_message())
+    }
+
+    fn take_message(&mut self) -> String {
+        let s = self.stack();
+        let text = String::from_utf8_lossy(s.string(-1).unwrap_or(b"?")).into_owned();
+        s.set_top(HANDLER as usize);
+        self.collect();
+        text
+    }
+
+    /// Proves that a script uses only keys that its call declares: `rule` says of a command's name
+    /// where its keys are. None when that cannot be told.
+    pub fn uses_declared_keys(
+        &mut self,
+        c: &Compiled,
+        rule: &dyn Fn(&[u8]) -> Rule,
+    ) -> Option<Proof> {
+        let s = self.stack();
+        s.push_kept(&c.0);
+        let dump = s.dump();
+        s.pop(1);
+        proof::declared_only(&dump?, false, rule)
+    }
+
+    /// The same of a function, whose keys are its first argument.
+    pub fn function_uses_declared_keys(
+        &mut self,
+        e: Entry,
+        rule: &dyn Fn(&[u8]) -> Rule,
+    ) -> Option<Proof> {
+        let s = self.stack();
+        let entries = &s.state().entries;
+        let Some(Some(kept)) = entries.get(e.0 as usize) else { return None };
+        s.push_kept(kept);
+        let dump = if s.native(-1).is_none() { s.dump() } else { None };
+        s.pop(1);
+        proof::declared_only(&dump?, true, rule)
+    }
+
+    /// Gives a script back.
+    pub fn release(&mut self, c: Compiled) {
+        self.stack().release(c.0);
+        self.collect();
+    }
+
+    /// Gives a function back.
+    pub fn forget(&mut self, e: Entry) {
+        self.stack().forget(e);
+    }
+
+    /// Loads a library: runs its code, which registers functions with the host.
+    ///
+    /// # Errors
+    /// What went wrong, for the client.
+    pub fn load(&mut self, code: &[u8], host: &mut dyn Host) -> Result<(), String> {
+        let s = self.stack();
+        self.set_load_globals(true);
+        let outcome = if s.compile(code, c"@user_function").is_err() {
+            Err(format!("Error compiling function: {}", self.take_message()))
+        } else {
+            self.begin(host);
+            s.state().loading = true;
+            let outcome = s.protected_call(0, 0, 0);
+            s.state().loading = false;
+            self.end();
+            outcome.map_err(|_| {
+                let text = match s.kind(-1) {
+                    Kind::Table if !is_front(s, -1) => {
+                        s.field(-1, "err");
+                        String::from_utf8_lossy(s.bytes(-1).unwrap_or(b"?")).into_owned()
+                    }
+                    _ => format!("ERR {}", String::from_utf8_lossy(s.bytes(-1).unwrap_or(b"?"))),
+                };
+                format!("Error registering functions: {text}")
+            })
+        };
+        s.set_top(HANDLER as usize);
+        self.set_load_globals(false);
+        self.collect();
+        outcome
+    }
+
+    /// What a library sees while it is loaded is not what its functions see later.
+    fn set_load_globals(&self, loading: bool) {
+        let s = self.stack();
+        let state = s.state();
+        let (Some(meta), Some(globals)) = (&state.front_metatable, &state.loading_globals) else {
+            return;
+        };
+        s.push_kept(meta);
+        if loading {
+            s.push_kept(globals);
+        } else {
+            s.push_value(GLOBALS);
+        }
+        s.set_field(-2, "__index");
+        s.pop(1);
+    }
+
+    fn begin(&mut self, host: &mut dyn Host) {
+        let here = 0u8;
+        let state = self.stack().state();
+        // SAFETY: only the lifetime changes; `end` takes it back before the borrow ends.
+        let host = unsafe {
+            std::mem::transmute::<NonNull<dyn Host + '_>, NonNull<dyn Host + 'static>>(
+                NonNull::from(host),
+            )
+        };
+        state.host = Some(host);
+        state.stack_base = (&raw const here).addr();
+        state.coroutines = 0;
+        state.proto = Proto::V2;
+        state.aborted = false;
+        state.ending = Ending::No;
+    }
+
+    fn end(&mut self) {
+        let state = self.stack().state();
+        state.host = None;
+        let restore = state.aborted || state.ending != Ending::No;
+        let panic = state.panic.take();
+        if restore {
+            self.set_hook();
+        }
+        if let Some(panic) = panic {
+            self.stack().set_top(HANDLER as usize);
+            resume_unwind(panic);
+        }
+    }
+
+    /// Runs a script or a function and writes what it returns as a reply.
+    ///
+    /// # Errors
+    /// The error that it ended with; nothing has been written then.
+    pub fn run(
+        &mut self,
+        what: &Invocation<'_>,
+        host: &mut dyn Host,
+        reply: &mut Reply<'_>,
+    ) -> Result<(), Failure> {
+        let s = self.stack();
+        let state = s.state();
+        let array = |from: usize, n: usize| {
+            s.new_table(n.min(what.args.len().saturating_sub(from)), 0);
+            for (i, a) in what.args.iter_from(from).take(n).enumerate() {
+                s.push_bytes(a);
+                s.raw_set_at(-2, i + 1);
+            }
+        };
+        let rest = what.first + what.keys;
+        let arguments = match what.code {
+            Code::Script(c) => {
+                s.push_kept(&c.0);
+                array(what.first, what.keys);
+                s.set_field(GLOBALS, "KEYS");
+                array(rest, usize::MAX);
+                s.set_field(GLOBALS, "ARGV");
+                0
+            }
+            Code::Function(e) => {
+                match state.entries.get(e.0 as usize) {
+                    Some(Some(kept)) => s.push_kept(kept),
+                    _ => s.push_nil(),
+                }
+                array(what.first, what.keys);
+                array(rest, usize::MAX);
+                2
+            }
+        };
+        self.begin(host);
+        let outcome = s.protected_call(arguments, 1, HANDLER);
+        let aborted = s.state().aborted;
+        let inner = s.state().proto;
+        self.end();
+        let outcome = match outcome {
+            _ if aborted => Err(Failure::Aborted),
+            Ok(()) => {
+                write(s, reply, inner, host, 0);
+                Ok(())
+            }
+            Err(_) => Err(failure(s, what.name)),
+        };
+        s.set_top(HANDLER as usize);
+        self.collect();
+        outcome
+    }
+
+    /// Lets the collector go on a little, from time to time; all the way when a script has left much
+    /// behind, or the next one would find no memory.
+    fn collect(&mut self) {
+        let state = self.stack().state();
+        if state.memory.used() > state.limit / 2 {
+            return self.stack().collect();
+        }
+        self.runs += 1;
+        if self.runs >= COLLECT_EVERY {
+            self.runs = 0;
+            self.stack().collect_step(COLLECT_EVERY as c_int);
+        }
+    }
+}
+
+/// The error on top as the client is told.
+#[cold]
+fn failure(s: Stack, name: &str) -> Failure {
+    if s.kind(-1) != Kind::Table {
+        let text = String::from_utf8_lossy(s.bytes(-1).unwrap_or(b"execution failure"));
+        let text: String = text.chars().take(100).collect();
+        return Failure::Error(format!("ERR Error running script {name}, {text}").into(), false);
+    }
+    let field = |name: &str| {
+        s.field(-1, name);
+        let text = s.bytes(-1).map(<[u8]>::to_vec);
+        s.pop(1);
+        text
+    };
+    let mut text = field("err").unwrap_or_else(|| b"ERR unknown error".to_vec());
+    if let (Some(source), Some(line)) = (field("source"), field("line")) {
+        let (source, line) = (String::from_utf8_lossy(&source), String::from_utf8_lossy(&line));
+        text.extend_from_slice(format!(" script: {name}, on {source}:{line}.").as_bytes());
+    }
+    s.field(-1, "ignore_error_stats_update");
+    let counted = s.boolean(-1);
+    s.pop(1);
+    Failure::Error(text, counted)
+}
+
+/// Called with an error where it happens: notes the place.
+fn handler(s: Stack) -> Returned {
+    let place = match s.place(1) {
+        Some((_, _, false)) => s.place(2),
+        place => place,
+    };
+    s.set_top(1);
+    if s.kind(1) != Kind::Table || is_front(s, 1) {
+        let text = match s.kind(1) {
+            Kind::Nil | Kind::None => b"nil".to_vec(),
+            Kind::Boolean => s.boolean(1).to_string().into_bytes(),
+            Kind::String | Kind::Number => s.bytes(1).unwrap_or(&[]).to_vec(),
+            _ => s.type_name(1).as_bytes().to_vec(),
+        };
+        s.new_table(0, 3);
+        s.push_bytes([b"ERR ", text.as_slice()].concat());
+        s.set_field(-2, "err");
+        s.replace(1);
+    }
+    if let Some((source, line, _)) = place {
+        s.push_bytes(source);
+        s.set_field(1, "source");
+        s.push_number(f64::from(line));
+        s.set_field(1, "line");
+    }
+    Ok(1)
+}
+
+/// The instruction hook: asks the host whether the script goes on.
+unsafe extern "C-unwind" fn hook(l: *mut lua_State, _: *mut ffi::lua_Debug) {
+    if prepare_end(l) {
+        // SAFETY: the error is on top, and this frame owns nothing.
+        unsafe { ffi::lua_error(l) };
+    }
+}
+
+/// Whether the script ends here; its error is on top of the stack then.
+fn prepare_end(l: *mut lua_State) -> bool {
+    // SAFETY: Lua calls with its living state.
+    let s = unsafe { Stack::new(l) };
+    let grace = s.state().memory.set_grace(true);
+    let state = s.state();
+    let mut end = state.aborted || state.ending == Ending::Killed;
+    if !end && let Some(host) = state.host() {
+        match catch_unwind(AssertUnwindSafe(|| host.tick())) {
+            Ok(Tick::Continue) => {}
+            Ok(Tick::Kill) => {
+                s.state().ending = Ending::Killed;
+                end = true;
+            }
+            Err(panic) => {
+                s.state().panic = Some(panic);
+                s.state().aborted = true;
+                end = true;
+            }
+        }
+    }
+    if end {
+        s.hook_lines();
+        if s.state().aborted || !s.room(8) {
+            s.push_bytes("the script was ended");
+        } else if s.state().loading {
+            push_refusal(s, b"FUNCTION LOAD timeout", false);
+        } else {
+            push_refusal(s, b"Script killed by user with SCRIPT KILL...", false);
+        }
+    }
+    s.state().memory.set_grace(grace);
+    end
+}

@@ -1,0 +1,130 @@
+//! Which scripts are known to stay within their declared keys.
+
+use lua::{Machine, Rule, Vm};
+
+fn rule(name: &[u8]) -> Rule {
+    match name.to_ascii_lowercase().as_slice() {
+        b"get" | b"set" | b"incr" | b"hset" | b"hmget" | b"xadd" | b"expire" | b"zadd" => {
+            Rule::Range { first: 1, last: 1, step: 1 }
+        }
+        b"del" | b"mget" => Rule::Range { first: 1, last: -1, step: 1 },
+        b"mset" => Rule::Range { first: 1, last: -1, step: 2 },
+        b"publish" | b"time" => Rule::None,
+        _ => Rule::Unknown,
+    }
+}
+
+fn passes(text: &str) -> bool {
+    let mut vm = Vm::new(Machine::Scripts, "7.4.0", 64 << 20, 1);
+    let script = vm.compile(text.as_bytes()).expect("valid Lua");
+    let answer = vm.uses_declared_keys(&script, &rule);
+    vm.release(script);
+    answer.is_some_and(|p| p.commands.is_empty())
+}
+
+#[test]
+fn what_uses_declared_keys_passes() {
+    for text in [
+        "return 1",
+        "return redis.call('GET', KEYS[1])",
+        "return redis.call('get', KEYS[1], ARGV[1])",
+        "local k = KEYS[1] redis.call('SET', k, ARGV[1]) return redis.call('GET', k)",
+        "local key, n = KEYS[1], tonumber(ARGV[1]) \
+         if redis.call('INCR', key) == 1 then redis.call('EXPIRE', key, n) end return n",
+        "for i, k in ipairs(KEYS) do redis.call('SET', k, i) end",
+        "for i = 1, #KEYS do redis.call('SET', KEYS[i], i) end",
+        "return redis.call('DEL', KEYS[1], KEYS[2])",
+        "return redis.call('MSET', KEYS[1], 1, KEYS[2], 2)",
+        "local a = {} for i = 1, 3 do a[i] = i end return redis.call('HSET', KEYS[1], unpack(a))",
+        "redis.call('PUBLISH', ARGV[1], 'x')",
+        "local call = redis.call return call('GET', KEYS[1])",
+        "local r = redis.pcall('GET', KEYS[1]) if r.err then return redis.error_reply(r.err) end",
+        "local k = KEYS[1] local function f(n) return redis.call('SET', k, n) end f(1) f(2)",
+        "local function f(n) return redis.call('SET', KEYS[1], n) end return f(1)",
+        "local t = redis.call('TIME') return t[1]",
+        "return {KEYS[1], #KEYS, redis.sha1hex(KEYS[1])}",
+        "if ARGV[1] ~= '' then redis.call('DEL', KEYS[1]) else redis.call('DEL', KEYS[2]) end",
+        "local k = ARGV[1] == '1' and KEYS[1] or KEYS[2] return redis.call('GET', k)",
+        // The shape of Centrifugo's publish with history.
+        "local epoch if redis.call('hmget', KEYS[2], 'e') then epoch = 1 else epoch = ARGV[3] end \
+         local top = redis.call('hset', KEYS[2], 's', 1) \
+         redis.call('xadd', KEYS[1], 'MAXLEN', ARGV[2], top, 'd', ARGV[1]) \
+         redis.call('expire', KEYS[1], ARGV[3]) return {top, epoch}",
+    ] {
+        assert!(passes(text), "{text}");
+    }
+}
+
+#[test]
+fn what_might_use_others_does_not() {
+    for text in [
+        "return redis.call('GET', 'other')",
+        "return redis.call('GET', ARGV[1])",
+        "return redis.call('GET', KEYS[1] .. ':x')",
+        "return redis.call(ARGV[1], KEYS[1])",
+        "return redis.call('EVALSHA', KEYS[1])",
+        "return redis.call('DEL', KEYS[1], 'other')",
+        "return redis.call('DEL', unpack(KEYS))",
+        "return redis.call('DEL', KEYS[1], unpack(ARGV))",
+        "return redis.call(unpack(ARGV))",
+        "local k = KEYS[1] if ARGV[1] then k = ARGV[1] end return redis.call('GET', k)",
+        "local k = KEYS[1] local function f() return redis.call('GET', k) end k = 'other' return f()",
+        "local k = KEYS[1] local function f() return redis.call('GET', k) end \
+         local function g() k = 'other' end g() return f()",
+        "local k for i = 1, 2 do k = KEYS[1] local f = function() return redis.call('GET', k) end \
+         k = 'other' f() end",
+        "local function f(k) return redis.call('GET', k) end return f(KEYS[1])",
+        "local t = {call = redis.call} return t.call('GET', 'other')",
+        "local call local function f() return call('GET', 'other') end call = redis.call f()",
+        "return pcall(redis.call, 'GET', 'other')",
+        "local r = redis return (function(x) return x.call('GET', 'other') end)(r)",
+        "return redis['ca' .. 'll']('GET', 'other')",
+        "for k, v in pairs(redis) do if k == 'call' then v('GET', 'other') end end",
+        "KEYS[1] = 'other' return redis.call('GET', KEYS[1])",
+        "local t = KEYS t[1] = 'other' return redis.call('GET', t[1])",
+        "table.insert(KEYS, 1, 'other') return redis.call('GET', KEYS[1])",
+        "rawset(KEYS, 1, 'other') return redis.call('GET', KEYS[1])",
+        "_G.redis.call('GET', 'other')",
+        "getfenv().redis.call('GET', 'other')",
+        "return loadstring(\"return redis.call('GET', 'other')\")()",
+        "setfenv(1, {redis = {call = redis.call}, KEYS = {'other'}}) return redis.call('GET', KEYS[1])",
+        "return (redis or {}).call('GET', 'other')",
+        "local f = ARGV[1] and redis.call or tostring return f('GET', 'other')",
+        "return coroutine.wrap(redis.call)('GET', 'other')",
+        "return setmetatable({}, {__index = redis}).call('GET', 'other')",
+        "local a, b, c, d = 'x', 'y', 'z', 'KEYS' local function f() local a, b, c, e = 1, 2, 3, 'GET' \
+         return redis.call(d, KEYS[1]) end return f()",
+        "local t = KEYS[1] and select(1, KEYS) t[1] = 'x' return redis.call('GET', KEYS[1])",
+        "local s = 'GET' if ARGV[1] then s = 'KEYS' end return redis.call(s, KEYS[1])",
+    ] {
+        assert!(!passes(text), "{text}");
+    }
+}
+
+fn conditions(text: &str) -> Option<Vec<usize>> {
+    let mut vm = Vm::new(Machine::Scripts, "7.4.0", 64 << 20, 1);
+    let script = vm.compile(text.as_bytes()).expect("valid Lua");
+    vm.uses_declared_keys(&script, &rule).map(|p| p.commands)
+}
+
+#[test]
+fn commands_named_by_arguments_are_conditions() {
+    let centrifugo = "local key, channel, publish_command = KEYS[1], ARGV[4], ARGV[7] \
+                      redis.call('set', key, 1) \
+                      if channel ~= '' then redis.call(publish_command, channel, ARGV[1]) end \
+                      return unpack(ARGV)";
+    assert_eq!(conditions(centrifugo), Some(vec![7]));
+    for text in [
+        "ARGV[1] = 'SET' return redis.call(ARGV[1], 'other', 1)",
+        "local t = ARGV t[1] = 'SET' return redis.call(ARGV[1], 'other', 1)",
+        "table.insert(ARGV, 1, 'SET') return redis.call(ARGV[1], 'other', 1)",
+        "local t = KEYS[1] and ARGV or {} t[1] = 'SET' return redis.call(ARGV[1], 'other', 1)",
+        "local t = {ARGV} t[1][1] = 'SET' return redis.call(ARGV[1], 'other', 1)",
+        "local c = ARGV[1] local function f() return redis.call(c, 'other', 1) end c = 'SET' f()",
+        "return redis.call(ARGV[tonumber(KEYS[1])], 'other', 1)",
+        "local t = select(1, ARGV) t[1] = 'SET' return redis.call(ARGV[1], 'other', 1)",
+        "return (function(...) return redis.call(..., 'other', 1) end)('SET')",
+    ] {
+        assert_eq!(conditions(text), None, "{text}");
+    }
+}

@@ -1,0 +1,336 @@
+//! What scripts get and give, and what they cannot do.
+
+mod common;
+
+use common::{Mock, machine, run, run_in};
+use resp::Proto;
+
+#[test]
+fn values_become_replies() {
+    assert_eq!(run("return 'hello'"), "$5\r\nhello\r\n");
+    assert_eq!(run("return 3.99"), ":3\r\n");
+    assert_eq!(run("return -3.99"), ":-3\r\n");
+    assert_eq!(run("return true"), ":1\r\n");
+    assert_eq!(run("return false"), "$-1\r\n");
+    assert_eq!(run("return"), "$-1\r\n");
+    assert_eq!(run("return {1,2,nil}"), "*2\r\n:1\r\n:2\r\n");
+    assert_eq!(run("return {1,nil,3}"), "*1\r\n:1\r\n");
+    assert_eq!(run("return {ok='fine'}"), "+fine\r\n");
+    assert_eq!(run("return {err='MY err'}"), "-MY err\r\n");
+    assert_eq!(run("return redis.error_reply('FAIL it')"), "-FAIL it\r\n");
+    assert_eq!(run("return redis.error_reply('FAIL')"), "-ERR FAIL\r\n");
+    assert_eq!(
+        run("return {KEYS[1], ARGV[1], ARGV[2], #ARGV}"),
+        "*4\r\n$3\r\nkey\r\n$4\r\narg1\r\n$4\r\narg2\r\n:2\r\n"
+    );
+    assert_eq!(run("return {double=3.5}"), "$3\r\n3.5\r\n");
+    assert_eq!(run("return _G"), "*0\r\n");
+}
+
+#[test]
+fn replies_become_values() {
+    assert_eq!(run("return redis.call('RAW', '$-1\\r\\n') == false"), ":1\r\n");
+    assert_eq!(run("return redis.call('RAW', '*2\\r\\n:1\\r\\n*-1\\r\\n')[2] == false"), ":1\r\n");
+    assert_eq!(run("return redis.call('SET')['ok']"), "$2\r\nOK\r\n");
+    assert_eq!(run("return redis.call('MAP')"), "*2\r\n$1\r\nk\r\n$1\r\nv\r\n");
+    assert_eq!(run("redis.setresp(3); return redis.call('MAP')['map']['k']"), "$1\r\nv\r\n");
+    assert_eq!(
+        run("return redis.pcall('RAW', '-WRONG thing\\r\\n')['err']"),
+        "$11\r\nWRONG thing\r\n"
+    );
+    assert_eq!(
+        run("return redis.call('RAW', '-WRONG thing\\r\\n')"),
+        "error: WRONG thing script: sha, on @user_script:1."
+    );
+    assert_eq!(run("return redis.pcall('NO')"), "-ERR no such thing\r\n");
+    assert_eq!(
+        run("redis.setresp(3); return redis.call('RAW', ',1.5\\r\\n').double * 2"),
+        ":3\r\n"
+    );
+    let r = run_in(
+        &mut machine(),
+        &mut Mock::default(),
+        "redis.setresp(3); return redis.call('RAW', '=7\\r\\ntxt:abc\\r\\n')",
+        &[],
+        Proto::V3,
+    );
+    assert_eq!(r, "=7\r\ntxt:abc\r\n");
+}
+
+#[test]
+fn numbers_as_arguments() {
+    assert_eq!(run("return redis.call('ECHO', 0.1)"), "$19\r\n0.10000000000000001\r\n");
+    assert_eq!(run("return redis.call('ECHO', 9007199254740991)"), "$16\r\n9007199254740991\r\n");
+    assert_eq!(run("return redis.call('ECHO', 1e9)"), "$10\r\n1000000000\r\n");
+    assert_eq!(run("return '' .. 0.1"), "$3\r\n0.1\r\n");
+    assert_eq!(run("return '' .. 1e15"), "$5\r\n1e+15\r\n");
+    assert!(run("return redis.call('ECHO', {})").contains("must be strings or integers"));
+    assert!(run("return redis.call()").contains("Please specify at least one argument"));
+}
+
+#[test]
+fn what_outlives_a_script_cannot_be_changed() {
+    let readonly = "Attempt to modify a readonly table";
+    for text in [
+        "a = 10",
+        "redis = 1",
+        "_G = {}",
+        "_G.x = 1",
+        "setmetatable(_G, {})",
+        "getmetatable(_G).__index = {}",
+        "redis.call = 1",
+        "cjson.encode = 1",
+        "string.rep = 1",
+        "math.random = 1",
+        "rawset(_G, 'x', 1)",
+        "rawset(redis, 'x', 1)",
+        "rawset(string, 'x', 1)",
+        "table.insert(redis, 1)",
+        "table.insert(_G, 1)",
+        "table.sort(_G)",
+        "setfenv(0, {})",
+        "getmetatable('').__index = 1",
+        "getmetatable('').__index.rep = 1",
+        "local _, t = pairs(redis); t.x = 1",
+        "for k, v in pairs(_G) do if k == 'redis' then v.call = 1 end end",
+        "for k, v in next, _G do if k == 'string' then v.rep = 1 end end",
+        "getfenv(string.rep).x = 1",
+        "getfenv(0).x = 1",
+        "coroutine.wrap(function() getfenv(0).x = 1 end)()",
+        "KEYS = {}",
+    ] {
+        let r = run(text);
+        assert!(r.starts_with("error: ERR") && r.contains(readonly), "{text}: {r}");
+    }
+    assert_eq!(
+        run("a = 10"),
+        "error: ERR user_script:1: Attempt to modify a readonly table script: sha, on @user_script:1."
+    );
+    assert_eq!(run("return getmetatable(redis)"), "$-1\r\n");
+    assert_eq!(run("return rawget(redis, 'LOG_NOTICE')"), ":2\r\n");
+    assert_eq!(run("return ('x'):rep(3)"), "$3\r\nxxx\r\n");
+    assert_eq!(run("local n = 0 for k in pairs(os) do n = n + 1 end return n"), ":1\r\n");
+    assert_eq!(run("return next(os)"), "$5\r\nclock\r\n");
+}
+
+#[test]
+fn what_is_not_there() {
+    for name in
+        ["print", "dofile", "loadfile", "require", "io", "debug", "newproxy", "module", "package"]
+    {
+        let r = run(&format!("return {name}"));
+        let text = format!("Script attempted to access nonexistent global variable '{name}'");
+        assert!(r.contains(&text), "{name}: {r}");
+    }
+    assert!(run("return os.execute('x')").contains("attempt to call field 'execute'"));
+}
+
+#[test]
+fn precompiled_code_is_refused() {
+    let r = run("return loadstring(string.dump(function() return 1 end))()");
+    assert!(r.contains("attempt to call a nil value"), "{r}");
+    let r = run(
+        "local d = string.dump(function() return 1 end); local done; return load(function() if not done then done = 1; return d end end)()",
+    );
+    assert!(r.contains("attempt to call a nil value"), "{r}");
+    assert!(run("\x1bLua").starts_with("compile: "));
+    assert_eq!(run("return loadstring('return 7')()"), ":7\r\n");
+    assert_eq!(
+        run("local i = 0; return load(function() i = i + 1; return ({'return', ' 8'})[i] end)()"),
+        ":8\r\n"
+    );
+}
+
+#[test]
+fn memory_is_limited() {
+    for text in [
+        "return string.rep('x', 1e9)",
+        "return ('x'):rep(2147483647)",
+        "local s = 'x' while true do s = s .. s end",
+        "local t = {} for i = 1, 1e9 do t[i] = i end",
+        "local t = {} while true do t[#t + 1] = string.rep('x', 1000) .. #t end",
+        "return string.rep(string.rep('x', 65536), 65536)",
+        "local s = string.rep('\"', 20e6); return cjson.encode({s, s, s, s, s})",
+        "local t = {1} for i = 1, 40 do t = {t, t} end return #cjson.encode(t)",
+        "local t = {1} for i = 1, 15 do t = {t,t,t,t,t,t,t,t,t,t} end return #cmsgpack.pack(t)",
+        "return struct.pack('!1048576 i i' .. string.rep('xi', 100), unpack({1,2,3}))",
+        "return table.concat({string.rep('x', 3e7), string.rep('y', 3e7)})",
+        "return #string.format('%s%s', string.rep('x', 4e7), string.rep('x', 4e7))",
+        "return loadstring('return \"' .. string.rep('x', 3e7) .. '\"')()",
+    ] {
+        let mut vm = common::small();
+        let r = run_in(&mut vm, &mut Mock::default(), text, &[], Proto::V2);
+        assert!(
+            r.contains("error:") || r.starts_with("*") || r.starts_with("$"),
+            "{text}: {:.200}",
+            r
+        );
+        assert!(vm.memory() < 32 << 20, "{text}: {}", vm.memory());
+        // It works on.
+        assert_eq!(run_in(&mut vm, &mut Mock::default(), "return 1", &[], Proto::V2), ":1\r\n");
+    }
+    assert!(run("return string.rep('x', 1e9)").contains("not enough memory"));
+    let r = run("local ok = pcall(string.rep, 'x', 1e9) return {tostring(ok), 5}");
+    assert_eq!(r, "*2\r\n$5\r\nfalse\r\n:5\r\n");
+}
+
+#[test]
+fn the_c_stack_is_limited() {
+    for text in [
+        "local function f() return f() + 1 end return f()",
+        "local function f() return pcall(f) end return f()",
+        "local function f() coroutine.wrap(f)() end f()",
+        "local function f() local c = coroutine.create(f); return coroutine.resume(c) end return f()",
+        "local function f() return (string.gsub('x', 'x', f)) end return f()",
+        "local function f() coroutine.wrap(function() string.gsub('x', 'x', f) end)() end f()",
+        "local t = setmetatable({}, {__index = function(t, k) return t[k + 1] end}) return t[1]",
+        "return string.find(string.rep('a', 300000), string.rep('a?', 300000) .. 'b')",
+        "return string.find('x', string.rep('(', 300000))",
+        "return loadstring(string.rep('(', 100000))",
+        "return loadstring('return ' .. string.rep('{', 100000))",
+        "return loadstring(string.rep('do ', 100000))",
+        "local t = {} t[1] = t return t",
+        "local t = {} for i = 1, 100000 do t = {t} end return t",
+        "local t = {} for i = 1, 100000 do t = {t} end return cjson.encode(t)",
+        "cjson.encode_max_depth(1000000) local t = {} for i = 1, 100000 do t = {t} end return cjson.encode(t)",
+        "return cjson.decode(string.rep('[', 100000))",
+        "cjson.decode_max_depth(1000000) return cjson.decode(string.rep('[', 100000))",
+        "return cmsgpack.unpack(string.rep(string.char(0x91), 100000))",
+        "local t = {} for i = 1, 100000 do t = {t} end return #cmsgpack.pack(t)",
+        "return #{unpack({}, 1, 1e6)}",
+        "return unpack({}, -2147483648, 2147483647)",
+        "return select('#', unpack({}, 0, 2147483647))",
+        "return setmetatable({}, {__index = function() error('x') end, __call = 1})()",
+        "error(setmetatable({}, {__tostring = function() error('y') end}))",
+        "error()",
+        "error({})",
+        "error(redis)",
+    ] {
+        let mut vm = common::small();
+        run_in(&mut vm, &mut Mock::default(), text, &[], Proto::V2);
+        assert_eq!(
+            run_in(&mut vm, &mut Mock::default(), "return 1", &[], Proto::V2),
+            ":1\r\n",
+            "{text}"
+        );
+    }
+    assert!(run("local function f() coroutine.wrap(f)() end f()").contains("C stack overflow"));
+}
+
+#[test]
+fn numbers_beyond_what_the_libraries_take() {
+    for text in [
+        "return bit.tohex(65535, -2147483648)",
+        "return bit.lshift(1, 1e300)",
+        "return bit.band(0/0, 1)",
+        "return {pcall(struct.pack, 'I99999999999', 1)}",
+        "return {pcall(struct.pack, 'i33', 1)}",
+        "return {pcall(struct.unpack, 'c2147483647', 'x')}",
+        "return {pcall(struct.unpack, 'I32', 'x', 1)}",
+        "return {pcall(struct.unpack, '!2147483648i', 'xxxx')}",
+        "return {pcall(struct.unpack, 's', 'x', 2147483647)}",
+        "return {pcall(struct.unpack, 'Bc0Bc0', string.char(255) .. 'x')}",
+        "return {pcall(struct.unpack, 'dc0', struct.pack('d', 1e300) .. 'x')}",
+        "return {pcall(struct.unpack, 'i4', 'abcd', -1)}",
+        "return {pcall(struct.size, 'c2147483647c2147483647c2147483647')}",
+        "return {pcall(cmsgpack.unpack, string.char(0xdd, 255, 255, 255, 255))}",
+        "return {pcall(cmsgpack.unpack, string.char(0xdf, 255, 255, 255, 255))}",
+        "return {pcall(cmsgpack.unpack, string.char(0xdb, 255, 255, 255, 255))}",
+        "return {pcall(cmsgpack.unpack, string.char(0x81, 0xc0, 1))}",
+        "return {pcall(cmsgpack.unpack, string.char(0x81, 0xcb, 0x7f, 0xf8, 0,0,0,0,0,0, 1))}",
+        "return {pcall(cmsgpack.unpack_limit, 'x', -1, 0)}",
+        "return {pcall(cmsgpack.unpack_one, 'x', 2147483648)}",
+        "return {pcall(string.format, '%99999d', 1)}",
+        "return {pcall(string.format, '%.99f', 1e308)}",
+        "return {pcall(cjson.encode, {[1] = 1, [2^40] = 2})}",
+        "return {pcall(cjson.encode, {[1e308] = 1})}",
+        "cjson.encode_sparse_array(true, 0, 0) return {pcall(cjson.encode, {[2^20] = 1})}",
+        "return {pcall(cjson.decode, '\"\\\\ud800\"')}",
+        "return {pcall(cjson.decode, '\"\\\\u12')}",
+        "return {pcall(cjson.decode, '1e999999999')}",
+        "return {pcall(string.rep, 'x', -1)}",
+        "return {pcall(math.random, 0)}",
+        "return {pcall(math.random, 5, 1)}",
+        "math.random(-2147483648, 2147483647)",
+    ] {
+        let r = run(text);
+        assert!(!r.is_empty() && !r.starts_with("compile"), "{text}: {r}");
+    }
+    assert_eq!(run("return bit.tohex(65535, -4)"), "$4\r\nFFFF\r\n");
+}
+
+#[test]
+fn killing_cannot_be_caught() {
+    for text in [
+        "while true do end",
+        "while true do pcall(function() while true do end end) end",
+        "local f = function() while 1 do redis.call('ping') end end while 1 do pcall(f) end",
+        "coroutine.wrap(function() while true do end end)()",
+        "while true do local c = coroutine.create(function() while true do end end) coroutine.resume(c) end",
+    ] {
+        let mut vm = machine();
+        let mut host = Mock { kill: true, ..Mock::default() };
+        let r = run_in(&mut vm, &mut host, text, &[], Proto::V2);
+        assert!(r.contains("Script killed by user with SCRIPT KILL"), "{text}: {r}");
+        assert_eq!(run_in(&mut vm, &mut Mock::default(), "return 1", &[], Proto::V2), ":1\r\n");
+    }
+}
+
+#[test]
+fn aborting_cannot_be_caught() {
+    for text in [
+        "redis.call('ABORT')",
+        "redis.pcall('ABORT') return 1",
+        "while true do pcall(redis.call, 'ABORT') end",
+        "coroutine.wrap(function() redis.call('ABORT') end)()",
+    ] {
+        let mut host = Mock::default();
+        assert_eq!(run_in(&mut machine(), &mut host, text, &[], Proto::V2), "aborted", "{text}");
+        assert_eq!(host.calls.len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn json() {
+    assert_eq!(run("return cjson.encode({1, 2, 3})"), "$7\r\n[1,2,3]\r\n");
+    assert_eq!(run("return cjson.encode({a = 1.5})"), "$9\r\n{\"a\":1.5}\r\n");
+    assert_eq!(run("return cjson.encode({})"), "$2\r\n{}\r\n");
+    assert_eq!(
+        run("return cjson.encode({cjson.null, true, 'a/\"\\n'})"),
+        "$21\r\n[null,true,\"a\\/\\\"\\n\"]\r\n"
+    );
+    assert_eq!(run("return cjson.decode('[1,[2,{\"x\":\"\\\\u00e9\"}]]')[2][2].x"), "$2\r\né\r\n");
+    assert_eq!(run("return cjson.decode('null') == cjson.null"), ":1\r\n");
+    assert_eq!(run("return cjson.decode('0.0000003') * 1e7"), ":3\r\n");
+    assert!(run("cjson.encode({[1]=1,[100]=2})").contains("excessively sparse array"));
+    assert!(run("cjson.encode(1/0)").contains("must not be NaN or Inf"));
+    assert!(
+        run("cjson.decode('{')")
+            .contains("Expected object key string but found T_END at character 2")
+    );
+    assert!(
+        run("cjson.decode('[1,2')")
+            .contains("Expected comma or array end but found T_END at character 5")
+    );
+    assert_eq!(run("return cjson.encode(2^53)"), "$18\r\n9.007199254741e+15\r\n");
+}
+
+#[test]
+fn messagepack_and_structs() {
+    assert_eq!(
+        run("return cmsgpack.unpack(cmsgpack.pack({1, 'a', true, -5, 1.5}))"),
+        "*5\r\n:1\r\n$1\r\na\r\n:1\r\n:-5\r\n:1\r\n"
+    );
+    assert_eq!(
+        run("return {struct.unpack('>I2hBc3', struct.pack('>I2hBc3', 65535, -2, 7, 'abc'))}"),
+        "*5\r\n:65535\r\n:-2\r\n:7\r\n$3\r\nabc\r\n:9\r\n"
+    );
+    assert_eq!(run("return {cmsgpack.unpack_one(cmsgpack.pack(1, 2))}"), "*2\r\n:1\r\n:1\r\n");
+}
+
+#[test]
+fn logs() {
+    let mut host = Mock::default();
+    run_in(&mut machine(), &mut host, "redis.log(redis.LOG_WARNING, 'a', 1, 'b')", &[], Proto::V2);
+    assert_eq!(host.logs, ["3 a 1 b"]);
+}

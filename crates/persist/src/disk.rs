@@ -1,0 +1,153 @@
+//! Files, as far as the journal needs them: behind a trait, so that tests can put a disk there that
+//! fails, fills up, and loses what was not synced.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+#[cfg(any(test, feature = "sim"))]
+pub mod sim;
+
+/// A directory tree. What is not synced may be lost when the machine stops, names included.
+pub trait Disk: Send + Sync {
+    /// Opens a file for reading and writing. With `create` it must not be there yet.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn File>>;
+    /// All bytes of a file.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// Renames a file over whatever has the new name.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes a directory and its parents, if they are not there.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names in a directory durable.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Length of a file; `NotFound` when there is none.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn len(&self, path: &Path) -> io::Result<u64>;
+}
+
+/// An open file.
+pub trait File: Send {
+    /// Writes all of `bytes` at an offset. After an error any part of it may have been written.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()>;
+    /// Makes the content durable, its length included.
+    ///
+    /// # Errors
+    /// As the system says; what was written since the last success may be lost, whatever a later
+    /// call says.
+    fn sync(&mut self) -> io::Result<()>;
+    /// Cuts the file, or extends it by zeros.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn set_len(&mut self, len: u64) -> io::Result<()>;
+}
+
+/// Whether there is such a file.
+///
+/// # Errors
+/// It cannot be told.
+pub fn exists(disk: &dyn Disk, path: &Path) -> io::Result<bool> {
+    match disk.len(path) {
+        Ok(_) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Writes a file so that it is there whole or not at all: under a temporary name, synced, renamed,
+/// the directory synced.
+///
+/// # Errors
+/// As the system says; the file that was there before still is.
+pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".tmp");
+    let temp = path.with_file_name(name);
+    if exists(disk, &temp)? {
+        disk.remove(&temp)?;
+    }
+    let mut file = disk.open(&temp, true)?;
+    file.write_at(bytes, 0)?;
+    file.sync()?;
+    drop(file);
+    disk.rename(&temp, path)?;
+    match path.parent() {
+        Some(dir) => disk.sync_dir(dir),
+        None => Ok(()),
+    }
+}
+
+/// The system's files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Real;
+
+impl Disk for Real {
+    fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn File>> {
+        let file = fs::OpenOptions::new().read(true).write(true).create_new(create).open(path)?;
+        Ok(Box::new(file))
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        fs::read(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir_all(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        fs::File::open(path)?.sync_all()
+    }
+
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        Ok(fs::metadata(path)?.len())
+    }
+}
+
+impl File for fs::File {
+    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.write_all_at(bytes, at)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn set_len(&mut self, len: u64) -> io::Result<()> {
+        fs::File::set_len(self, len)
+    }
+}

@@ -1,0 +1,153 @@
+//! `apus check`: looks at a segment, or at a whole journal by its manifest, and cuts on demand.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use super::manifest::{Base, Manifest};
+use super::segment::{self, End, HEADER, Survey};
+use crate::disk::{Disk, exists};
+
+/// What was found, and whether all is well now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// For people.
+    pub text: String,
+    /// Nothing is wrong, or not any more.
+    pub sound: bool,
+}
+
+/// Looks at the segment at `path`; with `fix` cuts off what cannot be read.
+///
+/// # Errors
+/// The file cannot be read or cut.
+pub fn check_segment(disk: &dyn Disk, path: &Path, fix: bool) -> io::Result<Report> {
+    let bytes = disk.read(path)?;
+    let shown = path.display();
+    let survey = match segment::survey(&bytes) {
+        Ok(survey) => survey,
+        Err(why) => {
+            return Ok(Report { text: format!("{shown}: no segment: {why}\n"), sound: false });
+        }
+    };
+    let mut text = describe(&shown.to_string(), &survey, bytes.len());
+    let sound = survey.how == End::Clean;
+    if !sound && fix {
+        cut(disk, path, survey.end as u64)?;
+        let _ = writeln!(text, "{shown}: cut at offset {}", survey.end);
+    } else if !sound {
+        let _ = writeln!(text, "{shown}: --fix cuts it at offset {}", survey.end);
+    }
+    Ok(Report { text, sound: sound || fix })
+}
+
+/// Looks at all files of the journal with the manifest at `path`; with `fix` cuts at the first
+/// place that cannot be read, and sets segments behind it aside (`.lost`).
+///
+/// # Errors
+/// A file cannot be read, cut or renamed.
+pub fn check_journal(disk: &dyn Disk, path: &Path, fix: bool) -> io::Result<Report> {
+    let shown = path.display();
+    let mut manifest = match Manifest::parse(&disk.read(path)?) {
+        Ok(manifest) => manifest,
+        Err(why) => {
+            return Ok(Report { text: format!("{shown}: no manifest: {why}\n"), sound: false });
+        }
+    };
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut text = match &manifest.base {
+        Base::Empty(_) => format!("{shown}: no base\n"),
+        Base::Snapshot { name, sequence, .. } => {
+            format!("{shown}: base {name}, up to record {sequence}\n")
+        }
+        Base::Redis { name } => format!("{shown}: base {name}, written by Redis\n"),
+    };
+    let mut sound = true;
+    if let Base::Snapshot { name, bytes, .. } = &manifest.base {
+        let len = if exists(disk, &dir.join(name))? { disk.len(&dir.join(name))? } else { 0 };
+        if len != *bytes {
+            sound = false;
+            let _ = writeln!(text, "{name}: has {len} bytes instead of {bytes}");
+        }
+    }
+    let base = manifest.base.sequence();
+    let mut expected = None;
+    let count = manifest.segments.len();
+    // Number of the first bad segment, and where it is to be cut; none: all of it.
+    let mut bad = None;
+    for (i, (name, first)) in manifest.segments.iter().enumerate() {
+        let found = match disk.read(&dir.join(name)) {
+            Ok(bytes) => segment::survey(&bytes).map(|s| (s, bytes.len())).map_err(str::to_owned),
+            Err(e) => Err(e.to_string()),
+        };
+        let (survey, len) = match found {
+            Ok(found) => found,
+            Err(why) => {
+                let _ = writeln!(text, "{name}: {why}");
+                bad = Some((i, None));
+                break;
+            }
+        };
+        text.push_str(&describe(name, &survey, len));
+        let follows = expected.map_or(*first <= base + 1, |e: u64| e == *first);
+        if survey.first != *first || !follows {
+            let _ = writeln!(text, "{name}: does not continue what comes before it");
+            bad = Some((i, None));
+            break;
+        }
+        expected = Some(survey.last.wrapping_add(1));
+        // A torn end is one only at the very end.
+        let torn = survey.how == End::Torn && i + 1 == count;
+        if survey.how != End::Clean {
+            bad = Some((i, Some(survey.end as u64)));
+            if !torn {
+                let _ = writeln!(text, "{name}: changes that were durable are lost");
+            }
+            break;
+        }
+    }
+    let Some((i, at)) = bad else { return Ok(Report { text, sound }) };
+    if !fix {
+        text.push_str("--fix gives up everything from there on\n");
+        return Ok(Report { text, sound: false });
+    }
+    let from = match at {
+        Some(at) => {
+            let name = &manifest.segments[i].0;
+            cut(disk, &dir.join(name), at)?;
+            let _ = writeln!(text, "{name}: cut at offset {at}");
+            i + 1
+        }
+        None => i,
+    };
+    let lost: Vec<_> = manifest.segments.drain(from..).collect();
+    manifest.store(disk, path)?;
+    for (name, _) in lost {
+        let file = dir.join(&name);
+        if exists(disk, &file)? {
+            disk.rename(&file, &dir.join(format!("{name}.lost")))?;
+            let _ = writeln!(text, "{name}: set aside as {name}.lost");
+        }
+    }
+    disk.sync_dir(dir)?;
+    Ok(Report { text, sound })
+}
+
+fn describe(name: &str, s: &Survey, len: usize) -> String {
+    let how = match s.how {
+        End::Clean => "",
+        End::Torn => ", then a torn end that was never durable",
+        End::Damaged => ", then DAMAGE: what follows was durable once",
+    };
+    let records = match s.records {
+        0 => format!("no records (the next is {})", s.first),
+        n => format!("{n} records ({} to {}), {} commands", s.first, s.last, s.commands),
+    };
+    format!("{name}: {records}, {} of {len} bytes{how}\n", s.end.max(HEADER))
+}
+
+fn cut(disk: &dyn Disk, path: &Path, at: u64) -> io::Result<()> {
+    let mut file = disk.open(path, false)?;
+    file.set_len(at)?;
+    file.sync()
+}

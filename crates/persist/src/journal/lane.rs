@@ -1,0 +1,137 @@
+//! Where one thread leaves its records for the writer.
+//!
+//! Each thread has a lane of its own, so that threads do not meet here; the writer takes what is in
+//! it from time to time. A record gets its sequence number under the lane's lock, while the shards
+//! that it concerns are held: within a lane numbers ascend, and for any key they follow the order of
+//! its changes.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+
+use parking_lot::Mutex;
+
+use super::record::{self, HEADER, UNIT, Unit};
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub struct Lane {
+    inner: Mutex<Inner>,
+    /// Bytes that the writer has not taken.
+    waiting: AtomicUsize,
+    /// Highest sequence number here that a command of a client caused; written by this thread only.
+    acted: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Whole records without checksums.
+    records: Vec<u8>,
+    /// Units within units that are open.
+    depth: u32,
+    /// A client's command is in the open unit.
+    acted: bool,
+    /// Commands of the open unit.
+    unit: Vec<u8>,
+}
+
+/// A buffer that has grown beyond this is given back.
+const KEEP: usize = 4 << 20;
+
+impl Lane {
+    /// Appends what `write` writes as one record, or to the unit that is open. `now` is the time that
+    /// it goes by, in Unix milliseconds. `acts`: it is a client's doing, who will be told that it is
+    /// done. The caller holds the shards concerned.
+    #[inline]
+    pub fn append(
+        &self,
+        counter: &AtomicU64,
+        now: i64,
+        acts: bool,
+        write: impl FnOnce(&mut Unit<'_>),
+    ) {
+        let now = now.max(0) as u64;
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        if inner.depth > 0 {
+            inner.acted |= acts;
+            if inner.unit.is_empty() {
+                record::put_number(&mut inner.unit, now);
+            }
+            write(&mut Unit { out: &mut inner.unit });
+            return;
+        }
+        let from = inner.records.len();
+        inner.records.extend_from_slice(&[0; HEADER]);
+        record::put_number(&mut inner.records, now);
+        write(&mut Unit { out: &mut inner.records });
+        self.number(inner, from, counter, acts);
+    }
+
+    fn number(&self, inner: &mut Inner, from: usize, counter: &AtomicU64, acts: bool) {
+        let frame = &mut inner.records[from..];
+        // Sequentially consistent with the writer's look before it goes to sleep.
+        let sequence = counter.fetch_add(1, SeqCst) + 1;
+        record::head(frame, UNIT, sequence);
+        self.waiting.store(inner.records.len(), Relaxed);
+        if acts {
+            self.acted.store(sequence, Relaxed);
+        }
+    }
+
+    /// From now on all that is appended belongs to one record, until the matching
+    /// [`end_unit`](Self::end_unit).
+    pub fn begin_unit(&self) {
+        self.inner.lock().depth += 1;
+    }
+
+    /// Ends a unit; with the outermost one, what was collected becomes a record. The shards that it
+    /// concerns are still held.
+    pub fn end_unit(&self, counter: &AtomicU64) {
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        inner.depth = inner.depth.saturating_sub(1);
+        if inner.depth > 0 {
+            return;
+        }
+        let acts = std::mem::take(&mut inner.acted);
+        if inner.unit.is_empty() {
+            return;
+        }
+        let from = inner.records.len();
+        inner.records.reserve(HEADER + inner.unit.len());
+        inner.records.extend_from_slice(&[0; HEADER]);
+        inner.records.append(&mut inner.unit);
+        if inner.unit.capacity() > KEEP {
+            inner.unit = Vec::new();
+        }
+        self.number(inner, from, counter, acts);
+    }
+
+    /// Bytes that the writer has not taken.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Relaxed)
+    }
+
+    /// Highest sequence number that a client's command on this thread has caused.
+    #[inline]
+    pub fn acted(&self) -> u64 {
+        self.acted.load(Relaxed)
+    }
+
+    /// Moves the records to the end of `to`.
+    pub(crate) fn take(&self, to: &mut Vec<u8>) {
+        if self.waiting() == 0 {
+            return;
+        }
+        let mut inner = self.inner.lock();
+        if to.is_empty() {
+            std::mem::swap(to, &mut inner.records);
+            if inner.records.capacity() > KEEP {
+                inner.records = Vec::new();
+            }
+        } else {
+            to.append(&mut inner.records);
+        }
+        self.waiting.store(0, Relaxed);
+    }
+}

@@ -1,0 +1,73 @@
+//! The journal (`appendonly yes`): every change as a record with a sequence number and a checksum.
+//!
+//! ```text
+//!  worker threads          writer thread                       files in `appenddirname`
+//!  ──────────────          ─────────────                       ────────────────────────
+//!  take a number and       merge by number, seal, write,       manifest: base and segments
+//!  append to their own     sync as `appendfsync` says,         base:     a snapshot
+//!  lane, under the locks   publish how far it is durable       segments: records
+//!  of the shards
+//! ```
+//!
+//! - Numbers have no gaps, and the writer stops at a number that is missing (its thread is just
+//!   about to append it): what is on disk is always a beginning of all that happened.
+//! - A record is a unit: a command with the deletions that came before it, a transaction, a script.
+//! - One sync serves all who wait. Who waits is not known here: [`Observer`] is told how far all is
+//!   durable.
+//! - Nothing that was durable is ever written again, nor is a file changed in place; a damaged one
+//!   is for the operator ([`check`]).
+
+pub mod check;
+pub mod lane;
+pub mod manifest;
+pub mod record;
+pub mod recover;
+pub mod redis;
+pub mod segment;
+pub mod shared;
+pub mod writer;
+
+use std::path::PathBuf;
+
+pub use lane::Lane;
+pub use manifest::{Base, Manifest};
+pub use record::{Commands, Malformed, Unit};
+pub use recover::{Recovered, Recovery, Refusal};
+pub use shared::{Observer, Shared, Sync, Trouble};
+pub use writer::{Control, Writer};
+
+/// Where a journal is, and how large its files become.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The directory (`appenddirname` in `dir`).
+    pub dir: PathBuf,
+    /// What all names begin with (`appendfilename`).
+    pub stem: String,
+    /// Bytes after which a segment is not continued.
+    pub segment_bytes: u64,
+    /// Zeros that are written ahead of the records under `always`: syncing a write into them makes
+    /// no length or block map durable, which halves the time of a sync.
+    pub ahead_bytes: u64,
+}
+
+impl Place {
+    /// Path of the manifest.
+    pub fn manifest(&self) -> PathBuf {
+        self.dir.join(format!("{}.journal", self.stem))
+    }
+
+    /// Path of a file by its name.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Name of a segment.
+    pub fn segment(&self, number: u64) -> String {
+        format!("{}.{number}.seg", self.stem)
+    }
+
+    /// Name of a base snapshot.
+    pub fn base(&self, number: u64) -> String {
+        format!("{}.{number}.base.rdb", self.stem)
+    }
+}

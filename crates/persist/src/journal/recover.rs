@@ -1,0 +1,237 @@
+//! What is read at the start: manifest, base, segments.
+//!
+//! A torn end is cut off (of the last segment, and only if it was never durable); everything else
+//! that cannot be read is a refusal, with words for the operator.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use super::Place;
+use super::manifest::{Base, Manifest};
+use super::segment::{Change, End, Header, Reader};
+use crate::disk::Disk;
+
+/// Why a journal is not loaded, and what can be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Records that are handed over together, so that what they need can be prefetched.
+const AT_ONCE: usize = 32;
+
+/// The segment that is continued.
+#[derive(Clone, Debug)]
+pub(crate) struct Tail {
+    pub(crate) name: String,
+    pub(crate) header: Header,
+    /// Behind its last record.
+    pub(crate) at: u64,
+    /// Its length; zeros from `at` on.
+    pub(crate) len: u64,
+}
+
+/// Where a writer goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Recovered {
+    pub(crate) manifest: Manifest,
+    pub(crate) tail: Option<Tail>,
+    /// The last sequence number.
+    pub last: u64,
+    /// What was cut off: file, offset and bytes.
+    pub cut: Option<(String, u64, u64)>,
+    /// Records that were replayed.
+    pub records: u64,
+    /// No manifest may name this journal before it has a base.
+    pub(crate) baseless: bool,
+    /// Files of another journal, to be removed as soon as this one is valid.
+    pub(crate) superseded: Vec<String>,
+    /// Segments get higher numbers.
+    pub(crate) number: u64,
+}
+
+impl Recovered {
+    /// A journal that begins now, with the number after `last`, in the place of the one with this
+    /// manifest, if any. `empty`: so is the server. Otherwise a base is about to be made of what it has, and only then there is a
+    /// manifest that names the new journal.
+    pub fn instead_of(old: Option<Manifest>, empty: bool, last: u64) -> Self {
+        let old = old.unwrap_or_default();
+        let number = old.highest();
+        let mut superseded: Vec<String> = old.segments.into_iter().map(|(name, _)| name).collect();
+        if let Base::Snapshot { name, .. } = old.base {
+            superseded.push(name);
+        }
+        let fresh = Self::fresh(Base::Empty(last));
+        Self { number, superseded, baseless: !empty, ..fresh }
+    }
+
+    /// Whether a base has yet to be made.
+    pub fn baseless(&self) -> bool {
+        self.baseless
+    }
+
+    /// Number that the next base must be beyond.
+    pub fn bases(&self) -> u64 {
+        self.manifest.base_number().max(self.number)
+    }
+
+    /// A journal that begins now, on top of `base`.
+    pub fn fresh(base: Base) -> Self {
+        let last = base.sequence();
+        Self { manifest: Manifest { base, segments: Vec::new() }, last, ..Self::default() }
+    }
+}
+
+/// A journal that was found.
+pub struct Recovery {
+    disk: Arc<dyn Disk>,
+    place: Place,
+    /// Its files.
+    pub manifest: Manifest,
+}
+
+impl Recovery {
+    /// The journal at `place`, if there is one.
+    ///
+    /// # Errors
+    /// There is one that cannot be read.
+    pub fn open(disk: Arc<dyn Disk>, place: Place) -> Result<Option<Self>, Refusal> {
+        let path = place.manifest();
+        let text = match disk.read(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(Refusal(format!("reading {}: {e}", path.display()))),
+        };
+        let manifest = Manifest::parse(&text).map_err(|why| {
+            Refusal(format!(
+                "the manifest {} cannot be used: {why}. Restore it from a backup of the directory.",
+                path.display()
+            ))
+        })?;
+        Ok(Some(Self { disk, place, manifest }))
+    }
+
+    /// Bytes of all segments, for progress.
+    pub fn bytes(&self) -> u64 {
+        let len = |name: &str| self.disk.len(&self.place.file(name)).unwrap_or(0);
+        self.manifest.segments.iter().map(|(name, _)| len(name)).sum()
+    }
+
+    /// Calls `replay` with the records behind the base, in order and some at a time, and with the
+    /// offset of the first within all segments. `cut` says whether a torn end may be cut off (`aof-load-truncated`).
+    ///
+    /// # Errors
+    /// Something durable cannot be read, or `replay` says at which record of those it was given, and
+    /// why.
+    pub fn replay(
+        self,
+        cut: bool,
+        mut replay: impl FnMut(&[Change<'_>], u64) -> Result<(), (usize, String)>,
+    ) -> Result<Recovered, Refusal> {
+        let base = self.manifest.base.sequence();
+        let mut found = Recovered { last: base, ..Recovered::default() };
+        let mut expected = None;
+        let mut before = 0;
+        let count = self.manifest.segments.len();
+        for (i, (name, first)) in self.manifest.segments.iter().enumerate() {
+            let path = self.place.file(name);
+            let shown = path.display();
+            let bytes = self.disk.read(&path).map_err(|e| {
+                Refusal(format!(
+                    "the journal names {shown}, which cannot be read: {e}. Without it, later \
+                     changes cannot be applied; restore it from a backup."
+                ))
+            })?;
+            let damaged = |at: usize, why: &str| {
+                Refusal(format!(
+                    "{shown} is damaged at offset {at}: {why}. Changes that were durable are \
+                     lost. Restore the file from a backup, or run `apus check --fix {}`, which \
+                     gives up everything from there on, and start again.",
+                    self.place.manifest().display()
+                ))
+            };
+            let mut reader = Reader::new(&bytes).map_err(|why| damaged(0, why))?;
+            let begins = reader.next_sequence();
+            if begins != *first || expected.is_some_and(|e| e != begins) {
+                let why = format!("it begins with record {begins}");
+                return Err(damaged(0, &why));
+            }
+            if expected.is_none() && begins > base + 1 {
+                let why = format!("it begins with record {begins}, and the base ends with {base}");
+                return Err(damaged(0, &why));
+            }
+            let mut some = Vec::with_capacity(AT_ONCE);
+            let end = loop {
+                let next = reader.next();
+                match next {
+                    Ok(change) if change.sequence <= base => continue,
+                    Ok(change) => some.push(change),
+                    Err(_) => {}
+                }
+                if (some.len() == AT_ONCE || next.is_err())
+                    && let Some(first) = some.first()
+                {
+                    replay(&some, before + first.at as u64)
+                        .map_err(|(i, why)| damaged(some.get(i).map_or(0, |c| c.at), &why))?;
+                    found.records += some.len() as u64;
+                    some.clear();
+                }
+                if let Err(end) = next {
+                    break end;
+                }
+            };
+            let at = reader.offset();
+            let last = i + 1 == count;
+            expected = Some(reader.next_sequence());
+            found.last = found.last.max(reader.next_sequence() - 1);
+            before += bytes.len() as u64;
+            match end {
+                End::Clean => {}
+                End::Torn if last && cut => {
+                    let lost = (bytes.len() - at) as u64;
+                    found.cut = Some((shown.to_string(), at as u64, lost));
+                    self.truncate(name, at as u64)?;
+                }
+                End::Torn if last => {
+                    return Err(Refusal(format!(
+                        "{shown} ends in the middle of a record, at offset {at}: the server was \
+                         stopped while it wrote, and nobody was told that this was durable. Start \
+                         with aof-load-truncated yes, or run `apus check --fix {shown}`."
+                    )));
+                }
+                End::Torn | End::Damaged => {
+                    return Err(damaged(at, "a record cannot be read"));
+                }
+            }
+            if last {
+                let header = Header::parse(&bytes).map_err(|why| damaged(0, why))?;
+                let len = if found.cut.is_some() { at } else { bytes.len() } as u64;
+                found.tail = Some(Tail { name: name.clone(), header, at: at as u64, len });
+            }
+        }
+        found.manifest = self.manifest;
+        // A base that is ahead of all segments: the numbers go on behind it, in a new segment.
+        if expected.is_some_and(|e| e != found.last + 1) {
+            found.tail = None;
+            found.manifest.segments.clear();
+        }
+        Ok(found)
+    }
+
+    fn truncate(&self, name: &str, at: u64) -> Result<(), Refusal> {
+        let path = self.place.file(name);
+        let cut = || -> io::Result<()> {
+            let mut file = self.disk.open(&path, false)?;
+            file.set_len(at)?;
+            file.sync()
+        };
+        cut().map_err(|e| Refusal(format!("cutting {} at {at}: {e}", path.display())))
+    }
+}

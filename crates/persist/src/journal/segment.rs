@@ -1,0 +1,226 @@
+//! Segments: their header, and how one is read.
+//!
+//! A segment is a header of [`HEADER`] bytes and records, one behind the other. Under
+//! `appendfsync always` zeros are written ahead of the records, so that a sync need not make a new
+//! length durable: records end where zeros begin.
+//!
+//! **A torn end, or damage?** When the machine stops, any part of what was not synced may be on the
+//! disk, the end of it without the beginning. Nobody was told that those records were durable, and
+//! they are cut off. But a record that was durable and cannot be read any more is a loss that no one
+//! may decide upon but the operator. Marks tell the two apart: whenever the writer begins a group of
+//! records, it notes up to where all was durable by then. A mark *behind* an unreadable place that
+//! says that this place was durable makes it damage. So does a segment behind this one, because a
+//! segment is synced before the next one begins.
+
+use memchr::memmem;
+use stdx::crc32c::crc32c;
+
+use super::record::{self, Commands, MARK, MARK_BYTES, Malformed, Record, SALT, Salt, UNIT};
+
+/// Bytes of a segment's header.
+pub const HEADER: usize = 64;
+const MAGIC: &[u8; 8] = b"APUSJRNL";
+const VERSION: u32 = 1;
+
+/// How a segment begins: magic, version, salt, the first sequence number, checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) salt: Salt,
+    pub(crate) first: u64,
+}
+
+impl Header {
+    pub(crate) fn to_bytes(self) -> [u8; HEADER] {
+        let mut b = [0; HEADER];
+        b[..8].copy_from_slice(MAGIC);
+        b[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        b[16..32].copy_from_slice(&self.salt);
+        b[32..40].copy_from_slice(&self.first.to_le_bytes());
+        let sum = crc32c(0, &b[..60]);
+        b[60..].copy_from_slice(&sum.to_le_bytes());
+        b
+    }
+
+    /// The header that a file begins with, or what is wrong with it.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
+        let b: &[u8; HEADER] = bytes.first_chunk().ok_or("it is shorter than a header")?;
+        if !b.starts_with(MAGIC) {
+            return Err("it does not begin as a journal segment");
+        }
+        let word = |at: usize| b[at..].first_chunk().map_or(0, |w| u32::from_le_bytes(*w));
+        if word(60) != crc32c(0, &b[..60]) {
+            return Err("the checksum of its header is wrong");
+        }
+        if word(8) != VERSION {
+            return Err("it is of another version");
+        }
+        let salt = b[16..].first_chunk::<SALT>().copied().unwrap_or_default();
+        let first = b[32..].first_chunk().map_or(0, |w| u64::from_le_bytes(*w));
+        Ok(Self { salt, first })
+    }
+
+    /// What the checksums of its records begin with.
+    pub(crate) fn seed(&self) -> u32 {
+        crc32c(0, &self.salt)
+    }
+}
+
+/// Whether a file begins as a segment.
+pub fn is_segment(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
+/// How the records of a segment end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Cleanly: nothing but zeros follows.
+    Clean,
+    /// What follows was never durable: it may be cut off.
+    Torn,
+    /// What cannot be read was durable once.
+    Damaged,
+}
+
+/// Reads a segment, record by record.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    seed: u32,
+    salt: Salt,
+    /// Offset behind the last record.
+    at: usize,
+    /// Sequence number that the next record must have.
+    next: u64,
+}
+
+/// One record with changes.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// Its sequence number.
+    pub sequence: u64,
+    /// Its offset in the file.
+    pub at: usize,
+    /// Its commands: see [`Commands`].
+    pub payload: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of a whole file.
+    ///
+    /// # Errors
+    /// What is wrong with its header.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, &'static str> {
+        let header = Header::parse(bytes)?;
+        Ok(Self { bytes, seed: header.seed(), salt: header.salt, at: HEADER, next: header.first })
+    }
+
+    /// Sequence number of the next record.
+    pub fn next_sequence(&self) -> u64 {
+        self.next
+    }
+
+    /// Offset behind the last record that was read.
+    pub fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// The next record, or how they end.
+    #[inline]
+    #[expect(clippy::should_implement_trait, reason = "it says how they end")]
+    pub fn next(&mut self) -> Result<Change<'a>, End> {
+        loop {
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let Some(Record { kind, sequence, payload }) = record::read(rest, self.seed) else {
+                return Err(self.end());
+            };
+            if sequence != self.next {
+                return Err(self.end());
+            }
+            let at = self.at;
+            self.at += record::HEADER + payload.len();
+            if kind == MARK {
+                continue;
+            }
+            self.next = sequence.wrapping_add(1);
+            return Ok(Change { sequence, at, payload });
+        }
+    }
+
+    #[cold]
+    fn end(&self) -> End {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        if rest.iter().all(|b| *b == 0) {
+            return End::Clean;
+        }
+        let mut from = 0;
+        while let Some(found) = memmem::find(&rest[from..], &self.salt) {
+            let salt_at = from + found;
+            let start = salt_at.checked_sub(record::HEADER + MARK_BYTES - SALT);
+            if let Some(frame) = start.and_then(|s| rest.get(s..))
+                && let Some(Record { kind: MARK, payload, .. }) = record::read(frame, self.seed)
+                && record::marked(payload).is_some_and(|durable| durable >= self.next)
+            {
+                return End::Damaged;
+            }
+            from = salt_at + 1;
+        }
+        End::Torn
+    }
+}
+
+/// What a look at a whole segment finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survey {
+    /// Sequence number of the first record, whether there is one or not.
+    pub first: u64,
+    /// Sequence number of the last record; one less than `first` if there is none.
+    pub last: u64,
+    /// Records with changes.
+    pub records: u64,
+    /// Commands in them.
+    pub commands: u64,
+    /// Offset behind the last record that can be read.
+    pub end: usize,
+    /// How they end.
+    pub how: End,
+}
+
+/// Looks at a whole segment.
+///
+/// # Errors
+/// What is wrong with its header.
+pub fn survey(bytes: &[u8]) -> Result<Survey, &'static str> {
+    let mut reader = Reader::new(bytes)?;
+    let first = reader.next_sequence();
+    let (mut records, mut commands) = (0, 0);
+    let how = loop {
+        match reader.next() {
+            Err(end) => break end,
+            Ok(change) => {
+                let before = change.at;
+                let mut all = Commands::new(change.payload);
+                loop {
+                    match all.as_mut().map_or(Err(Malformed), |all| all.next(|_, _| ())) {
+                        Ok(Some(_)) => commands += 1,
+                        Ok(None) => break,
+                        Err(_) => {
+                            return Ok(Survey {
+                                first,
+                                last: change.sequence.wrapping_sub(1),
+                                records,
+                                commands,
+                                end: before,
+                                how: End::Damaged,
+                            });
+                        }
+                    }
+                }
+                records += 1;
+            }
+        }
+    };
+    let last = reader.next_sequence().wrapping_sub(1);
+    Ok(Survey { first, last, records, commands, end: reader.offset(), how })
+}
+
+const _: () = assert!(UNIT != 0 && MARK != 0);

@@ -1,0 +1,240 @@
+//! What the threads that append, the writer and those who wait for it know of each other.
+
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+    Ordering::SeqCst,
+};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, RwLock};
+
+use super::lane::Lane;
+
+/// When what was written is forced to the disk (`appendfsync`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Sync {
+    /// Before any reply that depends on it.
+    Always,
+    /// Once per second.
+    EverySecond,
+    /// When the system likes.
+    Never,
+}
+
+/// What the journal reports about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// What failed, with the file's name and the system's words.
+    pub text: String,
+    /// The system's words alone.
+    pub reason: String,
+    /// It will not get better by trying again: a sync failed under `always`.
+    pub lasting: bool,
+}
+
+/// Told by the writer, on its thread.
+pub trait Observer: Send + std::marker::Sync {
+    /// Everything up to this sequence number is durable now.
+    fn durable(&self, sequence: u64);
+    /// Writing has begun to fail, or (`None`) works again.
+    fn trouble(&self, trouble: Option<&Trouble>);
+    /// Something worth a line in the log.
+    fn note(&self, text: &str);
+}
+
+/// Figures for INFO.
+#[derive(Debug, Default)]
+pub struct Figures {
+    /// Bytes of all segments.
+    pub size: AtomicU64,
+    /// Bytes of the base, and of the segments when the base was made.
+    pub base_size: AtomicU64,
+    /// Syncs that failed or took long.
+    pub delayed: AtomicU64,
+    /// Syncs done.
+    pub syncs: AtomicU64,
+    /// Bytes that the writer has taken and not written.
+    pub pending: AtomicU64,
+}
+
+/// See the module's text.
+pub struct Shared {
+    /// The last sequence number that was given out.
+    last: AtomicU64,
+    /// Up to here everything is written.
+    written: AtomicU64,
+    /// Up to here everything is durable.
+    durable: AtomicU64,
+    policy: AtomicU8,
+    /// Writing fails: see [`Observer::trouble`].
+    failing: AtomicBool,
+    trouble: Mutex<Option<Trouble>>,
+    lanes: RwLock<Vec<Arc<Lane>>>,
+    /// The writer sleeps and wants to be woken by the next record.
+    idle: AtomicBool,
+    bell: Mutex<bool>,
+    rung: Condvar,
+    progress: Condvar,
+    /// Figures for INFO.
+    pub figures: Figures,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self {
+            last: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+            durable: AtomicU64::new(0),
+            policy: AtomicU8::new(Sync::EverySecond as u8),
+            failing: AtomicBool::new(false),
+            trouble: Mutex::default(),
+            lanes: RwLock::default(),
+            idle: AtomicBool::new(false),
+            bell: Mutex::new(false),
+            rung: Condvar::new(),
+            progress: Condvar::new(),
+            figures: Figures::default(),
+        }
+    }
+}
+
+impl Shared {
+    /// A lane for one more thread.
+    pub fn add_lane(&self) -> Arc<Lane> {
+        let lane = Arc::new(Lane::default());
+        self.lanes.write().push(Arc::clone(&lane));
+        lane
+    }
+
+    pub(crate) fn lanes(&self) -> Vec<Arc<Lane>> {
+        self.lanes.read().clone()
+    }
+
+    /// The counter that lanes take numbers from.
+    #[inline]
+    pub fn counter(&self) -> &AtomicU64 {
+        &self.last
+    }
+
+    /// The last sequence number that was given out.
+    #[inline]
+    pub fn last(&self) -> u64 {
+        self.last.load(SeqCst)
+    }
+
+    /// Up to here everything is written.
+    pub fn written(&self) -> u64 {
+        self.written.load(Acquire)
+    }
+
+    /// Up to here everything is durable.
+    #[inline]
+    pub fn durable(&self) -> u64 {
+        // Sequentially consistent, as its store is: a thread announces that it waits, and looks here.
+        self.durable.load(SeqCst)
+    }
+
+    /// Where the numbers begin, before anything is appended: what recovery has found is durable.
+    pub fn resume_at(&self, sequence: u64) {
+        self.last.store(sequence, SeqCst);
+        self.written.store(sequence, Release);
+        self.durable.store(sequence, Release);
+    }
+
+    /// When the disk is synced.
+    #[inline]
+    pub fn policy(&self) -> Sync {
+        match self.policy.load(Relaxed) {
+            0 => Sync::Always,
+            1 => Sync::EverySecond,
+            _ => Sync::Never,
+        }
+    }
+
+    /// Changes when the disk is synced.
+    pub fn set_policy(&self, policy: Sync) {
+        self.policy.store(policy as u8, Relaxed);
+        self.ring();
+    }
+
+    /// Whether writing fails at the moment.
+    #[inline]
+    pub fn is_failing(&self) -> bool {
+        self.failing.load(Acquire)
+    }
+
+    /// Why writing fails, if it does.
+    pub fn trouble(&self) -> Option<Trouble> {
+        self.trouble.lock().clone()
+    }
+
+    pub(crate) fn set_trouble(&self, trouble: Option<Trouble>) {
+        let failing = trouble.is_some();
+        *self.trouble.lock() = trouble;
+        self.failing.store(failing, Release);
+        self.progress.notify_all();
+    }
+
+    pub(crate) fn set_written(&self, sequence: u64) {
+        self.written.store(sequence, Release);
+        let _bell = self.bell.lock();
+        self.progress.notify_all();
+    }
+
+    pub(crate) fn set_durable(&self, sequence: u64) {
+        self.durable.store(sequence, SeqCst);
+    }
+
+    /// Wakes the writer if it sleeps: called when a turn of an event loop is over, so that all that
+    /// it has done is synced together.
+    #[inline]
+    pub fn kick(&self) {
+        if self.idle.load(SeqCst) && self.idle.swap(false, SeqCst) {
+            self.ring();
+        }
+    }
+
+    /// Wakes the writer.
+    pub fn ring(&self) {
+        *self.bell.lock() = true;
+        self.rung.notify_one();
+    }
+
+    /// The writer's sleep: until it is rung for or the time is over. With `unless_after` it sleeps
+    /// only if no number beyond that has been given out.
+    pub(crate) fn sleep(&self, time: Option<Duration>, unless_after: u64) {
+        self.idle.store(true, SeqCst);
+        if self.last() > unless_after {
+            self.idle.store(false, SeqCst);
+            return;
+        }
+        let mut bell = self.bell.lock();
+        if !*bell {
+            match time {
+                Some(time) => {
+                    self.rung.wait_for(&mut bell, time);
+                }
+                None => self.rung.wait(&mut bell),
+            }
+        }
+        *bell = false;
+        self.idle.store(false, SeqCst);
+    }
+
+    /// Waits, `time` at most, for the writer to get on: for threads that have appended more than it
+    /// can write. The caller holds nothing.
+    pub fn wait_for_progress(&self, time: Duration) {
+        let mut bell = self.bell.lock();
+        *bell = true;
+        self.rung.notify_one();
+        self.progress.wait_for(&mut bell, time);
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("last", &self.last).finish_non_exhaustive()
+    }
+}

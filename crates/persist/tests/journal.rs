@@ -1,0 +1,347 @@
+//! The journal on a disk that fails: what was durable is there after a crash, nothing is there that
+//! was not written, and damage is told from a torn end.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use persist::disk::Disk;
+use persist::disk::sim::{Faults, SimDisk};
+use persist::journal::{
+    Base, Commands, Control, Lane, Observer, Place, Recovered, Recovery, Refusal, Shared, Sync,
+    Trouble, Writer, check, writer::Orders, writer::Turn,
+};
+use stdx::rng::Rng;
+
+#[derive(Default)]
+struct Seen {
+    durable: Mutex<u64>,
+    trouble: Mutex<Option<Trouble>>,
+}
+
+impl Observer for Seen {
+    fn durable(&self, sequence: u64) {
+        *self.durable.lock() = sequence;
+    }
+    fn trouble(&self, trouble: Option<&Trouble>) {
+        *self.trouble.lock() = trouble.cloned();
+    }
+    fn note(&self, _: &str) {}
+}
+
+fn place(segment_bytes: u64) -> Place {
+    let dir = "/data/aof".into();
+    Place { dir, stem: "a.aof".into(), segment_bytes, ahead_bytes: 8192 }
+}
+
+struct Journal {
+    shared: Arc<Shared>,
+    seen: Arc<Seen>,
+    lanes: Vec<Arc<Lane>>,
+    writer: Writer,
+    orders: Orders,
+}
+
+fn start(disk: &SimDisk, policy: Sync, segment_bytes: u64, from: Recovered) -> Journal {
+    let shared = Arc::new(Shared::default());
+    shared.set_policy(policy);
+    let lanes = (0..3).map(|_| shared.add_lane()).collect();
+    let seen = Arc::new(Seen::default());
+    let (writer, orders) = Writer::start(
+        Arc::new(disk.clone()),
+        Arc::clone(&shared),
+        Arc::clone(&seen) as Arc<dyn Observer>,
+        place(segment_bytes),
+        from,
+    )
+    .expect("a journal");
+    Journal { shared, seen, lanes, writer, orders }
+}
+
+impl Journal {
+    fn append(&self, lane: usize, value: &[u8]) {
+        self.lanes[lane].append(self.shared.counter(), 5, true, |unit| {
+            unit.command(0, b"SET", 1, std::iter::once(value));
+        });
+    }
+
+    fn turn(&mut self, now: Instant) {
+        while self.writer.turn(now) == Turn::More {}
+    }
+}
+
+/// The values of all records, and where a writer goes on.
+fn recover(disk: &SimDisk) -> Result<(Vec<Vec<u8>>, Recovered), Refusal> {
+    let Some(found) = Recovery::open(Arc::new(disk.clone()), place(0))? else {
+        return Ok((Vec::new(), Recovered::fresh(Base::default())));
+    };
+    let mut values = Vec::new();
+    let recovered = found.replay(true, |changes, _| {
+        for change in changes {
+            let mut commands = Commands::new(change.payload).expect("written by us");
+            let mut args = Vec::new();
+            while commands.next(|at, n| args.push((at, n))).expect("written by us").is_some() {}
+            let (at, n) = args[1];
+            values.push(change.payload[at..at + n].to_vec());
+        }
+        Ok(())
+    })?;
+    Ok((values, recovered))
+}
+
+fn rounds(default: u64) -> u64 {
+    std::env::var("APUS_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn after_any_crash_what_was_durable_is_there() {
+    for seed in 0..rounds(100) {
+        let mut rng = Rng::from_seed(seed);
+        let disk = SimDisk::default();
+        let policy = [Sync::Always, Sync::EverySecond, Sync::Never][rng.index(3)];
+        let (mut written, mut now) = (Vec::<Vec<u8>>::new(), Instant::now());
+        // Several lives on one disk.
+        for life in 0..3 {
+            let (values, from) = recover(&disk).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            assert!(values.len() <= written.len(), "seed {seed}");
+            assert_eq!(values, written[..values.len()], "seed {seed} life {life}");
+            assert_eq!(from.last, values.len() as u64, "seed {seed}");
+            written.truncate(values.len());
+            let mut journal = start(&disk, policy, 2000 + rng.index(20_000) as u64, from);
+            match rng.index(5) {
+                0 => disk.set_faults(Faults {
+                    room: Some(rng.index(60_000) as u64),
+                    ..Faults::default()
+                }),
+                1 => disk.set_faults(Faults {
+                    good_syncs: Some(rng.index(20) as u32),
+                    ..Faults::default()
+                }),
+                2 => disk.set_faults(Faults {
+                    good_writes: Some(rng.index(20) as u32),
+                    ..Faults::default()
+                }),
+                _ => {}
+            }
+            for _ in 0..rng.index(60) {
+                for _ in 0..rng.index(8) {
+                    let value = vec![written.len() as u8; rng.index(1500)];
+                    journal.append(rng.index(3), &value);
+                    written.push(value);
+                }
+                if rng.index(4) > 0 {
+                    now += Duration::from_millis(rng.index(700) as u64);
+                    journal.turn(now);
+                }
+                if rng.index(40) == 0 {
+                    disk.set_faults(Faults::default());
+                }
+            }
+            let durable = *journal.seen.durable.lock() as usize;
+            assert!(durable <= written.len());
+            drop(journal);
+            disk.crash(&mut rng);
+            let (values, _) = recover(&disk).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            assert!(
+                values.len() >= durable,
+                "seed {seed} life {life}: {durable} were durable, {} are there",
+                values.len()
+            );
+            // What recovery has cut stays cut.
+            let (again, _) = recover(&disk).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            assert_eq!(again, values, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn threads_that_append_at_once_leave_no_gap() {
+    let disk = SimDisk::default();
+    let Journal { shared, lanes, writer, orders, .. } =
+        start(&disk, Sync::Always, 100_000, Recovered::fresh(Base::default()));
+    const EACH: u64 = 5_000;
+    std::thread::scope(|scope| {
+        let w = scope.spawn(move || writer.run());
+        let threads: Vec<_> = lanes
+            .iter()
+            .enumerate()
+            .map(|(i, lane)| {
+                let shared = &shared;
+                scope.spawn(move || {
+                    for n in 0..EACH {
+                        let value = format!("{i}:{n}").into_bytes();
+                        lane.append(shared.counter(), 5, true, |unit| {
+                            unit.command(0, b"SET", 1, std::iter::once(value.as_slice()));
+                        });
+                        if n % 7 == 0 {
+                            shared.kick();
+                        }
+                    }
+                    shared.kick();
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|t| t.join().expect("appended"));
+        orders.send(Control::Stop).expect("it runs");
+        shared.ring();
+        w.join().expect("ended");
+    });
+    let (values, from) = recover(&disk).expect("sound");
+    assert_eq!(from.last, 3 * EACH);
+    let mut next = [0; 3];
+    for value in values {
+        let text = String::from_utf8(value).expect("text");
+        let (i, n) = text.split_once(':').expect("two numbers");
+        let i: usize = i.parse().expect("a lane");
+        assert_eq!(n.parse(), Ok(next[i]), "the order within a lane");
+        next[i] += 1;
+    }
+}
+
+fn filled(disk: &SimDisk) -> (Place, Vec<String>) {
+    let mut journal = start(disk, Sync::Always, 4000, Recovered::fresh(Base::default()));
+    for i in 0..40u8 {
+        journal.append(0, &[i; 400]);
+        journal.turn(Instant::now());
+    }
+    let names = disk.names().iter().map(|p| p.display().to_string()).collect::<Vec<_>>();
+    let segments = names.into_iter().filter(|n| n.ends_with(".seg")).collect();
+    (place(4000), segments)
+}
+
+#[test]
+fn what_was_durable_and_is_damaged_stops_the_start() {
+    let disk = SimDisk::default();
+    let (place, segments) = filled(&disk);
+    assert!(segments.len() > 3, "{segments:?}");
+    for name in &segments {
+        let bytes = disk.read(Path::new(name)).expect("there");
+        let reader = persist::journal::segment::survey(&bytes).expect("sound");
+        for at in [3, 70, 200, reader.end / 2] {
+            if at >= reader.end.saturating_sub(450) && at > 64 {
+                // The very last record is followed by no mark: it is a torn end as far as can be
+                // told, unless a segment follows.
+                continue;
+            }
+            let broken = SimDisk::default();
+            copy(&disk, &broken);
+            broken.damage(Path::new(name), |b| b[at] ^= 1);
+            let Err(Refusal(text)) = recover(&broken).map(|_| ()) else {
+                panic!("{name} at {at} was loaded");
+            };
+            assert!(text.contains("damaged at offset") && text.contains("apus check"), "{text}");
+            let report = check::check_journal(&broken, &place.manifest(), false).expect("readable");
+            assert!(!report.sound, "{}", report.text);
+            check::check_journal(&broken, &place.manifest(), true).expect("fixable");
+            let (values, _) = recover(&broken).expect("sound after the fix");
+            assert!(values.iter().enumerate().all(|(i, v)| *v == [i as u8; 400]));
+        }
+    }
+}
+
+fn copy(from: &SimDisk, to: &SimDisk) {
+    for path in from.names() {
+        let mut file = to.open(&path, true).expect("new");
+        file.write_at(&from.read(&path).expect("there"), 0).expect("room");
+        file.sync().expect("works");
+    }
+}
+
+#[test]
+fn no_content_of_the_files_makes_it_panic() {
+    let disk = SimDisk::default();
+    let (place, segments) = filled(&disk);
+    for seed in 0..rounds(500) {
+        let mut rng = Rng::from_seed(seed);
+        let broken = SimDisk::default();
+        copy(&disk, &broken);
+        for _ in 0..=rng.index(3) {
+            let names: Vec<_> = broken.names();
+            let path = if rng.index(4) == 0 {
+                names[rng.index(names.len())].clone()
+            } else {
+                segments[rng.index(segments.len())].clone().into()
+            };
+            broken.damage(&path, |b| {
+                // Where records are: what is ahead of them is zeros.
+                let room = b.len().clamp(1, 6000);
+                match rng.index(4) {
+                    0 => b.truncate(rng.index(room)),
+                    1 if b.len() > 200 => {
+                        let (at, n) = (rng.index(room - 100), rng.index(100));
+                        b.drain(at..at + n);
+                    }
+                    2 if b.len() > 200 => {
+                        let at = rng.index(room - 20);
+                        b[at..at + 20].fill_with(|| rng.next_u64() as u8);
+                    }
+                    _ if !b.is_empty() => {
+                        let at = rng.index(room.min(b.len()));
+                        b[at] = [0, 0xff, 1, 0x7f][rng.index(4)];
+                    }
+                    _ => {}
+                }
+            });
+        }
+        let before = recover(&broken).map(|(v, _)| v.len());
+        let _ = check::check_journal(&broken, &place.manifest(), rng.index(2) == 0);
+        for name in &segments {
+            let _ = check::check_segment(&broken, Path::new(name), false);
+        }
+        if let (Ok(n), Ok((values, _))) = (before, recover(&broken)) {
+            assert!(values.len() <= 40 && n <= 40);
+            assert!(values.iter().enumerate().all(|(i, v)| *v == [i as u8; 400]), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_failed_sync_under_always_lasts_until_a_new_base() {
+    let disk = SimDisk::default();
+    let mut journal = start(&disk, Sync::Always, 1 << 20, Recovered::fresh(Base::default()));
+    journal.append(0, b"one");
+    journal.turn(Instant::now());
+    assert_eq!(journal.shared.durable(), 1);
+    disk.set_faults(Faults { good_syncs: Some(0), ..Faults::default() });
+    journal.append(0, b"two");
+    journal.turn(Instant::now());
+    assert!(journal.seen.trouble.lock().as_ref().is_some_and(|t| t.lasting));
+    disk.set_faults(Faults::default());
+    journal.append(0, b"three");
+    journal.turn(Instant::now() + Duration::from_secs(5));
+    assert_eq!(journal.shared.durable(), 1, "nothing of that segment is trusted any more");
+    // A rewrite: a new segment, a snapshot of everything so far, a new base.
+    journal.orders.send(Control::Rotate).expect("open");
+    journal.turn(Instant::now() + Duration::from_secs(10));
+    let sequence = journal.shared.last();
+    let base = Base::Snapshot { name: "a.aof.9.base.rdb".into(), bytes: 1, sequence };
+    let (tell, told) = std::sync::mpsc::channel();
+    let done = Box::new(move |r| tell.send(r).expect("heard"));
+    journal.orders.send(Control::Rebase(base, done)).expect("open");
+    journal.append(0, b"four");
+    journal.turn(Instant::now() + Duration::from_secs(20));
+    told.recv().expect("told").expect("rebased");
+    assert_eq!(journal.shared.durable(), 4);
+    assert!(journal.seen.trouble.lock().is_none());
+    disk.crash(&mut Rng::from_seed(1));
+    let (values, from) = recover(&disk).expect("sound");
+    assert_eq!((values, from.last), (vec![b"four".to_vec()], 4));
+}
+
+#[test]
+fn a_full_disk_is_tried_again() {
+    let disk = SimDisk::default();
+    let mut journal = start(&disk, Sync::EverySecond, 1 << 20, Recovered::fresh(Base::default()));
+    disk.set_faults(Faults { room: Some(100), ..Faults::default() });
+    journal.append(0, &[7; 500]);
+    let now = Instant::now();
+    journal.turn(now);
+    let trouble = journal.shared.trouble().expect("the disk is full");
+    assert_eq!(trouble.reason, "No space left on device");
+    assert!(trouble.text.contains("a.aof.1.seg") && !trouble.lasting, "{}", trouble.text);
+    disk.set_faults(Faults::default());
+    journal.turn(now + Duration::from_secs(2));
+    assert!(journal.shared.trouble().is_none());
+    assert_eq!(journal.shared.durable(), 1);
+}

@@ -1,0 +1,92 @@
+//! The numbers of the format (Redis: `rdb.h`).
+
+/// The version that is written: that of Redis 7.0.
+pub const VERSION: u16 = 10;
+/// The version of payloads that only Redis 7.4 and later load.
+pub(crate) const VERSION_FIELD_DEADLINES: u16 = 12;
+/// The newest version that is read: that of Redis 7.4 and 8.
+pub(crate) const VERSION_MAX: u16 = 12;
+
+/// Types of values.
+pub(crate) mod kind {
+    pub(crate) const STRING: u8 = 0;
+    pub(crate) const LIST: u8 = 1;
+    pub(crate) const SET: u8 = 2;
+    /// Scores as text.
+    pub(crate) const ZSET: u8 = 3;
+    pub(crate) const HASH: u8 = 4;
+    /// Scores as eight bytes.
+    pub(crate) const ZSET_2: u8 = 5;
+    pub(crate) const MODULE_PRE_GA: u8 = 6;
+    pub(crate) const MODULE_2: u8 = 7;
+    pub(crate) const HASH_ZIPMAP: u8 = 9;
+    pub(crate) const LIST_ZIPLIST: u8 = 10;
+    pub(crate) const SET_INTSET: u8 = 11;
+    pub(crate) const ZSET_ZIPLIST: u8 = 12;
+    pub(crate) const HASH_ZIPLIST: u8 = 13;
+    pub(crate) const LIST_QUICKLIST: u8 = 14;
+    pub(crate) const STREAM_LISTPACKS: u8 = 15;
+    pub(crate) const HASH_LISTPACK: u8 = 16;
+    pub(crate) const ZSET_LISTPACK: u8 = 17;
+    pub(crate) const LIST_QUICKLIST_2: u8 = 18;
+    /// Since Redis 7.0: first ID, deleted ID, entries added, entries read by groups.
+    pub(crate) const STREAM_LISTPACKS_2: u8 = 19;
+    pub(crate) const SET_LISTPACK: u8 = 20;
+    /// Since Redis 7.2: when consumers were active.
+    pub(crate) const STREAM_LISTPACKS_3: u8 = 21;
+    /// Hashes with deadlines of fields, as candidates of Redis 7.4 wrote them: absolute.
+    pub(crate) const HASH_METADATA_PRE_GA: u8 = 22;
+    pub(crate) const HASH_LISTPACK_EX_PRE_GA: u8 = 23;
+    /// As Redis 7.4 writes them: the earliest first, the others relative to it.
+    pub(crate) const HASH_METADATA: u8 = 24;
+    pub(crate) const HASH_LISTPACK_EX: u8 = 25;
+}
+
+/// What stands where a type would.
+pub(crate) mod op {
+    pub(crate) const SLOT_INFO: u8 = 244;
+    pub(crate) const FUNCTION2: u8 = 245;
+    pub(crate) const FUNCTION_PRE_GA: u8 = 246;
+    pub(crate) const MODULE_AUX: u8 = 247;
+    pub(crate) const IDLE: u8 = 248;
+    pub(crate) const FREQ: u8 = 249;
+    pub(crate) const AUX: u8 = 250;
+    pub(crate) const RESIZEDB: u8 = 251;
+    pub(crate) const EXPIRETIME_MS: u8 = 252;
+    pub(crate) const EXPIRETIME: u8 = 253;
+    pub(crate) const SELECTDB: u8 = 254;
+    pub(crate) const EOF: u8 = 255;
+}
+
+/// Parts of a module's value.
+pub(crate) mod module {
+    pub(crate) const EOF: u64 = 0;
+    pub(crate) const SINT: u64 = 1;
+    pub(crate) const UINT: u64 = 2;
+    pub(crate) const FLOAT: u64 = 3;
+    pub(crate) const DOUBLE: u64 = 4;
+    pub(crate) const STRING: u64 = 5;
+}
+
+/// Strings that are no plain bytes: the two highest bits of the first byte are set.
+pub(crate) mod string {
+    pub(crate) const INT8: u8 = 0xc0;
+    pub(crate) const INT16: u8 = 0xc1;
+    pub(crate) const INT32: u8 = 0xc2;
+    pub(crate) const LZF: u8 = 0xc3;
+}
+
+/// Nodes of a list.
+pub(crate) const NODE_PLAIN: u64 = 1;
+pub(crate) const NODE_PACKED: u64 = 2;
+
+/// Bytes of a listpack in front of its elements, and behind.
+pub(crate) const LISTPACK_HEAD: usize = 6;
+pub(crate) const LISTPACK_END: u8 = 0xff;
+
+/// Flags of an entry in a stream's listpack.
+pub(crate) const ENTRY_DELETED: i64 = 1;
+pub(crate) const ENTRY_SAME_FIELDS: i64 = 2;
+
+/// The latest deadline of a hash's field that Redis allows, in Unix milliseconds.
+pub(crate) const FIELD_DEADLINE_MAX: u64 = 0xffff_ffff_ffff;

@@ -1,0 +1,325 @@
+//! What all routes share: who may ask, queries, bodies that arrive, answers that leave.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use ::log::{Appended, Broker, Chunks, Error, Input, Room};
+use engine::Engine;
+use http_body_util::BodyExt as _;
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::header::{
+    ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN,
+    RETRY_AFTER,
+};
+use hyper::{Method, Request, StatusCode};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::text::unescape;
+use super::{seb, v1};
+
+/// What requests are answered from.
+pub(super) struct State {
+    pub(super) engine: Arc<Engine>,
+    /// Empty: none is asked for.
+    pub(super) key: Vec<u8>,
+    /// True when it is to end.
+    pub(super) stopped: watch::Receiver<bool>,
+}
+
+/// Bytes of a request's body at most: the largest batch, its sizes as text, and what is around them.
+pub(super) const BODY_MAX: usize = ::log::batch::RAW_MAX + (1 << 20);
+/// Time between two pieces of a body.
+const PIECE: Duration = Duration::from_secs(30);
+/// How long a producer is kept waiting for room before it is turned away.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Room that is taken for a body of unknown length at a time.
+const ROOM_STEP: usize = 256 << 10;
+
+pub(super) type Response = hyper::Response<Reply>;
+
+/// A response's body: pieces that are there, or pieces that come.
+pub(super) enum Reply {
+    Whole(VecDeque<Bytes>),
+    Stream(mpsc::Receiver<Bytes>),
+}
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = match &mut *self {
+            Self::Whole(pieces) => Poll::Ready(pieces.pop_front()),
+            Self::Stream(pieces) => pieces.poll_recv(cx),
+        };
+        next.map(|piece| piece.map(|p| Ok(Frame::data(p))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(pieces) if pieces.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(pieces) => {
+                SizeHint::with_exact(pieces.iter().map(|p| p.len() as u64).sum())
+            }
+            Self::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// A response of pieces.
+pub(super) fn pieces(
+    status: StatusCode,
+    kind: &str,
+    pieces: impl IntoIterator<Item = Bytes>,
+) -> Response {
+    respond(status, kind, Reply::Whole(pieces.into_iter().filter(|p| !p.is_empty()).collect()))
+}
+
+/// A response.
+pub(super) fn respond(status: StatusCode, kind: &str, reply: Reply) -> Response {
+    let mut r = Response::new(reply);
+    *r.status_mut() = status;
+    if let Ok(kind) = HeaderValue::from_str(kind)
+        && !kind.is_empty()
+    {
+        r.headers_mut().insert(CONTENT_TYPE, kind);
+    }
+    r
+}
+
+/// A response of text.
+pub(super) fn text(status: StatusCode, text: impl Into<String>) -> Response {
+    pieces(status, "text/plain; charset=utf-8", [Bytes::from(text.into())])
+}
+
+/// A response without a body.
+pub(super) fn empty(status: StatusCode) -> Response {
+    pieces(status, "", [])
+}
+
+/// A response of JSON.
+pub(super) fn json(status: StatusCode, value: &serde_json::Value) -> Response {
+    pieces(status, "application/json", [Bytes::from(value.to_string())])
+}
+
+/// With a header more.
+pub(super) fn with(mut r: Response, name: HeaderName, value: impl Into<HeaderValue>) -> Response {
+    r.headers_mut().insert(name, value.into());
+    r
+}
+
+/// For producers that are to come again later.
+pub(super) fn retry_after(r: Response, ms: u64) -> Response {
+    with(r, RETRY_AFTER, ms.div_ceil(1000).max(1))
+}
+
+/// A refusal of the method.
+pub(super) fn not_allowed(allowed: &'static str) -> Response {
+    let r = text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed\n");
+    with(r, ALLOW, HeaderValue::from_static(allowed))
+}
+
+/// The parameters of a query.
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(super) fn new(request: &Request<Incoming>) -> Self {
+        let pairs = request.uri().query().unwrap_or("").split('&').filter(|p| !p.is_empty());
+        Self(
+            pairs
+                .map(|p| p.split_once('=').unwrap_or((p, "")))
+                .map(|(name, value)| (unescape(name, true), unescape(value, true)))
+                .collect(),
+        )
+    }
+
+    /// The first value of this name that is not empty.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let first = self.0.iter().find(|(n, _)| n == name);
+        first.map(|(_, v)| v.as_str()).filter(|v| !v.is_empty())
+    }
+
+    /// A parameter that is none of these, which a client has misspelled.
+    pub(super) fn unknown(&self, known: &[&str]) -> Option<&str> {
+        self.0.iter().map(|(n, _)| n.as_str()).find(|n| !known.contains(n))
+    }
+}
+
+/// What the request asks for, if it may.
+pub(super) async fn answer(
+    request: Request<Incoming>,
+    here: Option<SocketAddr>,
+    state: Arc<State>,
+) -> Response {
+    if let Some(refusal) = refuse(&request, here, &state.key) {
+        return refusal;
+    }
+    let path = request.uri().path().to_owned();
+    match (path.as_str(), request.method()) {
+        ("/records", &Method::POST) => seb::add_records(request, state).await,
+        ("/records", &Method::GET) => seb::get_records(&request, state).await,
+        ("/records", _) => not_allowed("GET, POST"),
+        ("/record", &Method::GET) => seb::get_record(&request, state).await,
+        ("/topic", &Method::GET) => seb::get_topic(&request, state).await,
+        ("/record" | "/topic", _) => not_allowed("GET"),
+        (p, _) if p.starts_with("/v1/") => v1::answer(request, state).await,
+        _ => text(StatusCode::NOT_FOUND, "404 page not found\n"),
+    }
+}
+
+/// Who may not ask: with a key, whoever does not have it; without, pages in a browser, which reach
+/// loopback by a name of their own or from another origin.
+fn refuse(request: &Request<Incoming>, here: Option<SocketAddr>, key: &[u8]) -> Option<Response> {
+    let header = |name| request.headers().get(name).map(HeaderValue::as_bytes);
+    if !key.is_empty() {
+        let given = header(AUTHORIZATION).unwrap_or(b"");
+        let given = given.strip_prefix(b"Bearer ").unwrap_or(given);
+        return (!same(given, key)).then(|| text(StatusCode::UNAUTHORIZED, "invalid auth"));
+    }
+    let local = |name: &[u8]| std::str::from_utf8(name).is_ok_and(is_local);
+    let stranger = header(HOST).is_some_and(|h| !local(h))
+        || header(ORIGIN).is_some_and(|o| {
+            !o.strip_prefix(b"http://").or(o.strip_prefix(b"https://")).is_some_and(local)
+        });
+    (stranger && here.is_some_and(|h| h.ip().is_loopback())).then(|| {
+        text(
+            StatusCode::FORBIDDEN,
+            "Without an http-api-key, only pages of this machine may ask.\n",
+        )
+    })
+}
+
+/// Whether two keys are the same, in a time that does not tell how much of them is.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |d, (a, b)| d | (a ^ b)) == 0
+}
+
+/// Whether a host is what somebody on this machine would say. A page in a browser can make its own
+/// name resolve to 127.0.0.1 and then read what is here; its name is still in the Host.
+pub(crate) fn is_local(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(""),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+impl State {
+    /// The log, which is opened if it is not.
+    pub(super) async fn broker(self: &Arc<Self>) -> Result<Broker, Error> {
+        if let Some(b) = self.engine.topics.get() {
+            return Ok(b.clone());
+        }
+        let state = Arc::clone(self);
+        aside(move || state.engine.topics.open(&state.engine).cloned()).await
+    }
+
+    /// Does something with the log that may wait for the storage.
+    pub(super) async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Broker) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let state = Arc::clone(self);
+        aside(move || work(state.engine.topics.open(&state.engine)?)).await
+    }
+}
+
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(Error::Closed))
+}
+
+/// Takes room, waiting a little for it.
+async fn room(broker: &Broker, bytes: usize) -> Result<Room, Error> {
+    let begin = tokio::time::Instant::now();
+    loop {
+        match broker.room(bytes) {
+            Err(Error::Busy { .. }) if begin.elapsed() < PATIENCE => {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// A request's body, with the room that it takes.
+///
+/// # Errors
+/// [`Error::TooLarge`], [`Error::Busy`], or [`Error::Bad`] if the client stops sending.
+pub(super) async fn body(
+    request: Request<Incoming>,
+    broker: &Broker,
+) -> Result<(Chunks, Vec<Room>), Error> {
+    let too_large = || Error::TooLarge(format!("the body has more than {BODY_MAX} bytes"));
+    let length = request.headers().get(CONTENT_LENGTH);
+    let length = length.and_then(|l| l.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|l| l > BODY_MAX) {
+        return Err(too_large());
+    }
+    let mut taken = length.unwrap_or(0);
+    let mut rooms = vec![room(broker, taken).await?];
+    let mut body = request.into_body();
+    let mut chunks = Chunks::default();
+    loop {
+        let frame = tokio::time::timeout(PIECE, body.frame()).await;
+        let stopped = || Error::Bad("the body did not come to its end".to_owned());
+        match frame.map_err(|_| stopped())? {
+            None => return Ok((chunks, rooms)),
+            Some(Err(_)) => return Err(stopped()),
+            Some(Ok(frame)) => {
+                if let Ok(piece) = frame.into_data() {
+                    chunks.push(piece);
+                }
+            }
+        }
+        if chunks.len() > BODY_MAX {
+            return Err(too_large());
+        }
+        if chunks.len() > taken {
+            let more = (chunks.len() - taken).max(ROOM_STEP);
+            rooms.push(room(broker, more).await?);
+            taken += more;
+        }
+    }
+}
+
+/// Appends records and waits until they are stored.
+pub(super) async fn append(
+    broker: &Broker,
+    topic: &str,
+    input: Input,
+    mut rooms: Vec<Room>,
+) -> Result<Appended, Error> {
+    let (tx, rx) = oneshot::channel();
+    let done = Box::new(move |result| {
+        // The client may have gone; what it sent is stored nevertheless.
+        let _ = tx.send(result);
+    });
+    broker.append(topic, input, rooms.pop(), done);
+    let result = rx.await.unwrap_or(Err(Error::Closed));
+    drop(rooms);
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_compared_whole() {
+        assert!(same(b"abc", b"abc"));
+        assert!(!same(b"abc", b"abd") && !same(b"ab", b"abc") && !same(b"", b"a"));
+    }
+}

@@ -1,0 +1,106 @@
+//! Connections: how many, how long, and how they end.
+
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use super::exchange::{self, State};
+
+/// Time to send a request's head, and that a connection may be idle.
+const HEAD: Duration = Duration::from_secs(75);
+/// Bytes that are read from a connection at once at most: more means fewer pieces of large bodies.
+const BUFFER: usize = 1 << 20;
+
+/// Places for connections.
+pub(super) struct Places {
+    free: Arc<Semaphore>,
+    count: u32,
+}
+
+impl Places {
+    pub(super) fn new(count: usize) -> Arc<Self> {
+        let free = Arc::new(Semaphore::new(count));
+        Arc::new(Self { free, count: u32::try_from(count).unwrap_or(u32::MAX) })
+    }
+
+    /// Waits until there are no connections, for at most so long.
+    pub(super) async fn all_free(&self, within: Duration) {
+        let _ = tokio::time::timeout(within, self.free.acquire_many(self.count)).await;
+    }
+}
+
+/// Takes connections in until the end.
+pub(super) async fn accept(
+    listener: std::net::TcpListener,
+    state: Arc<State>,
+    places: Arc<Places>,
+) {
+    // Listeners are nonblocking already; it fails only when the process is out of everything.
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    let here = listener.local_addr().ok();
+    loop {
+        // Whoever finds no place waits in the kernel's queue.
+        let Ok(place) = Arc::clone(&places.free).acquire_owned().await else { return };
+        let mut stopped = state.stopped.clone();
+        let accepted = {
+            let mut stopped = pin!(stopped.wait_for(|s| *s));
+            let mut accept = pin!(listener.accept());
+            poll_fn(|cx| match stopped.as_mut().poll(cx) {
+                Poll::Ready(_) => Poll::Ready(None),
+                Poll::Pending => accept.as_mut().poll(cx).map(Some),
+            })
+            .await
+        };
+        match accepted {
+            None => return,
+            Some(Ok((stream, _))) => {
+                let state = Arc::clone(&state);
+                tokio::spawn(async move {
+                    connection(stream, here, state).await;
+                    drop(place);
+                });
+            }
+            // Out of descriptors: they come back.
+            Some(Err(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, here: Option<SocketAddr>, state: Arc<State>) {
+    // Answers are written whole; waiting for more would only delay them.
+    let _ = stream.set_nodelay(true);
+    let mut stopped = state.stopped.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let state = Arc::clone(&state);
+        async move { Ok::<_, Infallible>(exchange::answer(request, here, state).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(BUFFER)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let mut stopped = pin!(stopped.wait_for(|s| *s));
+    let mut told = false;
+    poll_fn(|cx| {
+        if !told && stopped.as_mut().poll(cx).is_ready() {
+            told = true;
+            connection.as_mut().graceful_shutdown();
+        }
+        // Whatever went wrong with a client, it has been told or is gone.
+        connection.as_mut().poll(cx).map(|_| ())
+    })
+    .await;
+}

@@ -1,0 +1,100 @@
+//! Records as they come: server-sent events, or JSON lines without an end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::log::storage::Want;
+use ::log::{Error, Start};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, HeaderValue};
+use hyper::{Request, StatusCode};
+use tokio::sync::mpsc;
+
+use super::super::exchange::{Query, Reply, Response, State, respond};
+use super::super::seb::{fetch, open, wait};
+use super::{LINES, consume, only};
+
+/// Bytes of batches that are read at once.
+const BYTES: usize = 256 << 10;
+/// A sign of life is sent after so long without records.
+const QUIET: Duration = Duration::from_secs(15);
+
+/// `GET …/tail`.
+pub(super) async fn tail(
+    topic: &str,
+    request: &Request<Incoming>,
+    state: &Arc<State>,
+) -> Result<Response, Error> {
+    let query = Query::new(request);
+    only(&query, &["offset", "timestamp", "group"])?;
+    let header = |name| request.headers().get(name).and_then(|v: &HeaderValue| v.to_str().ok());
+    let events = header("accept").is_some_and(|a| a.contains("text/event-stream"));
+    debug_assert_eq!(ACCEPT.as_str(), "accept");
+    open(state, topic).await?;
+    // A browser that connects again tells what it has seen.
+    let seen = header("last-event-id").and_then(|id| id.parse::<u64>().ok());
+    let offset = match seen.and_then(|s| s.checked_add(1)) {
+        Some(offset) => offset,
+        None => consume::start(topic, &query, Start::Latest, state).await?,
+    };
+    // A client that does not keep up holds two pieces and nothing else.
+    let (tx, rx) = mpsc::channel(2);
+    tokio::spawn(follow(topic.to_owned(), offset, events, tx, Arc::clone(state)));
+    let kind = if events { "text/event-stream" } else { LINES };
+    Ok(respond(StatusCode::OK, kind, Reply::Stream(rx)))
+}
+
+async fn follow(
+    topic: String,
+    mut offset: u64,
+    events: bool,
+    tx: mpsc::Sender<Bytes>,
+    state: Arc<State>,
+) {
+    while !*state.stopped.borrow() && !tx.is_closed() {
+        let want = Want { offset, records: u64::MAX, bytes: BYTES, before: u64::MAX };
+        let mut text = String::new();
+        let step = match fetch(&state, &topic, want).await {
+            Ok(f) => consume::lines(&f, offset, u64::MAX, |line| {
+                if events {
+                    text.push_str(&format!("id: {offset}\ndata: {line}\n\n"));
+                    offset += 1;
+                } else {
+                    text.push_str(&line);
+                    text.push('\n');
+                }
+            }),
+            Err(Error::OutOfBounds { first, next, .. }) if offset >= next => {
+                let _ = first;
+                match wait(&state, &topic, offset, QUIET).await {
+                    Ok(true) => continue,
+                    Ok(false) => {
+                        text.push_str(if events { ":\n\n" } else { "\n" });
+                        Ok(offset)
+                    }
+                    Err(e) => Err(e),
+                }
+            }
+            // Retention was faster than this reader.
+            Err(Error::OutOfBounds { first, .. }) => Ok(first),
+            Err(e) => Err(e),
+        };
+        match step {
+            Ok(next) => offset = next,
+            Err(e) => {
+                let why = serde_json::json!({"error": e.to_string()});
+                text = if events {
+                    format!("event: error\ndata: {why}\n\n")
+                } else {
+                    format!("{why}\n")
+                };
+                // It may have gone; there is nothing more to say anyway.
+                let _ = tx.send(Bytes::from(text)).await;
+                return;
+            }
+        }
+        if !text.is_empty() && tx.send(Bytes::from(text)).await.is_err() {
+            return;
+        }
+    }
+}

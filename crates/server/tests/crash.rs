@@ -1,0 +1,227 @@
+//! The binary under load with `appendfsync always`, killed at a random moment and started again:
+//! every acknowledged write is there, and no transaction is there by half.
+//!
+//! `APUS_ROUNDS` says how often (default: 40; the journal's other crash tests have many more rounds
+//! with disks that fail).
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use stdx::rng::Rng;
+
+const CLIENTS: usize = 6;
+
+struct Server {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Server {
+    fn start(dir: &Path, threads: usize) -> Self {
+        Self::start_with(dir, threads, "yes")
+    }
+
+    fn start_with(dir: &Path, threads: usize, appendonly: &str) -> Self {
+        let socket = dir.join("s");
+        let _ = std::fs::remove_file(&socket);
+        let child = Command::new(env!("CARGO_BIN_EXE_apus"))
+            .args(["serve", "--port", "0", "--appendfsync", "always", "--appendonly", appendonly])
+            .args(["--save", "", "--threads", &threads.to_string()])
+            .arg("--unixsocket")
+            .arg(&socket)
+            .arg("--dir")
+            .arg(dir)
+            .stdout(Stdio::null())
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("the binary");
+        let server = Self { child, socket };
+        // It listens before it has loaded; the first answer comes afterwards.
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            if let Some(mut c) = server.connect()
+                && c.call("PING\r\n").is_some_and(|r| r == "+PONG")
+            {
+                return server;
+            }
+            assert!(Instant::now() < until, "it does not start");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn connect(&self) -> Option<Client> {
+        let stream = UnixStream::connect(&self.socket).ok()?;
+        Some(Client { reader: BufReader::new(stream.try_clone().ok()?), stream })
+    }
+
+    fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it has ended");
+    }
+}
+
+struct Client {
+    reader: BufReader<UnixStream>,
+    stream: UnixStream,
+}
+
+impl Client {
+    fn send(&mut self, request: &str) -> Option<()> {
+        self.stream.write_all(request.as_bytes()).ok()
+    }
+
+    /// A reply: its line, or the content of a bulk string.
+    fn reply(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.reader.read_line(&mut line).ok()?;
+        let line = line.strip_suffix("\r\n")?.to_owned();
+        let Some(n) = line.strip_prefix('$').and_then(|n| n.parse::<usize>().ok()) else {
+            return Some(line);
+        };
+        let mut bytes = vec![0; n + 2];
+        self.reader.read_exact(&mut bytes).ok()?;
+        bytes.truncate(n);
+        String::from_utf8(bytes).ok()
+    }
+
+    fn call(&mut self, request: &str) -> Option<String> {
+        self.send(request)?;
+        self.reply()
+    }
+
+    fn number(&mut self, key: &str) -> u64 {
+        let text = self.call(&format!("GET {key}\r\n")).expect("an answer");
+        if text == "$-1" { 0 } else { text.parse().expect("a number") }
+    }
+}
+
+/// What a client knows that the server must not have forgotten.
+#[derive(Default)]
+struct Known {
+    sent: AtomicU64,
+    acknowledged: AtomicU64,
+    sent_transactions: AtomicU64,
+    transactions: AtomicU64,
+}
+
+fn load(server: &Server, id: usize, known: &Known, stop: &AtomicBool) -> Option<()> {
+    let mut c = server.connect()?;
+    while !stop.load(SeqCst) {
+        let n = known.sent.fetch_add(1, SeqCst) + 1;
+        if c.call(&format!("SET w:{id} {n}\r\n"))? == "+OK" {
+            known.acknowledged.store(n, SeqCst);
+        }
+        if n.is_multiple_of(3) {
+            let n = known.sent_transactions.fetch_add(1, SeqCst) + 1;
+            c.send(&format!(
+                "MULTI\r\nSET a:{id} {n}\r\nRPUSH l:{id} {n}\r\nSET b:{id} {n}\r\nEXEC\r\n"
+            ))?;
+            for line in ["+OK", "+QUEUED", "+QUEUED", "+QUEUED", "*3", "+OK"] {
+                assert_eq!(c.reply()?, line);
+            }
+            assert!(c.reply()?.starts_with(':'));
+            if c.reply()? == "+OK" {
+                known.transactions.store(n, SeqCst);
+            }
+        }
+    }
+    Some(())
+}
+
+#[test]
+fn killed_at_any_moment_it_has_all_that_it_acknowledged() {
+    let rounds = std::env::var("APUS_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
+    let dir = std::env::temp_dir().join(format!("apus-crash-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let seed = std::env::var("APUS_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let mut rng = Rng::from_seed(seed);
+    let known: Vec<Known> = (0..CLIENTS).map(|_| Known::default()).collect();
+    let mut server = Server::start(&dir, 1);
+    let mut total = 0;
+    for round in 0..rounds {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for (id, known) in known.iter().enumerate() {
+                let (server, stop) = (&server, &stop);
+                scope.spawn(move || load(server, id, known, stop));
+            }
+            std::thread::sleep(Duration::from_micros(rng.below(60_000)));
+            let pid = server.child.id().to_string();
+            // The handle is borrowed by those who connect.
+            Command::new("kill").args(["-9", &pid]).status().expect("killed");
+            stop.store(true, SeqCst);
+        });
+        server.kill();
+        server = Server::start(&dir, 1 + rng.index(2));
+        let mut c = server.connect().expect("a connection");
+        for (id, known) in known.iter().enumerate() {
+            let (w, acked) = (c.number(&format!("w:{id}")), known.acknowledged.load(SeqCst));
+            let sent = known.sent.load(SeqCst);
+            assert!(acked <= w && w <= sent, "round {round} client {id}: {acked} <= {w} <= {sent}");
+            let (a, b) = (c.number(&format!("a:{id}")), c.number(&format!("b:{id}")));
+            let acked = known.transactions.load(SeqCst);
+            assert!(a == b && a >= acked, "round {round} client {id}: {a} {b} {acked}");
+            let len = c.call(&format!("LLEN l:{id}\r\n")).expect("an answer");
+            let len: u64 = len.trim_start_matches(':').parse().expect("a number");
+            // One element for each that is there: never one without the other.
+            assert!(len <= a, "round {round} client {id}: {len} {a}");
+            let tail = c.call(&format!("LINDEX l:{id} -1\r\n")).expect("an answer");
+            assert_eq!(if tail == "$-1" { "0".to_owned() } else { tail }, a.to_string());
+            total += acked;
+        }
+    }
+    server.kill();
+    assert!(total > 0);
+    std::fs::remove_dir_all(&dir).expect("removed");
+}
+
+#[test]
+fn a_journal_begun_and_rewritten_at_run_time_has_everything() {
+    let dir = std::env::temp_dir().join(format!("apus-rewrite-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let server = Server::start_with(&dir, 2, "no");
+    let mut c = server.connect().expect("a connection");
+    let rewrites = |c: &mut Client, n: usize| {
+        let until = Instant::now() + Duration::from_secs(30);
+        while !c
+            .call("INFO persistence\r\n")
+            .expect("an answer")
+            .contains(&format!("aof_rewrites:{n}\r"))
+        {
+            assert!(Instant::now() < until, "no rewrite");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    for i in 0..500 {
+        assert_eq!(c.call(&format!("SET before:{i} {i}\r\n")).as_deref(), Some("+OK"));
+    }
+    assert_eq!(c.call("CONFIG SET appendonly yes\r\n").as_deref(), Some("+OK"));
+    rewrites(&mut c, 1);
+    for n in 1..=3 {
+        for _ in 0..100 {
+            assert!(c.call("INCR n\r\n").expect("an answer").starts_with(':'));
+        }
+        let started = c.call("BGREWRITEAOF\r\n").expect("an answer");
+        assert!(started.starts_with("+Background"), "{started}");
+        assert_eq!(c.call("INCR n\r\n"), Some(format!(":{}", 101 * n)));
+        rewrites(&mut c, 1 + n);
+    }
+    assert_eq!(c.call("WAITAOF 1 0 1000\r\n").as_deref(), Some("*2"));
+    server.kill();
+    let manifest = dir.join("appendonlydir/appendonly.aof.journal");
+    let check = || {
+        let apus = Command::new(env!("CARGO_BIN_EXE_apus")).arg("check").arg(&manifest).output();
+        apus.expect("it runs").status.success()
+    };
+    assert!(check());
+    let server = Server::start(&dir, 1);
+    let mut c = server.connect().expect("a connection");
+    assert_eq!(c.number("n"), 303);
+    assert_eq!(c.call("DBSIZE\r\n").as_deref(), Some(":501"));
+    server.kill();
+    std::fs::remove_dir_all(&dir).expect("removed");
+}

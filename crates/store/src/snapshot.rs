@@ -1,0 +1,258 @@
+//! The keyspace as it was at one moment, while everybody goes on changing it.
+//!
+//! Every entry carries a mark, one bit. Outside of snapshots all marks are the same as the
+//! keyspace's own. A snapshot begins by flipping the keyspace's mark while all shards are held:
+//! from then on an entry whose mark differs is one *as it was* and has yet to be saved. Then
+//!
+//! - a [`Walk`] goes through the shards, one short hold after the other, saves what it finds with
+//!   the old mark and sets the mark;
+//! - whoever is about to change or remove an entry with the old mark saves it first ([`Keep`]) and
+//!   sets the mark;
+//! - what is new gets the new mark when it is made.
+//!
+//! So every entry is saved once, and when the walks are through all marks agree again. Whole tables
+//! that FLUSHALL drops meanwhile, and values that would take long to save, are not saved by the
+//! command: they go to the [`Snapshot`] instead of being freed. Exchanged databases are undone by
+//! number: a walk over a shard begins anew, which the marks make harmless.
+//!
+//! What it costs when there is no snapshot: one load per write.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use data::entry::Entry;
+use parking_lot::{Mutex, RwLock};
+
+use crate::context::Context;
+use crate::lazy::Garbage;
+use crate::shards::{Held, Keyspace, SHARDS};
+
+/// Takes what a snapshot must not lose.
+pub trait Keep: Send + Sync {
+    /// An entry of database `db` as it was when the snapshot began, from a thread that is about to
+    /// change it and holds its shard.
+    fn keep(&self, db: usize, e: &Entry);
+}
+
+/// The keyspace's part.
+#[derive(Default)]
+pub(crate) struct Saving {
+    on: AtomicBool,
+    mark: AtomicBool,
+    state: RwLock<Option<Arc<State>>>,
+}
+
+struct State {
+    keep: Arc<dyn Keep>,
+    /// Which database the one of a number was when the snapshot began.
+    was: Mutex<Vec<usize>>,
+    /// How often databases were exchanged since.
+    swaps: AtomicUsize,
+    orphans: Mutex<VecDeque<(usize, Garbage)>>,
+    /// Entries that writers saved, for statistics.
+    early: AtomicU64,
+}
+
+impl Saving {
+    /// Whether a snapshot is under way.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.load(Relaxed)
+    }
+
+    /// The mark of what is new.
+    #[inline]
+    pub(crate) fn mark(&self) -> bool {
+        self.mark.load(Relaxed)
+    }
+
+    fn state(&self) -> Option<Arc<State>> {
+        self.state.read().clone()
+    }
+
+    /// Saves an entry that is about to change, if that is still to be done.
+    #[cold]
+    pub(crate) fn save(&self, db: usize, e: &mut Entry) {
+        if e.mark() == self.mark() {
+            return;
+        }
+        e.set_mark(self.mark());
+        if let Some(state) = self.state() {
+            state.early.fetch_add(1, Relaxed);
+            let db = state.was.lock()[db];
+            state.keep.keep(db, e);
+        }
+    }
+
+    /// Takes what nobody needs any more but the snapshot. Gives it back when that does not either.
+    #[cold]
+    pub(crate) fn adopt(&self, db: usize, garbage: Garbage) -> Option<Garbage> {
+        let Some(state) = self.state() else { return Some(garbage) };
+        if matches!(&garbage, Garbage::Entry(e) if e.mark() == self.mark()) {
+            return Some(garbage);
+        }
+        let db = state.was.lock()[db];
+        state.orphans.lock().push_back((db, garbage));
+        None
+    }
+
+    /// Notes that two databases are being exchanged.
+    #[cold]
+    pub(crate) fn swap(&self, a: usize, b: usize) {
+        if let Some(state) = self.state() {
+            state.was.lock().swap(a, b);
+            state.swaps.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// A snapshot under way: see the module's text. Whoever has it walks all of it and then calls
+/// [`finish`](Self::finish), also when there is nothing to be done with it any more: the marks must
+/// agree again before the next one.
+pub struct Snapshot {
+    ks: Arc<Keyspace>,
+    state: Arc<State>,
+}
+
+impl Keyspace {
+    /// Begins a snapshot; `at` is called at its moment, when no command is under way. None when
+    /// there is one already.
+    pub fn begin_snapshot(
+        self: &Arc<Self>,
+        cx: &mut Context,
+        keep: Arc<dyn Keep>,
+        at: impl FnOnce(),
+    ) -> Option<Snapshot> {
+        let locked = self.lock(Held::All, &cx.seat, &cx.hold);
+        let saving = &self.saving;
+        if saving.is_on() {
+            return None;
+        }
+        let state = Arc::new(State {
+            keep,
+            was: Mutex::new((0..self.databases()).collect()),
+            swaps: AtomicUsize::new(0),
+            orphans: Mutex::default(),
+            early: AtomicU64::new(0),
+        });
+        *saving.state.write() = Some(Arc::clone(&state));
+        saving.mark.store(!saving.mark(), Relaxed);
+        saving.on.store(true, Relaxed);
+        at();
+        drop(locked);
+        Some(Snapshot { ks: Arc::clone(self), state })
+    }
+}
+
+impl Snapshot {
+    /// The keyspace cut into `n` parts of about the same size, to be walked at the same time.
+    pub fn walks(&self, n: usize) -> Vec<Walk> {
+        let n = n.clamp(1, SHARDS);
+        let walk = |i: usize| Walk {
+            ks: Arc::clone(&self.ks),
+            state: Arc::clone(&self.state),
+            shard: i * SHARDS / n,
+            end: (i + 1) * SHARDS / n,
+            at: (0, 0),
+            swaps: 0,
+        };
+        (0..n).map(walk).collect()
+    }
+
+    /// Calls `f` with what was dropped from the keyspace meanwhile, and frees it. The last call
+    /// must come after the last walk has ended.
+    pub fn orphans(&self, mut f: impl FnMut(usize, &Entry)) {
+        let mark = self.ks.saving.mark();
+        loop {
+            let Some((db, garbage)) = self.state.orphans.lock().pop_front() else { return };
+            match &garbage {
+                Garbage::Entry(e) => f(db, e),
+                Garbage::Table(t) => t.for_each(|e| {
+                    if e.mark() != mark {
+                        f(db, e);
+                    }
+                }),
+            }
+            self.ks.lazy.free(garbage);
+        }
+    }
+
+    /// Entries that were saved by those who changed them.
+    pub fn early(&self) -> u64 {
+        self.state.early.load(Relaxed)
+    }
+
+    /// Ends it: all walks have ended, and `f` gets the last of what was dropped.
+    pub fn finish(self, cx: &mut Context, f: impl FnMut(usize, &Entry)) {
+        let locked = self.ks.lock(Held::All, &cx.seat, &cx.hold);
+        self.ks.saving.on.store(false, Relaxed);
+        drop(locked);
+        // From here on nobody gives anything any more.
+        self.orphans(f);
+        *self.ks.saving.state.write() = None;
+    }
+}
+
+/// A walk over some shards.
+pub struct Walk {
+    ks: Arc<Keyspace>,
+    state: Arc<State>,
+    shard: usize,
+    end: usize,
+    /// Database and position within its table.
+    at: (usize, u32),
+    swaps: usize,
+}
+
+impl Walk {
+    /// Goes on by about `budget` (what `f` returns, added up) under one hold of a shard, calling
+    /// `f` with every entry as it was and the number that its database had. Returns whether there
+    /// is more.
+    pub fn step(
+        &mut self,
+        cx: &mut Context,
+        budget: usize,
+        mut f: impl FnMut(usize, &Entry) -> usize,
+    ) -> bool {
+        if self.shard == self.end {
+            return false;
+        }
+        let mut locked = self.ks.lock(Held::One(self.shard), &cx.seat, &cx.hold);
+        let swaps = self.state.swaps.load(Relaxed);
+        if swaps != self.swaps {
+            (self.swaps, self.at) = (swaps, (0, 0));
+        }
+        let was = self.state.was.lock().clone();
+        let mark = self.ks.saving.mark();
+        let mut spent = 0;
+        while self.at.0 < self.ks.databases() {
+            let (db, mut pos) = self.at;
+            let table = &mut locked.part(db, self.shard).table;
+            if !table.is_empty() {
+                loop {
+                    let next = table.scan_mut(pos, |e| {
+                        if e.mark() != mark {
+                            e.set_mark(mark);
+                            spent += f(was[db], e);
+                        }
+                    });
+                    let Some(next) = next else { break };
+                    if spent >= budget {
+                        self.at.1 = next;
+                        return true;
+                    }
+                    pos = next;
+                }
+            }
+            self.at = (db + 1, 0);
+        }
+        (self.shard, self.at) = (self.shard + 1, (0, 0));
+        self.shard != self.end
+    }
+
+    /// Shards that are still to be walked, and all of them.
+    pub fn left(&self) -> usize {
+        self.end - self.shard
+    }
+}

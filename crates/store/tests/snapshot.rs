@@ -1,0 +1,150 @@
+//! A snapshot is what the keyspace was when it began, whatever is done meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use stdx::rng::Rng;
+use store::{Content, Context, Db, Entry, Flush, Keep, Key, Keyspace, Kind, Str, Ttl};
+
+const LIMITS: data::set::Limits =
+    data::set::Limits { intset_entries: 8, listpack_entries: 16, listpack_value: 64 };
+
+type Image = BTreeMap<(usize, Vec<u8>), (Vec<u8>, Option<i64>)>;
+
+/// What was saved; a second copy of anything is an error.
+#[derive(Default)]
+struct Saved(Mutex<Image>);
+
+fn value(e: &Entry) -> (Vec<u8>, Option<i64>) {
+    let bytes = match e.kind() {
+        Kind::String => match e.str() {
+            Str::Int(n) => n.to_string().into_bytes(),
+            Str::Inline(b) => b.to_vec(),
+            Str::Shared(b) => b.to_vec(),
+        },
+        _ => {
+            let mut all = Vec::new();
+            store::walk(e, &mut |part| all.extend_from_slice(format!("{part:?},").as_bytes()));
+            all
+        }
+    };
+    (bytes, e.deadline())
+}
+
+impl Saved {
+    fn add(&self, db: usize, e: &Entry) {
+        let old = self.0.lock().unwrap().insert((db, e.key().to_vec()), value(e));
+        assert!(old.is_none(), "saved twice: {db} {:?}", String::from_utf8_lossy(e.key()));
+    }
+}
+
+impl Keep for Saved {
+    fn keep(&self, db: usize, e: &Entry) {
+        self.add(db, e);
+    }
+}
+
+fn image(ks: &Keyspace, cx: &mut Context) -> Image {
+    let mut all = Image::new();
+    for db in 0..ks.databases() {
+        Db::lock_all(ks, db, cx).for_each(|e| {
+            all.insert((db, e.key().to_vec()), value(e));
+        });
+    }
+    all
+}
+
+/// One random change.
+fn change(ks: &Keyspace, cx: &mut Context, rng: &mut Rng) {
+    let name = format!("k{}", rng.index(300));
+    let key = Key::new(name.as_bytes());
+    let other = format!("k{}", rng.index(300));
+    let index = rng.index(ks.databases());
+    let mut db = Db::lock_all(ks, index, cx);
+    let text = rng.next_u64().to_string();
+    let deadline = rng.index(2) == 0;
+    let ttl = if deadline { Ttl::At(1 << 40) } else { Ttl::Keep };
+    match rng.index(200) {
+        0 => drop(db.flush([Flush::Now, Flush::Lazily][rng.index(2)])),
+        1 => {
+            let last = db.databases() - 1;
+            db.swap(0, last);
+        }
+        2..20 => drop(db.delete(key)),
+        20..30 => {
+            if let Some(e) = db.take(key) {
+                db.delete(Key::new(other.as_bytes()));
+                db.put(e.rename(other.as_bytes()));
+            }
+        }
+        30..50 => drop(db.set_deadline(key, deadline.then_some(1 << 41))),
+        50..90 => {
+            if db.write(key).is_none() {
+                db.create_run(key, Kind::Set);
+            }
+            let slot = db.peek(key).filter(|e| e.kind() == Kind::Set);
+            if let Some(mut e) = slot {
+                let item = store::packed::Item::of(text.as_bytes());
+                data::set::add(&mut e, item, &LIMITS);
+            }
+        }
+        90..100 => {
+            let mut copy = db.read(key).map(|e| e.with_key(other.as_bytes()));
+            if let Some(e) = copy.take() {
+                db.replace(Key::new(other.as_bytes()), e);
+            }
+        }
+        100..110 => {
+            let long = vec![b'x'; 5000];
+            db.set(key, Content::Bytes(&long), ttl);
+        }
+        _ => db.set(key, Content::Bytes(text.as_bytes()), ttl),
+    }
+}
+
+#[test]
+fn a_snapshot_is_of_one_moment() {
+    for seed in 0..8 {
+        let mut rng = Rng::from_seed(seed);
+        let mut cx = Context::new(1000, Rng::from_seed(seed + 1000));
+        let (ks, seat) = Keyspace::single(4, 1000);
+        if seed % 2 == 0 {
+            cx.seat = seat;
+        } else {
+            ks.share(&seat);
+        }
+        // The second and third snapshots find the marks as the first has left them.
+        for _ in 0..3 {
+            for _ in 0..rng.index(2000) {
+                change(&ks, &mut cx, &mut rng);
+            }
+            let before = image(&ks, &mut cx);
+            let saved = Arc::new(Saved::default());
+            let keep: Arc<dyn Keep> = Arc::<Saved>::clone(&saved);
+            let snapshot = ks.begin_snapshot(&mut cx, keep, || {}).unwrap();
+            let none = Arc::new(Saved::default());
+            assert!(ks.begin_snapshot(&mut cx, none, || {}).is_none());
+            let mut walks = snapshot.walks(3);
+            while !walks.is_empty() {
+                for _ in 0..rng.index(30) {
+                    change(&ks, &mut cx, &mut rng);
+                }
+                let i = rng.index(walks.len());
+                let more = walks[i].step(&mut cx, 1 + rng.index(4), |db, e| {
+                    saved.add(db, e);
+                    1
+                });
+                if !more {
+                    walks.swap_remove(i);
+                }
+                if rng.index(50) == 0 {
+                    snapshot.orphans(|db, e| saved.add(db, e));
+                }
+            }
+            snapshot.finish(&mut cx, |db, e| saved.add(db, e));
+            let saved = std::mem::take(&mut *saved.0.lock().unwrap());
+            assert_eq!(saved.len(), before.len(), "seed {seed}");
+            assert!(saved == before, "seed {seed}");
+        }
+    }
+}
