@@ -1,7 +1,7 @@
 //! Walking over the batches of a segment file.
 //!
 //! A segment is batches without a gap, then zeros up to a multiple of 4,096. What else is found is
-//! damage, or the end of a write that a crash has cut off; [`recover`] tells which.
+//! damage, or the end of a write that a crash has cut off; [`content`] tells which.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
