@@ -200,7 +200,8 @@ fn target_of(info: &str) -> Result<Target> {
         .find_map(|line| line.strip_prefix("redis_version:"))
         .ok_or("INFO has no redis_version")?
         .parse()?;
-    Ok(match info.to_ascii_lowercase().contains("apus") {
+    // Not the word alone: paths are in there, too.
+    Ok(match info.lines().any(|line| line.starts_with("apus_version:")) {
         true => Target::Apus(version),
         false => Target::Redis(version),
     })
@@ -227,6 +228,8 @@ mod tests {
     fn who_is_there() {
         let redis = "# Server\r\nredis_version:7.0.15\r\n";
         assert_eq!(target_of(redis), Ok(Target::Redis(Version(7, 0, 15))));
+        let there = "# Server\r\nredis_version:7.0.15\r\nexecutable:/apus/redis-server\r\n";
+        assert_eq!(target_of(there), Ok(Target::Redis(Version(7, 0, 15))));
         let apus = "# Server\r\nredis_version:7.4.0\r\napus_version:0.1.0\r\n";
         assert_eq!(target_of(apus), Ok(Target::Apus(Version(7, 4, 0))));
         assert!(target_of("# Server\r\n").is_err());
