@@ -16,7 +16,6 @@ use crate::blocking::{self, register};
 use crate::clients::Client;
 use crate::engine::{Attention, Engine};
 use crate::journal::{self, Own};
-use crate::persistence;
 use crate::pubsub::{self, Local};
 use crate::scripting;
 use crate::session::{ReplyMode, Session};
@@ -260,11 +259,8 @@ impl Thread {
             }
         }
         let changes = flags_with_queue(session, cmd).has(Flags::WRITE) || cmd.row.name == "ping";
-        if attention & Attention::UNSAVED != 0 && changes {
-            return Err(persistence::MISCONF);
-        }
-        if attention & Attention::DISK != 0 && changes {
-            return Err(engine.journal.misconf());
+        if changes && let Some(fail) = engine.refuses_writes() {
+            return Err(fail);
         }
         if session.only_subscribes() && !while_subscribed(cmd.row) {
             return Err(subscribed(cmd.row));

@@ -184,6 +184,8 @@ class Snapshots(unittest.TestCase):
             wait_until(lambda: info(c, "rdb_last_bgsave_status") == "err", "failed")
             self.assertTrue(ask(c, "SET", "a", "3").startswith(b"-MISCONF "))
             self.assertTrue(ask(c, "PING").startswith(b"-MISCONF "))
+            write = "return redis.call('set', KEYS[1], 3)"
+            self.assertIn(b"MISCONF ", ask(c, "EVAL", write, "1", "a"))
             self.assertEqual(ask(c, "GET", "a"), b"2")
             self.assertFalse([n for n in os.listdir(server.dir) if n.startswith("temp-")])
             ask(c, "CONFIG", "SET", "stop-writes-on-bgsave-error", "no")

@@ -150,7 +150,7 @@ pub(crate) fn follow_config(engine: &Engine) {
 }
 
 /// The refusal of writes after a failed save.
-pub(crate) const MISCONF: Fail = Fail::text(
+const MISCONF: Fail = Fail::text(
     "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to \
      disk. Commands that may modify the data set are disabled, because this instance is \
      configured to report errors during writes if RDB snapshotting fails \
@@ -367,6 +367,15 @@ impl Engine {
             ("rdb_last_load_keys_expired", n(&p.loading.expired)),
             ("rdb_last_load_keys_loaded", n(&p.loading.keys)),
         ]
+    }
+
+    /// Why commands that write are refused at present, if they are: the disk has failed.
+    pub(crate) fn refuses_writes(&self) -> Option<Fail> {
+        let attention = self.attention.get();
+        if attention & Attention::UNSAVED != 0 {
+            return Some(MISCONF);
+        }
+        (attention & Attention::DISK != 0).then(|| self.journal.misconf())
     }
 
     /// Whether the last save in the background succeeded.

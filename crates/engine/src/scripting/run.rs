@@ -28,7 +28,6 @@ use crate::acl;
 use crate::dispatch::{lookup, shards_of};
 use crate::engine::{Attention, Engine};
 use crate::log;
-use crate::persistence;
 use crate::session::Session;
 use crate::stats::bump;
 use crate::table::{Call, Cmd, Run};
@@ -143,8 +142,8 @@ fn prepare(call: &mut Call<'_>, task: &Task<'_>) -> Result<bool, Fail> {
     if !no_writes && task.read_only {
         return Err(Fail::text("ERR Can not execute a script with write flag using *_ro command."));
     }
-    if !no_writes && call.engine.attention.get() & Attention::UNSAVED != 0 {
-        return Err(persistence::MISCONF);
+    if !no_writes && let Some(fail) = call.engine.refuses_writes() {
+        return Err(fail);
     }
     if call.thread.short_of_memory && !no_writes && !flags.has(lua::Flags::ALLOW_OOM) {
         return Err(Fail::text(
@@ -217,8 +216,10 @@ impl Runner<'_, '_> {
         if self.read_only && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
             return Err("Write commands are not allowed from read-only scripts.".into());
         }
-        if engine.attention.get() & Attention::UNSAVED != 0 && flags.has(Flags::WRITE) {
-            return Err(format!("-{}", persistence::MISCONF.0).into());
+        if flags.has(Flags::WRITE)
+            && let Some(fail) = engine.refuses_writes()
+        {
+            return Err(format!("-{}", fail.0).into());
         }
         if self.over_memory && !self.wrote && flags.has(Flags::DENYOOM) {
             return Err(OOM.into());
