@@ -119,7 +119,7 @@ impl Draft {
 }
 
 /// A small hash as it was saved: a run of fields and values, or with `ex` of fields, values and
-/// deadlines in the order that [`small`] wants.
+/// deadlines in the order that the small form wants.
 pub fn of_run(key: &[u8], run: &[u8], ex: bool, deadline: Option<i64>) -> Entry {
     let mut e = Entry::packed(Kind::Hash, key, run, deadline, 0);
     if ex {

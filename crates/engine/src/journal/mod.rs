@@ -1,8 +1,8 @@
 //! The journal as the engine sees it: what commits leave in it, who waits for it, how it begins.
 //!
-//! Commit appends to the lane of its thread while the shards are held ([`note`]): first the keys and
+//! Commit appends to the lane of its thread while the shards are held (`note`): first the keys and
 //! fields that expired or were evicted, then the command, in the form that can be replayed. One
-//! commit is one record; so is all between [`Thread::begin_unit`] and [`Thread::end_unit`] (a
+//! commit is one record; so is all between `Thread::begin_unit` and `Thread::end_unit` (a
 //! transaction, a script).
 //!
 //! **Acknowledgements.** Under `appendfsync always` the output of a batch waits until everything is

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Order
 use std::time::{Duration, Instant};
 
 use commands::Fail;
-use config::Id;
+use config::{Id, SHUTDOWN_FORCE, SHUTDOWN_NOSAVE, SHUTDOWN_NOW, SHUTDOWN_SAVE};
 
 use crate::engine::{Attention, Engine, ShutdownRequest};
 use crate::log;
@@ -53,10 +53,11 @@ pub(crate) fn shut_down(
 impl Engine {
     /// Ends the server as the option (`shutdown-on-sigterm` or `…-sigint`) says.
     pub fn ask_shutdown(&self, how: Id) {
-        let words = self.config.list(how);
-        let has = |w: &str| words.iter().any(|x| x.eq_ignore_ascii_case(w));
-        let save = if has("save") { Some(true) } else { has("nosave").then_some(false) };
-        let request = ShutdownRequest { save, now: has("now"), force: has("force") };
+        let wishes = self.config.int(how);
+        let has = |bit| wishes & bit != 0;
+        let save =
+            if has(SHUTDOWN_SAVE) { Some(true) } else { has(SHUTDOWN_NOSAVE).then_some(false) };
+        let request = ShutdownRequest { save, now: has(SHUTDOWN_NOW), force: has(SHUTDOWN_FORCE) };
         if self.attention.get() & Attention::LOADING != 0 {
             // Nothing has changed yet, and a save would lose what is not loaded.
             let request = ShutdownRequest { save: Some(false), ..request };

@@ -64,7 +64,7 @@ impl Db<'_> {
     }
 
     /// One step of a scan: looks at the entries of the bucket at `cursor` and calls `f` with the
-    /// living ones among those that are `wanted`; the expired ones go to [`Context::overdue`].
+    /// living ones among those that are `wanted`; the expired ones go to [`Context::overdue`](crate::Context::overdue).
     /// Returns the next cursor, 0 at the end, and how many entries were looked at. Every key that
     /// is present from the first step to the last is seen, whatever else happens in between.
     pub fn scan(
