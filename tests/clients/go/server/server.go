@@ -1,0 +1,87 @@
+// Package server runs the apus binary, named by APUS_BIN, for tests.
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Patience ends tests that would otherwise hang; nothing is measured by it.
+const Patience = 20 * time.Second
+
+// Start runs a server of its own for t and returns its address.
+func Start(t *testing.T, options ...string) string {
+	t.Helper()
+	binary := os.Getenv("APUS_BIN")
+	if binary == "" {
+		t.Fatal("APUS_BIN must name the apus binary")
+	}
+	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	Must(t, err)
+	address := probe.Addr().String()
+	Must(t, probe.Close())
+	_, port, err := net.SplitHostPort(address)
+	Must(t, err)
+
+	args := append([]string{"serve", "--port", port, "--dir", t.TempDir(), "--save", ""}, options...)
+	command := exec.Command(binary, args...)
+	stdout, err := command.StdoutPipe()
+	Must(t, err)
+	command.Stderr = os.Stderr
+	Must(t, command.Start())
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+
+	ready := make(chan error, 1)
+	go func() {
+		var log strings.Builder
+		lines := bufio.NewScanner(stdout)
+		told := false
+		for lines.Scan() { // To the end, so that the server never blocks on its log.
+			if told {
+				continue
+			}
+			fmt.Fprintln(&log, lines.Text())
+			if strings.Contains(lines.Text(), "Ready to accept connections") {
+				ready <- nil
+				told = true
+			}
+		}
+		if !told {
+			ready <- fmt.Errorf("the server ended before it was ready:\n%s", log.String())
+		}
+	}()
+	select {
+	case err := <-ready:
+		Must(t, err)
+	case <-time.After(Patience):
+		t.Fatal("the server did not become ready")
+	}
+	return address
+}
+
+// Must fails t when there is an error.
+func Must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Eventually polls until the condition holds; what came true is asserted, not how fast.
+func Eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("still not so: %s", what)
+		}
+	}
+}
