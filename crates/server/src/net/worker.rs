@@ -853,6 +853,9 @@ impl Rim<'_> {
                 }
             }
             let timed = thread.write_begins(engine);
+            if next == Next::Close {
+                c.stream.hold_until_finished();
+            }
             let n = c.send(out)?;
             if next == Next::Close && c.unsent() == 0 {
                 c.stream.finish();
