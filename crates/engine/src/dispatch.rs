@@ -290,7 +290,11 @@ impl Thread {
         self.cx.client = session.client.id;
         let run = match cmd.run {
             Run::Session(run) => {
-                if session.tracking.is_some() && cmd.row.flags.has(Flags::READONLY) {
+                if session.tracking.is_some()
+                    && cmd.row.flags.has(Flags::READONLY)
+                    // A script's keys are those its commands read.
+                    && !cmd.row.flags.has(Flags::NO_MANDATORY_KEYS)
+                {
                     // It locks what it reads itself, later.
                     tracking::remember(engine, &mut self.pubsub, session, cmd, args);
                 }

@@ -211,3 +211,22 @@ fn flushing_the_cache_reaches_all_threads() {
     assert_eq!(two.run(&["EVAL", "return 1", "0"]), ":1\r\n");
     assert_eq!(one.run(&["EVALSHA", sha, "0"]), ":1\r\n");
 }
+
+/// The keys of a call are declared, not read: a client is told of those alone that its script read.
+#[test]
+fn keys_that_a_script_has_not_read_are_not_tracked() {
+    let engine = engine("");
+    let (mut reader, mut writer) = (Worker::new(&engine), Worker::new(&engine));
+    writer.run(&["mset", "a", "1", "b", "1"]);
+    reader.run(&["hello", "3"]);
+    reader.run(&["client", "tracking", "on"]);
+    let tracked = || engine.tracking.keys();
+    for script in ["eval", "eval_ro"] {
+        reader.run(&[script, "return redis.call('ping')", "2", "a", "b"]);
+        assert_eq!(tracked(), 0, "{script} reads nothing");
+        reader.run(&[script, "return redis.call('get', 'b')", "2", "a", "b"]);
+        assert_eq!(tracked(), 1, "{script} reads b");
+        writer.run(&["set", "b", "2"]);
+        assert_eq!(tracked(), 0);
+    }
+}

@@ -201,17 +201,24 @@ impl Journal {
 pub(crate) fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'_>>) {
     let e = &db.cx.effects;
     let own = own.filter(|_| e.dirty > 0 || !e.rewritten.is_empty());
-    if own.is_none() && e.dropped.is_empty() && e.dropped_fields.is_empty() {
+    let stated = own.is_some() || !e.rewritten.is_empty();
+    if !stated && e.dropped.is_empty() && e.dropped_fields.is_empty() {
         return;
     }
-    lane.append(engine.journal.shared.counter(), db.cx.now, own.is_some(), |unit| {
+    lane.append(engine.journal.shared.counter(), db.cx.now, stated, |unit| {
         for (db, key) in &e.dropped {
             unit.command(*db, b"del", 1, std::iter::once(key.as_slice()));
         }
         for (db, key, field) in &e.dropped_fields {
             unit.command(*db, b"hdel", 2, [key.as_slice(), field].into_iter());
         }
-        let Some(own) = own else { return };
+        let Some(own) = own else {
+            // A session command's change: it has stated its form, which is of no database.
+            if stated {
+                words(unit, 0, &e.rewritten);
+            }
+            return;
+        };
         if e.rewritten.is_empty() {
             // By its own name: renaming a command must not make the journal unreadable.
             let name = own.cmd.name().as_bytes();

@@ -61,6 +61,16 @@ impl AsFd for Stream {
 }
 
 impl Stream {
+    /// Holds back what is sent until [`finish`](Self::finish), so that the last reply and the end
+    /// arrive together: a client that wakes up at the reply may run before we get to the end.
+    pub(crate) fn hold_until_finished(&self) {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if let Stream::Tcp(s) = self {
+            // Where it cannot be had, the end comes a moment later.
+            let _ = socket2::SockRef::from(s).set_tcp_cork(true);
+        }
+    }
+
     /// Tells the peer that nothing more comes, at once: a client that has its last reply must not
     /// take the connection for open while it is being closed here.
     pub(crate) fn finish(&self) {

@@ -853,6 +853,9 @@ impl Rim<'_> {
                 }
             }
             let timed = thread.write_begins(engine);
+            if next == Next::Close {
+                c.stream.hold_until_finished();
+            }
             let n = c.send(out)?;
             if next == Next::Close && c.unsent() == 0 {
                 c.stream.finish();
@@ -914,17 +917,23 @@ fn hold_back(c: &mut Conn, sequence: u64, holding: &mut VecDeque<(u64, u64)>) {
     holding.push_back((sequence, c.session.client.id));
 }
 
-/// Whether input begins with a command that may run a script.
+/// Whether one of the commands in this input may run a script. It may say so of others, when an
+/// argument looks like such a command.
 fn may_take_long(input: &[u8]) -> bool {
-    let name = match input {
-        // *N CR LF $N CR LF name
-        [b'*', _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..]
-        | [b'*', _, _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..] => name,
-        [b'*', ..] => return false,
-        name => name,
+    let runs_script = |command: &[u8]| {
+        let name = match command {
+            // *N CR LF $N CR LF name
+            [b'*', _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..]
+            | [b'*', _, _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..] => name,
+            [b'*', ..] => return false,
+            name => name,
+        };
+        let Some(start) = name.first_chunk::<4>() else { return false };
+        [b"eval", b"fcal", b"exec"].iter().any(|word| start.eq_ignore_ascii_case(*word))
     };
-    let Some(start) = name.first_chunk::<4>() else { return false };
-    [b"eval", b"fcal", b"exec"].iter().any(|word| start.eq_ignore_ascii_case(*word))
+    // Commands without a length are typed by people, one at a time.
+    runs_script(input)
+        || memchr::memmem::find_iter(input, b"\r\n*").any(|at| runs_script(&input[at + 2..]))
 }
 
 /// Adds to a counter that only this thread writes.
@@ -995,4 +1004,30 @@ fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: usize, now_m
         );
     }
     over
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_take_long;
+
+    #[test]
+    fn scripts_are_seen_wherever_they_stand() {
+        for input in [
+            "eval 'return 1' 0\r\n",
+            "*3\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n0\r\n",
+            "*1\r\n$4\r\nping\r\n*3\r\n$5\r\nfcall\r\n$1\r\nf\r\n$1\r\n0\r\n",
+            "*1\r\n$5\r\nmulti\r\n*1\r\n$4\r\nping\r\n*1\r\n$4\r\nexec\r\n",
+        ] {
+            assert!(may_take_long(input.as_bytes()), "{input}");
+        }
+        for input in [
+            "",
+            "*",
+            "ping\r\n",
+            "*1\r\n$4\r\nping\r\n*",
+            "*2\r\n$3\r\nget\r\n$4\r\neval\r\n*1\r\n$4\r\nping\r\n",
+        ] {
+            assert!(!may_take_long(input.as_bytes()), "{input}");
+        }
+    }
 }
