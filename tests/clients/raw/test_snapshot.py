@@ -199,6 +199,26 @@ class Snapshots(unittest.TestCase):
             self.assertEqual(ask(c, "SET", "a", "4"), b"+OK")
             self.assertEqual(content(f"{server.dir}/good.rdb"), good)
 
+    def test_libraries_are_part_of_it(self):
+        code = "#!lua name=one\nredis.register_function('f', function() return 1 end)"
+        other = "#!lua name=two\nredis.register_function('g', function() return 2 end)"
+        for options in ((), ("--appendonly", "yes", "--appendfsync", "always")):
+            with Server(*options, *DEBUG) as server, server.connect() as c:
+                self.assertEqual(ask(c, "FUNCTION", "LOAD", code), b"one")
+                self.assertEqual(ask(c, "SAVE"), b"+OK")
+                self.assertEqual(ask(c, "FUNCTION", "LOAD", other), b"two")
+                self.assertTrue(ask(c, "DEBUG", "RELOAD", "NOFLUSH").startswith(b"-ERR "))
+                self.assertEqual(ask(c, "DEBUG", "RELOAD", "NOSAVE", "NOFLUSH", "MERGE"), b"+OK")
+                self.assertEqual(ask(c, "FCALL", "g", "0"), b":2")
+                self.assertEqual(ask(c, "FUNCTION", "DELETE", "one"), b"+OK")
+                self.assertEqual(ask(c, "SAVE"), b"+OK")
+                self.assertEqual(ask(c, "DEBUG", "RELOAD"), b"+OK")
+                server.process.send_signal(signal.SIGKILL)
+                server.process.wait()
+                with Restarted(server, *options) as again, again.connect() as d:
+                    self.assertEqual(ask(d, "FCALL", "g", "0"), b":2")
+                    self.assertTrue(ask(d, "FCALL", "f", "0").startswith(b"-ERR "))
+
     @beyond_redis
     def test_load(self):
         with Server(*DEBUG) as server, server.connect() as c:

@@ -342,7 +342,7 @@ fn take(
     present: Present,
 ) -> Result<(), String> {
     let (db, batch) = match part {
-        Part::Function(code) => return engine.load_function(&code),
+        Part::Function(code) => return engine.load_function(&code, present == Present::Replace),
         Part::Key(db, loaded) => return insert(engine, cx, db, vec![*loaded], present),
         Part::Batch(db, batch) => (db, batch),
     };
@@ -442,6 +442,7 @@ pub(crate) fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> 
     }
     within(engine, thread, |thread| {
         thread.flush_all(engine);
+        engine.clear_functions();
         read_file(engine, &mut thread.cx, path, Present::Refuse)
             .map_err(|e| Fail::new(format!("ERR {} cannot be loaded: {e}", path.display())))
     })

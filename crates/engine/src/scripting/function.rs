@@ -86,7 +86,7 @@ impl Engine {
             })
         };
         let outcome = match () {
-            () if args.is(1, "load") => return self.load_function(last),
+            () if args.is(1, "load") => return self.load_function(last, true),
             () if args.is(1, "flush") => clear(),
             () if args.is(1, "delete") => self.scripts.shelf.change(|all| {
                 all.remove(last);
@@ -97,7 +97,7 @@ impl Engine {
                 if args.is(args.len() - 1, "flush") {
                     clear().map_err(|fail| fail.0.into_owned())?;
                 }
-                return codes.iter().try_for_each(|code| self.load_function(code));
+                return codes.iter().try_for_each(|code| self.load_function(code, true));
             }
             () => return Err("it is no change of libraries".to_owned()),
         };

@@ -150,14 +150,24 @@ impl Shelf {
 }
 
 impl Engine {
-    /// Takes a library out of a snapshot; one of its name is replaced.
-    pub(crate) fn load_function(&self, code: &[u8]) -> Result<(), String> {
+    /// Forgets all libraries, before those of a snapshot take their place.
+    pub(crate) fn clear_functions(&self) {
+        // It never fails: nothing is put in their place.
+        let _ = self.scripts.shelf.change(|all| {
+            *all = Libraries::default();
+            Ok(())
+        });
+    }
+
+    /// Takes a library out of a snapshot. One of its name that is there already is replaced, or
+    /// makes this fail.
+    pub(crate) fn load_function(&self, code: &[u8], replace: bool) -> Result<(), String> {
         let seed = self.clock.monotonic_ns();
         // Threads load it into their own machines when they next need one of its functions.
         let mut vm = Vm::new(Machine::Functions, crate::COMPAT_VERSION, MEMORY_MAX, seed);
         let put = load(&mut vm, code, self).and_then(|(library, entries)| {
             entries.into_iter().for_each(|e| vm.forget(e));
-            self.scripts.shelf.put(Arc::new(library), true)
+            self.scripts.shelf.put(Arc::new(library), replace)
         });
         put.map_err(|fail| fail.0.into_owned())
     }
