@@ -50,15 +50,17 @@ impl Counts {
     }
 }
 
-/// Lowers the priority of the calling thread as far as it goes: where it shares a core with a
-/// thread that serves connections, that one does not wait for it for a time slice.
-fn step_back() {
+/// Lowers the priority of the calling thread: where it shares a core with a thread that serves
+/// connections, that one does not wait for it for a time slice. 19 is as far as it goes.
+pub fn step_back(nice: i32) {
     #[cfg(target_os = "linux")]
     // SAFETY: takes numbers only. On Linux, 0 means the calling thread; a failure changes nothing.
     #[expect(unsafe_code, reason = "std has no thread priorities")]
     unsafe {
-        libc::setpriority(libc::PRIO_PROCESS, 0, 19);
+        libc::setpriority(libc::PRIO_PROCESS, 0, nice.clamp(0, 19));
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = nice;
 }
 
 pub(crate) struct Lazy {
@@ -74,7 +76,7 @@ impl Lazy {
         std::thread::Builder::new()
             .name("apus-lazyfree".into())
             .spawn(move || {
-                step_back();
+                step_back(19);
                 // Ends when the keyspace, and with it the sender, is gone.
                 while let Ok(garbage) = receive.recv() {
                     c.free(garbage);

@@ -30,7 +30,7 @@ pub use db::{Db, Flush, Key, Ttl, WrongType};
 pub use effects::{Class, Effects, Event};
 pub use evict::{Evicted, Policy};
 pub use interest::{Waiter, Watch};
-pub use lazy::Garbage;
+pub use lazy::{Garbage, step_back};
 pub use shards::{Keyspace, SHARDS, Seat, ShardSet};
 pub use snapshot::{Keep, Snapshot, Walk};
 pub use waits::{do_meanwhile, meanwhile, take_waits};

@@ -21,6 +21,8 @@ use crate::server::COMPAT_VERSION;
 
 /// Bytes that are serialised under one hold of a shard: some tens of microseconds.
 const STEP: usize = 16 << 10;
+/// By how much those who serialise in the background step back behind those who serve connections.
+const NICE: i32 = 10;
 /// Bytes that are sent at once.
 const PIECE: usize = 256 << 10;
 
@@ -294,6 +296,8 @@ impl Taking {
         now_ms: i64,
         done: &(dyn Fn(u64) + Sync),
     ) -> std::io::Result<Taken> {
+        // This thread and those that it starts.
+        store::step_back(NICE);
         let context = |n: u64| Context::new(now_ms, Rng::from_seed(now_ms as u64 ^ n));
         std::thread::scope(|scope| {
             let keeper = Arc::clone(&self.keeper);

@@ -7,6 +7,7 @@
 mod acceptor;
 mod attend;
 mod conn;
+mod limits;
 mod listen;
 mod stream;
 mod worker;

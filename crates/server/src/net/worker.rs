@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
-use config::{ClientClass, Id};
+use config::Id;
 use engine::journal::Gate;
 use engine::{Batch, Endpoint, Message, Next, Session, Thread, log};
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -23,6 +23,7 @@ use slab::Slab;
 use super::Stream;
 use super::attend::Attendant;
 use super::conn::{Conn, Source};
+use super::limits::{FIXED_OUTPUT, hard_limit, is_subscriber, over_output_limit, over_query_limit};
 use crate::Shared;
 use crate::give_back::GiveBack;
 
@@ -51,9 +52,6 @@ const OUTPUT_KEEP: usize = 4 << 20;
 const PUSH_LEAST: usize = 16;
 const PUSH_TURNS: usize = 8;
 const PUSH_BYTES: usize = 4 << 20;
-/// Output up to this size is under every limit: Redis keeps it in a fixed buffer that it does not
-/// count.
-const FIXED_OUTPUT: usize = 16 * 1024;
 const WAKE: Token = Token(usize::MAX);
 
 /// Where the acceptor leaves new connections, and others leave messages.
@@ -937,7 +935,7 @@ fn may_take_long(input: &[u8]) -> bool {
 }
 
 /// Adds to a counter that only this thread writes.
-fn add(c: &std::sync::atomic::AtomicU64, n: u64) {
+pub(super) fn add(c: &std::sync::atomic::AtomicU64, n: u64) {
     c.store(c.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
@@ -946,64 +944,6 @@ fn raise(c: &std::sync::atomic::AtomicU64, n: u64) {
     if n > c.load(Relaxed) {
         c.store(n, Relaxed);
     }
-}
-
-/// Whether a connection is there to receive messages.
-fn is_subscriber(c: &Conn) -> bool {
-    c.session.client.pubsub.load(Relaxed)
-}
-
-/// Whether what has come of a command that is not whole is more than `client-query-buffer-limit`
-/// allows; logged and counted.
-fn over_query_limit(engine: &engine::Engine, c: &Conn, stats: &engine::ThreadStats) -> bool {
-    let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
-    if c.buf.len() + c.stock.len() + c.parser.received() <= limit {
-        return false;
-    }
-    log!(
-        engine.log,
-        Warning,
-        "Closing client that reached max query buffer length: id={} addr={}",
-        c.session.client.id,
-        c.session.client.endpoint.peer
-    );
-    add(&stats.client_query_buffer_limit_disconnections, 1);
-    true
-}
-
-/// The bytes beyond which [`over_output_limit`] closes a connection at once; 0 for none.
-fn hard_limit(engine: &engine::Engine, c: &Conn) -> usize {
-    let l = engine.config.output_limits(class_of(c));
-    if l.hard == 0 { 0 } else { FIXED_OUTPUT.max(l.hard as usize) }
-}
-
-fn class_of(c: &Conn) -> ClientClass {
-    if is_subscriber(c) { ClientClass::Pubsub } else { ClientClass::Normal }
-}
-
-/// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows.
-fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: usize, now_ms: i64) -> bool {
-    let l = engine.config.output_limits(class_of(c));
-    let n = if queued > FIXED_OUTPUT { queued as u64 } else { 0 };
-    let mut over = l.hard > 0 && n > l.hard;
-    if l.soft > 0 && n > l.soft {
-        if c.soft_since == 0 {
-            c.soft_since = now_ms;
-        }
-        over |= now_ms - c.soft_since > l.soft_seconds as i64 * 1000;
-    } else {
-        c.soft_since = 0;
-    }
-    if over {
-        log!(
-            engine.log,
-            Warning,
-            "Client id={} addr={} scheduled to be closed ASAP for overcoming of output buffer limits.",
-            c.session.client.id,
-            c.session.client.endpoint.peer
-        );
-    }
-    over
 }
 
 #[cfg(test)]

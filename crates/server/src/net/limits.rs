@@ -1,0 +1,80 @@
+//! What a connection may have waiting, in and out: the limits that close it.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use config::{ClientClass, Id};
+use engine::log;
+
+use super::conn::Conn;
+use super::worker::add;
+
+/// Output up to this size is under every limit: Redis keeps it in a fixed buffer that it does not
+/// count.
+pub(super) const FIXED_OUTPUT: usize = 16 * 1024;
+
+/// Whether a connection is there to receive messages.
+pub(super) fn is_subscriber(c: &Conn) -> bool {
+    c.session.client.pubsub.load(Relaxed)
+}
+
+/// Whether what has come of a command that is not whole is more than `client-query-buffer-limit`
+/// allows; logged and counted.
+pub(super) fn over_query_limit(
+    engine: &engine::Engine,
+    c: &Conn,
+    stats: &engine::ThreadStats,
+) -> bool {
+    let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
+    if c.buf.len() + c.stock.len() + c.parser.received() <= limit {
+        return false;
+    }
+    log!(
+        engine.log,
+        Warning,
+        "Closing client that reached max query buffer length: id={} addr={}",
+        c.session.client.id,
+        c.session.client.endpoint.peer
+    );
+    add(&stats.client_query_buffer_limit_disconnections, 1);
+    true
+}
+
+/// The bytes beyond which [`over_output_limit`] closes a connection at once; 0 for none.
+pub(super) fn hard_limit(engine: &engine::Engine, c: &Conn) -> usize {
+    let l = engine.config.output_limits(class_of(c));
+    if l.hard == 0 { 0 } else { FIXED_OUTPUT.max(l.hard as usize) }
+}
+
+fn class_of(c: &Conn) -> ClientClass {
+    if is_subscriber(c) { ClientClass::Pubsub } else { ClientClass::Normal }
+}
+
+/// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows.
+pub(super) fn over_output_limit(
+    engine: &engine::Engine,
+    c: &mut Conn,
+    queued: usize,
+    now_ms: i64,
+) -> bool {
+    let l = engine.config.output_limits(class_of(c));
+    let n = if queued > FIXED_OUTPUT { queued as u64 } else { 0 };
+    let mut over = l.hard > 0 && n > l.hard;
+    if l.soft > 0 && n > l.soft {
+        if c.soft_since == 0 {
+            c.soft_since = now_ms;
+        }
+        over |= now_ms - c.soft_since > l.soft_seconds as i64 * 1000;
+    } else {
+        c.soft_since = 0;
+    }
+    if over {
+        log!(
+            engine.log,
+            Warning,
+            "Client id={} addr={} scheduled to be closed ASAP for overcoming of output buffer limits.",
+            c.session.client.id,
+            c.session.client.endpoint.peer
+        );
+    }
+    over
+}
