@@ -96,10 +96,11 @@ pub fn timeout(args: &Args<'_>, i: usize, now_ms: i64) -> Result<Option<i64>, Fa
     let seconds = stdx::num::parse_f64(&args[i])
         .or_else(huge)
         .ok_or(Fail::text("ERR timeout is not a float or out of range"))?;
-    if seconds < 0.0 {
+    // Less than a millisecond below zero is none, as in Redis.
+    let ms = (seconds * 1000.0).ceil();
+    if ms < 0.0 {
         return Err(Fail::text("ERR timeout is negative"));
     }
-    let ms = (seconds * 1000.0).ceil();
     if ms >= i64::MAX as f64 {
         return Err(Fail::text("ERR timeout is out of range"));
     }

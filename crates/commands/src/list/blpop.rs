@@ -34,6 +34,12 @@ pub(crate) static BLPOP: DataCommand = DataCommand {
 (error) ERR timeout is negative
 > BLPOP b -inf
 (error) ERR timeout is negative
+> MULTI
+OK
+> BLPOP b -1e-7
+QUEUED
+> EXEC
+1) (nil)
 > BLPOP b soon
 (error) ERR timeout is not a float or out of range
 > SET s v
