@@ -171,13 +171,7 @@ impl Thread {
         let start = since.unwrap_or_else(|| engine.clock.monotonic_ns());
         self.mono = start;
         let errors = reply.errors();
-        let outcome = self.execute(engine, session, id, args, reply);
-        let failed = outcome.is_err();
-        if let Err(fail) = outcome {
-            engine.count_error(&fail.0);
-            bump(&self.worker.stats.error_replies, 1);
-            reply.error(fail.0.as_bytes());
-        }
+        let failed = self.answer(engine, session, id, args, reply);
         self.mono = engine.clock.monotonic_ns();
         let nanos = self.mono.saturating_sub(start);
         if let Some(w) = &session.blocked {
@@ -194,6 +188,23 @@ impl Thread {
             engine.slowlog.record(engine, &session.client, nanos, args);
         }
         Done::Yes
+    }
+
+    /// Runs a command and answers its error, if it is one. Returns whether it was.
+    #[inline]
+    pub(crate) fn answer(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        id: u16,
+        args: &mut Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> bool {
+        let Err(fail) = self.execute(engine, session, id, args, reply) else { return false };
+        engine.count_error(&fail.0);
+        bump(&self.worker.stats.error_replies, 1);
+        reply.error(fail.0.as_bytes());
+        true
     }
 
     /// Counts one execution. Returns whether it is one for the slow log.

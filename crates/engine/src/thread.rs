@@ -887,13 +887,14 @@ impl Thread {
         }
     }
 
-    /// Empties all databases.
+    /// Empties all databases and forgets all libraries: what is loaded takes their place.
     pub(crate) fn flush_all(&mut self, engine: &Engine) {
         for index in 0..engine.keyspace.databases() {
             let mut db = Db::lock_all(&engine.keyspace, index, &mut self.cx);
             db.flush(Flush::Now);
             commit(engine, &mut self.pubsub, &mut db);
         }
+        engine.clear_functions();
     }
 
     /// Runs one command given as words, for tests and for embedding. Never waits.

@@ -122,7 +122,6 @@ pub(crate) fn reload(engine: &Engine, thread: &mut Thread) -> Result<(), String>
         shared.wait_for_progress(Duration::from_millis(20));
     }
     thread.flush_all(engine);
-    engine.clear_functions();
     let loaded = load(engine, &mut thread.cx, &running.disk, &running.place, false);
     engine.keyspace.release(&mut thread.cx);
     thread.sync_clock(engine);

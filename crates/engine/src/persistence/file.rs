@@ -19,6 +19,7 @@ pub(super) fn temporary(path: &Path) -> PathBuf {
 }
 
 /// What is asked of the file.
+#[derive(Clone, Copy)]
 pub(super) struct Wishes {
     pub(super) checksum: bool,
     pub(super) sync_often: bool,

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use commands::Fail;
+use commands::{Fail, rdb_limits};
 use config::Id;
 use parking_lot::Mutex;
 use rdb::{Batch, Item, Limits, Loaded, Reader};
 use stdx::rng::Rng;
-use store::{Context, Db, Key};
+use store::{Context, Db, Key, Small};
 
 use crate::engine::{Attention, Engine};
 use crate::log;
@@ -54,6 +54,14 @@ impl Loading {
         self.since_ms.store(now_ms, Relaxed);
     }
 
+    /// The part that is done, and about how many seconds are left, once that can be told.
+    fn progress(&self, now_ms: i64) -> (f64, Option<f64>) {
+        let (total, loaded) = (self.total.load(Relaxed), self.loaded.load(Relaxed));
+        let part = loaded as f64 / total.max(1) as f64;
+        let elapsed = (now_ms - self.since_ms.load(Relaxed)).max(0) as f64 / 1000.0;
+        (part, (part > 0.0).then(|| elapsed / part - elapsed))
+    }
+
     /// INFO's fields while something is loaded.
     pub(crate) fn info(&self, now_ms: i64) -> Vec<(&'static str, String)> {
         let since = self.since_ms.load(Relaxed);
@@ -61,9 +69,8 @@ impl Loading {
             return Vec::new();
         }
         let (total, loaded) = (self.total.load(Relaxed), self.loaded.load(Relaxed));
-        let part = loaded as f64 / total.max(1) as f64;
-        let elapsed = (now_ms - since).max(0) as f64 / 1000.0;
-        let left = if part > 0.0 { elapsed / part - elapsed } else { 1.0 };
+        let (part, left) = self.progress(now_ms);
+        let left = left.unwrap_or(1.0);
         vec![
             ("loading_start_time", (since / 1000).to_string()),
             ("loading_total_bytes", total.to_string()),
@@ -91,9 +98,7 @@ impl Loading {
             return;
         }
         self.told_ms.store(now, Relaxed);
-        let (total, loaded) = (self.total.load(Relaxed), self.loaded.load(Relaxed));
-        let part = loaded as f64 / total.max(1) as f64;
-        let elapsed = (now - self.since_ms.load(Relaxed)).max(0) as f64 / 1000.0;
+        let (part, left) = self.progress(now);
         log!(
             engine.log,
             Notice,
@@ -101,29 +106,8 @@ impl Loading {
             path.display(),
             part * 100.0,
             self.keys.load(Relaxed),
-            if part > 0.0 { elapsed / part - elapsed } else { 0.0 }
+            left.unwrap_or(0.0)
         );
-    }
-}
-
-/// Up to where collections are small, for what is read.
-fn limits(cx: &Context) -> Limits {
-    let s = &cx.small;
-    Limits {
-        hash: data::hash::Limits {
-            entries: s.hash_max_listpack_entries,
-            value: s.hash_max_listpack_value,
-        },
-        list: data::list::Limit::new(s.list_max_listpack_size),
-        set: data::set::Limits {
-            intset_entries: s.set_max_intset_entries,
-            listpack_entries: s.set_max_listpack_entries,
-            listpack_value: s.set_max_listpack_value,
-        },
-        zset: data::zset::Limits {
-            entries: s.zset_max_listpack_entries,
-            value: s.zset_max_listpack_value,
-        },
     }
 }
 
@@ -241,7 +225,8 @@ fn tell_empty(engine: &Engine, key: &[u8]) {
 pub(crate) fn check(engine: &Engine, cx: &Context, path: &Path) -> Result<(), String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
     let checksum = engine.config.flag(Id::Rdbchecksum);
-    let mut reader = Reader::new(file, limits(cx), checksum).map_err(|e| e.to_string())?;
+    let mut reader =
+        Reader::new(file, rdb_limits(&cx.small), checksum).map_err(|e| e.to_string())?;
     cut(engine, &mut reader, engine.keyspace.databases(), None)
 }
 
@@ -252,7 +237,7 @@ pub(crate) fn check(engine: &Engine, cx: &Context, path: &Path) -> Result<(), St
 /// It cannot be read, or is damaged.
 pub fn check_snapshot(path: &Path) -> Result<u64, String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
-    let limits = limits(&Context::new(0, Rng::from_seed(0)));
+    let limits = rdb_limits(&Small::default());
     let mut reader = Reader::new(file, limits, true).map_err(|e| e.to_string())?;
     let mut keys = 0;
     loop {
@@ -279,7 +264,7 @@ pub(crate) fn read<R: Read + Send>(
 ) -> Result<(Vec<u8>, R), String> {
     let loading = &engine.persistence.loading;
     let checksum = engine.config.flag(Id::Rdbchecksum);
-    let limits = limits(cx);
+    let limits = rdb_limits(&cx.small);
     let databases = engine.keyspace.databases();
     let (send, receive) = sync_channel::<Part>(16);
     let receive = Mutex::new(Some(receive));
@@ -385,13 +370,7 @@ fn insert(
             expired += 1;
             continue;
         }
-        let fresh = cx.fresh_access();
-        let access = match (cx.access.lfu, loaded.idle, loaded.freq) {
-            (false, Some(idle), _) => cx.lru_clock.wrapping_sub(idle as u32) & 0xff_ffff,
-            (true, _, Some(freq)) => fresh & !255 | u32::from(freq),
-            _ => fresh,
-        };
-        e.set_access(access);
+        e.set_access(cx.access_of(loaded.idle, loaded.freq));
         let name = e.key().to_vec();
         let key = Key { bytes: &name, hash };
         let mut db = Db::lock_one(ks, index, key, cx);
@@ -442,7 +421,6 @@ pub(crate) fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> 
     }
     within(engine, thread, |thread| {
         thread.flush_all(engine);
-        engine.clear_functions();
         read_file(engine, &mut thread.cx, path, Present::Refuse)
             .map_err(|e| Fail::new(format!("ERR {} cannot be loaded: {e}", path.display())))
     })

@@ -270,7 +270,7 @@ impl Taking {
     ) -> std::io::Result<Taken> {
         let keeper = Arc::clone(&self.keeper);
         let (head, path) = (self.head.clone(), self.path.clone());
-        let wishes = Wishes { checksum: self.wishes.checksum, sync_often: self.wishes.sync_often };
+        let wishes = self.wishes;
         std::thread::scope(|scope| {
             let queue = Arc::clone(&keeper.queue);
             let file = scope.spawn(move || file::write(&path, &head, &queue, &wishes));
@@ -302,8 +302,7 @@ impl Taking {
         std::thread::scope(|scope| {
             let keeper = Arc::clone(&self.keeper);
             let (head, path) = (self.head.clone(), self.path.clone());
-            let wishes =
-                Wishes { checksum: self.wishes.checksum, sync_often: self.wishes.sync_often };
+            let wishes = self.wishes;
             let keys = self.keys;
             let walking = scope.spawn(move || {
                 std::thread::scope(|scope| {

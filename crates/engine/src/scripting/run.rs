@@ -333,13 +333,7 @@ impl Thread {
         }
         let start = self.mono;
         let errors = reply.errors();
-        let outcome = self.execute(engine, session, id, args, reply);
-        let failed = outcome.is_err();
-        if let Err(fail) = outcome {
-            engine.count_error(&fail.0);
-            bump(&self.worker.stats.error_replies, 1);
-            reply.error(fail.0.as_bytes());
-        }
+        let failed = self.answer(engine, session, id, args, reply);
         self.mono = engine.clock.monotonic_ns();
         let nanos = self.mono.saturating_sub(start);
         let stats = &self.worker.stats.commands[usize::from(id)];

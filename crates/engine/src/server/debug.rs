@@ -171,7 +171,6 @@ fn reload(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
         }
         if flush {
             thread.flush_all(engine);
-            engine.clear_functions();
         }
         let present = if merge { Present::Replace } else { Present::Refuse };
         persistence::load::read_file(engine, &mut thread.cx, &path, present).map_err(|e| {
