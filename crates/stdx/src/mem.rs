@@ -142,7 +142,23 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
 
     #[inline]
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        count(size_class(new_size) as i64 - size_class(layout.size()) as i64);
+        let (old, new) = (size_class(layout.size()), size_class(new_size));
+        count(new as i64 - old as i64);
+        if new < old {
+            // mimalloc leaves what shrinks by less than half where it is, and the rest of its block
+            // unused. Who shrinks an allocation wants the memory back.
+            // SAFETY: the caller promises that `new_size` is neither zero nor too large for the
+            // alignment, and that `ptr` was allocated with `layout`; what is copied is within both.
+            return unsafe {
+                let layout_now = Layout::from_size_align_unchecked(new_size, layout.align());
+                let moved = self.0.alloc(layout_now);
+                if !moved.is_null() {
+                    ptr.copy_to_nonoverlapping(moved, new_size.min(layout.size()));
+                    self.0.dealloc(ptr, layout);
+                }
+                moved
+            };
+        }
         // SAFETY: the caller's contract is passed on.
         unsafe { self.0.realloc(ptr, layout, new_size) }
     }
@@ -151,6 +167,43 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Never moves what is reallocated, as mimalloc does when a block is still half used.
+    struct Stays;
+
+    // SAFETY: `realloc` is only asked for less than there is; the rest is the system's.
+    unsafe impl GlobalAlloc for Stays {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            // SAFETY: the caller's contract is passed on.
+            unsafe { std::alloc::System.alloc(layout) }
+        }
+
+        unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+            // SAFETY: the caller's contract is passed on.
+            unsafe { std::alloc::System.dealloc(ptr, layout) }
+        }
+
+        unsafe fn realloc(&self, ptr: *mut u8, _: Layout, _: usize) -> *mut u8 {
+            ptr
+        }
+    }
+
+    #[test]
+    fn what_shrinks_to_another_class_is_moved_to_a_block_of_that_class() {
+        let allocator = Counting(Stays);
+        let layout = |n| Layout::from_size_align(n, 1).unwrap();
+        // SAFETY: every pointer is used with the layout it was allocated with last.
+        unsafe {
+            let wide = allocator.alloc(layout(5120));
+            wide.write_bytes(7, 5120);
+            let narrow = allocator.realloc(wide, layout(5120), 3584);
+            assert_ne!(narrow, wide);
+            assert_eq!(std::slice::from_raw_parts(narrow, 3584), &[7; 3584]);
+            let same = allocator.realloc(narrow, layout(3584), 3100);
+            assert_eq!(same, narrow, "the same class");
+            allocator.dealloc(same, layout(3584));
+        }
+    }
 
     #[test]
     fn classes_are_those_of_mimalloc() {

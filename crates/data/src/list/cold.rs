@@ -9,7 +9,7 @@
 //! **Text.** All elements of a node begin with its common prefix, which is kept once. Beyond it an
 //! element is the bytes it shares with the one before (at most 2^p - 1 of them) and a tail, whose
 //! bytes are numbers in the node's own alphabet: digits and hexadecimal take 4 bits, letters and
-//! digits 6, ASCII 7, and with more than 128 different bytes they are kept as they are. Widths
+//! digits 6, ASCII 7, and with more than 128 different bytes, or when tails are long, they are kept as they are. Widths
 //! are fixed per node, so that decoding is shifts and table look-ups, eight bytes at a time.
 //!
 //! **Ints.** When every element is an integer, each is its distance from the least.
@@ -30,6 +30,10 @@ const PAD: usize = 8;
 const PREFIX_BITS_MAX: u32 = 7;
 /// Lengths of shared prefixes that are told apart.
 const PREFIX_MAX: usize = (1 << PREFIX_BITS_MAX) - 1;
+
+/// Tails that are longer, on average, are kept as they are: packing a byte takes longer than copying
+/// ten, and of long texts an alphabet saves an eighth or a quarter at best.
+const TAIL_MAX: usize = 96;
 
 /// See the module's text. How many elements there are is known to the node.
 #[derive(Clone, Debug)]
@@ -230,15 +234,15 @@ impl Plan {
                 before = text;
             }
         }
-        let mut seen = [false; 256];
-        for i in from..to {
-            texts.text(i)[common..].iter().for_each(|b| seen[usize::from(*b)] = true);
-        }
-        let symbols: Vec<u8> = (0..=255).filter(|b| seen[usize::from(*b)]).collect();
-        let k =
-            if symbols.len() > 128 { 8 } else { bits_for(symbols.len().saturating_sub(1) as u64) };
         let s = bits_for((longest - shortest) as u64);
         let tails = (texts.ends[to] - texts.ends[from]) as usize - count * common;
+        let symbols =
+            if tails > count * TAIL_MAX { Vec::new() } else { symbols(texts, from, to, common) };
+        let k = match symbols.len() {
+            0 if tails > 0 => 8,
+            129.. => 8,
+            n => bits_for(n.saturating_sub(1) as u64),
+        };
         // What p bits save, against what they cost.
         let saved = |p: u32| -> usize {
             let most = (1usize << p) - 1;
@@ -259,6 +263,15 @@ impl Plan {
         let code = TextCode { k, p, s, shortest, common, symbols };
         Self { from, to, bytes, code: Code::Text(code) }
     }
+}
+
+/// The bytes that occur behind the common prefix.
+fn symbols(texts: &Texts, from: usize, to: usize, common: usize) -> Vec<u8> {
+    let mut seen = [false; 256];
+    for i in from..to {
+        texts.text(i)[common..].iter().for_each(|b| seen[usize::from(*b)] = true);
+    }
+    (0..=255).filter(|b| seen[usize::from(*b)]).collect()
 }
 
 /// Bits that numbers up to `n` need.
