@@ -3,6 +3,7 @@
 
 pub mod disk;
 pub mod memory;
+pub mod object;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,12 +129,13 @@ pub struct Limits {
 pub enum Refused {
     /// Somebody else has written at these offsets: [`TopicLog::refresh`], and try again.
     Conflict,
-    /// The storage failed. The records may not come to light later.
+    /// The storage failed. Only where it is shared may the records come to light later all the same,
+    /// if no others have taken their place.
     Failed(Error),
 }
 
-/// The records of one topic. The broker calls `reserve` and `append` from one thread at a time, all
-/// else from any.
+/// The records of one topic. The broker calls `reserve`, `append`, `refresh` and `trim` from one thread
+/// at a time, all else from any.
 pub trait TopicLog: Send + Sync {
     /// What there is.
     fn extent(&self) -> Extent;
@@ -157,7 +159,18 @@ pub trait TopicLog: Send + Sync {
     /// See [`Refused`].
     fn append(&self, group: &mut Group, sync: bool) -> std::result::Result<(), Refused>;
 
-    /// Looks for what others have appended; their headers, in order.
+    /// Whether it was deleted by somebody else, or cannot go on for another reason: whoever wants to
+    /// use it must open it anew.
+    fn gone(&self) -> bool {
+        false
+    }
+
+    /// Settings that somebody else has changed, once.
+    fn changed(&self) -> Option<Settings> {
+        None
+    }
+
+    /// Looks for what others have appended; the headers of those batches that are numbered, in order.
     ///
     /// # Errors
     /// The storage fails.
