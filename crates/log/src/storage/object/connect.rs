@@ -1,5 +1,5 @@
-//! From a URL to a store. Credentials, regions and endpoints come from the environment, under the names
-//! that each provider's own tools use, and are shown nowhere.
+//! From a URL to a store. Credentials, regions and endpoints come from variables of the environment, under
+//! the names that each provider's own tools use, and are shown nowhere.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,15 +20,19 @@ const RETRY: Duration = Duration::from_secs(15);
 
 /// Where S3's endpoint may be given.
 const ENDPOINTS: [&str; 4] =
-    ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_S3_ENDPOINT"];
+    ["aws_endpoint", "aws_endpoint_url", "aws_endpoint_url_s3", "aws_s3_endpoint"];
 
 impl Bucket {
     /// The bucket and prefix that a URL names: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
-    /// `az://CONTAINER/PREFIX`; the prefix may be empty.
+    /// `az://CONTAINER/PREFIX`; the prefix may be empty. Of the `variables`, those are used whose names
+    /// begin with `AWS_`, `GOOGLE_` or `AZURE_` and whose rest the provider's client knows.
     ///
     /// # Errors
-    /// The URL is none of these, or the environment does not say what the provider needs.
-    pub fn connect(url: &str) -> Result<Self> {
+    /// The URL is none of these, or the variables do not say what the provider needs.
+    pub fn connect(
+        url: &str,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self> {
         let bad = |why: &str| Err(Error::Storage(format!("topic-storage '{url}': {why}")));
         let Some((scheme, rest)) = url.split_once("://") else { return bad("it is no URL") };
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
@@ -43,21 +47,36 @@ impl Bucket {
         let retry =
             RetryConfig { max_retries: RETRIES, retry_timeout: RETRY, ..RetryConfig::default() };
         let fail = |e: object_store::Error| Error::Storage(format!("topic-storage '{url}': {e}"));
+        let variables = variables.into_iter().map(|(k, v)| (k.to_ascii_lowercase(), v));
         let store: Arc<dyn ObjectStore> = match scheme {
             "s3" => {
-                let mut s3 = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
-                let endpoint = ENDPOINTS.iter().find_map(|name| std::env::var(name).ok());
-                if endpoint.is_some_and(|e| is_local(&e)) {
-                    s3 = s3.with_allow_http(true);
+                let mut s3 = AmazonS3Builder::new();
+                for (key, value) in variables.filter(|(k, _)| k.starts_with("aws_")) {
+                    if ENDPOINTS.contains(&key.as_str()) && is_local(&value) {
+                        s3 = s3.with_allow_http(true);
+                    }
+                    if let Ok(key) = key.parse() {
+                        s3 = s3.with_config(key, value);
+                    }
                 }
-                Arc::new(s3.build().map_err(fail)?)
+                Arc::new(s3.with_bucket_name(bucket).with_retry(retry).build().map_err(fail)?)
             }
             "gs" => {
-                let gs = GoogleCloudStorageBuilder::from_env();
+                let mut gs = GoogleCloudStorageBuilder::new();
+                for (key, value) in variables.filter(|(k, _)| k.starts_with("google_")) {
+                    if let Ok(key) = key.parse() {
+                        gs = gs.with_config(key, value);
+                    }
+                }
                 Arc::new(gs.with_bucket_name(bucket).with_retry(retry).build().map_err(fail)?)
             }
             "az" => {
-                let az = MicrosoftAzureBuilder::from_env();
+                let mut az = MicrosoftAzureBuilder::new();
+                for (key, value) in variables.filter(|(k, _)| k.starts_with("azure_")) {
+                    if let Ok(key) = key.parse() {
+                        az = az.with_config(key, value);
+                    }
+                }
                 Arc::new(az.with_container_name(bucket).with_retry(retry).build().map_err(fail)?)
             }
             _ => return bad("it is neither s3://, gs:// nor az://"),
@@ -95,7 +114,7 @@ mod tests {
     #[test]
     fn urls_that_name_nothing() {
         for bad in ["s3", "s3://", "s3:///x", "ftp://a/b", "s3://b/a//c"] {
-            assert!(Bucket::connect(bad).is_err(), "{bad}");
+            assert!(Bucket::connect(bad, []).is_err(), "{bad}");
         }
     }
 }

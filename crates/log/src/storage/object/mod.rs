@@ -141,8 +141,11 @@ struct Record {
 }
 
 impl Record {
-    fn encode(&self) -> Vec<u8> {
-        json!({"id": self.id, "settings": self.settings.to_json()}).to_string().into_bytes()
+    /// No two are the same, since a store may tell versions of an object apart by what is in them.
+    fn encode(&self) -> Result<Vec<u8>> {
+        let settings = self.settings.to_json();
+        let record = json!({"id": self.id, "revision": random_id()?, "settings": settings});
+        Ok(record.to_string().into_bytes())
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
@@ -277,11 +280,15 @@ fn try_conditions(remote: &Remote, path: &Path) -> Result<()> {
             remote.shown(path)
         )))
     };
-    let content = || Bytes::from_static(b"That conditional puts work is tried with this object.\n");
+    // Its versions have different contents: S3 tells versions apart by a sum of what is in them.
+    let content = || {
+        let text = "That conditional puts work was tried here with the number";
+        Ok::<_, Error>(Bytes::from(format!("{text} {}\n", random_id()?)))
+    };
     let mut pause = Pause::new(Duration::from_secs(30));
     let mut created = false;
     for _ in 0..TRIES {
-        match remote.create(path, content()) {
+        match remote.create(path, content()?) {
             Put::Done(_) if created => return ignored("If-None-Match"),
             Put::Done(_) => created = true,
             Put::Refused(e) => return Err(e),
@@ -289,7 +296,7 @@ fn try_conditions(remote: &Remote, path: &Path) -> Result<()> {
             Put::Unknown(_) => {}
             Put::Exists => {
                 let Some((_, old)) = remote.get(path)? else { continue };
-                match remote.replace(path, content(), old.clone()) {
+                match remote.replace(path, content()?, old.clone()) {
                     Put::Refused(e) => return Err(e),
                     Put::Unknown(e) if !pause.again() => return Err(e),
                     // Somebody else tries, too.
@@ -299,7 +306,7 @@ fn try_conditions(remote: &Remote, path: &Path) -> Result<()> {
                     }
                     Put::Done(_) => {}
                 }
-                match remote.replace(path, content(), old) {
+                match remote.replace(path, content()?, old) {
                     Put::Exists => return Ok(()),
                     Put::Done(_) => return ignored("If-Match"),
                     Put::Refused(e) => return Err(e),
@@ -355,7 +362,7 @@ impl Storage for Objects {
         // The head first: a topic that is there has one.
         let data = root.data(topic, &record.id);
         remote.overwrite(&names::head(&data), &Head::default().encode().into())?;
-        let bytes = Bytes::from(record.encode());
+        let bytes = Bytes::from(record.encode()?);
         let mut pause = Pause::new(self.shared.options.patience);
         loop {
             let e = match remote.create(&path, bytes.clone()) {
@@ -398,11 +405,13 @@ impl Storage for Objects {
             let settings = Settings::default().with_json(value)?;
             return self.shared.remote.change(&self.shared.root.topic(topic), |now| {
                 let id = Record::decode(now.ok_or_else(none)?)?.id;
-                Ok(Some(Record { id, settings: settings.clone() }.encode()))
+                Record { id, settings: settings.clone() }.encode().map(Some)
             });
         }
         let path = self.value(topic, name)?.ok_or_else(none)?;
-        self.shared.remote.change(&path, |_| Ok(Some(value.to_vec())))
+        // As with records, no two are the same.
+        let content = [value, b"\n", random_id()?.as_bytes()].concat();
+        self.shared.remote.change(&path, |_| Ok(Some(content.clone())))
     }
 
     fn get(&self, topic: &str, name: &str) -> Result<Option<Vec<u8>>> {
@@ -411,7 +420,11 @@ impl Storage for Objects {
             return Ok(record.map(|r| r.settings.to_json().to_string().into_bytes()));
         }
         let Some(path) = self.value(topic, name)? else { return Ok(None) };
-        Ok(self.shared.remote.get(&path)?.map(|(bytes, _)| bytes.to_vec()))
+        let content = self.shared.remote.get(&path)?.map(|(bytes, _)| bytes);
+        Ok(content.map(|c| {
+            let end = c.iter().rposition(|b| *b == b'\n').unwrap_or(c.len());
+            c[..end].to_vec()
+        }))
     }
 
     fn forget(&self, topic: &str, name: &str) -> Result<()> {

@@ -298,7 +298,7 @@ impl Remote {
 
     /// Replaces a small object's content by what `change` makes of it, as one step. None leaves it as
     /// it is. A request that was delayed cannot undo a later change, since it names the version that
-    /// it replaces.
+    /// it replaces; no content may come twice, since it may be the content that tells versions apart.
     pub(super) fn change(
         &self,
         path: &Path,
