@@ -1,5 +1,5 @@
-//! Where topics are kept. [`Storage`] is what the broker needs of a place; tests/contract.rs is what
-//! it relies on, and runs over every implementation.
+//! Where topics are kept. [`Storage`] is what the broker needs of a place; tests/suite is what it relies
+//! on, and runs over every implementation.
 
 pub mod disk;
 pub mod memory;

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "every test uses some of it")]
 
+pub mod faulty;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -146,6 +148,7 @@ pub fn all_from(broker: &Broker, topic: &str, mut offset: u64) -> Vec<Vec<u8>> {
 }
 
 /// Numbers that look random and are the same every time.
+#[derive(Debug)]
 pub struct Rng(pub u64);
 
 impl Rng {

@@ -182,6 +182,8 @@ impl Remote {
         match self.run(request) {
             Ok(version) => Put::Done(version),
             Err(StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }) => Put::Exists,
+            // There is no bucket of that name.
+            Err(e @ StoreError::NotFound { .. }) => Put::Refused(self.error(path, &e)),
             Err(e) if is_refusal(&e) => Put::Refused(self.error(path, &e)),
             Err(e) => Put::Unknown(self.error(path, &e)),
         }
