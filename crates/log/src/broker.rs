@@ -710,18 +710,17 @@ impl Inner {
     }
 
     fn catch_up(&self, t: &Topic, work: &mut Work) -> Result<()> {
-        let result = work.log.refresh();
-        if let Ok(headers) = &result {
-            headers.iter().for_each(|h| work.producers.note(h));
-        }
+        let mut numbered = Vec::new();
+        let result = work.log.refresh(&mut numbered);
+        // Also if not all was found: it does not come again.
+        numbered.iter().for_each(|h| work.producers.note(h));
         self.take_settings(t, work);
         if work.log.gone() {
             t.close();
         } else {
-            // Also if not all was found.
             t.wake(work.log.extent().next);
         }
-        result.map(|_| ())
+        result
     }
 
     /// Takes settings over that somebody else has changed.

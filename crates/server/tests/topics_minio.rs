@@ -105,7 +105,7 @@ fn ask(http: SocketAddr, method: &str, target: &str, body: &[u8]) -> io::Result<
     let length = body.len();
     write!(
         stream,
-        "{method} {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+        "{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
     )?;
     stream.write_all(body)?;
     let mut all = Vec::new();
@@ -169,10 +169,12 @@ fn produce(
             false => "/v1/topics/t/records".to_owned(),
         };
         let begin = Instant::now();
+        let mut last;
         loop {
             let http = servers[rng.below(SERVERS as u64) as usize].lock().expect("sound").http;
             match ask(http, "POST", &target, record.as_bytes()) {
-                Ok((201, body)) => {
+                // 200: an answer had been lost.
+                Ok((200 | 201, body)) => {
                     let answer: Value = serde_json::from_slice(&body).expect("JSON");
                     let offset = answer["first_offset"].as_u64().expect("an offset");
                     acknowledged.push((offset, record));
@@ -180,9 +182,11 @@ fn produce(
                 }
                 Ok((409, body)) => panic!("{target}: {}", String::from_utf8_lossy(&body)),
                 _ if !numbered => break,
-                _ => {}
+                other => {
+                    last = Some(other.map(|(s, b)| (s, String::from_utf8_lossy(&b).into_owned())))
+                }
             }
-            assert!(begin.elapsed() < PATIENCE, "{target} is never answered");
+            assert!(begin.elapsed() < PATIENCE, "{target} is never taken: {last:?}");
             std::thread::sleep(Duration::from_millis(10));
         }
         if over.load(Relaxed) {

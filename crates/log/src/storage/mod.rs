@@ -170,12 +170,14 @@ pub trait TopicLog: Send + Sync {
         None
     }
 
-    /// Looks for what others have appended; the headers of those batches that are numbered, in order.
+    /// Looks for what others have appended. `numbered` gets the headers of those batches that are
+    /// numbered, in order, also of those that were found before an error.
     ///
     /// # Errors
     /// The storage fails.
-    fn refresh(&self) -> Result<Vec<Header>> {
-        Ok(Vec::new())
+    fn refresh(&self, numbered: &mut Vec<Header>) -> Result<()> {
+        let _ = numbered;
+        Ok(())
     }
 
     /// The state that was last written down, and the headers of all batches since then.

@@ -127,13 +127,8 @@ impl TopicLog for ObjectTopic {
         self.claim(group)
     }
 
-    fn refresh(&self) -> Result<Vec<Header>> {
-        let mut numbered = Vec::new();
-        match self.catch_up(&mut self.tail.lock(), &mut numbered) {
-            // Who has numbered what was found must not get lost; the error comes again.
-            Err(e) if numbered.is_empty() => Err(e),
-            _ => Ok(numbered),
-        }
+    fn refresh(&self, numbered: &mut Vec<Header>) -> Result<()> {
+        self.catch_up(&mut self.tail.lock(), numbered)
     }
 
     fn history(&self) -> Result<History> {
