@@ -104,6 +104,18 @@ pub(crate) fn go() -> Result<()> {
     )
 }
 
+/// An S3 server, which is built; its binary.
+pub(crate) fn minio() -> Result<PathBuf> {
+    const VERSION: &str = "github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c";
+    which("go").ok_or("there is no go to build MinIO with")?;
+    let dir = paths::cache()?.join("minio");
+    installed(&dir, VERSION, || {
+        println!("Building MinIO, once");
+        must(Command::new("go").args(["install", VERSION]).env("GOBIN", &dir).env("GOFLAGS", ""))
+    })?;
+    Ok(dir.join("minio"))
+}
+
 /// The packages of the Node tests; the directory to put into `NODE_PATH`.
 pub(crate) fn node() -> Result<PathBuf> {
     which("node").ok_or("there is no node")?;

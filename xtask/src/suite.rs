@@ -6,8 +6,8 @@ use crate::{Result, access, compat, fuzz, paths, setup};
 use std::path::Path;
 use std::process::Command;
 
-const PARTS: [&str; 10] =
-    ["rust", "transcripts", "compat", "access", "fuzz", "python", "cli", "raw", "go", "node"];
+const PARTS: [&str; 11] =
+    ["rust", "transcripts", "compat", "access", "fuzz", "s3", "python", "cli", "raw", "go", "node"];
 
 /// What to run, and how strictly.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -83,6 +83,10 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
             },
             "access" => access::for_tests(&apus),
             "fuzz" => fuzz::for_tests(&apus),
+            "s3" => match setup::minio() {
+                Ok(minio) => s3(&minio),
+                Err(why) => Part::left_out(name, why),
+            },
             "python" => match setup::python() {
                 Ok(python) => python_suite(name, &python, &apus),
                 Err(why) => Part::left_out(name, why),
@@ -183,6 +187,23 @@ fn python_line(part: &mut Part, line: &str) {
     {
         part.left_out.push(what.to_owned());
     }
+}
+
+/// What needs an S3 server: targets that are not among those of a plain `cargo test`.
+fn s3(minio: &Path) -> Part {
+    let mut part = Part::new("s3");
+    let mut good = Ok(true);
+    for (krate, more, target) in
+        [("log", &["--features", "cloud"][..], "minio"), ("server", &[], "topics_minio")]
+    {
+        // By its manifest, since `log` is the name of a crate that others depend on, too.
+        let manifest = format!("crates/{krate}/Cargo.toml");
+        let mut command = cargo(&["test", "--manifest-path", &manifest, "--test", target]);
+        command.args(more).env("MINIO", minio);
+        let result = process::watch(&mut command, |line| cargo_line(&mut part, line));
+        good = good.and_then(|good| Ok(result? && good));
+    }
+    part.conclude(good)
 }
 
 fn go(apus: &Path) -> Part {

@@ -29,6 +29,9 @@ const RETRY_MS: u64 = 100;
 /// Retries against others who write the same topic, before a producer is told that it is too much.
 const CONFLICTS: usize = 100;
 
+/// Topics that can be opened side by side, if their names are lucky.
+const NAMINGS: usize = 64;
+
 /// How a broker behaves.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -112,8 +115,9 @@ struct Inner {
     options: Options,
     tell: Tell,
     topics: RwLock<HashMap<String, Arc<Topic>>>,
-    /// Held while topics are created and deleted.
-    naming: Mutex<()>,
+    /// Held while topics are created, opened and deleted: one for each part of all names, since a slow
+    /// storage must not make all topics wait for one.
+    naming: [Mutex<()>; NAMINGS],
     schedule: Arc<Schedule>,
     pool: Arc<Pool>,
     meter: Arc<Meter>,
@@ -159,7 +163,7 @@ impl Broker {
             options,
             tell,
             topics: RwLock::default(),
-            naming: Mutex::new(()),
+            naming: std::array::from_fn(|_| Mutex::new(())),
             schedule: Arc::default(),
             pool: Arc::default(),
             kept: Mutex::default(),
@@ -298,6 +302,13 @@ impl Broker {
         }
     }
 
+    /// The same, with what others have appended.
+    fn caught_up(&self, topic: &str, create: bool) -> Result<(Arc<Topic>, Arc<dyn TopicLog>)> {
+        let (t, log) = self.topic(topic, create)?;
+        self.inner.refresh(&t, &log)?;
+        if log.gone() { self.topic(topic, create) } else { Ok((t, log)) }
+    }
+
     /// Opens a topic, so that what follows does not wait; creates it if it may.
     ///
     /// # Errors
@@ -315,7 +326,7 @@ impl Broker {
         if self.inner.options.read_only {
             return Err(Error::ReadOnly);
         }
-        let _naming = self.inner.naming.lock();
+        let _naming = self.inner.naming(topic).lock();
         self.inner.storage.create(topic, settings)
     }
 
@@ -342,7 +353,7 @@ impl Broker {
         if self.inner.options.read_only {
             return Err(Error::ReadOnly);
         }
-        let _naming = self.inner.naming.lock();
+        let _naming = self.inner.naming(topic).lock();
         let gone = self.inner.topics.write().remove(topic);
         if let Some(t) = &gone {
             // Whoever stores right now ends first.
@@ -379,8 +390,7 @@ impl Broker {
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails.
     pub fn describe(&self, topic: &str, create: bool) -> Result<Description> {
-        let (t, log) = self.topic(topic, create)?;
-        self.inner.refresh(&t, &log)?;
+        let (t, log) = self.caught_up(topic, create)?;
         Ok(Description {
             name: topic.to_owned(),
             extent: log.extent(),
@@ -393,14 +403,14 @@ impl Broker {
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails.
     pub fn start(&self, topic: &str, start: Start, create: bool) -> Result<u64> {
-        let (t, log) = self.topic(topic, create)?;
+        let (_, log) = match start {
+            Start::Latest | Start::Time(_) => self.caught_up(topic, create)?,
+            Start::Offset(_) | Start::Earliest => self.topic(topic, create)?,
+        };
         match start {
             Start::Offset(offset) => Ok(offset),
             Start::Earliest => Ok(log.extent().first),
-            Start::Latest => {
-                self.inner.refresh(&t, &log)?;
-                Ok(log.extent().next)
-            }
+            Start::Latest => Ok(log.extent().next),
             Start::Time(us) => log.find(us),
         }
     }
@@ -410,10 +420,10 @@ impl Broker {
     /// # Errors
     /// [`Error::NoTopic`], [`Error::OutOfBounds`], [`Error::Damaged`], or the storage fails.
     pub fn read(&self, topic: &str, want: &Want) -> Result<Fetched> {
-        let (t, log) = self.topic(topic, false)?;
+        let (mut t, mut log) = self.topic(topic, false)?;
         t.state.lock().used = Instant::now();
         if log.extent().next <= want.offset {
-            self.inner.refresh(&t, &log)?;
+            (t, log) = self.caught_up(topic, false)?;
         }
         if let Some(fetched) = fetch_kept(&t, &log, want) {
             return fetched;
@@ -441,7 +451,7 @@ impl Broker {
         let t = t.ok_or_else(|| Error::NoTopic(topic.to_owned()))?;
         let log = t.log().ok_or_else(|| Error::NoTopic(topic.to_owned()))?;
         let id = t.wait(&*log, offset, wake);
-        if id.is_some() && self.inner.storage.shared() {
+        if self.inner.storage.shared() && t.begin_watch() {
             self.inner.watch(&t);
         }
         Ok(id.map(|id| Waiting { topic: Arc::downgrade(&t), id }))
@@ -473,9 +483,9 @@ impl Broker {
         if self.inner.options.read_only {
             return Err(Error::ReadOnly);
         }
-        let (t, log) = self.topic(topic, false)?;
+        let (_, mut log) = self.topic(topic, false)?;
         if log.extent().next < offset {
-            self.inner.refresh(&t, &log)?;
+            (_, log) = self.caught_up(topic, false)?;
         }
         let Extent { first, next, .. } = log.extent();
         if offset > next {
@@ -633,15 +643,19 @@ impl Inner {
     fn open<'a>(&self, t: &'a Topic, create: bool) -> Result<MutexGuard<'a, Option<Work>>> {
         if t.open.read().is_some() {
             let work = t.work.lock();
-            if work.is_some() {
+            if work.as_ref().is_some_and(|w| !w.log.gone()) {
                 return Ok(work);
             }
         }
         // One of this name that is being deleted must be gone before. Taken before `work`, as there.
-        let _naming = self.naming.lock();
+        let _naming = self.naming(&t.name).lock();
         let mut work = t.work.lock();
         if t.state.lock().deleted {
             return Err(Error::NoTopic(t.name.clone()));
+        }
+        if work.as_ref().is_some_and(|w| w.log.gone()) {
+            *work = None;
+            t.close();
         }
         if work.is_none() {
             *work = Some(self.open_new(t, create)?);
@@ -677,19 +691,46 @@ impl Inner {
         Ok(Work { log, producers })
     }
 
+    fn naming(&self, topic: &str) -> &Mutex<()> {
+        let sum = crc32c::crc32c(topic.as_bytes());
+        &self.naming[sum as usize % NAMINGS]
+    }
+
     /// Looks for what others have written.
     fn refresh(&self, t: &Topic, log: &Arc<dyn TopicLog>) -> Result<()> {
         if !self.storage.shared() {
             return Ok(());
         }
-        let headers = log.refresh()?;
-        if !headers.is_empty() {
-            if let Some(work) = t.work.lock().as_mut() {
-                headers.iter().for_each(|h| work.producers.note(h));
-            }
-            t.wake(log.extent().next);
+        // Held meanwhile: what is found counts together with who has numbered it.
+        match t.work.lock().as_mut() {
+            Some(work) if Arc::ptr_eq(&work.log, log) => self.catch_up(t, work),
+            // It has been opened anew since.
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    fn catch_up(&self, t: &Topic, work: &mut Work) -> Result<()> {
+        let mut numbered = Vec::new();
+        let result = work.log.refresh(&mut numbered);
+        // Also if not all was found: it does not come again.
+        numbered.iter().for_each(|h| work.producers.note(h));
+        self.take_settings(t, work);
+        if work.log.gone() {
+            t.close();
+        } else {
+            t.wake(work.log.extent().next);
+        }
+        result
+    }
+
+    /// Takes settings over that somebody else has changed.
+    fn take_settings(&self, t: &Topic, work: &Work) {
+        if let Some(settings) = work.log.changed() {
+            let mut open = t.open.write();
+            if let Some((_, known)) = open.as_mut() {
+                *known = Arc::new(settings);
+            }
+        }
     }
 
     /// Looks for what others write, as long as somebody waits for it.
@@ -699,15 +740,18 @@ impl Inner {
         self.schedule.add(
             at,
             Box::new(move || {
-                if let Some(log) = t.log()
-                    && t.awaited()
-                    && !this.closed.load(Relaxed)
-                {
-                    if let Err(e) = this.refresh(&t, &log) {
-                        (this.tell)(&format!("topic '{}': {e}", t.name));
-                    }
-                    this.watch(&t);
+                let open = t.log().is_some() && !this.closed.load(Relaxed);
+                if !t.go_on_watching(open) {
+                    return;
                 }
+                // Whoever stores now learns it anyway.
+                if let Some(mut work) = t.work.try_lock()
+                    && let Some(work) = work.as_mut()
+                    && let Err(e) = this.catch_up(&t, work)
+                {
+                    (this.tell)(&format!("topic '{}': {e}", t.name));
+                }
+                this.watch(&t);
             }),
         );
     }

@@ -68,6 +68,8 @@ pub(crate) struct State {
     pub(crate) expect: usize,
     pub(crate) deleted: bool,
     pub(crate) used: Instant,
+    /// Whether somebody looks for what others append.
+    watched: bool,
     waiters: Vec<Waiter>,
     next_waiter: u64,
     recent: VecDeque<Recent>,
@@ -112,6 +114,7 @@ impl Topic {
                 expect: 1,
                 deleted: false,
                 used: now,
+                watched: false,
                 waiters: Vec::new(),
                 next_waiter: 0,
                 recent: VecDeque::new(),
@@ -123,7 +126,15 @@ impl Topic {
 
     /// Its log, if it is open.
     pub(crate) fn log(&self) -> Option<Arc<dyn TopicLog>> {
-        self.open.read().as_ref().map(|(log, _)| Arc::clone(log))
+        self.open.read().as_ref().map(|(log, _)| Arc::clone(log)).filter(|log| !log.gone())
+    }
+
+    /// Lets go of a log that is gone.
+    pub(crate) fn close(&self) {
+        *self.open.write() = None;
+        self.state.lock().recent.clear();
+        // Whoever waits finds out what has become of it.
+        self.wake(u64::MAX);
     }
 
     /// Its settings, if it is open.
@@ -194,9 +205,19 @@ impl Topic {
         at.map(|at| state.waiters.swap_remove(at)).is_some()
     }
 
-    /// Whether somebody waits for records.
-    pub(crate) fn awaited(&self) -> bool {
-        !self.state.lock().waiters.is_empty()
+    /// Whether it must be watched from now on: somebody waits for records, and nobody watches it.
+    pub(crate) fn begin_watch(&self) -> bool {
+        let mut state = self.state.lock();
+        let begin = !state.watched && !state.waiters.is_empty();
+        state.watched |= begin;
+        begin
+    }
+
+    /// Whether it must still be watched.
+    pub(crate) fn go_on_watching(&self, open: bool) -> bool {
+        let mut state = self.state.lock();
+        state.watched = open && !state.waiters.is_empty();
+        state.watched
     }
 
     /// Wakes those who wait for records before `next`.

@@ -1,7 +1,7 @@
 //! `apus log`: topics on disk, for people: create, append, tail, verify, stats.
 //!
 //! It opens the directory itself, so no server may be running on it; a running one is asked over HTTP
-//! or RESP.
+//! or RESP. An object store it may share with servers.
 
 use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::path::PathBuf;
@@ -9,15 +9,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ::log::storage::Want;
 use ::log::storage::disk::Disk;
+use ::log::storage::{Storage, Want};
 use ::log::{Broker, Error, Input, Options};
 
 /// What `apus log --help` prints.
 const HELP: &str = "\
-Looks after topics on disk while no server runs on them.
+Looks after topics on disk while no server runs on them, or in an object store.
 
-Usage: apus log COMMAND [--dir DIR] [ARGUMENTS]
+Usage: apus log COMMAND [--dir DIR | --storage URL] [ARGUMENTS]
 
   create TOPIC [SETTING=VALUE ...]   creates a topic; settings as in docs/topics.md
   append TOPIC                       appends every line of standard input as a record
@@ -25,7 +25,8 @@ Usage: apus log COMMAND [--dir DIR] [ARGUMENTS]
   verify [TOPIC]                     reads everything, and checks checksums and that no offset is missing
   stats [TOPIC]                      prints what topics have
 
-  --dir DIR    the server's `dir`; the current directory
+  --dir DIR       the server's `dir`; the current directory
+  --storage URL   the server's `topic-storage`, an object store, instead; servers may be using it
 ";
 
 /// Bytes of lines that are appended together.
@@ -34,18 +35,25 @@ const TOGETHER: usize = 1 << 20;
 struct Asked {
     command: String,
     dir: PathBuf,
+    storage: Option<String>,
     last: usize,
     words: Vec<String>,
 }
 
 fn parse(args: &[String]) -> Result<Asked, String> {
-    let mut asked =
-        Asked { command: String::new(), dir: PathBuf::from("."), last: 10, words: Vec::new() };
+    let mut asked = Asked {
+        command: String::new(),
+        dir: PathBuf::from("."),
+        storage: None,
+        last: 10,
+        words: Vec::new(),
+    };
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         let mut value = || rest.next().ok_or_else(|| format!("{arg} needs a value"));
         match arg.as_str() {
             "--dir" => asked.dir = PathBuf::from(value()?),
+            "--storage" => asked.storage = Some(value()?.clone()),
             "-n" => {
                 let text = value()?;
                 asked.last =
@@ -106,14 +114,22 @@ fn write(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-fn run(asked: &Asked) -> Result<bool, Error> {
+fn storage(asked: &Asked) -> Result<Arc<dyn Storage>, Error> {
+    let writes = asked.command == "create" || asked.command == "append";
+    if let Some(url) = &asked.storage {
+        return engine::topics::objects(url, None, !writes, Arc::new(|text| eprintln!("{text}")));
+    }
     let topics = asked.dir.join("topics");
-    if asked.command != "create" && asked.command != "append" && !topics.is_dir() {
+    if !writes && !topics.is_dir() {
         return Err(Error::Storage(format!("there are no topics in {}", asked.dir.display())));
     }
+    Ok(Arc::new(Disk::open(&topics)?))
+}
+
+fn run(asked: &Asked) -> Result<bool, Error> {
     let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64);
     let tell = Box::new(|text: &str| eprintln!("{text}"));
-    let storage = Arc::new(Disk::open(&topics)?);
+    let storage = storage(asked)?;
     let broker = Broker::new(storage, Options::default(), tell, Box::new(clock));
     let named = asked.words.first().map_or("", String::as_str);
     let all = || if named.is_empty() { broker.topics() } else { Ok(vec![named.to_owned()]) };

@@ -20,7 +20,11 @@ HttpApiKey: "http-api-key", [], Optional(any), "", SENSITIVE | IMMUTABLE, Effect
 HttpMaxConnections: "http-max-connections", [], Int(1, 100_000), "1024", IMMUTABLE, Effective,
     "HTTP connections at once; further ones wait.";
 TopicStorage: "topic-storage", [], Text(any), "disk", IMMUTABLE, Effective,
-    "Where topics are kept: disk (in `topics` under `dir`) or memory.";
+    "Where topics are kept: disk (in `topics` under `dir`), memory, or an object store that other servers may use as well: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX. Credentials and endpoints come from the environment.";
+TopicCache: "topic-cache", [], Text(any), "topic-cache", IMMUTABLE, Effective,
+    "Directory for copies of what is in an object store; under `dir`, unless it begins with a slash.";
+TopicCacheSize: "topic-cache-size", [], Memory(0, BYTES_MAX), "1gb", IMMUTABLE, Effective,
+    "Bytes of such copies at most; 0 keeps none.";
 TopicAutoCreate: "topic-auto-create", [], Bool, "yes", IMMUTABLE, Effective,
     "Creates topics that are used and not there.";
 TopicReadOnly: "topic-read-only", [], Bool, "no", IMMUTABLE, Effective,

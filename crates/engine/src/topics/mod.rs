@@ -6,22 +6,20 @@
 mod append;
 mod asker;
 mod manage;
+mod place;
 mod read;
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ::log::storage::Storage;
-use ::log::storage::disk::Disk;
-use ::log::storage::memory::Memory;
 use ::log::{Broker, Error, Options};
 use commands::Fail;
 use commands::row::{Acl, Flags, Group, Row, Scope};
-use config::{Config, Id};
+use config::Id;
 use parking_lot::Mutex;
 use resp::Args;
 
+pub use self::place::objects;
 use crate::engine::Engine;
 use crate::table::{SessionCommand, SessionFn};
 
@@ -63,20 +61,12 @@ fn name(args: &Args<'_>, i: usize) -> Result<String, Fail> {
     }
 }
 
-/// The directory under `dir` that holds topics.
-const DIRECTORY: &str = "topics";
-
 /// The log of an engine, open or not.
 #[derive(Default)]
 pub struct Topics {
     broker: OnceLock<Broker>,
     /// Held while it is opened.
     opening: Mutex<()>,
-}
-
-/// Where topics are on disk.
-fn directory(config: &Config) -> PathBuf {
-    PathBuf::from(config.string(Id::Dir)).join(DIRECTORY)
 }
 
 impl Topics {
@@ -98,15 +88,9 @@ impl Topics {
             return Ok(b);
         }
         let config = &engine.config;
-        let storage: Arc<dyn Storage> = match config.string(Id::TopicStorage).as_str() {
-            "memory" => Arc::new(Memory::default()),
-            "disk" => Arc::new(Disk::open(&directory(config))?),
-            other => {
-                return Err(Error::Storage(format!(
-                    "topic-storage '{other}' is neither disk nor memory"
-                )));
-            }
-        };
+        let log = engine.log.clone();
+        let tell = Arc::new(move |text: &str| crate::log!(log, Warning, "{}", text));
+        let storage = place::open(config, Arc::clone(&tell) as _)?;
         let memory = usize::try_from(config.bytes(Id::TopicMemory)).unwrap_or(usize::MAX);
         let options = Options {
             auto_create: config.flag(Id::TopicAutoCreate),
@@ -115,21 +99,19 @@ impl Topics {
             kept_max: memory / 4,
             ..Options::default()
         };
-        let log = engine.log.clone();
-        let tell = Box::new(move |text: &str| crate::log!(log, Warning, "{}", text));
         let clock = engine.clock.clone();
+        let tell = Box::new(move |text: &str| tell(text));
         let broker = Broker::new(storage, options, tell, Box::new(move || clock.wall_us()));
         Ok(self.broker.get_or_init(|| broker))
     }
 
-    /// Opens it if there are topics from before, so that their retention goes on, and so that what
-    /// is wrong with them is known at the start.
+    /// Opens it if there are topics from before, or if somebody has said where they are, so that their
+    /// retention goes on, and so that what is wrong with them is known at the start.
     ///
     /// # Errors
     /// The storage cannot be opened.
     pub fn wake(&self, engine: &Engine) -> Result<(), Error> {
-        let known = ["disk", "memory"].contains(&engine.config.string(Id::TopicStorage).as_str());
-        if !known || directory(&engine.config).is_dir() {
+        if place::is_used(&engine.config) {
             self.open(engine)?;
         }
         Ok(())

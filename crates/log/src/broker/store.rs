@@ -107,17 +107,26 @@ impl Inner {
     /// Stores inputs together; what became of each of them.
     fn store(self: &Arc<Self>, t: &Arc<Topic>, inputs: &[Input]) -> Vec<Result<Appended>> {
         let all = |e: Error| vec![Err(e); inputs.len()];
-        let mut guard = match self.open(t, self.options.auto_create) {
-            Ok(guard) => guard,
-            Err(e) => {
-                self.forget_unused(t);
-                return all(e);
-            }
-        };
-        let Some(work) = guard.as_mut() else { return all(Error::Closed) };
-        let settings = t.settings().unwrap_or_default();
+        let mut looked = !self.storage.shared();
         for _ in 0..CONFLICTS {
+            let mut guard = match self.open(t, self.options.auto_create) {
+                Ok(guard) => guard,
+                Err(e) => {
+                    self.forget_unused(t);
+                    return all(e);
+                }
+            };
+            let Some(work) = guard.as_mut() else { return all(Error::Closed) };
+            let settings = t.settings().unwrap_or_default();
             let judged = judge(&work.producers, inputs);
+            if !looked && judged.slots.iter().any(Slot::is_wrong) {
+                // What is missing here may have been stored by somebody else.
+                looked = true;
+                if let Err(e) = self.catch_up(t, work) {
+                    return all(e);
+                }
+                continue;
+            }
             if judged.fresh.is_empty() {
                 return self.answers(&judged, None, inputs);
             }
@@ -140,15 +149,17 @@ impl Inner {
             match work.log.append(&mut group, settings.sync) {
                 Ok(()) => {
                     group.headers().for_each(|(_, h)| work.producers.note(h));
+                    self.take_settings(t, work);
                     drop(guard);
                     let answers = self.answers(&judged, Some(stamp), inputs);
                     self.publish(t, group);
                     return answers;
                 }
-                Err(Refused::Conflict) => match work.log.refresh() {
-                    Ok(headers) => headers.iter().for_each(|h| work.producers.note(h)),
-                    Err(e) => return all(e),
-                },
+                Err(Refused::Conflict) => {
+                    if let Err(e) = self.catch_up(t, work) {
+                        return all(e);
+                    }
+                }
                 Err(Refused::Failed(e)) => {
                     (self.tell)(&format!("topic '{}': {e}", t.name));
                     return all(e);
@@ -233,6 +244,13 @@ enum Slot {
     /// Is a retry of this one of the fresh ones.
     Same(usize),
     Decided(Result<Appended>),
+}
+
+impl Slot {
+    /// Is refused as not the producer's next.
+    fn is_wrong(&self) -> bool {
+        matches!(self, Self::Decided(Err(_)))
+    }
 }
 
 fn judge(producers: &Producers, inputs: &[Input]) -> Judged {

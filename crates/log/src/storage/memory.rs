@@ -198,6 +198,12 @@ impl<'a> Picked<'a> {
         self.want.bytes.saturating_sub(self.bytes)
     }
 
+    /// Forgets all but the first `count` batches.
+    pub(crate) fn cut(&mut self, count: usize) {
+        self.batches.truncate(count);
+        self.bytes = self.batches.iter().map(|b| b.bytes.len()).sum();
+    }
+
     /// Whether a batch that begins with `next` cannot be wanted any more.
     pub(crate) fn done(&self, next: u64) -> bool {
         !self.batches.is_empty()

@@ -1,8 +1,9 @@
-//! Where topics are kept. [`Storage`] is what the broker needs of a place; tests/contract.rs is what
-//! it relies on, and runs over every implementation.
+//! Where topics are kept. [`Storage`] is what the broker needs of a place; tests/suite is what it relies
+//! on, and runs over every implementation.
 
 pub mod disk;
 pub mod memory;
+pub mod object;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,12 +129,13 @@ pub struct Limits {
 pub enum Refused {
     /// Somebody else has written at these offsets: [`TopicLog::refresh`], and try again.
     Conflict,
-    /// The storage failed. The records may not come to light later.
+    /// The storage failed. Only where it is shared may the records come to light later all the same,
+    /// if no others have taken their place.
     Failed(Error),
 }
 
-/// The records of one topic. The broker calls `reserve` and `append` from one thread at a time, all
-/// else from any.
+/// The records of one topic. The broker calls `reserve`, `append`, `refresh` and `trim` from one thread
+/// at a time, all else from any.
 pub trait TopicLog: Send + Sync {
     /// What there is.
     fn extent(&self) -> Extent;
@@ -157,12 +159,25 @@ pub trait TopicLog: Send + Sync {
     /// See [`Refused`].
     fn append(&self, group: &mut Group, sync: bool) -> std::result::Result<(), Refused>;
 
-    /// Looks for what others have appended; their headers, in order.
+    /// Whether it was deleted by somebody else, or cannot go on for another reason: whoever wants to
+    /// use it must open it anew.
+    fn gone(&self) -> bool {
+        false
+    }
+
+    /// Settings that somebody else has changed, once.
+    fn changed(&self) -> Option<Settings> {
+        None
+    }
+
+    /// Looks for what others have appended. `numbered` gets the headers of those batches that are
+    /// numbered, in order, also of those that were found before an error.
     ///
     /// # Errors
     /// The storage fails.
-    fn refresh(&self) -> Result<Vec<Header>> {
-        Ok(Vec::new())
+    fn refresh(&self, numbered: &mut Vec<Header>) -> Result<()> {
+        let _ = numbered;
+        Ok(())
     }
 
     /// The state that was last written down, and the headers of all batches since then.

@@ -2,14 +2,20 @@
 
 #![allow(dead_code, unreachable_pub, reason = "every test uses some of it")]
 
+pub mod faulty;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use log::storage::disk::Disk;
 use log::storage::memory::Memory;
+use log::storage::object;
+use log::storage::object::{Bucket, CacheOptions, Objects};
 use log::storage::{Storage, Want};
 use log::{Broker, Input, Options};
+use object_store::memory::InMemory;
 
 /// A directory that is removed again.
 pub struct TempDir(pub PathBuf);
@@ -39,6 +45,30 @@ impl Drop for TempDir {
 pub enum Place {
     Memory(Arc<Memory>),
     Disk(TempDir),
+    /// With a directory for copies.
+    Objects(Bucket, TempDir),
+}
+
+/// An object store that need not be spared.
+pub fn objects_options() -> object::Options {
+    object::Options { gather: Duration::from_millis(1), ..object::Options::default() }
+}
+
+pub fn objects(bucket: Bucket, options: object::Options, cache: Option<&Path>) -> Arc<Objects> {
+    let tell: object::Tell = Arc::new(|text| eprintln!("{text}"));
+    let open = || {
+        let cache = cache.map(|dir| CacheOptions { dir: dir.to_owned(), bytes: 64 << 20 });
+        Objects::open(bucket.clone(), options.clone(), cache, Arc::clone(&tell))
+    };
+    // A thread of the broker before may still be letting go.
+    let mut result = open();
+    for _ in 0..50 {
+        if result.is_ok() {
+            break;
+        }
+        result = open();
+    }
+    Arc::new(result.expect("a store"))
 }
 
 impl Place {
@@ -50,9 +80,17 @@ impl Place {
         Self::Disk(TempDir::new())
     }
 
+    pub fn objects() -> Self {
+        let bucket = Bucket::new(Arc::new(InMemory::new()), "some/prefix", "memory://");
+        Self::Objects(bucket, TempDir::new())
+    }
+
     pub fn storage(&self) -> Arc<dyn Storage> {
         match self {
             Self::Memory(m) => Arc::clone(m) as Arc<dyn Storage>,
+            Self::Objects(bucket, dir) => {
+                objects(bucket.clone(), objects_options(), Some(dir.path()))
+            }
             Self::Disk(dir) => {
                 // A thread of the broker before may still be letting go.
                 let tries = (0..50).map(|_| Disk::open(dir.path()));
@@ -110,6 +148,7 @@ pub fn all_from(broker: &Broker, topic: &str, mut offset: u64) -> Vec<Vec<u8>> {
 }
 
 /// Numbers that look random and are the same every time.
+#[derive(Debug)]
 pub struct Rng(pub u64);
 
 impl Rng {

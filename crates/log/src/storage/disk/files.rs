@@ -1,28 +1,33 @@
 //! Files that are there whole or not at all, and still there after the power has failed.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
 /// Names that begin so are unfinished, and are removed when the storage is opened.
-pub(super) const UNFINISHED: &str = ".new-";
+pub(in crate::storage) const UNFINISHED: &str = ".new-";
 /// Names that begin so are being deleted.
-pub(super) const DELETED: &str = ".deleted-";
+pub(in crate::storage) const DELETED: &str = ".deleted-";
+
+/// How long the one before may take to let go of a directory: a process that has been told to stop,
+/// or a thread that has just stored something.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// An error with its path.
-pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
+pub(in crate::storage) fn at(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
     |e| Error::io(path.display(), &e)
 }
 
 /// Makes the entries of a directory durable.
-pub(super) fn sync_dir(dir: &Path) -> Result<()> {
+pub(in crate::storage) fn sync_dir(dir: &Path) -> Result<()> {
     File::open(dir).and_then(|d| d.sync_all()).map_err(at(dir))
 }
 
 /// Replaces a file's content.
-pub(super) fn write(path: &Path, content: &[u8]) -> Result<()> {
+pub(in crate::storage) fn write(path: &Path, content: &[u8]) -> Result<()> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(Error::Bad(format!("{} is no file's path", path.display())));
     };
@@ -38,7 +43,7 @@ pub(super) fn write(path: &Path, content: &[u8]) -> Result<()> {
 }
 
 /// A file's content, if there is one.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+pub(in crate::storage) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(content) => Ok(Some(content)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -47,7 +52,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 }
 
 /// Removes a file, if there is one.
-pub(super) fn remove(path: &Path) -> Result<()> {
+pub(in crate::storage) fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Ok(()) => path.parent().map_or(Ok(()), sync_dir),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -56,7 +61,7 @@ pub(super) fn remove(path: &Path) -> Result<()> {
 }
 
 /// The names in a directory, sorted; none if there is no such directory.
-pub(super) fn names(dir: &Path) -> Result<Vec<String>> {
+pub(in crate::storage) fn names(dir: &Path) -> Result<Vec<String>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -75,7 +80,7 @@ pub(super) fn names(dir: &Path) -> Result<Vec<String>> {
 
 /// Opens a file to write whole blocks, past the page cache if the file system can: copying into the
 /// cache and writing it back from there costs five times as much processor time as all else together.
-pub(super) fn open_blocks(path: &Path) -> Result<File> {
+pub(in crate::storage) fn open_blocks(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).read(true).create(true).truncate(false);
     #[cfg(target_os = "linux")]
@@ -89,4 +94,25 @@ pub(super) fn open_blocks(path: &Path) -> Result<File> {
         }
     }
     options.open(path).map_err(at(path))
+}
+
+/// Locks a file, which is created if needed, for as long as what is returned lives: only one process
+/// at a time uses `dir`.
+pub(in crate::storage) fn lock(path: &Path, dir: &Path) -> Result<File> {
+    let mut options = File::options();
+    let lock = options.create(true).truncate(false).write(true).open(path).map_err(at(path))?;
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) if Instant::now() < patience => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(TryLockError::WouldBlock) => {
+                let dir = dir.display();
+                return Err(Error::Storage(format!("{dir} is used by another process")));
+            }
+            Err(TryLockError::Error(e)) => return Err(at(path)(e)),
+        }
+    }
 }

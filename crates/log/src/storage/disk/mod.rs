@@ -8,14 +8,14 @@
 //! topics/NAME/groups/GROUP                   committed offsets
 //! ```
 
-mod files;
-mod scan;
+pub(super) mod files;
+pub(super) mod scan;
 mod topic;
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -28,10 +28,6 @@ use topic::DiskTopic;
 
 /// How long records may wait for others: as Seb does.
 const GATHER: Duration = Duration::from_millis(5);
-
-/// How long the one before may take to let go of the directory: a process that has been told to stop,
-/// or a thread that has just stored something.
-const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Topics in a directory.
 #[derive(Debug)]
@@ -52,29 +48,7 @@ impl Disk {
     /// The directory cannot be used, or another process uses it.
     pub fn open(root: &Path) -> Result<Self> {
         fs::create_dir_all(root).map_err(files::at(root))?;
-        let path = root.join(".lock");
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(files::at(&path))?;
-        let patience = Instant::now() + PATIENCE;
-        loop {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if Instant::now() < patience => {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                Err(TryLockError::WouldBlock) => {
-                    return Err(Error::Storage(format!(
-                        "{} is used by another process",
-                        root.display()
-                    )));
-                }
-                Err(TryLockError::Error(e)) => return Err(files::at(&path)(e)),
-            }
-        }
+        let lock = files::lock(&root.join(".lock"), root)?;
         for name in files::names(root)? {
             if name.starts_with(UNFINISHED) || name.starts_with(DELETED) {
                 let path = root.join(name);

@@ -18,11 +18,11 @@ use crate::error::Result;
 /// Bytes between two entries of an index.
 const INDEX_EVERY: u64 = 64 << 10;
 /// Bytes that are read at once when all of a segment is looked at.
-pub(super) const WINDOW: usize = 4 << 20;
+pub(in crate::storage) const WINDOW: usize = 4 << 20;
 
 /// What lies at a place.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(in crate::storage) enum Found {
     /// A sound batch.
     Batch { at: u64, batch: Batch },
     /// Something else, which costs the records from `offset` to before `resumes`.
@@ -33,17 +33,17 @@ pub(super) enum Found {
 
 /// A place that cannot be read.
 #[derive(Clone, Debug)]
-pub(super) struct Gap {
-    pub(super) at: u64,
-    pub(super) offset: u64,
-    pub(super) resumes: Option<u64>,
-    pub(super) why: String,
+pub(in crate::storage) struct Gap {
+    pub(in crate::storage) at: u64,
+    pub(in crate::storage) offset: u64,
+    pub(in crate::storage) resumes: Option<u64>,
+    pub(in crate::storage) why: String,
 }
 
 /// Goes from batch to batch.
-pub(super) struct Scanner<'a> {
-    file: &'a File,
-    path: &'a Path,
+pub(in crate::storage) struct Scanner<'a> {
+    /// None if all is in the window.
+    file: Option<(&'a File, &'a Path, &'a Arc<Pool>)>,
     at: u64,
     end: u64,
     /// Offset of the batch at `at`.
@@ -51,19 +51,30 @@ pub(super) struct Scanner<'a> {
     window: Bytes,
     window_at: u64,
     hint: usize,
-    pool: &'a Arc<Pool>,
 }
 
 impl<'a> Scanner<'a> {
     /// From byte `at`, where the batch with offset `expected` begins, to byte `end`, reading about
     /// `hint` bytes at once.
-    pub(super) fn new(
-        (file, path, pool): (&'a File, &'a Path, &'a Arc<Pool>),
+    pub(in crate::storage) fn new(
+        file: (&'a File, &'a Path, &'a Arc<Pool>),
         (at, expected): (u64, u64),
         end: u64,
         hint: usize,
     ) -> Self {
-        Self { file, path, at, end, expected, window: Bytes::new(), window_at: 0, hint, pool }
+        let (window, window_at) = (Bytes::new(), 0);
+        Self { file: Some(file), at, end, expected, window, window_at, hint }
+    }
+
+    /// Over bytes in memory that begin with the batch with offset `expected`.
+    pub(in crate::storage) fn over(bytes: Bytes, expected: u64) -> Self {
+        let (end, hint) = (bytes.len() as u64, bytes.len());
+        Self { file: None, at: 0, end, expected, window: bytes, window_at: 0, hint }
+    }
+
+    /// Offset of the batch that comes next, if there is one.
+    pub(in crate::storage) fn expected(&self) -> u64 {
+        self.expected
     }
 
     /// Bytes from `at` on: `len` or up to the end.
@@ -71,13 +82,15 @@ impl<'a> Scanner<'a> {
         let left = self.end.saturating_sub(at);
         let len = (len as u64).min(left) as usize;
         let inside = at.checked_sub(self.window_at).map_or(usize::MAX, |n| n as usize);
-        if inside.saturating_add(len) > self.window.len() {
+        if let Some((file, path, pool)) = self.file
+            && inside.saturating_add(len) > self.window.len()
+        {
             let ahead = (self.hint.max(len) as u64).min(left) as usize;
             // The last one goes back to the pool first, if no reader keeps it.
             self.window = Bytes::new();
-            let mut window = self.pool.get(ahead);
+            let mut window = pool.get(ahead);
             let to = &mut window.bytes_mut()[..ahead];
-            self.file.read_exact_at(to, at).map_err(files::at(self.path))?;
+            file.read_exact_at(to, at).map_err(files::at(path))?;
             self.window = Bytes::from_owner(window).slice(..ahead);
             self.window_at = at;
             return Ok(self.window.slice(..len));
@@ -98,7 +111,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// What comes next.
-    pub(super) fn next(&mut self) -> Result<Found> {
+    pub(in crate::storage) fn next(&mut self) -> Result<Found> {
         if self.at >= self.end {
             return Ok(Found::End);
         }
@@ -175,27 +188,27 @@ impl<'a> Scanner<'a> {
 
 /// Where to begin to look for an offset or a time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Index {
+pub(in crate::storage) struct Index {
     entries: Vec<Entry>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub(super) offset: u64,
-    pub(super) at: u64,
-    pub(super) us: u64,
+pub(in crate::storage) struct Entry {
+    pub(in crate::storage) offset: u64,
+    pub(in crate::storage) at: u64,
+    pub(in crate::storage) us: u64,
 }
 
 impl Index {
     /// Notes a batch, if the last noted one is far enough away.
-    pub(super) fn add(&mut self, at: u64, h: &Header) {
+    pub(in crate::storage) fn add(&mut self, at: u64, h: &Header) {
         if self.entries.last().is_none_or(|e| at - e.at >= INDEX_EVERY) {
             self.entries.push(Entry { offset: h.first_offset, at, us: h.appended_us });
         }
     }
 
     /// The last entry that is not behind what is looked for.
-    pub(super) fn before(&self, past: impl Fn(&Entry) -> bool) -> Option<Entry> {
+    pub(in crate::storage) fn before(&self, past: impl Fn(&Entry) -> bool) -> Option<Entry> {
         let i = self.entries.partition_point(|e| !past(e));
         i.checked_sub(1).map(|i| self.entries[i])
     }
@@ -207,24 +220,24 @@ impl Index {
 
 /// What a segment holds.
 #[derive(Debug, Default)]
-pub(super) struct Content {
+pub(in crate::storage) struct Content {
     /// Bytes of batches.
-    pub(super) end: u64,
-    pub(super) next: u64,
-    pub(super) latest_us: u64,
-    pub(super) index: Index,
-    pub(super) gaps: Vec<Gap>,
+    pub(in crate::storage) end: u64,
+    pub(in crate::storage) next: u64,
+    pub(in crate::storage) latest_us: u64,
+    pub(in crate::storage) index: Index,
+    pub(in crate::storage) gaps: Vec<Gap>,
     /// Headers of batches that their producers numbered.
-    pub(super) numbered: Vec<Header>,
+    pub(in crate::storage) numbered: Vec<Header>,
     /// What was cut off, and why.
-    pub(super) cut: Option<Gap>,
+    pub(in crate::storage) cut: Option<Gap>,
 }
 
 /// Reads all of a segment whose first offset is `first`. If it is the `last` of its topic, it may end
 /// in a write that a crash has interrupted: then everything from there on is `cut`. It is not one if
 /// a later batch says that it was written after this place had been synced; then it is damage, and
 /// what is behind it stays.
-pub(super) fn content(
+pub(in crate::storage) fn content(
     (file, path, pool): (&File, &Path, &Arc<Pool>),
     first: u64,
     last: bool,

@@ -1,0 +1,81 @@
+//! Where topics are kept, as the options say.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ::log::Error;
+use ::log::storage::Storage;
+use ::log::storage::disk::Disk;
+use ::log::storage::memory::Memory;
+use ::log::storage::object::{CacheOptions, Tell};
+use config::{Config, Id};
+
+/// The directory under `dir` that holds topics.
+const DIRECTORY: &str = "topics";
+
+/// Where topics are on disk.
+fn directory(config: &Config) -> PathBuf {
+    PathBuf::from(config.string(Id::Dir)).join(DIRECTORY)
+}
+
+/// Whether there may be topics from before, or the option says something that must be looked at.
+pub(super) fn is_used(config: &Config) -> bool {
+    match config.string(Id::TopicStorage).as_str() {
+        "disk" | "memory" => directory(config).is_dir(),
+        _ => true,
+    }
+}
+
+/// Opens it.
+pub(super) fn open(config: &Config, tell: Tell) -> Result<Arc<dyn Storage>, Error> {
+    match config.string(Id::TopicStorage).as_str() {
+        "memory" => Ok(Arc::new(Memory::default())),
+        "disk" => Ok(Arc::new(Disk::open(&directory(config))?)),
+        url if url.contains("://") => {
+            let dir = PathBuf::from(config.string(Id::Dir)).join(config.string(Id::TopicCache));
+            let bytes = config.bytes(Id::TopicCacheSize);
+            let cache = (bytes > 0).then_some(CacheOptions { dir, bytes });
+            objects(url, cache, config.flag(Id::TopicReadOnly), tell)
+        }
+        other => Err(Error::Storage(format!(
+            "topic-storage '{other}' is neither disk nor memory nor the URL of an object store"
+        ))),
+    }
+}
+
+/// The topics in the object store that a URL names, with what the environment says of it.
+///
+/// # Errors
+/// It cannot be used, or this server was built without object stores.
+#[cfg(feature = "cloud")]
+pub fn objects(
+    url: &str,
+    cache: Option<CacheOptions>,
+    read_only: bool,
+    tell: Tell,
+) -> Result<Arc<dyn Storage>, Error> {
+    use ::log::storage::object::{Bucket, Objects, Options};
+
+    // What is not text cannot be meant.
+    let variables = std::env::vars_os();
+    let variables =
+        variables.filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
+    let bucket = Bucket::connect(url, variables)?;
+    Ok(Arc::new(Objects::open(bucket, Options { read_only, ..Options::default() }, cache, tell)?))
+}
+
+/// The same, for a server that was built without.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "cloud"))]
+pub fn objects(
+    url: &str,
+    _: Option<CacheOptions>,
+    _: bool,
+    _: Tell,
+) -> Result<Arc<dyn Storage>, Error> {
+    Err(Error::Storage(format!(
+        "topic-storage '{url}': this server was built without object stores (the feature `cloud`)"
+    )))
+}

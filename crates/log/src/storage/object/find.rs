@@ -1,0 +1,356 @@
+//! Where in a topic an offset or a time is, and reading from there.
+//!
+//! Where objects begin is known of those that this process has stored or met, as far as memory for it
+//! goes; for others, a listing from a place a little before is asked for. A listing is a hint: what an
+//! object holds is what its batches say, and the next one is found by the name that follows from it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::cache::Copy;
+use super::names;
+use super::topic::{ObjectTopic, State};
+use crate::batch::{Batch, HEADER, Header};
+use crate::error::{Error, Result};
+use crate::storage::disk::scan::{Found, Gap, Index, Scanner, WINDOW, content};
+use crate::storage::memory::Picked;
+use crate::storage::{TopicLog as _, Want};
+
+/// Objects whose place is remembered, per topic that is in use.
+const PLACES: usize = 20_000;
+/// Least bytes that are read of a copy at once.
+const READ_MIN: usize = 64 << 10;
+/// Names that a listing gives at once.
+const PAGE: usize = 1000;
+
+/// Where objects are.
+#[derive(Default)]
+pub(super) struct Map {
+    places: BTreeMap<u64, Place>,
+}
+
+/// An object.
+#[derive(Clone, Default)]
+pub(super) struct Place {
+    /// The offset after it.
+    pub(super) next: u64,
+    pub(super) bytes: u64,
+    /// When it was appended, once that is known.
+    us: Option<u64>,
+    /// Where in it batches are, once that is known.
+    index: Option<Arc<Index>>,
+}
+
+impl Map {
+    pub(super) fn clear(&mut self) {
+        self.places.clear();
+    }
+
+    /// Notes an object whose headers are known.
+    pub(super) fn add(&mut self, first: u64, next: u64, bytes: u64, headers: &[(u64, Header)]) {
+        let mut index = Index::default();
+        headers.iter().for_each(|(at, h)| index.add(*at, h));
+        let us = headers.first().map(|(_, h)| h.appended_us);
+        self.put(first, Place { next, bytes, us, index: Some(Arc::new(index)) });
+    }
+
+    fn put(&mut self, first: u64, place: Place) {
+        if self.places.len() >= PLACES && !self.places.contains_key(&first) {
+            // Readers at the end are more than those who read what is old.
+            self.places.pop_first();
+        }
+        self.places.insert(first, place);
+    }
+
+    /// The object that holds an offset, if it is known.
+    fn holding(&self, offset: u64) -> Option<(u64, Place)> {
+        let (first, place) = self.places.range(..=offset).next_back()?;
+        (place.next > offset).then(|| (*first, place.clone()))
+    }
+
+    /// Forgets all before `first`.
+    pub(super) fn cut(&mut self, first: u64) {
+        self.places = self.places.split_off(&first);
+    }
+}
+
+/// Where an object is read from.
+enum Source {
+    Copy(Copy),
+    Store(Bytes),
+}
+
+/// What a read from one object came to.
+enum Step {
+    /// There is enough.
+    Enough,
+    /// There is more from this offset on, in the next object.
+    Next(u64),
+    /// This is in the way.
+    Damage(Gap),
+}
+
+impl ObjectTopic {
+    /// Objects from `first` on, as far as a listing shows them, and so many at most.
+    pub(super) fn listed_from(&self, first: u64, max: usize) -> Result<Vec<(u64, u64)>> {
+        let after = first.checked_sub(1).map(|before| self.object(before));
+        let found = self.shared.remote.list(&names::log(&self.data), after.as_ref(), max)?;
+        Ok(found.iter().filter_map(|l| Some((names::first_of(&l.path)?, l.size))).collect())
+    }
+
+    /// Where the object behind the one that begins with `first` begins, as far as a listing shows it.
+    pub(super) fn listed_after(&self, first: u64) -> Result<Option<u64>> {
+        let listed = self.listed_from(first.saturating_add(1), 1)?;
+        Ok(listed.first().map(|(first, _)| *first))
+    }
+
+    /// The object that holds `offset`, which is within the topic.
+    pub(super) fn locate(&self, offset: u64) -> Result<(u64, Place)> {
+        if let Some(found) = self.map.lock().holding(offset) {
+            return Ok(found);
+        }
+        let state = self.state();
+        let records = state.next.saturating_sub(state.first);
+        let objects = state.totals.objects.saturating_sub(state.trimmed.objects).max(1);
+        // As far back as it probably begins; further, if that was not enough.
+        let mut back = (records / objects).saturating_mul(4).max(16);
+        loop {
+            let from = offset.saturating_sub(back).max(state.first);
+            if let Some(found) = self.list_to(offset, from)? {
+                return Ok(found);
+            }
+            if from == state.first {
+                break;
+            }
+            back = back.saturating_mul(16);
+        }
+        if offset < self.state().first {
+            return Err(self.out_of_bounds(offset));
+        }
+        let gap = Gap {
+            at: 0,
+            offset,
+            resumes: self.listed_after(offset)?,
+            why: "the object is missing".to_owned(),
+        };
+        let shown = self.shared.remote.shown(&self.object(offset));
+        Err(Error::Damaged(self.damage(shown, &gap, None)))
+    }
+
+    /// Looks for the object that holds `offset` among those that begin at `from` or later.
+    fn list_to(&self, offset: u64, mut from: u64) -> Result<Option<(u64, Place)>> {
+        let mut last: Option<(u64, u64)> = None;
+        loop {
+            let listed = self.listed_from(from, PAGE)?;
+            let all = listed.len() < PAGE;
+            for (first, bytes) in listed {
+                if let Some((before, bytes)) = last {
+                    let place = Place { next: first, bytes, ..Place::default() };
+                    self.map.lock().put(before, place.clone());
+                    if first > offset {
+                        return Ok((before <= offset).then_some((before, place)));
+                    }
+                } else if first > offset {
+                    return Ok(None);
+                }
+                last = Some((first, bytes));
+            }
+            let Some((first, _)) = last else { return Ok(None) };
+            if !all {
+                from = first.saturating_add(1);
+                continue;
+            }
+            // The last one itself says where it ends.
+            let Some((bytes, _)) = self.shared.remote.get(&self.object(first))? else {
+                return Ok(None);
+            };
+            let size = bytes.len() as u64;
+            let mut headers = Vec::new();
+            let mut at = 0;
+            let mut next = first;
+            while let Ok(h) = Header::decode(&bytes[at.min(bytes.len())..]) {
+                headers.push((at as u64, h));
+                (at, next) = (at + h.len(), h.next_offset());
+            }
+            if next <= offset {
+                return Ok(None);
+            }
+            let mut map = self.map.lock();
+            map.add(first, next, size, &headers);
+            return Ok(map.holding(offset));
+        }
+    }
+
+    /// When the object that begins with `first` was appended. A damaged one is taken for old: it is
+    /// looked into, and not thrown away for its age.
+    pub(super) fn appended(&self, first: u64, place: &Place) -> Result<u64> {
+        if let Some(us) = place.us {
+            return Ok(us);
+        }
+        let head = self.shared.remote.beginning(&self.object(first), HEADER as u64)?;
+        let us = head.and_then(|h| Header::decode(&h).ok()).map_or(0, |h| h.appended_us);
+        if let Some(place) = self.map.lock().places.get_mut(&first) {
+            place.us = Some(us);
+        }
+        Ok(us)
+    }
+
+    /// The first offset that was appended at or after a time.
+    pub(super) fn first_since(&self, appended_us: u64) -> Result<u64> {
+        let State { first, next, latest_us, .. } = self.state();
+        if latest_us < appended_us {
+            return Ok(next);
+        }
+        let (mut low, mut high) = (first, next);
+        while low < high {
+            let (object, place) = self.locate(low + (high - low) / 2)?;
+            if self.appended(object, &place)? < appended_us {
+                low = place.next;
+            } else {
+                // All of a group was appended at the same time.
+                high = object;
+            }
+        }
+        Ok(low.min(next))
+    }
+
+    /// Reads whole batches.
+    pub(super) fn pick(&self, want: &Want) -> Result<Vec<Batch>> {
+        let State { first, next, .. } = self.state();
+        if !(first..next).contains(&want.offset) {
+            return Err(self.out_of_bounds(want.offset));
+        }
+        let mut picked = Picked::new(want);
+        let mut offset = want.offset;
+        while offset < next {
+            match self.pick_from(offset, &mut picked) {
+                Ok(Some(at)) => offset = at,
+                Ok(None) => break,
+                // What is in the way is told to whoever begins there.
+                Err(_) if !picked.batches.is_empty() => break,
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(picked.batches)
+    }
+
+    /// Reads from the object that holds `offset`. Returns where to go on, if there is more to read.
+    fn pick_from(&self, offset: u64, picked: &mut Picked<'_>) -> Result<Option<u64>> {
+        let (first, place) = self.locate(offset)?;
+        let before = picked.batches.len();
+        if let Some(copy) = self.shared.cache.as_ref().and_then(|c| c.get(&self.id, first)) {
+            let shown = copy.path.display().to_string();
+            let gap = match self.step(Source::Copy(copy), first, &place, offset, picked) {
+                Ok(Step::Enough) => return Ok(None),
+                Ok(Step::Next(next)) if next == place.next => return Ok(Some(next)),
+                // Either the copy is wrong or the listing was: the object will tell.
+                Ok(Step::Next(next)) => {
+                    Gap { at: 0, offset: next, resumes: None, why: "it is cut off".to_owned() }
+                }
+                Ok(Step::Damage(gap)) => gap,
+                Err(e) => Gap { at: 0, offset, resumes: None, why: e.to_string() },
+            };
+            picked.cut(before);
+            let damage = self.damage(shown, &gap, None);
+            (self.shared.tell)(&format!("{damage}; it is a copy, and fetched again"));
+            if let Some(cache) = &self.shared.cache {
+                cache.remove(&self.id, first);
+            }
+        }
+        let path = self.object(first);
+        let Some((bytes, _)) = self.shared.remote.get(&path)? else {
+            return Err(self.missing(first, offset));
+        };
+        self.copy(first, &bytes);
+        match self.step(Source::Store(bytes), first, &place, offset, picked)? {
+            Step::Enough => Ok(None),
+            // The batches know better than a listing; if there were none, this is no way on.
+            Step::Next(next) if next > offset => {
+                if next != place.next {
+                    let mut map = self.map.lock();
+                    if let Some(place) = map.places.get_mut(&first) {
+                        place.next = next;
+                    }
+                }
+                Ok(Some(next))
+            }
+            Step::Next(_) => {
+                let why = "it ends too early".to_owned();
+                let gap = Gap { at: 0, offset, resumes: Some(place.next), why };
+                Err(Error::Damaged(self.damage(self.shared.remote.shown(&path), &gap, None)))
+            }
+            Step::Damage(gap) => {
+                let shown = self.shared.remote.shown(&path);
+                Err(Error::Damaged(self.damage(shown, &gap, Some(place.next))))
+            }
+        }
+    }
+
+    /// Why an object that should be there is not.
+    fn missing(&self, first: u64, offset: u64) -> Error {
+        // Somebody's retention, of which this process has not heard, or the end of the topic.
+        let mut tail = self.tail.lock();
+        if let Err(e) = self.read_head(&mut tail) {
+            return e;
+        }
+        drop(tail);
+        self.map.lock().cut(first.saturating_add(1));
+        if self.gone() || self.state().first > offset {
+            return self.out_of_bounds(offset);
+        }
+        let resumes = self.listed_after(first).ok().flatten();
+        let gap = Gap { at: 0, offset, resumes, why: "the object is missing".to_owned() };
+        let shown = self.shared.remote.shown(&self.object(first));
+        Error::Damaged(self.damage(shown, &gap, None))
+    }
+
+    /// Picks batches of one object from `offset` on.
+    fn step(
+        &self,
+        source: Source,
+        first: u64,
+        place: &Place,
+        offset: u64,
+        picked: &mut Picked<'_>,
+    ) -> Result<Step> {
+        let pool = &self.shared.pool;
+        let copy;
+        let mut scanner = match source {
+            Source::Store(bytes) => Scanner::over(bytes, first),
+            Source::Copy(c) => {
+                copy = c;
+                let file = (&copy.file, copy.path.as_path(), pool);
+                let index = match &place.index {
+                    Some(index) => Arc::clone(index),
+                    None => {
+                        let index = Arc::new(content(file, first, false)?.index);
+                        if let Some(place) = self.map.lock().places.get_mut(&first) {
+                            place.index = Some(Arc::clone(&index));
+                        }
+                        index
+                    }
+                };
+                let from = index.before(|e| e.offset > offset);
+                let from = from.map_or((0, first), |e| (e.at, e.offset));
+                let hint = picked.bytes_left().clamp(READ_MIN, WINDOW);
+                Scanner::new(file, from, copy.size, hint)
+            }
+        };
+        loop {
+            match scanner.next()? {
+                Found::Batch { batch, .. } if batch.header.next_offset() <= offset => {}
+                Found::Batch { batch, .. } => {
+                    let next = batch.header.next_offset();
+                    if !picked.add(batch) || picked.done(next) {
+                        return Ok(Step::Enough);
+                    }
+                }
+                Found::Damage(gap) if gap.resumes.is_some_and(|at| at <= offset) => {}
+                Found::Damage(gap) => return Ok(Step::Damage(gap)),
+                Found::End => return Ok(Step::Next(scanner.expected())),
+            }
+        }
+    }
+}

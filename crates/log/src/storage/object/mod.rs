@@ -1,0 +1,512 @@
+//! Storage in an object store: S3 and what is compatible with it, Google Cloud Storage, Azure.
+//!
+//! The bucket is the truth, and any number of processes may use it at the same time, with nobody
+//! between them: a group of batches is an object that is named after its first offset, and is stored
+//! only if there is none of that name ([`tail`]). What is read comes from a bounded cache on a local
+//! disk ([`cache`]) if it is there. Names are in [`names`]; docs/topics-objects.md tells it for people.
+
+mod cache;
+#[cfg(feature = "cloud")]
+mod connect;
+mod find;
+mod head;
+mod names;
+mod remote;
+mod tail;
+mod topic;
+mod trim;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use self::cache::Cache;
+use self::head::Head;
+use self::names::Root;
+use self::remote::{Pause, Put, Remote};
+use self::tail::{Moment, Tail};
+use self::topic::{ObjectTopic, State};
+use super::{SETTINGS, Storage, TopicLog};
+use crate::buf::Pool;
+use crate::error::{Error, Result};
+use crate::settings::{Settings, check_name};
+
+/// How often people are told of the same trouble.
+const COMPLAIN: Duration = Duration::from_secs(60);
+/// Tries to find out whether conditional puts work, if others are trying at the same time.
+const TRIES: usize = 20;
+
+/// How a storage behaves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How long records wait for others, unless their topic says otherwise.
+    pub gather: Duration,
+    /// How long what retention has let go of stays in the bucket. Processes that were asleep for
+    /// longer than half of it look twice before they write.
+    pub grace: Duration,
+    /// After how long others' changes of a topic (its deletion, settings, retention) are noticed.
+    pub check: Duration,
+    /// How long a request is repeated that has no clear answer.
+    pub patience: Duration,
+    /// Whether nothing may be written.
+    pub read_only: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            gather: Duration::from_millis(200),
+            grace: Duration::from_secs(600),
+            check: Duration::from_secs(10),
+            patience: Duration::from_secs(30),
+            read_only: false,
+        }
+    }
+}
+
+/// Where in which store.
+#[derive(Clone, Debug)]
+pub struct Bucket {
+    store: Arc<dyn ObjectStore>,
+    prefix: Path,
+    url: String,
+}
+
+impl Bucket {
+    /// A store that is there already. `url` is how people are shown it, and ends in a slash.
+    pub fn new(store: Arc<dyn ObjectStore>, prefix: &str, url: &str) -> Self {
+        Self { store, prefix: Path::from(prefix), url: url.to_owned() }
+    }
+}
+
+/// A directory for copies of objects, and how many bytes of them.
+#[derive(Clone, Debug)]
+pub struct CacheOptions {
+    /// The directory, which is created if needed.
+    pub dir: PathBuf,
+    /// Bytes at most.
+    pub bytes: u64,
+}
+
+/// Is told what people should know.
+pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What all topics share.
+struct Shared {
+    remote: Remote,
+    root: Root,
+    cache: Option<Cache>,
+    options: Options,
+    tell: Tell,
+    /// What copies are read into.
+    pool: Arc<Pool>,
+    complained: Mutex<Option<Instant>>,
+    closed: AtomicBool,
+}
+
+impl Shared {
+    /// Tells of a trouble that may come with every request.
+    fn complain(&self, text: &str) {
+        let mut last = self.complained.lock();
+        if last.is_none_or(|at| at.elapsed() > COMPLAIN) {
+            *last = Some(Instant::now());
+            (self.tell)(text);
+        }
+    }
+
+    /// Deletes what is left of a deleted topic.
+    fn sweep(&self, topic: &str, id: &str) -> Result<()> {
+        let path = self.root.topic(topic);
+        let record = self.remote.get(&path)?.map(|(b, _)| Record::decode(&b)).transpose()?;
+        if record.is_some_and(|r| r.id == id) {
+            self.remote.delete(&[path])?;
+        }
+        self.remote.delete_all(&self.root.data(topic, id))?;
+        self.remote.delete(&[self.root.deleted(id)])
+    }
+}
+
+/// What the bucket says of a topic.
+struct Record {
+    id: String,
+    settings: Settings,
+}
+
+impl Record {
+    /// No two are the same, since a store may tell versions of an object apart by what is in them.
+    fn encode(&self) -> Result<Vec<u8>> {
+        let settings = self.settings.to_json();
+        let record = json!({"id": self.id, "revision": random_id()?, "settings": settings});
+        Ok(record.to_string().into_bytes())
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let wrong =
+            || Error::Storage("a topic's object is not what this version writes".to_owned());
+        let value: Value = serde_json::from_slice(bytes).map_err(|_| wrong())?;
+        let id = value.get("id").and_then(Value::as_str).ok_or_else(wrong)?;
+        // It becomes a path.
+        if id.is_empty() || !id.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(wrong());
+        }
+        let settings = value.get("settings").ok_or_else(wrong)?.to_string();
+        let settings = Settings::default().with_json(settings.as_bytes())?;
+        Ok(Self { id: id.to_owned(), settings })
+    }
+}
+
+/// See the module's text.
+pub struct Objects {
+    shared: Arc<Shared>,
+    /// The ids of topics, and when they were seen.
+    ids: Mutex<HashMap<String, (String, Moment)>>,
+}
+
+impl std::fmt::Debug for Objects {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Objects").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        self.shared.closed.store(true, Relaxed);
+    }
+}
+
+impl Objects {
+    /// The topics in a bucket. Finds out first whether the store keeps to conditions of puts, since
+    /// all depends on that; a storage that may only read takes it on trust.
+    ///
+    /// # Errors
+    /// The store cannot be used, or does not keep to conditions, or the directory of the cache cannot
+    /// be used.
+    pub fn open(
+        bucket: Bucket,
+        options: Options,
+        cache: Option<CacheOptions>,
+        tell: Tell,
+    ) -> Result<Self> {
+        let remote = Remote::new(bucket.store, bucket.url, options.patience)?;
+        let cache = cache.map(|c| Cache::open(&c.dir, c.bytes)).transpose()?;
+        let shared = Arc::new(Shared {
+            remote,
+            root: Root::new(bucket.prefix),
+            cache,
+            options,
+            tell,
+            pool: Arc::default(),
+            complained: Mutex::default(),
+            closed: AtomicBool::new(false),
+        });
+        if !shared.options.read_only {
+            try_conditions(&shared.remote, &shared.root.tried())?;
+            let left = shared.remote.list(&shared.root.all_deleted(), None, 1000)?;
+            for listed in left {
+                let Some(id) = listed.path.filename() else { continue };
+                if let Some((name, _)) = shared.remote.get(&listed.path)?
+                    && let Ok(name) = std::str::from_utf8(&name)
+                    && check_name("topic", name).is_ok()
+                {
+                    sweep_aside(&shared, name.to_owned(), id.to_owned());
+                }
+            }
+        }
+        Ok(Self { shared, ids: Mutex::default() })
+    }
+
+    /// What the bucket says of a topic.
+    fn record(&self, topic: &str) -> Result<Option<Record>> {
+        // Names come from anybody, and become paths here.
+        check_name("topic", topic)?;
+        let found = self.shared.remote.get(&self.shared.root.topic(topic))?;
+        let record = found.map(|(bytes, _)| Record::decode(&bytes)).transpose()?;
+        let mut ids = self.ids.lock();
+        match &record {
+            Some(r) => ids.insert(topic.to_owned(), (r.id.clone(), Moment::now())),
+            None => ids.remove(topic),
+        };
+        Ok(record)
+    }
+
+    /// The folder of a topic's objects.
+    fn data(&self, topic: &str) -> Result<Option<Path>> {
+        let known = self.ids.lock().get(topic).cloned();
+        let id = match known.filter(|(_, seen)| seen.age() < self.shared.options.check) {
+            Some((id, _)) => Some(id),
+            None => self.record(topic)?.map(|r| r.id),
+        };
+        Ok(id.map(|id| self.shared.root.data(topic, &id)))
+    }
+
+    /// Where a value is that is not the settings.
+    fn value(&self, topic: &str, name: &str) -> Result<Option<Path>> {
+        for part in name.split('/') {
+            check_name("value", part)?;
+        }
+        Ok(self.data(topic)?.map(|data| names::value(&data, name)))
+    }
+}
+
+/// Deletes what is left of a topic, on a thread of its own; what it does not get done, the next
+/// process does.
+fn sweep_aside(shared: &Arc<Shared>, topic: String, id: String) {
+    let shared = Arc::clone(shared);
+    let sweep = move || {
+        if let Err(e) = shared.sweep(&topic, &id)
+            && !shared.closed.load(Relaxed)
+        {
+            (shared.tell)(&format!("topic '{topic}', which was deleted, is still there: {e}"));
+        }
+    };
+    // Without a thread, it is left to the next start.
+    let _ = std::thread::Builder::new().name("apus-log-sweep".to_owned()).spawn(sweep);
+}
+
+/// Finds out whether puts that must not be done are not.
+fn try_conditions(remote: &Remote, path: &Path) -> Result<()> {
+    let ignored = |what: &str| {
+        Err(Error::Storage(format!(
+            "{}: this store takes a put that it must refuse ({what}), so that processes would \
+             overwrite each other's records; it cannot be used for topics",
+            remote.shown(path)
+        )))
+    };
+    // Its versions have different contents: S3 tells versions apart by a sum of what is in them.
+    let content = || {
+        let text = "That conditional puts work was tried here with the number";
+        Ok::<_, Error>(Bytes::from(format!("{text} {}\n", random_id()?)))
+    };
+    let mut pause = Pause::new(Duration::from_secs(30));
+    let mut created = false;
+    for _ in 0..TRIES {
+        match remote.create(path, content()?) {
+            Put::Done(_) if created => return ignored("If-None-Match"),
+            Put::Done(_) => created = true,
+            Put::Refused(e) => return Err(e),
+            Put::Unknown(e) if !pause.again() => return Err(e),
+            Put::Unknown(_) => {}
+            Put::Exists => {
+                let Some((_, old)) = remote.get(path)? else { continue };
+                match remote.replace(path, content()?, old.clone()) {
+                    Put::Refused(e) => return Err(e),
+                    Put::Unknown(e) if !pause.again() => return Err(e),
+                    // Somebody else tries, too.
+                    Put::Unknown(_) | Put::Exists => continue,
+                    Put::Done(new) if new == old => {
+                        return ignored("versions of the same object cannot be told apart");
+                    }
+                    Put::Done(_) => {}
+                }
+                match remote.replace(path, content()?, old) {
+                    Put::Exists => return Ok(()),
+                    Put::Done(_) => return ignored("If-Match"),
+                    Put::Refused(e) => return Err(e),
+                    Put::Unknown(e) if !pause.again() => return Err(e),
+                    Put::Unknown(_) => {}
+                }
+            }
+        }
+    }
+    Err(Error::Storage(format!(
+        "{}: it could not be found out whether conditional puts work",
+        remote.shown(path)
+    )))
+}
+
+fn random_id() -> Result<String> {
+    let mut bytes = [0; 8];
+    stdx::rng::fill_from_os(&mut bytes).map_err(|e| Error::io("a random number", &e))?;
+    Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
+}
+
+impl Storage for Objects {
+    fn kind(&self) -> &'static str {
+        "object store"
+    }
+
+    fn gather(&self) -> Duration {
+        self.shared.options.gather
+    }
+
+    fn eager(&self) -> bool {
+        false
+    }
+
+    fn shared(&self) -> bool {
+        true
+    }
+
+    fn topics(&self) -> Result<Vec<String>> {
+        let listed = self.shared.remote.list(&self.shared.root.topics(), None, usize::MAX)?;
+        let names = listed.iter().filter_map(|l| l.path.filename().map(str::to_owned));
+        Ok(names.filter(|n| check_name("topic", n).is_ok()).collect())
+    }
+
+    fn create(&self, topic: &str, settings: &Settings) -> Result<()> {
+        check_name("topic", topic)?;
+        let Shared { remote, root, .. } = &*self.shared;
+        let path = root.topic(topic);
+        if remote.get(&path)?.is_some() {
+            return Err(Error::TopicExists(topic.to_owned()));
+        }
+        let record = Record { id: random_id()?, settings: settings.clone() };
+        // The head first: a topic that is there has one.
+        let data = root.data(topic, &record.id);
+        remote.overwrite(&names::head(&data), &Head::default().encode().into())?;
+        let bytes = Bytes::from(record.encode()?);
+        let mut pause = Pause::new(self.shared.options.patience);
+        loop {
+            let e = match remote.create(&path, bytes.clone()) {
+                Put::Done(_) => return Ok(()),
+                Put::Refused(e) => return Err(e),
+                Put::Exists => match remote.get(&path)? {
+                    Some((there, _)) if there == bytes => return Ok(()),
+                    Some(_) => {
+                        remote.delete(&[names::head(&data)])?;
+                        return Err(Error::TopicExists(topic.to_owned()));
+                    }
+                    None => Error::Storage(format!("{}: busy", remote.shown(&path))),
+                },
+                Put::Unknown(e) => e,
+            };
+            if !pause.again() {
+                return Err(e);
+            }
+        }
+    }
+
+    fn delete(&self, topic: &str) -> Result<()> {
+        let none = || Error::NoTopic(topic.to_owned());
+        let record = self.record(topic)?.ok_or_else(none)?;
+        let Shared { remote, root, .. } = &*self.shared;
+        remote.overwrite(&root.deleted(&record.id), &Bytes::copy_from_slice(topic.as_bytes()))?;
+        remote.delete(&[root.topic(topic)])?;
+        self.ids.lock().remove(topic);
+        if let Some(cache) = &self.shared.cache {
+            cache.forget(&record.id);
+        }
+        sweep_aside(&self.shared, topic.to_owned(), record.id);
+        Ok(())
+    }
+
+    fn put(&self, topic: &str, name: &str, value: &[u8]) -> Result<()> {
+        let none = || Error::NoTopic(topic.to_owned());
+        if name == SETTINGS {
+            check_name("topic", topic)?;
+            let settings = Settings::default().with_json(value)?;
+            return self.shared.remote.change(&self.shared.root.topic(topic), |now| {
+                let id = Record::decode(now.ok_or_else(none)?)?.id;
+                Record { id, settings: settings.clone() }.encode().map(Some)
+            });
+        }
+        let path = self.value(topic, name)?.ok_or_else(none)?;
+        // As with records, no two are the same.
+        let content = [value, b"\n", random_id()?.as_bytes()].concat();
+        self.shared.remote.change(&path, |_| Ok(Some(content.clone())))
+    }
+
+    fn get(&self, topic: &str, name: &str) -> Result<Option<Vec<u8>>> {
+        if name == SETTINGS {
+            let record = self.record(topic)?;
+            return Ok(record.map(|r| r.settings.to_json().to_string().into_bytes()));
+        }
+        let Some(path) = self.value(topic, name)? else { return Ok(None) };
+        let content = self.shared.remote.get(&path)?.map(|(bytes, _)| bytes);
+        Ok(content.map(|c| {
+            let end = c.iter().rposition(|b| *b == b'\n').unwrap_or(c.len());
+            c[..end].to_vec()
+        }))
+    }
+
+    fn forget(&self, topic: &str, name: &str) -> Result<()> {
+        let none = || Error::NoTopic(topic.to_owned());
+        let path = self.value(topic, name)?.ok_or_else(none)?;
+        self.shared.remote.delete(&[path])
+    }
+
+    fn names(&self, topic: &str, prefix: &str) -> Result<Vec<String>> {
+        let none = || Error::NoTopic(topic.to_owned());
+        let data = self.data(topic)?.ok_or_else(none)?;
+        // Values lie in folders beside the records.
+        let (folder, start) = prefix.rsplit_once('/').unwrap_or(("groups", prefix));
+        let listed = self.shared.remote.list(&names::value(&data, folder), None, usize::MAX)?;
+        let names = listed.iter().filter_map(|l| l.path.filename());
+        Ok(names.filter(|n| n.starts_with(start)).map(|n| format!("{folder}/{n}")).collect())
+    }
+
+    fn open(
+        &self,
+        topic: &str,
+        settings: &Settings,
+        tell: &dyn Fn(&str),
+    ) -> Result<Arc<dyn TopicLog>> {
+        let none = || Error::NoTopic(topic.to_owned());
+        let begin = Moment::now();
+        let record = self.record(topic)?.ok_or_else(none)?;
+        let data = self.shared.root.data(topic, &record.id);
+        let path = names::head(&data);
+        let (bytes, version) = self.shared.remote.get(&path)?.ok_or_else(none)?;
+        let (head, damaged) = match Head::decode(&bytes) {
+            Some(head) => (head, false),
+            None => (Head::default(), true),
+        };
+        let log = ObjectTopic {
+            shared: Arc::clone(&self.shared),
+            name: topic.to_owned(),
+            id: record.id.into(),
+            data,
+            state: Mutex::new(State {
+                first: head.first,
+                next: head.at,
+                latest_us: head.latest_us,
+                totals: head.totals,
+                trimmed: head.trimmed,
+            }),
+            map: Mutex::default(),
+            gone: AtomicBool::new(false),
+            opened: Mutex::default(),
+            tail: Mutex::new(Tail {
+                condemned: (head.condemned, begin),
+                head,
+                version,
+                confirmed: begin,
+                checked: begin,
+                since: (0, 0),
+                changed: (record.settings != *settings).then(|| record.settings.clone()),
+                settings: record.settings,
+            }),
+        };
+        let mut tail = log.tail.lock();
+        if damaged {
+            // All but where it begins can be read; that, what is there tells.
+            let first = log.listed_from(0, 1)?.first().map_or(0, |(first, _)| *first);
+            tell(&format!(
+                "topic '{topic}': {} is damaged; all of the topic is read to make up for it, \
+                 beginning with offset {first}",
+                self.shared.remote.shown(&path)
+            ));
+            let mut state = log.state.lock();
+            (state.first, state.next) = (first, first);
+            drop(state);
+            (tail.head.first, tail.head.at) = (first, first);
+        }
+        let mut numbered = Vec::new();
+        log.catch_up(&mut tail, &mut numbered)?;
+        let producers = tail.head.producers.clone();
+        *log.opened.lock() = Some((Some(producers), numbered));
+        drop(tail);
+        if log.gone() {
+            return Err(none());
+        }
+        Ok(Arc::new(log))
+    }
+}
