@@ -150,6 +150,11 @@ impl Query {
         first.map(|(_, v)| v.as_str()).filter(|v| !v.is_empty())
     }
 
+    /// A parameter without a value.
+    pub(super) fn empty(&self) -> Option<&str> {
+        self.0.iter().find(|(_, value)| value.is_empty()).map(|(name, _)| name.as_str())
+    }
+
     /// A parameter that is none of these, which a client has misspelled.
     pub(super) fn unknown(&self, known: &[&str]) -> Option<&str> {
         self.0.iter().map(|(n, _)| n.as_str()).find(|n| !known.contains(n))

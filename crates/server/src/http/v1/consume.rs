@@ -66,6 +66,12 @@ pub(super) async fn start(
     state.ask(move |b| b.start(&topic, start, true)).await
 }
 
+/// How long somebody wants to wait for records, if he says so.
+pub(super) fn patience(query: &Query) -> Result<Option<Duration>, Error> {
+    let wrong = || bad("wait is a duration such as 5s or 200ms");
+    query.get("wait").map(|text| Ok(duration(text).ok_or_else(wrong)?.min(WAIT_MAX))).transpose()
+}
+
 /// Reads what a query asks for; none if there is nothing in time.
 async fn read(
     topic: &str,
@@ -77,18 +83,13 @@ async fn read(
     let offset = start(topic, query, Start::Earliest, state).await?;
     let records = number(query, "max-records")?.or(records).unwrap_or(u64::MAX).max(1);
     let bytes = number(query, "max-bytes")?.unwrap_or(BYTES).min(BYTES_MAX) as usize;
-    let patience = match query.get("wait") {
-        Some(text) => {
-            duration(text).ok_or_else(|| bad("wait is a duration such as 5s or 200ms"))?
-        }
-        None => Duration::ZERO,
-    };
+    let patience = patience(query)?.unwrap_or(Duration::ZERO);
     let want = Want { offset, records, bytes, before: u64::MAX };
     match fetch(state, topic, want).await {
         Err(Error::OutOfBounds { next, .. }) if offset == next => {}
         other => return other.map(|f| (offset, Some(f))),
     }
-    if patience.is_zero() || !wait(state, topic, offset, patience.min(WAIT_MAX)).await? {
+    if patience.is_zero() || !wait(state, topic, offset, patience).await? {
         return Ok((offset, None));
     }
     fetch(state, topic, want).await.map(|f| (offset, Some(f)))
