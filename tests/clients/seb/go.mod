@@ -14,4 +14,3 @@ require (
 )
 
 replace apus.test/clients => ../go
-
