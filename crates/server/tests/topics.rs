@@ -554,6 +554,31 @@ fn topics_over_resp() {
 }
 
 #[test]
+fn answers_that_nobody_takes_are_bounded() {
+    let dir = TempDir::new();
+    let s = Server::start(&dir, &["--topic-memory", "64mb"]);
+    let record = vec![b'x'; 1 << 20];
+    for _ in 0..20 {
+        assert_eq!(s.post("/v1/topics/t/records", "", &record).status, 201);
+    }
+    let target = "/v1/topics/t/batches?max-bytes=16777216";
+    let mut slow = s.connect();
+    write_request(&mut slow, "GET", target, &[], b"");
+    let mut head = [0; 12];
+    slow.read_exact(&mut head).expect("a head");
+    assert_eq!(&head, b"HTTP/1.1 200");
+    // More than sockets hold is on its way to it, and as much is not to be had again.
+    let a = s.get(target);
+    assert_eq!((a.status, a.header("retry-after")), (503, Some("1")));
+    assert_eq!(s.get("/records?topic-name=t&offset=0").status, 503);
+    drop(slow);
+    let begin = Instant::now();
+    while s.get(target).status != 200 {
+        assert!(begin.elapsed() < PATIENCE, "the room does not come back");
+    }
+}
+
+#[test]
 fn what_was_accepted_is_stored_when_it_ends() {
     let dir = TempDir::new();
     let mut s = Server::start(&dir, &[]);

@@ -11,8 +11,8 @@ use hyper::{Request, StatusCode};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::super::exchange::{Query, Reply, Response, State, respond};
-use super::super::seb::{fetch, open, wait};
+use super::super::exchange::{Query, Reply, Response, State, held, respond};
+use super::super::seb::{fetch_held, open, wait};
 use super::{LINES, consume, only};
 
 /// Bytes of batches that are read at once.
@@ -60,16 +60,22 @@ async fn follow(
     while !*state.stopped.borrow() && !tx.is_closed() {
         let want = Want { offset, records: u64::MAX, bytes: BYTES, before: u64::MAX };
         let (mut text, before) = (String::new(), offset);
-        let step = match fetch(&state, &topic, want).await {
-            Ok(f) => consume::lines(&f, offset, u64::MAX, |line| {
-                if events {
-                    text.push_str(&format!("id: {offset}\ndata: {line}\n\n"));
-                    offset += 1;
-                } else {
-                    text.push_str(&line);
-                    text.push('\n');
-                }
-            }),
+        let mut room = None;
+        let step = match fetch_held(&state, &topic, want).await {
+            Ok((f, taken)) => {
+                room = Some(taken);
+                consume::lines(&f, offset, u64::MAX, |line| {
+                    if events {
+                        text.push_str(&format!("id: {offset}\ndata: {line}\n\n"));
+                        offset += 1;
+                    } else {
+                        text.push_str(&line);
+                        text.push('\n');
+                    }
+                })
+            }
+            // Other readers take their time.
+            Err(Error::Busy { .. }) => continue,
             Err(Error::OutOfBounds { next, .. }) if offset >= next => {
                 let left = until.map(|u| u.saturating_sub(since.elapsed()));
                 match wait(&state, &topic, offset, left.unwrap_or(QUIET).min(QUIET)).await {
@@ -105,7 +111,12 @@ async fn follow(
                 return;
             }
         }
-        if !text.is_empty() && tx.send(Bytes::from(text)).await.is_err() {
+        let text = Bytes::from(text);
+        let text = match room {
+            Some(room) => held([text], room).next().unwrap_or_default(),
+            None => text,
+        };
+        if !text.is_empty() && tx.send(text).await.is_err() {
             return;
         }
     }
