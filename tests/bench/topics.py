@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""Topics against Seb on this machine: Seb's workload through every door, and what idle topics cost.
+"""Topics on this machine: Seb's workload through every door, others at the same, and what idle topics cost.
 
-    tests/bench/topics.py target/release/apus [PART ...] [--seb SEB]
+    tests/bench/topics.py target/release/apus [PART ...] [--seb CHECKOUT]
 
-SEB is Seb's binary (`go build ./cmd/seb` in its repository); without it, only Apus is measured. Parts:
-v1, seb-api, resp, read, seb-client (Seb's client and benchmark against Apus), seb (all of Seb, without
-fsync), idle. Each writes 4 GiB at most, into a temporary directory.
+CHECKOUT is Seb's source (https://github.com/micvbang/simple-event-broker); parts that need it are left
+out without it. Of Apus: v1, v1-100 (100 records a batch), seb-api, resp, read, idle, seb-client (Seb's
+own client and benchmark against Apus). Of others: seb (all of Seb in one process), seb-server (its client
+and its server, no fsync), redis (Streams; XADD in pipelines of 100, appendonly everysec), nats and
+nats-sync (JetStream with file storage, synced every two minutes as it comes, and always; both are built
+from nats/go.mod). Each writes 4 GiB at most, into a temporary directory.
 """
 
 import argparse
+import contextlib
+import json
 import os
 import re
 import shutil
@@ -17,8 +22,10 @@ import subprocess
 import tempfile
 import time
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 BATCHES = 4096
 RECORDS = BATCHES * 1024
+WORKERS = 16
 
 
 def free_port():
@@ -69,16 +76,92 @@ class Apus:
         subprocess.run(command + list(options), check=True)
 
 
+@contextlib.contextmanager
+def running(*command, ready):
+    """A server with a directory of its own in place of DIR, and its port in place of PORT."""
+    with tempfile.TemporaryDirectory(prefix="apus-bench-") as work:
+        port = free_port()
+        command = [str(word).replace("DIR", work).replace("PORT", str(port)) for word in command]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        try:
+            for line in server.stdout:
+                if ready in line:
+                    break
+            else:
+                raise RuntimeError(f"{command[0]} did not start")
+            yield server.pid, port
+        finally:
+            server.terminate()
+            server.communicate()
+
+
+def told(rate, cpu, records, of="of the server"):
+    print(f"{rate:.0f} records/s, {cpu / records * 1e6:.3f} CPU s {of} per million", flush=True)
+
+
+def seb_binaries(checkout, into):
+    """Seb's own binary, and a server of it that keeps its data on disk."""
+    checkout = os.path.abspath(checkout)
+    overlay = os.path.join(into, "overlay.json")
+    source = os.path.join(checkout, "cmd/apusbench/main.go")
+    with open(overlay, "w", encoding="utf-8") as f:
+        json.dump({"Replace": {source: os.path.join(HERE, "seb/main.go")}}, f)
+    binaries = [os.path.join(into, name) for name in ("seb", "sebserver")]
+    for binary, package in zip(binaries, ["./cmd/seb", "./cmd/apusbench"]):
+        build = ["go", "build", "-overlay", overlay, "-o", binary, package]
+        subprocess.run(build, check=True, cwd=checkout)
+    return binaries
+
+
 def seb_benchmark(seb, *options):
     """Runs Seb's benchmark; records/s, and the CPU seconds of its process."""
     before = os.times()
-    command = [seb, "benchmark", "-w", "16", "--batches", str(BATCHES), *options]
+    command = [seb, "benchmark", "-w", str(WORKERS), "--batches", str(BATCHES), *options]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     after = os.times()
     cpu = after.children_user + after.children_system
     cpu -= before.children_user + before.children_system
     rate = re.search(r"records/second: ([\d.]+)", out)
     return float(rate.group(1)), cpu
+
+
+def seb_client(seb, pid, port):
+    """Seb's client and benchmark against a server of its API."""
+    before = cpu_seconds(pid)
+    address = f"http://127.0.0.1:{port}"
+    remote = ["--local-broker=false", "--remote-broker-address", address]
+    rate, _ = seb_benchmark(seb, *remote)
+    told(rate, cpu_seconds(pid) - before, RECORDS)
+
+
+def redis_streams():
+    count = 512 * 1024
+    options = ["--appendonly", "yes", "--appendfsync", "everysec", "--save", ""]
+    server = ["redis-server", "--port", "PORT", "--dir", "DIR", *options]
+    with running(*server, ready="Ready to accept") as (pid, port):
+        before = cpu_seconds(pid)
+        load = ["redis-benchmark", "-p", str(port), "-n", str(count), "-c", str(WORKERS), "-P", "100", "-q"]
+        out = subprocess.run(
+            [*load, "XADD", "stream", "*", "f", "x" * 1024], check=True, capture_output=True, text=True
+        ).stdout
+        rate = float(re.findall(r"([\d.]+) requests per second", out)[-1])
+        told(rate, cpu_seconds(pid) - before, count)
+
+
+def nats(into, sync, count):
+    binaries = [os.path.join(into, name) for name in ("nats-server", "natsbench")]
+    for binary, package in zip(binaries, ["github.com/nats-io/nats-server/v2", "."]):
+        build = ["go", "build", "-o", binary, package]
+        subprocess.run(build, check=True, cwd=os.path.join(HERE, "nats"))
+    config = os.path.join(into, "nats.conf")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write(f"jetstream {{ sync_interval: {sync} }}\n")
+    server = [binaries[0], "-a", "127.0.0.1", "-p", "PORT", "-sd", "DIR", "-c", config]
+    with running(*server, ready="Server is ready") as (pid, port):
+        before = cpu_seconds(pid)
+        load = [binaries[1], "-url", f"nats://127.0.0.1:{port}", "-workers", str(WORKERS), "-messages", str(count)]
+        out = subprocess.run(load, check=True, capture_output=True, text=True).stdout
+        told(float(out), cpu_seconds(pid) - before, count)
 
 
 def resp(*args):
@@ -103,36 +186,53 @@ def idle(apus):
     print(f"{count} topics: {(used - before) / 1024:.1f} MiB, idle {(rested - before) / 1024:.1f} MiB")
 
 
+OF_APUS = {
+    "v1": lambda apus: apus.bench("-r", "2"),
+    "v1-100": lambda apus: apus.bench("-b", "100", "--batches", "20000"),
+    "seb-api": lambda apus: apus.bench("--api", "seb"),
+    "resp": lambda apus: apus.bench("--api", "resp", port=apus.port),
+    "read": lambda apus: apus.bench("--read", "-w", "1", "--batches", "1024", "-r", "3"),
+    "idle": idle,
+}
+OF_SEB = ["seb-client", "seb-server", "seb"]
+OF_OTHERS = ["redis", "nats", "nats-sync"]
+
+
+def of_seb(part, apus, seb, server):
+    if part == "seb":
+        rate, cpu = seb_benchmark(seb)
+        told(rate, cpu, RECORDS, "of all of it")
+    elif part == "seb-server":
+        with running(server, "127.0.0.1:PORT", "DIR", ready="ready") as (pid, port):
+            seb_client(seb, pid, port)
+    else:
+        with Apus(apus) as it:
+            seb_client(seb, it.process.pid, it.http)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("apus")
     parser.add_argument("--seb")
     parser.add_argument("parts", nargs="*")
-    args = parser.parse_args()
-    parts = args.parts or ["v1", "seb-api", "resp", "read", "seb-client", "seb", "idle"]
-    for part in parts:
-        print(f"== {part}", flush=True)
-        if part == "seb":
-            rate, cpu = seb_benchmark(args.seb)
-            print(f"{rate:.0f} records/s, {cpu / RECORDS * 1e6:.2f} CPU s per million, client included")
-            continue
-        with Apus(args.apus) as apus:
-            if part == "v1":
-                apus.bench("-r", "2")
-            elif part == "seb-api":
-                apus.bench("--api", "seb")
-            elif part == "resp":
-                apus.bench("--api", "resp", port=apus.port)
-            elif part == "read":
-                apus.bench("--read", "-w", "1", "--batches", "1024", "-r", "2")
-            elif part == "seb-client":
-                before = cpu_seconds(apus.process.pid)
-                remote = ["--local-broker=false", "--remote-broker-address"]
-                rate, _ = seb_benchmark(args.seb, *remote, f"http://127.0.0.1:{apus.http}")
-                cpu = cpu_seconds(apus.process.pid) - before
-                print(f"{rate:.0f} records/s, {cpu / RECORDS * 1e6:.2f} CPU s of the server per million")
-            elif part == "idle":
-                idle(apus)
+    args = parser.parse_intermixed_args()
+    parts = args.parts or [*OF_APUS, *OF_SEB, *OF_OTHERS]
+    with tempfile.TemporaryDirectory(prefix="apus-bench-") as work:
+        if args.seb and any(part in OF_SEB for part in parts):
+            seb = seb_binaries(args.seb, work)
+        for part in parts:
+            print(f"== {part}", flush=True)
+            if part in OF_APUS:
+                with Apus(args.apus) as apus:
+                    OF_APUS[part](apus)
+            elif part in OF_SEB and not args.seb:
+                print("left out: --seb names no checkout of it")
+            elif part in OF_SEB:
+                of_seb(part, args.apus, *seb)
+            elif part == "redis":
+                redis_streams()
+            elif part in OF_OTHERS:
+                nats(work, *("2m", 512 * 1024) if part == "nats" else ("always", 16 * 1024))
             else:
                 parser.error(f"there is no part {part}")
 

@@ -116,6 +116,31 @@ pub(crate) fn minio() -> Result<PathBuf> {
     Ok(dir.join("minio"))
 }
 
+/// Names a checkout of Seb, for machines whose module proxy does not have it.
+pub(crate) const SEB_SOURCE: &str = "SEB_SOURCE";
+
+/// The modules of the tests with Seb's client: the options that `go test` needs for them.
+pub(crate) fn seb() -> Result<Vec<String>> {
+    which("go").ok_or("there is no go")?;
+    let dir = paths::root().join("tests/clients/seb");
+    let mut options = vec!["-mod=readonly".to_owned()];
+    if let Some(source) = std::env::var_os(SEB_SOURCE) {
+        let source = fs::canonicalize(&source).map_err(|e| format!("{SEB_SOURCE}: {e}"))?;
+        let (module, sums) = (paths::read(&dir.join("go.mod"))?, paths::read(&dir.join("go.sum"))?);
+        let replaced = paths::cache()?.join("seb.mod");
+        let seb = "github.com/micvbang/simple-event-broker";
+        let module = format!("{module}\nreplace {seb} => {}\n", source.display());
+        paths::write(&replaced, &module)?;
+        paths::write(&replaced.with_extension("sum"), &sums)?;
+        options.push(format!("-modfile={}", replaced.display()));
+    }
+    let mut download = Command::new("go");
+    download.args(["mod", "download"]).env("GOFLAGS", options.join(" ")).current_dir(dir);
+    must(&mut download)
+        .map_err(|e| format!("Seb is not to be had; {SEB_SOURCE} may name it: {e}"))?;
+    Ok(options)
+}
+
 /// The packages of the Node tests; the directory to put into `NODE_PATH`.
 pub(crate) fn node() -> Result<PathBuf> {
     which("node").ok_or("there is no node")?;

@@ -43,6 +43,8 @@ pub struct Options {
     pub pending_max: usize,
     /// Bytes of batches that are kept for readers after they have been stored.
     pub kept_max: usize,
+    /// Bytes of answers that readers have not taken yet.
+    pub answers_max: usize,
     /// Settings of topics that do not say.
     pub settings: Settings,
 }
@@ -54,6 +56,7 @@ impl Default for Options {
             read_only: false,
             pending_max: 128 << 20,
             kept_max: 64 << 20,
+            answers_max: 64 << 20,
             settings: Settings::default(),
         }
     }
@@ -121,6 +124,7 @@ struct Inner {
     schedule: Arc<Schedule>,
     pool: Arc<Pool>,
     meter: Arc<Meter>,
+    answers: Arc<Meter>,
     kept: Mutex<Kept>,
     /// Appends that have not been answered.
     open: AtomicUsize,
@@ -160,6 +164,7 @@ impl Broker {
         let inner = Arc::new(Inner {
             storage,
             meter: Meter::new(options.pending_max),
+            answers: Meter::new(options.answers_max),
             options,
             tell,
             topics: RwLock::default(),
@@ -203,6 +208,14 @@ impl Broker {
             self.inner.counters.refused.fetch_add(1, Relaxed);
             Error::Busy { retry_ms: RETRY_MS }
         })
+    }
+
+    /// Room for bytes that have been read and wait for a reader to take them.
+    ///
+    /// # Errors
+    /// [`Error::Busy`].
+    pub fn answer_room(&self, bytes: usize) -> Result<Room> {
+        self.inner.answers.take(bytes).ok_or(Error::Busy { retry_ms: RETRY_MS })
     }
 
     /// Appends records. `done` is called when they are stored, on some thread, or at once if they

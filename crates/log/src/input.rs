@@ -94,8 +94,15 @@ impl Input {
             return Err(too_long(sum));
         }
         let mut block = Vec::with_capacity(sum as usize);
-        records.for_each(|r| block.extend_from_slice(r));
-        Self::from_parts(&sizes, Bytes::from(block).into())
+        // Now they are near: when they are written, they come from memory.
+        let mut crc = sizes.iter().fold(0, |crc, s| crc32c::crc32c_append(crc, &s.to_le_bytes()));
+        records.for_each(|r| {
+            block.extend_from_slice(r);
+            crc = crc32c::crc32c_append(crc, r);
+        });
+        let mut input = Self::from_parts(&sizes, Bytes::from(block).into())?;
+        input.body_crc = Some(crc);
+        Ok(input)
     }
 
     /// A whole batch as it is stored, whose first offset and times will be set.

@@ -1,5 +1,5 @@
-//! How much may wait in memory to be stored. Whoever takes bytes in takes room first, and is turned
-//! away when there is none: that is the back-pressure.
+//! How much may wait in memory, to be stored or to be sent to a slow reader. Whoever takes bytes in
+//! takes room first, and is turned away when there is none: that is the back-pressure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

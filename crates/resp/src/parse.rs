@@ -83,6 +83,13 @@ impl Parser {
         self.left != 0
     }
 
+    /// How long the command that has been begun will be, if its other arguments are like those that
+    /// have come: a guess, that a client can make as large as it likes.
+    pub fn expected(&self) -> usize {
+        let each = self.pos / self.spans.len().max(1);
+        self.pos.saturating_add(each.saturating_mul(self.left))
+    }
+
     /// Bytes held beyond the caller's buffer.
     pub fn memory(&self) -> usize {
         self.spans.capacity() * size_of::<Span>()

@@ -1,5 +1,6 @@
 //! Topics through a whole server: Seb's API, `/v1`, the TOPIC commands, the end and the start.
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -433,6 +434,17 @@ fn batches_and_records_go_in_and_out() {
     assert_eq!(s.get("/v1/topics/t/records?offset=latest&wait=20ms").status, 204);
     assert_eq!(s.get("/v1/topics/t/records?timestamp=1").text().lines().count(), 7);
     assert_eq!(s.get("/v1/topics/t/records?offset=0&group=g").status, 400);
+    assert_eq!(s.get("/v1/topics/t/records?wait=").status, 400);
+    assert_eq!(s.get("/v1/topics/t/records?offset=9223372036854775808").status, 404);
+    assert_eq!(s.get("/v1/topics?limit=0").status, 400);
+    assert_eq!(s.get("/v1/topics?limit=9223372036854775808").status, 400);
+    // A tail that ends when nothing more comes.
+    let a = s.get("/v1/topics/t/tail?offset=5&wait=20ms");
+    assert_eq!((a.status, a.text().matches("\"offset\":").count()), (200, 2));
+    assert_eq!(s.get("/v1/topics/t/tail?wait=soon").status, 400);
+    // By time, where nothing has been written.
+    assert_eq!(s.send("PUT", "/v1/topics/empty", &[], b"").status, 201);
+    assert_eq!(s.get("/v1/topics/empty/records?timestamp=1").status, 204);
     // Groups.
     let group = "/v1/topics/t/groups/g";
     assert_eq!(s.get(group).status, 404);
@@ -542,6 +554,31 @@ fn topics_over_resp() {
 }
 
 #[test]
+fn answers_that_nobody_takes_are_bounded() {
+    let dir = TempDir::new();
+    let s = Server::start(&dir, &["--topic-memory", "64mb"]);
+    let record = vec![b'x'; 1 << 20];
+    for _ in 0..20 {
+        assert_eq!(s.post("/v1/topics/t/records", "", &record).status, 201);
+    }
+    let target = "/v1/topics/t/batches?max-bytes=16777216";
+    let mut slow = s.connect();
+    write_request(&mut slow, "GET", target, &[], b"");
+    let mut head = [0; 12];
+    slow.read_exact(&mut head).expect("a head");
+    assert_eq!(&head, b"HTTP/1.1 200");
+    // More than sockets hold is on its way to it, and as much is not to be had again.
+    let a = s.get(target);
+    assert_eq!((a.status, a.header("retry-after")), (503, Some("1")));
+    assert_eq!(s.get("/records?topic-name=t&offset=0").status, 503);
+    drop(slow);
+    let begin = Instant::now();
+    while s.get(target).status != 200 {
+        assert!(begin.elapsed() < PATIENCE, "the room does not come back");
+    }
+}
+
+#[test]
 fn what_was_accepted_is_stored_when_it_ends() {
     let dir = TempDir::new();
     let mut s = Server::start(&dir, &[]);
@@ -568,7 +605,7 @@ fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     let mut acknowledged: Vec<(u64, String)> = Vec::new();
     for round in 0..4 {
         let s = Server::start(&dir, &[]);
-        for (offset, record) in &acknowledged {
+        for (offset, record) in acknowledged.iter().step_by(50) {
             assert_eq!(s.get(&format!("/v1/topics/t/records/{offset}")).text(), *record);
         }
         let got: Vec<(u64, String)> = std::thread::scope(|scope| {
@@ -591,7 +628,40 @@ fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
             producers.into_iter().flat_map(|p| p.join().expect("no panic")).collect()
         });
         assert!(!got.is_empty(), "round {round}");
-        acknowledged.extend(got.into_iter().step_by(7));
+        acknowledged.extend(got);
+    }
+    let s = Server::start(&dir, &[]);
+    let stored = everything(&s, "t");
+    for (offset, record) in &acknowledged {
+        assert_eq!(stored.get(*offset as usize), Some(record), "offset {offset}");
+    }
+    // What was not acknowledged may be there, but nothing is there twice or out of its order.
+    let mut last: HashMap<String, u64> = HashMap::new();
+    for record in &stored {
+        let (producer, number) = record.rsplit_once('/').expect("a number");
+        let number: u64 = number.parse().expect("a number");
+        let before = last.insert(producer.to_owned(), number);
+        assert!(before.map_or(number == 0, |b| number == b + 1), "{record} follows {before:?}");
+    }
+}
+
+/// All records of a topic; panics unless their offsets are 0, 1, 2 and so on.
+fn everything(s: &Server, topic: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    loop {
+        let a = s.get(&format!("/v1/topics/{topic}/batches?offset={}", all.len()));
+        if a.status == 204 {
+            return all;
+        }
+        assert_eq!(a.status, 200, "{}", a.text());
+        let mut rest = Bytes::from(a.body);
+        while !rest.is_empty() {
+            let b = Batch::check(&rest).expect("sound");
+            assert_eq!(b.header.first_offset, all.len() as u64);
+            rest = rest.slice(b.bytes.len()..);
+            let records = b.records().expect("sound");
+            all.extend(records.iter().map(|r| String::from_utf8_lossy(&r).into_owned()));
+        }
     }
 }
 

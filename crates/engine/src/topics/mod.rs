@@ -97,6 +97,7 @@ impl Topics {
             read_only: config.flag(Id::TopicReadOnly),
             pending_max: memory / 2,
             kept_max: memory / 4,
+            answers_max: memory / 4,
             ..Options::default()
         };
         let clock = engine.clock.clone();

@@ -334,6 +334,9 @@ pub fn by_time(place: &Place) {
     assert_eq!(b.start("t", Start::Latest, false), Ok(40));
     assert_eq!(b.start("t", Start::Earliest, false), Ok(0));
     assert_eq!(b.start("t", Start::Offset(99), false), Ok(99));
+    // Where nothing has ever been written.
+    b.create("empty", &Settings::default()).expect("created");
+    assert_eq!(b.start("empty", Start::Time(1), false), Ok(0));
     // Time never goes back within a topic.
     us.store(5, Relaxed);
     assert_eq!(append(&b, "t", &[b"x"]).appended_us, 20_000);

@@ -35,8 +35,8 @@ pub(super) struct State {
 pub(super) const BODY_MAX: usize = ::log::batch::RAW_MAX + (1 << 20);
 /// Time between two pieces of a body.
 const PIECE: Duration = Duration::from_secs(30);
-/// How long a producer is kept waiting for room before it is turned away.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long somebody is kept waiting for room before he is turned away.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// Room that is taken for a body of unknown length at a time.
 const ROOM_STEP: usize = 256 << 10;
 
@@ -75,6 +75,27 @@ impl Body for Reply {
             Self::Stream(_) => SizeHint::default(),
         }
     }
+}
+
+/// Bytes of an answer, and the room that they take until they have been sent.
+struct Held {
+    bytes: Bytes,
+    _room: Arc<Room>,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Pieces that give their room back when the last of them has been sent.
+pub(super) fn held(
+    pieces: impl IntoIterator<Item = Bytes>,
+    room: Room,
+) -> impl Iterator<Item = Bytes> {
+    let room = Arc::new(room);
+    pieces.into_iter().map(move |bytes| Bytes::from_owner(Held { bytes, _room: Arc::clone(&room) }))
 }
 
 /// A response of pieces.
@@ -148,6 +169,11 @@ impl Query {
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let first = self.0.iter().find(|(n, _)| n == name);
         first.map(|(_, v)| v.as_str()).filter(|v| !v.is_empty())
+    }
+
+    /// A parameter without a value.
+    pub(super) fn empty(&self) -> Option<&str> {
+        self.0.iter().find(|(_, value)| value.is_empty()).map(|(name, _)| name.as_str())
     }
 
     /// A parameter that is none of these, which a client has misspelled.

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::log::storage::Want;
-use ::log::{Error, Fetched, Input};
+use ::log::{Error, Fetched, Input, Room};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use hyper::{Request, StatusCode};
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use super::exchange::{self, Query, Response, State, empty, json, pieces, retry_after, text};
+use super::exchange::{self, Query, Response, State, empty, held, json, pieces, retry_after, text};
 use super::multipart::{self, Wrong};
 use super::text::{duration, time};
 
@@ -125,12 +125,12 @@ pub(super) async fn get_record(request: &Request<Incoming>, state: Arc<State>) -
         Err(why) => return bad(why),
     };
     let want = Want { offset, records: 1, bytes: 0, before: u64::MAX };
-    let fetched = match fetch(&state, &topic, want).await {
+    let (fetched, room) = match fetch_held(&state, &topic, want).await {
         Ok(f) => f,
         Err(e) => return refused(e, not_found),
     };
     match records(&fetched, offset, 1, 0) {
-        Ok((_, records)) => pieces(StatusCode::OK, "application/octet-stream", records),
+        Ok((_, records)) => pieces(StatusCode::OK, "application/octet-stream", held(records, room)),
         Err(e) => {
             let why = format!("failed to read record '{offset}': {e}");
             text(StatusCode::INTERNAL_SERVER_ERROR, why)
@@ -156,7 +156,8 @@ pub(super) async fn get_records(request: &Request<Incoming>, state: Arc<State>) 
     let number = |name| query.get(name).and_then(|v| v.parse::<u64>().ok());
     let count = number("max-records").filter(|n| *n > 0).unwrap_or(RECORDS);
     let bytes = number("max-bytes").filter(|n| *n > 0);
-    let bytes = bytes.map_or(::log::batch::BYTES_MAX, |n| n.min(1 << 30) as usize);
+    let most = ::log::batch::BYTES_MAX;
+    let bytes = bytes.and_then(|n| usize::try_from(n).ok()).map_or(most, |n| n.min(most));
     let timeout = query.get("timeout").and_then(duration).unwrap_or(TIMEOUT).min(TIMEOUT_MAX);
     let found = wait(&state, &topic, offset, timeout).await;
     match found {
@@ -174,7 +175,7 @@ pub(super) async fn get_records(request: &Request<Incoming>, state: Arc<State>) 
     let around = 84 * (1 + usize::try_from(count).unwrap_or(usize::MAX).min(1 << 20));
     let want =
         Want { offset, records: count, bytes: bytes.saturating_add(around), before: u64::MAX };
-    let fetched = match fetch(&state, &topic, want).await {
+    let (fetched, room) = match fetch_held(&state, &topic, want).await {
         Ok(f) => f,
         Err(e) => return missing(e),
     };
@@ -182,7 +183,7 @@ pub(super) async fn get_records(request: &Request<Incoming>, state: Arc<State>) 
         Ok((sizes, records)) => pieces(
             StatusCode::OK,
             &multipart::content_type(),
-            multipart::encode(sizes.into_iter(), records),
+            held(multipart::encode(sizes.into_iter(), records), room),
         ),
         Err(e) => {
             let why = format!("failed to read record '{offset}': {e}");
@@ -267,6 +268,27 @@ pub(super) async fn fetch(state: &Arc<State>, topic: &str, want: Want) -> Result
     }
     let topic = topic.to_owned();
     state.ask(move |b| b.read(&topic, &want)).await
+}
+
+/// The same, with room for what has been read, for which it waits a little. What has been read is let go
+/// of meanwhile, so that readers who do not take their answers cost no more than the room there is.
+pub(super) async fn fetch_held(
+    state: &Arc<State>,
+    topic: &str,
+    want: Want,
+) -> Result<(Fetched, Room), Error> {
+    let begin = tokio::time::Instant::now();
+    loop {
+        let fetched = fetch(state, topic, want).await?;
+        let bytes = fetched.batches.iter().map(|b| b.bytes.len()).sum();
+        match state.broker().await?.answer_room(bytes) {
+            Ok(room) => return Ok((fetched, room)),
+            Err(Error::Busy { .. }) if begin.elapsed() < exchange::PATIENCE => {}
+            Err(e) => return Err(e),
+        }
+        drop(fetched);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// The records from an offset on, up to so many, and so many bytes unless the first alone has more.

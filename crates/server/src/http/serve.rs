@@ -20,6 +20,9 @@ use super::exchange::{self, State};
 
 /// Time to send a request's head, and that a connection may be idle.
 const HEAD: Duration = Duration::from_secs(75);
+/// Time in which a client must take something of what is sent to it.
+#[cfg(target_os = "linux")]
+const STUCK: Duration = Duration::from_secs(120);
 /// Bytes that are read from a connection at once at most: more means fewer pieces of large bodies.
 const BUFFER: usize = 1 << 20;
 
@@ -81,6 +84,9 @@ pub(super) async fn accept(
 async fn connection(stream: TcpStream, here: Option<SocketAddr>, state: Arc<State>) {
     // Answers are written whole; waiting for more would only delay them.
     let _ = stream.set_nodelay(true);
+    // Whoever takes nothing of what is sent to him must not keep it here for ever.
+    #[cfg(target_os = "linux")]
+    let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(STUCK));
     let mut stopped = state.stopped.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let state = Arc::clone(&state);

@@ -16,6 +16,7 @@ use engine::Session;
 use resp::{Out, Parser};
 
 use super::Stream;
+use super::receive::receive;
 
 /// Pieces of one write.
 const PIECES: usize = 64;
@@ -181,6 +182,22 @@ impl Read for Source<'_> {
         if self.stock.is_empty() {
             *self.stock = VecDeque::new();
         }
+        Ok(n)
+    }
+}
+
+impl Source<'_> {
+    /// Reads at most `max` bytes behind what `to` holds, into the room that is there.
+    pub(crate) fn append(&mut self, to: &mut Vec<u8>, max: usize) -> io::Result<usize> {
+        if self.stock.is_empty() {
+            let n = receive(self.stream, to, max)?;
+            self.received += n;
+            return Ok(n);
+        }
+        let len = to.len();
+        to.resize(len + max, 0);
+        let n = self.read(&mut to[len..])?;
+        to.truncate(len + n);
         Ok(n)
     }
 }

@@ -9,6 +9,7 @@ mod attend;
 mod conn;
 mod limits;
 mod listen;
+mod receive;
 mod stream;
 mod worker;
 

@@ -355,8 +355,12 @@ impl Worker {
             let stocked = !c.stock.is_empty();
             let mut source = Source { stock: &mut c.stock, stream: &mut c.stream, received: 0 };
             let r = if in_place {
-                c.buf.resize(left + INPUT, 0);
-                source.read(&mut c.buf[left..])
+                if c.buf.capacity() < left + INPUT {
+                    // Once, if the rest is like what has come, but in proportion to that.
+                    let room = c.parser.expected().min(left.saturating_mul(8)).max(left + INPUT);
+                    c.buf.reserve_exact(room - left);
+                }
+                source.append(&mut c.buf, INPUT)
             } else {
                 input[..left].copy_from_slice(&c.buf);
                 source.read(&mut input[left..])
@@ -387,9 +391,6 @@ impl Worker {
                 Err(e) => return Err(e),
             };
             have += n;
-            if in_place {
-                c.buf.truncate(have);
-            }
             if n > 0 {
                 add(&stats.net_input_bytes, received as u64);
                 add(&c.session.client.net_in, received as u64);

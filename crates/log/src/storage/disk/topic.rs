@@ -420,6 +420,10 @@ impl TopicLog for DiskTopic {
             return Ok(segments.first().map_or(next, |s| s.first));
         };
         let (segment, index, _) = self.segment(segments[at].first)?;
+        if segment.end == 0 {
+            // Nothing has been written to it: there may be no file.
+            return Ok(segments.get(at + 1).map_or(next, |s| s.first));
+        }
         let path = path_of(&self.dir, segment.first);
         let file = File::open(&path).map_err(files::at(&path))?;
         let from =

@@ -4,21 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::log::storage::Want;
-use ::log::{Error, Fetched, Start};
+use ::log::{Error, Fetched, Room, Start};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, StatusCode};
 use serde_json::json;
 
-use super::super::exchange::{Query, Response, State, empty, pieces, with};
-use super::super::seb::{fetch, wait};
+use super::super::exchange::{Query, Response, State, empty, held, pieces, with};
+use super::super::seb::{fetch_held, wait};
 use super::super::text::{base64, duration};
 use super::{BATCH, LINES, bad, number, only};
 
 /// Bytes that are answered if nobody says how many.
 const BYTES: u64 = 1 << 20;
 /// Bytes that are answered at most, besides the first batch.
-const BYTES_MAX: u64 = 64 << 20;
+const BYTES_MAX: u64 = 16 << 20;
 /// How long a reader may wait.
 const WAIT_MAX: Duration = Duration::from_secs(300);
 /// Records that are answered one by one if nobody says how many.
@@ -66,32 +66,33 @@ pub(super) async fn start(
     state.ask(move |b| b.start(&topic, start, true)).await
 }
 
+/// How long somebody wants to wait for records, if he says so.
+pub(super) fn patience(query: &Query) -> Result<Option<Duration>, Error> {
+    let wrong = || bad("wait is a duration such as 5s or 200ms");
+    query.get("wait").map(|text| Ok(duration(text).ok_or_else(wrong)?.min(WAIT_MAX))).transpose()
+}
+
 /// Reads what a query asks for; none if there is nothing in time.
 async fn read(
     topic: &str,
     query: &Query,
     records: Option<u64>,
     state: &Arc<State>,
-) -> Result<(u64, Option<Fetched>), Error> {
+) -> Result<(u64, Option<(Fetched, Room)>), Error> {
     only(query, &PARAMETERS)?;
     let offset = start(topic, query, Start::Earliest, state).await?;
     let records = number(query, "max-records")?.or(records).unwrap_or(u64::MAX).max(1);
     let bytes = number(query, "max-bytes")?.unwrap_or(BYTES).min(BYTES_MAX) as usize;
-    let patience = match query.get("wait") {
-        Some(text) => {
-            duration(text).ok_or_else(|| bad("wait is a duration such as 5s or 200ms"))?
-        }
-        None => Duration::ZERO,
-    };
+    let patience = patience(query)?.unwrap_or(Duration::ZERO);
     let want = Want { offset, records, bytes, before: u64::MAX };
-    match fetch(state, topic, want).await {
+    match fetch_held(state, topic, want).await {
         Err(Error::OutOfBounds { next, .. }) if offset == next => {}
         other => return other.map(|f| (offset, Some(f))),
     }
-    if patience.is_zero() || !wait(state, topic, offset, patience.min(WAIT_MAX)).await? {
+    if patience.is_zero() || !wait(state, topic, offset, patience).await? {
         return Ok((offset, None));
     }
-    fetch(state, topic, want).await.map(|f| (offset, Some(f)))
+    fetch_held(state, topic, want).await.map(|f| (offset, Some(f)))
 }
 
 /// Tells where to go on.
@@ -108,12 +109,13 @@ pub(super) async fn batches(
     state: &Arc<State>,
 ) -> Result<Response, Error> {
     let (offset, fetched) = read(topic, &Query::new(request), None, state).await?;
-    let Some(f) = fetched else {
+    let Some((f, room)) = fetched else {
         return Ok(offsets(empty(StatusCode::NO_CONTENT), offset, offset, offset));
     };
     let first = f.batches.first().map_or(offset, |b| b.header.first_offset);
     let next = f.batches.last().map_or(offset, |b| b.header.next_offset());
-    let r = pieces(StatusCode::OK, BATCH, f.batches.into_iter().map(|b| b.bytes));
+    let bytes = f.batches.into_iter().map(|b| b.bytes);
+    let r = pieces(StatusCode::OK, BATCH, held(bytes, room));
     Ok(offsets(r, first, next, f.extent.next))
 }
 
@@ -125,7 +127,7 @@ pub(super) async fn records(
 ) -> Result<Response, Error> {
     let query = Query::new(request);
     let (offset, fetched) = read(topic, &query, Some(RECORDS), state).await?;
-    let Some(f) = fetched else {
+    let Some((f, room)) = fetched else {
         return Ok(offsets(empty(StatusCode::NO_CONTENT), offset, offset, offset));
     };
     let count = number(&query, "max-records")?.unwrap_or(RECORDS).max(1);
@@ -134,7 +136,7 @@ pub(super) async fn records(
         text.push_str(&line);
         text.push('\n');
     })?;
-    let r = pieces(StatusCode::OK, LINES, [Bytes::from(text)]);
+    let r = pieces(StatusCode::OK, LINES, held([Bytes::from(text)], room));
     Ok(offsets(r, offset, next, f.extent.next))
 }
 
@@ -180,7 +182,7 @@ pub(super) async fn record(
 ) -> Result<Response, Error> {
     let offset = offset.parse().map_err(|_| bad("the offset must be a whole number"))?;
     let want = Want { offset, records: 1, bytes: 0, before: u64::MAX };
-    let fetched = fetch(state, topic, want).await?;
+    let (fetched, room) = fetch_held(state, topic, want).await?;
     let (_, records) = super::super::seb::records(&fetched, offset, 1, 0)?;
-    Ok(pieces(StatusCode::OK, "application/octet-stream", records))
+    Ok(pieces(StatusCode::OK, "application/octet-stream", held(records, room)))
 }

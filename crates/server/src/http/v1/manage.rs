@@ -35,7 +35,10 @@ pub(super) async fn list(
 ) -> Result<Response, Error> {
     let query = Query::new(request);
     only(&query, &["after", "limit"])?;
-    let limit = number(&query, "limit")?.unwrap_or(LIST_MAX).clamp(1, LIST_MAX) as usize;
+    let limit = number(&query, "limit")?.unwrap_or(LIST_MAX).min(LIST_MAX) as usize;
+    if limit == 0 {
+        return Err(bad("limit must be at least 1"));
+    }
     let after = query.get("after").unwrap_or("").to_owned();
     let names = state.ask(|b| b.topics()).await?;
     let from = names.partition_point(|n| *n <= after);

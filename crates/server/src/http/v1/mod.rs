@@ -61,8 +61,11 @@ fn bad(why: impl Into<String>) -> Error {
     Error::Bad(why.into())
 }
 
-/// Refuses parameters that are none.
+/// Refuses parameters that are none, or say nothing.
 fn only(query: &Query, known: &[&str]) -> Result<(), Error> {
+    if let Some(name) = query.empty() {
+        return Err(bad(format!("{name} has no value")));
+    }
     match query.unknown(known) {
         Some(name) => {
             Err(bad(format!("there is no parameter '{name}'; there is {}", known.join(", "))))
@@ -71,10 +74,11 @@ fn only(query: &Query, known: &[&str]) -> Result<(), Error> {
     }
 }
 
-/// A number of the query.
+/// A number of the query, from 0 to 2⁶³ - 1: what RESP's integers and most languages hold, too.
 fn number(query: &Query, name: &str) -> Result<Option<u64>, Error> {
-    let wrong = || bad(format!("{name} must be a whole number"));
-    query.get(name).map(|v| v.parse().map_err(|_| wrong())).transpose()
+    let read = |v: &str| v.parse().ok().filter(|n| *n <= i64::MAX as u64);
+    let wrong = || bad(format!("{name} must be a whole number below 2^63"));
+    query.get(name).map(|v| read(v).ok_or_else(wrong)).transpose()
 }
 
 /// Routes a request under `/v1/`.

@@ -9,9 +9,10 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, HeaderValue};
 use hyper::{Request, StatusCode};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
-use super::super::exchange::{Query, Reply, Response, State, respond};
-use super::super::seb::{fetch, open, wait};
+use super::super::exchange::{Query, Reply, Response, State, held, respond};
+use super::super::seb::{fetch_held, open, wait};
 use super::{LINES, consume, only};
 
 /// Bytes of batches that are read at once.
@@ -26,7 +27,8 @@ pub(super) async fn tail(
     state: &Arc<State>,
 ) -> Result<Response, Error> {
     let query = Query::new(request);
-    only(&query, &["offset", "timestamp", "group"])?;
+    only(&query, &["offset", "timestamp", "group", "wait"])?;
+    let wait = consume::patience(&query)?;
     let header = |name| request.headers().get(name).and_then(|v: &HeaderValue| v.to_str().ok());
     let events = header("accept").is_some_and(|a| a.contains("text/event-stream"));
     debug_assert_eq!(ACCEPT.as_str(), "accept");
@@ -39,35 +41,46 @@ pub(super) async fn tail(
     };
     // A client that does not keep up holds two pieces and nothing else.
     let (tx, rx) = mpsc::channel(2);
-    tokio::spawn(follow(topic.to_owned(), offset, events, tx, Arc::clone(state)));
+    tokio::spawn(follow(topic.to_owned(), offset, events, wait, tx, Arc::clone(state)));
     let kind = if events { "text/event-stream" } else { LINES };
     Ok(respond(StatusCode::OK, kind, Reply::Stream(rx)))
 }
 
+/// Sends records from an offset on, until the client goes or none have come for as long as `until`
+/// says.
 async fn follow(
     topic: String,
     mut offset: u64,
     events: bool,
+    until: Option<Duration>,
     tx: mpsc::Sender<Bytes>,
     state: Arc<State>,
 ) {
+    let mut since = Instant::now();
     while !*state.stopped.borrow() && !tx.is_closed() {
         let want = Want { offset, records: u64::MAX, bytes: BYTES, before: u64::MAX };
-        let mut text = String::new();
-        let step = match fetch(&state, &topic, want).await {
-            Ok(f) => consume::lines(&f, offset, u64::MAX, |line| {
-                if events {
-                    text.push_str(&format!("id: {offset}\ndata: {line}\n\n"));
-                    offset += 1;
-                } else {
-                    text.push_str(&line);
-                    text.push('\n');
-                }
-            }),
-            Err(Error::OutOfBounds { first, next, .. }) if offset >= next => {
-                let _ = first;
-                match wait(&state, &topic, offset, QUIET).await {
+        let (mut text, before) = (String::new(), offset);
+        let mut room = None;
+        let step = match fetch_held(&state, &topic, want).await {
+            Ok((f, taken)) => {
+                room = Some(taken);
+                consume::lines(&f, offset, u64::MAX, |line| {
+                    if events {
+                        text.push_str(&format!("id: {offset}\ndata: {line}\n\n"));
+                        offset += 1;
+                    } else {
+                        text.push_str(&line);
+                        text.push('\n');
+                    }
+                })
+            }
+            // Other readers take their time.
+            Err(Error::Busy { .. }) => continue,
+            Err(Error::OutOfBounds { next, .. }) if offset >= next => {
+                let left = until.map(|u| u.saturating_sub(since.elapsed()));
+                match wait(&state, &topic, offset, left.unwrap_or(QUIET).min(QUIET)).await {
                     Ok(true) => continue,
+                    Ok(false) if until.is_some_and(|u| since.elapsed() >= u) => return,
                     Ok(false) => {
                         text.push_str(if events { ":\n\n" } else { "\n" });
                         Ok(offset)
@@ -80,7 +93,12 @@ async fn follow(
             Err(e) => Err(e),
         };
         match step {
-            Ok(next) => offset = next,
+            Ok(next) => {
+                if next != before {
+                    since = Instant::now();
+                }
+                offset = next;
+            }
             Err(e) => {
                 let why = serde_json::json!({"error": e.to_string()});
                 text = if events {
@@ -93,7 +111,12 @@ async fn follow(
                 return;
             }
         }
-        if !text.is_empty() && tx.send(Bytes::from(text)).await.is_err() {
+        let text = Bytes::from(text);
+        let text = match room {
+            Some(room) => held([text], room).next().unwrap_or_default(),
+            None => text,
+        };
+        if !text.is_empty() && tx.send(text).await.is_err() {
             return;
         }
     }
