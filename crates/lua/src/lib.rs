@@ -14,6 +14,7 @@ mod bit;
 mod cjson;
 mod cmsgpack;
 mod host;
+mod layout;
 mod memory;
 mod number;
 mod patterns;
