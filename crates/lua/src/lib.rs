@@ -26,6 +26,6 @@ mod sandbox;
 mod state;
 mod structs;
 
-pub use host::{Called, Entry, Flags, Host, Registered, Tick};
+pub use host::{Called, Entry, Flags, Host, REPL_AOF, Registered, Tick};
 pub use proof::{Proof, Rule};
 pub use state::{Code, Compiled, Failure, Invocation, Machine, Vm};
