@@ -191,10 +191,7 @@ impl Stack {
             // function was.
             let next = *(*outer).next;
             let (a, b) = ((next >> 6 & 0xff) as usize, next >> 23);
-            next & 0x3f == RETURN
-                && b != 1
-                && b <= 2
-                && (*outer).base.add(a) == (*t.call).function
+            next & 0x3f == RETURN && b != 1 && b <= 2 && (*outer).base.add(a) == (*t.call).function
         }
     }
 

@@ -96,6 +96,34 @@ impl Scratch {
     }
 }
 
+/// Appends a text. Most are short, and two copies of constant length, which may overlap, cost less
+/// than a call of `memcpy`.
+#[inline]
+fn append(to: &mut Vec<u8>, text: &[u8]) {
+    #[inline]
+    fn overlapping<const N: usize>(to: &mut Vec<u8>, text: &[u8]) -> bool {
+        let (Some(head), Some(tail)) = (text.first_chunk::<N>(), text.last_chunk::<N>()) else {
+            return false;
+        };
+        if text.len() > 2 * N {
+            return false;
+        }
+        let end = to.len() + text.len();
+        to.reserve(2 * N);
+        to.extend_from_slice(head);
+        to.truncate(end - N);
+        to.extend_from_slice(tail);
+        true
+    }
+    let done = overlapping::<4>(to, text)
+        || overlapping::<8>(to, text)
+        || overlapping::<16>(to, text)
+        || overlapping::<1>(to, text);
+    if !done {
+        to.extend_from_slice(text);
+    }
+}
+
 /// Puts the arguments into the buffer. The texts of numbers are made there; Lua's own strings are
 /// copied, so that a command may do as it likes while the collector runs.
 #[inline]
@@ -111,7 +139,7 @@ fn gather(s: Stack, scratch: &mut Scratch) -> Result<(), &'static str> {
     for item in items {
         let start = args.len();
         match item.read() {
-            Item::Text(text) => args.extend_from_slice(text),
+            Item::Text(text) => append(args, text),
             Item::Number(n) => number::argument(args, n),
             _ => return Err("Lua redis lib command arguments must be strings or integers"),
         }

@@ -162,13 +162,14 @@ fn rule(engine: &Engine, name: &[u8]) -> Rule {
 /// Whether a proof holds for a call whose arguments behind the keys begin at `rest`. Without locks
 /// nobody needs one.
 fn holds(engine: &Engine, proof: Option<&Proof>, args: &Args<'_>, rest: usize) -> bool {
-    engine.keyspace.is_single() || proof.is_some_and(|p| {
-        p.commands.iter().all(|n| match args.get(rest + n - 1) {
-            // Without an argument there the call is an error.
-            None => true,
-            Some(name) => rule(engine, name) == Rule::None,
+    engine.keyspace.is_single()
+        || proof.is_some_and(|p| {
+            p.commands.iter().all(|n| match args.get(rest + n - 1) {
+                // Without an argument there the call is an error.
+                None => true,
+                Some(name) => rule(engine, name) == Rule::None,
+            })
         })
-    })
 }
 
 fn range(cmd: &Cmd, spec: &KeySpec) -> Rule {
@@ -361,9 +362,8 @@ impl Thread {
         if m.scripts.as_ref().is_some_and(|s| s.epoch != epoch) {
             m.scripts = None;
         }
-        let scripts = m
-            .scripts
-            .get_or_insert_with(|| ScriptMachine::new(epoch, self.cx.rng.next_u64()));
+        let scripts =
+            m.scripts.get_or_insert_with(|| ScriptMachine::new(epoch, self.cx.rng.next_u64()));
         let outcome = f(self, scripts, &m.running);
         m.running.vm_scripts.store(scripts.vm.memory() as u64, Relaxed);
         self.put_machines(m);
@@ -377,9 +377,8 @@ impl Thread {
         f: impl FnOnce(&mut Self, &mut FunctionMachine, &Arc<Running>) -> T,
     ) -> T {
         let mut m = self.take_machines(engine);
-        let functions = m
-            .functions
-            .get_or_insert_with(|| FunctionMachine::new(self.cx.rng.next_u64()));
+        let functions =
+            m.functions.get_or_insert_with(|| FunctionMachine::new(self.cx.rng.next_u64()));
         let outcome = f(self, functions, &m.running);
         m.running.vm_functions.store(functions.vm.memory() as u64, Relaxed);
         self.put_machines(m);
