@@ -168,7 +168,7 @@ fn globals_cannot_be_reached_past_their_front() {
 #[test]
 fn memory_comes_back() {
     let mut vm = machine();
-    let mut once =
+    let once =
         |vm: &mut lua::Vm, text: &str| run_in(vm, &mut Mock::default(), text, &["k"], Proto::V2);
     let fill = "local t = {} for i = 1, 20000 do t[i] = {tostring(i), string.rep('x', i % 700)} end
                 for i = 1, 20000 do assert(#t[i][2] == i % 700 and t[i][1] == tostring(i)) end
