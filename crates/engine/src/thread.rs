@@ -25,7 +25,7 @@ use crate::journal::{self, Own};
 use crate::mailbox::Message;
 use crate::persistence;
 use crate::pubsub::Local;
-use crate::scripting::Machines;
+use crate::scripting::{CallTimes, Machines};
 use crate::session::{ReplyMode, Session};
 use crate::settings;
 use crate::stats::bump;
@@ -117,6 +117,7 @@ pub struct Thread {
     pub(crate) short_of_memory: bool,
     /// What runs scripts, once one has been run here.
     pub(crate) machines: Option<Box<Machines>>,
+    pub(crate) call_times: CallTimes,
     /// The command that just ran waits until the journal is durable up to here (WAITAOF).
     pub(crate) awaits: Option<u64>,
     /// `maxmemory-clients` may have changed: all clients are to be counted.
@@ -173,6 +174,7 @@ impl Thread {
             frozen_us: None,
             short_of_memory: false,
             machines: None,
+            call_times: CallTimes::default(),
             awaits: None,
             recount_clients: false,
         };

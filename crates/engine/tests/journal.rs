@@ -286,6 +286,37 @@ fn a_transaction_is_one_record() {
     assert_eq!(server.last(), before + 1, "nothing was changed");
 }
 
+/// `redis.set_repl` holds until the script's end, and for what the script itself does.
+#[test]
+fn a_script_may_keep_from_the_journal_what_it_does() {
+    let disk = SimDisk::default();
+    let mut server = open(&disk, "appendfsync always", 1 << 20, START_MS).expect("a journal");
+    let eval = |server: &mut Server, text: &str| {
+        server.call(0, &[b"EVAL", text.as_bytes(), b"0"]);
+    };
+    let before = server.last();
+    eval(&mut server, "redis.set_repl(redis.REPL_NONE) redis.call('SET', 'none', 1)");
+    eval(
+        &mut server,
+        "redis.set_repl(redis.REPL_REPLICA) redis.call('SADD', 's', 1) redis.call('SPOP', 's')",
+    );
+    assert_eq!(server.last(), before, "nothing was told");
+    eval(
+        &mut server,
+        "redis.call('SET', 'a', 1) redis.set_repl(redis.REPL_NONE) redis.call('SET', 'b', 1)
+         redis.set_repl(redis.REPL_AOF) redis.call('SET', 'c', 1)",
+    );
+    assert_eq!(server.last(), before + 1, "one record");
+    server.line("SET d 1");
+    // An error ends a script, too.
+    eval(&mut server, "redis.set_repl(redis.REPL_NONE) redis.call('NOSUCH')");
+    server.line("SET e 1");
+    assert_eq!(server.line("EXISTS none a b c d e"), ":6\r\n");
+    assert_eq!(server.line("DEBUG LOADAOF"), "+OK\r\n");
+    assert_eq!(server.line("EXISTS a c d e"), ":4\r\n");
+    assert_eq!(server.line("EXISTS none b"), ":0\r\n");
+}
+
 #[test]
 fn a_renamed_command_is_replayed_under_any_name() {
     let disk = SimDisk::default();

@@ -25,6 +25,9 @@ pub enum Tick {
     Kill,
 }
 
+/// The bit of `redis.REPL_AOF`.
+pub const REPL_AOF: u8 = 1;
+
 /// The server, as a script sees it. No function of it may call the machine again.
 pub trait Host {
     /// `redis.call` and `redis.pcall`: runs a command, which writes its reply in the protocol that
@@ -37,7 +40,8 @@ pub trait Host {
     /// `redis.acl_check_cmd`: whether the caller may run a command; none if there is no such one.
     fn may_call(&mut self, args: &Args<'_>) -> Option<bool>;
 
-    /// `redis.set_repl`: which of the journal (1) and the replicas (2) are told of what follows.
+    /// `redis.set_repl`: which of the journal ([`REPL_AOF`]) and the replicas (2) are told of what
+    /// follows in this script.
     fn set_repl(&mut self, targets: u8);
 
     /// An error goes out to the client as a part of the reply, and was not counted before.

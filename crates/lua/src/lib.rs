@@ -14,6 +14,7 @@ mod bit;
 mod cjson;
 mod cmsgpack;
 mod host;
+mod layout;
 mod memory;
 mod number;
 mod patterns;
@@ -25,6 +26,6 @@ mod sandbox;
 mod state;
 mod structs;
 
-pub use host::{Called, Entry, Flags, Host, Registered, Tick};
+pub use host::{Called, Entry, Flags, Host, REPL_AOF, Registered, Tick};
 pub use proof::{Proof, Rule};
 pub use state::{Code, Compiled, Failure, Invocation, Machine, Vm};

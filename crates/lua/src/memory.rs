@@ -1,6 +1,7 @@
 //! The memory of a state: an allocator with a limit.
 //!
-//! Lua tells the size of what it gives back, so the global allocator serves it directly, and what
+//! Lua tells the size of what it gives back, so small blocks that it gives back are kept in one list
+//! per size, and taken from there again; what is not kept goes to the global allocator, and what
 //! scripts use is in `used_memory` like everything else. Beyond the limit Lua is refused memory and
 //! raises its own error, "not enough memory". While Rust code runs on behalf of Lua (*grace*), there
 //! are no refusals, since an error raised through Rust code would skip its destructors.
@@ -15,22 +16,60 @@ use crate::state::State;
 /// What Lua's types need at most.
 const ALIGN: usize = 8;
 
+/// Sizes of small blocks differ by this, in bytes.
+const STEP: usize = 16;
+/// Blocks up to `STEP * CLASSES` bytes are small: strings, tables, and what most tables need.
+const CLASSES: usize = 32;
+/// Bytes of free small blocks that are kept, which is more than one collection frees as a rule.
+const KEPT_MAX: usize = 1 << 20;
+
+/// A free block: it holds the address of the next one.
+#[derive(Debug)]
+struct Free(*mut Free);
+
 /// See the module's text.
 #[derive(Debug)]
 pub(crate) struct Memory {
     used: usize,
     limit: usize,
     grace: bool,
+    /// Bytes in `free`.
+    kept: usize,
+    /// Free blocks of each class: of number `n`, those of `STEP * (n + 1)` bytes.
+    free: [*mut Free; CLASSES],
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        for (class, first) in self.free.iter_mut().enumerate() {
+            while !first.is_null() {
+                // SAFETY: what is in the list was allocated with this layout, and is nobody's.
+                unsafe {
+                    let block = *first;
+                    *first = (*block).0;
+                    dealloc(block.cast(), layout_of(class));
+                }
+            }
+        }
+    }
 }
 
 impl Memory {
     pub(crate) fn new(limit: usize) -> Self {
         // Only while Lua runs, protected, is there somebody to catch the error.
-        Self { used: 0, limit, grace: true }
+        let free = [std::ptr::null_mut(); CLASSES];
+        Self { used: 0, limit, grace: true, kept: 0, free }
     }
 
+    /// Bytes that Lua has.
+    #[inline]
     pub(crate) fn used(&self) -> usize {
         self.used
+    }
+
+    /// Bytes that are kept for it besides.
+    pub(crate) fn kept(&self) -> usize {
+        self.kept
     }
 
     pub(crate) fn set_limit(&mut self, limit: usize) {
@@ -46,6 +85,56 @@ impl Memory {
     pub(crate) fn fits(&self) -> bool {
         self.used < self.limit
     }
+
+    /// Takes a block of at least `size` bytes, which is not 0; null when there is no memory.
+    #[inline]
+    fn take(&mut self, size: usize) -> *mut u8 {
+        let class = (size - 1) / STEP;
+        let Some(first) = self.free.get_mut(class) else {
+            let Ok(layout) = Layout::from_size_align(size, ALIGN) else {
+                return std::ptr::null_mut();
+            };
+            // SAFETY: the size is not 0.
+            return unsafe { alloc(layout) };
+        };
+        let block = *first;
+        if block.is_null() {
+            // SAFETY: nor is that of a class.
+            return unsafe { alloc(layout_of(class)) };
+        }
+        // SAFETY: the list holds free blocks, which begin with the address of the next.
+        *first = unsafe { (*block).0 };
+        self.kept -= STEP * (class + 1);
+        block.cast()
+    }
+
+    /// Gives back a block that was taken with this size.
+    ///
+    /// # Safety
+    /// It was, and nobody uses it.
+    #[inline]
+    unsafe fn give(&mut self, p: *mut u8, size: usize) {
+        let class = (size - 1) / STEP;
+        // SAFETY: the caller's; a small block has room for an address, and the layout is that with
+        // which it was taken.
+        unsafe {
+            if class >= CLASSES {
+                dealloc(p, Layout::from_size_align_unchecked(size, ALIGN));
+            } else if self.kept >= KEPT_MAX {
+                dealloc(p, layout_of(class));
+            } else {
+                let block = p.cast::<Free>();
+                block.write(Free(self.free[class]));
+                self.free[class] = block;
+                self.kept += STEP * (class + 1);
+            }
+        }
+    }
+}
+
+fn layout_of(class: usize) -> Layout {
+    // SAFETY: a multiple of 16 that is small.
+    unsafe { Layout::from_size_align_unchecked(STEP * (class + 1), ALIGN) }
 }
 
 /// The allocator, as `lua_Alloc` describes it; `ud` is the [`State`].
@@ -55,35 +144,46 @@ pub(crate) unsafe extern "C" fn allocate(
     old: usize,
     new: usize,
 ) -> *mut c_void {
-    // SAFETY: `ud` is the state's record, which nobody else is looking at while Lua allocates; `p`
-    // came from here with size `old`.
+    // SAFETY: `ud` is the state's record, of which nobody else is looking at the memory while Lua
+    // allocates; `p` came from here with size `old`.
     unsafe {
-        let memory = &raw mut (*ud.cast::<State>()).memory;
+        let memory = &mut *(&raw mut (*ud.cast::<State>()).memory);
+        let old = if p.is_null() { 0 } else { old };
         if new == 0 {
-            if !p.is_null() && old > 0 {
-                (*memory).used -= old;
-                dealloc(p.cast(), Layout::from_size_align_unchecked(old, ALIGN));
+            if old > 0 {
+                memory.used -= old;
+                memory.give(p.cast(), old);
             }
             return std::ptr::null_mut();
         }
-        let old = if p.is_null() { 0 } else { old };
-        if new > old && !(*memory).grace && (*memory).used + (new - old) > (*memory).limit {
+        if new > old && !memory.grace && memory.used + (new - old) > memory.limit {
             return std::ptr::null_mut();
         }
-        let Ok(layout) = Layout::from_size_align(new, ALIGN) else { return std::ptr::null_mut() };
-        let q = if old == 0 {
-            alloc(layout)
+        let q: *mut u8 = if old == 0 {
+            memory.take(new)
         } else {
-            realloc(p.cast(), Layout::from_size_align_unchecked(old, ALIGN), new)
+            let (from, to) = ((old - 1) / STEP, (new - 1) / STEP);
+            if from == to && from < CLASSES {
+                p.cast()
+            } else if from >= CLASSES && to >= CLASSES {
+                realloc(p.cast(), Layout::from_size_align_unchecked(old, ALIGN), new)
+            } else {
+                let q = memory.take(new);
+                if !q.is_null() {
+                    std::ptr::copy_nonoverlapping(p.cast::<u8>(), q, old.min(new));
+                    memory.give(p.cast(), old);
+                }
+                q
+            }
         };
         if q.is_null() {
             // Lua relies on shrinking to succeed, and Rust code on everything.
-            if new <= old || (*memory).grace {
-                std::alloc::handle_alloc_error(layout);
+            if new <= old || memory.grace {
+                std::alloc::handle_alloc_error(Layout::new::<u64>());
             }
             return q.cast();
         }
-        (*memory).used = (*memory).used - old + new;
+        memory.used = memory.used - old + new;
         q.cast()
     }
 }

@@ -79,6 +79,29 @@ pub(crate) fn declared_only(
     Some(Proof { commands })
 }
 
+/// Whether the function with this compiled form, and all within it, can neither change a global nor
+/// get at the table of the globals.
+pub(crate) fn keeps_globals(dump: &[u8]) -> bool {
+    fn keeps(p: &Proto) -> bool {
+        p.inner.iter().all(keeps)
+            && p.code.iter().all(|word| {
+                let i = Instruction(*word);
+                match i.op() {
+                    // GETGLOBAL
+                    5 => {
+                        let name = p.constants.get(i.bx()).and_then(Constant::text);
+                        name.is_some_and(|n| !REFUSED.contains(&n))
+                    }
+                    // SETGLOBAL
+                    7 => false,
+                    _ => true,
+                }
+            })
+    }
+    let mut r = Reader { bytes: dump };
+    r.header().and_then(|()| r.function(0)).is_some_and(|main| keeps(&main))
+}
+
 // ---- the compiled form of Lua 5.1 ------------------------------------------------------------------
 
 struct Proto {

@@ -73,6 +73,14 @@ pub(crate) type Native = ffi::lua_CFunction;
 #[derive(Clone, Copy)]
 pub(crate) struct Stack(*mut lua_State);
 
+impl Stack {
+    /// The state itself.
+    #[inline]
+    pub(crate) fn pointer_itself(self) -> *mut lua_State {
+        self.0
+    }
+}
+
 /// C stack that a script may use, in bytes, where it is checked. Between two checks there are at
 /// most 200 calls of C functions with small frames; threads have 2 MiB at least.
 const STACK_MAX: usize = 768 << 10;
@@ -98,14 +106,10 @@ impl Stack {
     /// The state's own record.
     #[inline]
     pub(crate) fn state<'a>(self) -> &'a mut State {
-        let mut ud: *mut c_void = std::ptr::null_mut();
         // SAFETY: every state here was made with its `State` as the allocator's datum; the record
         // outlives the Lua state. Callers hold the reference for one access and call nothing
         // meanwhile that makes another.
-        unsafe {
-            ffi::lua_getallocf(self.0, &raw mut ud);
-            &mut *ud.cast::<State>()
-        }
+        unsafe { &mut *self.datum().cast::<State>() }
     }
 
     /// Whether the memory limit still leaves room.
@@ -130,6 +134,7 @@ impl Stack {
         unsafe { ffi::lua_gettop(self.0) as usize }
     }
 
+    #[inline]
     pub(crate) fn set_top(self, n: usize) {
         unsafe { ffi::lua_settop(self.0, n as c_int) }
     }
@@ -175,6 +180,7 @@ impl Stack {
         }
     }
 
+    #[inline]
     pub(crate) fn push_value(self, i: c_int) {
         unsafe { ffi::lua_pushvalue(self.0, i) }
     }
@@ -410,6 +416,13 @@ impl Stack {
         unsafe { ffi::lua_gc(self.0, ffi::LUA_GCSTEP, size) != 0 }
     }
 
+    /// A collection begins when memory has grown to so many percent of what the last one left.
+    pub(crate) fn set_pause(self, percent: c_int) {
+        unsafe {
+            ffi::lua_gc(self.0, ffi::LUA_GCSETPAUSE, percent);
+        }
+    }
+
     /// Bytes that the garbage collector counts.
     pub(crate) fn collectable(self) -> usize {
         unsafe {
@@ -423,6 +436,14 @@ impl Stack {
         Kept(unsafe { ffi::luaL_ref(self.0, REGISTRY) })
     }
 
+    /// Sets the table on top as the globals of the Lua function at `i`, and pops it.
+    pub(crate) fn set_globals(self, i: c_int) {
+        unsafe {
+            ffi::lua_setfenv(self.0, i);
+        }
+    }
+
+    #[inline]
     pub(crate) fn push_kept(self, k: &Kept) {
         unsafe { ffi::lua::lua_rawgeti_(self.0, REGISTRY, k.0) }
     }

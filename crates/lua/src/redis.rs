@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use resp::{Args, Out, Proto, Reply, Span};
 
 use crate::host::{Called, Flags, Registered};
+use crate::layout::Item;
 use crate::number;
 use crate::raw::{Kind, Raise, Returned, Stack, stdx_cast};
 use crate::reply::{push, push_error, push_refusal};
@@ -79,30 +80,74 @@ fn pcall(s: Stack) -> Returned {
 pub(crate) struct Scratch {
     args: Vec<u8>,
     spans: Vec<Span>,
-    out: Out,
+    pub(crate) out: Out,
+}
+
+impl Scratch {
+    /// Forgets what is in it, and gives back what is unusually large.
+    pub(crate) fn clear(&mut self) {
+        self.out.clear();
+        if self.out.buf.capacity() > KEEP_MAX {
+            self.out.buf = Vec::new();
+        }
+        if self.args.capacity() > KEEP_MAX {
+            self.args = Vec::new();
+        }
+    }
+}
+
+/// Appends a text. Most are short, and two copies of constant length, which may overlap, cost less
+/// than a call of `memcpy`.
+#[inline]
+fn append(to: &mut Vec<u8>, text: &[u8]) {
+    #[inline]
+    fn overlapping<const N: usize>(to: &mut Vec<u8>, text: &[u8]) -> bool {
+        let (Some(head), Some(tail)) = (text.first_chunk::<N>(), text.last_chunk::<N>()) else {
+            return false;
+        };
+        if text.len() > 2 * N {
+            return false;
+        }
+        let end = to.len() + text.len();
+        to.reserve(2 * N);
+        to.extend_from_slice(head);
+        to.truncate(end - N);
+        to.extend_from_slice(tail);
+        true
+    }
+    let done = overlapping::<4>(to, text)
+        || overlapping::<8>(to, text)
+        || overlapping::<16>(to, text)
+        || overlapping::<1>(to, text);
+    if !done {
+        to.extend_from_slice(text);
+    }
 }
 
 /// Puts the arguments into the buffer. The texts of numbers are made there; Lua's own strings are
 /// copied, so that a command may do as it likes while the collector runs.
+#[inline]
 fn gather(s: Stack, scratch: &mut Scratch) -> Result<(), &'static str> {
-    let argc = s.top();
-    if argc == 0 {
+    let Scratch { args, spans, .. } = scratch;
+    args.clear();
+    spans.clear();
+    let items = s.arguments();
+    if items.is_empty() {
         return Err("Please specify at least one argument for this redis lib call");
     }
-    scratch.args.clear();
-    scratch.spans.clear();
-    for i in 1..=argc {
-        let start = scratch.args.len();
-        match s.kind(i as i32) {
-            Kind::String => scratch.args.extend_from_slice(s.bytes(i as i32).unwrap_or(&[])),
-            Kind::Number => number::argument(&mut scratch.args, s.number(i as i32)),
+    spans.reserve(items.len());
+    for item in items {
+        let start = args.len();
+        match item.read() {
+            Item::Text(text) => append(args, text),
+            Item::Number(n) => number::argument(args, n),
             _ => return Err("Lua redis lib command arguments must be strings or integers"),
         }
-        let n = scratch.args.len() - start;
-        if scratch.args.len() >= u32::MAX as usize {
+        let n = args.len() - start;
+        if args.len() >= u32::MAX as usize {
             return Err("the arguments are too large");
         }
-        scratch.spans.push(Span::new(start, n));
+        spans.push(Span::new(start, n));
     }
     Ok(())
 }
@@ -114,20 +159,26 @@ fn generic(s: Stack, raise: bool) -> Returned {
     }
     let Some(host) = s.state().host() else { return fail(s, "no command may be called here") };
     // Nobody else has them: hosts do not call scripts.
-    let mut scratch = std::mem::take(&mut s.state().scratch);
-    let gathered = gather(s, &mut scratch);
-    s.set_top(0);
-    let failed = match gathered {
+    let mut scratch = s.state().scratch.take().unwrap_or_default();
+    let failed = match gather(s, &mut scratch) {
         Err(text) => {
             push_refusal(s, text.as_bytes(), false);
             true
         }
         Ok(()) => {
             let proto = s.state().proto;
-            let Scratch { args, spans, out } = &mut scratch;
+            let Scratch { args, spans, out } = &mut *scratch;
             let called =
                 host.call(&mut Args::new(args, spans, &mut []), &mut Reply::new(out, proto));
             match called {
+                Called::Replied if proto == Proto::V2 && !is_error(out) && s.is_last() => {
+                    // The script does nothing any more but return this reply: it need not become
+                    // values to be a reply again.
+                    s.state().passes = true;
+                    s.state().scratch = Some(scratch);
+                    s.push_nil();
+                    return Ok(1);
+                }
                 Called::Replied if out.shared.is_empty() => convert(s, &out.buf)?,
                 Called::Replied => convert(s, &out.join())?,
                 Called::Refused(text) => {
@@ -138,24 +189,23 @@ fn generic(s: Stack, raise: bool) -> Returned {
                     s.state().aborted = true;
                     s.hook_lines();
                     s.push_bytes("the script was ended");
-                    s.state().scratch = scratch;
+                    s.state().scratch = Some(scratch);
                     return Err(Raise::Top);
                 }
             }
         }
     };
-    scratch.out.clear();
-    if scratch.out.buf.capacity() > KEEP_MAX {
-        scratch.out.buf = Vec::new();
-    }
-    if scratch.args.capacity() > KEEP_MAX {
-        scratch.args = Vec::new();
-    }
-    s.state().scratch = scratch;
+    scratch.clear();
+    s.state().scratch = Some(scratch);
     if failed && raise { Err(Raise::Top) } else { Ok(1) }
 }
 
+fn is_error(out: &Out) -> bool {
+    out.buf.first() == Some(&b'-')
+}
+
 /// Pushes a reply. Returns whether it is an error.
+#[inline]
 fn convert(s: Stack, mut bytes: &[u8]) -> Result<bool, Raise> {
     let failed = bytes.first() == Some(&b'-');
     push(s, &mut bytes, 0)?;
@@ -164,10 +214,10 @@ fn convert(s: Stack, mut bytes: &[u8]) -> Result<bool, Raise> {
 
 fn acl_check_cmd(s: Stack) -> Returned {
     let Some(host) = s.state().host() else { return fail(s, "no command may be called here") };
-    let mut scratch = std::mem::take(&mut s.state().scratch);
+    let mut scratch = s.state().scratch.take().unwrap_or_default();
     let answer = gather(s, &mut scratch)
         .map(|()| host.may_call(&Args::new(&scratch.args, &scratch.spans, &mut [])));
-    s.state().scratch = scratch;
+    s.state().scratch = Some(scratch);
     match answer {
         Err(text) => fail(s, text),
         Ok(None) => fail(s, "Invalid command passed to redis.acl_check_cmd()"),

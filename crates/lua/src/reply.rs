@@ -6,6 +6,7 @@
 use resp::{Proto, Reply};
 
 use crate::host::Host;
+use crate::layout::Item;
 use crate::raw::{Kind, Raise, Stack, stdx_cast};
 
 /// Replies and results may nest this deep. Redis's limit is Lua's stack.
@@ -46,7 +47,33 @@ fn bulk<'a>(b: &mut &'a [u8], n: usize) -> &'a [u8] {
 }
 
 /// Pushes the reply at the start of `b` as a value, and moves past it.
+#[inline]
 pub(crate) fn push(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
+    // Most are texts and integers, and take no more than one place on the stack.
+    match b.first() {
+        Some(b'$') => {
+            *b = &b[1..];
+            push_bulk(s, b);
+            Ok(())
+        }
+        Some(b':') => {
+            *b = &b[1..];
+            s.push_number(int(b) as f64);
+            Ok(())
+        }
+        _ => push_any(s, b, depth),
+    }
+}
+
+#[inline]
+fn push_bulk(s: Stack, b: &mut &[u8]) {
+    match int(b) {
+        n @ 0.. => s.push_bytes(bulk(b, n as usize)),
+        _ => s.push_bool(false),
+    }
+}
+
+fn push_any(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
     if depth > DEPTH_MAX || !s.room(6) || s.check_c_stack().is_err() {
         return Err(Raise::text("reply nests too deep"));
     }
@@ -56,10 +83,7 @@ pub(crate) fn push(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
     };
     *b = rest;
     match sigil {
-        b'$' => match int(b) {
-            n @ 0.. => s.push_bytes(bulk(b, n as usize)),
-            _ => s.push_bool(false),
-        },
+        b'$' => push_bulk(s, b),
         b':' => s.push_number(int(b) as f64),
         b'+' => {
             s.new_table(0, 1);
@@ -206,6 +230,50 @@ fn trim(text: &[u8]) -> &[u8] {
     &text[from..end]
 }
 
+/// Writes a command's RESP2 reply as it would be if a script had returned it: converted to values and
+/// back. Returns false, and has written nothing, when it is not as expected.
+pub(crate) fn pass(bytes: &[u8], r: &mut Reply<'_>) -> bool {
+    /// Beyond this Lua's numbers are not exact.
+    const EXACT: u64 = 1 << 53;
+    let before = r.out().mark();
+    let mut rest = bytes;
+    // All behind this goes out as it is.
+    let mut from = bytes;
+    while let Some(sigil) = rest.first() {
+        let at = rest;
+        rest = &rest[1..];
+        match sigil {
+            b'$' | b'*' => {
+                let n = int(&mut rest);
+                if n < 0 {
+                    r.out().buf.extend_from_slice(&from[..from.len() - at.len()]);
+                    r.null();
+                    from = rest;
+                } else if *sigil == b'$' {
+                    bulk(&mut rest, n as usize);
+                }
+            }
+            b':' => {
+                let n = int(&mut rest);
+                if n.unsigned_abs() > EXACT {
+                    r.out().buf.extend_from_slice(&from[..from.len() - at.len()]);
+                    from = rest;
+                    r.int(stdx_cast(n as f64));
+                }
+            }
+            b'+' => {
+                line(&mut rest);
+            }
+            _ => {
+                r.out().truncate(before);
+                return false;
+            }
+        }
+    }
+    r.out().buf.extend_from_slice(from);
+    true
+}
+
 /// Writes the value on top of the stack as a reply, and pops it. `inner` is the protocol that the
 /// script has chosen.
 pub(crate) fn write(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: usize) {
@@ -229,6 +297,22 @@ pub(crate) fn write(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Ho
 }
 
 fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: usize) {
+    if let Some(items) = s.plain_array() {
+        // It ends at the first nil.
+        let n = items.iter().take_while(|v| v.read() != Item::Nil).count();
+        r.array(n);
+        for (i, item) in items[..n].iter().enumerate() {
+            match item.read() {
+                Item::Text(text) => r.bulk(text),
+                Item::Number(number) => r.int(stdx_cast(number)),
+                _ => {
+                    s.raw_get_at(-1, i + 1);
+                    write(s, r, inner, host, depth + 1);
+                }
+            }
+        }
+        return;
+    }
     // A field of one of these names says what the table is; all others are arrays.
     s.field(-1, "err");
     if let Some(text) = s.string(-1) {

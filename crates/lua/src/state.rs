@@ -16,16 +16,23 @@ use crate::memory::{Memory, allocate};
 use crate::proof::{self, Proof, Rule};
 use crate::raw::{Kept, Kind, Returned, Stack};
 use crate::redis::Scratch;
-use crate::reply::{push_refusal, write};
+use crate::reply::{pass, push, push_refusal, write};
 use crate::sandbox::{self, Front, Natives, is_front};
 
 /// Instructions between two looks at the clock.
 const TICK: c_int = 100_000;
-/// Runs between two steps of the garbage collector, so that it keeps up without a pause.
-const COLLECT_EVERY: u32 = 50;
-/// Places on the main stack: the globals, and the handler of errors.
+/// Runs between two looks at the pace of the garbage collector.
+const PACE_EVERY: u32 = 50;
+/// What may be left behind before a collection begins, in bytes: a machine that has little to keep
+/// would go through it all the time otherwise, and much more would not stay in the processor's cache.
+const GARBAGE_MIN: usize = 512 << 10;
+/// Places on the main stack: the globals, the handler of errors, and two names.
 const GLOBALS: c_int = 1;
 const HANDLER: c_int = 2;
+const KEYS: c_int = 3;
+const ARGV: c_int = 4;
+/// How many these are.
+const BOTTOM: usize = 4;
 
 /// What a machine is for. The two differ in what `redis` offers, and in how keys are passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +67,11 @@ pub(crate) struct State {
     pub(crate) random: u64,
     pub(crate) fronts: Vec<Front>,
     pub(crate) natives: Natives,
-    pub(crate) scratch: Scratch,
+    pub(crate) scratch: Option<Box<Scratch>>,
+    /// The last call's reply, which is in `scratch`, is what the script returns.
+    pub(crate) passes: bool,
+    /// The thread that is no coroutine.
+    pub(crate) main: *mut lua_State,
     pub(crate) decoy: Option<Kept>,
     pub(crate) globals_front: usize,
     /// A library is being loaded.
@@ -181,7 +192,9 @@ impl Vm {
             random: seed & 0xffff_ffff_ffff,
             fronts: Vec::new(),
             natives: Natives::default(),
-            scratch: Scratch::default(),
+            scratch: None,
+            passes: false,
+            main: std::ptr::null_mut(),
             decoy: None,
             globals_front: 0,
             loading: false,
@@ -196,9 +209,15 @@ impl Vm {
         let l = NonNull::new(l).expect("memory for a Lua state");
         let vm = Self { l, state, runs: 0 };
         let s = vm.stack();
+        s.check_layout();
+        s.state().main = vm.l.as_ptr();
         sandbox::build(s, machine, version);
         s.push_function(handler);
-        assert!(s.top() == HANDLER as usize);
+        s.push_bytes("KEYS");
+        s.push_bytes("ARGV");
+        assert!(s.top() == BOTTOM);
+        s.collect();
+        vm.pace();
         vm.set_hook();
         vm
     }
@@ -215,7 +234,8 @@ impl Vm {
 
     /// Bytes that it uses.
     pub fn memory(&self) -> usize {
-        self.stack().state().memory.used()
+        let memory = &self.stack().state().memory;
+        memory.used() + memory.kept()
     }
 
     /// Changes how much it may use.
@@ -232,6 +252,12 @@ impl Vm {
     pub fn compile(&mut self, text: &[u8]) -> Result<Compiled, String> {
         let s = self.stack();
         if s.compile(text, c"@user_script").is_ok() {
+            if s.dump().is_some_and(|dump| proof::keeps_globals(&dump)) {
+                // It cannot get at the table itself, only at what is in it: no need to go through
+                // the front each time.
+                s.push_value(GLOBALS);
+                s.set_globals(-2);
+            }
             let compiled = Compiled(s.keep());
             self.collect();
             return Ok(compiled);
@@ -242,7 +268,7 @@ impl Vm {
     fn take_message(&mut self) -> String {
         let s = self.stack();
         let text = String::from_utf8_lossy(s.string(-1).unwrap_or(b"?")).into_owned();
-        s.set_top(HANDLER as usize);
+        s.set_top(BOTTOM);
         self.collect();
         text
     }
@@ -313,7 +339,7 @@ impl Vm {
                 format!("Error registering functions: {text}")
             })
         };
-        s.set_top(HANDLER as usize);
+        s.set_top(BOTTOM);
         self.set_load_globals(false);
         self.collect();
         outcome
@@ -351,6 +377,12 @@ impl Vm {
         state.proto = Proto::V2;
         state.aborted = false;
         state.ending = Ending::No;
+        if std::mem::take(&mut state.passes)
+            && let Some(scratch) = &mut state.scratch
+        {
+            // It was killed after its last call.
+            scratch.clear();
+        }
     }
 
     fn end(&mut self) {
@@ -362,7 +394,7 @@ impl Vm {
             self.set_hook();
         }
         if let Some(panic) = panic {
-            self.stack().set_top(HANDLER as usize);
+            self.stack().set_top(BOTTOM);
             resume_unwind(panic);
         }
     }
@@ -390,10 +422,12 @@ impl Vm {
         let arguments = match what.code {
             Code::Script(c) => {
                 s.push_kept(&c.0);
+                s.push_value(KEYS);
                 array(what.first, what.keys);
-                s.set_field(GLOBALS, "KEYS");
+                s.raw_set(GLOBALS);
+                s.push_value(ARGV);
                 array(rest, usize::MAX);
-                s.set_field(GLOBALS, "ARGV");
+                s.raw_set(GLOBALS);
                 0
             }
             Code::Function(e) => {
@@ -413,28 +447,58 @@ impl Vm {
         self.end();
         let outcome = match outcome {
             _ if aborted => Err(Failure::Aborted),
+            Ok(()) if s.state().passes => {
+                let mut scratch = s.state().scratch.take().unwrap_or_default();
+                if scratch.out.shared.is_empty() {
+                    returned(s, &scratch.out.buf, reply, host);
+                } else {
+                    returned(s, &scratch.out.join(), reply, host);
+                }
+                scratch.clear();
+                s.state().scratch = Some(scratch);
+                Ok(())
+            }
             Ok(()) => {
                 write(s, reply, inner, host, 0);
                 Ok(())
             }
             Err(_) => Err(failure(s, what.name)),
         };
-        s.set_top(HANDLER as usize);
+        s.set_top(BOTTOM);
         self.collect();
         outcome
     }
 
-    /// Lets the collector go on a little, from time to time; all the way when a script has left much
-    /// behind, or the next one would find no memory.
+    /// Collects everything when a script has left so much behind that the next one would find no
+    /// memory; otherwise the collector goes on as memory is used.
     fn collect(&mut self) {
         let state = self.stack().state();
         if state.memory.used() > state.limit / 2 {
             return self.stack().collect();
         }
         self.runs += 1;
-        if self.runs >= COLLECT_EVERY {
+        if self.runs >= PACE_EVERY {
             self.runs = 0;
-            self.stack().collect_step(COLLECT_EVERY as c_int);
+            self.pace();
+        }
+    }
+
+    /// A collection begins when what is kept has doubled, or has grown by [`GARBAGE_MIN`].
+    fn pace(&self) {
+        let live = self.stack().live().max(1);
+        let percent = 100 + 100 * live.max(GARBAGE_MIN) / live;
+        self.stack().set_pause(percent.min(2000) as c_int);
+    }
+}
+
+/// Writes the reply of the last call as what the script returns.
+fn returned(s: Stack, bytes: &[u8], reply: &mut Reply<'_>, host: &mut dyn Host) {
+    if !pass(bytes, reply) {
+        s.set_top(BOTTOM);
+        if push(s, &mut &*bytes, 0).is_ok() {
+            write(s, reply, Proto::V2, host, 0);
+        } else {
+            reply.error("ERR reached lua stack limit");
         }
     }
 }

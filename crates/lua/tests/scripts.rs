@@ -57,6 +57,134 @@ fn replies_become_values() {
     assert_eq!(r, "=7\r\ntxt:abc\r\n");
 }
 
+/// A reply that a script returns at once is not converted to values. Nobody may see a difference.
+#[test]
+fn a_reply_that_is_returned_at_once_is_as_if_it_had_been_a_value() {
+    let replies = [
+        "$5\\r\\nhello\\r\\n",
+        "$0\\r\\n\\r\\n",
+        "$-1\\r\\n",
+        "*-1\\r\\n",
+        "*0\\r\\n",
+        "+PONG\\r\\n",
+        ":42\\r\\n",
+        ":-9007199254740993\\r\\n",
+        ":9223372036854775807\\r\\n",
+        "*3\\r\\n$1\\r\\na\\r\\n$-1\\r\\n$12\\r\\n:1\\r\\n*-1\\r\\n_\\r\\n\\r\\n",
+        "*2\\r\\n*2\\r\\n:9007199254740993\\r\\n*-1\\r\\n*1\\r\\n+OK\\r\\n",
+        // What should not be there in RESP2, and goes the long way.
+        "*2\\r\\n#t\\r\\n:1\\r\\n",
+        ",1.5\\r\\n",
+        "-WRONG thing\\r\\n",
+    ];
+    let forms = [
+        "return redis.call('RAW', '{}')",
+        "local r = redis.call('RAW', '{}') return r",
+        "return redis.pcall('RAW', '{}')",
+        "return (redis.pcall('RAW', '{}'))",
+        "local function f() return redis.pcall('RAW', '{}') end return f()",
+        "local function f() return redis.pcall('RAW', '{}') end local r = f() return r",
+        "return coroutine.wrap(function() return redis.pcall('RAW', '{}') end)()",
+        "if ARGV[1] then return redis.pcall('RAW', '{}') end return 7",
+    ];
+    let long = "local r = redis.pcall('RAW', '{}') local s = {r} return s[1]";
+    let mut vm = machine();
+    for proto in [Proto::V2, Proto::V3] {
+        for reply in replies {
+            let mut run = |form: &str| {
+                let words = ["key", "arg1"];
+                let text = form.replace("{}", reply);
+                run_in(&mut vm, &mut Mock::default(), &text, &words, proto)
+            };
+            let wanted = run(long);
+            for form in forms {
+                let got = run(form);
+                let raised = form.contains("call") && got.starts_with("error: WRONG thing");
+                assert!(got == wanted || raised, "{form} {reply}: {got:?}, not {wanted:?}");
+            }
+        }
+    }
+}
+
+/// What looks like the last call, and is not.
+#[test]
+fn a_reply_that_is_not_all_that_is_returned_is_a_value() {
+    let call = |n: i32| format!("redis.call('RAW', ':{n}\\r\\n')");
+    let (a, b) = (call(1), call(2));
+    assert_eq!(run(&format!("return 5, {a}")), ":5\r\n");
+    assert_eq!(run(&format!("return {a}, {b}")), ":1\r\n");
+    assert_eq!(run(&format!("return {{{a}, {b}}}")), "*2\r\n:1\r\n:2\r\n");
+    assert_eq!(run(&format!("return ({a}) + 1")), ":2\r\n");
+    assert_eq!(run(&format!("local x, y = {a}, {b} return x")), ":1\r\n");
+    assert_eq!(run(&format!("local x = 9 {a} return x")), ":9\r\n");
+    assert_eq!(run(&format!("local x = {a} return {b} == 2 and x")), ":1\r\n");
+    assert_eq!(run(&format!("local f = function() return {a} end f() return {b}")), ":2\r\n");
+    assert_eq!(
+        run(&format!("local ok, v = pcall(redis.call, 'RAW', ':3\\r\\n') return v")),
+        ":3\r\n"
+    );
+    assert_eq!(run("return pcall(redis.call, 'RAW', ':3\\r\\n')"), ":1\r\n");
+    let index =
+        "local t = setmetatable({}, {__index = function(_, k) return redis.call('ECHO', k) end})";
+    assert_eq!(run(&format!("{index} return t.abc")), "$3\r\nabc\r\n");
+    // Once more after one that was returned at once.
+    let mut vm = machine();
+    let mut once = |text: &str| run_in(&mut vm, &mut Mock::default(), text, &["k"], Proto::V2);
+    assert_eq!(once(&format!("return {a}")), ":1\r\n");
+    assert_eq!(once("return KEYS[1]"), "$1\r\nk\r\n");
+    assert_eq!(once("return"), "$-1\r\n");
+}
+
+/// Scripts that cannot change globals read them without the front.
+#[test]
+fn globals_cannot_be_reached_past_their_front() {
+    for text in [
+        "x = 1",
+        "KEYS = {}",
+        "if false then x = 1 end return getfenv(1) == _G",
+        "local g = getfenv(1) g.x = 1",
+        "local f = function() y = 1 end f()",
+        "setfenv(1, {}) return 1",
+        "return loadstring('x = 1')()",
+        "getfenv(0).x = 1",
+        "for k in pairs(getfenv()) do rawset(getfenv(), k, 1) end",
+        "redis.call = nil",
+        "redis['call'] = nil",
+        "rawset(redis, 'call', nil)",
+        "string.rep = nil",
+    ] {
+        let mut vm = machine();
+        let mut once = |text: &str| run_in(&mut vm, &mut Mock::default(), text, &["k"], Proto::V2);
+        once(text);
+        assert_eq!(once("return KEYS[1] .. type(redis.call)"), "$9\r\nkfunction\r\n", "{text}");
+        assert!(once("return x").contains("nonexistent global variable 'x'"), "{text}");
+        assert!(once("return y").contains("nonexistent global variable 'y'"), "{text}");
+        assert_eq!(once("return string.rep('a', 2)"), "$2\r\naa\r\n", "{text}");
+    }
+}
+
+/// Blocks change hands between the lists of free ones and the global allocator: nothing is lost and
+/// nothing is counted twice.
+#[test]
+fn memory_comes_back() {
+    let mut vm = machine();
+    let once =
+        |vm: &mut lua::Vm, text: &str| run_in(vm, &mut Mock::default(), text, &["k"], Proto::V2);
+    let fill = "local t = {} for i = 1, 20000 do t[i] = {tostring(i), string.rep('x', i % 700)} end
+                for i = 1, 20000 do assert(#t[i][2] == i % 700 and t[i][1] == tostring(i)) end
+                return #t";
+    for _ in 0..3 {
+        assert_eq!(once(&mut vm, fill), ":20000\r\n");
+    }
+    once(&mut vm, "collectgarbage('collect')");
+    let after = vm.memory();
+    assert!(after < 4 << 20, "{after}");
+    for _ in 0..20_000 {
+        assert_eq!(once(&mut vm, "return {KEYS[1], {}, {a = 1}}"), "*3\r\n$1\r\nk\r\n*0\r\n*0\r\n");
+    }
+    assert!(vm.memory() < 4 << 20, "{}", vm.memory());
+}
+
 #[test]
 fn numbers_as_arguments() {
     assert_eq!(run("return redis.call('ECHO', 0.1)"), "$19\r\n0.10000000000000001\r\n");

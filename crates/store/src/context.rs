@@ -172,6 +172,8 @@ pub struct Context {
     /// A script runs the command: what has no order of its own is put in one, so that scripts do
     /// the same on the same data (SORT of a set by nothing).
     pub in_script: bool,
+    /// It has said that the journal is not to be told of what it does (`redis.set_repl`).
+    pub untold: bool,
     /// What the command that just ran waits for.
     pub block: Option<Block>,
     /// What is to be freed elsewhere before it is answered.
@@ -213,6 +215,7 @@ impl Context {
             may_block: false,
             reads_all: true,
             in_script: false,
+            untold: false,
             block: None,
             apart: Vec::new(),
             shared_integers: true,

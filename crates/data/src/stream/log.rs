@@ -44,6 +44,9 @@ pub struct Log {
     pub(super) len: u64,
     /// The ID of the first entry; 0-0 when there is none.
     pub(super) first: Id,
+    /// Where in the first node that entry begins, so that trimming does not go through all that was
+    /// trimmed before; 0 when it is not known.
+    pub(super) front: u32,
     /// The greatest ID ever added or set.
     pub last: Id,
     /// The greatest ID that XDEL removed.
@@ -122,8 +125,14 @@ impl Log {
         self.len += 1;
         self.added = self.added.saturating_add(1);
         if self.len == 1 {
-            self.first = id;
+            (self.first, self.front) = (id, 0);
         }
+    }
+
+    /// Entries of the node at `index`, all that are not deleted among them.
+    #[inline]
+    fn entries_of<'a>(&self, index: usize, node: &'a Node) -> super::node::Entries<'a> {
+        if index == 0 { node.entries_from(self.front, self.first) } else { node.entries() }
     }
 
     /// The entries from `start` to `end`, both included, in order.
@@ -173,22 +182,35 @@ impl Log {
             self.tidy();
         }
         if self.len == 0 {
-            self.first = Id::MIN;
+            (self.first, self.front) = (Id::MIN, 0);
         } else if id == self.first {
-            self.first = self.find_first();
+            self.find_first();
         }
         self.max_deleted = self.max_deleted.max(id);
         true
     }
 
-    fn find_first(&self) -> Id {
-        self.range(Id::MIN, Id::MAX).next().map_or(Id::MIN, |e| e.id)
+    /// Finds the first entry, which is the one that was or a later one.
+    pub(super) fn find_first(&mut self) {
+        let live = |(i, node)| self.entries_of(i, node).find(|e| !e.deleted).map(|e| (i, e));
+        let found = self.nodes.iter().enumerate().find_map(live);
+        (self.first, self.front) = match found {
+            None => (Id::MIN, 0),
+            Some((0, e)) => (e.id, e.start()),
+            Some((_, e)) => (e.id, 0),
+        };
+    }
+
+    /// Removes the first node.
+    fn pop_first(&mut self) -> Option<Node> {
+        self.front = 0;
+        self.nodes.pop_front()
     }
 
     /// Restores the invariants of the places.
     fn tidy(&mut self) {
         while self.nodes.front().is_some_and(|node| node.total == 0) {
-            self.nodes.pop_front();
+            self.pop_first();
             self.removed -= 1;
         }
         let mut popped = false;
@@ -228,11 +250,11 @@ impl Log {
             };
             if whole {
                 self.node_bytes -= node.allocated();
-                self.nodes.pop_front();
+                self.pop_first();
                 self.len -= entries;
                 gone += entries;
                 while self.nodes.front().is_some_and(|node| node.total == 0) {
-                    self.nodes.pop_front();
+                    self.pop_first();
                     self.removed -= 1;
                 }
                 continue;
@@ -244,22 +266,23 @@ impl Log {
         }
         self.tidy();
         if self.len == 0 {
-            self.first = Id::MIN;
+            (self.first, self.front) = (Id::MIN, 0);
         } else if gone > 0 {
-            self.first = self.find_first();
+            self.find_first();
         }
         gone
     }
 
     /// Marks entries of the first node.
     fn trim_front(&mut self, trim: Trim) -> u64 {
+        let (front, first) = (self.front, self.first);
         let Some(node) = self.nodes.front_mut() else { return 0 };
         let excess = match trim {
             Trim::MaxLen(max) => self.len.saturating_sub(max),
             Trim::MinId(_) => u64::MAX,
         };
         let doomed: Vec<Found> = node
-            .entries()
+            .entries_from(front, first)
             .take_while(|e| !matches!(trim, Trim::MinId(min) if e.id >= min))
             .filter(|e| !e.deleted)
             .take(usize::try_from(excess).unwrap_or(usize::MAX))
@@ -307,7 +330,8 @@ impl<'a> Iterator for Range<'a> {
             if node.first > self.end {
                 return None;
             }
-            let entries = self.entries.get_or_insert_with(|| node.entries());
+            let (log, index) = (self.log, self.node);
+            let entries = self.entries.get_or_insert_with(|| log.entries_of(index, node));
             let start = self.start;
             match entries.find(|e| e.id >= start && !e.deleted) {
                 Some(found) if found.id > self.end => return None,
@@ -347,7 +371,7 @@ impl<'a> Iterator for RangeRev<'a> {
                 continue;
             }
             let (start, end) = (self.start, self.end);
-            let within = node.entries().take_while(|e| e.id <= end);
+            let within = self.log.entries_of(self.node, node).take_while(|e| e.id <= end);
             self.found.extend(within.filter(|e| e.id >= start && !e.deleted));
             if self.found.is_empty() && node.first < start {
                 return None;

@@ -413,7 +413,15 @@ impl Node {
 
     /// The entries from the first on, deleted ones included.
     pub(super) fn entries(&self) -> Entries<'_> {
-        Entries { node: self, at: self.body as usize, last: None }
+        self.entries_from(0, self.first)
+    }
+
+    /// The same from the entry on that begins at `start` and has the ID `id`; 0 is the first's place.
+    #[inline]
+    pub(super) fn entries_from(&self, start: u32, id: Id) -> Entries<'_> {
+        let (at, first) =
+            if start == 0 { (self.body, self.first) } else { (start.max(self.body), id) };
+        Entries { node: self, at: at as usize, first, last: None }
     }
 
     /// The ID of the last entry, deleted or not.
@@ -491,7 +499,17 @@ impl<I: ExactSizeIterator> ExactSizeIterator for EveryOther<I> {}
 pub(super) struct Entries<'a> {
     node: &'a Node,
     at: usize,
+    /// The ID of the first one.
+    first: Id,
     last: Option<Id>,
+}
+
+impl Found {
+    /// Where it begins, as [`Node::entries_from`] takes it.
+    pub(super) fn start(&self) -> u32 {
+        // Offsets within a node fit 32 bits.
+        self.start as u32
+    }
 }
 
 impl Iterator for Entries<'_> {
@@ -509,7 +527,7 @@ impl Iterator for Entries<'_> {
             seq = uint(b, &mut at)?;
         }
         let id = match self.last {
-            None => self.node.first,
+            None => self.first,
             Some(last) if later == 0 => {
                 Id { seq: last.seq.wrapping_add(seq).wrapping_add(1), ..last }
             }

@@ -118,6 +118,7 @@ impl Log {
     pub fn loaded(&mut self) {
         self.end_node();
         self.tail = self.nodes.back().and_then(Node::last_id).unwrap_or_default();
-        self.first = self.range(Id::MIN, Id::MAX).next().map_or(Id::MIN, |e| e.id);
+        self.front = 0;
+        self.find_first();
     }
 }

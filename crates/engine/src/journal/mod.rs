@@ -200,8 +200,9 @@ impl Journal {
 /// Appends what a commit has to tell. The shards are held.
 pub(crate) fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'_>>) {
     let e = &db.cx.effects;
-    let own = own.filter(|_| e.dirty > 0 || !e.rewritten.is_empty());
-    let stated = own.is_some() || !e.rewritten.is_empty();
+    let told = !db.cx.untold;
+    let own = own.filter(|_| told && (e.dirty > 0 || !e.rewritten.is_empty()));
+    let stated = told && (own.is_some() || !e.rewritten.is_empty());
     if !stated && e.dropped.is_empty() && e.dropped_fields.is_empty() {
         return;
     }

@@ -90,9 +90,11 @@ impl Running {
 
     /// It has ended.
     pub(crate) fn end(&self, engine: &Engine) {
-        if self.slow.swap(IDLE, Relaxed) == IDLE {
+        // Only this thread sets it.
+        if self.slow.load(Relaxed) == IDLE {
             return;
         }
+        self.slow.store(IDLE, Relaxed);
         *self.about.lock() = About::default();
         // Under the list's lock, so that two that end at once do not miss one another.
         let all = engine.scripts.running.write();

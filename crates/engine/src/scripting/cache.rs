@@ -68,13 +68,27 @@ pub(crate) fn digest(text: &[u8]) -> Digest {
 
 /// A digest given in hexadecimal.
 pub(crate) fn parse(text: &[u8]) -> Option<Digest> {
+    /// Values of digits; the others have bits that no digit has.
+    const VALUES: [u8; 256] = {
+        let mut values = [0xff; 256];
+        let mut i = 0;
+        while i < 16 {
+            let digit = b"0123456789abcdef"[i];
+            values[digit as usize] = i as u8;
+            values[digit.to_ascii_uppercase() as usize] = i as u8;
+            i += 1;
+        }
+        values
+    };
     let text: &[u8; 40] = text.try_into().ok()?;
     let mut digest = [0; 20];
-    for (to, pair) in digest.iter_mut().zip(text.chunks_exact(2)) {
-        let digit = |c: u8| char::from(c).to_digit(16);
-        *to = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
+    let mut all = 0;
+    for (to, pair) in digest.iter_mut().zip(text.as_chunks::<2>().0) {
+        let (high, low) = (VALUES[usize::from(pair[0])], VALUES[usize::from(pair[1])]);
+        all |= high | low;
+        *to = high << 4 | low & 0xf;
     }
-    Some(digest)
+    (all < 16).then_some(digest)
 }
 
 /// See the module's text.

@@ -170,18 +170,17 @@ fn eval(
     feed(call, args);
     let keys = key_count(args, Fail::NOT_INTEGER)?;
     let digest = cache::digest(&args[1]);
-    go(call, digest, keys, args, reply, read_only, &|machine, engine| {
-        let script = match engine.scripts.cache.get(&digest) {
-            Some(there) => there,
-            None => cache::Script::new(&args[1], digest).map_err(Fail::new)?,
-        };
-        machine.local(engine, Arc::clone(&script))?;
-        // Only what can be compiled gets there.
-        let there = engine.scripts.cache.add(Arc::clone(&script), true);
-        if !Arc::ptr_eq(&there, &script) {
-            machine.local(engine, there)?;
-        }
-        Ok(())
+    go(call, keys, args, reply, read_only, |machine, engine| {
+        machine.find(&digest, |machine| {
+            let script = match engine.scripts.cache.get(&digest) {
+                Some(there) => there,
+                None => cache::Script::new(&args[1], digest).map_err(Fail::new)?,
+            };
+            let at = machine.local(engine, Arc::clone(&script))?;
+            // Only what can be compiled gets there.
+            let there = engine.scripts.cache.add(Arc::clone(&script), true);
+            if Arc::ptr_eq(&there, &script) { Ok(at) } else { machine.local(engine, there) }
+        })
     })
 }
 
@@ -192,34 +191,35 @@ fn evalsha(
     read_only: bool,
 ) -> Outcome {
     feed(call, args);
-    let digest = cache::parse(&args[1]).ok_or(NOSCRIPT)?;
+    let name = <&[u8; 40]>::try_from(&args[1]).map_err(|_| NOSCRIPT)?;
     let keys = key_count(args, Fail::NOT_INTEGER)?;
-    go(call, digest, keys, args, reply, read_only, &|machine, engine| {
-        let there = engine.scripts.cache.get(&digest).ok_or(NOSCRIPT)?;
-        machine.local(engine, there).map(|_| ())
+    go(call, keys, args, reply, read_only, |machine, engine| {
+        if let Some(at) = machine.recent(name) {
+            return Ok(at);
+        }
+        let digest = cache::parse(name).ok_or(NOSCRIPT)?;
+        machine.find(&digest, |machine| {
+            let there = engine.scripts.cache.get(&digest).ok_or(NOSCRIPT)?;
+            machine.local(engine, there)
+        })
     })
 }
 
-type Prepare<'a> = &'a dyn Fn(&mut ScriptMachine, &Engine) -> Result<(), Fail>;
-
-/// Runs the script with this digest, after `prepare` has compiled it if this thread has not.
+/// Runs the script of which `find` tells the place.
 fn go(
     call: &mut Call<'_>,
-    digest: cache::Digest,
     keys: usize,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
     read_only: bool,
-    prepare: Prepare<'_>,
+    find: impl FnOnce(&mut ScriptMachine, &Engine) -> Result<usize, Fail>,
 ) -> Outcome {
     let Call { engine, thread, session } = call;
     let engine: &Engine = engine;
     thread.with_scripts(engine, |thread, machine, running| {
-        if !machine.compiled.get(&digest).is_some_and(|l| l.script.is_alive()) {
-            prepare(machine, engine)?;
-        }
+        let at = find(machine, engine)?;
         let ScriptMachine { vm, compiled, .. } = machine;
-        let Some(local) = compiled.get_mut(&digest) else { return Err(NOSCRIPT) };
+        let Some(local) = compiled.get_mut(at) else { return Err(NOSCRIPT) };
         let Local { script, code, proof, needs_all } = local;
         engine.scripts.cache.touch(script);
         let what =

@@ -24,6 +24,7 @@ mod payload;
 mod run;
 mod script;
 mod shebang;
+mod times;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,10 +34,12 @@ use commands::Fail;
 use commands::row::{BeginSearch, FindKeys, Flags, Group, KeyFlags, KeySpec, Scope};
 use lua::{Compiled, Entry, Machine, Proof, Rule, Vm};
 use resp::Args;
+use slab::Slab;
 
 use self::busy::{AllRunning, Running};
 use self::cache::{Cache, Digest, Script};
 use self::library::{Library, Shelf};
+pub(crate) use self::times::CallTimes;
 use crate::engine::Engine;
 use crate::mailbox::{Job, Message};
 use crate::pubsub::Seeded;
@@ -69,6 +72,9 @@ const MEMORY_MAX: usize = 512 << 20;
 /// Compiled scripts of a thread up to which those that have left the cache stay.
 const SWEEP_LEAST: usize = 1000;
 
+/// Scripts that are found without a look at the table.
+const RECENT: usize = 64;
+
 /// What all threads share.
 #[derive(Default)]
 pub(crate) struct Scripts {
@@ -89,7 +95,12 @@ pub(crate) struct Machines {
 struct ScriptMachine {
     vm: Vm,
     epoch: u64,
-    compiled: HashMap<Digest, Local, Seeded>,
+    compiled: Slab<Local>,
+    /// Their places.
+    by_digest: HashMap<Digest, usize, Seeded>,
+    /// Places of scripts that were called lately, by a hash of their names: the same few are called
+    /// all the time.
+    recent: [usize; RECENT],
     /// How many there are when those that have left the cache are dropped.
     sweep_at: usize,
 }
@@ -148,15 +159,17 @@ fn rule(engine: &Engine, name: &[u8]) -> Rule {
     }
 }
 
-/// Whether a proof holds for a call whose arguments behind the keys begin at `rest`.
+/// Whether a proof holds for a call whose arguments behind the keys begin at `rest`. Without locks
+/// nobody needs one.
 fn holds(engine: &Engine, proof: Option<&Proof>, args: &Args<'_>, rest: usize) -> bool {
-    proof.is_some_and(|p| {
-        p.commands.iter().all(|n| match args.get(rest + n - 1) {
-            // Without an argument there the call is an error.
-            None => true,
-            Some(name) => rule(engine, name) == Rule::None,
+    engine.keyspace.is_single()
+        || proof.is_some_and(|p| {
+            p.commands.iter().all(|n| match args.get(rest + n - 1) {
+                // Without an argument there the call is an error.
+                None => true,
+                Some(name) => rule(engine, name) == Rule::None,
+            })
         })
-    })
 }
 
 fn range(cmd: &Cmd, spec: &KeySpec) -> Rule {
@@ -178,17 +191,62 @@ fn range(cmd: &Cmd, spec: &KeySpec) -> Rule {
 impl ScriptMachine {
     fn new(epoch: u64, seed: u64) -> Self {
         let vm = Vm::new(Machine::Scripts, crate::COMPAT_VERSION, MEMORY_MAX, seed);
-        Self { vm, epoch, compiled: HashMap::default(), sweep_at: SWEEP_LEAST }
+        Self {
+            vm,
+            epoch,
+            compiled: Slab::new(),
+            by_digest: HashMap::default(),
+            recent: [usize::MAX; RECENT],
+            sweep_at: SWEEP_LEAST,
+        }
     }
 
-    /// The compiled form of a script of the cache.
-    fn local(&mut self, engine: &Engine, script: Arc<Script>) -> Result<&mut Local, Fail> {
+    /// The place among the recent ones of the script with this name.
+    #[inline]
+    fn recent_at(name: &[u8; 40]) -> usize {
+        let word = name.first_chunk().map_or(0, |w| u64::from_le_bytes(*w));
+        (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % RECENT
+    }
+
+    /// The place of a script that was called by this name lately, and is still in the cache.
+    #[inline]
+    fn recent(&self, name: &[u8; 40]) -> Option<usize> {
+        let at = self.recent[Self::recent_at(name)];
+        let script = &self.compiled.get(at)?.script;
+        (script.name.as_bytes() == name && script.is_alive()).then_some(at)
+    }
+
+    /// The place of the script with this digest, which `prepare` compiles if this thread has not.
+    fn find(
+        &mut self,
+        digest: &Digest,
+        prepare: impl FnOnce(&mut Self) -> Result<usize, Fail>,
+    ) -> Result<usize, Fail> {
+        let there = self.by_digest.get(digest).copied();
+        let alive = |at: &usize| self.compiled.get(*at).is_some_and(|l| l.script.is_alive());
+        let at = match there.filter(alive) {
+            Some(at) => at,
+            None => prepare(self)?,
+        };
+        let script = self.compiled.get(at).map(|l| &l.script);
+        if let Some(Ok(name)) = script.map(|s| s.name.as_bytes().try_into()) {
+            self.recent[Self::recent_at(name)] = at;
+        }
+        Ok(at)
+    }
+
+    /// Compiles a script of the cache. Returns its place.
+    fn local(&mut self, engine: &Engine, script: Arc<Script>) -> Result<usize, Fail> {
         let digest = script.digest;
         if self.compiled.len() >= self.sweep_at {
             let (vm, compiled) = (&mut self.vm, &mut self.compiled);
-            for (_, l) in compiled.extract_if(|_, l| !l.script.is_alive()) {
-                vm.release(l.code);
-            }
+            self.by_digest.retain(|_, at| {
+                let stays = compiled.get(*at).is_some_and(|l| l.script.is_alive());
+                if !stays && let Some(gone) = compiled.try_remove(*at) {
+                    vm.release(gone.code);
+                }
+                stays
+            });
             self.sweep_at = SWEEP_LEAST.max(2 * self.compiled.len());
         }
         let code = self.vm.compile(&script.text[script.start..]).map_err(|text| {
@@ -196,10 +254,12 @@ impl ScriptMachine {
         })?;
         let proof = self.vm.uses_declared_keys(&code, &|name| rule(engine, name));
         let local = Local { script, code, proof, needs_all: false };
-        if let Some(old) = self.compiled.remove(&digest) {
+        let at = self.compiled.insert(local);
+        let before = self.by_digest.insert(digest, at);
+        if let Some(old) = before.and_then(|at| self.compiled.try_remove(at)) {
             self.vm.release(old.code);
         }
-        Ok(self.compiled.entry(digest).or_insert(local))
+        Ok(at)
     }
 }
 
@@ -302,8 +362,8 @@ impl Thread {
         if m.scripts.as_ref().is_some_and(|s| s.epoch != epoch) {
             m.scripts = None;
         }
-        let seed = self.cx.rng.next_u64();
-        let scripts = m.scripts.get_or_insert_with(|| ScriptMachine::new(epoch, seed));
+        let scripts =
+            m.scripts.get_or_insert_with(|| ScriptMachine::new(epoch, self.cx.rng.next_u64()));
         let outcome = f(self, scripts, &m.running);
         m.running.vm_scripts.store(scripts.vm.memory() as u64, Relaxed);
         self.put_machines(m);
@@ -317,8 +377,8 @@ impl Thread {
         f: impl FnOnce(&mut Self, &mut FunctionMachine, &Arc<Running>) -> T,
     ) -> T {
         let mut m = self.take_machines(engine);
-        let seed = self.cx.rng.next_u64();
-        let functions = m.functions.get_or_insert_with(|| FunctionMachine::new(seed));
+        let functions =
+            m.functions.get_or_insert_with(|| FunctionMachine::new(self.cx.rng.next_u64()));
         let outcome = f(self, functions, &m.running);
         m.running.vm_functions.store(functions.vm.memory() as u64, Relaxed);
         self.put_machines(m);

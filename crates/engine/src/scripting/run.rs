@@ -64,6 +64,7 @@ pub(super) fn run(
     let engine = call.engine;
     let inside = std::mem::replace(&mut call.thread.in_transaction, true);
     call.thread.cx.in_script = true;
+    call.thread.call_times.begin();
     let frozen = call.thread.freeze();
     let db = call.session.db;
     let locks = !inside && !engine.keyspace.is_single();
@@ -101,7 +102,10 @@ pub(super) fn run(
         task.running.wrote.store(false, Relaxed);
         task.running.end(engine);
         call.thread.end_unit(engine);
-        call.session.select(db);
+        call.thread.cx.untold = false;
+        if call.session.db != db {
+            call.session.select(db);
+        }
         if outcome == Err(Failure::Aborted) && stray && !all {
             engine.keyspace.release(&mut call.thread.cx);
             (all, needed_all) = (true, true);
@@ -277,8 +281,9 @@ impl Host for Runner<'_, '_> {
         Some(acl::check(self.engine, &self.session.user, id, args).is_ok())
     }
 
-    fn set_repl(&mut self, _: u8) {
-        // There is no journal and no replica yet that could be left out.
+    fn set_repl(&mut self, targets: u8) {
+        // Of the two there is the journal only.
+        self.thread.cx.untold = targets & lua::REPL_AOF == 0;
     }
 
     fn count_error(&mut self, text: &[u8]) {
@@ -318,8 +323,7 @@ impl Host for Runner<'_, '_> {
 }
 
 impl Thread {
-    /// Runs a command of a script, which has been checked, and counts it. Its time is what has gone by
-    /// since the last one: the script's own share is small, and reading the clock twice is not.
+    /// Runs a command of a script, which has been checked, and counts it.
     fn call_from_script(
         &mut self,
         engine: &Engine,
@@ -331,11 +335,22 @@ impl Thread {
         if engine.attention.get() & Attention::MONITOR != 0 {
             engine.monitors.feed_script(engine, session, self.wall_us(engine), args);
         }
+        let known = self.call_times.known(id);
+        if known == Some(None) {
+            self.mono = engine.clock.monotonic_ns();
+        }
         let start = self.mono;
         let errors = reply.errors();
         let failed = self.answer(engine, session, id, args, reply);
-        self.mono = engine.clock.monotonic_ns();
-        let nanos = self.mono.saturating_sub(start);
+        let nanos = match known {
+            Some(Some(nanos)) => nanos,
+            _ => {
+                self.mono = engine.clock.monotonic_ns();
+                let nanos = self.mono.saturating_sub(start);
+                self.call_times.note(id, nanos);
+                nanos
+            }
+        };
         let stats = &self.worker.stats.commands[usize::from(id)];
         if failed || reply.errors() != errors {
             bump(&stats.failed, 1);

@@ -5,7 +5,9 @@
 //! that it concerns are held: within a lane numbers ascend, and for any key they follow the order of
 //! its changes.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst,
+};
 
 use parking_lot::Mutex;
 
@@ -19,14 +21,17 @@ pub struct Lane {
     waiting: AtomicUsize,
     /// Highest sequence number here that a command of a client caused; written by this thread only.
     acted: AtomicU64,
+    /// Units within units that are open. This thread's alone, as is what follows: a unit in which
+    /// nothing changes takes no lock.
+    depth: AtomicU32,
+    /// The open unit is not empty.
+    begun: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     /// Whole records without checksums.
     records: Vec<u8>,
-    /// Units within units that are open.
-    depth: u32,
     /// A client's command is in the open unit.
     acted: bool,
     /// Commands of the open unit.
@@ -51,9 +56,10 @@ impl Lane {
         let now = now.max(0) as u64;
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
-        if inner.depth > 0 {
+        if self.depth.load(Relaxed) > 0 {
             inner.acted |= acts;
             if inner.unit.is_empty() {
+                self.begun.store(true, Relaxed);
                 record::put_number(&mut inner.unit, now);
             }
             write(&mut Unit { out: &mut inner.unit });
@@ -78,20 +84,27 @@ impl Lane {
     }
 
     /// From now on all that is appended belongs to one record, until the matching
-    /// [`end_unit`](Self::end_unit).
+    /// [`end_unit`](Self::end_unit). Called by the lane's thread, as `append` is.
+    #[inline]
     pub fn begin_unit(&self) {
-        self.inner.lock().depth += 1;
+        self.depth.store(self.depth.load(Relaxed) + 1, Relaxed);
     }
 
     /// Ends a unit; with the outermost one, what was collected becomes a record. The shards that it
     /// concerns are still held.
+    #[inline]
     pub fn end_unit(&self, counter: &AtomicU64) {
+        let depth = self.depth.load(Relaxed).saturating_sub(1);
+        self.depth.store(depth, Relaxed);
+        if depth == 0 && self.begun.load(Relaxed) {
+            self.begun.store(false, Relaxed);
+            self.complete(counter);
+        }
+    }
+
+    fn complete(&self, counter: &AtomicU64) {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
-        inner.depth = inner.depth.saturating_sub(1);
-        if inner.depth > 0 {
-            return;
-        }
         let acts = std::mem::take(&mut inner.acted);
         if inner.unit.is_empty() {
             return;
