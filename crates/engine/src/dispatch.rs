@@ -131,6 +131,11 @@ impl Thread {
         if engine.attention.get() & Attention::PAUSE != 0 && paused(engine, session, cmd, args) {
             return Done::Wait;
         }
+        if engine.attention.get() & Attention::MIGRATE != 0
+            && engine.waits_for_move(session, cmd, args)
+        {
+            return Done::Wait;
+        }
         if let Some(multi) = &mut session.multi
             && !cmd.immediate
         {

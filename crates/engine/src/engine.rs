@@ -15,6 +15,7 @@ use crate::costs::CostStats;
 use crate::journal::Journal;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
+use crate::migrate::{Dial, Migrations};
 use crate::persistence::{self, Persistence};
 use crate::pubsub::{Hub, Inbox};
 use crate::scripting::Scripts;
@@ -50,6 +51,8 @@ impl Attention {
     pub const UNSAVED: u32 = 64;
     /// A script has run for longer than `busy-reply-threshold`.
     pub const BUSY: u32 = 256;
+    /// Keys are being moved to another server.
+    pub const MIGRATE: u32 = 512;
 
     /// All reasons.
     #[inline]
@@ -171,6 +174,8 @@ pub struct Engine {
     pub(crate) hotkeys: HotKeys,
     /// The event log.
     pub topics: crate::topics::Topics,
+    /// MIGRATE.
+    pub(crate) migrations: Migrations,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Error replies by their first word, for INFO errorstats.
@@ -193,6 +198,8 @@ pub struct Engine {
     pub on_shutdown: RwLock<Option<ShutdownHook>>,
     /// Called by CONFIG SET for every option that changed; set by whoever owns the listeners.
     pub on_config: RwLock<Option<ConfigHook>>,
+    /// Called by MIGRATE to connect to another server; set by whoever owns sockets.
+    pub on_dial: RwLock<Option<Dial>>,
     /// The replication ID: 40 hexadecimal digits (DEBUG CHANGE-REPL-ID draws a new one).
     pub replication_id: RwLock<String>,
     /// Bytes in use when the engine had just been made, for INFO memory.
@@ -273,6 +280,7 @@ impl Engine {
             latency: LatencyMonitor::default(),
             hotkeys: HotKeys::default(),
             topics: crate::topics::Topics::default(),
+            migrations: Migrations::default(),
             pause: Pause::default(),
             errors: Mutex::default(),
             active_expire: AtomicBool::new(true),
@@ -284,6 +292,7 @@ impl Engine {
             tcp_port: AtomicU32::new(0),
             on_shutdown: RwLock::default(),
             on_config: RwLock::default(),
+            on_dial: RwLock::default(),
             replication_id: RwLock::new(random_id(now)),
             startup_memory: stdx::mem::used(),
             cron_paused: AtomicBool::new(false),

@@ -832,6 +832,9 @@ impl Thread {
         // What expires is nobody's doing.
         self.cx.client = 0;
         tracking::upkeep(engine, &mut self.pubsub);
+        if self.index == 0 {
+            engine.migrations.upkeep(self.cx.now);
+        }
         let start = engine.clock.monotonic_ns();
         let paused = engine.check_pause();
         let active = engine.active_expire.load(Relaxed) && !paused;

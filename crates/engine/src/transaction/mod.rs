@@ -50,6 +50,11 @@ struct Queued {
 }
 
 impl Multi {
+    /// The queued commands: their numbers and arguments.
+    pub(crate) fn commands(&self) -> impl Iterator<Item = (u16, &[Vec<u8>])> {
+        self.queue.iter().map(|q| (q.command, q.args.as_slice()))
+    }
+
     /// Adds a command that may run. Returns the bytes that it takes.
     pub(crate) fn queue(&mut self, command: u16, cmd: &Cmd, args: &Args<'_>) -> usize {
         self.flags = self.flags.or(cmd.row.flags);
