@@ -85,7 +85,7 @@ pub(crate) static SYNC: SessionCommand = command(
         since: "1.0.0",
         arity: 1,
         flags: SYNC_FLAGS,
-        complexity: "",
+        complexity: "Depends on what is asked for",
         summary: "Internal: makes the connection that of a replica.",
         syntax: "SYNC",
         transcript: r#"
@@ -105,7 +105,7 @@ pub(crate) static PSYNC: SessionCommand = command(
         arity: -3,
         loose_arity: "FAILOVER may follow, and is not documented",
         flags: SYNC_FLAGS,
-        complexity: "",
+        complexity: "Depends on what is asked for",
         summary: "Internal: makes the connection that of a replica that goes on.",
         syntax: "PSYNC replicationid offset",
         transcript: r#"

@@ -114,7 +114,7 @@ subs! {
         name: "cluster|keyslot", arity: 3, flags: Flags::STALE,
         complexity: "O(N) for N bytes of the key",
         summary: "Computes the hash slot of a key.",
-        syntax: "CLUSTER KEYSLOT key"
+        syntax: "CLUSTER KEYSLOT name"
     }
     LINKS "> CLUSTER LINKS" {
         name: "cluster|links", since: "7.0.0", arity: 2, flags: Flags::STALE, tips: NONDETERMINISTIC,
