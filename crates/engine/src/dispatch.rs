@@ -16,6 +16,7 @@ use crate::blocking::{self, register};
 use crate::clients::Client;
 use crate::engine::{Attention, Engine};
 use crate::journal::{self, Own};
+use crate::persistence;
 use crate::pubsub::{self, Local};
 use crate::scripting;
 use crate::session::{ReplyMode, Session};
@@ -369,11 +370,26 @@ impl Thread {
             drop(db);
         }
         self.cx.keep_expired = false;
+        if cmd.row.scope == Scope::All && cmd.row.name == "flushall" && outcome.is_ok() {
+            self.save_after_flush(engine);
+        }
         if !self.cx.overdue.is_empty() {
             self.remove_overdue(engine);
         }
         self.collect();
         outcome
+    }
+
+    /// FLUSHALL leaves an empty snapshot where snapshots are configured, as Redis does: what was
+    /// thrown away does not come back with a restart.
+    #[cold]
+    fn save_after_flush(&mut self, engine: &Engine) {
+        let loading = engine.attention.get() & Attention::LOADING != 0;
+        if !loading && !engine.config.save_points().is_empty() {
+            // The log has the reason if it fails, and Redis does not tell it either. One that is
+            // being taken in the background goes on.
+            let _ = persistence::save(engine, self, &persistence::path(engine));
+        }
     }
 
     /// Removes the expired keys that a walk over the shards came across.
@@ -455,14 +471,21 @@ impl Thread {
         self.cx.client = 0;
         let start = engine.clock.monotonic_ns();
         let mut more = true;
-        while stdx::mem::used() > max {
+        // What clients are told of a key that goes takes memory, too, until it has been sent: that
+        // must not make further keys go.
+        let mut told = 0;
+        while stdx::mem::used().saturating_sub(told) > max {
             let policy = self.hot.policy;
             let pubsub = &mut self.pubsub;
-            let commit = |db: &mut Db<'_>| commit(engine, pubsub, db);
+            let commit = |db: &mut Db<'_>| {
+                let before = stdx::mem::used();
+                commit(engine, pubsub, db);
+                told += stdx::mem::used().saturating_sub(before);
+            };
             more = self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit);
             // What is being freed in the background will be enough, unless very much is missing.
             if engine.keyspace.lazy_counts().0 > 0
-                && stdx::mem::used() < max.saturating_add(max / 8)
+                && stdx::mem::used().saturating_sub(told) < max.saturating_add(max / 8)
             {
                 break;
             }

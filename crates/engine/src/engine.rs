@@ -180,6 +180,8 @@ pub struct Engine {
     pub pause: Pause,
     /// Error replies by their first word, for INFO errorstats.
     pub errors: Mutex<BTreeMap<String, u64>>,
+    /// There were too many kinds, and none is counted until CONFIG RESETSTAT.
+    errors_ended: AtomicBool,
     /// DEBUG SET-ACTIVE-EXPIRE.
     pub active_expire: AtomicBool,
     /// DEBUG SET-SKIP-CHECKSUM-VALIDATION
@@ -222,6 +224,9 @@ pub struct Engine {
     pub(crate) persistence: Persistence,
     pub(crate) me: Weak<Engine>,
 }
+
+/// Kinds of error replies that are counted.
+const ERRORS_MAX: usize = 128;
 
 /// Rates are over the time of this many samples: 1.6 seconds, as in Redis. One sample alone would
 /// count single events as tens per second.
@@ -283,6 +288,7 @@ impl Engine {
             migrations: Migrations::default(),
             pause: Pause::default(),
             errors: Mutex::default(),
+            errors_ended: AtomicBool::new(false),
             active_expire: AtomicBool::new(true),
             trust_checksums: AtomicBool::new(false),
             started_ms: now,
@@ -378,13 +384,31 @@ impl Engine {
     /// Counts an error reply by its first word.
     #[cold]
     pub(crate) fn count_error(&self, text: &str) {
-        // As Redis: the word up to the first space, and at most 128 kinds.
+        // As Redis: the word up to the first space.
         let word = text.split([' ', '\r', '\n']).next().unwrap_or("ERR");
         let mut errors = self.errors.lock();
+        if self.errors_ended.load(Relaxed) {
+            return;
+        }
         if let Some(n) = errors.get_mut(word) {
             *n += 1;
-        } else if errors.len() < 128 {
+        } else if errors.len() < ERRORS_MAX {
             errors.insert(word.to_owned(), 1);
+        } else {
+            // Scripts make words of their own: one that makes ever new ones must not fill memory.
+            let known = std::mem::take(&mut *errors);
+            errors.insert("ERRORSTATS_DISABLED".into(), 1);
+            self.errors_ended.store(true, Relaxed);
+            drop(errors);
+            self.keyspace.count_freed_apart(known.len() as u64);
+            crate::log!(
+                self.log,
+                Warning,
+                "Errorstats stopped adding new errors: there are too many, maybe of a script's \
+                 redis.error_reply; see INFO ERRORSTATS. CONFIG RESETSTAT begins anew."
+            );
+            let names: Vec<String> = known.into_keys().collect();
+            crate::log!(self.log, Warning, "Current errors code list: {}", names.join(", "));
         }
     }
 
@@ -395,7 +419,11 @@ impl Engine {
             w.costs.reset();
             w.top_keys.clear();
         }
-        self.errors.lock().clear();
+        {
+            let mut errors = self.errors.lock();
+            errors.clear();
+            self.errors_ended.store(false, Relaxed);
+        }
         self.acl.reset_counts();
         self.keyspace.reset_lazy_counts();
         self.scripts.cache.reset_stats();
