@@ -140,7 +140,11 @@ impl Thread {
         if let Some(multi) = &mut session.multi
             && !cmd.immediate
         {
-            let bytes = multi.queue(id, cmd, args) as u64;
+            let flags = match cmd.row.group {
+                Group::Scripting => scripting::flags_of(engine, cmd, args),
+                _ => cmd.row.flags,
+            };
+            let bytes = multi.queue(id, cmd, flags, args) as u64;
             session.client.multi.fetch_add(1, Relaxed);
             bump(&session.client.multi_bytes, bytes);
             reply.simple("QUEUED");
@@ -275,8 +279,13 @@ impl Thread {
                 return Err(OOM);
             }
         }
-        let changes = flags_with_queue(session, cmd).has(Flags::WRITE) || cmd.row.name == "ping";
-        if changes && let Some(fail) = engine.refuses_writes() {
+        let writes = flags_with_queue(session, cmd).has(Flags::WRITE);
+        if (writes || cmd.row.name == "ping")
+            && let Some(fail) = engine.refuses_writes()
+        {
+            return Err(fail);
+        }
+        if writes && let Some(fail) = engine.lacks_replicas() {
             return Err(fail);
         }
         if session.only_subscribes() && !while_subscribed(cmd.row) {
@@ -383,11 +392,16 @@ impl Thread {
     /// FLUSHALL leaves an empty snapshot where snapshots are configured, as Redis does: what was
     /// thrown away does not come back with a restart.
     #[cold]
-    fn save_after_flush(&mut self, engine: &Engine) {
+    pub(crate) fn save_after_flush(&mut self, engine: &Engine) {
         let loading = engine.attention.get() & Attention::LOADING != 0;
-        if !loading && !engine.config.save_points().is_empty() {
-            // The log has the reason if it fails, and Redis does not tell it either. One that is
-            // being taken in the background goes on.
+        if loading || engine.config.save_points().is_empty() {
+            return;
+        }
+        // One that is being taken in the background has what is gone now: it is followed by another.
+        let busy = engine.persistence.is_busy();
+        engine.save_owed.store(busy, Relaxed);
+        if !busy {
+            // The log has the reason if it fails, and Redis does not tell it either.
             let _ = persistence::save(engine, self, &persistence::path(engine));
         }
     }

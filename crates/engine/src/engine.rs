@@ -51,6 +51,8 @@ impl Attention {
     pub const UNSAVED: u32 = 64;
     /// A script has run for longer than `busy-reply-threshold`.
     pub const BUSY: u32 = 256;
+    /// Writes are refused because `min-replicas-to-write` asks for replicas, and there are none.
+    pub const REPLICAS: u32 = 1024;
     /// Keys are being moved to another server.
     pub const MIGRATE: u32 = 512;
 
@@ -220,6 +222,8 @@ pub struct Engine {
     pub shutting_down: AtomicU8,
     /// The journal (`appendonly`).
     pub journal: Journal,
+    /// FLUSHALL found a snapshot being taken, and wants one when that is over.
+    pub(crate) save_owed: AtomicBool,
     /// Snapshots.
     pub(crate) persistence: Persistence,
     pub(crate) me: Weak<Engine>,
@@ -308,6 +312,7 @@ impl Engine {
             rates: Rates::default(),
             shutting_down: AtomicU8::new(0),
             journal: Journal::default(),
+            save_owed: AtomicBool::new(false),
             persistence: Persistence::new(now),
             me: Weak::clone(me),
             config: o.config,
@@ -368,6 +373,8 @@ impl Engine {
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
+        let wants = c.int(Id::MinReplicasToWrite) > 0 && c.int(Id::MinReplicasMaxLag) > 0;
+        self.attention.set(Attention::REPLICAS, wants);
         self.journal.follow_config(c);
         persistence::follow_config(self);
         self.acl.follow_requirepass(c);

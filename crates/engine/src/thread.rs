@@ -822,6 +822,9 @@ impl Thread {
         engine.hotkeys.tick(engine);
         if self.index == 0 {
             persistence::upkeep(engine, self);
+            if engine.save_owed.load(Relaxed) {
+                self.save_after_flush(engine);
+            }
             journal::upkeep(engine, self);
         }
         // What is loaded does not expire: records that are yet to come may say otherwise.

@@ -279,10 +279,8 @@ fn with_entry<R>(
     let (ks, index) = (&call.engine.keyspace, call.session.db);
     let mut db = Db::lock_one(ks, index, key, &mut call.thread.cx);
     let now = db.cx.lru_clock;
-    let found = db.peek(key).map(|e| f(&e, now));
-    commit(call.engine, &mut call.thread.pubsub, &mut db);
-    drop(db);
-    call.thread.collect();
+    // As in Redis, a key whose time is over is there until somebody else looks.
+    let found = db.inspect(key).map(|e| f(&e, now));
     found.ok_or(Fail::NO_SUCH_KEY)
 }
 

@@ -10,9 +10,19 @@ use commands::{Fail, Outcome, parse};
 use resp::{Args, Reply};
 
 use super::command;
+use crate::engine::{Attention, Engine};
 use crate::table::{Call, SessionCommand};
 
 const NO_REPLICATION: Fail = Fail::text("ERR Apus does not replicate");
+
+const NO_REPLICAS: Fail = Fail::text("NOREPLICAS Not enough good replicas to write.");
+
+impl Engine {
+    /// The refusal of writes while replicas are asked for.
+    pub(crate) fn lacks_replicas(&self) -> Option<Fail> {
+        (self.attention.get() & Attention::REPLICAS != 0).then_some(NO_REPLICAS)
+    }
+}
 
 const BASE: Row = Row {
     group: Group::Server,
