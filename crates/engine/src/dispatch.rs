@@ -184,6 +184,7 @@ impl Thread {
         let failed = self.answer(engine, session, id, args, reply);
         self.mono = engine.clock.monotonic_ns();
         let nanos = self.mono.saturating_sub(start);
+        self.time_went_by(nanos);
         if let Some(w) = &session.blocked {
             // It counts when it is answered.
             blocking::spent(w, nanos);

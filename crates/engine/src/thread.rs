@@ -40,6 +40,9 @@ const OUTPUT_PAUSE: usize = 1 << 20;
 /// Connections send at most this much per group check of shared values, too.
 const NO_COMMAND: u16 = u16::MAX;
 
+/// A command that took so long has deadlines to go by: those are in milliseconds.
+const LONG_NS: u64 = 1_000_000;
+
 /// How a batch ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
@@ -199,6 +202,15 @@ impl Thread {
         self.mono = engine.clock.monotonic_ns();
         self.cx.set_now((self.mono as i64 + self.wall_offset) / 1_000_000);
         self.mono
+    }
+
+    /// What comes behind a command that took long runs at a later time, in the same batch, too. Within
+    /// transactions and scripts time stands still.
+    #[inline]
+    pub(crate) fn time_went_by(&mut self, nanos: u64) {
+        if nanos >= LONG_NS && !self.in_transaction {
+            self.cx.set_now((self.mono as i64 + self.wall_offset) / 1_000_000);
+        }
     }
 
     /// Monotonic nanoseconds when the clock was last read.
@@ -592,6 +604,7 @@ impl Thread {
                 let start = self.mono;
                 self.mono = engine.clock.monotonic_ns();
                 self.since = Some(self.mono);
+                self.time_went_by(self.mono.saturating_sub(start));
                 self.account(
                     engine,
                     session,

@@ -39,7 +39,7 @@ pub(crate) static ZRANGESTORE: DataCommand = DataCommand {
 3) "d"
 4) "4"
 # A small set knows no negative zero, and the one that is stored is small up to its last member.
-> ZADD n -0.0 a 1 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+> ZADD n 1 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx -0.0 a
 (integer) 2
 > ZRANGE n 0 0 WITHSCORES
 1) "a"
