@@ -110,7 +110,7 @@ fn on_servers(apus: &Path, options: &Options) -> Result<Part> {
                     "{}: again with `cargo xtask fuzz --seed {} --rounds 1`\n{}",
                     failure.command, failure.seed, failure.text
                 );
-                if *count == 1 || !options.keep_going {
+                if *count <= 3 || !options.keep_going {
                     println!("\n{text}");
                     part.fail(text);
                 } else {

@@ -176,7 +176,8 @@ fn draw(rng: &mut Rng, patterns: &[(How, Part)], which: Option<usize>) -> Step {
     // replies are exact are touched.
     let is_spoilt = how == How::Exact && args.len() > 1 && rng.below(25) == 0;
     // Scores of these stay the same, see `values`.
-    if is_spoilt && !args[1].starts_with(b"y") {
+    let is_fixed = args.iter().any(|arg| matches!(arg[..], [b'y', b'1'..=b'9']));
+    if is_spoilt && !is_fixed {
         let at = 1 + rng.index(args.len() - 1);
         match rng.below(3) {
             0 => _ = args.remove(at),

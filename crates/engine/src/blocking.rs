@@ -371,15 +371,27 @@ impl Thread {
     ) {
         let w = client.blocked.lock().clone();
         let mine = |w: &Arc<Waiter>| job(w).and_then(|j| j.args.last()).is_some_and(|a| a == token);
-        let Some(w) = w.filter(mine) else { return };
-        if !self.end_wait(engine, &w) {
+        if let Some(w) = w.filter(mine) {
+            self.answer_waiter(engine, &w, bytes, failed);
+        }
+    }
+
+    /// Answers a client that waits for something else than keys, if it still does.
+    pub(crate) fn answer_waiter(
+        &mut self,
+        engine: &Engine,
+        w: &Arc<Waiter>,
+        bytes: Vec<u8>,
+        failed: Option<&Fail>,
+    ) {
+        if !self.end_wait(engine, w) {
             return;
         }
         if let Some(Fail(text)) = failed {
             engine.count_error(text);
             bump(&self.worker.stats.error_replies, 1);
         }
-        self.count_blocked(engine, &w, failed.is_some());
+        self.count_blocked(engine, w, failed.is_some());
         engine.post(w.thread, Message::Answer(w.client, bytes));
     }
 

@@ -10,6 +10,7 @@ use std::sync::atomic::{
 };
 
 use parking_lot::{Mutex, RwLock};
+use resp::Proto;
 use store::Waiter;
 
 use crate::acl::User;
@@ -109,6 +110,11 @@ pub struct Client {
 }
 
 impl Client {
+    /// The version of the protocol that it has chosen.
+    pub fn known_proto(&self) -> Proto {
+        if self.proto.load(Relaxed) == 3 { Proto::V3 } else { Proto::V2 }
+    }
+
     pub(crate) fn new(
         id: u64,
         thread: usize,

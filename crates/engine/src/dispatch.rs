@@ -16,6 +16,7 @@ use crate::blocking::{self, register};
 use crate::clients::Client;
 use crate::engine::{Attention, Engine};
 use crate::journal::{self, Own};
+use crate::persistence;
 use crate::pubsub::{self, Local};
 use crate::scripting;
 use crate::session::{ReplyMode, Session};
@@ -131,10 +132,19 @@ impl Thread {
         if engine.attention.get() & Attention::PAUSE != 0 && paused(engine, session, cmd, args) {
             return Done::Wait;
         }
+        if engine.attention.get() & Attention::MIGRATE != 0
+            && engine.waits_for_move(session, cmd, args)
+        {
+            return Done::Wait;
+        }
         if let Some(multi) = &mut session.multi
             && !cmd.immediate
         {
-            let bytes = multi.queue(id, cmd, args) as u64;
+            let flags = match cmd.row.group {
+                Group::Scripting => scripting::flags_of(engine, cmd, args),
+                _ => cmd.row.flags,
+            };
+            let bytes = multi.queue(id, cmd, flags, args) as u64;
             session.client.multi.fetch_add(1, Relaxed);
             bump(&session.client.multi_bytes, bytes);
             reply.simple("QUEUED");
@@ -174,6 +184,7 @@ impl Thread {
         let failed = self.answer(engine, session, id, args, reply);
         self.mono = engine.clock.monotonic_ns();
         let nanos = self.mono.saturating_sub(start);
+        self.time_went_by(nanos);
         if let Some(w) = &session.blocked {
             // It counts when it is answered.
             blocking::spent(w, nanos);
@@ -269,8 +280,13 @@ impl Thread {
                 return Err(OOM);
             }
         }
-        let changes = flags_with_queue(session, cmd).has(Flags::WRITE) || cmd.row.name == "ping";
-        if changes && let Some(fail) = engine.refuses_writes() {
+        let writes = flags_with_queue(session, cmd).has(Flags::WRITE);
+        if (writes || cmd.row.name == "ping")
+            && let Some(fail) = engine.refuses_writes()
+        {
+            return Err(fail);
+        }
+        if writes && let Some(fail) = engine.lacks_replicas() {
             return Err(fail);
         }
         if session.only_subscribes() && !while_subscribed(cmd.row) {
@@ -364,11 +380,31 @@ impl Thread {
             drop(db);
         }
         self.cx.keep_expired = false;
+        if cmd.row.scope == Scope::All && cmd.row.name == "flushall" && outcome.is_ok() {
+            self.save_after_flush(engine);
+        }
         if !self.cx.overdue.is_empty() {
             self.remove_overdue(engine);
         }
         self.collect();
         outcome
+    }
+
+    /// FLUSHALL leaves an empty snapshot where snapshots are configured, as Redis does: what was
+    /// thrown away does not come back with a restart.
+    #[cold]
+    pub(crate) fn save_after_flush(&mut self, engine: &Engine) {
+        let loading = engine.attention.get() & Attention::LOADING != 0;
+        if loading || engine.config.save_points().is_empty() {
+            return;
+        }
+        // One that is being taken in the background has what is gone now: it is followed by another.
+        let busy = engine.persistence.is_busy();
+        engine.save_owed.store(busy, Relaxed);
+        if !busy {
+            // The log has the reason if it fails, and Redis does not tell it either.
+            let _ = persistence::save(engine, self, &persistence::path(engine));
+        }
     }
 
     /// Removes the expired keys that a walk over the shards came across.
@@ -450,14 +486,21 @@ impl Thread {
         self.cx.client = 0;
         let start = engine.clock.monotonic_ns();
         let mut more = true;
-        while stdx::mem::used() > max {
+        // What clients are told of a key that goes takes memory, too, until it has been sent: that
+        // must not make further keys go.
+        let mut told = 0;
+        while stdx::mem::used().saturating_sub(told) > max {
             let policy = self.hot.policy;
             let pubsub = &mut self.pubsub;
-            let commit = |db: &mut Db<'_>| commit(engine, pubsub, db);
+            let commit = |db: &mut Db<'_>| {
+                let before = stdx::mem::used();
+                commit(engine, pubsub, db);
+                told += stdx::mem::used().saturating_sub(before);
+            };
             more = self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit);
             // What is being freed in the background will be enough, unless very much is missing.
             if engine.keyspace.lazy_counts().0 > 0
-                && stdx::mem::used() < max.saturating_add(max / 8)
+                && stdx::mem::used().saturating_sub(told) < max.saturating_add(max / 8)
             {
                 break;
             }

@@ -15,6 +15,7 @@ use crate::costs::CostStats;
 use crate::journal::Journal;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
+use crate::migrate::{Dial, Migrations};
 use crate::persistence::{self, Persistence};
 use crate::pubsub::{Hub, Inbox};
 use crate::scripting::Scripts;
@@ -50,6 +51,10 @@ impl Attention {
     pub const UNSAVED: u32 = 64;
     /// A script has run for longer than `busy-reply-threshold`.
     pub const BUSY: u32 = 256;
+    /// Writes are refused because `min-replicas-to-write` asks for replicas, and there are none.
+    pub const REPLICAS: u32 = 1024;
+    /// Keys are being moved to another server.
+    pub const MIGRATE: u32 = 512;
 
     /// All reasons.
     #[inline]
@@ -171,10 +176,14 @@ pub struct Engine {
     pub(crate) hotkeys: HotKeys,
     /// The event log.
     pub topics: crate::topics::Topics,
+    /// MIGRATE.
+    pub(crate) migrations: Migrations,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Error replies by their first word, for INFO errorstats.
     pub errors: Mutex<BTreeMap<String, u64>>,
+    /// There were too many kinds, and none is counted until CONFIG RESETSTAT.
+    errors_ended: AtomicBool,
     /// DEBUG SET-ACTIVE-EXPIRE.
     pub active_expire: AtomicBool,
     /// DEBUG SET-SKIP-CHECKSUM-VALIDATION
@@ -193,6 +202,8 @@ pub struct Engine {
     pub on_shutdown: RwLock<Option<ShutdownHook>>,
     /// Called by CONFIG SET for every option that changed; set by whoever owns the listeners.
     pub on_config: RwLock<Option<ConfigHook>>,
+    /// Called by MIGRATE to connect to another server; set by whoever owns sockets.
+    pub on_dial: RwLock<Option<Dial>>,
     /// The replication ID: 40 hexadecimal digits (DEBUG CHANGE-REPL-ID draws a new one).
     pub replication_id: RwLock<String>,
     /// Bytes in use when the engine had just been made, for INFO memory.
@@ -211,10 +222,15 @@ pub struct Engine {
     pub shutting_down: AtomicU8,
     /// The journal (`appendonly`).
     pub journal: Journal,
+    /// FLUSHALL found a snapshot being taken, and wants one when that is over.
+    pub(crate) save_owed: AtomicBool,
     /// Snapshots.
     pub(crate) persistence: Persistence,
     pub(crate) me: Weak<Engine>,
 }
+
+/// Kinds of error replies that are counted.
+const ERRORS_MAX: usize = 128;
 
 /// Rates are over the time of this many samples: 1.6 seconds, as in Redis. One sample alone would
 /// count single events as tens per second.
@@ -273,8 +289,10 @@ impl Engine {
             latency: LatencyMonitor::default(),
             hotkeys: HotKeys::default(),
             topics: crate::topics::Topics::default(),
+            migrations: Migrations::default(),
             pause: Pause::default(),
             errors: Mutex::default(),
+            errors_ended: AtomicBool::new(false),
             active_expire: AtomicBool::new(true),
             trust_checksums: AtomicBool::new(false),
             started_ms: now,
@@ -284,6 +302,7 @@ impl Engine {
             tcp_port: AtomicU32::new(0),
             on_shutdown: RwLock::default(),
             on_config: RwLock::default(),
+            on_dial: RwLock::default(),
             replication_id: RwLock::new(random_id(now)),
             startup_memory: stdx::mem::used(),
             cron_paused: AtomicBool::new(false),
@@ -293,6 +312,7 @@ impl Engine {
             rates: Rates::default(),
             shutting_down: AtomicU8::new(0),
             journal: Journal::default(),
+            save_owed: AtomicBool::new(false),
             persistence: Persistence::new(now),
             me: Weak::clone(me),
             config: o.config,
@@ -353,6 +373,8 @@ impl Engine {
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
+        let wants = c.int(Id::MinReplicasToWrite) > 0 && c.int(Id::MinReplicasMaxLag) > 0;
+        self.attention.set(Attention::REPLICAS, wants);
         self.journal.follow_config(c);
         persistence::follow_config(self);
         self.acl.follow_requirepass(c);
@@ -369,13 +391,31 @@ impl Engine {
     /// Counts an error reply by its first word.
     #[cold]
     pub(crate) fn count_error(&self, text: &str) {
-        // As Redis: the word up to the first space, and at most 128 kinds.
+        // As Redis: the word up to the first space.
         let word = text.split([' ', '\r', '\n']).next().unwrap_or("ERR");
         let mut errors = self.errors.lock();
+        if self.errors_ended.load(Relaxed) {
+            return;
+        }
         if let Some(n) = errors.get_mut(word) {
             *n += 1;
-        } else if errors.len() < 128 {
+        } else if errors.len() < ERRORS_MAX {
             errors.insert(word.to_owned(), 1);
+        } else {
+            // Scripts make words of their own: one that makes ever new ones must not fill memory.
+            let known = std::mem::take(&mut *errors);
+            errors.insert("ERRORSTATS_DISABLED".into(), 1);
+            self.errors_ended.store(true, Relaxed);
+            drop(errors);
+            self.keyspace.count_freed_apart(known.len() as u64);
+            crate::log!(
+                self.log,
+                Warning,
+                "Errorstats stopped adding new errors: there are too many, maybe of a script's \
+                 redis.error_reply; see INFO ERRORSTATS. CONFIG RESETSTAT begins anew."
+            );
+            let names: Vec<String> = known.into_keys().collect();
+            crate::log!(self.log, Warning, "Current errors code list: {}", names.join(", "));
         }
     }
 
@@ -386,7 +426,11 @@ impl Engine {
             w.costs.reset();
             w.top_keys.clear();
         }
-        self.errors.lock().clear();
+        {
+            let mut errors = self.errors.lock();
+            errors.clear();
+            self.errors_ended.store(false, Relaxed);
+        }
         self.acl.reset_counts();
         self.keyspace.reset_lazy_counts();
         self.scripts.cache.reset_stats();

@@ -19,6 +19,7 @@ mod engine;
 pub mod journal;
 pub mod log;
 mod mailbox;
+mod migrate;
 mod persistence;
 pub mod pubsub;
 mod scripting;
@@ -40,6 +41,7 @@ pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
 };
 pub use mailbox::{Job, Mailbox, Message};
+pub use migrate::{Dial, Wire};
 pub use persistence::check_snapshot;
 pub use session::{ReplyMode, Session};
 pub use stats::{CommandStats, ThreadStats, Totals};

@@ -118,6 +118,7 @@ impl Table {
             crate::acl::COMMANDS,
             crate::connection::COMMANDS,
             crate::journal::COMMANDS,
+            crate::migrate::COMMANDS,
             crate::pubsub::COMMANDS,
             crate::scripting::COMMANDS,
             crate::server::COMMANDS,

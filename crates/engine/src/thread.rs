@@ -40,6 +40,9 @@ const OUTPUT_PAUSE: usize = 1 << 20;
 /// Connections send at most this much per group check of shared values, too.
 const NO_COMMAND: u16 = u16::MAX;
 
+/// A command that took so long has deadlines to go by: those are in milliseconds.
+const LONG_NS: u64 = 1_000_000;
+
 /// How a batch ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
@@ -201,6 +204,15 @@ impl Thread {
         self.mono = engine.clock.monotonic_ns();
         self.cx.set_now((self.mono as i64 + self.wall_offset) / 1_000_000);
         self.mono
+    }
+
+    /// What comes behind a command that took long runs at a later time, in the same batch, too. Within
+    /// transactions and scripts time stands still.
+    #[inline]
+    pub(crate) fn time_went_by(&mut self, nanos: u64) {
+        if nanos >= LONG_NS && !self.in_transaction {
+            self.cx.set_now((self.mono as i64 + self.wall_offset) / 1_000_000);
+        }
     }
 
     /// Monotonic nanoseconds when the clock was last read.
@@ -594,6 +606,7 @@ impl Thread {
                 let start = self.mono;
                 self.mono = engine.clock.monotonic_ns();
                 self.since = Some(self.mono);
+                self.time_went_by(self.mono.saturating_sub(start));
                 self.account(
                     engine,
                     session,
@@ -824,6 +837,9 @@ impl Thread {
         engine.hotkeys.tick(engine);
         if self.index == 0 {
             persistence::upkeep(engine, self);
+            if engine.save_owed.load(Relaxed) {
+                self.save_after_flush(engine);
+            }
             journal::upkeep(engine, self);
         }
         // What is loaded does not expire: records that are yet to come may say otherwise.
@@ -834,6 +850,9 @@ impl Thread {
         // What expires is nobody's doing.
         self.cx.client = 0;
         tracking::upkeep(engine, &mut self.pubsub);
+        if self.index == 0 {
+            engine.migrations.upkeep(self.cx.now);
+        }
         let start = engine.clock.monotonic_ns();
         let paused = engine.check_pause();
         let active = engine.active_expire.load(Relaxed) && !paused;

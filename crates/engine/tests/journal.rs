@@ -318,6 +318,47 @@ fn a_script_may_keep_from_the_journal_what_it_does() {
 }
 
 #[test]
+fn functions_that_are_flushed_or_restored() {
+    let disk = SimDisk::default();
+    let mut server = open(&disk, "", 1 << 20, START_MS).expect("new");
+    let library = |name: &str| {
+        format!("#!lua name={name}\nredis.register_function('{name}', function() return 1 end)")
+    };
+    let load = |s: &mut Server, name: &str| {
+        s.call(0, &[b"FUNCTION", b"LOAD", library(name).as_bytes()]);
+    };
+    load(&mut server, "one");
+    let dump = server.thread.call(
+        &server.engine,
+        &mut server.sessions[0],
+        &[b"FUNCTION".as_slice(), b"DUMP"],
+    );
+    let dump = dump.join();
+    // What is between the length and the last line break.
+    let start = dump.iter().position(|b| *b == b'\n').expect("a bulk string") + 1;
+    let payload = dump[start..dump.len() - 2].to_vec();
+    load(&mut server, "two");
+    let list = |s: &mut Server| {
+        let text = s.line("FUNCTION LIST");
+        ["one", "two", "three"].into_iter().filter(|name| text.contains(name)).collect::<Vec<_>>()
+    };
+    let reopened = |disk: &SimDisk, server: Server| {
+        server.engine.close_journal();
+        open(disk, "", 1 << 20, START_MS).expect("sound")
+    };
+    assert_eq!(server.line("FUNCTION FLUSH"), "+OK\r\n");
+    load(&mut server, "three");
+    let mut server = reopened(&disk, server);
+    assert_eq!(list(&mut server), ["three"]);
+    assert_eq!(server.call(0, &[b"FUNCTION", b"RESTORE", &payload, b"FLUSH"]), "+OK\r\n");
+    let mut server = reopened(&disk, server);
+    assert_eq!(list(&mut server), ["one"]);
+    assert_eq!(server.line("FUNCTION DELETE one"), "+OK\r\n");
+    let mut server = reopened(&disk, server);
+    assert!(list(&mut server).is_empty());
+}
+
+#[test]
 fn a_renamed_command_is_replayed_under_any_name() {
     let disk = SimDisk::default();
     let mut server = open(&disk, "appendfsync no", 1 << 20, START_MS).expect("a journal");

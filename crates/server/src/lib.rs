@@ -240,6 +240,7 @@ impl Builder {
             Some(h) => h.reconfigure(id, config),
             None => Ok(()),
         }));
+        *engine.on_dial.write() = Some(net::dial());
         handle.follow_admin().map_err(|e| io::Error::new(e.kind(), format!("admin-port: {e}")))?;
         let http = if self.open_configured {
             let topics = engine.topics.wake(&engine);

@@ -121,6 +121,25 @@ fn what_eviction_may_not_remove_fills_the_memory() {
 }
 
 #[test]
+fn eviction_of_large_values_holds_the_limit() {
+    let running = Running::start();
+    let mut c = running.connect();
+    // Values of this size lie outside of their entries, and are freed apart.
+    let value = vec![b'x'; 64 << 10];
+    c.set("maxmemory-policy", "allkeys-lru");
+    let limit = c.info("memory", "used_memory") + (4 << 20);
+    c.set("maxmemory", &limit.to_string());
+    for i in 0..500 {
+        let key = format!("k{i}");
+        assert_eq!(c.call(&[b"SET", key.as_bytes(), &value]).as_deref(), Some("+OK"));
+        let used = c.info("memory", "used_memory");
+        // The value that has just come, and the one that is being received.
+        assert!(used < limit + 3 * (64 << 10), "{i}: {used} of {limit}");
+    }
+    assert!(c.info("stats", "evicted_keys") > 400);
+}
+
+#[test]
 fn replies_over_the_output_limit_are_not_sent() {
     let running = Running::start();
     let (mut c, mut control) = (running.connect(), running.connect());

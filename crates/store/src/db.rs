@@ -345,6 +345,11 @@ impl<'a> Db<'a> {
         self.part(key.hash).table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
     }
 
+    /// The entry as it lies there, even if its time is over, without counting anything.
+    pub fn inspect(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
+        self.part(key.hash).table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+    }
+
     /// The value at a key, for a command that reads it and wants this type.
     #[inline]
     pub fn read_as(

@@ -125,6 +125,10 @@ impl Lazy {
         (self.counts.pending.load(Relaxed), self.counts.freed.load(Relaxed))
     }
 
+    pub(crate) fn count_freed(&self, n: u64) {
+        self.counts.freed.fetch_add(n, Relaxed);
+    }
+
     pub(crate) fn reset(&self) {
         self.counts.freed.store(0, Relaxed);
     }

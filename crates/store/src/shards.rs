@@ -220,6 +220,11 @@ impl Keyspace {
         self.lazy.counts()
     }
 
+    /// Counts what others than the keyspace free in the background.
+    pub fn count_freed_apart(&self, n: u64) {
+        self.lazy.count_freed(n);
+    }
+
     /// Starts counting freed values anew (CONFIG RESETSTAT).
     pub fn reset_lazy_counts(&self) {
         self.lazy.reset();

@@ -112,7 +112,12 @@ impl Client {
                 return Err(io::Error::from(io::ErrorKind::FileTooLarge).into());
             }
             let mut chunk = [0; 64 * 1024];
-            match self.stream.read(&mut chunk)? {
+            let read = match self.stream.read(&mut chunk) {
+                // The process was stopped and goes on.
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            match read {
                 0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 n => self.received.extend_from_slice(&chunk[..n]),
             }

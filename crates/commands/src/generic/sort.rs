@@ -49,6 +49,13 @@ pub(crate) static SORT: DataCommand = DataCommand {
 2) "10"
 3) "2"
 4) "3"
+# As text, an element ends at its first zero byte; what is the same up to there stays as it was.
+> RPUSH m a "\x00b" ""
+(integer) 3
+> SORT m ALPHA
+1) "\x00b"
+2) ""
+3) "a"
 > MSET w_1 4 w_2 3 w_3 2 w_10 1
 OK
 > SORT l BY w_*

@@ -239,12 +239,18 @@ fn number(text: &[u8]) -> Option<f64> {
     }
 }
 
+/// The order of `strcoll`: texts end at their first zero byte.
+fn collate(a: &[u8], b: &[u8]) -> Ordering {
+    a.split(|b| *b == 0).next().cmp(&b.split(|b| *b == 0).next())
+}
+
 /// Sorts the elements as far as `to`.
 fn order(o: &Options<'_>, bytes: &Bytes, elements: &mut [Element], to: usize) {
     let compare = |a: &Element, b: &Element| {
         let order = if o.alpha {
             match (a.weight, b.weight) {
-                (Some(a), Some(b)) => a.of(bytes).cmp(b.of(bytes)),
+                (Some(a), Some(b)) if o.store.is_some() => a.of(bytes).cmp(b.of(bytes)),
+                (Some(a), Some(b)) => collate(a.of(bytes), b.of(bytes)),
                 (a, b) => a.is_some().cmp(&b.is_some()),
             }
         } else {

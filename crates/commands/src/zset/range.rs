@@ -224,11 +224,20 @@ pub(super) fn run(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>, form:
     let key = db.key(&args[form.source]);
     if form.store {
         let mut draft = Draft::default();
+        let limits = super::limits(db);
         if let Some(e) = db.read_as(key, Kind::ZSet)? {
             let view = View::of(&e);
             let (from, n) = wanted(&o, view);
+            let begins_big = matches!(o.range, Range::Ranks(..)) && n > limits.entries;
             view.each(from, n, o.back, |member, score| {
-                text(member, |member| draft.insert(member, score));
+                text(member, |member| {
+                    // Redis begins with a listpack, which knows no negative zero, and leaves it at
+                    // the first member that does not fit.
+                    let small = !begins_big
+                        && draft.len() < limits.entries
+                        && draft.longest().max(member.len()) <= limits.value;
+                    draft.insert(member, if small { score + 0.0 } else { score });
+                });
             });
         }
         let destination = db.key(&args[1]);

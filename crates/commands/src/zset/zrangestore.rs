@@ -38,6 +38,17 @@ pub(crate) static ZRANGESTORE: DataCommand = DataCommand {
 2) "3"
 3) "d"
 4) "4"
+# A small set knows no negative zero, and the one that is stored is small up to its last member.
+> ZADD n 1 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx -0.0 a
+(integer) 2
+> ZRANGE n 0 0 WITHSCORES
+1) "a"
+2) "-0"
+> ZRANGESTORE y n 0 1
+(integer) 2
+> ZRANGE y 0 0 WITHSCORES
+1) "a"
+2) "0"
 > ZRANGESTORE y z 4 2 BYSCORE REV LIMIT 0 2
 (integer) 2
 > ZRANGE y 0 -1

@@ -47,9 +47,9 @@ ReplDisklessSyncMaxReplicas: "repl-diskless-sync-max-replicas", [], Int(0, INT_M
     "Waiting replicas at which a full sync starts without further delay; 0 for no such number.";
 ReplDisklessLoad: "repl-diskless-load", [], Choice(ReplDisklessLoad::NAMES), "disabled", DEBUG | DENY_LOADING, Accepted(NO_REPLICATION),
     "Whether a replica loads a full sync straight from the link: never, if it is empty, or beside the old data.";
-MinReplicasToWrite: "min-replicas-to-write", ["min-slaves-to-write"], Int(0, INT_MAX), "0", RUNTIME, Accepted(NO_REPLICATION),
+MinReplicasToWrite: "min-replicas-to-write", ["min-slaves-to-write"], Int(0, INT_MAX), "0", RUNTIME, Effective,
     "Healthy replicas without which writes are refused; 0 asks for none.";
-MinReplicasMaxLag: "min-replicas-max-lag", ["min-slaves-max-lag"], Int(0, INT_MAX), "10", RUNTIME, Accepted(NO_REPLICATION),
+MinReplicasMaxLag: "min-replicas-max-lag", ["min-slaves-max-lag"], Int(0, INT_MAX), "10", RUNTIME, Effective,
     "Seconds of lag up to which a replica counts as healthy.";
 ShutdownTimeout: "shutdown-timeout", [], Int(0, INT_MAX), "10", RUNTIME, Accepted(NO_REPLICATION),
     "Seconds a shutdown waits for replicas to catch up.";

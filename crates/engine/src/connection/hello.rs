@@ -7,6 +7,7 @@ use resp::{Args, Proto, Reply};
 use super::auth::authenticate;
 use super::client::name::checked_name;
 use crate::COMPAT_VERSION;
+use crate::clients::Client;
 use crate::table::{Call, SessionCommand};
 
 const NOT_INTEGER: Fail = Fail::text("ERR Protocol version is not an integer or out of range");
@@ -84,7 +85,16 @@ pub(crate) static HELLO: SessionCommand = SessionCommand {
     subs: &[],
 };
 
-fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+/// What a HELLO asks for.
+#[derive(Default)]
+struct Wish {
+    proto: Option<Proto>,
+    /// Arguments that are user and password.
+    auth: Option<(usize, usize)>,
+    name: Option<String>,
+}
+
+fn wish(args: &Args<'_>) -> Result<Wish, Fail> {
     let proto = match args.get(1) {
         None => None,
         Some(word) => Some(match stdx::num::parse_i64(word).ok_or(NOT_INTEGER)? {
@@ -93,21 +103,26 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             _ => return Err(NOPROTO),
         }),
     };
-    let (mut auth, mut name) = (None, None);
+    let mut wish = Wish { proto, ..Wish::default() };
     let mut i = 2;
     while i < args.len() {
         let more = args.len() - 1 - i;
         if args.is(i, "auth") && more >= 2 {
-            auth = Some((i + 1, i + 2));
+            wish.auth = Some((i + 1, i + 2));
             i += 3;
         } else if args.is(i, "setname") && more >= 1 {
-            name = Some(checked_name(&args[i + 1])?);
+            wish.name = Some(checked_name(&args[i + 1])?);
             i += 2;
         } else {
             let option = String::from_utf8_lossy(&args[i]);
             return Err(Fail::new(format!("ERR Syntax error in HELLO option '{option}'")));
         }
     }
+    Ok(wish)
+}
+
+fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let Wish { proto, auth, name } = wish(args)?;
     if let Some((user, password)) = auth {
         authenticate(call, &args[user], &args[password], &args[0])?;
     }
@@ -121,6 +136,30 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         call.thread.set_proto(call.session, proto);
         reply.set_proto(proto);
     }
+    introduce(reply, call.session.proto, call.session.client.id);
+    Ok(())
+}
+
+/// HELLO of a client whose thread is stuck: one that changes nothing of its session. Returns whether
+/// it was.
+pub(crate) fn without_session(
+    client: &Client,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<bool, Fail> {
+    let Wish { proto, auth, name } = wish(args)?;
+    let current = client.known_proto();
+    if auth.is_some() || proto.is_some_and(|proto| proto != current) {
+        return Ok(false);
+    }
+    if let Some(name) = name {
+        client.names.write().name = name;
+    }
+    introduce(reply, current, client.id);
+    Ok(true)
+}
+
+fn introduce(reply: &mut Reply<'_>, proto: Proto, id: u64) {
     reply.map(7);
     reply.bulk("server");
     // Clients look for this name before they trust the version.
@@ -128,14 +167,13 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     reply.bulk("version");
     reply.bulk(COMPAT_VERSION);
     reply.bulk("proto");
-    reply.int(if call.session.proto == Proto::V3 { 3 } else { 2 });
+    reply.int(if proto == Proto::V3 { 3 } else { 2 });
     reply.bulk("id");
-    reply.int(call.session.client.id as i64);
+    reply.int(id as i64);
     reply.bulk("mode");
     reply.bulk("standalone");
     reply.bulk("role");
     reply.bulk("master");
     reply.bulk("modules");
     reply.array(0);
-    Ok(())
 }

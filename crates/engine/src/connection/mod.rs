@@ -3,7 +3,7 @@
 mod auth;
 mod client;
 mod echo;
-mod hello;
+pub(crate) mod hello;
 mod ping;
 mod quit;
 mod reset;

@@ -13,6 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use resp::{Args, Out, Proto, Reply};
 
 use crate::clients::Client;
+use crate::connection::hello;
 use crate::dispatch::lookup;
 use crate::engine::{Attention, Engine};
 use crate::server::shutdown;
@@ -192,11 +193,19 @@ impl Engine {
             return None;
         }
         let known = client.map_or(authenticated, |c| c.authenticated.load(Relaxed));
+        let mut out = Out::default();
+        let proto = client.map_or(Proto::V2, Client::known_proto);
+        let mut reply = Reply::new(&mut out, proto);
         let outcome = match lookup(self, args) {
             Err(fail) => Err(fail),
             Ok(id) => {
                 let row = self.table.get(id).row;
                 match row.name {
+                    "hello" if known => match hello::without_session(client?, args, &mut reply) {
+                        Ok(true) => return Some(out.buf),
+                        Ok(false) => return None,
+                        Err(fail) => Err(fail),
+                    },
                     "auth" | "hello" | "reset" | "quit" => return None,
                     _ if !known && !self.acl.is_open() => {
                         Err(Fail::text("NOAUTH Authentication required."))
@@ -214,8 +223,6 @@ impl Engine {
                 }
             }
         };
-        let mut out = Out::default();
-        let mut reply = Reply::new(&mut out, Proto::V2);
         match outcome {
             Ok(()) => reply.ok(),
             Err(fail) => {

@@ -199,6 +199,9 @@ static DELETE: SessionCommand = sub(
     },
 );
 
+/// With more functions than that, a flush in the background counts as work for later.
+const LAZY: usize = 64;
+
 static FLUSH: SessionCommand = sub(
     Row {
         name: "function|flush",
@@ -225,11 +228,16 @@ OK
         if args.len() == 3 && !args.is(2, "sync") && !args.is(2, "async") {
             return Err(Fail::text("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
         }
+        let mut functions = 0;
         call.engine.scripts.shelf.change(|all| {
-            *all = Libraries::default();
+            functions = std::mem::take(all).functions.len();
             Ok(())
         })?;
         drop_machines(call, Machine::Functions);
+        if args.is(2, "async") && functions > LAZY {
+            // Threads drop their machines when they next look: the functions, and what ran them.
+            call.engine.keyspace.count_freed_apart(functions as u64 + 1);
+        }
         changed(call);
         reply.ok();
         Ok(())

@@ -447,9 +447,12 @@ pub(crate) fn flags_of(engine: &Engine, cmd: &Cmd, args: &Args<'_>) -> Flags {
     match said {
         None => flags,
         Some(said) => {
-            let mut flags = flags.without(Flags::MAY_REPLICATE.or(Flags::WRITE));
+            let mut flags = flags.without(Flags::MAY_REPLICATE.or(Flags::WRITE).or(Flags::DENYOOM));
             if !said.has(lua::Flags::NO_WRITES) {
                 flags = flags.or(Flags::WRITE);
+                if !said.has(lua::Flags::ALLOW_OOM) {
+                    flags = flags.or(Flags::DENYOOM);
+                }
             }
             flags
         }

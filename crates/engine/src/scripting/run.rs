@@ -146,7 +146,8 @@ fn prepare(call: &mut Call<'_>, task: &Task<'_>) -> Result<bool, Fail> {
     if !no_writes && task.read_only {
         return Err(Fail::text("ERR Can not execute a script with write flag using *_ro command."));
     }
-    if !no_writes && let Some(fail) = call.engine.refuses_writes() {
+    let refusal = || call.engine.refuses_writes().or_else(|| call.engine.lacks_replicas());
+    if !no_writes && let Some(fail) = refusal() {
         return Err(fail);
     }
     if call.thread.short_of_memory && !no_writes && !flags.has(lua::Flags::ALLOW_OOM) {
@@ -221,7 +222,7 @@ impl Runner<'_, '_> {
             return Err("Write commands are not allowed from read-only scripts.".into());
         }
         if flags.has(Flags::WRITE)
-            && let Some(fail) = engine.refuses_writes()
+            && let Some(fail) = engine.refuses_writes().or_else(|| engine.lacks_replicas())
         {
             return Err(format!("-{}", fail.0).into());
         }

@@ -9,7 +9,7 @@ mod digest;
 mod protocol;
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use commands::row::{DocFlags, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
@@ -21,6 +21,7 @@ use super::{config as config_command, help};
 use crate::dispatch::commit;
 use crate::engine::{Engine, random_id};
 use crate::log;
+use crate::mailbox::{Job, Message};
 use crate::persistence::{self, load::Present};
 use crate::session::Session;
 use crate::table::{Call, SessionCommand};
@@ -62,7 +63,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             help::write(reply, "DEBUG", HELP);
             return Ok(());
         }
-        ("sleep", 3) => sleep(args)?,
+        ("sleep", 3) => sleep(call, args),
         ("object", 3) => return object(call, args, reply),
         ("set-active-expire", 3) => engine.active_expire.store(switch(args, 2), Relaxed),
         ("set-skip-checksum-validation", 3) => {
@@ -138,7 +139,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             })?;
         }
         _ => {
-            let word = String::from_utf8_lossy(&args[1][..args[1].len().min(128)]).into_owned();
+            let word = commands::fail::quoted(&args[1][..args[1].len().min(128)]);
             return Err(Fail::new(format!(
                 "ERR unknown subcommand or wrong number of arguments for '{word}'. Try DEBUG HELP."
             )));
@@ -252,14 +253,20 @@ fn memory_size(text: &[u8]) -> Option<u64> {
 }
 
 /// Redis stops as a whole; here the other threads go on.
-fn sleep(args: &Args<'_>) -> Outcome {
+/// The whole server sleeps, as Redis does: other threads as soon as they are done with what they do.
+fn sleep(call: &Call<'_>, args: &Args<'_>) {
     let text = std::str::from_utf8(&args[2]).unwrap_or_default();
     // As in Redis, what is no number counts as 0.
     let seconds = text.parse::<f64>().unwrap_or(0.0);
-    if let Ok(time) = Duration::try_from_secs_f64(seconds) {
-        std::thread::sleep(time);
+    let Ok(time) = Duration::try_from_secs_f64(seconds) else { return };
+    let Some(end) = Instant::now().checked_add(time) else { return };
+    let own = call.thread.index;
+    for (_, w) in call.engine.workers().iter().enumerate().filter(|(i, _)| *i != own) {
+        w.mailbox.post(Message::Run(Job::new(move |_, _| {
+            std::thread::sleep(end.saturating_duration_since(Instant::now()));
+        })));
     }
-    Ok(())
+    std::thread::sleep(time);
 }
 
 /// Calls `f` with the entry at `key`.
@@ -272,10 +279,8 @@ fn with_entry<R>(
     let (ks, index) = (&call.engine.keyspace, call.session.db);
     let mut db = Db::lock_one(ks, index, key, &mut call.thread.cx);
     let now = db.cx.lru_clock;
-    let found = db.peek(key).map(|e| f(&e, now));
-    commit(call.engine, &mut call.thread.pubsub, &mut db);
-    drop(db);
-    call.thread.collect();
+    // As in Redis, a key whose time is over is there until somebody else looks.
+    let found = db.inspect(key).map(|e| f(&e, now));
     found.ok_or(Fail::NO_SUCH_KEY)
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod module;
 pub mod monitor;
 pub mod process;
 mod redact;
+pub(crate) mod replication;
 pub(crate) mod role;
 pub(crate) mod shutdown;
 pub mod slowlog;
@@ -31,7 +32,10 @@ use crate::table::{Call, SessionCommand, SessionFn};
 pub const COMPAT_VERSION: &str = "7.4.0";
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[
+    &cluster::ASKING,
     &cluster::CLUSTER,
+    &cluster::READONLY,
+    &cluster::READWRITE,
     &command::COMMAND,
     &config::CONFIG,
     &debug::DEBUG,
@@ -42,6 +46,12 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &memory::MEMORY,
     &module::MODULE,
     &monitor::MONITOR,
+    &replication::FAILOVER,
+    &replication::PSYNC,
+    &replication::REPLCONF,
+    &replication::REPLICAOF,
+    &replication::SLAVEOF,
+    &replication::SYNC,
     &role::ROLE,
     &shutdown::SHUTDOWN,
     &slowlog::SLOWLOG,

@@ -6,7 +6,7 @@ use resp::Args;
 pub(super) const TEXT: &str = "(redacted)";
 
 /// Whether argument `i` is one of those: the password of AUTH (and the user before it), those
-/// behind AUTH in HELLO, everything about a user in ACL, and the values of sensitive options in CONFIG SET.
+/// behind AUTH in HELLO and MIGRATE, everything about a user in ACL, and the values of sensitive options in CONFIG SET.
 pub(super) fn hides(args: &Args<'_>, i: usize) -> bool {
     if args.is(0, "auth") {
         return i > 0;
@@ -16,6 +16,19 @@ pub(super) fn hides(args: &Args<'_>, i: usize) -> bool {
     }
     if args.is(0, "acl") {
         return i > 1 && ["setuser", "deluser", "getuser"].iter().any(|sub| args.is(1, sub));
+    }
+    if args.is(0, "migrate") {
+        // Behind the options that have values, `auth` and `keys` are words like any other.
+        let mut at = 6;
+        while at < i && !args.is(at, "keys") {
+            let hidden =
+                if args.is(at, "auth") { 1 } else { 2 * usize::from(args.is(at, "auth2")) };
+            if i <= at + hidden {
+                return true;
+            }
+            at += 1 + hidden;
+        }
+        return false;
     }
     let is_value = args.is(0, "config") && args.is(1, "set") && i >= 3 && i % 2 == 1;
     is_value && args.get(i - 1).is_some_and(config::is_sensitive)
@@ -45,6 +58,9 @@ mod tests {
             ("CONFIG SET maxmemory 1 requirepass p", "CONFIG SET maxmemory 1 requirepass *"),
             ("CONFIG SET requirepass", "CONFIG SET requirepass"),
             ("ACL SETUSER alice on >p", "ACL SETUSER * * *"),
+            ("MIGRATE h 1 k 0 9 COPY AUTH p KEYS a", "MIGRATE h 1 k 0 9 COPY AUTH * KEYS a"),
+            ("MIGRATE h 1 k 0 9 AUTH2 u p REPLACE", "MIGRATE h 1 k 0 9 AUTH2 * * REPLACE"),
+            ("MIGRATE h 1 k 0 9 KEYS auth a", "MIGRATE h 1 k 0 9 KEYS auth a"),
             ("acl whoami", "acl whoami"),
             ("SET auth secret", "SET auth secret"),
         ];

@@ -50,9 +50,21 @@ struct Queued {
 }
 
 impl Multi {
-    /// Adds a command that may run. Returns the bytes that it takes.
-    pub(crate) fn queue(&mut self, command: u16, cmd: &Cmd, args: &Args<'_>) -> usize {
-        self.flags = self.flags.or(cmd.row.flags);
+    /// The queued commands: their numbers and arguments.
+    pub(crate) fn commands(&self) -> impl Iterator<Item = (u16, &[Vec<u8>])> {
+        self.queue.iter().map(|q| (q.command, q.args.as_slice()))
+    }
+
+    /// Adds a command that may run, which `flags` say more of than its row where it runs a script.
+    /// Returns the bytes that it takes.
+    pub(crate) fn queue(
+        &mut self,
+        command: u16,
+        cmd: &Cmd,
+        flags: Flags,
+        args: &Args<'_>,
+    ) -> usize {
+        self.flags = self.flags.or(flags);
         match (cmd.run, cmd.row.scope_of(args)) {
             (Run::Data(_), Scope::Keys) => {
                 // Without valid keys the command refuses before it looks at any.

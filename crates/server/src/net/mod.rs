@@ -7,6 +7,7 @@
 mod acceptor;
 mod attend;
 mod conn;
+mod dial;
 mod limits;
 mod listen;
 mod receive;
@@ -14,6 +15,7 @@ mod stream;
 mod worker;
 
 pub(crate) use acceptor::{Acceptor, Doors};
+pub(crate) use dial::tcp as dial;
 pub(crate) use listen::{Bound, bind_tcp, bind_unix};
 pub(crate) use stream::Stream;
 pub(crate) use worker::{Inbox, Worker};

@@ -90,11 +90,8 @@ const BASE: Row = Row {
 /// Arguments that no form of the subcommand takes, though their number is within its arity.
 #[cold]
 pub(crate) fn usage(args: &Args<'_>) -> Fail {
-    let word = |i| String::from_utf8_lossy(args.get(i).unwrap_or(b"")).into_owned();
-    let mut sub = word(1);
-    if sub.len() > 128 {
-        sub = String::from_utf8_lossy(&args[1][..128]).into_owned();
-    }
+    let word = |i| commands::fail::quoted(args.get(i).map_or(b"", |w| &w[..w.len().min(128)]));
+    let sub = word(1);
     Fail::new(format!(
         "ERR unknown subcommand or wrong number of arguments for '{sub}'. Try {} HELP.",
         word(0).to_ascii_uppercase()

@@ -42,10 +42,9 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("pubsub_channels", engine.pubsub.names(Kind::Channel));
     s.put("pubsub_patterns", engine.pubsub.names(Kind::Pattern));
     s.put("pubsubshard_channels", engine.pubsub.names(Kind::Shard));
+    s.zeros(&["latest_fork_usec", "total_forks"]);
+    s.put("migrate_cached_sockets", engine.migrations.links());
     s.zeros(&[
-        "latest_fork_usec",
-        "total_forks",
-        "migrate_cached_sockets",
         "slave_expires_tracked_keys",
         "active_defrag_hits",
         "active_defrag_misses",
