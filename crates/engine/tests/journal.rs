@@ -67,7 +67,7 @@ fn open(disk: &SimDisk, lines: &str, segment_bytes: u64, now_ms: u64) -> Result<
 impl Server {
     fn call(&mut self, session: usize, words: &[&[u8]]) -> String {
         let out = self.thread.call(&self.engine, &mut self.sessions[session], words);
-        self.engine.journal.turn_over(&self.thread.worker().lane.clone());
+        self.engine.journal.turn_over(&self.thread.worker().clone());
         String::from_utf8_lossy(&out.join()).into_owned()
     }
 

@@ -201,6 +201,12 @@ impl Disk for SimDisk {
         Ok(())
     }
 
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let inside = |p: &&PathBuf| p.parent() == Some(dir);
+        let name = |p: &PathBuf| Some(p.file_name()?.to_str()?.to_owned());
+        Ok(self.0.lock().names.keys().filter(inside).filter_map(name).collect())
+    }
+
     fn len(&self, path: &Path) -> io::Result<u64> {
         let state = &mut *self.0.lock();
         let id = state.id(path)?;
@@ -214,7 +220,7 @@ struct SimFile {
 }
 
 impl File for SimFile {
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         let state = &mut *self.disk.0.lock();
         if over(&mut state.faults.good_writes) {
             return Err(io::Error::from_raw_os_error(EIO));
@@ -234,7 +240,7 @@ impl File for SimFile {
         if n < bytes.len() { Err(io::Error::from_raw_os_error(ENOSPC)) } else { Ok(()) }
     }
 
-    fn sync(&mut self) -> io::Result<()> {
+    fn sync(&self) -> io::Result<()> {
         let state = &mut *self.disk.0.lock();
         if over(&mut state.faults.good_syncs) {
             return Err(io::Error::from_raw_os_error(EIO));
@@ -250,7 +256,7 @@ impl File for SimFile {
         Ok(())
     }
 
-    fn set_len(&mut self, len: u64) -> io::Result<()> {
+    fn set_len(&self, len: u64) -> io::Result<()> {
         let state = &mut *self.disk.0.lock();
         let content = state.content(self.id)?;
         content.now.resize(len as usize, 0);

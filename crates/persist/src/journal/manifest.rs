@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! apus-journal 1
-//! base appendonly.aof.3.base.rdb 8812 60123
+//! base appendonly.aof.3.base 8812 60123
 //! segment appendonly.aof.4.seg 60100
 //! segment appendonly.aof.5.seg 93211
 //! end 7c1f09aa
@@ -145,6 +145,12 @@ impl Manifest {
         disk::replace(disk, path, self.to_text().as_bytes())
     }
 
+    /// Whether a file is one of those that it names.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        self.segments.iter().any(|(n, _)| n == name)
+            || matches!(&self.base, Base::Snapshot { name: n, .. } if n == name)
+    }
+
     /// The highest number among its segments, so that new ones get higher ones.
     pub(crate) fn highest(&self) -> u64 {
         self.segments.iter().map(|(name, _)| number_of(name)).max().unwrap_or(0)
@@ -172,7 +178,7 @@ mod tests {
 
     fn sample() -> Manifest {
         Manifest {
-            base: Base::Snapshot { name: "my file.3.base.rdb".into(), bytes: 12, sequence: 60 },
+            base: Base::Snapshot { name: "my file.3.base".into(), bytes: 12, sequence: 60 },
             segments: vec![("my file.4.seg".into(), 55), ("my file.11.seg".into(), 99)],
         }
     }
