@@ -31,7 +31,16 @@ impl Server {
         let _ = std::fs::remove_file(&socket);
         let child = Command::new(env!("CARGO_BIN_EXE_apus"))
             .args(["serve", "--port", "0", "--appendonly", appendonly])
-            .args(["--appendfsync", appendfsync, "--http-port", "0", "--save", "", "--threads", &threads.to_string()])
+            .args([
+                "--appendfsync",
+                appendfsync,
+                "--http-port",
+                "0",
+                "--save",
+                "",
+                "--threads",
+                &threads.to_string(),
+            ])
             .arg("--unixsocket")
             .arg(&socket)
             .arg("--dir")

@@ -76,6 +76,19 @@ impl Writer {
         }
     }
 
+    /// Adds a short entry.
+    fn append(&mut self, db: usize, e: &Entry) {
+        self.select(db);
+        let told = self.told.of_entry(e);
+        self.encoder.entry(&mut self.buf, e, told);
+    }
+
+    fn add_unless_dead(&mut self, db: usize, e: &Entry, queue: &Queue) {
+        if !queue.is_dead() {
+            self.add(db, e, queue);
+        }
+    }
+
     /// Adds an entry, and sends as much as there is of it when it is a long one.
     fn add(&mut self, db: usize, e: &Entry, queue: &Queue) {
         self.select(db);
@@ -109,10 +122,7 @@ impl Keep for Keeper {
             return;
         }
         let mut early = self.early.lock();
-        let early = &mut *early;
-        early.select(db);
-        let told = early.told.of_entry(e);
-        early.encoder.entry(&mut early.buf, e, told);
+        early.append(db, e);
         if early.buf.len() >= PIECE {
             self.queue.send_soon(&mut early.buf);
         }
@@ -233,10 +243,15 @@ impl Taking {
                     return 64;
                 }
                 let before = w.buf.len();
-                w.add(db, e, queue);
+                w.append(db, e);
                 w.buf.len().saturating_sub(before).max(64)
             });
             done(keys);
+            // No shard is held from here on: the disk may be slow.
+            if w.buf.len() >= PIECE {
+                w.flush(queue);
+            }
+            self.snapshot.orphans(|db, e| w.add_unless_dead(db, e, queue));
             wait_for_test(engine, Id::RdbKeySaveDelay, keys);
             if !more {
                 break;
@@ -247,11 +262,7 @@ impl Taking {
 
     fn finish(snapshot: Snapshot, keeper: &Keeper, cx: &mut Context, w: &mut Writer) {
         let queue = &*keeper.queue;
-        snapshot.finish(cx, |db, e| {
-            if !queue.is_dead() {
-                w.add(db, e, queue);
-            }
-        });
+        snapshot.finish(cx, |db, e| w.add_unless_dead(db, e, queue));
         w.flush(queue);
         keeper.early.lock().flush(queue);
         queue.close();

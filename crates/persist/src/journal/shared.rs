@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::fence;
 use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
-    Ordering::SeqCst,
+    AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::Release, Ordering::SeqCst,
 };
 use std::time::Duration;
 

@@ -121,12 +121,7 @@ pub(super) fn remove(disk: &dyn Disk, place: &Place, names: &[String]) -> Vec<St
 }
 
 /// Makes the file of a segment that [`begin`] begins later.
-pub(super) fn make(
-    disk: &dyn Disk,
-    place: &Place,
-    number: u64,
-    ahead: u64,
-) -> io::Result<Segment> {
+pub(super) fn make(disk: &dyn Disk, place: &Place, number: u64, ahead: u64) -> io::Result<Segment> {
     let name = place.segment(number);
     let path = place.file(&name);
     let made = || -> io::Result<Segment> {
@@ -189,4 +184,3 @@ pub(super) fn reason(e: &io::Error) -> String {
         None => text,
     }
 }
-
