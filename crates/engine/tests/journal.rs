@@ -341,6 +341,15 @@ fn files_of_redis_are_loaded_up_to_their_last_whole_transaction() {
     let mut server = open("yes").expect("loaded");
     assert_eq!(server.line("GET a"), "$1\r\n3\r\n");
     server.engine.close_journal();
+    // Files of Redis's that are others now are newer; the journal is set aside.
+    let other = lines(&["SELECT 0", "SET a 70"]);
+    std::fs::write(place.dir.join("a.aof.1.incr.aof"), other).expect("written");
+    for _ in 0..2 {
+        let mut server = open("yes").expect("loaded");
+        assert_eq!(server.line("GET a"), "$2\r\n70\r\n");
+        server.engine.close_journal();
+    }
+    assert!(place.dir.join("a.aof.journal.old").exists());
     // The single file, where there is neither a manifest of ours nor one of Redis's.
     std::fs::remove_dir_all(&place.dir).expect("removed");
     let mut server = open("no").expect("loaded");

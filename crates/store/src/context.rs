@@ -174,6 +174,8 @@ pub struct Context {
     pub in_script: bool,
     /// What the command that just ran waits for.
     pub block: Option<Block>,
+    /// What the log is to say about the refusal of the command that just ran.
+    pub remark: Option<String>,
     /// What is to be freed elsewhere before it is answered.
     pub apart: Vec<Garbage>,
     /// Small integers count as shared objects (OBJECT REFCOUNT), which Redis does unless there is
@@ -214,6 +216,7 @@ impl Context {
             reads_all: true,
             in_script: false,
             block: None,
+            remark: None,
             apart: Vec::new(),
             shared_integers: true,
             trust_checksums: false,

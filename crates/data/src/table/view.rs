@@ -1,6 +1,6 @@
 //! Views: a table as it is now, for another thread to read while the table goes on changing.
 //!
-//! A view has buckets of its own and the same nodes. While there is one, the table changes no node
+//! A view has buckets of its own and the same nodes; it can be walked and nothing else. While there is one, the table changes no node
 //! where it lies and frees none: it changes copies, and what leaves it is *buried* until the last
 //! view is gone. So a view costs a copy of the buckets, some nanoseconds for each node, and what
 //! changes meanwhile.
@@ -8,7 +8,9 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Array, Bucket, CHILD, Node, POINTER, SLOTS, SlotMut, Table, child_ptr};
+use super::{
+    Array, BUCKETS_MAX, Bucket, CHILD, Node, POINTER, SLOTS, SlotMut, Table, child_ptr, prefetch,
+};
 
 /// What has left a table of which there are views.
 pub(super) struct Grave<T>(Mutex<Buried<T>>);
@@ -60,7 +62,7 @@ impl<T: Node> Fate<T> {
 }
 
 impl<T: Node> Table<T> {
-    /// The same nodes in buckets of their own, to be read only; see the module's text.
+    /// The same nodes in buckets of their own, to be walked only; see the module's text.
     #[must_use]
     pub fn view(&mut self) -> Self
     where
@@ -70,12 +72,21 @@ impl<T: Node> Table<T> {
         let grave = self.grave.get_or_insert_with(new);
         grave.lock().views += 1;
         let grave = Some(Arc::clone(grave));
+        let mut packer = Packer::new(self.len);
+        for array in [self.main, self.old] {
+            for i in 0..array.len() {
+                if i + AHEAD < array.len() {
+                    // SAFETY: in range and alive; the table is borrowed.
+                    let ahead = unsafe { &*array.ptr(i + AHEAD) };
+                    prefetch(child_ptr(ahead.0[SLOTS - 1].load(Relaxed)).cast());
+                }
+                self.each_raw(array, i, &mut |p| packer.add(p.as_ptr().addr() as u64));
+            }
+        }
         Self {
-            main: copy(self.main),
-            old: copy(self.old),
-            moved: self.moved,
+            main: packer.array,
             len: self.len,
-            children: self.children,
+            children: packer.children,
             head: None,
             grave,
             is_view: true,
@@ -129,32 +140,61 @@ impl<T: Node> SlotMut<'_, T> {
     }
 }
 
-fn copy(from: Array) -> Array {
-    if from.is_none() {
-        return Array::NONE;
-    }
-    let to = Array::new(from.len());
-    for i in 0..from.len() {
-        // SAFETY: in range and alive; the table is borrowed.
-        let (mut from, mut to) = unsafe { (&*from.ptr(i), &*to.ptr(i)) };
-        loop {
-            for (a, b) in from.0.iter().zip(&to.0) {
-                b.store(a.load(Relaxed), Relaxed);
-            }
-            let last = from.0[SLOTS - 1].load(Relaxed);
-            if last & CHILD == 0 {
-                break;
-            }
-            let child = Box::into_raw(Box::new(Bucket(Default::default())));
-            let addr = child.expose_provenance() as u64;
-            debug_assert!(addr & !POINTER == 0);
-            to.0[SLOTS - 1].store(addr | CHILD, Relaxed);
-            // SAFETY: the one is a live child, the other was just made.
-            (from, to) = unsafe { (&*child_ptr(last), &*child) };
-        }
-    }
-    to
+/// The buckets of a view: full ones, since nobody looks for a node in them.
+struct Packer {
+    array: Array,
+    /// The bucket that is being filled, and whether it is one of the array's: which, and otherwise a
+    /// child.
+    bucket: *const Bucket,
+    next: usize,
+    filled: usize,
+    children: usize,
 }
+
+impl Packer {
+    fn new(nodes: usize) -> Self {
+        let array = match nodes.div_ceil(SLOTS).min(ARRAY_MAX) {
+            0 => Array::NONE,
+            n => Array::new(n),
+        };
+        Self { array, bucket: std::ptr::null(), next: 0, filled: SLOTS, children: 0 }
+    }
+
+    #[inline]
+    fn add(&mut self, word: u64) {
+        if self.filled == SLOTS {
+            self.turn();
+        }
+        // SAFETY: `turn` has found a bucket, which is alive and nobody else's.
+        unsafe { &*self.bucket }.0[self.filled].store(word, Relaxed);
+        self.filled += 1;
+    }
+
+    fn turn(&mut self) {
+        if self.next < self.array.len() {
+            self.bucket = self.array.ptr(self.next);
+            self.next += 1;
+            self.filled = 0;
+            return;
+        }
+        // More than an array may have: the last bucket gets a chain.
+        // SAFETY: as in `add`; an array is only empty when there is nothing to add.
+        let last = &unsafe { &*self.bucket }.0[SLOTS - 1];
+        let child = Box::into_raw(Box::new(Bucket(Default::default())));
+        // SAFETY: it was just made.
+        unsafe { &*child }.0[0].store(last.load(Relaxed), Relaxed);
+        let addr = child.expose_provenance() as u64;
+        debug_assert!(addr & !POINTER == 0);
+        last.store(addr | CHILD, Relaxed);
+        (self.bucket, self.filled) = (child, 1);
+        self.children += 1;
+    }
+}
+
+/// Buckets of a view's array.
+const ARRAY_MAX: usize = if cfg!(test) { 100 } else { BUCKETS_MAX };
+/// Buckets ahead whose children are hinted at.
+const AHEAD: usize = 8;
 
 #[cfg(test)]
 mod tests {

@@ -190,9 +190,9 @@ impl Journal {
         }
     }
 
-    /// Whether there is something to rewrite, and no rewrite under way.
-    pub(crate) fn may_rewrite(&self) -> bool {
-        self.is_on() && !self.rewrite.is_busy()
+    /// Whether it was turned on at run time and its first base is not there yet.
+    pub(crate) fn is_beginning(&self) -> bool {
+        self.is_on() && !self.based.load(Relaxed)
     }
 
     /// Copies `appendfsync`.
@@ -266,6 +266,24 @@ pub(crate) fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'
         }
         e.also.iter().for_each(|record| words(unit, own.db, record));
     });
+}
+
+/// Appends a change of a session command's, who says what can be replayed. The shard is held.
+pub(crate) fn note_words(
+    engine: &Engine,
+    lane: Option<&Lane>,
+    db: &Db<'_>,
+    index: usize,
+    words: &[&[u8]],
+) {
+    if engine.journal.is_on()
+        && let Some(lane) = lane
+        && let Some((name, args)) = words.split_first()
+    {
+        lane.append(engine.journal.shared.counter(), db.cx.now, true, |unit| {
+            unit.command(index, name, args.len(), args.iter().copied());
+        });
+    }
 }
 
 fn words(unit: &mut Unit<'_>, db: usize, words: &[Vec<u8>]) {

@@ -360,7 +360,7 @@ fn insert(
     present: Present,
 ) -> Result<(), String> {
     let (ks, loading) = (&engine.keyspace, &engine.persistence.loading);
-    super::save::wait_for_test(engine, Id::KeyLoadDelay, keys.len() as u64);
+    super::save::wait_for_test(engine, Id::KeyLoadDelay, keys.len() as u64, || false);
     let hashes: Vec<u64> = keys.iter().map(|l| stdx::hash::hash64(l.entry.key())).collect();
     hashes.iter().for_each(|hash| ks.prefetch_bucket(index, *hash));
     let (mut loaded_keys, mut expired) = (0, 0);
@@ -466,8 +466,13 @@ impl Engine {
             let outcome = if journal {
                 engine.load_journal(&mut cx)
             } else {
-                read_file(&engine, &mut cx, &path, Present::Refuse)
-                    .map_err(|e| format!("{}: {e}", path.display()))
+                let read = read_file(&engine, &mut cx, &path, Present::Refuse);
+                if let Err(e) = &read {
+                    // What operators of Redis look for.
+                    log!(engine.log, Warning, "Internal error in RDB reading: {}", e);
+                    log!(engine.log, Warning, "Terminating server after rdb file reading failure.");
+                }
+                read.map_err(|e| format!("{}: {e}", path.display()))
             };
             match outcome {
                 Ok(()) => {

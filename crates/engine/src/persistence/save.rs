@@ -165,6 +165,7 @@ pub(crate) fn begin(
     let keeper = Arc::new(Keeper { queue, early: Mutex::new(Writer::new(compress, told)) });
     let keep: Arc<dyn Keep> = Arc::<Keeper>::clone(&keeper);
     let snapshot = engine.keyspace.begin_snapshot(cx, keep, at)?;
+    *engine.persistence.present.lock() = Some(Arc::clone(&keeper.queue));
     *engine.persistence.temporary.lock() = Some(file::temporary(path));
     let mut encoder = Encoder::new(compress);
     let mut head = Vec::new();
@@ -211,12 +212,17 @@ pub(crate) fn begin(
 
 /// `rdb-key-save-delay` and `key-load-delay`: microseconds per key, or keys per microsecond when
 /// negative.
-pub(super) fn wait_for_test(engine: &Engine, option: Id, keys: u64) {
+pub(super) fn wait_for_test(engine: &Engine, option: Id, keys: u64, enough: impl Fn() -> bool) {
     let delay = engine.config.int(option);
     if delay != 0 {
         let n = delay.unsigned_abs();
         let us = if delay > 0 { keys.saturating_mul(n) } else { keys / n };
-        std::thread::sleep(std::time::Duration::from_micros(us));
+        let mut left = std::time::Duration::from_micros(us);
+        while !left.is_zero() && !enough() {
+            let some = left.min(std::time::Duration::from_millis(10));
+            std::thread::sleep(some);
+            left -= some;
+        }
     }
 }
 
@@ -252,7 +258,7 @@ impl Taking {
                 w.flush(queue);
             }
             self.snapshot.orphans(|db, e| w.add_unless_dead(db, e, queue));
-            wait_for_test(engine, Id::RdbKeySaveDelay, keys);
+            wait_for_test(engine, Id::RdbKeySaveDelay, keys, || queue.is_dead());
             if !more {
                 break;
             }
@@ -284,7 +290,8 @@ impl Taking {
         let wishes = self.wishes;
         std::thread::scope(|scope| {
             let queue = Arc::clone(&keeper.queue);
-            let file = scope.spawn(move || file::write(&path, &head, &queue, &wishes));
+            let disk = engine.persistence.disk();
+            let file = scope.spawn(move || file::write(&*disk, &path, &head, &queue, &wishes));
             for walk in self.snapshot.walks(1) {
                 self.walk(engine, walk, cx, done);
             }
@@ -327,7 +334,8 @@ impl Taking {
                 Self::finish(self.snapshot, &self.keeper, &mut context(99), &mut w);
                 early
             });
-            let written = file::write(&path, &head, &keeper.queue, &wishes);
+            let disk = engine.persistence.disk();
+            let written = file::write(&*disk, &path, &head, &keeper.queue, &wishes);
             let early = walking.join().unwrap_or(0);
             Ok(Taken { bytes: written?, early, keys })
         })

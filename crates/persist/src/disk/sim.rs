@@ -48,6 +48,8 @@ pub struct Faults {
     pub good_syncs: Option<u32>,
     /// After so many good ones, writes fail.
     pub good_writes: Option<u32>,
+    /// After so many good ones, renames fail.
+    pub good_renames: Option<u32>,
 }
 
 const EIO: i32 = 5;
@@ -172,6 +174,9 @@ impl Disk for SimDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let state = &mut *self.0.lock();
+        if over(&mut state.faults.good_renames) {
+            return Err(io::Error::from_raw_os_error(EIO));
+        }
         let id = state.id(from)?;
         state.names.remove(from);
         state.names.insert(to.to_owned(), id);
@@ -194,7 +199,8 @@ impl Disk for SimDisk {
         if over(&mut state.faults.good_syncs) {
             return Err(io::Error::from_raw_os_error(EIO));
         }
-        let inside = |p: &Path| p.parent() == Some(path);
+        let here = if path == Path::new(".") { Path::new("") } else { path };
+        let inside = |p: &Path| p.parent() == Some(here);
         state.durable_names.retain(|p, _| !inside(p));
         let now = state.names.iter().filter(|(p, _)| inside(p));
         state.durable_names.extend(now.map(|(p, id)| (p.clone(), *id)));

@@ -88,7 +88,15 @@ impl Recovered {
     /// A journal that begins now, on top of `base`.
     pub fn fresh(base: Base) -> Self {
         let last = base.sequence();
-        Self { manifest: Manifest { base, segments: Vec::new() }, last, ..Self::default() }
+        let manifest = Manifest { base, ..Manifest::default() };
+        Self { manifest, last, ..Self::default() }
+    }
+
+    /// The same, beside files of a Redis: see [`Manifest::seen`].
+    #[must_use]
+    pub fn having_seen(mut self, seen: u32) -> Self {
+        self.manifest.seen = seen;
+        self
     }
 }
 

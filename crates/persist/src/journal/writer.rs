@@ -562,7 +562,7 @@ impl Writer {
     /// What a new base makes of the manifest: segments all of whose records are in it go.
     fn rebase(&self, base: Base) -> Result<Rebase, String> {
         let sequence = base.sequence();
-        let mut manifest = Manifest { base, segments: self.manifest.segments.clone() };
+        let mut manifest = Manifest { base, ..self.manifest.clone() };
         while let [_, (_, next), ..] = manifest.segments.as_slice()
             && *next <= sequence + 1
         {
