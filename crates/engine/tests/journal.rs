@@ -211,6 +211,7 @@ fn a_crash_at_any_moment_leaves_a_beginning_of_all_that_happened() {
                 room: (rng.index(2) == 0).then(|| rng.index(60_000) as u64),
                 good_syncs: (rng.index(2) == 0).then(|| rng.index(40) as u32),
                 good_writes: (rng.index(3) == 0).then(|| rng.index(40) as u32),
+                ..Faults::default()
             });
         }
         // What the data was after each record.

@@ -159,6 +159,7 @@ pub(crate) fn begin(
     at: impl FnOnce(),
 ) -> Option<Taking> {
     let c = &engine.config;
+    let is_base = path != super::path(engine);
     let compress = c.flag(Id::Rdbcompression);
     let told = Use::of(c, cx);
     let queue = Arc::new(Queue::default());
@@ -202,7 +203,11 @@ pub(crate) fn begin(
         path: path.to_owned(),
         wishes: Wishes {
             checksum: c.flag(Id::Rdbchecksum),
-            sync_often: c.flag(Id::RdbSaveIncrementalFsync),
+            sync_often: c.flag(if is_base {
+                Id::AofRewriteIncrementalFsync
+            } else {
+                Id::RdbSaveIncrementalFsync
+            }),
         },
         compress,
         told,
