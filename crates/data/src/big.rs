@@ -28,6 +28,12 @@ pub trait Value: Send + Sync + Sized + 'static {
     /// A copy (COPY).
     fn duplicate(&self) -> Self;
 
+    /// A copy for a snapshot to write while this one goes on changing; nothing else may be asked of
+    /// it. It is made while commands wait, so it shares what it can.
+    fn freeze(&mut self) -> Self {
+        self.duplicate()
+    }
+
     /// The earliest deadline of a part of it (a hash's field), in Unix milliseconds.
     fn deadline(&self) -> Option<i64> {
         None
@@ -66,6 +72,7 @@ struct Functions {
     effort: unsafe fn(NonNull<u8>) -> usize,
     encoding_name: unsafe fn(NonNull<u8>) -> &'static str,
     duplicate: unsafe fn(NonNull<u8>) -> Big,
+    freeze: unsafe fn(NonNull<u8>) -> Big,
     deadline: unsafe fn(NonNull<u8>) -> Option<i64>,
     prefetch: unsafe fn(NonNull<u8>, Named<'_>, Step),
 }
@@ -84,6 +91,7 @@ impl<T: Value> Cell<T> {
         effort: |p| Self::of(&p).value.effort(),
         encoding_name: |p| Self::of(&p).value.encoding_name(),
         duplicate: |p| Big::new(Self::of(&p).value.duplicate()),
+        freeze: Self::freeze,
         deadline: |p| Self::of(&p).value.deadline(),
         prefetch: |p, about, step| Self::of(&p).value.prefetch(about, step),
     };
@@ -93,6 +101,13 @@ impl<T: Value> Cell<T> {
     unsafe fn free(p: NonNull<u8>) {
         // SAFETY: `new` leaked a box of this type.
         drop(unsafe { Box::from_raw(p.cast::<Self>().as_ptr()) });
+    }
+
+    /// # Safety
+    /// As [`of`](Self::of), and nobody else borrows the cell.
+    unsafe fn freeze(p: NonNull<u8>) -> Big {
+        // SAFETY: by the contract.
+        Big::new(unsafe { p.cast::<Self>().as_mut() }.value.freeze())
     }
 
     /// The cell at `p`. Only called through the function table that lies there, which says that
@@ -179,6 +194,12 @@ impl Big {
     pub fn duplicate(&self) -> Self {
         // SAFETY: as above.
         unsafe { (self.functions().duplicate)(self.0) }
+    }
+
+    /// See [`Value::freeze`].
+    pub fn freeze(&mut self) -> Self {
+        // SAFETY: as above, and `&mut self` is the only borrow.
+        unsafe { (self.functions().freeze)(self.0) }
     }
 }
 

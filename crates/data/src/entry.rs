@@ -683,6 +683,20 @@ impl Entry {
         new
     }
 
+    /// A copy for a snapshot, which shares what it can: see [`crate::big::Value::freeze`].
+    #[must_use]
+    pub fn freeze(&mut self) -> Self {
+        if self.enc() != Enc::Big {
+            return self.with_key(self.key());
+        }
+        // SAFETY: the payload of this encoding is a Big, and `&mut self` is the only borrow.
+        let big = unsafe { &mut *self.payload_ptr().cast::<Big>() }.freeze();
+        let mut new =
+            Self::new(self.kind(), self.key(), Fill::Big(big), self.deadline(), self.carried());
+        new.set_head(new.head() | self.head() & (RAW | TAG_MASK));
+        new
+    }
+
     /// The value under another key; what lies behind the entry stays where it is (RENAME).
     pub fn rename(self, key: &[u8]) -> Self {
         let deadline = self.deadline();
@@ -791,6 +805,10 @@ unsafe impl Node for Entry {
     #[inline]
     fn hash(&self) -> u64 {
         stdx::hash::hash64(self.key())
+    }
+
+    fn duplicate(&self) -> Self {
+        self.with_key(self.key())
     }
 }
 

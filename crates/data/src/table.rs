@@ -45,6 +45,10 @@ use std::sync::atomic::{
 
 use crossbeam_epoch as epoch;
 
+mod view;
+
+use view::Grave;
+
 /// Nodes a bucket holds before it needs a child.
 const SLOTS: usize = 8;
 /// Quarters of the mean number of nodes per bucket at which the table grows. At 6.25 of 8, one
@@ -71,6 +75,8 @@ pub unsafe trait Node: Sized {
     unsafe fn from_raw(ptr: NonNull<u8>) -> Self;
     /// The hash the node was inserted with.
     fn hash(&self) -> u64;
+    /// A node of its own with the same content.
+    fn duplicate(&self) -> Self;
 }
 
 #[repr(C, align(64))]
@@ -169,6 +175,8 @@ impl<T: Node> Deref for Slot<'_, T> {
 pub struct SlotMut<'t, T: Node> {
     node: ManuallyDrop<T>,
     word: &'t AtomicU64,
+    /// Where the node must go instead of being changed.
+    grave: Option<&'t Grave<T>>,
     _table: PhantomData<&'t mut T>,
 }
 
@@ -184,7 +192,18 @@ impl<T: Node> SlotMut<'_, T> {
     /// The node, to change in place what does not move it and is not its hash.
     #[inline]
     pub fn node_mut(&mut self) -> &mut T {
+        self.make_own();
         &mut self.node
+    }
+
+    /// Puts a node in the place of this one, which is returned.
+    #[inline]
+    fn put(&mut self, new: T) -> T {
+        let addr = new.into_raw().as_ptr().expose_provenance() as u64;
+        self.word.store(self.word.load(Relaxed) & !POINTER | addr, Relaxed);
+        // SAFETY: `addr` was just given up by `into_raw`, and the table owns it now.
+        let new = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(addr)) });
+        ManuallyDrop::into_inner(std::mem::replace(&mut self.node, new))
     }
 
     /// Exchanges the node by what `f` makes of it (a node that grew has moved).
@@ -197,6 +216,7 @@ impl<T: Node> SlotMut<'_, T> {
                 std::process::abort();
             }
         }
+        self.make_own();
         let bomb = Abort;
         // SAFETY: the node is taken out once and a new one put in before anyone can look.
         let old = unsafe { ManuallyDrop::take(&mut self.node) };
@@ -391,6 +411,10 @@ pub struct Table<T: Node> {
     head: Option<(Arc<Heads>, u32)>,
     /// Whether others may have seen an array of this table: stays when the contents are taken out.
     shared: bool,
+    /// It owns no node.
+    is_view: bool,
+    /// There are views of it, or were; or of what it is one.
+    grave: Option<Arc<Grave<T>>>,
     _own: PhantomData<T>,
 }
 
@@ -411,13 +435,16 @@ impl<T: Node> Table<T> {
             phase,
             head: None,
             shared: false,
+            is_view: false,
+            grave: None,
             _own: PhantomData,
         }
     }
 
     /// An empty table that publishes its array at place `i` of `heads`, which no other table uses.
     pub fn published(phase: u16, heads: &Arc<Heads>, i: usize) -> Self {
-        Self { head: Some((Arc::clone(heads), i as u32)), shared: true, ..Self::new(phase) }
+        let head = Some((Arc::clone(heads), i as u32));
+        Self { head, shared: true, grave: None, ..Self::new(phase) }
     }
 
     /// Must be called after every change of `main`, `old` or `moved`, before an array is retired.
@@ -539,10 +566,11 @@ impl<T: Node> Table<T> {
     /// The same, to change it.
     #[inline]
     pub fn find_mut(&mut self, hash: u64, eq: impl FnMut(&T) -> bool) -> Option<SlotMut<'_, T>> {
+        self.grave();
         let word = self.word(hash, eq)?;
         // SAFETY: as in `find`, and `&mut self` makes it the only borrow.
         let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(word.load(Relaxed))) });
-        Some(SlotMut { node, word, _table: PhantomData })
+        Some(SlotMut { node, word, grave: self.grave.as_deref(), _table: PhantomData })
     }
 
     /// Adds a node. The caller knows that no equal one is present.
@@ -577,7 +605,11 @@ impl<T: Node> Table<T> {
         self.maybe_shrink();
         self.step(1);
         // SAFETY: the word owned the node and has been emptied.
-        Some(unsafe { T::from_raw(node_ptr(v)) })
+        let node = unsafe { T::from_raw(node_ptr(v)) };
+        let Some(grave) = self.grave() else { return Some(node) };
+        let copy = node.duplicate();
+        grave.bury(node);
+        Some(copy)
     }
 
     /// Moves the last node of a bucket chain into an emptied word, and frees a child that this
@@ -902,6 +934,7 @@ fn child_ptr(word: u64) -> *const Bucket {
 
 impl<T: Node> Drop for Table<T> {
     fn drop(&mut self) {
+        let fate = self.fate();
         let arrays = [self.main, self.old];
         (self.main, self.old) = (Array::NONE, Array::NONE);
         self.publish();
@@ -919,7 +952,7 @@ impl<T: Node> Drop for Table<T> {
                         let v = w.load(Relaxed);
                         if v != 0 && v & CHILD == 0 {
                             // SAFETY: the word owns the node, and nobody looks at it again.
-                            drop(unsafe { T::from_raw(node_ptr(v)) });
+                            fate.meet(unsafe { T::from_raw(node_ptr(v)) });
                         }
                     }
                     if !std::ptr::eq(bucket, head) {
@@ -930,6 +963,7 @@ impl<T: Node> Drop for Table<T> {
             }
             array.retire(self.shared);
         }
+        fate.end();
     }
 }
 

@@ -212,6 +212,9 @@ impl Thread {
         reply: &mut Reply<'_>,
     ) -> bool {
         let Err(fail) = self.execute(engine, session, id, args, reply) else { return false };
+        if let Some(remark) = self.cx.remark.take() {
+            crate::log!(engine.log, Warning, "{}", remark);
+        }
         engine.count_error(&fail.0);
         bump(&self.worker.stats.error_replies, 1);
         reply.error(fail.0.as_bytes());

@@ -41,6 +41,11 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// As the system says.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Names of the files in a directory.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Length of a file; `NotFound` when there is none.
     ///
     /// # Errors
@@ -48,24 +53,24 @@ pub trait Disk: Send + Sync {
     fn len(&self, path: &Path) -> io::Result<u64>;
 }
 
-/// An open file.
-pub trait File: Send {
+/// An open file, which several threads may use at once.
+pub trait File: Send + Sync {
     /// Writes all of `bytes` at an offset. After an error any part of it may have been written.
     ///
     /// # Errors
     /// As the system says.
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()>;
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
     /// Makes the content durable, its length included.
     ///
     /// # Errors
     /// As the system says; what was written since the last success may be lost, whatever a later
     /// call says.
-    fn sync(&mut self) -> io::Result<()>;
+    fn sync(&self) -> io::Result<()>;
     /// Cuts the file, or extends it by zeros.
     ///
     /// # Errors
     /// As the system says.
-    fn set_len(&mut self, len: u64) -> io::Result<()>;
+    fn set_len(&self, len: u64) -> io::Result<()>;
 }
 
 /// Whether there is such a file.
@@ -92,7 +97,7 @@ pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     if exists(disk, &temp)? {
         disk.remove(&temp)?;
     }
-    let mut file = disk.open(&temp, true)?;
+    let file = disk.open(&temp, true)?;
     file.write_at(bytes, 0)?;
     file.sync()?;
     drop(file);
@@ -133,21 +138,26 @@ impl Disk for Real {
         fs::File::open(path)?.sync_all()
     }
 
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let names = fs::read_dir(dir)?.map(|e| Ok(e?.file_name().into_string().ok()));
+        names.filter_map(Result::transpose).collect()
+    }
+
     fn len(&self, path: &Path) -> io::Result<u64> {
         Ok(fs::metadata(path)?.len())
     }
 }
 
 impl File for fs::File {
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         self.write_all_at(bytes, at)
     }
 
-    fn sync(&mut self) -> io::Result<()> {
+    fn sync(&self) -> io::Result<()> {
         self.sync_data()
     }
 
-    fn set_len(&mut self, len: u64) -> io::Result<()> {
+    fn set_len(&self, len: u64) -> io::Result<()> {
         fs::File::set_len(self, len)
     }
 }

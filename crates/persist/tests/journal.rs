@@ -27,6 +27,7 @@ impl Observer for Seen {
     fn trouble(&self, trouble: Option<&Trouble>) {
         *self.trouble.lock() = trouble.cloned();
     }
+    fn written(&self) {}
     fn note(&self, _: &str) {}
 }
 
@@ -242,7 +243,7 @@ fn what_was_durable_and_is_damaged_stops_the_start() {
 
 fn copy(from: &SimDisk, to: &SimDisk) {
     for path in from.names() {
-        let mut file = to.open(&path, true).expect("new");
+        let file = to.open(&path, true).expect("new");
         file.write_at(&from.read(&path).expect("there"), 0).expect("room");
         file.sync().expect("works");
     }
@@ -315,7 +316,7 @@ fn a_failed_sync_under_always_lasts_until_a_new_base() {
     journal.orders.send(Control::Rotate).expect("open");
     journal.turn(Instant::now() + Duration::from_secs(10));
     let sequence = journal.shared.last();
-    let base = Base::Snapshot { name: "a.aof.9.base.rdb".into(), bytes: 1, sequence };
+    let base = Base::Snapshot { name: "a.aof.9.base".into(), bytes: 1, sequence };
     let (tell, told) = std::sync::mpsc::channel();
     let done = Box::new(move |r| tell.send(r).expect("heard"));
     journal.orders.send(Control::Rebase(base, done)).expect("open");

@@ -197,9 +197,7 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
     let server = Server::builder().config(config, loaded).log(log.clone()).start()?;
     log!(log, Notice, "Server initialized");
     let engine = Arc::clone(server.engine());
-    let stopping = Arc::new(AtomicBool::new(false));
     let handle = signals.handle();
-    let seen = Arc::clone(&stopping);
     let signal_log = log.clone();
     let stop_engine = Arc::clone(&engine);
     let watcher = std::thread::Builder::new().name("apus-signals".into()).spawn(move || {
@@ -213,7 +211,8 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
                 }
                 _ => continue,
             };
-            if seen.swap(true, Relaxed) {
+            // As in Redis: who presses Ctrl-C again does not want to wait for the snapshot.
+            if s == SIGINT && stop_engine.is_shutting_down() {
                 log!(signal_log, Warning, "Received {} again, exiting at once.", name);
                 stop_engine.abandon_save();
                 std::process::exit(1);

@@ -176,6 +176,8 @@ pub struct Context {
     pub untold: bool,
     /// What the command that just ran waits for.
     pub block: Option<Block>,
+    /// What the log is to say about the refusal of the command that just ran.
+    pub remark: Option<String>,
     /// What is to be freed elsewhere before it is answered.
     pub apart: Vec<Garbage>,
     /// Small integers count as shared objects (OBJECT REFCOUNT), which Redis does unless there is
@@ -217,6 +219,7 @@ impl Context {
             in_script: false,
             untold: false,
             block: None,
+            remark: None,
             apart: Vec::new(),
             shared_integers: true,
             trust_checksums: false,

@@ -10,10 +10,12 @@
 //!   sets the mark;
 //! - what is new gets the new mark when it is made.
 //!
-//! So every entry is saved once, and when the walks are through all marks agree again. Whole tables
-//! that FLUSHALL drops meanwhile, and values that would take long to save, are not saved by the
-//! command: they go to the [`Snapshot`] instead of being freed. Exchanged databases are undone by
-//! number: a walk over a shard begins anew, which the marks make harmless.
+//! So every entry is saved once, and when the walks are through all marks agree again. Nobody saves
+//! what takes long while he holds a shard: of a [long](is_long) entry a frozen copy goes to the
+//! [`Snapshot`], which shares what it can with the entry that lives on ([`Entry::freeze`]). So do whole
+//! tables that FLUSHALL drops meanwhile, and long entries that are removed, instead of being freed.
+//! Exchanged databases are undone by number: a walk over a shard begins anew, which the marks make
+//! harmless.
 //!
 //! What it costs when there is no snapshot: one load per write.
 
@@ -27,6 +29,17 @@ use parking_lot::{Mutex, RwLock};
 use crate::context::Context;
 use crate::lazy::Garbage;
 use crate::shards::{Held, Keyspace, SHARDS};
+
+/// Whether saving an entry takes more than some tens of microseconds.
+fn is_long(e: &Entry) -> bool {
+    e.effort() > 512 || e.bytes() > 64 << 10
+}
+
+/// What is to be saved and is not in the keyspace any more.
+enum Orphan {
+    Dropped(Garbage),
+    Frozen(Entry),
+}
 
 /// Takes what a snapshot must not lose.
 pub trait Keep: Send + Sync {
@@ -49,9 +62,16 @@ struct State {
     was: Mutex<Vec<usize>>,
     /// How often databases were exchanged since.
     swaps: AtomicUsize,
-    orphans: Mutex<VecDeque<(usize, Garbage)>>,
+    orphans: Mutex<VecDeque<(usize, Orphan)>>,
     /// Entries that writers saved, for statistics.
     early: AtomicU64,
+}
+
+impl State {
+    fn freeze(&self, db: usize, e: &mut Entry) {
+        let frozen = e.freeze();
+        self.orphans.lock().push_back((db, Orphan::Frozen(frozen)));
+    }
 }
 
 impl Saving {
@@ -81,7 +101,11 @@ impl Saving {
         if let Some(state) = self.state() {
             state.early.fetch_add(1, Relaxed);
             let db = state.was.lock()[db];
-            state.keep.keep(db, e);
+            if is_long(e) {
+                state.freeze(db, e);
+            } else {
+                state.keep.keep(db, e);
+            }
         }
     }
 
@@ -93,7 +117,7 @@ impl Saving {
             return Some(garbage);
         }
         let db = state.was.lock()[db];
-        state.orphans.lock().push_back((db, garbage));
+        state.orphans.lock().push_back((db, Orphan::Dropped(garbage)));
         None
     }
 
@@ -160,12 +184,19 @@ impl Snapshot {
         (0..n).map(walk).collect()
     }
 
-    /// Calls `f` with what was dropped from the keyspace meanwhile, and frees it. The last call
-    /// must come after the last walk has ended.
+    /// Calls `f` with what has been frozen, or dropped from the keyspace, and frees it. Called while
+    /// no shard is held; the last call must come after the last walk has ended.
     pub fn orphans(&self, mut f: impl FnMut(usize, &Entry)) {
         let mark = self.ks.saving.mark();
         loop {
-            let Some((db, garbage)) = self.state.orphans.lock().pop_front() else { return };
+            let Some((db, orphan)) = self.state.orphans.lock().pop_front() else { return };
+            let garbage = match orphan {
+                Orphan::Dropped(garbage) => garbage,
+                Orphan::Frozen(e) => {
+                    f(db, &e);
+                    continue;
+                }
+            };
             match &garbage {
                 Garbage::Entry(e) => f(db, e),
                 Garbage::Table(t) => t.for_each(|e| {
@@ -207,8 +238,8 @@ pub struct Walk {
 
 impl Walk {
     /// Goes on by about `budget` (what `f` returns, added up) under one hold of a shard, calling
-    /// `f` with every entry as it was and the number that its database had. Returns whether there
-    /// is more.
+    /// `f` with every entry as it was and the number that its database had; long ones are left to
+    /// [`Snapshot::orphans`]. Returns whether there is more.
     pub fn step(
         &mut self,
         cx: &mut Context,
@@ -232,8 +263,14 @@ impl Walk {
             if !table.is_empty() {
                 loop {
                     let next = table.scan_mut(pos, |e| {
-                        if e.mark() != mark {
-                            e.set_mark(mark);
+                        if e.mark() == mark {
+                            return;
+                        }
+                        e.set_mark(mark);
+                        if is_long(e) {
+                            self.state.freeze(was[db], e);
+                            spent += budget;
+                        } else {
                             spent += f(was[db], e);
                         }
                     });

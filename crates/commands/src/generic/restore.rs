@@ -180,12 +180,20 @@ pub(super) fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -
     };
     let limits = rdb_limits(&db.cx.small);
     let check = !db.cx.trust_checksums;
+    let mut remark = None;
     let e = rdb::restore(&args[3], key.bytes, deadline, limits, check).map_err(|e| match e {
         rdb::BadPayload::VersionOrChecksum => {
             Fail::text("ERR DUMP payload version or checksum are wrong")
         }
-        rdb::BadPayload::Format(_) => Fail::text("ERR Bad data format"),
-    })?;
+        rdb::BadPayload::Format(why) => {
+            remark = Some(format!("RESTORE: bad payload, {why}"));
+            Fail::text("ERR Bad data format")
+        }
+    });
+    if remark.is_some() {
+        db.cx.remark = remark;
+    }
+    let e = e?;
     if deadline.is_some_and(|at| at <= db.now()) {
         // The journal gets the deletion: a reader's clock must not matter.
         if options.replace && db.write(key).is_some() {

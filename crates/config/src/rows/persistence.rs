@@ -41,13 +41,13 @@ AutoAofRewriteMinSize: "auto-aof-rewrite-min-size", [], Memory(0, BYTES_MAX), "6
     "Bytes below which the append-only file is not rewritten by itself.";
 AofLoadTruncated: "aof-load-truncated", [], Bool, "yes", RUNTIME, Effective,
     "Loads an append-only file whose end was cut off, up to the cut.";
-AofUseRdbPreamble: "aof-use-rdb-preamble", [], Bool, "yes", RUNTIME, Accepted(NO_PERSISTENCE),
+AofUseRdbPreamble: "aof-use-rdb-preamble", [], Bool, "yes", RUNTIME, Accepted(SNAPSHOT_BASE),
     "Starts a rewritten append-only file with a snapshot.";
-AofTimestampEnabled: "aof-timestamp-enabled", [], Bool, "no", RUNTIME, Accepted(NO_PERSISTENCE),
+AofTimestampEnabled: "aof-timestamp-enabled", [], Bool, "no", RUNTIME, Accepted(TIMED_RECORDS),
     "Notes the time in the append-only file, so that it can be cut at a moment.";
-AofRewriteIncrementalFsync: "aof-rewrite-incremental-fsync", [], Bool, "yes", RUNTIME, Accepted(NO_PERSISTENCE),
+AofRewriteIncrementalFsync: "aof-rewrite-incremental-fsync", [], Bool, "yes", RUNTIME, Effective,
     "Flushes a rewritten append-only file to disk piece by piece.";
-AofDisableAutoGc: "aof-disable-auto-gc", [], Bool, "no", HIDDEN, Accepted(NO_PERSISTENCE),
+AofDisableAutoGc: "aof-disable-auto-gc", [], Bool, "no", HIDDEN, Accepted(NO_HISTORY),
     "Keeps append-only files that a rewrite made superfluous.";
 BgsaveCpulist: "bgsave-cpulist", ["bgsave_cpulist"], Optional(any), "", IMMUTABLE, Accepted(NO_FORK),
     "Cores for the process that writes a snapshot.";

@@ -188,6 +188,12 @@ impl crate::big::Value for BigHash {
         copy
     }
 
+    fn freeze(&mut self) -> Self {
+        // Of the deadlines the first is asked for, and whether there are any.
+        let deadlines = self.deadlines.first().copied().into_iter().collect();
+        Self { table: self.table.view(), fields: self.fields, deadlines, name: self.name }
+    }
+
     fn deadline(&self) -> Option<i64> {
         self.deadlines.first().map(|(d, _)| *d)
     }

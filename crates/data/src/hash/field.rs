@@ -238,4 +238,8 @@ unsafe impl Node for Field {
     fn hash(&self) -> u64 {
         stdx::hash::hash64(self.name())
     }
+
+    fn duplicate(&self) -> Self {
+        Self::new(self.name(), &self.value(), self.deadline())
+    }
 }

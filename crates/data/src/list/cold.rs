@@ -16,6 +16,8 @@
 //!
 //! The zeros at the end let a reader load eight bytes anywhere.
 
+use std::sync::Arc;
+
 use super::Elem;
 use super::hot::Hot;
 use crate::packed::{Item, START};
@@ -35,9 +37,10 @@ const PREFIX_MAX: usize = (1 << PREFIX_BITS_MAX) - 1;
 /// ten, and of long texts an alphabet saves an eighth or a quarter at best.
 const TAIL_MAX: usize = 96;
 
-/// See the module's text. How many elements there are is known to the node.
+/// See the module's text. How many elements there are is known to the node. Shared with the copies that
+/// snapshots write.
 #[derive(Clone, Debug)]
-pub(super) struct Cold(Box<[u8]>);
+pub(super) struct Cold(Arc<[u8]>);
 
 /// The elements of a run, taken apart to be frozen.
 pub(super) struct Texts {
@@ -119,7 +122,7 @@ impl Texts {
         }
         out.extend_from_slice(&[0; PAD]);
         debug_assert_eq!(out.len(), plan.bytes);
-        Cold(out.into_boxed_slice())
+        Cold(out.into())
     }
 
     fn freeze_text(&self, plan: &Plan, code: &TextCode, out: &mut Vec<u8>) {
@@ -320,7 +323,8 @@ fn load(bytes: &[u8], at: usize) -> u64 {
 impl Cold {
     /// Bytes held from the allocator.
     pub(super) fn bytes(&self) -> usize {
-        stdx::mem::size_class(self.0.len())
+        // Behind two counts.
+        stdx::mem::size_class(16 + self.0.len())
     }
 
     /// Calls `f` with the elements from number `from` on, of `count` in all, until it returns

@@ -299,6 +299,11 @@ impl Value for BigSet {
         copy
     }
 
+    fn freeze(&mut self) -> Self {
+        let (ints, texts) = (self.ints.clone(), self.texts.view());
+        Self { ints, texts, text_bytes: self.text_bytes, encoding: self.encoding }
+    }
+
     fn prefetch(&self, about: Named<'_>, step: Step) {
         match step {
             Step::Bucket => self.texts.prefetch_bucket(about.hash),

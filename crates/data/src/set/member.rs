@@ -101,4 +101,8 @@ unsafe impl Node for Member {
     fn hash(&self) -> u64 {
         stdx::hash::hash64(self.bytes())
     }
+
+    fn duplicate(&self) -> Self {
+        Self::new(self.bytes())
+    }
 }

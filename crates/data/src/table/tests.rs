@@ -122,6 +122,9 @@ fn colliding_hashes_share_a_chain() {
         fn hash(&self) -> u64 {
             0
         }
+        fn duplicate(&self) -> Self {
+            Self(self.0.clone())
+        }
     }
     let mut t = Table::new(0);
     for i in 0..100u64 {

@@ -35,7 +35,7 @@ impl ZSet {
     /// Members.
     #[inline]
     pub fn len(&self) -> usize {
-        self.tree.len()
+        self.table.len()
     }
 
     /// Whether there are none.
@@ -102,12 +102,14 @@ impl ZSet {
         let Some(score) = decide(Some(old)).filter(|score| *score != old) else {
             return;
         };
+        // SAFETY: the member stays in the dictionary, or in its grave, until it has left the tree.
+        let before = Item { score: old, member: unsafe { slot.share() } };
+        let moves = slot.will_move();
         // The tree reads members only, never their scores.
         slot.node_mut().set_score(score);
         // SAFETY: the member stays in the dictionary.
         let shared = unsafe { slot.share() };
-        let before = Item { score: old, member: shared };
-        if !self.tree.rescore(before, score) {
+        if moves || !self.tree.rescore(before, score) {
             self.tree.remove(before);
             self.tree.insert(Item { score, member: shared });
         }
@@ -163,6 +165,16 @@ impl ZSet {
         }
     }
 
+    /// Shows all members to `f`, in the order in which a set is built fastest, if that is known: from
+    /// the greatest.
+    pub fn for_each_to_save(&self, mut f: impl FnMut(&[u8], f64)) {
+        if self.tree.len() < self.table.len() {
+            // Frozen.
+            return self.table.for_each(|m| f(m.bytes(), m.score()));
+        }
+        self.iter(self.len().saturating_sub(1), true).for_each(|(member, score)| f(member, score));
+    }
+
     /// One step of a scan over the members in no order; see [`Table::scan`].
     pub fn scan(&self, at: u32, mut f: impl FnMut(&[u8], f64)) -> Option<u32> {
         self.table.scan(at, |m| f(m.bytes(), m.score()))
@@ -190,6 +202,16 @@ impl Value for ZSet {
             copy.put_new(member, score);
         }
         copy
+    }
+
+    fn freeze(&mut self) -> Self {
+        let is_listpack = self.is_listpack;
+        Self {
+            table: self.table.view(),
+            member_bytes: self.member_bytes,
+            is_listpack,
+            ..Self::new()
+        }
     }
 
     fn prefetch(&self, about: Named<'_>, step: Step) {

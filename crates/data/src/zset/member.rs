@@ -135,6 +135,10 @@ unsafe impl Node for Member {
     fn hash(&self) -> u64 {
         stdx::hash::hash64(self.bytes())
     }
+
+    fn duplicate(&self) -> Self {
+        Self::new(self.bytes(), self.score())
+    }
 }
 
 /// A pointer to a member that the dictionary owns; see [`Member::share`].

@@ -1,10 +1,12 @@
 //! Append-only files of Redis's own: a directory with a manifest, or the single file of before 7.0.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
 use persist::journal::Place;
+use stdx::crc32c::crc32c;
+
 use persist::journal::redis::{Commands, Stop, parse_manifest};
 
 use super::replay::Player;
@@ -13,13 +15,53 @@ use crate::log;
 
 /// The files of Redis that are at `place`, if any: the name for our manifest, and what to load in
 /// order.
-pub(super) fn find(place: &Place) -> Result<Option<(String, Vec<PathBuf>)>, String> {
+pub(super) fn find(place: &Place) -> Result<Option<Theirs>, String> {
     let manifest = format!("{}.manifest", place.stem);
-    if place.file(&manifest).exists() {
-        return Ok(Some((manifest.clone(), files(place, &manifest)?)));
+    let path = place.file(&manifest);
+    if path.exists() {
+        let text = std::fs::read(&path).map_err(|e| format!("reading {}: {e}", path.display()))?;
+        // One that cannot be understood is looked at when it is to be loaded.
+        let files = files(place, &manifest).unwrap_or_default();
+        return Ok(Some(Theirs { seen: seen(&text, &files), name: manifest }));
     }
     let single = place.dir.parent().unwrap_or(Path::new("")).join(&place.stem);
-    Ok(single.is_file().then(|| (place.stem.clone(), vec![single])))
+    let theirs = |file: PathBuf| Theirs { seen: seen(&[], &[file]), name: place.stem.clone() };
+    Ok(single.is_file().then(|| theirs(single)))
+}
+
+/// Files of a Redis.
+pub(super) struct Theirs {
+    /// The name that stands for them in our manifest.
+    pub(super) name: String,
+    /// Tells them from others: see [`persist::journal::Manifest::seen`].
+    pub(super) seen: u32,
+}
+
+/// Bytes at both ends of a file that are looked at to tell it from others.
+const ENDS: u64 = 64 << 10;
+
+/// A checksum of a manifest, of lengths and of what the files begin and end with; not of times, which
+/// a restored backup changes. Never 0.
+fn seen(manifest: &[u8], files: &[PathBuf]) -> u32 {
+    let mut sum = crc32c(0, manifest);
+    for path in files {
+        let mut add = || -> std::io::Result<()> {
+            let mut file = File::open(path)?;
+            let len = file.metadata()?.len();
+            sum = crc32c(sum, &len.to_le_bytes());
+            let mut bytes = Vec::new();
+            (&mut file).take(ENDS).read_to_end(&mut bytes)?;
+            file.seek(std::io::SeekFrom::Start(len.saturating_sub(ENDS)))?;
+            file.take(ENDS).read_to_end(&mut bytes)?;
+            sum = crc32c(sum, &bytes);
+            Ok(())
+        };
+        // A file that is missing is one that differs; loading says more about it.
+        if add().is_err() {
+            sum = crc32c(sum, b"none");
+        }
+    }
+    sum.max(1)
 }
 
 /// What the name in our manifest stands for.
@@ -30,7 +72,13 @@ pub(super) fn files(place: &Place, name: &str) -> Result<Vec<PathBuf>, String> {
     let path = place.file(name);
     let text = std::fs::read(&path).map_err(|e| format!("reading {}: {e}", path.display()))?;
     let parts = parse_manifest(&text).map_err(|why| format!("{}: {why}", path.display()))?;
-    Ok(parts.iter().map(|p| place.file(&p.name)).collect())
+    let parent = place.dir.parent().unwrap_or(Path::new(""));
+    let file = |name: &str| match place.file(name) {
+        // Redis was stopped before it had moved its old single file.
+        path if name == place.stem && !path.exists() => parent.join(name),
+        path => path,
+    };
+    Ok(parts.iter().map(|p| file(&p.name)).collect())
 }
 
 /// Loads files of Redis in order. Only the last may end within a command, and only if
@@ -55,7 +103,7 @@ fn load_file(
     truncated: bool,
 ) -> Result<(), String> {
     let shown = path.display();
-    let failed = |e: std::io::Error| format!("reading {shown}: {e}");
+    let failed = |e: std::io::Error| format!("the append-only file {shown} cannot be read: {e}");
     let mut file = File::open(path).map_err(failed)?;
     let len = file.metadata().map_err(failed)?.len();
     let mut magic = Vec::new();
@@ -100,7 +148,9 @@ fn commands<R: Read>(
         };
         let is =
             |word: &str| words.first().is_some_and(|w| w.eq_ignore_ascii_case(word.as_bytes()));
-        let refuse = |why: String| format!("{shown}, before offset {}: {why}", reader.offset());
+        let refuse = |why: String| {
+            format!("{why} reading the append only file {shown}, before offset {}", reader.offset())
+        };
         if is("select") {
             let n = words.get(1).and_then(|n| stdx::num::parse_i64(n));
             let n = n.and_then(|n| usize::try_from(n).ok());
@@ -132,12 +182,12 @@ fn commands<R: Read>(
             Ok(())
         }
         Stop::Truncated(_) => Err(format!(
-            "{shown} ends in the middle of a command that begins at offset {whole}. Set \
-             aof-load-truncated yes, or cut it there."
+            "Unexpected end of file reading the append only file {shown}: a command or transaction \
+             begins at offset {whole} and does not end. Set aof-load-truncated yes, or cut it there."
         )),
         Stop::Malformed(at) => Err(format!(
-            "{shown} is damaged at offset {at}: what is there is no command. Make a copy of the \
-             file, then repair it with redis-check-aof."
+            "Bad file format reading the append only file {shown}: what is at offset {at} is no \
+             command. Make a copy of the file, then repair it with redis-check-aof."
         )),
         Stop::Io(e) => Err(format!("reading {shown}: {e}")),
     }

@@ -18,9 +18,8 @@ pub(super) static BGREWRITEAOF: SessionCommand = SessionCommand {
         summary: "Replaces the journal by a snapshot of now and what follows it, in the background.",
         syntax: "BGREWRITEAOF",
         transcript: r#"
-# only: apus
-> BGREWRITEAOF
-(error) ERR there is nothing to rewrite: appendonly is no
+> BGREWRITEAOF NOW
+(error) ERR wrong number of arguments for 'bgrewriteaof' command
 "#,
         ..Row::DEFAULT
     },
@@ -30,7 +29,7 @@ pub(super) static BGREWRITEAOF: SessionCommand = SessionCommand {
 
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let must_wait = call.thread.in_transaction || call.engine.persistence.is_busy();
-    if must_wait && call.engine.journal.may_rewrite() {
+    if must_wait && !call.engine.journal.rewrite.is_busy() {
         // A snapshot is being taken. Or, within a transaction its later commands would be in the snapshot and its earlier not.
         call.engine.journal.rewrite.schedule();
         reply.simple("Background append only file rewriting scheduled");

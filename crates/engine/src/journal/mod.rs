@@ -11,6 +11,10 @@
 //! somebody else's that it read, is never lost. A batch that ends while everything is durable, as
 //! all do where nobody writes, waits for nothing.
 //!
+//! Under `everysec` and `no` it waits in the same way until everything is *written*, which a killed
+//! process cannot lose. The thread does that itself, once for all that it holds back, before it waits for
+//! events again ([`Journal::turn_over`]).
+//!
 //! The bytes and files are the crate `persist`'s.
 
 mod aof;
@@ -20,7 +24,7 @@ mod replay;
 mod rewrite;
 mod start;
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
@@ -33,7 +37,7 @@ use persist::journal::{Control, Lane, Observer, Place, Shared, Sync, Trouble, Un
 use resp::Args;
 use store::{Db, Waiter};
 
-use crate::engine::{Attention, Engine};
+use crate::engine::{Attention, Engine, Worker};
 use crate::log;
 use crate::mailbox::{Job, Message};
 use crate::table::{Cmd, SessionCommand};
@@ -46,6 +50,16 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[&cmd::BGREWRITEAOF];
 
 /// A thread that has more bytes in its lane waits for the writer.
 const BACKLOG: usize = 64 << 20;
+/// A batch that leaves so many bytes in the lane is written by itself: that costs little then, and its
+/// output need not be kept.
+const LARGE: usize = 4096;
+
+/// Replies wait for nothing.
+const OPEN: u8 = 0;
+/// Until all is written.
+const WRITTEN: u8 = 1;
+/// Until all is durable.
+const DURABLE: u8 = 2;
 
 /// See the module's text.
 pub struct Journal {
@@ -53,8 +67,8 @@ pub struct Journal {
     pub shared: Arc<Shared>,
     /// Commits append.
     on: AtomicBool,
-    /// Replies wait.
-    gated: AtomicBool,
+    /// What replies wait for: [`OPEN`], [`WRITTEN`] or [`DURABLE`].
+    gated: AtomicU8,
     /// It has all data: from CONFIG SET appendonly yes until the first rewrite is done, it has not.
     based: AtomicBool,
     running: Mutex<Option<Running>>,
@@ -97,7 +111,7 @@ impl Default for Journal {
         Self {
             shared: Arc::new(Shared::default()),
             on: AtomicBool::new(false),
-            gated: AtomicBool::new(false),
+            gated: AtomicU8::new(OPEN),
             based: AtomicBool::new(false),
             running: Mutex::default(),
             rewrite: Rewrite::default(),
@@ -117,48 +131,68 @@ impl Journal {
     /// `lane`, whose [`Lane::acted`] was `before` when the batch began.
     #[inline]
     pub fn gate(&self, lane: &Lane, before: u64) -> Gate {
-        if !self.gated.load(Relaxed) {
+        let gated = self.gated.load(Relaxed);
+        if gated == OPEN {
             return Gate::Open;
         }
         let last = self.shared.last();
-        if last <= self.shared.durable() {
+        if last <= self.far(gated) {
             return Gate::Open;
         }
-        if !self.shared.is_failing() {
-            return Gate::At(last);
+        self.wait_for(gated, last, lane, before)
+    }
+
+    #[inline]
+    fn far(&self, gated: u8) -> u64 {
+        if gated == WRITTEN { self.shared.written() } else { self.shared.durable() }
+    }
+
+    fn wait_for(&self, gated: u8, last: u64, lane: &Lane, before: u64) -> Gate {
+        if self.shared.is_failing() {
+            // What was only read is told all the same: the server stays up for reads. Without
+            // `always`, so is what was written before that was refused.
+            let told = gated == WRITTEN || lane.acted() == before;
+            return if told { Gate::Open } else { Gate::Never };
         }
-        // What was only read is told all the same: the server stays up for reads.
-        if lane.acted() == before { Gate::Open } else { Gate::Never }
+        if gated == WRITTEN && lane.waiting() >= LARGE && self.shared.write_through(|| {}) {
+            return Gate::Open;
+        }
+        Gate::At(last)
     }
 
     /// What becomes of output that waits for `sequence`.
     #[inline]
     pub fn reached(&self, sequence: u64) -> Gate {
-        if sequence <= self.shared.durable() {
+        let gated = self.gated.load(Relaxed);
+        if sequence <= self.far(gated) {
             Gate::Open
         } else if self.shared.is_failing() {
-            Gate::Never
+            if gated == WRITTEN { Gate::Open } else { Gate::Never }
         } else {
             Gate::At(sequence)
         }
     }
 
-    /// Called when a turn of an event loop is over and nothing is held: has the writer begin, and
-    /// waits for it when it is far behind.
+    /// Called when a turn of an event loop is over and nothing is held: writes, or has the writer
+    /// begin, and waits for it when it is far behind.
     #[inline]
-    pub fn turn_over(&self, lane: &Lane) {
-        if !self.is_on() || lane.waiting() == 0 {
+    pub fn turn_over(&self, worker: &Worker) {
+        if !self.is_on() || self.shared.written() >= self.shared.last() {
             return;
         }
-        self.shared.kick();
-        while lane.waiting() > BACKLOG && !self.shared.is_failing() {
+        if self.shared.policy() == Sync::Always {
+            self.shared.kick();
+        } else {
+            self.shared.write_through(|| worker.holds.store(true, SeqCst));
+        }
+        while worker.lane.waiting() > BACKLOG && !self.shared.is_failing() {
             self.shared.wait_for_progress(std::time::Duration::from_millis(20));
         }
     }
 
-    /// Whether there is something to rewrite, and no rewrite under way.
-    pub(crate) fn may_rewrite(&self) -> bool {
-        self.is_on() && !self.rewrite.is_busy()
+    /// Whether it was turned on at run time and its first base is not there yet.
+    pub(crate) fn is_beginning(&self) -> bool {
+        self.is_on() && !self.based.load(Relaxed)
     }
 
     /// Copies `appendfsync`.
@@ -171,7 +205,11 @@ impl Journal {
         if self.shared.policy() != policy {
             self.shared.set_policy(policy);
         }
-        let gated = self.is_on() && self.based.load(Relaxed) && policy == Sync::Always;
+        let gated = match policy {
+            _ if !self.is_on() || !self.based.load(Relaxed) => OPEN,
+            Sync::Always => DURABLE,
+            Sync::EverySecond | Sync::Never => WRITTEN,
+        };
         self.gated.store(gated, Relaxed);
     }
 
@@ -229,6 +267,24 @@ pub(crate) fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'
         }
         e.also.iter().for_each(|record| words(unit, own.db, record));
     });
+}
+
+/// Appends a change of a session command's, who says what can be replayed. The shard is held.
+pub(crate) fn note_words(
+    engine: &Engine,
+    lane: Option<&Lane>,
+    db: &Db<'_>,
+    index: usize,
+    words: &[&[u8]],
+) {
+    if engine.journal.is_on()
+        && let Some(lane) = lane
+        && let Some((name, args)) = words.split_first()
+    {
+        lane.append(engine.journal.shared.counter(), db.cx.now, true, |unit| {
+            unit.command(index, name, args.len(), args.iter().copied());
+        });
+    }
 }
 
 fn words(unit: &mut Unit<'_>, db: usize, words: &[Vec<u8>]) {
@@ -299,6 +355,12 @@ impl Observer for Bell {
         engine.wake_held();
     }
 
+    fn written(&self) {
+        if let Some(engine) = self.0.upgrade() {
+            engine.wake_held();
+        }
+    }
+
     fn note(&self, text: &str) {
         if let Some(engine) = self.0.upgrade() {
             log!(engine.log, Warning, "Journal: {}", text);
@@ -310,7 +372,7 @@ impl Engine {
     /// Wakes the threads that hold output back.
     fn wake_held(&self) {
         self.each_worker(|w| {
-            if w.holds.swap(false, std::sync::atomic::Ordering::SeqCst) {
+            if w.holds.swap(false, SeqCst) {
                 w.mailbox.wake();
             }
         });
@@ -320,7 +382,7 @@ impl Engine {
     pub fn close_journal(&self) {
         let Some(running) = self.journal.running.lock().take() else { return };
         self.journal.on.store(false, Relaxed);
-        self.journal.gated.store(false, Relaxed);
+        self.journal.gated.store(OPEN, Relaxed);
         // It fails only when the writer has ended.
         let _ = running.orders.send(Control::Stop);
         self.journal.shared.ring();

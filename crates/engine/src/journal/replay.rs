@@ -219,7 +219,7 @@ fn find(table: &Table, last: &mut (Vec<u8>, u16), args: &Args<'_>) -> Result<u16
     }
     let unknown = || {
         let name = String::from_utf8_lossy(name.get(..64).unwrap_or(name)).into_owned();
-        format!("it has the unknown command {name:?}")
+        format!("Unknown command '{name}'")
     };
     let top = table.find(name).ok_or_else(unknown)?;
     if !table.get(top).row.subcommands.is_empty() {

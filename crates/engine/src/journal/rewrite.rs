@@ -13,10 +13,10 @@ use std::sync::atomic::{
 use commands::Fail;
 use config::Id;
 use persist::disk;
-use persist::journal::{Base, Control, Manifest, Recovered};
+use persist::journal::{Base, Control, Manifest, Place, Recovered};
 use store::{Context, Db};
 
-use super::start;
+use super::{aof, start};
 use crate::engine::Engine;
 use crate::log;
 use crate::persistence;
@@ -56,16 +56,16 @@ const RETRY_MS: i64 = 60_000;
 /// Begins a rewrite.
 pub(super) fn begin(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let r = &engine.journal.rewrite;
-    if !engine.journal.is_on() {
-        return Err(Fail::text("ERR there is nothing to rewrite: appendonly is no"));
-    }
     if r.busy.compare_exchange(false, true, AcqRel, Acquire).is_err() {
         return Err(Fail::text("ERR Background append only file rewriting already in progress"));
     }
     let began = engine.clock.wall_ms() as i64;
     r.since_ms.store(began, Relaxed);
     r.scheduled.store(false, Relaxed);
-    let outcome = take(engine, thread, began);
+    let outcome = match engine.journal.is_on() {
+        true => take(engine, thread, began),
+        false => take_alone(engine, thread, began),
+    };
     if let Err(fail) = &outcome {
         ended(engine, began, &Err(fail.0.to_string()));
     } else {
@@ -100,7 +100,41 @@ fn take(engine: &Engine, thread: &mut Thread, began: i64) -> Result<(), Fail> {
             rebase(engine, began, base);
         }
     };
-    persistence::take_base(engine, thread, &path, at, done)
+    persistence::take_base(engine, thread, &path, at, Ok, done)
+}
+
+/// A rewrite while no journal is written: a base alone, which is there when one begins to be.
+fn take_alone(engine: &Engine, thread: &mut Thread, began: i64) -> Result<(), Fail> {
+    let place = start::place(engine);
+    let disk: Arc<dyn disk::Disk> = Arc::new(disk::Real);
+    let failed = |e: String| Fail::new(format!("ERR {e}"));
+    disk.create_dir(&place.dir).map_err(|e| failed(format!("{}: {e}", place.dir.display())))?;
+    let old = left_behind(&*disk, &place).map_err(failed)?.unwrap_or_default();
+    let seen = aof::find(&place).map_err(failed)?.map_or(0, |theirs| theirs.seen);
+    let name = place.base(old.highest_of_all() + 1);
+    let path = place.file(&name);
+    let sequence = engine.journal.shared.last().max(old.base.sequence());
+    // On the thread that writes the snapshot, since it waits for the disk.
+    let name_it = move |bytes| {
+        let base = Base::Snapshot { name, bytes, sequence };
+        let manifest = Manifest { base, segments: Vec::new(), seen };
+        manifest.store(&*disk, &place.manifest()).map_err(|e| format!("the manifest: {e}"))?;
+        old.remove(&*disk, &place);
+        Ok(bytes)
+    };
+    let done = move |engine: &Engine, written: Result<u64, String>| {
+        ended(engine, began, &written.map(drop));
+    };
+    persistence::take_base(engine, thread, &path, || {}, name_it, done)
+}
+
+/// The manifest that an earlier journal has left, if it can be read.
+fn left_behind(disk: &dyn disk::Disk, place: &Place) -> Result<Option<Manifest>, String> {
+    match disk.read(&place.manifest()) {
+        Ok(text) => Ok(Manifest::parse(&text).ok()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(format!("{}: {e}", place.manifest().display())),
+    }
 }
 
 /// Has the writer take a base that is on disk.
@@ -126,7 +160,7 @@ fn ended(engine: &Engine, began: i64, outcome: &Result<(), String>) {
     r.since_ms.store(0, Relaxed);
     match outcome {
         Ok(()) => {
-            engine.journal.based.store(true, Relaxed);
+            engine.journal.based.store(engine.journal.is_on(), Relaxed);
             engine.journal.follow_config(&engine.config);
             r.count.fetch_add(1, Relaxed);
             r.failures.store(0, Relaxed);
@@ -145,13 +179,14 @@ fn ended(engine: &Engine, began: i64, outcome: &Result<(), String>) {
 /// `auto-aof-rewrite-percentage` asks for.
 pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
     let (j, c) = (&engine.journal, &engine.config);
-    if !j.is_on() || j.rewrite.busy.load(Relaxed) || engine.persistence.is_busy() {
+    if j.rewrite.busy.load(Relaxed) || engine.persistence.is_busy() {
         return;
     }
     let percent = c.int(Id::AutoAofRewritePercentage).max(0) as u64;
     let size = j.shared.figures.size.load(Relaxed);
     let base = j.shared.figures.base_size.load(Relaxed).max(1);
     let grown = percent > 0
+        && j.is_on()
         && size >= c.bytes(Id::AutoAofRewriteMinSize)
         && u128::from(size.saturating_sub(base)) * 100 >= u128::from(base) * u128::from(percent)
         && engine.clock.wall_ms() as i64 >= j.rewrite.not_before.load(Relaxed);
@@ -180,6 +215,11 @@ pub(crate) fn switch(engine: &Engine, thread: &mut Thread, on: bool) -> Result<(
         if !held {
             engine.keyspace.release(&mut thread.cx);
         }
+        if engine.journal.rewrite.is_busy() {
+            // There is no child; these are the words that tools wait for.
+            log!(engine.log, Notice, "Killing AOF child: the rewrite is given up");
+            engine.persistence.give_up();
+        }
         engine.close_journal();
         return Ok(());
     }
@@ -195,11 +235,8 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     let place = start::place(engine);
     let disk: Arc<dyn disk::Disk> = Arc::new(disk::Real);
     // What an earlier journal has left is another story: this one begins with what is in memory.
-    let old = match disk.read(&place.manifest()) {
-        Ok(text) => Manifest::parse(&text).ok(),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
-        Err(e) => return Err(format!("{}: {e}", place.manifest().display())),
-    };
+    let old = left_behind(&*disk, &place)?;
+    let seen = aof::find(&place)?.map_or(0, |theirs| theirs.seen);
     let held = thread.in_transaction;
     if !held {
         engine.keyspace.hold(&mut thread.cx, None);
@@ -208,7 +245,8 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     // Numbers go on: some connection may not have looked yet whether it waits for an old one.
     let last = engine.journal.shared.last();
     let me = engine.arc();
-    let begun = me.begin_journal(disk, place, Recovered::instead_of(old, empty, last));
+    let from = Recovered::instead_of(old, empty, last).having_seen(seen);
+    let begun = me.begin_journal(disk, place, from);
     if !held {
         engine.keyspace.release(&mut thread.cx);
     }
@@ -239,7 +277,7 @@ impl Rewrite {
     }
 
     /// Whether one is under way.
-    pub(super) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.busy.load(Relaxed)
     }
 

@@ -11,6 +11,7 @@ use persist::journal::{Base, Place, Recovered, Recovery, Writer};
 use stdx::rng::Rng;
 use store::Context;
 
+use super::aof::Theirs;
 use super::replay::Player;
 use super::{Bell, Running, aof, base};
 use crate::engine::Engine;
@@ -45,7 +46,7 @@ impl Engine {
     pub(crate) fn load_journal(self: &Arc<Self>, cx: &mut Context) -> Result<(), String> {
         let (disk, place): (Arc<dyn Disk>, _) = (Arc::new(Real), place(self));
         self.keyspace.hold(cx, None);
-        let found = load(self, cx, &disk, &place, true);
+        let found = load(self, cx, &disk, &place, Why::Start);
         self.keyspace.release(cx);
         self.begin_journal(disk, place, found?)
     }
@@ -69,7 +70,7 @@ impl Engine {
         settings::follow(&self.config, &mut cx);
         let single = self.keyspace.is_single();
         self.keyspace.hold(&mut cx, None);
-        let found = load(self, &mut cx, &disk, &place, false);
+        let found = load(self, &mut cx, &disk, &place, Why::Test);
         self.keyspace.release(&mut cx);
         if single {
             // For the worker that is yet to come.
@@ -111,7 +112,14 @@ impl Engine {
 /// DEBUG LOADAOF: throws the data away and reads it again, while nobody else runs a command.
 pub(crate) fn reload(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     let running = engine.journal.running.lock();
-    let Some(running) = &*running else { return Err("appendonly is no".to_owned()) };
+    let (disk, place): (Arc<dyn Disk>, _) = match &*running {
+        Some(running) => (Arc::clone(&running.disk), running.place.clone()),
+        None => (Arc::new(Real), place(engine)),
+    };
+    let there = persist::disk::exists(&*disk, &place.manifest()).unwrap_or(false);
+    if !there && running.is_none() && aof::find(&place)?.is_none() {
+        return Err(format!("there is none at {}", place.dir.display()));
+    }
     if thread.in_transaction {
         return Err("a transaction cannot throw away what it holds".to_owned());
     }
@@ -122,47 +130,74 @@ pub(crate) fn reload(engine: &Engine, thread: &mut Thread) -> Result<(), String>
         shared.wait_for_progress(Duration::from_millis(20));
     }
     thread.flush_all(engine);
-    let loaded = load(engine, &mut thread.cx, &running.disk, &running.place, false);
+    let loaded = load(engine, &mut thread.cx, &disk, &place, Why::Reload);
     engine.keyspace.release(&mut thread.cx);
     thread.sync_clock(engine);
     loaded.map(drop)
 }
 
-/// Loads base and segments, or what Redis has left, or nothing. The keyspace is empty and held; with
-/// `breathe` it is let go for a moment from time to time, for INFO.
-pub(super) fn load(
+/// Why something is loaded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// The server starts: the keyspace is let go for a moment from time to time, for INFO.
+    Start,
+    /// So it does, in a test.
+    Test,
+    /// It runs, and writes to the journal.
+    Reload,
+}
+
+/// Loads base and segments, or what Redis has left, or nothing. The keyspace is empty and held.
+fn load(
     engine: &Engine,
     cx: &mut Context,
     disk: &Arc<dyn Disk>,
     place: &Place,
-    breathe: bool,
+    why: Why,
 ) -> Result<Recovered, String> {
     let began = engine.clock.monotonic_ns();
     let truncated = engine.config.flag(Id::AofLoadTruncated);
     let refusal = |r: persist::journal::Refusal| r.to_string();
-    let found = Recovery::open(Arc::clone(disk), place.clone()).map_err(refusal)?;
+    let mut found = Recovery::open(Arc::clone(disk), place.clone()).map_err(refusal)?;
+    let theirs = aof::find(place)?;
+    if let (Some(ours), Some(theirs)) = (&found, &theirs)
+        && ours.manifest.seen != theirs.seen
+        && why != Why::Reload
+    {
+        log!(
+            engine.log,
+            Warning,
+            "The files of {} have changed since this journal began: they are loaded, and the \
+             journal is set aside (*.old)",
+            theirs.name
+        );
+        let aside = ours.manifest.set_aside(&**disk, place);
+        aside.map_err(|e| format!("setting the journal aside: {e}"))?;
+        found = None;
+    }
     let Some(found) = found else {
-        let Some((name, files)) = aof::find(place)? else {
+        let Some(Theirs { name, seen }) = theirs else {
             return Ok(Recovered::fresh(Base::default()));
         };
-        let mut player = Player::new(engine, cx, breathe);
+        let files = aof::files(place, &name)?;
+        let mut player = Player::new(engine, cx, why == Why::Start);
         aof::load(engine, &mut player, &files, truncated)?;
         engine.journal.rewrite.schedule();
         report(engine, &player, began, "append-only file of Redis");
         settle(engine, cx);
-        return Ok(Recovered::fresh(Base::Redis { name }));
+        return Ok(Recovered::fresh(Base::Redis { name }).having_seen(seen));
     };
     match &found.manifest.base {
         Base::Empty(_) => {}
         Base::Snapshot { name, .. } => base::load_base(engine, cx, &place.file(name))?,
         Base::Redis { name } => {
             let files = aof::files(place, name)?;
-            aof::load(engine, &mut Player::new(engine, cx, breathe), &files, truncated)?;
+            aof::load(engine, &mut Player::new(engine, cx, why == Why::Start), &files, truncated)?;
             engine.journal.rewrite.schedule();
         }
     }
     let total = found.bytes().max(1);
-    let mut player = Player::new(engine, cx, breathe);
+    let mut player = Player::new(engine, cx, why == Why::Start);
     let loading = &engine.persistence.loading;
     loading.begin(total, engine.clock.wall_ms() as i64);
     let shown = place.manifest();

@@ -1,9 +1,9 @@
 //! A snapshot's file: there whole under its name, or not at all.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use persist::disk::{Disk, exists};
 use rdb::Encoder;
 
 use super::queue::Queue;
@@ -29,32 +29,48 @@ pub(super) struct Wishes {
 ///
 /// # Errors
 /// As the system says; the file that was there before still is, and nothing else is left behind.
-pub(super) fn write(path: &Path, head: &[u8], queue: &Queue, wishes: &Wishes) -> io::Result<u64> {
+pub(super) fn write(
+    disk: &dyn Disk,
+    path: &Path,
+    head: &[u8],
+    queue: &Queue,
+    wishes: &Wishes,
+) -> io::Result<u64> {
     let temp = temporary(path);
-    let outcome = write_to(&temp, head, queue, wishes).and_then(|bytes| {
-        fs::rename(&temp, path)?;
+    let outcome = write_to(disk, &temp, head, queue, wishes).and_then(|bytes| {
+        disk.rename(&temp, path)?;
         let dir = path.parent().filter(|d| !d.as_os_str().is_empty());
-        File::open(dir.unwrap_or(Path::new(".")))?.sync_all()?;
+        disk.sync_dir(dir.unwrap_or(Path::new(".")))?;
         Ok(bytes)
     });
     if outcome.is_err() {
         queue.kill();
-        let _ = fs::remove_file(&temp);
+        // After a rename there is none.
+        let _ = disk.remove(&temp);
     }
     outcome
 }
 
-fn write_to(temp: &Path, head: &[u8], queue: &Queue, wishes: &Wishes) -> io::Result<u64> {
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).open(temp)?;
+fn write_to(
+    disk: &dyn Disk,
+    temp: &Path,
+    head: &[u8],
+    queue: &Queue,
+    wishes: &Wishes,
+) -> io::Result<u64> {
+    if exists(disk, temp)? {
+        disk.remove(temp)?;
+    }
+    let file = disk.open(temp, true)?;
     let (mut crc, mut bytes, mut synced) = (0, 0u64, 0u64);
     let mut add = |piece: &[u8]| {
-        file.write_all(piece)?;
+        file.write_at(piece, bytes)?;
         if wishes.checksum {
             crc = rdb::crc64(crc, piece);
         }
         bytes += piece.len() as u64;
         if wishes.sync_often && bytes - synced >= SYNC_EVERY {
-            file.sync_data()?;
+            file.sync()?;
             synced = bytes;
         }
         io::Result::Ok(())
@@ -63,13 +79,16 @@ fn write_to(temp: &Path, head: &[u8], queue: &Queue, wishes: &Wishes) -> io::Res
     while let Some(piece) = queue.take() {
         add(&piece)?;
     }
+    if queue.is_dead() {
+        return Err(io::Error::other("given up"));
+    }
     let encoder = Encoder::new(false);
     let mut end = Vec::new();
     encoder.end(&mut end);
     add(&end)?;
     let mut sum = Vec::new();
     encoder.checksum(&mut sum, crc);
-    file.write_all(&sum)?;
-    file.sync_all()?;
+    file.write_at(&sum, bytes)?;
+    file.sync()?;
     Ok(bytes + sum.len() as u64)
 }

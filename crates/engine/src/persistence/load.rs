@@ -41,13 +41,15 @@ pub(crate) struct Loading {
     pub(super) keys: AtomicU64,
     /// Keys left out because their time was over.
     pub(super) expired: AtomicU64,
+    /// Keys left out because there was nothing in them.
+    empty: AtomicU64,
     told_ms: AtomicI64,
 }
 
 impl Loading {
     pub(crate) fn begin(&self, total: u64, now_ms: i64) {
         self.total.store(total, Relaxed);
-        for n in [&self.loaded, &self.keys, &self.expired, &self.used_mem] {
+        for n in [&self.loaded, &self.keys, &self.expired, &self.empty, &self.used_mem] {
             n.store(0, Relaxed);
         }
         self.told_ms.store(now_ms, Relaxed);
@@ -218,6 +220,7 @@ fn cut<R: Read>(
 
 fn tell_empty(engine: &Engine, key: &[u8]) {
     let key = String::from_utf8_lossy(key);
+    engine.persistence.loading.empty.fetch_add(1, Relaxed);
     log!(engine.log, Notice, "rdbLoadObject skipping empty key: {}", key);
 }
 
@@ -360,7 +363,7 @@ fn insert(
     present: Present,
 ) -> Result<(), String> {
     let (ks, loading) = (&engine.keyspace, &engine.persistence.loading);
-    super::save::wait_for_test(engine, Id::KeyLoadDelay, keys.len() as u64);
+    super::save::wait_for_test(engine, Id::KeyLoadDelay, keys.len() as u64, || false);
     let hashes: Vec<u64> = keys.iter().map(|l| stdx::hash::hash64(l.entry.key())).collect();
     hashes.iter().for_each(|hash| ks.prefetch_bucket(index, *hash));
     let (mut loaded_keys, mut expired) = (0, 0);
@@ -407,7 +410,14 @@ pub(crate) fn read_file(
     outcome?;
     let seconds = (engine.clock.monotonic_ns() - began) as f64 / 1e9;
     let (keys, expired) = (loading.keys.load(Relaxed), loading.expired.load(Relaxed));
-    log!(engine.log, Notice, "Done loading RDB, keys loaded: {}, keys expired: {}.", keys, expired);
+    log!(
+        engine.log,
+        Notice,
+        "Done loading RDB, keys loaded: {}, keys expired: {}, empty keys skipped: {}.",
+        keys,
+        expired,
+        loading.empty.load(Relaxed)
+    );
     log!(engine.log, Notice, "DB loaded from disk: {:.3} seconds", seconds);
     Ok(())
 }
@@ -466,8 +476,13 @@ impl Engine {
             let outcome = if journal {
                 engine.load_journal(&mut cx)
             } else {
-                read_file(&engine, &mut cx, &path, Present::Refuse)
-                    .map_err(|e| format!("{}: {e}", path.display()))
+                let read = read_file(&engine, &mut cx, &path, Present::Refuse);
+                if let Err(e) = &read {
+                    // What operators of Redis look for.
+                    log!(engine.log, Warning, "Internal error in RDB reading: {}", e);
+                    log!(engine.log, Warning, "Terminating server after rdb file reading failure.");
+                }
+                read.map_err(|e| format!("{}: {e}", path.display()))
             };
             match outcome {
                 Ok(()) => {

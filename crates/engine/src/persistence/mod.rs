@@ -22,7 +22,8 @@ use std::sync::mpsc::channel;
 
 use commands::Fail;
 use config::Id;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
+use persist::disk::{Disk, Real};
 
 use crate::engine::{Attention, Engine, ShutdownRequest};
 use crate::log;
@@ -66,6 +67,10 @@ pub(crate) struct Persistence {
     early: AtomicU64,
     /// The file that is being written, under its temporary name.
     temporary: Mutex<Option<PathBuf>>,
+    /// What goes into it.
+    present: Mutex<Option<Arc<queue::Queue>>>,
+    /// Where it is written.
+    disk: RwLock<Arc<dyn Disk>>,
     /// A shutdown that a signal asked for and that has not begun.
     asked: Mutex<Option<ShutdownRequest>>,
     /// What is being loaded, or was.
@@ -87,6 +92,8 @@ impl Persistence {
             progress: Default::default(),
             early: AtomicU64::new(0),
             temporary: Mutex::default(),
+            present: Mutex::default(),
+            disk: RwLock::new(Arc::new(Real)),
             asked: Mutex::default(),
             loading: Loading::default(),
         }
@@ -95,6 +102,17 @@ impl Persistence {
     /// Takes the right to take a snapshot.
     fn claim(&self) -> bool {
         self.busy.compare_exchange(false, true, AcqRel, Acquire).is_ok()
+    }
+
+    fn disk(&self) -> Arc<dyn Disk> {
+        Arc::clone(&self.disk.read())
+    }
+
+    /// Has the snapshot that is being taken fail.
+    pub(crate) fn give_up(&self) {
+        if let Some(queue) = &*self.present.lock() {
+            queue.kill();
+        }
     }
 
     /// Whether a snapshot is being taken.
@@ -231,7 +249,7 @@ pub(crate) fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result
 }
 
 /// Begins a snapshot in the background for the journal: at its moment `at` is called, when it is on
-/// disk `done` is told its length. Called by a worker thread outside of any hold.
+/// disk, `written` is told its length, on the thread that wrote it, and `done` how it ended. Called by a worker thread outside of any hold.
 ///
 /// # Errors
 /// There is a snapshot under way, or no thread to be had.
@@ -240,6 +258,7 @@ pub(crate) fn take_base(
     thread: &mut Thread,
     path: &Path,
     at: impl FnOnce(),
+    written: impl FnOnce(u64) -> Result<u64, String> + Send + 'static,
     done: impl FnOnce(&Engine, Result<u64, String>) + Send + 'static,
 ) -> Result<(), Fail> {
     const BUSY: Fail = Fail::text("ERR Background save already in progress");
@@ -253,7 +272,7 @@ pub(crate) fn take_base(
     let work = move || {
         let Ok(taking) = take.recv() else { return };
         let outcome = taking.apart(&shared, walkers(), now, &|_| {});
-        let outcome = outcome.map(|t| t.bytes).map_err(|e| e.to_string());
+        let outcome = outcome.map_err(|e| e.to_string()).and_then(|t| written(t.bytes));
         let end = move |engine: &Engine, thread: &mut Thread| {
             engine.keyspace.unshare(&thread.cx.seat);
             engine.persistence.busy.store(false, Relaxed);
@@ -381,6 +400,11 @@ impl Engine {
     /// Whether the last save in the background succeeded.
     pub(crate) fn last_save_ok(&self) -> bool {
         self.persistence.last_ok.load(Relaxed)
+    }
+
+    /// Writes snapshots to another disk: for tests.
+    pub fn save_to(&self, disk: Arc<dyn Disk>) {
+        *self.persistence.disk.write() = disk;
     }
 
     /// Removes what an unfinished save has written: the process is about to end.

@@ -95,7 +95,7 @@ impl Queue {
                 self.changed.notify_all();
                 return Some(piece);
             }
-            if w.closed {
+            if w.closed || self.is_dead() {
                 return None;
             }
             self.changed.wait(&mut w);

@@ -76,6 +76,19 @@ impl Writer {
         }
     }
 
+    /// Adds a short entry.
+    fn append(&mut self, db: usize, e: &Entry) {
+        self.select(db);
+        let told = self.told.of_entry(e);
+        self.encoder.entry(&mut self.buf, e, told);
+    }
+
+    fn add_unless_dead(&mut self, db: usize, e: &Entry, queue: &Queue) {
+        if !queue.is_dead() {
+            self.add(db, e, queue);
+        }
+    }
+
     /// Adds an entry, and sends as much as there is of it when it is a long one.
     fn add(&mut self, db: usize, e: &Entry, queue: &Queue) {
         self.select(db);
@@ -109,10 +122,7 @@ impl Keep for Keeper {
             return;
         }
         let mut early = self.early.lock();
-        let early = &mut *early;
-        early.select(db);
-        let told = early.told.of_entry(e);
-        early.encoder.entry(&mut early.buf, e, told);
+        early.append(db, e);
         if early.buf.len() >= PIECE {
             self.queue.send_soon(&mut early.buf);
         }
@@ -149,12 +159,14 @@ pub(crate) fn begin(
     at: impl FnOnce(),
 ) -> Option<Taking> {
     let c = &engine.config;
+    let is_base = path != super::path(engine);
     let compress = c.flag(Id::Rdbcompression);
     let told = Use::of(c, cx);
     let queue = Arc::new(Queue::default());
     let keeper = Arc::new(Keeper { queue, early: Mutex::new(Writer::new(compress, told)) });
     let keep: Arc<dyn Keep> = Arc::<Keeper>::clone(&keeper);
     let snapshot = engine.keyspace.begin_snapshot(cx, keep, at)?;
+    *engine.persistence.present.lock() = Some(Arc::clone(&keeper.queue));
     *engine.persistence.temporary.lock() = Some(file::temporary(path));
     let mut encoder = Encoder::new(compress);
     let mut head = Vec::new();
@@ -191,7 +203,11 @@ pub(crate) fn begin(
         path: path.to_owned(),
         wishes: Wishes {
             checksum: c.flag(Id::Rdbchecksum),
-            sync_often: c.flag(Id::RdbSaveIncrementalFsync),
+            sync_often: c.flag(if is_base {
+                Id::AofRewriteIncrementalFsync
+            } else {
+                Id::RdbSaveIncrementalFsync
+            }),
         },
         compress,
         told,
@@ -201,12 +217,17 @@ pub(crate) fn begin(
 
 /// `rdb-key-save-delay` and `key-load-delay`: microseconds per key, or keys per microsecond when
 /// negative.
-pub(super) fn wait_for_test(engine: &Engine, option: Id, keys: u64) {
+pub(super) fn wait_for_test(engine: &Engine, option: Id, keys: u64, enough: impl Fn() -> bool) {
     let delay = engine.config.int(option);
     if delay != 0 {
         let n = delay.unsigned_abs();
         let us = if delay > 0 { keys.saturating_mul(n) } else { keys / n };
-        std::thread::sleep(std::time::Duration::from_micros(us));
+        let mut left = std::time::Duration::from_micros(us);
+        while !left.is_zero() && !enough() {
+            let some = left.min(std::time::Duration::from_millis(10));
+            std::thread::sleep(some);
+            left -= some;
+        }
     }
 }
 
@@ -233,11 +254,16 @@ impl Taking {
                     return 64;
                 }
                 let before = w.buf.len();
-                w.add(db, e, queue);
+                w.append(db, e);
                 w.buf.len().saturating_sub(before).max(64)
             });
             done(keys);
-            wait_for_test(engine, Id::RdbKeySaveDelay, keys);
+            // No shard is held from here on: the disk may be slow.
+            if w.buf.len() >= PIECE {
+                w.flush(queue);
+            }
+            self.snapshot.orphans(|db, e| w.add_unless_dead(db, e, queue));
+            wait_for_test(engine, Id::RdbKeySaveDelay, keys, || queue.is_dead());
             if !more {
                 break;
             }
@@ -247,11 +273,7 @@ impl Taking {
 
     fn finish(snapshot: Snapshot, keeper: &Keeper, cx: &mut Context, w: &mut Writer) {
         let queue = &*keeper.queue;
-        snapshot.finish(cx, |db, e| {
-            if !queue.is_dead() {
-                w.add(db, e, queue);
-            }
-        });
+        snapshot.finish(cx, |db, e| w.add_unless_dead(db, e, queue));
         w.flush(queue);
         keeper.early.lock().flush(queue);
         queue.close();
@@ -273,7 +295,8 @@ impl Taking {
         let wishes = self.wishes;
         std::thread::scope(|scope| {
             let queue = Arc::clone(&keeper.queue);
-            let file = scope.spawn(move || file::write(&path, &head, &queue, &wishes));
+            let disk = engine.persistence.disk();
+            let file = scope.spawn(move || file::write(&*disk, &path, &head, &queue, &wishes));
             for walk in self.snapshot.walks(1) {
                 self.walk(engine, walk, cx, done);
             }
@@ -316,7 +339,8 @@ impl Taking {
                 Self::finish(self.snapshot, &self.keeper, &mut context(99), &mut w);
                 early
             });
-            let written = file::write(&path, &head, &keeper.queue, &wishes);
+            let disk = engine.persistence.disk();
+            let written = file::write(&*disk, &path, &head, &keeper.queue, &wishes);
             let early = walking.join().unwrap_or(0);
             Ok(Taken { bytes: written?, early, keys })
         })

@@ -31,6 +31,16 @@ pub(crate) fn shut_down(
     if engine.on_shutdown.read().is_none() || engine.shutting_down.swap(1, Relaxed) != 0 {
         return Err(FAILED);
     }
+    if engine.journal.is_beginning() {
+        // What is in memory is nowhere else yet.
+        if request.force {
+            log!(engine.log, Warning, "Writing initial AOF. Exit anyway.");
+        } else {
+            log!(engine.log, Warning, "Writing initial AOF, can't exit");
+            engine.shutting_down.store(0, Relaxed);
+            return Err(FAILED);
+        }
+    }
     let save = request.save.unwrap_or_else(|| !engine.config.save_points().is_empty());
     if save {
         pause(engine, thread);
@@ -61,6 +71,7 @@ impl Engine {
         if self.attention.get() & Attention::LOADING != 0 {
             // Nothing has changed yet, and a save would lose what is not loaded.
             let request = ShutdownRequest { save: Some(false), ..request };
+            self.shutting_down.store(1, Relaxed);
             if let Some(hook) = self.on_shutdown.read().as_ref() {
                 hook(request);
             }
@@ -70,6 +81,13 @@ impl Engine {
         // Not in the periodic work only, which comes ten times per second.
         let job = |engine: &Engine, thread: &mut Thread| begin_asked(engine, thread);
         self.post(0, Message::Run(Job::new(job)));
+    }
+}
+
+impl Engine {
+    /// Whether it has been asked to end, and that was not called off and has not failed.
+    pub fn is_shutting_down(&self) -> bool {
+        self.shutting_down.load(Relaxed) != 0 || self.persistence.asked.lock().is_some()
     }
 }
 

@@ -353,7 +353,19 @@ fn populate(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
             } else {
                 Content::Bytes(&value)
             };
+            let bytes = match &content {
+                Content::Shared(a) => a.to_vec(),
+                Content::Bytes(b) => b.to_vec(),
+                _ => Vec::new(),
+            };
             db.set(key, content, Ttl::Clear);
+            crate::journal::note_words(
+                call.engine,
+                call.thread.pubsub.lane(),
+                &db,
+                index,
+                &[b"set".as_slice(), &name, &bytes],
+            );
         }
         commit(call.engine, &mut call.thread.pubsub, &mut db);
     }

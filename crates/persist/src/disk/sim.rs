@@ -48,6 +48,8 @@ pub struct Faults {
     pub good_syncs: Option<u32>,
     /// After so many good ones, writes fail.
     pub good_writes: Option<u32>,
+    /// After so many good ones, renames fail.
+    pub good_renames: Option<u32>,
 }
 
 const EIO: i32 = 5;
@@ -172,6 +174,9 @@ impl Disk for SimDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let state = &mut *self.0.lock();
+        if over(&mut state.faults.good_renames) {
+            return Err(io::Error::from_raw_os_error(EIO));
+        }
         let id = state.id(from)?;
         state.names.remove(from);
         state.names.insert(to.to_owned(), id);
@@ -194,11 +199,18 @@ impl Disk for SimDisk {
         if over(&mut state.faults.good_syncs) {
             return Err(io::Error::from_raw_os_error(EIO));
         }
-        let inside = |p: &Path| p.parent() == Some(path);
+        let here = if path == Path::new(".") { Path::new("") } else { path };
+        let inside = |p: &Path| p.parent() == Some(here);
         state.durable_names.retain(|p, _| !inside(p));
         let now = state.names.iter().filter(|(p, _)| inside(p));
         state.durable_names.extend(now.map(|(p, id)| (p.clone(), *id)));
         Ok(())
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let inside = |p: &&PathBuf| p.parent() == Some(dir);
+        let name = |p: &PathBuf| Some(p.file_name()?.to_str()?.to_owned());
+        Ok(self.0.lock().names.keys().filter(inside).filter_map(name).collect())
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
@@ -214,7 +226,7 @@ struct SimFile {
 }
 
 impl File for SimFile {
-    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         let state = &mut *self.disk.0.lock();
         if over(&mut state.faults.good_writes) {
             return Err(io::Error::from_raw_os_error(EIO));
@@ -234,7 +246,7 @@ impl File for SimFile {
         if n < bytes.len() { Err(io::Error::from_raw_os_error(ENOSPC)) } else { Ok(()) }
     }
 
-    fn sync(&mut self) -> io::Result<()> {
+    fn sync(&self) -> io::Result<()> {
         let state = &mut *self.disk.0.lock();
         if over(&mut state.faults.good_syncs) {
             return Err(io::Error::from_raw_os_error(EIO));
@@ -250,7 +262,7 @@ impl File for SimFile {
         Ok(())
     }
 
-    fn set_len(&mut self, len: u64) -> io::Result<()> {
+    fn set_len(&self, len: u64) -> io::Result<()> {
         let state = &mut *self.disk.0.lock();
         let content = state.content(self.id)?;
         content.now.resize(len as usize, 0);

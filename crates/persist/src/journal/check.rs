@@ -147,7 +147,7 @@ fn describe(name: &str, s: &Survey, len: usize) -> String {
 }
 
 fn cut(disk: &dyn Disk, path: &Path, at: u64) -> io::Result<()> {
-    let mut file = disk.open(path, false)?;
+    let file = disk.open(path, false)?;
     file.set_len(at)?;
     file.sync()
 }

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! apus-journal 1
-//! base appendonly.aof.3.base.rdb 8812 60123
+//! base appendonly.aof.3.base 8812 60123
 //! segment appendonly.aof.4.seg 60100
 //! segment appendonly.aof.5.seg 93211
 //! end 7c1f09aa
@@ -21,6 +21,7 @@ use std::path::Path;
 
 use stdx::crc32c::crc32c;
 
+use super::Place;
 use crate::disk::{self, Disk};
 
 /// What the segments continue.
@@ -67,6 +68,9 @@ pub struct Manifest {
     pub base: Base,
     /// Segments in order: file name and sequence number of the first record.
     pub segments: Vec<(String, u64)>,
+    /// A checksum of the files of a Redis that were there when this journal began, 0 for none. When
+    /// there are others now, they are newer.
+    pub seen: u32,
 }
 
 const FIRST: &str = "apus-journal 1";
@@ -85,6 +89,9 @@ impl Manifest {
         }
         for (name, first) in &self.segments {
             text.push_str(&format!("segment {name} {first}\n"));
+        }
+        if self.seen != 0 {
+            text.push_str(&format!("seen {:08x}\n", self.seen));
         }
         let sum = crc32c(0, text.as_bytes());
         text.push_str(&format!("end {sum:08x}\n"));
@@ -124,6 +131,7 @@ impl Manifest {
                     let name = parts.next().ok_or_else(bad)?.to_owned();
                     manifest.base = Base::Snapshot { name: plain(name)?, bytes, sequence };
                 }
+                "seen" => manifest.seen = u32::from_str_radix(rest, 16).map_err(|_| bad())?,
                 "empty" => manifest.base = Base::Empty(number(rest)?),
                 "redis" => manifest.base = Base::Redis { name: plain(rest.to_owned())? },
                 "segment" => {
@@ -145,9 +153,55 @@ impl Manifest {
         disk::replace(disk, path, self.to_text().as_bytes())
     }
 
+    /// Whether a file is one of those that it names.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        self.segments.iter().any(|(n, _)| n == name)
+            || matches!(&self.base, Base::Snapshot { name: n, .. } if n == name)
+    }
+
     /// The highest number among its segments, so that new ones get higher ones.
     pub(crate) fn highest(&self) -> u64 {
         self.segments.iter().map(|(name, _)| number_of(name)).max().unwrap_or(0)
+    }
+
+    /// The highest number among all its files.
+    pub fn highest_of_all(&self) -> u64 {
+        self.highest().max(self.base_number())
+    }
+
+    /// Removes its files, as far as that works: what stays is removed with the next start.
+    pub fn remove(&self, disk: &dyn Disk, place: &Place) {
+        let base = match &self.base {
+            Base::Snapshot { name, .. } => Some(name),
+            _ => None,
+        };
+        for name in self.segments.iter().map(|(name, _)| name).chain(base) {
+            let _ = disk.remove(&place.file(name));
+        }
+    }
+
+    /// Sets its files aside (`.old`), itself first: there is no journal then.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn set_aside(&self, disk: &dyn Disk, place: &Place) -> io::Result<()> {
+        let aside = |path: &Path| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(".old");
+            disk.rename(path, Path::new(&name))
+        };
+        aside(&place.manifest())?;
+        let base = match &self.base {
+            Base::Snapshot { name, .. } => Some(name),
+            _ => None,
+        };
+        for name in self.segments.iter().map(|(name, _)| name).chain(base) {
+            match aside(&place.file(name)) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+        }
+        disk.sync_dir(&place.dir)
     }
 
     /// The number of its base, 0 if it has none.
@@ -172,8 +226,9 @@ mod tests {
 
     fn sample() -> Manifest {
         Manifest {
-            base: Base::Snapshot { name: "my file.3.base.rdb".into(), bytes: 12, sequence: 60 },
+            base: Base::Snapshot { name: "my file.3.base".into(), bytes: 12, sequence: 60 },
             segments: vec![("my file.4.seg".into(), 55), ("my file.11.seg".into(), 99)],
+            seen: 77,
         }
     }
 

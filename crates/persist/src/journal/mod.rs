@@ -1,8 +1,8 @@
 //! The journal (`appendonly yes`): every change as a record with a sequence number and a checksum.
 //!
 //! ```text
-//!  worker threads          writer thread                       files in `appenddirname`
-//!  ──────────────          ─────────────                       ────────────────────────
+//!  worker threads          writer                              files in `appenddirname`
+//!  ──────────────          ──────                              ────────────────────────
 //!  take a number and       merge by number, seal, write,       manifest: base and segments
 //!  append to their own     sync as `appendfsync` says,         base:     a snapshot
 //!  lane, under the locks   publish how far it is durable       segments: records
@@ -66,8 +66,22 @@ impl Place {
         format!("{}.{number}.seg", self.stem)
     }
 
-    /// Name of a base snapshot.
+    /// Name of a base snapshot. Redis's end in `.base.rdb`, and stay as they are.
     pub fn base(&self, number: u64) -> String {
-        format!("{}.{number}.base.rdb", self.stem)
+        format!("{}.{number}.base", self.stem)
+    }
+
+    /// Whether a name in the directory is one that a journal gives to its files, finished or not (the
+    /// manifest excepted).
+    fn is_own(&self, name: &str) -> bool {
+        let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let ours = name.strip_prefix(&*self.stem).and_then(|rest| rest.strip_prefix('.'));
+        let numbered = ours.and_then(|rest| rest.rsplit_once('.'));
+        numbered.is_some_and(|(n, kind)| number(n) && matches!(kind, "seg" | "base"))
+            || ours == Some("journal.tmp")
+            || name
+                .strip_prefix("temp-")
+                .and_then(|rest| rest.strip_suffix(".rdb"))
+                .is_some_and(number)
     }
 }

@@ -55,6 +55,8 @@ pub struct Recovered {
     pub(crate) superseded: Vec<String>,
     /// Segments get higher numbers.
     pub(crate) number: u64,
+    /// The manifest has a segment that the one on disk does not name yet.
+    pub(crate) adopted: bool,
 }
 
 impl Recovered {
@@ -63,7 +65,8 @@ impl Recovered {
     /// manifest that names the new journal.
     pub fn instead_of(old: Option<Manifest>, empty: bool, last: u64) -> Self {
         let old = old.unwrap_or_default();
-        let number = old.highest();
+        // One number is left out: nothing of the new one may look as if the old one went on in it.
+        let number = old.highest() + 1;
         let mut superseded: Vec<String> = old.segments.into_iter().map(|(name, _)| name).collect();
         if let Base::Snapshot { name, .. } = old.base {
             superseded.push(name);
@@ -85,7 +88,15 @@ impl Recovered {
     /// A journal that begins now, on top of `base`.
     pub fn fresh(base: Base) -> Self {
         let last = base.sequence();
-        Self { manifest: Manifest { base, segments: Vec::new() }, last, ..Self::default() }
+        let manifest = Manifest { base, ..Manifest::default() };
+        Self { manifest, last, ..Self::default() }
+    }
+
+    /// The same, beside files of a Redis: see [`Manifest::seen`].
+    #[must_use]
+    pub fn having_seen(mut self, seen: u32) -> Self {
+        self.manifest.seen = seen;
+        self
     }
 }
 
@@ -139,9 +150,10 @@ impl Recovery {
         let mut found = Recovered { last: base, ..Recovered::default() };
         let mut expected = None;
         let mut before = 0;
-        let count = self.manifest.segments.len();
-        for (i, (name, first)) in self.manifest.segments.iter().enumerate() {
-            let path = self.place.file(name);
+        let mut manifest = self.manifest.clone();
+        let mut i = 0;
+        while let Some((name, first)) = manifest.segments.get(i).cloned() {
+            let path = self.place.file(&name);
             let shown = path.display();
             let bytes = self.disk.read(&path).map_err(|e| {
                 Refusal(format!(
@@ -159,7 +171,7 @@ impl Recovery {
             };
             let mut reader = Reader::new(&bytes).map_err(|why| damaged(0, why))?;
             let begins = reader.next_sequence();
-            if begins != *first || expected.is_some_and(|e| e != begins) {
+            if begins != first || expected.is_some_and(|e| e != begins) {
                 let why = format!("it begins with record {begins}");
                 return Err(damaged(0, &why));
             }
@@ -188,7 +200,15 @@ impl Recovery {
                 }
             };
             let at = reader.offset();
-            let last = i + 1 == count;
+            if i + 1 == manifest.segments.len()
+                && end == End::Clean
+                && let Some(next) = self.follower(&manifest, reader.next_sequence())
+            {
+                manifest.segments.push((next, reader.next_sequence()));
+                found.adopted = true;
+            }
+            i += 1;
+            let last = i == manifest.segments.len();
             expected = Some(reader.next_sequence());
             found.last = found.last.max(reader.next_sequence() - 1);
             before += bytes.len() as u64;
@@ -197,7 +217,7 @@ impl Recovery {
                 End::Torn if last && cut => {
                     let lost = (bytes.len() - at) as u64;
                     found.cut = Some((shown.to_string(), at as u64, lost));
-                    self.truncate(name, at as u64)?;
+                    self.truncate(&name, at as u64)?;
                 }
                 End::Torn if last => {
                     return Err(Refusal(format!(
@@ -213,10 +233,10 @@ impl Recovery {
             if last {
                 let header = Header::parse(&bytes).map_err(|why| damaged(0, why))?;
                 let len = if found.cut.is_some() { at } else { bytes.len() } as u64;
-                found.tail = Some(Tail { name: name.clone(), header, at: at as u64, len });
+                found.tail = Some(Tail { name, header, at: at as u64, len });
             }
         }
-        found.manifest = self.manifest;
+        found.manifest = manifest;
         // A base that is ahead of all segments: the numbers go on behind it, in a new segment.
         if expected.is_some_and(|e| e != found.last + 1) {
             found.tail = None;
@@ -225,10 +245,19 @@ impl Recovery {
         Ok(found)
     }
 
+    /// The segment that was begun with record `first` behind those of the manifest, when the server was
+    /// killed before it could name it there.
+    fn follower(&self, manifest: &Manifest, first: u64) -> Option<String> {
+        let name = self.place.segment(manifest.highest() + 1);
+        let bytes = self.disk.read(&self.place.file(&name)).ok()?;
+        let begun = Header::parse(&bytes).is_ok_and(|header| header.first == first);
+        begun.then_some(name)
+    }
+
     fn truncate(&self, name: &str, at: u64) -> Result<(), Refusal> {
         let path = self.place.file(name);
         let cut = || -> io::Result<()> {
-            let mut file = self.disk.open(&path, false)?;
+            let file = self.disk.open(&path, false)?;
             file.set_len(at)?;
             file.sync()
         };

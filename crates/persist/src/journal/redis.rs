@@ -21,9 +21,18 @@ pub struct Part {
 /// The line that cannot be understood.
 pub fn parse_manifest(text: &[u8]) -> Result<Vec<Part>, String> {
     let text = std::str::from_utf8(text).map_err(|_| "it is not text".to_owned())?;
+    if text.is_empty() {
+        return Err("Found an empty AOF manifest".to_owned());
+    }
     let mut parts = Vec::new();
-    for line in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
-        let bad = || format!("bad line: {line}");
+    let mut last = 0;
+    for line in text.lines().filter(|l| !l.starts_with('#')) {
+        if line.len() > LINE_MAX {
+            return Err("The AOF manifest file contains too long line".to_owned());
+        }
+        let bad = || format!("Invalid AOF manifest file format: {line}");
+        let line = line.trim();
+        let mut sequence = 0;
         let words = words(line).ok_or_else(bad)?;
         let mut part = Part { name: String::new(), kind: 0 };
         for pair in words.chunks(2) {
@@ -32,23 +41,35 @@ pub fn parse_manifest(text: &[u8]) -> Result<Vec<Part>, String> {
                 [key, value] if key == "type" => {
                     part.kind = value.bytes().next().unwrap_or_default();
                 }
+                [key, value] if key == "seq" => sequence = value.parse().map_err(|_| bad())?,
                 [_, _] => {}
                 _ => return Err(bad()),
             }
         }
-        if part.name.is_empty() || part.name.contains('/') || !b"bih".contains(&part.kind) {
+        if part.name.is_empty() || part.name.contains('/') || part.kind == 0 || sequence == 0 {
             return Err(bad());
+        }
+        match part.kind {
+            b'i' if sequence <= last => {
+                return Err(format!("Found a non-monotonic sequence number: {line}"));
+            }
+            b'i' => last = sequence,
+            b'b' | b'h' => {}
+            _ => return Err(format!("Unknown AOF file type: {line}")),
         }
         parts.push(part);
     }
     if parts.iter().filter(|p| p.kind == b'b').count() > 1 {
-        return Err("it names more than one base".to_owned());
+        return Err("Found duplicate base file information".to_owned());
     }
     parts.retain(|p| p.kind != b'h');
     // The base comes first wherever it stands.
     parts.sort_by_key(|p| p.kind != b'b');
     Ok(parts)
 }
+
+/// Bytes of a line, as in Redis.
+const LINE_MAX: usize = 1024;
 
 /// Words of a line; one in double quotes may hold blanks.
 fn words(line: &str) -> Option<Vec<String>> {

@@ -1,15 +1,20 @@
 //! What the threads that append, the writer and those who wait for it know of each other.
 
 use std::sync::Arc;
+use std::sync::atomic::fence;
 use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
-    Ordering::SeqCst,
+    AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::Release, Ordering::SeqCst,
 };
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 use super::lane::Lane;
+use super::writer::Writer;
+
+/// How long a thread waits for another one that writes, before it goes on with other things.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// When what was written is forced to the disk (`appendfsync`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +45,8 @@ pub trait Observer: Send + std::marker::Sync {
     fn durable(&self, sequence: u64);
     /// Writing has begun to fail, or (`None`) works again.
     fn trouble(&self, trouble: Option<&Trouble>);
+    /// Whoever holds back what waits for a write may look again.
+    fn written(&self);
     /// Something worth a line in the log.
     fn note(&self, text: &str);
 }
@@ -72,6 +79,13 @@ pub struct Shared {
     failing: AtomicBool,
     trouble: Mutex<Option<Trouble>>,
     lanes: RwLock<Vec<Arc<Lane>>>,
+    /// How many.
+    count: AtomicUsize,
+    /// The writer, while its thread runs.
+    pen: Mutex<Option<Box<Writer>>>,
+    /// Somebody wanted to write and could not: who could tells when it is over.
+    wanted: AtomicBool,
+    observer: Mutex<Option<Arc<dyn Observer>>>,
     /// The writer sleeps and wants to be woken by the next record.
     idle: AtomicBool,
     bell: Mutex<bool>,
@@ -91,6 +105,10 @@ impl Default for Shared {
             failing: AtomicBool::new(false),
             trouble: Mutex::default(),
             lanes: RwLock::default(),
+            count: AtomicUsize::new(0),
+            pen: Mutex::default(),
+            wanted: AtomicBool::new(false),
+            observer: Mutex::default(),
             idle: AtomicBool::new(false),
             bell: Mutex::new(false),
             rung: Condvar::new(),
@@ -104,8 +122,15 @@ impl Shared {
     /// A lane for one more thread.
     pub fn add_lane(&self) -> Arc<Lane> {
         let lane = Arc::new(Lane::default());
-        self.lanes.write().push(Arc::clone(&lane));
+        let mut lanes = self.lanes.write();
+        lanes.push(Arc::clone(&lane));
+        self.count.store(lanes.len(), SeqCst);
         lane
+    }
+
+    /// How many lanes there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(SeqCst)
     }
 
     pub(crate) fn lanes(&self) -> Vec<Arc<Lane>> {
@@ -125,6 +150,7 @@ impl Shared {
     }
 
     /// Up to here everything is written.
+    #[inline]
     pub fn written(&self) -> u64 {
         self.written.load(Acquire)
     }
@@ -185,6 +211,63 @@ impl Shared {
 
     pub(crate) fn set_durable(&self, sequence: u64) {
         self.durable.store(sequence, SeqCst);
+    }
+
+    /// Writes everything that has a number by now, unless the policy is `always` or writing fails. When
+    /// somebody else is at it and does not end soon, `announce` is called and false returned:
+    /// whoever it is calls [`Observer::written`] then. The caller holds nothing.
+    pub fn write_through(&self, announce: impl FnOnce()) -> bool {
+        if self.written() >= self.last() {
+            return true;
+        }
+        if let Some(pen) = self.pen.try_lock_for(PATIENCE)
+            && self.write_with(pen)
+        {
+            return true;
+        }
+        announce();
+        self.wanted.store(true, SeqCst);
+        // It may have ended in between, without knowing of the wish.
+        fence(SeqCst);
+        self.pen.try_lock().is_some_and(|pen| self.write_with(pen))
+    }
+
+    fn write_with(&self, mut pen: MutexGuard<'_, Option<Box<Writer>>>) -> bool {
+        let upto = self.last();
+        let all = pen.as_mut().is_none_or(|writer| writer.write_all(upto));
+        drop(pen);
+        self.pen_is_free();
+        all
+    }
+
+    /// Tells those who wanted it and had no patience.
+    fn pen_is_free(&self) {
+        fence(SeqCst);
+        if self.wanted.load(Relaxed) && self.wanted.swap(false, SeqCst) {
+            let observer = self.observer.lock().clone();
+            if let Some(observer) = observer {
+                observer.written();
+            }
+        }
+    }
+
+    /// Calls `f` with the writer, if there is one.
+    pub(crate) fn with_pen<R>(&self, f: impl FnOnce(&mut Writer) -> R) -> Option<R> {
+        let mut pen = self.pen.lock();
+        let result = pen.as_mut().map(|writer| f(writer));
+        drop(pen);
+        self.pen_is_free();
+        result
+    }
+
+    pub(crate) fn set_pen(&self, writer: Option<Box<Writer>>) {
+        let old = std::mem::replace(&mut *self.pen.lock(), writer);
+        drop(old);
+        self.pen_is_free();
+    }
+
+    pub(crate) fn set_observer(&self, observer: &Arc<dyn Observer>) {
+        *self.observer.lock() = Some(Arc::clone(observer));
     }
 
     /// Wakes the writer if it sleeps: called when a turn of an event loop is over, so that all that

@@ -4,14 +4,21 @@
 //! says. While it syncs, the threads go on; what they append meanwhile is the next group: under
 //! `always`, however many clients there are, they share one sync.
 //!
+//! **Who writes.** Under `always` the writer's own thread, since who waits for the disk anyway need
+//! not do it himself. Without `always` a reply needs the write alone, which takes less time than
+//! waking another thread: whoever has a reply to send writes for all ([`Shared::write_through`]). For
+//! that, the writer lies in [`Shared`] behind a lock while its thread runs, and the thread does what
+//! takes long (syncs, new files, the manifest: [`Work`]) without the lock.
+//!
 //! **Failures.** A write that fails is tried again every second, at the same place; until it
 //! succeeds the server refuses writes. A sync that fails under `always` is another matter: the
 //! system may have dropped what it could not write and report success the next time. Nothing of that
 //! segment is trusted any more, nothing is acknowledged, until a rewrite has made a new base and a
 //! new segment. Under `everysec` it is tried again, as in Redis.
 
+mod files;
+
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -21,9 +28,9 @@ use super::lane::Lane;
 use super::manifest::{Base, Manifest};
 use super::record::{self, Salt};
 use super::recover::Recovered;
-use super::segment::{HEADER, Header};
 use super::shared::{Observer, Shared, Sync, Trouble};
 use crate::disk::{Disk, File};
+use files::{Finished, Naming, Rebase, Step, Work, named, reason};
 
 /// Bytes of one write, unless a record alone is longer.
 const GROUP: usize = 4 << 20;
@@ -31,10 +38,6 @@ const GROUP: usize = 4 << 20;
 const KEEP: usize = 8 << 20;
 /// Between two attempts of what fails, and between two syncs of `everysec`.
 const SECOND: Duration = Duration::from_secs(1);
-/// Without `always`, records are gathered for so long before they are written: long enough for one
-/// write to serve many, short enough that a killed process loses next to nothing.
-const GATHER: Duration = Duration::from_millis(2);
-
 /// What the writer can be asked to do between two groups.
 pub enum Control {
     /// Begin a new segment, so that a rewrite can do without the ones so far.
@@ -49,7 +52,7 @@ pub enum Control {
 pub type Done = Box<dyn FnOnce(Result<(), String>) + Send>;
 
 struct Segment {
-    file: Box<dyn File>,
+    file: Arc<dyn File>,
     name: String,
     salt: Salt,
     seed: u32,
@@ -102,15 +105,20 @@ pub struct Writer {
     retry_at: Option<Instant>,
     /// Records were dropped because the segment is not trusted; a new one makes an end of that.
     gap: bool,
-    /// The segment that comes next, while it is not certain that the manifest names it: until then,
-    /// nothing is written anywhere.
-    fresh: Option<Segment>,
+    /// The file of the segment that comes next.
+    spare: Option<Segment>,
+    /// The next segment is to be begun.
+    rotating: bool,
+    /// `segment` is not named yet: what is to be done about that.
+    naming: Option<Naming>,
     /// No manifest may name the journal before it has a base.
     baseless: bool,
     /// Files of another journal, which this one takes the place of.
     superseded: Vec<String>,
     stopping: bool,
     controls: std::sync::mpsc::Receiver<Control>,
+    /// What has to wait for `naming`.
+    later: Option<Control>,
 }
 
 /// Where the writer's orders are left.
@@ -132,19 +140,37 @@ impl Writer {
         if let Some(parent) = place.dir.parent() {
             disk.sync_dir(parent)?;
         }
-        let Recovered { mut manifest, last, tail, baseless, superseded, number, .. } = from;
+        let Recovered {
+            mut manifest, last, tail, baseless, mut superseded, number, adopted, ..
+        } = from;
+        let strays = files::strays(&*disk, &place, &manifest)?;
+        if baseless {
+            // They may belong to the journal that this one is to take the place of.
+            superseded.extend(strays);
+        } else if !strays.is_empty() {
+            files::remove(&*disk, &place, &strays).iter().for_each(|note| observer.note(note));
+            disk.sync_dir(&place.dir)?;
+        }
         // A journal that has ended in trouble may have left records of its own.
         for lane in shared.lanes() {
             lane.take(&mut Vec::new());
         }
         shared.set_trouble(None);
+        shared.set_observer(&observer);
         let next = last + 1;
         let mut number = manifest.highest().max(number);
         let segment = match tail {
             Some(tail) if tail.at < place.segment_bytes => {
-                let mut file = disk.open(&place.file(&tail.name), false)?;
+                let file: Arc<dyn File> = disk.open(&place.file(&tail.name), false)?.into();
                 // What a killed process has written may be in memory only.
                 file.sync()?;
+                if adopted {
+                    // As above: what is named behind it says that it is durable.
+                    if let [.., (before, _), _] = manifest.segments.as_slice() {
+                        disk.open(&place.file(before), false)?.sync()?;
+                    }
+                    manifest.store(&*disk, &place.manifest())?;
+                }
                 let header = tail.header;
                 Segment {
                     file,
@@ -157,8 +183,11 @@ impl Writer {
                 }
             }
             _ => {
-                let ahead = shared.policy() == Sync::Always;
-                let segment = create(&*disk, &place, &mut number, next, ahead)?;
+                let ahead = if shared.policy() == Sync::Always { place.ahead_bytes } else { 0 };
+                number += 1;
+                let mut segment = files::make(&*disk, &place, number, ahead)?;
+                files::begin(&mut segment, next)?;
+                segment.file.sync()?;
                 manifest.segments.push((segment.name.clone(), next));
                 if !baseless {
                     manifest.store(&*disk, &place.manifest())?;
@@ -168,7 +197,7 @@ impl Writer {
         };
         shared.resume_at(last);
         let (orders, controls) = std::sync::mpsc::channel();
-        let mut writer = Self {
+        let writer = Self {
             disk,
             shared,
             observer,
@@ -184,15 +213,15 @@ impl Writer {
             synced_at: Instant::now(),
             retry_at: None,
             gap: false,
-            fresh: None,
+            spare: None,
+            rotating: false,
+            naming: None,
             baseless,
             superseded,
             stopping: false,
             controls,
+            later: None,
         };
-        if !baseless {
-            writer.clean(Vec::new());
-        }
         writer.measure();
         let size = writer.shared.figures.size.load(Relaxed);
         let base =
@@ -207,50 +236,61 @@ impl Writer {
     }
 
     /// The writer's thread: until it is told to stop.
-    pub fn run(mut self) {
+    pub fn run(self) {
+        let (shared, disk, place) =
+            (Arc::clone(&self.shared), Arc::clone(&self.disk), self.place.clone());
+        shared.set_pen(Some(Box::new(self)));
+        let mut done = None;
         loop {
-            match self.turn(Instant::now()) {
-                Turn::More => {}
-                Turn::Stopped => return,
-                Turn::Idle(time) => {
-                    // What fails is not tried again sooner because more comes.
-                    let beyond = if self.retry_at.is_some() { u64::MAX } else { self.next - 1 };
-                    self.shared.sleep(time, beyond);
-                    if self.shared.policy() != Sync::Always && !self.stopping {
-                        std::thread::sleep(GATHER);
-                    }
+            let step = shared.with_pen(|writer| {
+                let now = Instant::now();
+                if let Some(done) = done.take() {
+                    writer.finished(now, done);
+                }
+                let step = writer.step(now);
+                // What fails is not tried again sooner because more comes, and without `always`
+                // others write.
+                let waits = writer.retry_at.is_some() || writer.shared.policy() != Sync::Always;
+                (step, if waits { u64::MAX } else { writer.next - 1 })
+            });
+            match step {
+                Some((Step::Turn(Turn::More), _)) => {}
+                Some((Step::Turn(Turn::Idle(time)), beyond)) => shared.sleep(time, beyond),
+                Some((Step::Work(work), _)) => done = Some(work.run(&*disk, &place)),
+                Some((Step::Turn(Turn::Stopped), _)) | None => break,
+            }
+        }
+        shared.set_pen(None);
+    }
+
+    /// One turn, at time `now`.
+    pub fn turn(&mut self, now: Instant) -> Turn {
+        loop {
+            match self.step(now) {
+                Step::Turn(turn) => return turn,
+                Step::Work(work) => {
+                    let done = work.run(&*self.disk, &self.place);
+                    self.finished(now, done);
                 }
             }
         }
     }
 
-    /// One turn, at time `now`.
-    pub fn turn(&mut self, now: Instant) -> Turn {
-        while let Ok(control) = self.controls.try_recv() {
-            match control {
-                Control::Stop => {
-                    self.stopping = true;
-                    self.retry_at = None;
-                }
-                Control::Rotate => {
-                    if let Err(e) = self.rotate() {
-                        self.failed(now, &e);
-                    }
-                }
-                Control::Rebase(base, done) => done(self.rebase(base)),
-            }
+    fn step(&mut self, now: Instant) -> Step {
+        if let Some(work) = self.obey() {
+            return Step::Work(work);
         }
         if let Some(at) = self.retry_at {
+            if self.stopping {
+                return Step::Turn(Turn::Stopped);
+            }
             if now < at {
-                return Turn::Idle(Some(at - now));
+                return Step::Turn(Turn::Idle(Some(at - now)));
             }
             self.retry_at = None;
         }
-        if self.fresh.is_some()
-            && let Err(e) = self.rotate()
-        {
-            self.failed(now, &e);
-            return if self.stopping { Turn::Stopped } else { Turn::Idle(Some(SECOND)) };
+        if let Some(naming) = &self.naming {
+            return Step::Work(Work::Name(naming.clone()));
         }
         if self.group.is_empty() {
             self.merge();
@@ -258,28 +298,151 @@ impl Writer {
         if self.gap {
             // Nobody is told that these are safe; the base that makes an end of this contains them.
             self.group.clear();
-        } else if let Err(e) = self.write().and_then(|()| self.sync_if_due(now)) {
+        } else if let Err(e) = self.write() {
             self.failed(now, &e);
-            return if self.stopping { Turn::Stopped } else { Turn::Idle(Some(SECOND)) };
-        } else if self.shared.trouble().is_some_and(|t| !t.lasting) {
+            let idle = Turn::Idle(Some(SECOND));
+            return Step::Turn(if self.stopping { Turn::Stopped } else { idle });
+        }
+        if self.is_sync_due(now) {
+            self.unsynced = false;
+            self.synced_at = now;
+            let (file, name) = (Arc::clone(&self.segment.file), self.segment.name.clone());
+            return Step::Work(Work::Sync(file, name, self.group_last));
+        }
+        // A group that waits for room on the disk was sealed for this segment.
+        if self.rotating && self.group.is_empty() && !self.stopping {
+            let Some(spare) = self.spare.take() else {
+                let always = self.shared.policy() == Sync::Always;
+                let ahead = if always { self.place.ahead_bytes } else { 0 };
+                return Step::Work(Work::Make(self.number + 1, ahead));
+            };
+            if let Err(e) = self.rotate(spare) {
+                self.failed(now, &e);
+                return Step::Turn(Turn::Idle(Some(SECOND)));
+            }
+            return Step::Turn(Turn::More);
+        }
+        if self.shared.trouble().is_some_and(|t| !t.lasting) {
             self.trouble(None);
         }
-        if self.next <= self.shared.last() && !(self.gap && self.stopping) {
-            return Turn::More;
+        Step::Turn(if self.next <= self.shared.last() && !(self.gap && self.stopping) {
+            Turn::More
+        } else if self.stopping {
+            Turn::Stopped
+        } else {
+            let every = self.unsynced && self.shared.policy() == Sync::EverySecond;
+            let left = || (self.synced_at + SECOND).saturating_duration_since(now);
+            Turn::Idle(every.then(left))
+        })
+    }
+
+    /// Looks at what it was asked to do.
+    fn obey(&mut self) -> Option<Work> {
+        loop {
+            let control = self.later.take().or_else(|| self.controls.try_recv().ok())?;
+            match control {
+                Control::Stop => {
+                    self.stopping = true;
+                    self.retry_at = None;
+                }
+                Control::Rotate => self.rotating = true,
+                Control::Rebase(base, done) => {
+                    if (self.rotating || self.naming.is_some()) && !self.stopping {
+                        self.later = Some(Control::Rebase(base, done));
+                        return None;
+                    }
+                    match self.rebase(base) {
+                        Ok(rebase) => return Some(Work::Rebase(rebase, done)),
+                        Err(why) => done(Err(why)),
+                    }
+                }
+            }
         }
-        if self.stopping {
-            return Turn::Stopped;
+    }
+
+    /// Takes note of how work went.
+    fn finished(&mut self, now: Instant, done: Finished) {
+        match done {
+            Finished::Synced(upto, took, Ok(())) => {
+                let figures = &self.shared.figures;
+                if took > SECOND {
+                    figures.delayed.fetch_add(1, Relaxed);
+                }
+                figures.syncs.fetch_add(1, Relaxed);
+                self.publish(upto);
+            }
+            Finished::Synced(_, _, Err(e)) => {
+                self.shared.figures.delayed.fetch_add(1, Relaxed);
+                self.unsynced = true;
+                if self.shared.policy() == Sync::Always {
+                    self.distrust(&e);
+                }
+                self.failed(now, &e);
+            }
+            Finished::Made(Ok(segment)) => {
+                self.number += 1;
+                self.spare = Some(segment);
+            }
+            Finished::Named(Ok(manifest), upto) => {
+                self.naming = None;
+                self.manifest = manifest;
+                if let Some(upto) = upto {
+                    self.publish(upto);
+                }
+            }
+            Finished::Made(Err(e)) | Finished::Named(Err(e), _) => self.failed(now, &e),
+            Finished::Rebased(Ok(rebase), done) => {
+                self.rebased(rebase);
+                done(Ok(()));
+            }
+            Finished::Rebased(Err(e), done) => done(Err(format!("writing the manifest: {e}"))),
         }
-        let every = self.unsynced && self.shared.policy() == Sync::EverySecond;
-        Turn::Idle(every.then(|| (self.synced_at + SECOND).saturating_duration_since(now)))
+    }
+
+    /// Writes all that was appended so far, on the thread of somebody who wants to tell of it: not
+    /// under `always`, where it needs more than that. Whether all is written.
+    pub(crate) fn write_all(&mut self, upto: u64) -> bool {
+        if self.shared.policy() == Sync::Always || self.retry_at.is_some() || self.gap {
+            return true;
+        }
+        let idle = !self.unsynced;
+        let mut patience = 100;
+        while self.next <= upto || !self.group.is_empty() {
+            if self.group.is_empty() {
+                self.merge();
+            }
+            if self.group.is_empty() {
+                // Somebody has a number and is about to append.
+                patience -= 1;
+                if patience == 0 {
+                    return false;
+                }
+                std::hint::spin_loop();
+                continue;
+            }
+            if let Err(e) = self.write() {
+                self.failed(Instant::now(), &e);
+                self.shared.ring();
+                return true;
+            }
+        }
+        if self.segment.at >= self.place.segment_bytes && !self.rotating && self.naming.is_none() {
+            self.rotating = true;
+            self.shared.ring();
+        } else if idle && self.unsynced {
+            // The next sync is to be planned.
+            self.shared.ring();
+        }
+        true
     }
 
     /// Moves what the threads have appended into the group, in the order of its numbers, up to the
     /// first one that is not there yet.
     fn merge(&mut self) {
-        let lanes = self.shared.lanes();
-        for lane in lanes.into_iter().skip(self.sources.len()) {
-            self.sources.push(Source { lane, bytes: Vec::new(), at: 0 });
+        if self.shared.count() != self.sources.len() {
+            for lane in self.shared.lanes().into_iter().skip(self.sources.len()) {
+                self.sources.push(Source { lane, bytes: Vec::new(), at: 0 });
+            }
         }
         for s in &mut self.sources {
             if s.at == s.bytes.len() {
@@ -352,133 +515,88 @@ impl Writer {
         Ok(())
     }
 
-    fn sync_if_due(&mut self, now: Instant) -> io::Result<()> {
+    /// Whether the segment is to be synced; notes as well that it has become long.
+    fn is_sync_due(&mut self, now: Instant) -> bool {
+        if self.segment.at >= self.place.segment_bytes && !self.gap {
+            self.rotating = true;
+        }
         let due = self.stopping
             || match self.shared.policy() {
                 Sync::Always => true,
                 Sync::EverySecond => now.saturating_duration_since(self.synced_at) >= SECOND,
                 Sync::Never => false,
             };
-        if due && self.unsynced {
-            self.sync(now)?;
-        }
-        if self.segment.at >= self.place.segment_bytes {
-            self.rotate()?;
-        }
-        Ok(())
-    }
-
-    fn sync(&mut self, now: Instant) -> io::Result<()> {
-        let started = Instant::now();
-        if let Err(e) = self.segment.file.sync() {
-            self.shared.figures.delayed.fetch_add(1, Relaxed);
-            let e = named("syncing", &self.segment.name, &e);
-            if self.shared.policy() == Sync::Always {
-                self.distrust(&e);
-            }
-            return Err(e);
-        }
-        if started.elapsed() > SECOND {
-            self.shared.figures.delayed.fetch_add(1, Relaxed);
-        }
-        self.shared.figures.syncs.fetch_add(1, Relaxed);
-        self.unsynced = false;
-        self.synced_at = now;
-        self.publish();
-        Ok(())
+        due && self.unsynced && !self.gap
     }
 
     /// Tells how far everything is durable, unless a base is missing for that.
-    fn publish(&self) {
+    fn publish(&self, upto: u64) {
         if self.shared.trouble().is_none_or(|t| !t.lasting) {
-            self.shared.set_durable(self.group_last);
-            self.observer.durable(self.group_last);
+            self.shared.set_durable(upto);
+            self.observer.durable(upto);
         }
     }
 
-    /// The end of a segment: it is synced, and a new one begun and named in the manifest.
-    fn rotate(&mut self) -> io::Result<()> {
-        if !self.gap && self.unsynced {
-            self.sync(Instant::now())?;
+    /// From now on records go to another segment, which the manifest does not name yet: recovery finds
+    /// it behind the last one that is named.
+    fn rotate(&mut self, mut spare: Segment) -> io::Result<()> {
+        if let Err(e) = files::begin(&mut spare, self.next) {
+            self.spare = Some(spare);
+            return Err(e);
         }
-        if !self.group.is_empty() {
-            // It waits for room on the disk, and was sealed for this segment.
-            return Ok(());
-        }
-        let first = self.next;
-        let fresh = match self.fresh.take() {
-            Some(fresh) => fresh,
-            None => {
-                let ahead = self.shared.policy() == Sync::Always;
-                create(&*self.disk, &self.place, &mut self.number, first, ahead)?
-            }
-        };
         let mut manifest = self.manifest.clone();
-        manifest.segments.push((fresh.name.clone(), first));
-        if !self.baseless
-            && let Err(e) = manifest.store(&*self.disk, &self.place.manifest())
-        {
-            // It may be in its place all the same: both must be true until this is settled.
-            self.fresh = Some(fresh);
-            return Err(named("writing", "the manifest", &e));
-        }
-        self.manifest = manifest;
-        self.segment = fresh;
+        manifest.segments.push((spare.name.clone(), self.next));
+        let old = std::mem::replace(&mut self.segment, spare);
+        self.naming = Some(Naming {
+            old: (!self.gap && self.unsynced).then_some((old.file, old.name, self.group_last)),
+            new: Arc::clone(&self.segment.file),
+            manifest,
+            stored: !self.baseless,
+        });
+        self.rotating = false;
         self.gap = false;
         self.unsynced = false;
         Ok(())
     }
 
-    /// Takes a new base. Segments all of whose records are in it go. After an error the manifest on
-    /// disk may name the new base or the old one: neither may be removed.
-    fn rebase(&mut self, base: Base) -> Result<(), String> {
+    /// What a new base makes of the manifest: segments all of whose records are in it go.
+    fn rebase(&self, base: Base) -> Result<Rebase, String> {
         let sequence = base.sequence();
-        let mut fresh = Manifest { base, segments: self.manifest.segments.clone() };
-        while let [_, (_, next), ..] = fresh.segments.as_slice()
+        let mut manifest = Manifest { base, ..self.manifest.clone() };
+        while let [_, (_, next), ..] = manifest.segments.as_slice()
             && *next <= sequence + 1
         {
-            fresh.segments.remove(0);
+            manifest.segments.remove(0);
         }
         let lasting = self.shared.trouble().is_some_and(|t| t.lasting);
-        if lasting && (self.gap || fresh.segments.len() > 1) {
+        if lasting && (self.gap || manifest.segments.len() > 1) {
             return Err("the journal still ends in a segment that failed".to_owned());
         }
-        fresh
-            .store(&*self.disk, &self.place.manifest())
-            .map_err(|e| format!("writing the manifest: {e}"))?;
-        let old = std::mem::replace(&mut self.manifest, fresh);
-        if lasting {
-            self.trouble(None);
-            if !self.unsynced {
-                self.publish();
-            }
-        }
-        self.baseless = false;
+        let old = self.manifest.clone();
         let mut remove: Vec<String> = old.segments.into_iter().map(|(name, _)| name).collect();
         if let Base::Snapshot { name, .. } = old.base {
             remove.push(name);
         }
-        self.clean(remove);
+        remove.extend(self.superseded.iter().cloned());
+        remove.retain(|name| !manifest.names(name));
+        Ok(Rebase { manifest, remove, left: Vec::new() })
+    }
+
+    /// The manifest names a new base.
+    fn rebased(&mut self, rebase: Rebase) {
+        self.manifest = rebase.manifest;
+        self.superseded.clear();
+        if self.shared.trouble().is_some_and(|t| t.lasting) {
+            self.trouble(None);
+            if !self.unsynced {
+                self.publish(self.group_last);
+            }
+        }
+        self.baseless = false;
+        rebase.left.iter().for_each(|note| self.observer.note(note));
         self.measure();
         let figures = &self.shared.figures;
         figures.base_size.store(figures.size.load(Relaxed), Relaxed);
-        Ok(())
-    }
-
-    /// Removes files that the manifest does not name.
-    fn clean(&mut self, mut remove: Vec<String>) {
-        remove.append(&mut self.superseded);
-        let kept = |name: &String| {
-            self.manifest.segments.iter().any(|(n, _)| n == name)
-                || matches!(&self.manifest.base, Base::Snapshot { name: n, .. } if n == name)
-        };
-        for name in remove.iter().filter(|name| !kept(name)) {
-            if let Err(e) = self.disk.remove(&self.place.file(name))
-                && e.kind() != io::ErrorKind::NotFound
-            {
-                self.observer.note(&format!("{name} is of no use any more, but stays: {e}"));
-            }
-        }
     }
 
     /// Counts the bytes of all files anew.
@@ -507,6 +625,8 @@ impl Writer {
     /// From now on the segment is not trusted.
     fn distrust(&mut self, e: &io::Error) {
         self.gap = true;
+        // Nothing goes on behind it but by order: what the manifest names behind it makes it damage.
+        self.rotating = false;
         self.group.clear();
         self.trouble(Some(Trouble { text: e.to_string(), reason: reason(e), lasting: true }));
     }
@@ -515,76 +635,4 @@ impl Writer {
         self.shared.set_trouble(trouble.clone());
         self.observer.trouble(trouble.as_ref());
     }
-}
-
-/// An error that names the file; its source is the system's.
-fn named(doing: &str, name: &str, e: &io::Error) -> io::Error {
-    let inner = Named { text: format!("{doing} {name}: {e}"), reason: e.to_string() };
-    io::Error::new(e.kind(), inner)
-}
-
-#[derive(Debug)]
-struct Named {
-    text: String,
-    reason: String,
-}
-
-impl std::fmt::Display for Named {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for Named {}
-
-/// The system's words, without its number.
-fn reason(e: &io::Error) -> String {
-    let inner = e.get_ref().and_then(|inner| inner.downcast_ref::<Named>());
-    let text = inner.map_or_else(|| e.to_string(), |named| named.reason.clone());
-    match text.find(" (os error") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
-    }
-}
-
-fn create(
-    disk: &dyn Disk,
-    place: &Place,
-    number: &mut u64,
-    first: u64,
-    ahead: bool,
-) -> io::Result<Segment> {
-    // A failed attempt may have left a file.
-    *number += 1;
-    let name = place.segment(*number);
-    let path = place.file(&name);
-    if crate::disk::exists(disk, &path)? {
-        disk.remove(&path)?;
-    }
-    let ahead = if ahead { place.ahead_bytes } else { 0 };
-    let made = fill(disk, &path, first, ahead).map_err(|e| named("making", &name, &e));
-    if made.is_err() {
-        // The error matters, and the next attempt uses another name.
-        let _ = disk.remove(&path);
-    }
-    let (file, header, zeroed) = made?;
-    disk.sync_dir(&place.dir)?;
-    let (salt, seed) = (header.salt, header.seed());
-    Ok(Segment { file, name, salt, seed, at: HEADER as u64, zeroed, marked: 0 })
-}
-
-fn fill(
-    disk: &dyn Disk,
-    path: &Path,
-    first: u64,
-    ahead: u64,
-) -> io::Result<(Box<dyn File>, Header, u64)> {
-    let mut header = Header { salt: Salt::default(), first };
-    stdx::rng::fill_from_os(&mut header.salt).map_err(|_| io::Error::other("no randomness"))?;
-    let mut bytes = header.to_bytes().to_vec();
-    bytes.resize(HEADER.max(ahead as usize), 0);
-    let mut file = disk.open(path, true)?;
-    file.write_at(&bytes, 0)?;
-    file.sync()?;
-    Ok((file, header, bytes.len() as u64))
 }

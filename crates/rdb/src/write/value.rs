@@ -153,12 +153,18 @@ impl Encoder {
     fn zset(&mut self, out: &mut Out<'_>, e: &Entry) {
         let view = zset::View::of(e);
         put_len(out.buf, view.len() as u64);
-        // From the greatest, as Redis does: that is how its skip list is built fastest.
-        view.each(view.len().saturating_sub(1), usize::MAX, true, |member, score| {
+        let mut put = |member: Item<'_>, score: f64| {
             self.put_item(out.buf, member);
             out.buf.extend_from_slice(&score.to_le_bytes());
             out.pause();
-        });
+        };
+        // From the greatest, as Redis does: that is how its skip list is built fastest.
+        match view {
+            zset::View::Big(z) => {
+                z.for_each_to_save(|member, score| put(Item::Bytes(member), score))
+            }
+            view => view.each(view.len().saturating_sub(1), usize::MAX, true, put),
+        }
     }
 
     fn hash(&mut self, out: &mut Out<'_>, e: &Entry) {

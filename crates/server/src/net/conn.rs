@@ -85,6 +85,16 @@ impl Conn {
             && !self.session.client.closing.load(Relaxed)
     }
 
+    /// Whether there is nothing to do for this connection but to send what is kept.
+    pub(crate) fn has_only_output(&self) -> bool {
+        !self.readable
+            && !self.hangup
+            && self.buf.is_empty()
+            && self.stock.is_empty()
+            && !self.session.closing
+            && !self.session.client.closing.load(Relaxed)
+    }
+
     /// Bytes that wait to be sent.
     pub(crate) fn unsent(&self) -> usize {
         self.pending.len() - self.sent

@@ -229,7 +229,7 @@ impl Worker {
             }
             self.read_mail();
             self.time_out();
-            engine.journal.turn_over(&self.inbox.worker.lane);
+            engine.journal.turn_over(&self.inbox.worker);
             self.release();
             self.thread.send_mail(engine);
             self.send_pushes();
@@ -518,13 +518,27 @@ impl Worker {
                 self.close(i);
                 continue;
             }
-            let c = &mut self.conns[i];
+            let c = &mut *self.conns[i];
             // It may wait for more than this.
-            if c.held == sequence {
-                c.held = 0;
+            if c.held != sequence {
+                continue;
+            }
+            c.held = 0;
+            if c.has_only_output() {
+                let sent = c.send_pending();
+                self.note_sent(i, sent);
+            } else {
                 self.serve(i, true);
             }
         }
+    }
+
+    fn note_sent(&mut self, i: usize, sent: io::Result<usize>) {
+        let Ok(n) = sent else { return self.close(i) };
+        let stats = &self.inbox.worker.stats;
+        add(&stats.writes_processed, 1);
+        add(&stats.net_output_bytes, n as u64);
+        add(&self.conns[i].session.client.net_out, n as u64);
     }
 
     fn close(&mut self, i: usize) {
@@ -747,7 +761,7 @@ impl Worker {
         while engine.clock.monotonic_ns() < deadline
             && (!self.more.is_empty() || self.conns.iter().any(|(_, c)| c.unsent() > 0))
         {
-            engine.journal.turn_over(&self.inbox.worker.lane);
+            engine.journal.turn_over(&self.inbox.worker);
             self.release();
             let wait =
                 if self.more.is_empty() { Duration::from_millis(10) } else { Duration::ZERO };
