@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 pub mod kv;
 pub mod log;
+pub mod pubsub;
 
 /// Prints; a reader that has seen enough (`| head`) is not an error.
 fn print(text: &str) -> ExitCode {

@@ -6,7 +6,6 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use apus::{Config, LineSink, Log, Server};
 use config::Id;
@@ -17,9 +16,10 @@ use signal_hook::iterator::Signals;
 #[global_allocator]
 static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
 
-const COMMANDS: [(&str, &str); 8] = [
+const COMMANDS: [(&str, &str); 9] = [
     ("serve [FILE] [--option value ...]", "run the server; options are those of redis.conf"),
     ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
+    ("bench pubsub [--help | OPTIONS]", "publish to subscribers of any RESP server and measure it"),
     ("bench log [--help | OPTIONS]", "drive an event log and measure it"),
     ("log COMMAND [--help]", "look after topics on disk: create, append, tail, verify, stats"),
     ("check FILE [--fix]", "look at a journal or a snapshot; cut a broken journal"),
@@ -115,8 +115,9 @@ fn bench(args: &[OsString]) -> ExitCode {
     match args.split_first() {
         Some((what, rest)) if what == "kv" => bench::kv::main(rest),
         Some((what, rest)) if what == "log" => bench::log::main(rest),
+        Some((what, rest)) if what == "pubsub" => bench::pubsub::main(rest),
         _ => {
-            eprintln!("apus: 'apus bench kv --help' and 'apus bench log --help' tell how");
+            eprintln!("apus: 'apus bench kv --help', and so 'pubsub' and 'log', tell how");
             ExitCode::from(2)
         }
     }

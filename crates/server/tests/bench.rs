@@ -17,6 +17,41 @@ fn run(args: &[&str]) -> (i32, String, String) {
     (out.status.code().unwrap_or(-1), text(&out.stdout), text(&out.stderr))
 }
 
+#[test]
+fn what_is_published_is_delivered() {
+    let server = server(&[]);
+    let port = server.addresses()[0].port().to_string();
+    let json = Path::new("pubsub.json");
+    let pubsub = |more: &str| {
+        let common = ["bench", "pubsub", "-p", &port, "--duration", "0.2", "--json", json.text()];
+        let mut apus = Command::new(env!("CARGO_BIN_EXE_apus"));
+        let out = apus.args(common).args(more.split(' ')).output().expect("the binary runs");
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        (out.status.code().unwrap_or(-1), text(&out.stdout), text(&out.stderr))
+    };
+    for more in [
+        "--subscribers 5 --publishers 2 -P 7 --size 16",
+        "--subscribers 6 --channels 3 --mode pattern -3",
+        "--subscribers 3 --threads 2 --mode shard --resp 3 --size 5000",
+        "--subscribers 2 --rate 500",
+    ] {
+        let (code, out, err) = pubsub(more);
+        assert_eq!(code, 0, "{more}: {out}{err}");
+        let figures = json.read();
+        assert_eq!(numbers(&figures, "lost"), [0.0], "{more}");
+        let messages = numbers(&figures, "messages_per_second")[0];
+        let deliveries = numbers(&figures, "deliveries_per_second")[0];
+        let each: f64 = more.split(' ').nth(1).unwrap().parse().unwrap();
+        let each = if more.contains("--channels") { 2.0 } else { each };
+        assert!(messages > 0.0, "{more}: {figures}");
+        assert!((deliveries - messages * each).abs() < 1.0, "{more}: {figures}");
+    }
+    assert_eq!(pubsub("--mode x").0, 2);
+    stop(server);
+    let (code, _, err) = pubsub("--subscribers 1");
+    assert!(code == 1 && err.contains("127.0.0.1"), "{err}");
+}
+
 fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }

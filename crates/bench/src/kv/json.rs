@@ -132,7 +132,7 @@ pub(crate) fn field(text: &str) -> String {
 }
 
 /// A string of JSON (RFC 8259).
-fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let escape = |c: char| match c {
         '"' | '\\' => format!("\\{c}"),
         c if c.is_control() => format!("\\u{:04x}", c as u32),

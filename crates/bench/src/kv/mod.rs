@@ -5,12 +5,12 @@
 //!             └─► summary (medians, ratios) ─► report, json, plot
 //! ```
 
-mod client;
+pub(crate) mod client;
 mod dist;
 mod drive;
 mod frames;
-mod histogram;
-mod json;
+pub(crate) mod histogram;
+pub(crate) mod json;
 mod options;
 mod pace;
 mod plot;
@@ -18,7 +18,7 @@ mod reel;
 mod report;
 mod run;
 mod summary;
-mod sys;
+pub(crate) mod sys;
 mod tests;
 
 use options::Options;

@@ -1,0 +1,197 @@
+//! The command line of `apus bench pubsub`.
+
+use std::time::Duration;
+
+use crate::kv::client::{Address, Login, Target};
+
+pub(super) const HELP: &str = "\
+Publishes to subscribers and measures deliveries: their rate, how long each took, what the server spent.
+
+Usage: apus bench pubsub [OPTIONS]
+
+Where
+  -h HOST, -p PORT, -s SOCKET   the server (127.0.0.1:6379)
+  --target NAME=HOST:PORT|NAME=unix:PATH   compare servers, one after the other (repeat)
+  -a, --password PASSWORD, --user NAME
+  --resp 2|3, -3                protocol version of the subscribers (2)
+Load
+  --publishers N                connections that publish (1)
+  --subscribers N               connections that subscribe, to one channel each (100)
+  --channels N                  channels, which subscribers and messages share evenly (1)
+  --mode channel|pattern|shard  SUBSCRIBE, PSUBSCRIBE or SSUBSCRIBE (channel)
+  -d, --size BYTES              of a message, at least 16 (64)
+  -P, --pipeline N              messages a publisher sends at once (1)
+  --rate R                      open loop: R messages per second in all, delays measured from when each
+                                was due (as fast as publishes are answered)
+  --threads N                   threads that receive (1)
+  --duration SECONDS            (5)
+  --reps N                      repetitions; medians are reported (1)
+Report
+  --json FILE                   the figures
+  --server-pid PID              whose CPU time is read (a local server's, by INFO)
+";
+
+/// How subscribers subscribe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Channel,
+    Pattern,
+    Shard,
+}
+
+impl Mode {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Channel => "channel",
+            Self::Pattern => "pattern",
+            Self::Shard => "shard",
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) targets: Vec<Target>,
+    pub(super) publishers: usize,
+    pub(super) subscribers: usize,
+    pub(super) channels: usize,
+    pub(super) mode: Mode,
+    pub(super) size: usize,
+    pub(super) depth: usize,
+    pub(super) rate: Option<u64>,
+    pub(super) threads: usize,
+    pub(super) duration: Duration,
+    pub(super) reps: usize,
+    pub(super) json: Option<String>,
+    pub(super) pid: Option<u32>,
+}
+
+impl Options {
+    /// Options from the arguments; none if help is wanted.
+    pub(super) fn parse(args: &[String]) -> Result<Option<Self>, String> {
+        let mut o = Self {
+            targets: Vec::new(),
+            publishers: 1,
+            subscribers: 100,
+            channels: 1,
+            mode: Mode::Channel,
+            size: 64,
+            depth: 1,
+            rate: None,
+            threads: 1,
+            duration: Duration::from_secs(5),
+            reps: 1,
+            json: None,
+            pid: None,
+        };
+        let (mut host, mut port, mut socket) = ("127.0.0.1".to_owned(), 6379, None);
+        let mut login = Login::default();
+        let mut rest = args.iter();
+        while let Some(name) = rest.next() {
+            match name.as_str() {
+                "--help" => return Ok(None),
+                "-3" => {
+                    login.resp3 = true;
+                    continue;
+                }
+                _ => {}
+            }
+            let value = rest.next().ok_or_else(|| {
+                format!(
+                    "{name} needs a value, or there is no such option; --help tells what there is"
+                )
+            })?;
+            let number = |least: u64, most: u64| {
+                let n = value.parse().ok().filter(|n| (least..=most).contains(n));
+                n.ok_or_else(|| format!("{name} must be from {least} to {most}, not '{value}'"))
+            };
+            match name.as_str() {
+                "-h" => host.clone_from(value),
+                "-p" => port = number(1, 65535)? as u16,
+                "-s" => socket = Some(value.clone()),
+                "-a" | "--password" => login.password = Some(value.clone()),
+                "--user" => login.user = Some(value.clone()),
+                "--resp" => login.resp3 = number(2, 3)? == 3,
+                "--target" => {
+                    let (name, at) = value.split_once('=').ok_or("--target is NAME=HOST:PORT")?;
+                    let address = Address::parse(at)?;
+                    o.targets.push(Target {
+                        name: name.to_owned(),
+                        address,
+                        login: Login::default(),
+                    });
+                }
+                "--publishers" => o.publishers = number(1, 1000)? as usize,
+                "--subscribers" => o.subscribers = number(1, 100_000)? as usize,
+                "--channels" => o.channels = number(1, 1_000_000)? as usize,
+                "--mode" => {
+                    o.mode = [Mode::Channel, Mode::Pattern, Mode::Shard]
+                        .into_iter()
+                        .find(|m| m.name() == value)
+                        .ok_or_else(|| {
+                            format!("--mode is channel, pattern or shard, not '{value}'")
+                        })?;
+                }
+                "-d" | "--size" => o.size = number(16, 1 << 20)? as usize,
+                "-P" | "--pipeline" => o.depth = number(1, 10_000)? as usize,
+                "--rate" => o.rate = Some(number(1, 1 << 30)?),
+                "--threads" => o.threads = number(1, 256)? as usize,
+                "--duration" => {
+                    let seconds: f64 = value.parse().unwrap_or(f64::NAN);
+                    if !(0.01..=86_400.0).contains(&seconds) {
+                        return Err(format!("--duration is seconds from 0.01 on, not '{value}'"));
+                    }
+                    o.duration = Duration::from_secs_f64(seconds);
+                }
+                "--reps" => o.reps = number(1, 1000)? as usize,
+                "--json" => o.json = Some(value.clone()),
+                "--server-pid" => o.pid = Some(number(1, u64::from(u32::MAX))? as u32),
+                _ => {
+                    return Err(format!("there is no option '{name}'; --help tells what there is"));
+                }
+            }
+        }
+        if o.targets.is_empty() {
+            let address = match socket {
+                Some(path) => Address::Unix(path.into()),
+                None => Address::Tcp(host, port),
+            };
+            o.targets.push(Target { name: String::new(), address, login: Login::default() });
+        }
+        if o.targets.len() > 1 && o.pid.is_some() {
+            return Err("--server-pid goes with one server".to_owned());
+        }
+        o.targets.iter_mut().for_each(|t| t.login = login.clone());
+        o.threads = o.threads.min(o.subscribers);
+        Ok(Some(o))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Option<Options>, String> {
+        Options::parse(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn command_lines() {
+        let o =
+            parse("-p 7 -3 --mode shard --subscribers 2 --threads 9 -d 20 -P 3 --rate 10").unwrap();
+        let o = o.unwrap();
+        assert_eq!((o.mode, o.threads, o.size, o.depth, o.rate), (Mode::Shard, 2, 20, 3, Some(10)));
+        assert_eq!(o.targets[0].address, Address::Tcp("127.0.0.1".into(), 7));
+        assert!(o.targets[0].login.resp3);
+        let o = parse("--target a=h:1 --target b=unix:/x -a secret").unwrap().unwrap();
+        assert_eq!(o.targets.len(), 2);
+        assert!(o.targets.iter().all(|t| t.login.password.as_deref() == Some("secret")));
+        assert!(parse("--help").unwrap().is_none());
+        for wrong in
+            ["-d 15", "--mode x", "--nothing 1", "-d", "--duration 0", "-p 70000", "--target h:1"]
+        {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}
