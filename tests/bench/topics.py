@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Topics on this machine: Seb's workload through every door, others at the same, and what idle topics cost.
+"""Topics on this machine: Seb's workload through every door, others at the same, what idle ones cost.
 
     tests/bench/topics.py target/release/apus [PART ...] [--seb CHECKOUT]
 
 CHECKOUT is Seb's source (https://github.com/micvbang/simple-event-broker); parts that need it are left
-out without it. Of Apus: v1, v1-100 (100 records a batch), seb-api, resp, read, idle, seb-client (Seb's
-own client and benchmark against Apus). Of others: seb (all of Seb in one process), seb-server (its client
-and its server, no fsync), redis (Streams; XADD in pipelines of 100, appendonly everysec), nats and
-nats-sync (JetStream with file storage, synced every two minutes as it comes, and always; both are built
-from nats/go.mod). Each writes 4 GiB at most, into a temporary directory.
+out without it. Of Apus: v1, v1-no-sync, v1-100 (100 records a batch), seb-api, resp, read, idle, and
+seb-client (Seb's own client and benchmark against Apus). Of others: seb (all of Seb in one process),
+seb-server (its client and its server, no fsync), redis (Streams; XADD in pipelines of 100, appendonly
+everysec), nats and nats-sync (JetStream with file storage, synced every two minutes as it comes, and
+always; both are built from nats/go.mod). Each writes 4 GiB at most, into a temporary directory.
 """
 
 import argparse
@@ -188,6 +188,7 @@ def idle(apus):
 
 OF_APUS = {
     "v1": lambda apus: apus.bench("-r", "2"),
+    "v1-no-sync": lambda apus: apus.bench("--no-sync", "-r", "2"),
     "v1-100": lambda apus: apus.bench("-b", "100", "--batches", "20000"),
     "seb-api": lambda apus: apus.bench("--api", "seb"),
     "resp": lambda apus: apus.bench("--api", "resp", port=apus.port),
