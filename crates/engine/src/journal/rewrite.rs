@@ -17,7 +17,7 @@ use persist::journal::{Base, Control, Manifest, Place, Recovered};
 use store::{Context, Db};
 
 use super::{aof, start};
-use crate::engine::Engine;
+use crate::engine::{Attention, Engine};
 use crate::log;
 use crate::persistence;
 use crate::thread::Thread;
@@ -56,6 +56,10 @@ const RETRY_MS: i64 = 60_000;
 /// Begins a rewrite.
 pub(super) fn begin(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let r = &engine.journal.rewrite;
+    if engine.attention.get() & Attention::LOADING != 0 {
+        // The journal that is being loaded is not there yet, and must not be taken for none.
+        return Err(Fail::text("ERR the data is being loaded"));
+    }
     if r.busy.compare_exchange(false, true, AcqRel, Acquire).is_err() {
         return Err(Fail::text("ERR Background append only file rewriting already in progress"));
     }
@@ -179,7 +183,10 @@ fn ended(engine: &Engine, began: i64, outcome: &Result<(), String>) {
 /// `auto-aof-rewrite-percentage` asks for.
 pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
     let (j, c) = (&engine.journal, &engine.config);
-    if j.rewrite.busy.load(Relaxed) || engine.persistence.is_busy() {
+    if j.rewrite.busy.load(Relaxed)
+        || engine.persistence.is_busy()
+        || engine.attention.get() & Attention::LOADING != 0
+    {
         return;
     }
     let percent = c.int(Id::AutoAofRewritePercentage).max(0) as u64;
