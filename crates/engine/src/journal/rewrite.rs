@@ -209,7 +209,8 @@ pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
 
 /// CONFIG SET appendonly. An error is what the log says; the client is told to look there.
 pub(crate) fn switch(engine: &Engine, thread: &mut Thread, on: bool) -> Result<(), String> {
-    if on == engine.journal.is_on() {
+    if on == engine.journal.is_on() || engine.journal.starting.load(Relaxed) {
+        // Whoever loads it looks at the option when he is done.
         return Ok(());
     }
     if !on {
@@ -248,7 +249,9 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     if !held {
         engine.keyspace.hold(&mut thread.cx, None);
     }
-    let empty = is_empty(engine, &mut thread.cx);
+    // What is still being loaded is not in it.
+    let loading = engine.attention.get() & Attention::LOADING != 0;
+    let empty = !loading && is_empty(engine, &mut thread.cx);
     // Numbers go on: some connection may not have looked yet whether it waits for an old one.
     let last = engine.journal.shared.last();
     let me = engine.arc();
@@ -261,8 +264,8 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     if empty {
         return Ok(());
     }
-    if engine.persistence.is_busy() {
-        // Behind the snapshot that is being taken.
+    if loading || engine.persistence.is_busy() {
+        // Behind that, or behind the snapshot that is being taken.
         engine.journal.rewrite.schedule();
         return Ok(());
     }
