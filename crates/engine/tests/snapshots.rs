@@ -24,7 +24,8 @@ struct Server {
 impl Server {
     fn new(disk: &SimDisk) -> Self {
         let config = Config::new();
-        let lines = b"threads 1\nsave 1000 1000000\nrdb-save-incremental-fsync no";
+        let lines = b"threads 1\nsave 1000 1000000\nrdb-save-incremental-fsync no\n\
+            enable-debug-command yes\nlist-max-listpack-size 50";
         config::load_text(&config, "test", lines).expect("a valid configuration");
         let engine = Engine::new(Options {
             config,
@@ -51,14 +52,21 @@ impl Server {
 
     /// Waits for a background save.
     fn ended(&mut self) {
-        while self.line("INFO persistence").contains("rdb_bgsave_in_progress:1") {
+        while self.is_saving() {
+            std::thread::yield_now();
+        }
+    }
+
+    fn is_saving(&mut self) -> bool {
+        let saving = self.line("INFO persistence").contains("rdb_bgsave_in_progress:1");
+        if saving {
             for message in self.thread.worker().clone().mailbox.take() {
                 if let Message::Run(job) = message {
                     job.run(&self.engine, &mut self.thread);
                 }
             }
-            std::thread::yield_now();
         }
+        saving
     }
 }
 
@@ -117,5 +125,113 @@ fn a_save_that_fails_leaves_the_one_before_it() {
         disk.crash(&mut Rng::from_seed(i as u64));
         assert!(content(&disk) == after);
         before = after;
+    }
+}
+
+/// The digest of what is in a snapshot.
+fn digest(bytes: &[u8]) -> String {
+    let mut server = Server::new(&SimDisk::default());
+    let limits = commands::rdb_limits(&store::Small::default());
+    let mut reader = rdb::Reader::new(bytes, limits, true).expect("sound");
+    loop {
+        match reader.next().expect("sound") {
+            rdb::Item::Entry(loaded) => {
+                let name = loaded.entry.key().to_vec();
+                let (ks, cx) = (&server.engine.keyspace, &mut server.thread.cx);
+                let mut db = store::Db::lock_one(ks, 0, store::Key::new(&name), cx);
+                db.put(loaded.entry);
+                db.cx.effects.clear();
+            }
+            rdb::Item::End { .. } => return server.line("DEBUG DIGEST"),
+            _ => {}
+        }
+    }
+}
+
+const MEMBERS: u64 = 3000;
+
+/// Makes a key of every type, longer and shorter than what is frozen.
+fn fill(server: &mut Server, n: u64) {
+    for (suffix, count) in [("", n), ("2", 40)] {
+        for i in 0..count {
+            for line in [
+                format!("ZADD z{suffix} {i} m:{i}"),
+                format!("HSET h{suffix} f:{i} v:{i}"),
+                format!("SADD s{suffix} m:{i}"),
+                format!("SADD n{suffix} {}", i * 3),
+                format!("RPUSH l{suffix} e:{i}"),
+                format!("XADD x{suffix} {}-1 f v:{i}", i + 1),
+                format!("APPEND t{suffix} {}", "text".repeat(20)),
+            ] {
+                let reply = server.line(&line);
+                assert!(!reply.starts_with('-'), "{line}: {reply}");
+            }
+        }
+        server.line(&format!("HPEXPIREAT h{suffix} 4102444800000 FIELDS 2 f:1 f:7"));
+        server.line(&format!("PEXPIREAT z{suffix} 4102444800000"));
+        server.line(&format!("XGROUP CREATE x{suffix} g 0"));
+        server.line(&format!("XREADGROUP GROUP g c COUNT 30 STREAMS x{suffix} >"));
+    }
+}
+
+fn change(rng: &mut Rng) -> String {
+    let suffix = if rng.index(4) == 0 { "2" } else { "" };
+    let i = rng.below(MEMBERS + 500);
+    match rng.index(26) {
+        0..=2 => format!("ZADD z{suffix} {} m:{i}", rng.below(5000)),
+        3 => format!("ZREM z{suffix} m:{i}"),
+        4 => format!("ZREMRANGEBYRANK z{suffix} {} {}", i / 2, i / 2 + rng.below(200)),
+        5 | 6 => format!("HSET h{suffix} f:{i} w:{}", "x".repeat(rng.index(60))),
+        7 => format!("HDEL h{suffix} f:{i}"),
+        8 => format!("HPEXPIREAT h{suffix} {} FIELDS 1 f:{i}", 4_102_444_800_000 + i),
+        9 => format!("HINCRBY h{suffix} n:{} 1", i % 5),
+        10 => format!("SADD s{suffix} m:{i}"),
+        11 | 12 => format!("SREM s{suffix} m:{i}"),
+        13 => format!("SADD n{suffix} {i} x:{i}"),
+        14 => format!("SREM n{suffix} {i}"),
+        15 => format!("LPUSH l{suffix} a:{i}"),
+        16 => format!("LSET l{suffix} {} b:{i}", i % 40),
+        17 => format!("LREM l{suffix} 1 e:{i}"),
+        18 => format!("LINSERT l{suffix} BEFORE e:{i} c:{i}"),
+        19 => format!("XADD x{suffix} * f w:{i}"),
+        20 => format!("XDEL x{suffix} {i}-1"),
+        21 => format!("XACK x{suffix} g {}-1", i % 30),
+        22 => format!("SETRANGE t{suffix} {i} changed"),
+        23 => format!("APPEND t{suffix} more"),
+        24 if rng.index(40) == 0 => {
+            let key = ["z", "h", "s", "n", "l", "x", "t"][rng.index(7)];
+            [format!("DEL {key}"), format!("RENAME {key} {key}3"), format!("COPY {key} {key}4")]
+                [rng.index(3)]
+            .clone()
+        }
+        _ => format!("SPOP s{suffix}"),
+    }
+}
+
+#[test]
+fn what_changes_while_it_is_saved_is_saved_as_it_was() {
+    for seed in 0..4 {
+        let mut rng = Rng::from_seed(seed);
+        let disk = SimDisk::default();
+        let mut server = Server::new(&disk);
+        fill(&mut server, MEMBERS);
+        let mut saved = 0;
+        // One behind the other: values are frozen again, some of them while the last copy is there.
+        for _ in 0..3 {
+            server.line("CONFIG SET rdb-key-save-delay 2000");
+            let before = server.line("DEBUG DIGEST");
+            assert_eq!(server.line("BGSAVE"), "+Background saving started\r\n");
+            let mut changes = 0;
+            while server.is_saving() {
+                for _ in 0..100 {
+                    server.line(&change(&mut rng));
+                    changes += 1;
+                }
+            }
+            assert!(server.line("DEBUG DIGEST") != before, "{changes} changes");
+            assert_eq!(digest(&content(&disk)), before, "seed {seed}, {changes} changes");
+            saved += 1;
+        }
+        assert_eq!(saved, 3);
     }
 }

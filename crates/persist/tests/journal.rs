@@ -331,6 +331,67 @@ fn a_failed_sync_under_always_lasts_until_a_new_base() {
 }
 
 #[test]
+fn what_was_interrupted_is_removed_and_nothing_else() {
+    let disk = SimDisk::default();
+    let mut journal = start(&disk, Sync::Always, 4000, Recovered::fresh(Base::default()));
+    journal.append(0, b"one");
+    journal.turn(Instant::now());
+    drop(journal);
+    let kept = [
+        "a.aof.1.base.rdb",
+        "a.aof.manifest",
+        "a.aof.2.seg.lost",
+        "a.aof2.1.seg",
+        "a.aof.x.seg",
+        "temp-1.rdb",
+    ];
+    let strays = ["a.aof.7.base", "a.aof.7.base.tmp", "a.aof.9.seg", "a.aof.journal.tmp"];
+    for name in kept.iter().chain(&strays) {
+        disk.open(&place(0).file(name), true).expect("new");
+    }
+    let (values, from) = recover(&disk).expect("sound");
+    assert_eq!(values, [b"one"]);
+    start(&disk, Sync::Always, 4000, from);
+    let names = disk.names();
+    let there = |name: &&str| names.contains(&place(0).file(name));
+    assert!(kept.iter().all(|name| there(name)), "{names:?}");
+    assert!(!strays.iter().any(|name| there(name)), "{names:?}");
+}
+
+#[test]
+fn a_segment_that_was_begun_and_not_named_is_found() {
+    // Killed between the two: what it has written is all there, in the files as they are.
+    let disk = SimDisk::default();
+    let mut journal = start(&disk, Sync::EverySecond, 500, Recovered::fresh(Base::default()));
+    let mut now = Instant::now();
+    let mut expected = Vec::new();
+    for i in 0..40u8 {
+        journal.append(0, &[i; 100]);
+        expected.push(vec![i; 100]);
+        // The manifest cannot be written; everything else can.
+        disk.set_faults(Faults { good_renames: Some(0), ..Faults::default() });
+        journal.turn(now);
+        assert_eq!(recover(&disk).expect("sound").0, expected, "{i}");
+        disk.set_faults(Faults::default());
+        now += Duration::from_secs(2);
+        if i % 3 == 0 {
+            journal.turn(now);
+            assert_eq!(recover(&disk).expect("sound").0, expected, "{i}");
+        }
+    }
+    drop(journal);
+    let (values, from) = recover(&disk).expect("sound");
+    assert_eq!(values, expected);
+    let mut journal = start(&disk, Sync::EverySecond, 500, from);
+    journal.append(0, b"more");
+    journal.turn(now);
+    expected.push(b"more".to_vec());
+    disk.crash(&mut Rng::from_seed(3));
+    let (values, _) = recover(&disk).expect("sound");
+    assert!(values.len() >= 40 && values == expected[..values.len()]);
+}
+
+#[test]
 fn a_full_disk_is_tried_again() {
     let disk = SimDisk::default();
     let mut journal = start(&disk, Sync::EverySecond, 1 << 20, Recovered::fresh(Base::default()));

@@ -245,3 +245,32 @@ fn a_journal_begun_and_rewritten_at_run_time_has_everything() {
     server.kill();
     std::fs::remove_dir_all(&dir).expect("removed");
 }
+
+#[test]
+fn what_follows_the_files_of_a_redis_is_there_after_the_first_rewrite_too() {
+    let dir = std::env::temp_dir().join(format!("apus-redis-{}", std::process::id()));
+    std::fs::create_dir_all(dir.join("appendonlydir")).expect("a directory");
+    let command = "*3\r\n$5\r\nRPUSH\r\n$1\r\nl\r\n$1\r\nx\r\n";
+    // Nothing had expired for what follows it in the file.
+    let expired = "*3\r\n$9\r\nPEXPIREAT\r\n$1\r\nl\r\n$4\r\n1000\r\n*3\r\n$5\r\nRPUSH\r\n$1\r\nl\r\n$1\r\nx\r\n";
+    let text = format!("{command}{expired}{}", command.replace("$1\r\nl", "$1\r\nm"));
+    std::fs::write(dir.join("appendonlydir/appendonly.aof.1.incr.aof"), text).expect("written");
+    let manifest = "file appendonly.aof.1.incr.aof seq 1 type i\n";
+    std::fs::write(dir.join("appendonlydir/appendonly.aof.manifest"), manifest).expect("written");
+    let server = Server::start(&dir, 1);
+    let mut c = server.connect().expect("a connection");
+    assert_eq!(c.call("LLEN l\r\n").as_deref(), Some(":0"));
+    assert_eq!(c.call("RPUSH m y\r\n").as_deref(), Some(":2"));
+    let until = Instant::now() + Duration::from_secs(30);
+    while !c.call("INFO persistence\r\n").expect("an answer").contains("aof_rewrites:1\r") {
+        assert!(Instant::now() < until, "no rewrite");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(c.call("RPUSH m z\r\n").as_deref(), Some(":3"));
+    server.kill();
+    let server = Server::start(&dir, 1);
+    let mut c = server.connect().expect("a connection");
+    assert_eq!(c.call("LLEN m\r\n").as_deref(), Some(":3"));
+    server.kill();
+    std::fs::remove_dir_all(&dir).expect("removed");
+}

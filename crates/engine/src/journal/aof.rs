@@ -128,6 +128,11 @@ fn commands<R: Read>(
     mut reader: Commands<R>,
 ) -> Result<(), String> {
     let shown = path.display();
+    // It does not say when a command ran. Nothing had expired for those that follow it in the file.
+    let cx = player.cx();
+    let clock = cx.lru_clock;
+    cx.set_now(1);
+    cx.lru_clock = clock;
     let mut db = 0;
     let mut spans = Vec::new();
     let mut open: Option<Vec<(usize, Vec<Vec<u8>>)>> = None;

@@ -69,6 +69,8 @@ pub struct Journal {
     on: AtomicBool,
     /// What replies wait for: [`OPEN`], [`WRITTEN`] or [`DURABLE`].
     gated: AtomicU8,
+    /// It is being loaded at the start.
+    starting: AtomicBool,
     /// It has all data: from CONFIG SET appendonly yes until the first rewrite is done, it has not.
     based: AtomicBool,
     running: Mutex<Option<Running>>,
@@ -112,6 +114,7 @@ impl Default for Journal {
             shared: Arc::new(Shared::default()),
             on: AtomicBool::new(false),
             gated: AtomicU8::new(OPEN),
+            starting: AtomicBool::new(false),
             based: AtomicBool::new(false),
             running: Mutex::default(),
             rewrite: Rewrite::default(),

@@ -17,7 +17,7 @@ use persist::journal::{Base, Control, Manifest, Place, Recovered};
 use store::{Context, Db};
 
 use super::{aof, start};
-use crate::engine::Engine;
+use crate::engine::{Attention, Engine};
 use crate::log;
 use crate::persistence;
 use crate::thread::Thread;
@@ -56,6 +56,10 @@ const RETRY_MS: i64 = 60_000;
 /// Begins a rewrite.
 pub(super) fn begin(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let r = &engine.journal.rewrite;
+    if engine.attention.get() & Attention::LOADING != 0 {
+        // The journal that is being loaded is not there yet, and must not be taken for none.
+        return Err(Fail::text("ERR the data is being loaded"));
+    }
     if r.busy.compare_exchange(false, true, AcqRel, Acquire).is_err() {
         return Err(Fail::text("ERR Background append only file rewriting already in progress"));
     }
@@ -179,7 +183,10 @@ fn ended(engine: &Engine, began: i64, outcome: &Result<(), String>) {
 /// `auto-aof-rewrite-percentage` asks for.
 pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
     let (j, c) = (&engine.journal, &engine.config);
-    if j.rewrite.busy.load(Relaxed) || engine.persistence.is_busy() {
+    if j.rewrite.busy.load(Relaxed)
+        || engine.persistence.is_busy()
+        || engine.attention.get() & Attention::LOADING != 0
+    {
         return;
     }
     let percent = c.int(Id::AutoAofRewritePercentage).max(0) as u64;
@@ -202,7 +209,8 @@ pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
 
 /// CONFIG SET appendonly. An error is what the log says; the client is told to look there.
 pub(crate) fn switch(engine: &Engine, thread: &mut Thread, on: bool) -> Result<(), String> {
-    if on == engine.journal.is_on() {
+    if on == engine.journal.is_on() || engine.journal.starting.load(Relaxed) {
+        // Whoever loads it looks at the option when he is done.
         return Ok(());
     }
     if !on {
@@ -241,7 +249,9 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     if !held {
         engine.keyspace.hold(&mut thread.cx, None);
     }
-    let empty = is_empty(engine, &mut thread.cx);
+    // What is still being loaded is not in it.
+    let loading = engine.attention.get() & Attention::LOADING != 0;
+    let empty = !loading && is_empty(engine, &mut thread.cx);
     // Numbers go on: some connection may not have looked yet whether it waits for an old one.
     let last = engine.journal.shared.last();
     let me = engine.arc();
@@ -254,8 +264,8 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     if empty {
         return Ok(());
     }
-    if engine.persistence.is_busy() {
-        // Behind the snapshot that is being taken.
+    if loading || engine.persistence.is_busy() {
+        // Behind that, or behind the snapshot that is being taken.
         engine.journal.rewrite.schedule();
         return Ok(());
     }

@@ -45,10 +45,17 @@ impl Engine {
     /// start then.
     pub(crate) fn load_journal(self: &Arc<Self>, cx: &mut Context) -> Result<(), String> {
         let (disk, place): (Arc<dyn Disk>, _) = (Arc::new(Real), place(self));
+        self.journal.starting.store(true, Relaxed);
         self.keyspace.hold(cx, None);
         let found = load(self, cx, &disk, &place, Why::Start);
         self.keyspace.release(cx);
-        self.begin_journal(disk, place, found?)
+        self.journal.starting.store(false, Relaxed);
+        let found = found?;
+        // It may have been turned off meanwhile.
+        if !self.config.flag(Id::Appendonly) {
+            return Ok(());
+        }
+        self.begin_journal(disk, place, found)
     }
 
     /// The same before there are any threads, and for a journal that is elsewhere than the

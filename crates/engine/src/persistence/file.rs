@@ -13,8 +13,11 @@ use super::queue::Queue;
 const SYNC_EVERY: u64 = 4 << 20;
 
 /// A name beside the final one that no other process uses; within this one there is one snapshot at
-/// a time.
+/// a time. That of a journal's base tells the journal, which removes what a crash has left.
 pub(super) fn temporary(path: &Path) -> PathBuf {
+    if path.extension().is_some_and(|e| e == "base") {
+        return path.with_extension("base.tmp");
+    }
     path.with_file_name(format!("temp-{}.rdb", std::process::id()))
 }
 

@@ -83,12 +83,12 @@ impl Manifest {
             Base::Empty(0) => {}
             Base::Empty(sequence) => text.push_str(&format!("empty {sequence}\n")),
             Base::Snapshot { name, bytes, sequence } => {
-                text.push_str(&format!("base {name} {bytes} {sequence}\n"));
+                text.push_str(&format!("base {} {bytes} {sequence}\n", in_a_line(name)));
             }
-            Base::Redis { name } => text.push_str(&format!("redis {name}\n")),
+            Base::Redis { name } => text.push_str(&format!("redis {}\n", in_a_line(name))),
         }
         for (name, first) in &self.segments {
-            text.push_str(&format!("segment {name} {first}\n"));
+            text.push_str(&format!("segment {} {first}\n", in_a_line(name)));
         }
         if self.seen != 0 {
             text.push_str(&format!("seen {:08x}\n", self.seen));
@@ -210,8 +210,25 @@ impl Manifest {
     }
 }
 
+/// A name as it is written: an administrator may choose any, and this is a text of lines.
+fn in_a_line(name: &str) -> String {
+    name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r")
+}
+
 /// A name that stays in the directory, whoever has written it.
 fn plain(name: String) -> Result<String, String> {
+    let mut escaped = false;
+    let unescape = |c| {
+        let was = escaped;
+        escaped = c == '\\' && !was;
+        match c {
+            '\\' if !was => None,
+            'n' if was => Some('\n'),
+            'r' if was => Some('\r'),
+            c => Some(c),
+        }
+    };
+    let name: String = name.chars().filter_map(unescape).collect();
     let bad = name.is_empty() || name.contains('/') || name == "." || name == "..";
     if bad { Err(format!("bad file name: {name}")) } else { Ok(name) }
 }
@@ -227,7 +244,7 @@ mod tests {
     fn sample() -> Manifest {
         Manifest {
             base: Base::Snapshot { name: "my file.3.base".into(), bytes: 12, sequence: 60 },
-            segments: vec![("my file.4.seg".into(), 55), ("my file.11.seg".into(), 99)],
+            segments: vec![("my file.4.seg".into(), 55), (" a\r\\n \n\\.aof .11.seg".into(), 99)],
             seen: 77,
         }
     }

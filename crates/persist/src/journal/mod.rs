@@ -76,12 +76,9 @@ impl Place {
     fn is_own(&self, name: &str) -> bool {
         let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let ours = name.strip_prefix(&*self.stem).and_then(|rest| rest.strip_prefix('.'));
-        let numbered = ours.and_then(|rest| rest.rsplit_once('.'));
+        let whole = ours.map(|rest| rest.strip_suffix(".tmp").unwrap_or(rest));
+        let numbered = whole.and_then(|rest| rest.rsplit_once('.'));
         numbered.is_some_and(|(n, kind)| number(n) && matches!(kind, "seg" | "base"))
             || ours == Some("journal.tmp")
-            || name
-                .strip_prefix("temp-")
-                .and_then(|rest| rest.strip_suffix(".rdb"))
-                .is_some_and(number)
     }
 }

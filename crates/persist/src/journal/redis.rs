@@ -294,12 +294,24 @@ mod tests {
     #[test]
     fn manifests_name_base_and_increments() {
         let text = b"file appendonly.aof.1.incr.aof seq 1 type i\n\
-            file \"my base.rdb\" seq 1 type b\nfile old.aof seq 0 type h\n";
+            file \"my base.rdb\" seq 1 type b\nfile old.aof seq 1 type h\n";
         let parts = parse_manifest(text).expect("valid");
         let names: Vec<&str> = parts.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["my base.rdb", "appendonly.aof.1.incr.aof"]);
         assert!(parse_manifest(b"file ../x seq 1 type b").is_err());
         assert!(parse_manifest(b"file x seq 1").is_err());
         assert!(parse_manifest(b"file \"x").is_err());
+        for (text, why) in [
+            ("", "empty AOF manifest"),
+            ("file a seq 1 type i\n\nfile b seq 2 type i\n", "Invalid AOF manifest"),
+            ("file a seq 0 type h\n", "Invalid AOF manifest"),
+            ("file a seq 2 type i\nfile b seq 2 type i\n", "non-monotonic"),
+            ("file a seq 1 type b\nfile b seq 2 type b\n", "duplicate base"),
+            ("file a seq 1 type x\n", "Unknown AOF file type"),
+            (&format!("file {} seq 1 type b\n", "a".repeat(1024)), "too long line"),
+        ] {
+            let refusal = parse_manifest(text.as_bytes()).expect_err(text);
+            assert!(refusal.contains(why), "{refusal}");
+        }
     }
 }
