@@ -348,6 +348,8 @@ fn functions_that_are_flushed_or_restored() {
         open(disk, "", 1 << 20, START_MS).expect("sound")
     };
     assert_eq!(server.line("FUNCTION FLUSH"), "+OK\r\n");
+    let mut server = reopened(&disk, server);
+    assert!(list(&mut server).is_empty());
     load(&mut server, "three");
     let mut server = reopened(&disk, server);
     assert_eq!(list(&mut server), ["three"]);

@@ -158,8 +158,10 @@ impl Cache {
 
     /// A script is being used.
     pub(crate) fn touch(&self, script: &Script) {
+        let used = script.used.load(Relaxed);
         // A script that is used all the time is the last one anyway.
-        if script.evaluated.load(Relaxed) && script.used.load(Relaxed) != self.uses.load(Relaxed) {
+        let is_last = used != 0 && used == self.uses.load(Relaxed);
+        if script.evaluated.load(Relaxed) && !is_last {
             script.used.store(self.uses.fetch_add(1, Relaxed) + 1, Relaxed);
         }
     }
@@ -177,5 +179,27 @@ impl Cache {
 
     pub(crate) fn reset_stats(&self) {
         self.evicted.store(0, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cache, EVALUATED_MAX, Script, digest};
+
+    #[test]
+    fn the_script_that_was_not_used_for_longest_goes() {
+        let cache = Cache::default();
+        let text = |i: usize| format!("return {i}").into_bytes();
+        let eval = |i: usize| {
+            let script = Script::new(&text(i), digest(&text(i))).expect("no shebang");
+            cache.touch(&cache.add(script, true));
+        };
+        (0..EVALUATED_MAX).for_each(eval);
+        eval(0);
+        eval(EVALUATED_MAX);
+        let is_there = |i: usize| cache.get(&digest(&text(i))).is_some();
+        assert!(is_there(0) && !is_there(1) && is_there(2) && is_there(EVALUATED_MAX));
+        (EVALUATED_MAX + 1..2 * EVALUATED_MAX).for_each(eval);
+        assert!((EVALUATED_MAX..2 * EVALUATED_MAX).all(is_there));
     }
 }

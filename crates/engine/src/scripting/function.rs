@@ -62,17 +62,33 @@ fn wrong_count(args: &Args<'_>) -> Fail {
     ))
 }
 
-/// A change of the libraries is one of the data set. Its journal form is all libraries as they are
-/// now, so that it does not matter in which order two threads note theirs.
-fn changed(call: &mut Call<'_>) {
+/// Changes the libraries, which is a change of the data set. Its journal form is the command itself, so
+/// that nobody else may change them until that is noted: everything is held meanwhile, as by a
+/// transaction around it.
+fn change<R>(
+    call: &mut Call<'_>,
+    args: &Args<'_>,
+    change: impl FnOnce(&mut Call<'_>) -> Result<R, Fail>,
+) -> Result<R, Fail> {
     let engine = call.engine;
-    let mut db = Db::unlocked(&engine.keyspace, 0, &mut call.thread.cx);
-    db.dirty(1);
-    if db.cx.effects.observed {
-        let payload = payload::write(engine.function_codes().iter().map(|l| l.code.as_slice()));
-        db.rewrite(&[b"FUNCTION", b"RESTORE", &payload, b"FLUSH"]);
+    let holds = !call.thread.in_transaction && !engine.keyspace.is_single();
+    if holds {
+        engine.keyspace.hold(&mut call.thread.cx, None);
     }
-    commit(engine, &mut call.thread.pubsub, &mut db);
+    let outcome = change(call);
+    if outcome.is_ok() {
+        let mut db = Db::unlocked(&engine.keyspace, 0, &mut call.thread.cx);
+        db.dirty(1);
+        if engine.journal.is_on() {
+            let words: Vec<&[u8]> = args.iter_from(0).collect();
+            db.rewrite(&words);
+        }
+        commit(engine, &mut call.thread.pubsub, &mut db);
+    }
+    if holds {
+        engine.keyspace.release(&mut call.thread.cx);
+    }
+    outcome
 }
 
 impl Engine {
@@ -147,10 +163,11 @@ OK
             replace = true;
         }
         let engine = call.engine;
-        let name = call
-            .thread
-            .with_functions(engine, |_, machine, _| add(engine, machine, &args[last], replace))?;
-        changed(call);
+        let name = change(call, args, |call| {
+            let thread = &mut *call.thread;
+            thread
+                .with_functions(engine, |_, machine, _| add(engine, machine, &args[last], replace))
+        })?;
         reply.bulk(name);
         Ok(())
     },
@@ -190,10 +207,10 @@ static DELETE: SessionCommand = sub(
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
-        if !call.engine.scripts.shelf.remove(&args[2]) {
-            return Err(Fail::text("ERR Library not found"));
-        }
-        changed(call);
+        change(call, args, |call| match call.engine.scripts.shelf.remove(&args[2]) {
+            true => Ok(()),
+            false => Err(Fail::text("ERR Library not found")),
+        })?;
         reply.ok();
         Ok(())
     },
@@ -229,16 +246,17 @@ OK
             return Err(Fail::text("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
         }
         let mut functions = 0;
-        call.engine.scripts.shelf.change(|all| {
-            functions = std::mem::take(all).functions.len();
-            Ok(())
+        change(call, args, |call| {
+            call.engine.scripts.shelf.change(|all| {
+                functions = std::mem::take(all).functions.len();
+                Ok(())
+            })
         })?;
         drop_machines(call, Machine::Functions);
         if args.is(2, "async") && functions > LAZY {
             // Threads drop their machines when they next look: the functions, and what ran them.
             call.engine.keyspace.count_freed_apart(functions as u64 + 1);
         }
-        changed(call);
         reply.ok();
         Ok(())
     },
@@ -463,10 +481,11 @@ static RESTORE: SessionCommand = sub(
         }
         let codes = payload::read(&args[2])?;
         let engine = call.engine;
-        call.thread.with_functions(engine, |_, machine, _| {
-            restore(engine, machine, &codes, flush, replace)
+        change(call, args, |call| {
+            call.thread.with_functions(engine, |_, machine, _| {
+                restore(engine, machine, &codes, flush, replace)
+            })
         })?;
-        changed(call);
         reply.ok();
         Ok(())
     },
