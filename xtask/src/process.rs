@@ -13,6 +13,16 @@ use std::time::Duration;
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(paths::root());
+    // What cargo has told us about ourselves: build scripts that look at it (ring's does) would run
+    // anew, and half of the workspace after them.
+    for (name, _) in env::vars_os() {
+        if name
+            .to_str()
+            .is_some_and(|n| ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|p| n.starts_with(p)))
+        {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

@@ -274,6 +274,14 @@ fn a_damaged_object_is_an_error_with_its_place() {
     let (b, told) = process_with(bucket(&store), objects_options(), 0, None);
     assert_eq!(b.append_wait("t", input(&[b"x"])).map(|s| s.first_offset), Ok(6));
     assert!(told.lock()[0].contains("damaged at offset 2"), "{told:?}");
+    // Nothing comes behind: what lies before can be read.
+    let last = log_of(&store)[3].clone();
+    wait(store.put(&last, vec![7; 300].into())).expect("stored");
+    let (c, told) = process_with(bucket(&store), objects_options(), 0, None);
+    assert_eq!(c.read("t", &from(4)).expect("sound").batches.len(), 1);
+    assert!(matches!(c.append_wait("t", input(&[b"x"])), Err(Error::Damaged(d)) if d.offset == 6));
+    assert!(told.lock().iter().any(|t| t.contains("damaged at offset 6")), "{told:?}");
+    drop(b);
     wait(store.delete(&object)).expect("deleted");
     let e = a.read("t", &from(2)).map(|_| ());
     assert!(matches!(&e, Err(Error::Damaged(d)) if d.why.contains("missing")), "{e:?}");

@@ -2,8 +2,8 @@
 //!
 //! The bucket is the truth, and any number of processes may use it at the same time, with nobody
 //! between them: a group of batches is an object that is named after its first offset, and is stored
-//! only if there is none of that name ([`tail`]). What is read comes from a bounded cache on a local
-//! disk ([`cache`]) if it is there. Names are in [`names`]; docs/topics-objects.md tells it for people.
+//! only if there is none of that name (`tail`). What is read comes from a bounded cache on a local
+//! disk (`cache`) if it is there. Names are in `names`; docs/topics-objects.md tells it for people.
 
 mod cache;
 #[cfg(feature = "cloud")]
@@ -500,7 +500,11 @@ impl Storage for Objects {
             (tail.head.first, tail.head.at) = (first, first);
         }
         let mut numbered = Vec::new();
-        log.catch_up(&mut tail, &mut numbered)?;
+        match log.catch_up(&mut tail, &mut numbered) {
+            // What lies before can be read all the same. Nobody can append until it is mended.
+            Err(Error::Damaged(d)) => tell(&d.to_string()),
+            other => other?,
+        }
         let producers = tail.head.producers.clone();
         *log.opened.lock() = Some((Some(producers), numbered));
         drop(tail);

@@ -82,7 +82,7 @@ mod tests {
         let data = Root::new(Path::from("a/b")).data("t", "1f");
         let of = |n| object(&data, n);
         assert_eq!(of(7).as_ref(), "a/b/data/t/1f/log/00000000000000000007");
-        let mut paths = vec![of(u64::MAX), of(10), of(9), of(0)];
+        let mut paths = [of(u64::MAX), of(10), of(9), of(0)];
         paths.sort();
         let back: Vec<_> = paths.iter().filter_map(first_of).collect();
         assert_eq!(back, [0, 9, 10, u64::MAX]);
