@@ -147,7 +147,7 @@ pub(crate) unsafe extern "C" fn allocate(
     // SAFETY: `ud` is the state's record, of which nobody else is looking at the memory while Lua
     // allocates; `p` came from here with size `old`.
     unsafe {
-        let memory = &mut *(&raw mut (*ud.cast::<State>()).memory);
+        let memory = &mut (*ud.cast::<State>()).memory;
         let old = if p.is_null() { 0 } else { old };
         if new == 0 {
             if old > 0 {

@@ -119,10 +119,7 @@ fn a_reply_that_is_not_all_that_is_returned_is_a_value() {
     assert_eq!(run(&format!("local x = 9 {a} return x")), ":9\r\n");
     assert_eq!(run(&format!("local x = {a} return {b} == 2 and x")), ":1\r\n");
     assert_eq!(run(&format!("local f = function() return {a} end f() return {b}")), ":2\r\n");
-    assert_eq!(
-        run(&format!("local ok, v = pcall(redis.call, 'RAW', ':3\\r\\n') return v")),
-        ":3\r\n"
-    );
+    assert_eq!(run("local ok, v = pcall(redis.call, 'RAW', ':3\\r\\n') return v"), ":3\r\n");
     assert_eq!(run("return pcall(redis.call, 'RAW', ':3\\r\\n')"), ":1\r\n");
     let index =
         "local t = setmetatable({}, {__index = function(_, k) return redis.call('ECHO', k) end})";

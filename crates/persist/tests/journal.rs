@@ -354,8 +354,8 @@ fn what_was_interrupted_is_removed_and_nothing_else() {
     start(&disk, Sync::Always, 4000, from);
     let names = disk.names();
     let there = |name: &&str| names.contains(&place(0).file(name));
-    assert!(kept.iter().all(|name| there(name)), "{names:?}");
-    assert!(!strays.iter().any(|name| there(name)), "{names:?}");
+    assert!(kept.iter().all(&there), "{names:?}");
+    assert!(!strays.iter().any(there), "{names:?}");
 }
 
 #[test]
