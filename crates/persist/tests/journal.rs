@@ -1,13 +1,15 @@
 //! The journal on a disk that fails: what was durable is there after a crash, nothing is there that
 //! was not written, and damage is told from a torn end.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use persist::disk::Disk;
 use persist::disk::sim::{Faults, SimDisk};
+use persist::disk::{Disk, File};
 use persist::journal::{
     Base, Commands, Control, Lane, Observer, Place, Recovered, Recovery, Refusal, Shared, Sync,
     Trouble, Writer, check, writer::Orders, writer::Turn,
@@ -354,41 +356,95 @@ fn what_was_interrupted_is_removed_and_nothing_else() {
     start(&disk, Sync::Always, 4000, from);
     let names = disk.names();
     let there = |name: &&str| names.contains(&place(0).file(name));
-    assert!(kept.iter().all(&there), "{names:?}");
+    assert!(kept.iter().all(there), "{names:?}");
     assert!(!strays.iter().any(there), "{names:?}");
+}
+
+/// A disk on which files are renamed when the test says so.
+struct Slow(SimDisk, Arc<AtomicBool>);
+
+impl Disk for Slow {
+    fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn File>> {
+        self.0.open(path, create)
+    }
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.0.read(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        while !self.1.load(SeqCst) {
+            std::thread::yield_now();
+        }
+        self.0.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.0.remove(path)
+    }
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.0.create_dir(path)
+    }
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.0.sync_dir(path)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.0.list(dir)
+    }
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        self.0.len(path)
+    }
 }
 
 #[test]
 fn a_segment_that_was_begun_and_not_named_is_found() {
-    // Killed between the two: what it has written is all there, in the files as they are.
     let disk = SimDisk::default();
-    let mut journal = start(&disk, Sync::EverySecond, 500, Recovered::fresh(Base::default()));
-    let mut now = Instant::now();
-    let mut expected = Vec::new();
-    for i in 0..40u8 {
-        journal.append(0, &[i; 100]);
-        expected.push(vec![i; 100]);
-        // The manifest cannot be written; everything else can.
-        disk.set_faults(Faults { good_renames: Some(0), ..Faults::default() });
-        journal.turn(now);
-        assert_eq!(recover(&disk).expect("sound").0, expected, "{i}");
-        disk.set_faults(Faults::default());
-        now += Duration::from_secs(2);
-        if i % 3 == 0 {
-            journal.turn(now);
-            assert_eq!(recover(&disk).expect("sound").0, expected, "{i}");
+    let go_on = Arc::new(AtomicBool::new(true));
+    let shared = Arc::new(Shared::default());
+    let lane = shared.add_lane();
+    let (writer, orders) = Writer::start(
+        Arc::new(Slow(disk.clone(), Arc::clone(&go_on))),
+        Arc::clone(&shared),
+        Arc::new(Seen::default()),
+        place(500),
+        Recovered::fresh(Base::default()),
+    )
+    .expect("a journal");
+    // The manifest is not written until the end.
+    go_on.store(false, SeqCst);
+    let writer = std::thread::spawn(move || writer.run());
+    let append = |value: &[u8]| {
+        lane.append(shared.counter(), 5, true, |unit| {
+            unit.command(0, b"SET", 1, std::iter::once(value));
+        });
+        while shared.written() < shared.last() {
+            shared.write_through(|| {});
         }
+    };
+    let mut expected = Vec::new();
+    let second = place(0).file("a.aof.2.seg");
+    let begun = || disk.read(&second).is_ok_and(|b| b.len() > 64 && b[..8] != [0; 8]);
+    while !begun() {
+        append(&[7; 100]);
+        expected.push(vec![7; 100]);
+        std::thread::yield_now();
     }
-    drop(journal);
-    let (values, from) = recover(&disk).expect("sound");
-    assert_eq!(values, expected);
-    let mut journal = start(&disk, Sync::EverySecond, 500, from);
-    journal.append(0, b"more");
-    journal.turn(now);
-    expected.push(b"more".to_vec());
-    disk.crash(&mut Rng::from_seed(3));
-    let (values, _) = recover(&disk).expect("sound");
-    assert!(values.len() >= 40 && values == expected[..values.len()]);
+    for i in 0..3u8 {
+        append(&[i; 100]);
+        expected.push(vec![i; 100]);
+        // A killed process: all that was written is there.
+        let killed = disk.fork();
+        let (values, from) = recover(&killed).expect("sound");
+        assert!(values == expected, "{} of {}", values.len(), expected.len());
+        // What goes on then names it before anything else.
+        let mut journal = start(&killed, Sync::EverySecond, 500, from);
+        journal.append(0, b"more");
+        journal.turn(Instant::now() + Duration::from_secs(2));
+        killed.crash(&mut Rng::from_seed(i.into()));
+        assert_eq!(recover(&killed).expect("sound").0.len(), expected.len() + 1);
+    }
+    go_on.store(true, SeqCst);
+    orders.send(Control::Stop).expect("it runs");
+    shared.ring();
+    writer.join().expect("ended");
+    assert_eq!(recover(&disk).expect("sound").0, expected);
 }
 
 #[test]

@@ -237,6 +237,17 @@ impl Plan {
                 before = text;
             }
         }
+        // How much of the common beginning the lengths have in them.
+        let mut behind = common;
+        if common > 0 && lengths[PREFIX_MAX] > 0 {
+            // What is shared behind a common beginning was cut off with it.
+            lengths = [0; PREFIX_MAX + 1];
+            for i in from + 1..to {
+                let n = shared(texts.text(i - 1), texts.text(i));
+                lengths[(n - common).min(PREFIX_MAX)] += 1;
+            }
+            behind = 0;
+        }
         let s = bits_for((longest - shortest) as u64);
         let tails = (texts.ends[to] - texts.ends[from]) as usize - count * common;
         let symbols =
@@ -250,7 +261,7 @@ impl Plan {
         let saved = |p: u32| -> usize {
             let most = (1usize << p) - 1;
             let bytes =
-                |(n, times): (usize, &u32)| n.saturating_sub(common).min(most) * *times as usize;
+                |(n, times): (usize, &u32)| n.saturating_sub(behind).min(most) * *times as usize;
             lengths.iter().enumerate().map(bytes).sum()
         };
         let bits = |p: u32| count * p as usize + (tails - saved(p)) * k as usize;

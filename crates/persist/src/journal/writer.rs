@@ -159,16 +159,16 @@ impl Writer {
         shared.set_observer(&observer);
         let next = last + 1;
         let mut number = manifest.highest().max(number);
+        // What a killed process has written may be in memory only; a segment that is named behind
+        // another one says that the other is durable.
+        let unsure = if adopted { 2 } else { 1 };
+        for (name, _) in manifest.segments.iter().rev().take(unsure) {
+            disk.open(&place.file(name), false)?.sync()?;
+        }
         let segment = match tail {
             Some(tail) if tail.at < place.segment_bytes => {
                 let file: Arc<dyn File> = disk.open(&place.file(&tail.name), false)?.into();
-                // What a killed process has written may be in memory only.
-                file.sync()?;
                 if adopted {
-                    // As above: what is named behind it says that it is durable.
-                    if let [.., (before, _), _] = manifest.segments.as_slice() {
-                        disk.open(&place.file(before), false)?.sync()?;
-                    }
                     manifest.store(&*disk, &place.manifest())?;
                 }
                 let header = tail.header;
