@@ -8,7 +8,7 @@
 //! not do it himself. Without `always` a reply needs the write alone, which takes less time than
 //! waking another thread: whoever has a reply to send writes for all ([`Shared::write_through`]). For
 //! that, the writer lies in [`Shared`] behind a lock while its thread runs, and the thread does what
-//! takes long (syncs, new files, the manifest: [`Work`]) without the lock.
+//! takes long (syncs, new files, the manifest: `Work`) without the lock.
 //!
 //! **Failures.** A write that fails is tried again every second, at the same place; until it
 //! succeeds the server refuses writes. A sync that fails under `always` is another matter: the
