@@ -286,21 +286,25 @@ fn try_conditions(remote: &Remote, path: &Path) -> Result<()> {
         Ok::<_, Error>(Bytes::from(format!("{text} {}\n", random_id()?)))
     };
     let mut pause = Pause::new(Duration::from_secs(30));
-    let mut created = false;
+    let (mut created, mut why) = (false, None);
     for _ in 0..TRIES {
         match remote.create(path, content()?) {
             Put::Done(_) if created => return ignored("If-None-Match"),
             Put::Done(_) => created = true,
             Put::Refused(e) => return Err(e),
             Put::Unknown(e) if !pause.again() => return Err(e),
-            Put::Unknown(_) => {}
+            Put::Unknown(e) => why = Some(e),
             Put::Exists => {
                 let Some((_, old)) = remote.get(path)? else { continue };
                 match remote.replace(path, content()?, old.clone()) {
                     Put::Refused(e) => return Err(e),
                     Put::Unknown(e) if !pause.again() => return Err(e),
+                    Put::Unknown(e) => {
+                        why = Some(e);
+                        continue;
+                    }
                     // Somebody else tries, too.
-                    Put::Unknown(_) | Put::Exists => continue,
+                    Put::Exists => continue,
                     Put::Done(new) if new == old => {
                         return ignored("versions of the same object cannot be told apart");
                     }
@@ -311,15 +315,16 @@ fn try_conditions(remote: &Remote, path: &Path) -> Result<()> {
                     Put::Done(_) => return ignored("If-Match"),
                     Put::Refused(e) => return Err(e),
                     Put::Unknown(e) if !pause.again() => return Err(e),
-                    Put::Unknown(_) => {}
+                    Put::Unknown(e) => why = Some(e),
                 }
             }
         }
     }
-    Err(Error::Storage(format!(
-        "{}: it could not be found out whether conditional puts work",
-        remote.shown(path)
-    )))
+    let text = "it could not be found out whether conditional puts work";
+    Err(Error::Storage(match why {
+        Some(e) => format!("{text}: {e}"),
+        None => format!("{}: {text}, since others try as well", remote.shown(path)),
+    }))
 }
 
 fn random_id() -> Result<String> {

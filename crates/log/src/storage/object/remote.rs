@@ -107,6 +107,22 @@ fn is_refusal(e: &StoreError) -> bool {
     )
 }
 
+/// An error text whose end is S3's answer in XML, with the code and the message of that instead.
+fn without_markup(mut text: String) -> String {
+    let inner = |tag: &str| {
+        let from = text.find(&format!("<{tag}>"))? + tag.len() + 2;
+        let to = text[from..].find(&format!("</{tag}>"))? + from;
+        Some(text[from..to].to_owned())
+    };
+    if let Some((code, message)) = inner("Code").zip(inner("Message"))
+        && let Some(start) = text.find("<?xml").or_else(|| text.find("<Error"))
+    {
+        text.truncate(start);
+        text.push_str(&format!("{code}: {message}"));
+    }
+    text
+}
+
 impl Remote {
     pub(super) fn new(
         store: Arc<dyn ObjectStore>,
@@ -139,7 +155,7 @@ impl Remote {
             }
             source = s.source();
         }
-        Error::Storage(text)
+        Error::Storage(without_markup(text))
     }
 
     /// Runs a request on the runtime and waits for it.
@@ -346,5 +362,20 @@ async fn fetch(
         }
         Err(StoreError::NotFound { .. }) => Ok(None),
         Err(e) => Err(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_in_xml_is_said_in_words() {
+        let text = "s3://b/x: 400 Bad Request: <?xml version=\"1.0\"?>\n<Error><Code>Invalid</Code>\
+                    <Message>Not so.</Message><Resource>/b</Resource></Error>";
+        assert_eq!(without_markup(text.to_owned()), "s3://b/x: 400 Bad Request: Invalid: Not so.");
+        for other in ["no answer", "<Code>half", "</Code><Code>x</Code><Message>y"] {
+            assert_eq!(without_markup(other.to_owned()), other);
+        }
     }
 }
