@@ -223,30 +223,19 @@ impl Plan {
 
     fn text(texts: &Texts, from: usize, to: usize) -> Self {
         let count = to - from;
-        let (mut shortest, mut longest, mut common) = (usize::MAX, 0, texts.text(from).len());
-        let mut lengths = [0u32; PREFIX_MAX + 1];
-        let mut before = texts.text(from);
+        let (mut shortest, mut longest, mut beginning) = (usize::MAX, 0, texts.text(from));
         for i in from..to {
             let text = texts.text(i);
             shortest = shortest.min(text.len());
             longest = longest.max(text.len());
-            if i > from {
-                let n = shared(before, text);
-                common = common.min(n);
-                lengths[n.min(PREFIX_MAX)] += 1;
-                before = text;
-            }
+            beginning = &beginning[..shared(beginning, text)];
         }
-        // How much of the common beginning the lengths have in them.
-        let mut behind = common;
-        if common > 0 && lengths[PREFIX_MAX] > 0 {
-            // What is shared behind a common beginning was cut off with it.
-            lengths = [0; PREFIX_MAX + 1];
-            for i in from + 1..to {
-                let n = shared(texts.text(i - 1), texts.text(i));
-                lengths[(n - common).min(PREFIX_MAX)] += 1;
-            }
-            behind = 0;
+        let common = beginning.len();
+        // How many elements share how much with the one before, beyond that.
+        let mut lengths = [0u32; PREFIX_MAX + 1];
+        for i in from + 1..to {
+            let n = shared(&texts.text(i - 1)[common..], &texts.text(i)[common..]);
+            lengths[n.min(PREFIX_MAX)] += 1;
         }
         let s = bits_for((longest - shortest) as u64);
         let tails = (texts.ends[to] - texts.ends[from]) as usize - count * common;
@@ -260,8 +249,7 @@ impl Plan {
         // What p bits save, against what they cost.
         let saved = |p: u32| -> usize {
             let most = (1usize << p) - 1;
-            let bytes =
-                |(n, times): (usize, &u32)| n.saturating_sub(behind).min(most) * *times as usize;
+            let bytes = |(n, times): (usize, &u32)| n.min(most) * *times as usize;
             lengths.iter().enumerate().map(bytes).sum()
         };
         let bits = |p: u32| count * p as usize + (tails - saved(p)) * k as usize;

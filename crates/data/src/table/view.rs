@@ -200,16 +200,10 @@ const AHEAD: usize = 8;
 mod tests {
     use std::collections::BTreeMap;
 
+    use stdx::rng::Rng;
+
     use super::*;
     use crate::entry::{Content, Entry, Str};
-
-    struct Seq(u64);
-    impl Seq {
-        fn next(&mut self, below: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (self.0 >> 33) % below
-        }
-    }
 
     type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -223,17 +217,17 @@ mod tests {
         all
     }
 
-    fn change(t: &mut Table<Entry>, model: &mut Model, r: &mut Seq, spread: u64) {
-        let key = r.next(spread).to_string().into_bytes();
+    fn change(t: &mut Table<Entry>, model: &mut Model, r: &mut Rng, spread: u64) {
+        let key = r.below(spread).to_string().into_bytes();
         let hash = stdx::hash::hash64(&key);
-        if r.next(3) == 0 {
+        if r.below(3) == 0 {
             let gone = t.remove(hash, |e| e.key() == key).map(|e| e.key().to_vec());
             assert_eq!(gone.is_some(), model.remove(&key).is_some());
             return;
         }
         // Of one length and of others: in place, and elsewhere.
         let value =
-            vec![b'a' + r.next(26) as u8; if r.next(2) == 0 { 5 } else { 5 + key.len() * 9 }];
+            vec![b'a' + r.below(26) as u8; if r.below(2) == 0 { 5 } else { 5 + key.len() * 9 }];
         if let Some(mut slot) = t.find_mut(hash, |e| e.key() == key) {
             slot.replace_with(|e| e.set(Content::Bytes(&value), None));
             slot.node_mut().set_access(7);
@@ -246,17 +240,17 @@ mod tests {
     #[test]
     fn views_stay_as_they_were() {
         let (rounds, spread) = if cfg!(miri) { (300, 60) } else { (30_000, 3_000) };
-        let mut r = Seq(11);
+        let mut r = Rng::from_seed(11);
         let mut t = Table::<Entry>::new(100);
         let mut model = Model::new();
         let mut views: Vec<(Table<Entry>, Model)> = Vec::new();
         for round in 0..rounds {
             change(&mut t, &mut model, &mut r, if round * 4 / rounds == 2 { 50 } else { spread });
-            if r.next(rounds / 40) == 0 {
+            if r.below(rounds / 40) == 0 {
                 views.push((t.view(), model.clone()));
             }
-            if r.next(rounds / 40) == 0 && !views.is_empty() {
-                let (view, then) = views.swap_remove(r.next(views.len() as u64) as usize);
+            if r.below(rounds / 40) == 0 && !views.is_empty() {
+                let (view, then) = views.swap_remove(r.below(views.len() as u64) as usize);
                 assert_eq!(content(&view), then);
             }
             if round % 999 == 0 {
@@ -273,7 +267,7 @@ mod tests {
     #[test]
     fn another_thread_reads_a_view_while_the_table_changes() {
         let rounds = if cfg!(miri) { 3 } else { 100 };
-        let mut r = Seq(5);
+        let mut r = Rng::from_seed(5);
         let (mut t, mut model) = (Table::<Entry>::new(0), Model::new());
         for _ in 0..rounds {
             let (view, then) = (t.view(), model.clone());

@@ -327,29 +327,23 @@ impl Draft {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use stdx::rng::Rng;
 
-    struct Seq(u64);
-    impl Seq {
-        fn next(&mut self, below: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (self.0 >> 33) % below
-        }
-    }
+    use super::*;
 
     /// Grows to thousands, shrinks to nothing, and grows again: every split, merge and collapse.
     #[test]
     fn behaves_like_a_sorted_vector() {
-        let mut r = Seq(3);
+        let mut r = Rng::from_seed(3);
         let mut z = ZSet::new();
         let mut model: std::collections::BTreeMap<String, i64> = Default::default();
         let (rounds, spread) = if cfg!(miri) { (600, 100) } else { (40_000, 6_000) };
         for round in 0..rounds {
             let shrinking = round * 5 / rounds % 2 == 1;
-            let name = format!("m{}", r.next(spread));
-            if shrinking && r.next(8) == 0 && !model.is_empty() {
-                let from = r.next(model.len() as u64) as usize;
-                let n = r.next(120) as usize;
+            let name = format!("m{}", r.below(spread));
+            if shrinking && r.below(8) == 0 && !model.is_empty() {
+                let from = r.below(model.len() as u64) as usize;
+                let n = r.below(120) as usize;
                 let mut sorted: Vec<_> = model.iter().map(|(m, s)| (*s, m.clone())).collect();
                 sorted.sort();
                 let mut gone = Vec::new();
@@ -361,12 +355,12 @@ mod tests {
                 for (_, m) in gone {
                     model.remove(&m);
                 }
-            } else if shrinking || r.next(5) == 0 {
+            } else if shrinking || r.below(5) == 0 {
                 let gone = z.remove(name.as_bytes()).map(|s| s as i64);
                 assert_eq!(gone, model.remove(&name));
             } else {
                 // Scores in order for a while, so that full nodes at the ends come up.
-                let score = if r.next(3) == 0 { round as i64 } else { r.next(50) as i64 - 25 };
+                let score = if r.below(3) == 0 { round as i64 } else { r.below(50) as i64 - 25 };
                 z.put(name.as_bytes(), score as f64);
                 model.insert(name, score);
             }
