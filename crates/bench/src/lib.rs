@@ -15,3 +15,9 @@ fn print(text: &str) -> ExitCode {
         _ => ExitCode::SUCCESS,
     }
 }
+
+/// The number that an option has as its value.
+fn number(name: &str, value: &str, least: u64, most: u64) -> Result<u64, String> {
+    let n = value.parse().ok().filter(|n| (least..=most).contains(n));
+    n.ok_or_else(|| format!("{name} must be a whole number from {least} to {most}, not '{value}'"))
+}

@@ -62,11 +62,6 @@ pub(super) struct Options {
     pub(super) json: Option<String>,
 }
 
-fn number(name: &str, value: &str, max: u64) -> Result<u64, String> {
-    let n = value.parse().ok().filter(|n| (1..=max).contains(n));
-    n.ok_or_else(|| format!("{name} must be a whole number from 1 to {max}, not '{value}'"))
-}
-
 impl Options {
     /// Options from the arguments; none if help is wanted.
     pub(super) fn parse(args: &[String]) -> Result<Option<Self>, String> {
@@ -116,7 +111,7 @@ impl Options {
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let n = |max: u64| number(name, value, max);
+        let n = |max: u64| crate::number(name, value, 1, max);
         match name {
             "--url" => {
                 let host = value.trim_start_matches("http://").trim_end_matches('/');

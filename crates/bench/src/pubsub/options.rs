@@ -102,10 +102,7 @@ impl Options {
                     "{name} needs a value, or there is no such option; --help tells what there is"
                 )
             })?;
-            let number = |least: u64, most: u64| {
-                let n = value.parse().ok().filter(|n| (least..=most).contains(n));
-                n.ok_or_else(|| format!("{name} must be from {least} to {most}, not '{value}'"))
-            };
+            let number = |least: u64, most: u64| crate::number(name, value, least, most);
             match name.as_str() {
                 "-h" => host.clone_from(value),
                 "-p" => port = number(1, 65535)? as u16,
