@@ -55,6 +55,9 @@ const CARRIED: u64 = ACCESS_MASK | MARK_BIT;
 const KLEN_SHIFT: u32 = 40;
 const VLEN_SHIFT: u32 = 48;
 const KLEN_LONG: usize = 255;
+/// Type, encoding and deadline of an entry that is an inline string and does not expire.
+const PLAIN_MASK: u64 = 0xff | EXPIRES;
+const PLAIN: u64 = Kind::String as u64 | (Enc::Inline as u64) << ENCODING_SHIFT;
 
 /// The type of a value; the numbers are Redis's object types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -332,6 +335,24 @@ impl Entry {
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().add(at), klen) }
     }
 
+    /// Whether this is the key: what every lookup asks, with one look at the head.
+    #[inline(always)]
+    pub fn has_key(&self, key: &[u8]) -> bool {
+        let head = self.head();
+        let klen = (head >> KLEN_SHIFT) as usize & 255;
+        if klen != key.len() || klen == KLEN_LONG {
+            return klen == KLEN_LONG && self.has_long_key(key);
+        }
+        let at = shape(head, 0, 0).key_at;
+        // SAFETY: the key's bytes lie there, for as long as the entry lives.
+        stdx::bytes::same(unsafe { std::slice::from_raw_parts(self.0.as_ptr().add(at), klen) }, key)
+    }
+
+    #[cold]
+    fn has_long_key(&self, key: &[u8]) -> bool {
+        self.key() == key
+    }
+
     /// The value's type.
     #[inline]
     pub fn kind(&self) -> Kind {
@@ -598,6 +619,45 @@ impl Entry {
             Str::Inline(b) if b.len() <= 44 && self.head() & RAW == 0 => "embstr",
             _ => "raw",
         }
+    }
+
+    /// Puts other bytes in the place of a string, where that takes no more than writing them: the
+    /// string is inline and has no deadline, the key is of the usual length, and the size class stays.
+    /// Returns whether it was so; otherwise nothing has changed.
+    #[inline(always)]
+    pub fn overwrite(&mut self, bytes: &[u8]) -> bool {
+        let head = self.head();
+        let klen = (head >> KLEN_SHIFT) as usize & 255;
+        if head & PLAIN_MASK != PLAIN || klen == KLEN_LONG || bytes.len() > INLINE_MAX {
+            return false;
+        }
+        let at = 8 + klen;
+        let old = (head >> VLEN_SHIFT) as usize;
+        if old != bytes.len() && size_class(at + old) != size_class(at + bytes.len()) {
+            return false;
+        }
+        let new =
+            head & !(RAW | TAG_MASK | 0xffff << VLEN_SHIFT) | (bytes.len() as u64) << VLEN_SHIFT;
+        self.set_head(new);
+        // SAFETY: the value of such an entry lies behind the key, which begins behind the head, and
+        // the class has room for the new one.
+        let to = unsafe { std::slice::from_raw_parts_mut(self.0.as_ptr().add(at), bytes.len()) };
+        stdx::bytes::copy(to, bytes);
+        true
+    }
+
+    /// The value, if it is a string that lies right behind a key of the usual length, without a
+    /// deadline: what most strings are, told by one look at the head.
+    #[inline(always)]
+    pub fn plain(&self) -> Option<&[u8]> {
+        let head = self.head();
+        let klen = (head >> KLEN_SHIFT) as usize & 255;
+        if head & PLAIN_MASK != PLAIN || klen == KLEN_LONG {
+            return None;
+        }
+        let (at, vlen) = (8 + klen, (head >> VLEN_SHIFT) as usize);
+        // SAFETY: the value of such an entry lies behind the key, which begins behind the head.
+        Some(unsafe { std::slice::from_raw_parts(self.0.as_ptr().add(at), vlen) })
     }
 
     /// Exchanges value and deadline, in place when the size class stays the same.

@@ -316,35 +316,50 @@ impl Heads {
         Arc::new(Self((0..n).map(|_| Head::default()).collect()))
     }
 
-    /// Hints the processor to load the bucket of `hash` in table `i`. Needs no lock.
+    /// Hints the processor to load the bucket of `hash` in table `i`, and tells it. Needs no lock.
     #[inline]
-    pub fn prefetch_bucket(&self, i: usize, hash: u64) {
-        if let Some(bucket) = self.0[i].locate(hash) {
-            prefetch(bucket.cast());
-        }
-    }
-
-    /// Hints the processor to load the node that `hash` most likely means in table `i`; reads the
-    /// bucket to find it. Needs no lock.
-    #[inline]
-    pub fn prefetch_node(&self, i: usize, hash: u64, _pin: &epoch::Guard) {
-        let Some(bucket) = self.0[i].locate(hash) else { return };
-        let tag = tag_of(hash);
-        // SAFETY: the pin keeps a published array from being freed, and the index is within its
-        // length.
-        let v = unsafe { guess(bucket, tag) };
-        if v != 0 {
-            prefetch(((v & POINTER) as usize) as *const u8);
-        }
+    pub fn prefetch_bucket<'p>(&self, i: usize, hash: u64, _pin: &'p epoch::Guard) -> Spot<'p> {
+        let bucket = self.0[i].locate(hash).unwrap_or(std::ptr::null());
+        prefetch(bucket.cast());
+        Spot { bucket, _pin: PhantomData }
     }
 }
 
-/// The word of the bucket that is worth following for a tag, while others may write the bucket.
+/// A bucket that was found without its table's lock, good for hints.
+#[derive(Clone, Copy)]
+pub struct Spot<'p> {
+    /// Null when there is none.
+    bucket: *const Bucket,
+    _pin: PhantomData<&'p epoch::Guard>,
+}
+
+impl Spot<'_> {
+    /// No bucket.
+    pub const NONE: Self = Self { bucket: std::ptr::null(), _pin: PhantomData };
+
+    /// Hints the processor to load the node that `hash` most likely means, reading the bucket to find
+    /// it. Returns the node's place in the bucket: a guess for
+    /// [`find_mut_near`](Table::find_mut_near). Needs no lock.
+    #[inline]
+    pub fn prefetch_node(self, hash: u64) -> usize {
+        if self.bucket.is_null() {
+            return 0;
+        }
+        // SAFETY: the pin, from before the array was looked up until now, keeps a published array
+        // from being freed, and the index was within its length.
+        let (slot, v) = unsafe { guess(self.bucket, tag_of(hash)) };
+        prefetch(((v & POINTER) as usize) as *const u8);
+        slot
+    }
+}
+
+/// The place and the word of the bucket that is worth following for a tag, while others may write
+/// the bucket.
 ///
 /// # Safety
 /// The bucket is alive.
 #[inline]
-unsafe fn guess(bucket: *const Bucket, tag: u64) -> u64 {
+unsafe fn guess(bucket: *const Bucket, tag: u64) -> (usize, u64) {
     let mut m: u32;
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: reads 64 aligned bytes that the caller vouches for. The words are atomics that other
@@ -393,7 +408,7 @@ unsafe fn guess(bucket: *const Bucket, tag: u64) -> u64 {
     // Without a match the node may be in the child, whose pointer is the last word.
     let i = if m == 0 { SLOTS - 1 } else { (m.trailing_zeros() >> 2) as usize };
     // SAFETY: the caller's contract.
-    unsafe { (&(*bucket).0)[i].load(Relaxed) }
+    (i, unsafe { (&(*bucket).0)[i].load(Relaxed) })
 }
 
 /// See the module's text.
@@ -549,7 +564,7 @@ impl<T: Node> Table<T> {
         if self.len > 0 {
             let (array, i) = self.locate(pos_of(hash));
             // SAFETY: in range and alive, as in `word`.
-            let v = unsafe { guess(array.ptr(i), tag_of(hash)) };
+            let (_, v) = unsafe { guess(array.ptr(i), tag_of(hash)) };
             prefetch(((v & POINTER) as usize) as *const u8);
         }
     }
@@ -564,13 +579,42 @@ impl<T: Node> Table<T> {
     }
 
     /// The same, to change it.
-    #[inline]
+    #[inline(never)]
     pub fn find_mut(&mut self, hash: u64, eq: impl FnMut(&T) -> bool) -> Option<SlotMut<'_, T>> {
         self.grave();
         let word = self.word(hash, eq)?;
         // SAFETY: as in `find`, and `&mut self` makes it the only borrow.
         let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(word.load(Relaxed))) });
         Some(SlotMut { node, word, grave: self.grave.as_deref(), _table: PhantomData })
+    }
+
+    /// The same when the node is probably at place `slot` of its bucket: then nothing else is looked
+    /// at. For paths where that pays, because it is copied to each of them.
+    #[inline(always)]
+    pub fn find_mut_near(
+        &mut self,
+        hash: u64,
+        slot: usize,
+        mut eq: impl FnMut(&T) -> bool,
+    ) -> Option<SlotMut<'_, T>> {
+        if self.len == 0 {
+            return None;
+        }
+        let (array, i) = self.locate(pos_of(hash));
+        // SAFETY: `i` is in range, and the array is alive: the caller holds the table.
+        let bucket: &Bucket = unsafe { &*array.ptr(i) };
+        let word = &bucket.0[slot % SLOTS];
+        let v = word.load(Relaxed);
+        // Neither another tag, nor the pointer of a child, nor nothing.
+        if (v ^ tag_of(hash)) & (!POINTER | CHILD) == 0 && v & POINTER != 0 {
+            // SAFETY: the word owns a live node, `&mut self` makes it the only borrow, and the copy
+            // is never dropped.
+            let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(v)) });
+            if self.grave.is_none() && eq(&node) {
+                return Some(SlotMut { node, word, grave: None, _table: PhantomData });
+            }
+        }
+        self.find_mut(hash, eq)
     }
 
     /// Adds a node. The caller knows that no equal one is present.

@@ -97,9 +97,14 @@ impl Drive {
 
     fn edit(&mut self) {
         let key = self.some_key();
-        let Some(mut slot) = self.table.find_mut(hash64(&key), |e| e.key() == key) else {
+        // Right or wrong, where it is looked for first makes no difference.
+        let near = self.rng.index(8);
+        let found = self.table.find_mut_near(hash64(&key), near, |e| e.has_key(&key));
+        let Some(mut slot) = found else {
             return;
         };
+        let near = slot.place();
+        assert!(slot.has_key(&key) && near < 8);
         let value = self.model.get_mut(&key).expect("in both");
         let e = slot.node_mut();
         if let Some(n) = e.int_mut() {
@@ -198,8 +203,7 @@ fn like_the_model() {
                 _ => {
                     let pin = crossbeam_epoch::pin();
                     let hash = hash64(&d.some_key());
-                    heads.prefetch_bucket(1, hash);
-                    heads.prefetch_node(1, hash, &pin);
+                    heads.prefetch_bucket(1, hash, &pin).prefetch_node(hash);
                 }
             }
             if step % 2000 == 0 {

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use config::{Config, Id};
-use resp::{Args, Limits, Out, Parsed, Parser, Proto, Reply, Shape, Span};
-use store::{Context, Db, Evicted, Flush, Key, Named, Policy, SHARDS};
+use resp::{Args, Header, Limits, Out, Parsed, Parser, Proto, Reply, Shape, Span};
+use store::{Context, Db, Evicted, Flush, Key, Named, Policy, SHARDS, Spot};
 
 use crate::clients::Client;
 use crate::costs::Costs;
@@ -95,8 +95,6 @@ pub struct Thread {
     spans: Vec<Span>,
     owned: Vec<Vec<u8>>,
     group: Vec<Parse>,
-    /// Hashes of the keys of the group's commands over several keys.
-    hashes: Vec<u64>,
     /// Next shard for the periodic work.
     sweep: usize,
     /// Wall clock minus monotonic clock, in nanoseconds.
@@ -127,6 +125,15 @@ pub struct Thread {
     recount_clients: bool,
 }
 
+/// Buckets that have been prefetched for a group: entries come next.
+struct Ahead<'p> {
+    pin: &'p crossbeam_epoch::Guard,
+    /// Of the group's commands that have one key.
+    group: [Spot<'p>; GROUP],
+    /// Of its commands that have several, with the keys' hashes.
+    more: Vec<(u64, Spot<'p>)>,
+}
+
 /// A parsed command of a group.
 #[derive(Clone, Copy)]
 struct Parse {
@@ -137,6 +144,8 @@ struct Parse {
     argc: u32,
     /// Its number when it can take the short way, or `NO_COMMAND`.
     id: u16,
+    /// Where in its bucket the key's entry probably is.
+    near: u8,
     hash: u64,
 }
 
@@ -165,7 +174,6 @@ impl Thread {
             spans: Vec::new(),
             owned: Vec::new(),
             group: Vec::with_capacity(GROUP),
-            hashes: Vec::new(),
             sweep: 0,
             wall_offset: 0,
             mono: 0,
@@ -354,11 +362,23 @@ impl Thread {
                 return batch;
             }
             let timed = self.costs.on.then(|| engine.clock.monotonic_ns());
-            let stop = self.parse_group(engine, session, parser, input, batch.consumed, out);
+            let pin = crossbeam_epoch::pin();
+            let mut ahead = Ahead { pin: &pin, group: [Spot::NONE; GROUP], more: Vec::new() };
+            let consumed = batch.consumed;
+            let stop = self.parse_group(engine, session, parser, input, consumed, &mut ahead, out);
             if let Some(start) = timed {
                 self.mono = engine.clock.monotonic_ns();
                 self.costs.parsed(self.group.len(), self.mono.saturating_sub(start));
             }
+            if self.group.len() > 1 || !ahead.more.is_empty() {
+                for (p, spot) in self.group.iter_mut().zip(&ahead.group) {
+                    p.near = spot.prefetch_node(p.hash) as u8;
+                }
+                for (hash, spot) in &ahead.more {
+                    spot.prefetch_node(*hash);
+                }
+            }
+            drop(pin);
             if !self.group.is_empty()
                 && let Some(next) = self.run_group(engine, session, input, &mut batch.consumed, out)
             {
@@ -411,6 +431,7 @@ impl Thread {
         parser: &mut Parser,
         input: &[u8],
         from: usize,
+        ahead: &mut Ahead<'_>,
         out: &mut Out,
     ) -> Stop {
         let unauthenticated = session.needs_auth(engine);
@@ -421,12 +442,11 @@ impl Thread {
         self.spans.clear();
         self.owned.clear();
         self.group.clear();
-        self.hashes.clear();
         let mut pos = from;
         while self.group.len() < most {
             let resumed = parser.is_active();
             if !resumed && !unauthenticated {
-                pos = self.parse_alike(engine, session.db, input, pos, &limits);
+                pos = self.parse_alike(engine, session.db, input, pos, &limits, ahead);
                 if self.group.len() == most {
                     break;
                 }
@@ -436,10 +456,10 @@ impl Thread {
                 parser.parse(&input[pos..], pos, &limits, &mut self.spans, &mut self.owned);
             match parsed {
                 Parsed::Command(used) => {
-                    let (id, hash) = self.classify(engine, session.db, input, pos, first);
+                    let (id, hash) = self.classify(engine, session.db, input, pos, first, ahead);
                     pos += used;
-                    let argc = (self.spans.len() - first) as u32;
-                    self.group.push(Parse { end: pos, first: first as u32, argc, id, hash });
+                    let (first, argc) = (first as u32, (self.spans.len() - first) as u32);
+                    self.group.push(Parse { end: pos, first, argc, id, near: 0, hash });
                     // A resumed command's large arguments are not in the input: it must not be
                     // parsed again, so nothing before it may stop the group.
                     if resumed {
@@ -476,19 +496,41 @@ impl Thread {
         engine: &Engine,
         db: usize,
         input: &[u8],
+        pos: usize,
+        limits: &Limits,
+        ahead: &mut Ahead<'_>,
+    ) -> usize {
+        let Some((shape, _)) = &self.shape else { return pos };
+        match shape.argc() {
+            2 => self.parse_some::<2>(engine, db, input, pos, limits, ahead),
+            3 => self.parse_some::<3>(engine, db, input, pos, limits, ahead),
+            4 => self.parse_some::<4>(engine, db, input, pos, limits, ahead),
+            _ => pos,
+        }
+    }
+
+    /// The same for commands of `N` arguments.
+    fn parse_some<const N: usize>(
+        &mut self,
+        engine: &Engine,
+        db: usize,
+        input: &[u8],
         mut pos: usize,
         limits: &Limits,
+        ahead: &mut Ahead<'_>,
     ) -> usize {
         let Some((shape, id)) = self.shape else { return pos };
-        let argc = shape.argc() as u32;
-        while self.group.len() < GROUP {
-            let first = self.spans.len();
-            let Some(end) = shape.parse(input, pos, limits, &mut self.spans) else { break };
-            // The shape belongs to a command with a key, so there is an argument 1.
-            let Some(key) = self.spans.get(first + 1).and_then(|k| k.bytes(input)) else { break };
+        let mut header = Header::default();
+        let place = self.group.len();
+        for spot in ahead.group.iter_mut().skip(place) {
+            let Some((spans, key, end)) = shape.next::<N>(&mut header, input, pos, limits) else {
+                break;
+            };
             let hash = stdx::hash::hash64(key);
-            engine.keyspace.prefetch_bucket(db, hash);
-            self.group.push(Parse { end, first: first as u32, argc, id, hash });
+            *spot = engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
+            let first = self.spans.len() as u32;
+            self.spans.extend_from_slice(&spans);
+            self.group.push(Parse { end, first, argc: N as u32, id, near: 0, hash });
             pos = end;
         }
         pos
@@ -498,6 +540,7 @@ impl Thread {
     /// and returns the key's hash, or 0 when it does not look like the commands before it.
     pub fn foresee(&mut self, engine: &Engine, session: &Session, input: &[u8]) -> u64 {
         let Some((shape, _)) = self.shape else { return 0 };
+        let pin = crossbeam_epoch::pin();
         let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated: false };
         self.spans.clear();
         if shape.parse(input, 0, &limits, &mut self.spans).is_none() {
@@ -505,7 +548,7 @@ impl Thread {
         }
         let Some(key) = self.spans.get(1).and_then(|k| k.bytes(input)) else { return 0 };
         let hash = stdx::hash::hash64(key);
-        engine.keyspace.prefetch_bucket(session.db, hash);
+        engine.keyspace.prefetch_bucket(session.db, hash, &pin);
         hash
     }
 
@@ -514,7 +557,7 @@ impl Thread {
     pub fn prefetch(&self, engine: &Engine, keys: impl Iterator<Item = (usize, u64)>) {
         let pin = crossbeam_epoch::pin();
         for (db, hash) in keys.filter(|(_, hash)| *hash != 0) {
-            engine.keyspace.prefetch_entry(db, hash, &pin);
+            engine.keyspace.prefetch_bucket(db, hash, &pin).prefetch_node(hash);
         }
     }
 
@@ -526,6 +569,7 @@ impl Thread {
         input: &[u8],
         pos: usize,
         first: usize,
+        ahead: &mut Ahead<'_>,
     ) -> (u16, u64) {
         let [name, rest @ ..] = &self.spans[first..] else { return (NO_COMMAND, 0) };
         let (name, key, argc) = (*name, rest.first().copied(), rest.len() + 1);
@@ -543,8 +587,8 @@ impl Thread {
                 for at in (1..end).step_by(step) {
                     if let Some(key) = self.spans[first + at].bytes(input) {
                         let hash = stdx::hash::hash64(key);
-                        engine.keyspace.prefetch_bucket(db, hash);
-                        self.hashes.push(hash);
+                        let spot = engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
+                        ahead.more.push((hash, spot));
                     }
                 }
             }
@@ -552,7 +596,7 @@ impl Thread {
         }
         let Some(key) = key.and_then(|k| k.bytes(input)) else { return (NO_COMMAND, 0) };
         let hash = stdx::hash::hash64(key);
-        engine.keyspace.prefetch_bucket(db, hash);
+        ahead.group[self.group.len()] = engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
         if !cmd.light {
             return (NO_COMMAND, hash);
         }
@@ -576,13 +620,6 @@ impl Thread {
         let group = std::mem::take(&mut self.group);
         let spans = std::mem::take(&mut self.spans);
         let mut owned = std::mem::take(&mut self.owned);
-        if group.len() > 1 || !self.hashes.is_empty() {
-            let pin = crossbeam_epoch::pin();
-            let single = group.iter().map(|p| p.hash).filter(|hash| *hash != 0);
-            for hash in single.chain(self.hashes.iter().copied()) {
-                engine.keyspace.prefetch_entry(session.db, hash, &pin);
-            }
-        }
         let mut next = None;
         let mut i = 0;
         self.since = None;
@@ -703,6 +740,7 @@ impl Thread {
         }
         let (mut last, mut run) = (NO_COMMAND, None);
         let mut n = 0;
+        let mut args = Args::new(input, &[], owned);
         for p in group {
             if p.id != last {
                 last = p.id;
@@ -712,12 +750,16 @@ impl Thread {
                 };
             }
             let Some(run) = run else { break };
-            let spans = &spans[p.first as usize..][..p.argc as usize];
-            let mut args = Args::new(input, spans, owned);
-            db.move_to(Key { bytes: &args[1], hash: p.hash });
+            args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
+            // A light command has one key: argument 1.
+            db.move_to(p.hash, usize::from(p.near));
             let outcome = run(&mut db, &mut args, &mut reply);
-            let own = Own { db: session.db, cmd: engine.table.get(p.id), args: &args };
-            commit_own(engine, &mut self.pubsub, &mut db, &own);
+            if db.cx.effects.observed {
+                let own = Own { db: session.db, cmd: engine.table.get(p.id), args: &args };
+                commit_own(engine, &mut self.pubsub, &mut db, &own);
+            } else {
+                db.cx.counters.dirty += std::mem::take(&mut db.cx.effects.dirty);
+            }
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
@@ -978,7 +1020,7 @@ fn prefetch_parts(
     let spans = &spans[first.first as usize..][..first.argc as usize];
     let args = Args::new(input, spans, owned);
     let key = Key { bytes: &args[1], hash: first.hash };
-    db.move_to(key);
+    db.move_to(key.hash, usize::from(first.near));
     db.prefetch_parts(key, &parts[..n]);
 }
 

@@ -63,6 +63,12 @@ impl<'a> Args<'a> {
         Self { buf, spans, owned }
     }
 
+    /// Turns to another command, whose arguments lie in the same places.
+    #[inline]
+    pub fn turn_to(&mut self, spans: &'a [Span]) {
+        self.spans = spans;
+    }
+
     /// How many there are, the name included.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "a command has at least its name")]

@@ -413,6 +413,75 @@ impl Shape {
     }
 }
 
+/// The header of a bulk string as it was written the last time: keys of a pipeline are often of one
+/// length, and then comparing it is enough.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Header {
+    /// Its first four bytes, which are all of it that matters: `$12` CR, or `$9` CR LF.
+    text: u32,
+    /// How long the header is, and what it says; a length of 0 when there has been none.
+    len: usize,
+    bulk: usize,
+}
+
+impl Header {
+    #[inline(always)]
+    fn read(&mut self, buf: &[u8], pos: usize) -> Option<(usize, usize)> {
+        let text = u32::from_le_bytes(*buf.get(pos..)?.first_chunk::<4>()?);
+        if text == self.text && self.len > 0 {
+            return Some((pos + self.len, self.bulk));
+        }
+        let (at, bulk) = short_bulk(buf, pos)?;
+        // Three digits are not told from more by four bytes.
+        if at - pos <= 5 {
+            *self = Self { text, len: at - pos, bulk };
+        }
+        Some((at, bulk))
+    }
+}
+
+/// A command that [`Shape::next`] has found: its arguments, argument 1, and the offset behind it.
+pub type Alike<'b, const N: usize> = ([Span; N], &'b [u8], usize);
+
+impl Shape {
+    /// [`parse`](Self::parse) for commands of `N` arguments, which must be what [`argc`](Self::argc)
+    /// says and at least 2.
+    #[inline(always)]
+    pub fn next<'b, const N: usize>(
+        &self,
+        header: &mut Header,
+        buf: &'b [u8],
+        pos: usize,
+        limits: &Limits,
+    ) -> Option<Alike<'b, N>> {
+        debug_assert!(N == self.argc() && N >= 2);
+        let rest = buf.get(pos..)?.first_chunk::<16>()?;
+        let (head, name) = (rest.first_chunk::<8>()?, rest.last_chunk::<8>()?);
+        if u64::from_le_bytes(*head) != self.head
+            || u64::from_le_bytes(*name) & self.mask != self.name
+        {
+            return None;
+        }
+        let mut spans = [Span::new(pos + 8, usize::from(self.len)); N];
+        let (from, len) = header.read(buf, pos + 10 + usize::from(self.len))?;
+        let mut end = from + len + 2;
+        if len > limits.bulk_max || end > buf.len() {
+            return None;
+        }
+        let key = buf.get(from..from + len)?;
+        spans[1] = Span::new(from, len);
+        for span in &mut spans[2..] {
+            let (from, len) = short_bulk(buf, end)?;
+            end = from + len + 2;
+            if len > limits.bulk_max || end > buf.len() {
+                return None;
+            }
+            *span = Span::new(from, len);
+        }
+        Some((spans, key, end))
+    }
+}
+
 /// A bulk header of up to three digits at `pos`: where its bytes start, and how many they are.
 #[inline(always)]
 fn short_bulk(buf: &[u8], pos: usize) -> Option<(usize, usize)> {

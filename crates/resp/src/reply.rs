@@ -93,6 +93,25 @@ impl Mark {
     }
 }
 
+/// Header and CR LF of bulk strings of up to eight bytes, with zeros where those are.
+const SHORT: [[u64; 2]; 9] = {
+    let mut all = [[0; 2]; 9];
+    let mut n = 0;
+    while n < all.len() {
+        let mut text = *b"$0\r\n\0\0\0\0\0\0\0\0\0\0\0\0";
+        text[1] += n as u8;
+        text[4 + n] = b'\r';
+        text[5 + n] = b'\n';
+        let (low, high) = text.split_at(8);
+        let (Some(low), Some(high)) = (low.first_chunk(), high.first_chunk()) else {
+            unreachable!()
+        };
+        all[n] = [u64::from_le_bytes(*low), u64::from_le_bytes(*high)];
+        n += 1;
+    }
+    all
+};
+
 /// Writes one reply (or several, for a batch) in a connection's protocol.
 pub struct Reply<'a> {
     out: &'a mut Out,
@@ -209,13 +228,13 @@ impl<'a> Reply<'a> {
         let n = bytes.len();
         let buf = &mut self.out.buf;
         if n <= 8 {
-            // Header, bytes and CR LF are put together in a register and leave in one store of
-            // constant length, of which the excess is cut off again.
-            let head = u128::from(u32::from_le_bytes([b'$', b'0' + n as u8, b'\r', b'\n']));
-            let tail = u128::from(u16::from_le_bytes(*b"\r\n")) << (32 + 8 * n);
-            let whole = head | u128::from(word(bytes)) << 32 | tail;
+            // Header, bytes and CR LF are put together in registers and leave in stores of constant
+            // length, of which the excess is cut off again.
+            let [low, high] = SHORT[n];
+            let word = stdx::bytes::word(bytes);
+            let whole = [(low | word << 32).to_le_bytes(), (high | word >> 32).to_le_bytes()];
             let end = buf.len() + n + 6;
-            buf.extend_from_slice(&whole.to_le_bytes());
+            buf.extend_from_slice(whole.as_flattened());
             buf.truncate(end);
             return;
         }
@@ -401,26 +420,6 @@ fn overlapping<const N: usize>(buf: &mut Vec<u8>, bytes: &[u8]) -> bool {
             true
         }
         _ => false,
-    }
-}
-
-/// Up to eight bytes as a little-endian word, zeros behind them.
-#[inline]
-fn word(bytes: &[u8]) -> u64 {
-    let n = bytes.len();
-    if let Some(all) = bytes.first_chunk::<8>() {
-        return u64::from_le_bytes(*all);
-    }
-    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        // The two halves overlap in the middle, where they agree.
-        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
-        return u64::from(first) | u64::from(last) << (8 * (n - 4));
-    }
-    match *bytes {
-        [] => 0,
-        [a] => u64::from(a),
-        [a, b] => u64::from(u16::from_le_bytes([a, b])),
-        [a, b, c, ..] => u64::from(u32::from_le_bytes([a, b, c, 0])),
     }
 }
 

@@ -71,8 +71,12 @@ pub struct Db<'a> {
     index: usize,
     /// What surrounds the command.
     pub cx: &'a mut Context,
-    /// The first key, hashed while the batch was prefetched.
+    /// A key that has been hashed: where it lies, how long it is, and its hash.
     hint: (*const u8, usize, u64),
+    /// The hash of the first key, or 0 when it is not known.
+    first: u64,
+    /// Where in its bucket the entry probably is that is looked for next.
+    near: usize,
 }
 
 impl<'a> Db<'a> {
@@ -81,7 +85,8 @@ impl<'a> Db<'a> {
     pub fn lock_one(ks: &'a Keyspace, index: usize, key: Key<'_>, cx: &'a mut Context) -> Self {
         let locked = ks.lock(Held::One(shard_of(key.hash)), &cx.seat, &cx.hold);
         cx.effects.observe(ks.interest());
-        Self { locked, index, cx, hint: (key.bytes.as_ptr(), key.bytes.len(), key.hash) }
+        let hint = (key.bytes.as_ptr(), key.bytes.len(), key.hash);
+        Self { locked, index, cx, hint, first: 0, near: 0 }
     }
 
     /// Ends the view, but not its hold of the shards: that lasts until [`Keyspace::release`].
@@ -90,13 +95,15 @@ impl<'a> Db<'a> {
         locked.into_hold(&mut cx.hold);
     }
 
-    /// Leaves what is locked and locks the shard of another key: the view for the next command of
-    /// a pipeline, without being made anew.
+    /// Leaves what is locked and locks the shard of another key, by its hash: the view for the next
+    /// command of a pipeline, without being made anew. The entry is looked for at place `near` of its
+    /// bucket first.
     #[inline(always)]
-    pub fn move_to(&mut self, key: Key<'_>) {
-        self.locked.move_to(shard_of(key.hash), &self.cx.seat);
+    pub fn move_to(&mut self, hash: u64, near: usize) {
+        self.locked.move_to(shard_of(hash), self.index, &self.cx.seat);
         self.cx.effects.observe(self.locked.ks().interest());
-        self.hint = (key.bytes.as_ptr(), key.bytes.len(), key.hash);
+        self.first = hash;
+        self.near = near;
     }
 
     /// A view with a set of shards locked.
@@ -116,7 +123,7 @@ impl<'a> Db<'a> {
 
     fn over(locked: Locked<'a>, index: usize, cx: &'a mut Context) -> Self {
         cx.effects.observe(locked.ks().interest());
-        Self { locked, index, cx, hint: (std::ptr::null(), 0, 0) }
+        Self { locked, index, cx, hint: (std::ptr::null(), 0, 0), first: 0, near: 0 }
     }
 
     /// The selected database.
@@ -142,8 +149,18 @@ impl<'a> Db<'a> {
         self.cx.now
     }
 
-    /// The key with its hash; the first key of a command costs nothing.
-    #[inline]
+    /// The first key of a command that has just one, with its hash: costs nothing.
+    #[inline(always)]
+    pub fn first_key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
+        debug_assert!(self.first == 0 || self.first == stdx::hash::hash64(bytes));
+        match self.first {
+            0 => self.key(bytes),
+            hash => Key { bytes, hash },
+        }
+    }
+
+    /// The key with its hash.
+    #[inline(never)]
     pub fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
         if self.hint.0 == bytes.as_ptr() && self.hint.1 == bytes.len() {
             return Key { bytes, hash: self.hint.2 };
@@ -160,14 +177,18 @@ impl<'a> Db<'a> {
     /// absent although it may still be there (expired keys are kept while writes are paused).
     #[inline(always)]
     fn reap(&mut self, key: Key<'_>) -> bool {
-        self.part(key.hash).expiry.keys != 0 && self.reap_expired(key)
+        self.part(key.hash).expiry.keys != 0 && self.reap_expired(key.bytes, key.hash)
     }
 
-    fn reap_expired(&mut self, key: Key<'_>) -> bool {
+    fn reap_expired(&mut self, bytes: &[u8], hash: u64) -> bool {
+        let key = Key { bytes, hash };
         let part = self.locked.part(self.index, shard_of(key.hash));
-        let Some(e) = part.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes)) else {
+        let Some(e) = part.table.find_mut_near(key.hash, self.near, |e| e.has_key(key.bytes))
+        else {
             return false;
         };
+        // It is about to be looked for again.
+        self.near = e.place();
         if e.deadline().is_none_or(|d| d >= self.cx.now) {
             return false;
         }
@@ -182,7 +203,7 @@ impl<'a> Db<'a> {
     fn remove_quietly_if_over(&mut self, key: Key<'_>) -> bool {
         let now = self.cx.now;
         let table = &self.part(key.hash).table;
-        let found = table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+        let found = table.find(key.hash, |e| e.has_key(key.bytes));
         if found.is_none_or(|e| e.deadline().is_none_or(|d| d >= now)) {
             return false;
         }
@@ -237,7 +258,7 @@ impl<'a> Db<'a> {
     fn save_for_snapshot(&mut self, key: Key<'_>) {
         let saving = &self.locked.ks().saving;
         let part = self.locked.part(self.index, shard_of(key.hash));
-        let found = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+        let found = part.table.find_mut(key.hash, |e| e.has_key(key.bytes));
         if let Some(mut e) = found {
             saving.save(self.index, e.node_mut());
         }
@@ -255,7 +276,7 @@ impl<'a> Db<'a> {
     fn take_out(&mut self, key: Key<'_>) -> Option<Entry> {
         let base = self.locked.ks().base_ms;
         let part = self.part(key.hash);
-        let e = part.table.remove(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))?;
+        let e = part.table.remove(key.hash, |e| e.has_key(key.bytes))?;
         part.note(base, key.hash, [e.deadline(), e.part_deadline()], [None, None]);
         Some(e)
     }
@@ -265,7 +286,7 @@ impl<'a> Db<'a> {
     pub fn prefetch_parts(&mut self, key: Key<'_>, parts: &[data::big::Named<'_>]) {
         use data::big::Step;
         let table = &self.part(key.hash).table;
-        let entry = table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+        let entry = table.find(key.hash, |e| e.has_key(key.bytes));
         let Some(big) = entry.as_ref().and_then(|e| e.as_big()) else { return };
         for step in [Step::Bucket, Step::Node, Step::Place] {
             for part in parts {
@@ -275,17 +296,25 @@ impl<'a> Db<'a> {
     }
 
     /// The entry, for a command that reads it: counts a hit or a miss, and the access.
-    #[inline(always)]
+    #[inline]
     pub fn read(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
+        self.read_here(key)
+    }
+
+    /// The same, copied to where it is called: for the few commands where that pays.
+    #[inline(always)]
+    fn read_here(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
         let hidden = self.reap(key);
-        let Self { locked, cx, index, .. } = self;
+        let Self { locked, cx, index, near, .. } = self;
         let part = locked.part(*index, shard_of(key.hash));
-        match part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes)) {
+        match part.table.find_mut_near(key.hash, *near, |e| e.has_key(key.bytes)) {
             Some(mut e) if !hidden => {
                 cx.counters.keyspace_hits += 1;
                 if !cx.no_touch {
                     let bits = cx.touched(e.access());
-                    e.node_mut().set_access(bits);
+                    if bits != e.access() {
+                        e.node_mut().set_access(bits);
+                    }
                 }
                 Some(e)
             }
@@ -303,16 +332,18 @@ impl<'a> Db<'a> {
         if self.reap(key) {
             return None;
         }
-        let Self { locked, cx, index, .. } = self;
+        let Self { locked, cx, index, near, .. } = self;
         let saving = &locked.ks().saving;
         let part = locked.part(*index, shard_of(key.hash));
-        let mut e = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))?;
+        let mut e = part.table.find_mut_near(key.hash, *near, |e| e.has_key(key.bytes))?;
         if saving.is_on() {
             saving.save(*index, e.node_mut());
         }
         if !cx.no_touch {
             let bits = cx.touched(e.access());
-            e.node_mut().set_access(bits);
+            if bits != e.access() {
+                e.node_mut().set_access(bits);
+            }
         }
         Some(e)
     }
@@ -323,10 +354,7 @@ impl<'a> Db<'a> {
         let hidden = self.reap(key);
         let Self { locked, cx, index, .. } = self;
         let part = locked.part(*index, shard_of(key.hash));
-        let found = part
-            .table
-            .find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
-            .filter(|_| !hidden);
+        let found = part.table.find_mut(key.hash, |e| e.has_key(key.bytes)).filter(|_| !hidden);
         if found.is_some() {
             cx.counters.keyspace_hits += 1;
         } else {
@@ -342,12 +370,12 @@ impl<'a> Db<'a> {
             return None;
         }
         self.before_change(key);
-        self.part(key.hash).table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+        self.part(key.hash).table.find_mut(key.hash, |e| e.has_key(key.bytes))
     }
 
     /// The entry as it lies there, even if its time is over, without counting anything.
     pub fn inspect(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
-        self.part(key.hash).table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
+        self.part(key.hash).table.find_mut(key.hash, |e| e.has_key(key.bytes))
     }
 
     /// The value at a key, for a command that reads it and wants this type.
@@ -391,7 +419,7 @@ impl<'a> Db<'a> {
         }
         let look = |(key, found): (Key<'_>, bool)| {
             let part = self.locked.read_part(self.index, shard_of(key.hash));
-            let node = part.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+            let node = part.table.find(key.hash, |e| e.has_key(key.bytes));
             node.filter(|_| found)
         };
         Ok(present.into_iter().map(look).collect())
@@ -400,7 +428,7 @@ impl<'a> Db<'a> {
     /// The string at a key, for a command that reads it.
     #[inline(always)]
     pub fn read_str(&mut self, key: Key<'_>) -> Result<Option<SlotMut<'_, Entry>>, WrongType> {
-        match self.read(key) {
+        match self.read_here(key) {
             Some(e) if e.kind() != Kind::String => Err(WrongType),
             found => Ok(found),
         }
@@ -422,13 +450,23 @@ impl<'a> Db<'a> {
             // Kept only for being hidden; it is overwritten like any other value.
             self.discard(key);
         }
-        let Self { locked, cx, index, .. } = self;
+        let Self { locked, cx, index, near, .. } = self;
         let base = locked.ks().base_ms;
         let saving = &locked.ks().saving;
         let part = locked.part(*index, shard_of(key.hash));
-        if let Some(mut e) =
-            part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
-        {
+        if let Some(mut e) = part.table.find_mut_near(key.hash, *near, |e| e.has_key(key.bytes)) {
+            if let Content::Bytes(bytes) = content
+                && matches!(ttl, Ttl::Clear | Ttl::Keep)
+                && !saving.is_on()
+                && !e.will_move()
+                && e.node_mut().overwrite(bytes)
+            {
+                let bits = cx.touched(e.access());
+                if bits != e.access() {
+                    e.node_mut().set_access(bits);
+                }
+                return;
+            }
             if e.effort() >= EFFORT_MAX {
                 return self.set_over_big(key, content, ttl);
             }
@@ -483,9 +521,7 @@ impl<'a> Db<'a> {
         part.note(base, key.hash, [None, None], [e.deadline(), e.part_deadline()]);
         part.table.insert(e);
         cx.effects.event(Class::New, "new", *index, key.bytes);
-        part.table
-            .find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
-            .expect("it was inserted")
+        part.table.find_mut(key.hash, |e| e.has_key(key.bytes)).expect("it was inserted")
     }
 
     /// Adds an empty value of a type but strings; see [`create`](Self::create). The caller puts
@@ -616,8 +652,7 @@ impl<'a> Db<'a> {
         self.before_change(key);
         let base = self.locked.ks().base_ms;
         let part = self.part(key.hash);
-        let Some(mut e) = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
-        else {
+        let Some(mut e) = part.table.find_mut(key.hash, |e| e.has_key(key.bytes)) else {
             return false;
         };
         let before = e.deadline();
@@ -722,7 +757,7 @@ impl<'a> Db<'a> {
                 let key = Key { bytes: &key, hash };
                 n += self.expire_fields(key, max.saturating_sub(n));
                 let part = self.locked.part(self.index, s);
-                let e = part.table.find(hash, |e| stdx::bytes::same(e.key(), key.bytes));
+                let e = part.table.find(hash, |e| e.has_key(key.bytes));
                 if let (Some(d), Some(fields)) =
                     (e.and_then(|e| e.part_deadline()), &mut part.fields)
                 {
@@ -744,8 +779,7 @@ impl<'a> Db<'a> {
         let base = locked.ks().base_ms;
         let saving = &locked.ks().saving;
         let part = locked.part(*index, shard_of(key.hash));
-        let Some(mut e) = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))
-        else {
+        let Some(mut e) = part.table.find_mut(key.hash, |e| e.has_key(key.bytes)) else {
             return 0;
         };
         let before = e.part_deadline();

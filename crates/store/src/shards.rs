@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crossbeam_epoch as epoch;
 use data::entry::Entry;
-use data::table::{Heads, Table};
+use data::table::{Heads, Spot, Table};
 use lock_api::RawMutex as _;
 use parking_lot::RawMutex;
 
@@ -77,7 +77,7 @@ struct Shard {
 
 /// All data of the server. Shared by all threads.
 pub struct Keyspace {
-    shards: Box<[Shard]>,
+    shards: Box<[Shard; SHARDS]>,
     heads: Arc<Heads>,
     databases: usize,
     pub(crate) lazy: Lazy,
@@ -134,7 +134,7 @@ impl Keyspace {
             expiry: ExpiryIndex::default(),
             fields: None,
         };
-        let shards = (0..SHARDS)
+        let shards: Box<[Shard]> = (0..SHARDS)
             .map(|s| Shard {
                 lock: RawMutex::INIT,
                 first: UnsafeCell::new(part(0, s)),
@@ -142,6 +142,7 @@ impl Keyspace {
                 interest: UnsafeCell::new(None),
             })
             .collect();
+        let Ok(shards) = shards.try_into() else { unreachable!("one for each of 0..SHARDS") };
         let lazy = Lazy::start();
         let interest = AtomicUsize::new(0);
         Arc::new(Self {
@@ -196,18 +197,12 @@ impl Keyspace {
     }
 
     /// Hints the processor to load what a lookup of `hash` needs first: the shard's lock and the
-    /// bucket. Needs no lock.
+    /// bucket. Needs no lock. With the result, the entry can be prefetched when the bucket has come.
     #[inline]
-    pub fn prefetch_bucket(&self, db: usize, hash: u64) {
+    pub fn prefetch_bucket<'p>(&self, db: usize, hash: u64, pin: &'p epoch::Guard) -> Spot<'p> {
         let s = shard_of(hash);
         data::table::prefetch(std::ptr::from_ref(&self.shards[s]).cast());
-        self.heads.prefetch_bucket(db * SHARDS + s, hash);
-    }
-
-    /// Hints the processor to load the entry that `hash` most likely means. Needs no lock.
-    #[inline]
-    pub fn prefetch_entry(&self, db: usize, hash: u64, pin: &epoch::Guard) {
-        self.heads.prefetch_node(db * SHARDS + shard_of(hash), hash, pin);
+        self.heads.prefetch_bucket(db * SHARDS + s, hash, pin)
     }
 
     /// Frees what a command has left in [`Context::apart`], elsewhere, and then calls `then`.
@@ -457,22 +452,21 @@ impl<'a> Locked<'a> {
         self.held.has(s)
     }
 
-    /// Unlocks what is held and locks one shard.
+    /// Unlocks what is held and locks one shard, of which database `db` will be used first.
     #[inline(always)]
-    pub(crate) fn move_to(&mut self, s: usize, seat: &Seat) {
+    pub(crate) fn move_to(&mut self, s: usize, db: usize, seat: &Seat) {
         if self.bare {
             debug_assert!(self.within.is_some() || seat.0 == self.ks.seat);
             if let Some(outer) = &self.within {
                 outer.check(self.ks, &Held::One(s));
             }
-            self.held = Held::One(s);
-            return;
+        } else {
+            self.unlock();
+            waits::lock(&self.ks.shards[s].lock);
         }
-        self.unlock();
-        waits::lock(&self.ks.shards[s].lock);
         self.held = Held::One(s);
-        // What was lent out was another thread's to change meanwhile.
-        self.last = NOWHERE;
+        // What was lent out before was another thread's to change meanwhile.
+        self.reach(db, s);
     }
 
     pub(crate) fn holds_none(&self) -> bool {
@@ -491,9 +485,15 @@ impl<'a> Locked<'a> {
         unsafe { &mut *self.last.2 }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn find_part(&mut self, db: usize, s: usize) {
         assert!(self.holds(s), "shard {s} is not locked by this command");
+        self.reach(db, s);
+    }
+
+    /// Notes where a part of a shard lies that is held.
+    #[inline(always)]
+    fn reach(&mut self, db: usize, s: usize) {
         let shard = &self.ks.shards[s];
         let part = if db == 0 {
             shard.first.get()

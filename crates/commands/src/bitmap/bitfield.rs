@@ -240,7 +240,7 @@ pub(super) fn execute(
         }
     }
     let mut ops = Ops::of(args, string_max);
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     if len == 0 {
         let e = db.read_str(key)?;
         reply.array(count);

@@ -114,7 +114,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         }
         _ => return Err(Fail::SYNTAX),
     };
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let at = match db.read_str(key)? {
         Some(e) => super::with_bytes(&e, |bytes| bitpos(Some(bytes), bit, range)),
         None => bitpos(None, bit, range),

@@ -65,7 +65,7 @@ OK
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let at = super::offset(&args[2], db.cx.string_max)?;
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let bit = match db.read_str(key)? {
         Some(e) => super::with_bytes(&e, |bytes| get_bit(bytes, at)),
         None => false,

@@ -88,7 +88,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         b"1" => true,
         _ => return Err(BAD_BIT),
     };
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     // `offset` has bounded it by the longest string, which is a usize.
     let len = bytes_for(at, 1) as usize;
     let (was, grown) = super::edit(db, key, len, |bytes, grown| (set_bit(bytes, at, on), grown))?;

@@ -85,7 +85,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if from == to && args[1] == args[2] {
         return Err(Fail::SAME_OBJECT);
     }
-    let (source, destination) = (db.key(&args[1]), db.key(&args[2]));
+    let (source, destination) = (db.first_key(&args[1]), db.key(&args[2]));
     // Long strings are shared until one of the two changes, so that a copy costs little even when
     // it turns out that it must not be kept.
     let Some(mut copy) = db.read(source).map(|e| e.with_key(destination.bytes)) else {

@@ -76,7 +76,7 @@ pub(super) fn set(
 ) -> Outcome {
     let condition = Condition::of(args)?;
     let at = moment(args, unit, db.now(), command)?;
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let before = match db.write(key) {
         Some(e) => e.deadline(),
         None => {
@@ -119,7 +119,7 @@ pub(super) fn get(
     reply: &mut Reply<'_>,
     unit: TimeUnit,
 ) -> Outcome {
-    let (key, now) = (db.key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.now());
     let left = match db.look(key).map(|e| e.deadline()) {
         None => -2,
         Some(None) => -1,

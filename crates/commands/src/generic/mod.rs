@@ -89,7 +89,7 @@ fn displace(db: &mut Db<'_>, key: Key<'_>) {
 /// RENAME and RENAMENX: whether the key has its new name. With `replace`, whatever is there goes;
 /// without, nothing happens when something is.
 fn rename_key(db: &mut Db<'_>, args: &Args<'_>, replace: bool) -> Result<bool, Fail> {
-    let (from, to) = (db.key(&args[1]), db.key(&args[2]));
+    let (from, to) = (db.first_key(&args[1]), db.key(&args[2]));
     if db.write(from).is_none() {
         return Err(Fail::NO_SUCH_KEY);
     }

@@ -56,7 +56,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if from == to {
         return Err(Fail::SAME_OBJECT);
     }
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let mut moved = false;
     if db.write(key).is_some() {
         db.select(to);

@@ -36,7 +36,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let expires = db.write(key).is_some_and(|e| e.deadline().is_some());
     if expires {
         db.set_deadline(key, None);

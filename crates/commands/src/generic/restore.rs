@@ -165,7 +165,7 @@ impl Options {
 
 pub(super) fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let options = Options::of(args)?;
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     if db.write(key).is_some() && !options.replace {
         return Err(Fail::text("BUSYKEY Target key name already exists."));
     }

@@ -148,7 +148,7 @@ pub(super) fn sort(
 ) -> Outcome {
     let mut o = Options::read(args, may_store, db.cx.reads_all)?;
     let (mut bytes, mut elements) = (Bytes::new(), Vec::new());
-    let kind = gather(db, db.key(&args[1]), &mut bytes, &mut elements)?;
+    let kind = gather(db, db.first_key(&args[1]), &mut bytes, &mut elements)?;
     // A constant pattern means the order that there is. A set has none, and what is stored must
     // not depend on chance.
     let mut native = o.by.is_some_and(|by| !by.contains(&b'*'));

@@ -31,7 +31,7 @@ none
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     reply.simple(db.look(key).map_or("none", |e| e.kind().name()));
     Ok(())
 }

@@ -85,5 +85,5 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         .map(|i| coordinates(args, first + 3 * i).map(Place::score))
         .collect::<Result<_, _>>()?;
     let args = &*args;
-    zset::add(db, db.key(&args[1]), &scores, |i| &args[first + 3 * i + 2], how, ch, reply)
+    zset::add(db, db.first_key(&args[1]), &scores, |i| &args[first + 3 * i + 2], how, ch, reply)
 }

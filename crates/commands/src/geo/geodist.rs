@@ -59,7 +59,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         5 => unit(args, 4)?,
         _ => return Err(Fail::SYNTAX),
     };
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let found = db.read_as(key, Kind::ZSet)?;
     let place = |i: usize| {
         let e = found.as_ref()?;

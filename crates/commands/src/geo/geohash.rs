@@ -38,7 +38,7 @@ pub(crate) static GEOHASH: DataCommand = DataCommand {
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let found = db.read_as(key, Kind::ZSet)?;
     let view = found.as_ref().map(|e| View::of(e));
     reply.array(args.len() - 2);

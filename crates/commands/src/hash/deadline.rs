@@ -138,7 +138,7 @@ pub(super) fn set(
     unit: TimeUnit,
     command: &str,
 ) -> Outcome {
-    let (key, now) = (db.key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.now());
     db.write_as(key, Kind::Hash)?;
     let at = moment(&args[2], unit, now, command)?;
     let condition = Condition::of(args, 3);
@@ -186,7 +186,7 @@ pub(super) fn get(
     reply: &mut Reply<'_>,
     unit: TimeUnit,
 ) -> Outcome {
-    let (key, now) = (db.key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.now());
     let found = db.read_as(key, Kind::Hash)?;
     let first = fields(args, 2)?;
     reply.array(args.len() - first);

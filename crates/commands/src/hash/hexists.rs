@@ -38,7 +38,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (key, now) = (db.key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.now());
     let found = db.read_as(key, Kind::Hash)?;
     let over = found.as_ref().and_then(|e| hash::get(e, &args[2])).map(|f| f.is_over(now));
     if over == Some(true) {

@@ -40,7 +40,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (key, now) = (db.key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.now());
     let found = db.read_as(key, Kind::Hash)?;
     match found.as_ref().and_then(|e| hash::get(e, &args[2])) {
         Some(f) if !f.is_over(now) => super::reply_value(f.value, reply),

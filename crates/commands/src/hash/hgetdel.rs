@@ -50,7 +50,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     db.write_as(key, Kind::Hash)?;
     let first = deadline::fields(args, 2)?;
     super::lapse_for_write(db, key, args.iter_from(first))?;

@@ -66,7 +66,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (key, now) = (db.key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.now());
     db.write_as(key, Kind::Hash)?;
     let (change, at) = if let Some(unit) = TimeUnit::of_option(args, 2) {
         let time = args.get(3).unwrap_or_default();

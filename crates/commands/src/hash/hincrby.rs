@@ -61,7 +61,7 @@ OK
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let by = parse::int(args, 3)?;
-    let (key, limits, now) = (db.key(&args[1]), super::limits(db), db.now());
+    let (key, limits, now) = (db.first_key(&args[1]), super::limits(db), db.now());
     let mut e = match db.write_as(key, Kind::Hash)? {
         Some(e) if hash::is_over(e.part_deadline(), now) => {
             super::lapse_for_write(db, key, args.iter_from(2).take(1))?;

@@ -52,7 +52,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if by.is_nan_or_inf() {
         return Err(Fail::text("ERR value is NaN or Infinity"));
     }
-    let (key, limits) = (db.key(&args[1]), super::limits(db));
+    let (key, limits) = (db.first_key(&args[1]), super::limits(db));
     super::lapse_for_write(db, key, args.iter_from(2).take(1))?;
     let found = db.write_as(key, Kind::Hash)?;
     let (old, kept) = match found.as_ref().and_then(|e| hash::get(e, &args[2])) {

@@ -39,7 +39,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let n = db.read_as(key, Kind::Hash)?.map_or(0, |e| hash::len(&e));
     reply.int(n as i64);
     Ok(())

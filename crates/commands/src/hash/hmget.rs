@@ -39,7 +39,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (key, now) = (db.key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.now());
     let found = db.read_as(key, Kind::Hash)?;
     reply.array(args.len() - 2);
     let mut over = false;

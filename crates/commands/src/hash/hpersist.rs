@@ -46,7 +46,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (key, now) = (db.key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.now());
     let mut found = db.write_as(key, Kind::Hash)?;
     let first = deadline::fields(args, 2)?;
     reply.array(args.len() - first);

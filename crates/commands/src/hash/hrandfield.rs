@@ -99,7 +99,7 @@ fn wish(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Wish, Fail> {
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let wish = wish(args, reply)?;
-    let (key, now) = (db.key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.now());
     if db.read_as(key, Kind::Hash)?.is_some_and(|e| hash::is_over(e.part_deadline(), now)) {
         db.expire_fields(key, usize::MAX);
     }

@@ -64,7 +64,7 @@ OK
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let mut at = cursor(&args[2])?;
-    let (key, now) = (db.key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.now());
     let Some(e) = db.read_as(key, Kind::Hash)? else {
         reply_nothing(reply);
         return Ok(());

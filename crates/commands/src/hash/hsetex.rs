@@ -153,7 +153,7 @@ fn options(args: &Args<'_>, now: i64) -> Result<Options, Fail> {
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let (now, limits) = (db.now(), super::limits(db));
     let Options { condition, deadline, first } = options(args, now)?;
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let fields = || args.iter_from(first).step_by(2);
     super::lapse_for_write(db, key, fields())?;
     let found = db.write_as(key, Kind::Hash)?;

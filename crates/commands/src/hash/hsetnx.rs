@@ -37,7 +37,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     super::lapse_for_write(db, key, args.iter_from(2).take(1))?;
     let limits = super::limits(db);
     let mut e = match db.write_as(key, Kind::Hash)? {

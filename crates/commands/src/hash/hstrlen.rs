@@ -41,7 +41,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (key, now) = (db.key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.now());
     let found = db.read_as(key, Kind::Hash)?;
     let length = match found.as_ref().and_then(|e| hash::get(e, &args[2])) {
         Some(f) if !f.is_over(now) => f.value.text(&mut [0; I64_LEN_MAX]).len(),

@@ -105,7 +105,7 @@ fn set_pairs(db: &mut Db<'_>, args: &Args<'_>, command: &str) -> Result<usize, F
     if !args.len().is_multiple_of(2) {
         return Err(Fail::arity(command));
     }
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let (limits, now) = (limits(db), db.now());
     let mut e = match db.write_as(key, Kind::Hash)? {
         Some(e) => e,
@@ -209,7 +209,7 @@ enum What {
 /// Answers with all fields whose time is not over.
 #[inline]
 fn reply_all(db: &mut Db<'_>, args: &Args<'_>, what: What, reply: &mut Reply<'_>) -> Outcome {
-    let (key, now) = (db.key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.now());
     let found = db.read_as(key, Kind::Hash)?;
     let header = |n: usize, reply: &mut Reply<'_>| match what {
         What::Both => reply.map(n),

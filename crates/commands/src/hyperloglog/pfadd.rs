@@ -61,7 +61,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let max = db.cx.small.hll_sparse_max_bytes;
     let mut updated = 0;
     let mut value = match db.write(key) {

@@ -73,7 +73,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         reply.int(hll::count_registers(&registers) as i64);
         return Ok(());
     }
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let Some(mut e) = db.read(key) else {
         reply.int(0);
         return Ok(());

@@ -87,7 +87,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             })??;
         }
     }
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let max = db.cx.small.hll_sparse_max_bytes;
     let mut value = match db.write(key) {
         Some(e) => super::with(&e, |value, _| value.to_vec())?,

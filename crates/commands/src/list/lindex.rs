@@ -48,7 +48,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let Some(e) = db.read_as(key, Kind::List)? else {
         reply.null();
         return Ok(());

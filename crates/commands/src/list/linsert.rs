@@ -55,7 +55,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         () if args.is(2, "before") => 0,
         () => return Err(Fail::SYNTAX),
     };
-    let (key, limit) = (db.key(&args[1]), super::limit(db));
+    let (key, limit) = (db.first_key(&args[1]), super::limit(db));
     let Some(mut slot) = db.write_as(key, Kind::List)? else {
         reply.int(0);
         return Ok(());

@@ -37,7 +37,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let len = db.read_as(key, Kind::List)?.map_or(0, |e| View::of(&e).len());
     reply.int(len as i64);
     Ok(())

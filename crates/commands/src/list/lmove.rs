@@ -64,7 +64,7 @@ OK
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let (from, to) = (super::end(args, 3)?, super::end(args, 4)?);
-    let (source, destination) = (db.key(&args[1]), db.key(&args[2]));
+    let (source, destination) = (db.first_key(&args[1]), db.key(&args[2]));
     if !super::move_one(db, source, destination, from, to, reply)? {
         reply.null();
     }

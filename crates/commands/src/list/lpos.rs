@@ -111,7 +111,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         }
         i += 2;
     }
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let Some(e) = db.read_as(key, Kind::List)? else {
         match count {
             Some(_) => reply.array(0),

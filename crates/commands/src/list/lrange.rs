@@ -60,7 +60,7 @@ OK
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let (start, stop) = (int(args, 2)?, int(args, 3)?);
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let Some(e) = db.read_as(key, Kind::List)? else {
         reply.array(0);
         return Ok(());

@@ -72,7 +72,7 @@ OK
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let count = super::long(args, 2)?;
-    let (key, limit) = (db.key(&args[1]), super::limit(db));
+    let (key, limit) = (db.first_key(&args[1]), super::limit(db));
     let Some(mut slot) = db.write_as(key, Kind::List)? else {
         reply.int(0);
         return Ok(());

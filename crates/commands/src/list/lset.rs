@@ -51,7 +51,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (key, limit) = (db.key(&args[1]), super::limit(db));
+    let (key, limit) = (db.first_key(&args[1]), super::limit(db));
     let mut slot = db.write_as(key, Kind::List)?.ok_or(Fail::NO_SUCH_KEY)?;
     let index = super::index_in(View::of(&slot).len(), int(args, 2)?);
     if !list::set(&mut slot, index.unwrap_or(usize::MAX), &args[3], limit) {

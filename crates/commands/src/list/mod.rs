@@ -111,7 +111,7 @@ fn push(
     only_present: bool,
     reply: &mut Reply<'_>,
 ) -> Outcome {
-    let (key, limit) = (db.key(&args[1]), limit(db));
+    let (key, limit) = (db.first_key(&args[1]), limit(db));
     let mut slot = match db.write_as(key, Kind::List)? {
         Some(slot) => slot,
         None if only_present => {
@@ -137,7 +137,7 @@ fn pop(db: &mut Db<'_>, args: &Args<'_>, end: End, name: &str, reply: &mut Reply
         }
         _ => return Err(Fail::arity(name)),
     };
-    let (key, limit) = (db.key(&args[1]), limit(db));
+    let (key, limit) = (db.first_key(&args[1]), limit(db));
     let Some(mut slot) = db.write_as(key, Kind::List)? else {
         match count {
             Some(_) => reply.null_array(),
@@ -365,7 +365,7 @@ fn move_or_wait(
     reply: &mut Reply<'_>,
 ) -> Outcome {
     let deadline = timeout(args, at, db.now())?;
-    let (source, destination) = (db.key(&args[1]), db.key(&args[2]));
+    let (source, destination) = (db.first_key(&args[1]), db.key(&args[2]));
     if move_one(db, source, destination, from, to, reply)? {
         let word = |end: End| if end == End::Head { &b"LEFT"[..] } else { b"RIGHT" };
         if at == 3 {

@@ -53,7 +53,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (source, destination) = (db.key(&args[1]), db.key(&args[2]));
+    let (source, destination) = (db.first_key(&args[1]), db.key(&args[2]));
     if !super::move_one(db, source, destination, End::Tail, End::Head, reply)? {
         reply.null();
     }

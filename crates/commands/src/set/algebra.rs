@@ -192,7 +192,7 @@ pub(super) fn sintercard(
 
 /// SINTERSTORE.
 pub(super) fn sinterstore(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (key, limits) = (db.key(&args[1]), super::limits(db));
+    let (key, limits) = (db.first_key(&args[1]), super::limits(db));
     let entries = entries(db, args, 2, args.len())?;
     let draft = smallest_first(&entries).map(|sets| {
         let begin = match sets[0].encoding() {
@@ -268,7 +268,7 @@ pub(super) fn sunion(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>) ->
 
 /// SUNIONSTORE.
 pub(super) fn sunionstore(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (key, limits) = (db.key(&args[1]), super::limits(db));
+    let (key, limits) = (db.first_key(&args[1]), super::limits(db));
     let entries = entries(db, args, 2, args.len())?;
     let sets: Vec<Set<'_>> = entries.iter().flatten().map(|e| Set::of(e)).collect();
     let draft = if let Some(values) = merged_ints(&sets) {
@@ -306,7 +306,7 @@ pub(super) fn sdiff(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> 
 
 /// SDIFFSTORE.
 pub(super) fn sdiffstore(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (key, limits) = (db.key(&args[1]), super::limits(db));
+    let (key, limits) = (db.first_key(&args[1]), super::limits(db));
     let entries = entries(db, args, 2, args.len())?;
     let difference = Difference::new(&entries, &args.to_slices(2));
     let draft = if difference.subtracts() {

@@ -71,7 +71,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let limits = super::limits(db);
     let members = args.len() - 2;
     let added = match db.write_as(key, Kind::Set)? {

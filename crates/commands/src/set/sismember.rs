@@ -41,7 +41,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let found =
         db.read_as(key, Kind::Set)?.is_some_and(|e| Set::of(&e).contains(Item::of(&args[2])));
     reply.int(found.into());

@@ -42,7 +42,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let e = db.read_as(key, Kind::Set)?;
     let set = e.as_ref().map(|e| Set::of(e));
     reply.array(args.len() - 2);

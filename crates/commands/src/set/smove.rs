@@ -66,7 +66,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (from, to) = (db.key(&args[1]), db.key(&args[2]));
+    let (from, to) = (db.first_key(&args[1]), db.key(&args[2]));
     let item = Item::of(&args[3]);
     let limits = super::limits(db);
     // A missing source hides a destination of another type.

@@ -64,7 +64,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let count = match args.len() {
         2 => None,
         3 => Some(int(args, 2)?),

@@ -72,7 +72,7 @@ OK
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let cursor = scan::cursor(&args[2])?;
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let Some(e) = db.read_as(key, Kind::Set)? else {
         scan::reply_nothing(reply);
         return Ok(());

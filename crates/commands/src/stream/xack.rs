@@ -52,7 +52,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let mut acknowledged = 0;
     if let Some(mut e) = db.write_as(key, Kind::Stream)?
         && let Some((mut group, _)) = super::of_mut(e.node_mut())?.group_mut(&args[2])

@@ -159,7 +159,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if options.id == NewId::Given(Id::MIN) {
         return Err(Fail::text("ERR The ID specified in XADD must be greater than 0-0"));
     }
-    let (key, now, limits) = (db.key(&args[1]), db.now(), super::limits(db));
+    let (key, now, limits) = (db.first_key(&args[1]), db.now(), super::limits(db));
     let large = args.bytes() > BYTES_MAX
         && args.iter_from(options.id_at + 1).map(<[u8]>::len).sum::<usize>() > BYTES_MAX;
     let too_large = Fail::text("ERR Elements are too large to be stored");

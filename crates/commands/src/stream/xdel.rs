@@ -55,7 +55,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let Some(mut e) = db.write_as(key, Kind::Stream)? else {
         reply.int(0);
         return Ok(());

@@ -50,7 +50,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let n = match db.read_as(key, Kind::Stream)? {
         Some(e) => super::of(&e)?.log.len(),
         None => 0,

@@ -123,7 +123,7 @@ fn filter(args: &Args<'_>) -> Result<Option<Filter>, Fail> {
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let filter = filter(args)?;
-    let (key, now) = (db.key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.now());
     let e = db.read_as(key, Kind::Stream)?;
     let stream = e.as_ref().map(|e| super::of(e)).transpose()?;
     let Some(group) = stream.and_then(|stream| stream.group(&args[2])) else {

@@ -96,7 +96,7 @@ pub(super) fn range(
         count = Some(u64::try_from(int(args, i + 1)?).unwrap_or(0));
         i += 2;
     }
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let Some(e) = db.read_as(key, Kind::Stream)? else {
         reply.array(0);
         return Ok(());

@@ -87,7 +87,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         }
         i += 2;
     }
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let Some(mut e) = db.write_as(key, Kind::Stream)? else {
         return Err(Fail::NO_SUCH_KEY);
     };

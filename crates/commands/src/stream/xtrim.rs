@@ -75,7 +75,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let options = super::trim::parse(db, args, false)?;
     // `parse` requires one of XTRIM.
     let Some(trimming) = options.trimming else { return Err(Fail::SYNTAX) };
-    let (key, journal) = (db.key(&args[1]), db.cx.effects.observed);
+    let (key, journal) = (db.first_key(&args[1]), db.cx.effects.observed);
     let Some(mut e) = db.write_as(key, Kind::Stream)? else {
         reply.int(0);
         return Ok(());

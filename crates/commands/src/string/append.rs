@@ -44,7 +44,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (key, max) = (db.key(&args[1]), db.cx.string_max);
+    let (key, max) = (db.first_key(&args[1]), db.cx.string_max);
     let length = match db.write_str(key)? {
         Some(mut e) => {
             let length = super::length(&e);

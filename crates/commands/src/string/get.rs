@@ -35,7 +35,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     match db.read_str(key)? {
         Some(e) => super::reply_value(&e, reply),
         None => reply.null(),

@@ -67,7 +67,7 @@ OK
 
 pub(super) fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let (start, end) = (parse::int(args, 2)?, parse::int(args, 3)?);
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let Some(e) = db.read_str(key)? else {
         reply.bulk(b"");
         return Ok(());

@@ -62,7 +62,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let found = db.write_str(key)?;
     let value = match &found {
         None => LongDouble::from_i64(0),

@@ -62,6 +62,7 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
 #[inline]
 pub(crate) fn content(bytes: &[u8]) -> Content<'_> {
     if bytes.len() <= I64_LEN_MAX
+        && bytes.first().is_some_and(|c| c.is_ascii_digit() || *c == b'-')
         && let Some(n) = parse_i64(bytes)
     {
         return Content::Int(n);
@@ -71,7 +72,7 @@ pub(crate) fn content(bytes: &[u8]) -> Content<'_> {
 
 /// Takes a large value out of the arguments, so that it is stored without a copy. Not when
 /// somebody observes: the journal form is made from the arguments after the command.
-#[inline]
+#[inline(always)]
 pub(crate) fn take_large(db: &Db<'_>, args: &mut Args<'_>, i: usize) -> Option<Vec<u8>> {
     if args[i].len() <= INLINE_MAX || db.cx.effects.observed {
         return None;
@@ -91,6 +92,13 @@ pub(crate) fn stored(taken: Option<Vec<u8>>, arg: &[u8]) -> Content<'_> {
 /// Writes a string value as a reply.
 #[inline(always)]
 pub(crate) fn reply_value(e: &Entry, reply: &mut resp::Reply<'_>) {
+    match e.plain() {
+        Some(bytes) => reply.bulk(bytes),
+        None => reply_other_value(e, reply),
+    }
+}
+
+fn reply_other_value(e: &Entry, reply: &mut resp::Reply<'_>) {
     match e.str() {
         Str::Inline(b) => reply.bulk(b),
         Str::Int(n) => reply.bulk_int(n),

@@ -115,11 +115,22 @@ fn keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), KeyError> {
 }
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let plain = args.len() == 3;
-    let o = if plain { Options::default() } else { Options::parse(args, 3, Of::Set)? };
+    if args.len() > 3 {
+        return run_with_options(db, args, reply);
+    }
+    let taken = super::take_large(db, args, 2);
+    let key = db.first_key(&args[1]);
+    db.set(key, super::stored(taken, &args[2]), Ttl::Clear);
+    db.changed(key.bytes, Class::String, "set");
+    reply.ok();
+    Ok(())
+}
+
+fn run_with_options(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let o = Options::parse(args, 3, Of::Set)?;
     let deadline = o.deadline(args, db.now(), "set")?;
     let taken = super::take_large(db, args, 2);
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     if o.nx || o.xx || o.get {
         // One look answers the condition and the GET.
         let old = if o.get { db.read_str(key)? } else { db.write(key) };

@@ -60,7 +60,7 @@ pub(super) fn set_for(
 ) -> Outcome {
     let at = deadline(args, 2, unit, db.now(), command)?;
     let taken = super::take_large(db, args, 3);
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     db.set(key, super::stored(taken, &args[3]), Ttl::At(at));
     super::set::note_expiring(db, key, &args[3], at);
     reply.ok();

@@ -41,7 +41,7 @@ OK
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let taken = super::take_large(db, args, 2);
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     if db.write(key).is_some() {
         reply.int(0);
         return Ok(());

@@ -66,7 +66,7 @@ OK
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let offset = usize::try_from(parse::int(args, 2)?).map_err(|_| OFFSET)?;
     let value = &args[3];
-    let (key, max) = (db.key(&args[1]), db.cx.string_max);
+    let (key, max) = (db.first_key(&args[1]), db.cx.string_max);
     let mut found = db.write_str(key)?;
     let old = found.as_deref().map_or(0, super::length);
     if value.is_empty() {

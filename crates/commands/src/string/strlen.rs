@@ -36,7 +36,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let length = db.read_str(key)?.map_or(0, |e| super::length(&e));
     reply.int(length as i64);
     Ok(())

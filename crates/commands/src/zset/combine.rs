@@ -302,7 +302,7 @@ pub(super) fn run(
         }
     }
     if let Form::Store(event) = form {
-        let key = db.key(&args[1]);
+        let key = db.first_key(&args[1]);
         super::store_draft(db, key, draft, event, reply);
         return Ok(());
     }

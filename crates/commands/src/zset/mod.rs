@@ -235,7 +235,7 @@ fn remove_range(
     event: &'static str,
 ) -> Outcome {
     let range = range::Range::parse(by, &args[2], &args[3])?;
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let Some(mut e) = db.write_as(key, Kind::ZSet)? else {
         reply.int(0);
         return Ok(());
@@ -258,7 +258,7 @@ fn remove_range(
 /// ZCOUNT and ZLEXCOUNT.
 fn count(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>, by: range::By) -> Outcome {
     let range = range::Range::parse(by, &args[2], &args[3])?;
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let found = db.read_as(key, Kind::ZSet)?;
     reply.int(found.map_or(0, |e| range.ranks(zset::View::of(&e)).1) as i64);
     Ok(())
@@ -279,7 +279,7 @@ fn rank(
     if with_score && !args.is(3, "withscore") {
         return Err(Fail::SYNTAX);
     }
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let found = db.read_as(key, Kind::ZSet)?;
     let found = found.as_ref().and_then(|e| {
         let view = zset::View::of(e);

@@ -87,7 +87,7 @@ pub(super) fn one_key(
         }
         _ => None,
     };
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     if db.write_as(key, Kind::ZSet)?.is_none() || count == Some(0) {
         reply.array(0);
         return Ok(());

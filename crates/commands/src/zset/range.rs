@@ -240,7 +240,7 @@ pub(super) fn run(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>, form:
                 });
             });
         }
-        let destination = db.key(&args[1]);
+        let destination = db.first_key(&args[1]);
         super::store_draft(db, destination, draft, "zrangestore", reply);
         return Ok(());
     }

@@ -160,5 +160,5 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         &many
     };
     let args = &*args;
-    add(db, db.key(&args[1]), scores, |i| &args[first + 1 + 2 * i], how, ch, reply)
+    add(db, db.first_key(&args[1]), scores, |i| &args[first + 1 + 2 * i], how, ch, reply)
 }

@@ -33,7 +33,7 @@ pub(crate) static ZCARD: DataCommand = DataCommand {
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     reply.int(db.read_as(key, Kind::ZSet)?.map_or(0, |e| View::of(&e).len()) as i64);
     Ok(())
 }

@@ -52,5 +52,5 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let scores = [score(args, 2)?];
     let how = How { incr: true, ..How::default() };
     let args = &*args;
-    add(db, db.key(&args[1]), &scores, |_| &args[3], how, false, reply)
+    add(db, db.first_key(&args[1]), &scores, |_| &args[3], how, false, reply)
 }

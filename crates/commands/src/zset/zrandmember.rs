@@ -89,7 +89,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         }
         count = Some(n);
     }
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     // The random numbers are of the same context as the keys: a generator of their own.
     let mut rng = Rng::from_seed(db.cx.rng.next_u64());
     let found = db.read_as(key, Kind::ZSet)?;

@@ -75,7 +75,7 @@ OK
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let mut cursor = scan::cursor(&args[2])?;
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let Some(e) = db.read_as(key, Kind::ZSet)? else {
         scan::reply_nothing(reply);
         return Ok(());

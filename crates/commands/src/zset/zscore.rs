@@ -57,7 +57,7 @@ pub(crate) static ZSCORE: DataCommand = DataCommand {
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(&args[1]);
+    let key = db.first_key(&args[1]);
     let found = db.read_as(key, Kind::ZSet)?;
     match found.and_then(|e| View::of(&e).score(&args[2])) {
         Some(score) => reply.double(score),

@@ -134,6 +134,12 @@ impl<T: Node> SlotMut<'_, T> {
         }
     }
 
+    /// The place of the node in its bucket, for [`Table::find_mut_near`].
+    #[inline]
+    pub fn place(&self) -> usize {
+        std::ptr::from_ref(self.word).addr() / size_of::<u64>() % super::SLOTS
+    }
+
     /// Whether [`node_mut`](Self::node_mut) gives a copy at another place, because there are views.
     pub fn will_move(&self) -> bool {
         self.grave.is_some()

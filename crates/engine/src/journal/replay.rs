@@ -89,15 +89,16 @@ impl<'a> Player<'a> {
         self.breathe();
         self.spans.clear();
         self.parsed.clear();
+        let pin = crossbeam_epoch::pin();
         for (record, change) in changes.iter().enumerate() {
-            self.parse(record, change.payload).map_err(|why| (record, why))?;
+            self.parse(record, change.payload, &pin).map_err(|why| (record, why))?;
         }
         if self.parsed.len() > 1 {
-            let pin = crossbeam_epoch::pin();
             for p in self.parsed.iter().filter(|p| p.hash != 0) {
-                self.engine.keyspace.prefetch_entry(p.db, p.hash, &pin);
+                self.engine.keyspace.prefetch_bucket(p.db, p.hash, &pin).prefetch_node(p.hash);
             }
         }
+        drop(pin);
         let Self { engine, cx, table, spans, parsed, owned, out, .. } = self;
         let mut db = Db::lock_all(&engine.keyspace, 0, cx);
         for p in parsed.iter() {
@@ -135,7 +136,12 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn parse(&mut self, record: usize, payload: &[u8]) -> Result<(), String> {
+    fn parse(
+        &mut self,
+        record: usize,
+        payload: &[u8],
+        pin: &crossbeam_epoch::Guard,
+    ) -> Result<(), String> {
         let malformed = |_| "the record is malformed".to_owned();
         if payload.len() >= u32::MAX as usize {
             return Err("the record is longer than 4 GiB".to_owned());
@@ -163,7 +169,7 @@ impl<'a> Player<'a> {
             let mut hash = 0;
             if cmd.one_key {
                 hash = Key::new(&args[1]).hash;
-                self.engine.keyspace.prefetch_bucket(command.db, hash);
+                self.engine.keyspace.prefetch_bucket(command.db, hash, pin);
             }
             self.parsed.push(Parsed {
                 record,

@@ -365,7 +365,11 @@ fn insert(
     let (ks, loading) = (&engine.keyspace, &engine.persistence.loading);
     super::save::wait_for_test(engine, Id::KeyLoadDelay, keys.len() as u64, || false);
     let hashes: Vec<u64> = keys.iter().map(|l| stdx::hash::hash64(l.entry.key())).collect();
-    hashes.iter().for_each(|hash| ks.prefetch_bucket(index, *hash));
+    let pin = crossbeam_epoch::pin();
+    for hash in &hashes {
+        ks.prefetch_bucket(index, *hash, &pin);
+    }
+    drop(pin);
     let (mut loaded_keys, mut expired) = (0, 0);
     for (loaded, hash) in keys.into_iter().zip(hashes) {
         let mut e = loaded.entry;

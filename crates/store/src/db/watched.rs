@@ -105,7 +105,7 @@ impl Db<'_> {
                 // for a change when somebody looks at it later.
                 if !this.remove_quietly_if_over(key) {
                     let table = &this.part(key.hash).table;
-                    let same = |e: &Entry| stdx::bytes::same(e.key(), key.bytes);
+                    let same = |e: &Entry| e.has_key(key.bytes);
                     found |= table.find(key.hash, same).is_some();
                 }
             }

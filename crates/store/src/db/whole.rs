@@ -58,7 +58,7 @@ impl Db<'_> {
     /// asked by a command that holds no shard.
     pub fn lives(&mut self, key: Key<'_>) -> bool {
         self.with_part(shard_of(key.hash), |p, cx| {
-            let found = p.table.find(key.hash, |e| stdx::bytes::same(e.key(), key.bytes));
+            let found = p.table.find(key.hash, |e| e.has_key(key.bytes));
             found.is_some_and(|e| e.deadline().is_none_or(|d| d >= cx.now))
         })
     }
