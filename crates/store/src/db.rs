@@ -443,6 +443,27 @@ impl<'a> Db<'a> {
         }
     }
 
+    /// Sets a key to a string that does not expire, if that takes no more than writing the bytes over
+    /// those of another: see [`Entry::overwrite`]. Returns whether it did. The caller notes the effect.
+    #[inline(always)]
+    pub fn overwrite(&mut self, key: Key<'_>, bytes: &[u8]) -> bool {
+        let Self { locked, cx, index, near, .. } = self;
+        if locked.ks().saving.is_on() {
+            return false;
+        }
+        let part = locked.part(*index, shard_of(key.hash));
+        let found = part.table.find_mut_near(key.hash, *near, |e| e.has_key(key.bytes));
+        let Some(mut e) = found.filter(|e| !e.will_move()) else { return false };
+        if !e.node_mut().overwrite(bytes) {
+            return false;
+        }
+        let bits = cx.touched(e.access());
+        if bits != e.access() {
+            e.node_mut().set_access(bits);
+        }
+        true
+    }
+
     /// Sets a key to a string, whatever it was. The caller notes the effect.
     #[inline]
     pub fn set(&mut self, key: Key<'_>, content: Content<'_>, ttl: Ttl) {
@@ -455,18 +476,6 @@ impl<'a> Db<'a> {
         let saving = &locked.ks().saving;
         let part = locked.part(*index, shard_of(key.hash));
         if let Some(mut e) = part.table.find_mut_near(key.hash, *near, |e| e.has_key(key.bytes)) {
-            if let Content::Bytes(bytes) = content
-                && matches!(ttl, Ttl::Clear | Ttl::Keep)
-                && !saving.is_on()
-                && !e.will_move()
-                && e.node_mut().overwrite(bytes)
-            {
-                let bits = cx.touched(e.access());
-                if bits != e.access() {
-                    e.node_mut().set_access(bits);
-                }
-                return;
-            }
             if e.effort() >= EFFORT_MAX {
                 return self.set_over_big(key, content, ttl);
             }

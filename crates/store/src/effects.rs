@@ -65,6 +65,8 @@ pub struct Effects {
     pub observed: bool,
     /// Only the journal does: events are noted for nobody.
     quiet: bool,
+    /// What the keyspace said last.
+    interest: usize,
     /// Keyspace events in order.
     pub events: Vec<Event>,
     /// Keys deleted because they expired or were evicted: they come before the command itself in
@@ -92,8 +94,11 @@ impl Effects {
     /// Notes who observes, as the keyspace says.
     #[inline]
     pub(crate) fn observe(&mut self, interest: usize) {
-        self.observed = interest != 0;
-        self.quiet = interest == JOURNAL;
+        if interest != self.interest {
+            self.interest = interest;
+            self.observed = interest != 0;
+            self.quiet = interest == JOURNAL;
+        }
     }
 
     /// Forgets everything but who observes.

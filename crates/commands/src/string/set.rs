@@ -2,7 +2,7 @@
 
 use resp::{Args, Reply};
 use stdx::num::{I64_LEN_MAX, fmt_i64};
-use store::{Class, Db, Key, Ttl};
+use store::{Class, Content, Db, INLINE_MAX, Key, Ttl};
 
 use super::options::{Of, Options};
 use crate::command::{DataCommand, Outcome};
@@ -118,6 +118,21 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if args.len() > 3 {
         return run_with_options(db, args, reply);
     }
+    let value = &args[2];
+    if value.len() > INLINE_MAX {
+        return set_large(db, args, reply);
+    }
+    let key = db.first_key(&args[1]);
+    match super::content(value) {
+        Content::Bytes(bytes) if db.overwrite(key, bytes) => {}
+        other => db.set(key, other, Ttl::Clear),
+    }
+    db.changed(key.bytes, Class::String, "set");
+    reply.ok();
+    Ok(())
+}
+
+fn set_large(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let taken = super::take_large(db, args, 2);
     let key = db.first_key(&args[1]);
     db.set(key, super::stored(taken, &args[2]), Ttl::Clear);

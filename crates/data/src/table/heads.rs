@@ -1,0 +1,145 @@
+//! Looking ahead without the lock: what tables publish, and what can be made of it.
+//!
+//! Bucket words are atomics and bucket arrays are freed through epochs, so that a thread without the
+//! table's lock may look for where a node probably is, to have it in the cache when the lock is held.
+//! What is found may be wrong by then; it is never more than a hint.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed},
+};
+
+use crossbeam_epoch as epoch;
+
+use super::{Array, Bucket, POINTER, SLOTS, pos_of, prefetch, tag_of};
+
+/// Where tables publish their bucket arrays for prefetching, one place per table.
+pub struct Heads(pub(super) Box<[Head]>);
+
+/// A table's arrays as others see them; the three may be of different moments.
+#[derive(Default)]
+#[repr(align(32))]
+pub(super) struct Head {
+    pub(super) main: AtomicU64,
+    pub(super) old: AtomicU64,
+    pub(super) moved: AtomicUsize,
+}
+
+impl Head {
+    /// The array and bucket a hash probably lives in: right, but for races with a resize.
+    #[inline]
+    fn locate(&self, hash: u64) -> Option<*const Bucket> {
+        let old = Array(self.old.load(Acquire));
+        if !old.is_none() {
+            let i = old.index(pos_of(hash));
+            if i >= self.moved.load(Relaxed) {
+                return Some(old.ptr(i));
+            }
+        }
+        let main = Array(self.main.load(Acquire));
+        (!main.is_none()).then(|| main.ptr(main.index(pos_of(hash))))
+    }
+}
+
+impl Heads {
+    /// Places for `n` tables.
+    pub fn new(n: usize) -> Arc<Self> {
+        Arc::new(Self((0..n).map(|_| Head::default()).collect()))
+    }
+
+    /// Hints the processor to load the bucket of `hash` in table `i`, and tells it. Needs no lock.
+    #[inline]
+    pub fn prefetch_bucket<'p>(&self, i: usize, hash: u64, _pin: &'p epoch::Guard) -> Spot<'p> {
+        let bucket = self.0[i].locate(hash).unwrap_or(std::ptr::null());
+        prefetch(bucket.cast());
+        Spot { bucket, _pin: PhantomData }
+    }
+}
+
+/// A bucket that was found without its table's lock, good for hints.
+#[derive(Clone, Copy)]
+pub struct Spot<'p> {
+    /// Null when there is none.
+    bucket: *const Bucket,
+    _pin: PhantomData<&'p epoch::Guard>,
+}
+
+impl Spot<'_> {
+    /// No bucket.
+    pub const NONE: Self = Self { bucket: std::ptr::null(), _pin: PhantomData };
+
+    /// Hints the processor to load the node that `hash` most likely means, reading the bucket to find
+    /// it. Returns the node's place in the bucket: a guess for
+    /// [`find_mut_near`](Table::find_mut_near). Needs no lock.
+    #[inline]
+    pub fn prefetch_node(self, hash: u64) -> usize {
+        if self.bucket.is_null() {
+            return 0;
+        }
+        // SAFETY: the pin, from before the array was looked up until now, keeps a published array
+        // from being freed, and the index was within its length.
+        let (slot, v) = unsafe { guess(self.bucket, tag_of(hash)) };
+        prefetch(((v & POINTER) as usize) as *const u8);
+        slot
+    }
+}
+
+/// The place and the word of the bucket that is worth following for a tag, while others may write
+/// the bucket.
+///
+/// # Safety
+/// The bucket is alive.
+#[inline]
+pub(super) unsafe fn guess(bucket: *const Bucket, tag: u64) -> (usize, u64) {
+    let mut m: u32;
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: reads 64 aligned bytes that the caller vouches for. The words are atomics that other
+    // threads may write meanwhile; the comparison happens in assembly because Rust has no vector
+    // load that may race. Each 8-byte word is read whole.
+    unsafe {
+        std::arch::asm!(
+            "movd {t}, {tag:e}",
+            "pshuflw {t}, {t}, 0",
+            "punpcklqdq {t}, {t}",
+            "movdqa {a}, [{p}]",
+            "movdqa {b}, [{p} + 32]",
+            "pcmpeqw {a}, {t}",
+            "pcmpeqw {b}, {t}",
+            "movdqa {c}, [{p} + 16]",
+            "movdqa {d}, [{p} + 48]",
+            "pcmpeqw {c}, {t}",
+            "pcmpeqw {d}, {t}",
+            "packsswb {a}, {c}",
+            "packsswb {b}, {d}",
+            "pmovmskb {m:e}, {a}",
+            "pmovmskb {n:e}, {b}",
+            "shl {n:e}, 16",
+            "or {m:e}, {n:e}",
+            p = in(reg) bucket,
+            tag = in(reg) tag >> 48,
+            t = out(xmm_reg) _,
+            a = out(xmm_reg) _,
+            b = out(xmm_reg) _,
+            c = out(xmm_reg) _,
+            d = out(xmm_reg) _,
+            m = out(reg) m,
+            n = out(reg) _,
+            options(nostack, readonly),
+        );
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    {
+        m = 0;
+        // SAFETY: the caller's contract.
+        for (i, w) in unsafe { &(*bucket).0 }.iter().enumerate() {
+            m |= u32::from((w.load(Relaxed) ^ tag) >> 48 == 0) << (4 * i + 3);
+        }
+    }
+    m &= 0x8888_8888;
+    // Without a match the node may be in the child, whose pointer is the last word.
+    let i = if m == 0 { SLOTS - 1 } else { (m.trailing_zeros() >> 2) as usize };
+    // SAFETY: the caller's contract.
+    (i, unsafe { (&(*bucket).0)[i].load(Relaxed) })
+}

@@ -1,0 +1,538 @@
+//! The way of a batch: parse a group, look ahead, execute.
+//!
+//! This is the path of every request. Its instructions are counted (`examples/batch.rs` under
+//! callgrind): what is done per command is done for all commands of a group where that is possible,
+//! and by the commands' own functions otherwise.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Shape, Span};
+use store::{Db, Key, Named, Spot};
+
+use super::{Batch, Next, Thread};
+use crate::dispatch::{Done, commit_own};
+use crate::engine::Engine;
+use crate::journal::Own;
+use crate::session::{ReplyMode, Session};
+use crate::stats::bump;
+use crate::table::Run;
+
+/// Commands that are parsed before the first of them is executed.
+pub(super) const GROUP: usize = 32;
+/// Output after which a batch is interrupted to be sent, in bytes.
+const OUTPUT_PAUSE: usize = 1 << 20;
+/// In the place of a command's number: it does not take the short way.
+const NO_COMMAND: u16 = u16::MAX;
+
+/// Buckets that have been prefetched for a group: entries come next.
+struct Ahead<'p> {
+    pin: &'p crossbeam_epoch::Guard,
+    /// Of the group's commands that have one key.
+    spots: [Spot<'p>; GROUP],
+}
+
+/// A parsed command of a group.
+#[derive(Clone, Copy)]
+pub(super) struct Parse {
+    /// Offset in the input behind it.
+    end: usize,
+    /// First span and number of spans.
+    first: u32,
+    argc: u32,
+    /// Its number when it can take the short way, or `NO_COMMAND`.
+    id: u16,
+    /// Where in its bucket the key's entry probably is.
+    near: u8,
+    hash: u64,
+}
+
+impl Thread {
+    pub(super) fn run_batch(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        parser: &mut Parser,
+        input: &[u8],
+        out: &mut Out,
+    ) -> Batch {
+        let mut batch = Batch { consumed: 0, next: Next::Read };
+        if session.client.closing.load(Relaxed) {
+            // What waited for the end of a pause is not run for a client that has been killed.
+            batch.next = Next::Close;
+            return batch;
+        }
+        if let Some(args) = session.deferred.take()
+            && let Some(next) = self.run_deferred(engine, session, args, out)
+        {
+            batch.next = next;
+            return batch;
+        }
+        loop {
+            // Another thread's CLIENT KILL takes effect here, before further commands.
+            if session.closing || session.client.closing.load(Relaxed) {
+                batch.next = Next::Close;
+                return batch;
+            }
+            if out.len() >= OUTPUT_PAUSE {
+                batch.next = Next::Flush;
+                return batch;
+            }
+            let timed = self.costs.on.then(|| engine.clock.monotonic_ns());
+            let pin = crossbeam_epoch::pin();
+            let mut ahead = Ahead { pin: &pin, spots: [Spot::NONE; GROUP] };
+            let consumed = batch.consumed;
+            let stop = self.parse_group(engine, session, parser, input, consumed, &mut ahead, out);
+            if let Some(start) = timed {
+                self.mono = engine.clock.monotonic_ns();
+                self.costs.parsed(self.group.len(), self.mono.saturating_sub(start));
+            }
+            if self.group.len() > 1 || !self.hashes.is_empty() {
+                for (p, spot) in self.group.iter_mut().zip(&ahead.spots) {
+                    p.near = spot.prefetch_node(p.hash) as u8;
+                }
+                for hash in &self.hashes {
+                    let db = session.db;
+                    engine.keyspace.prefetch_bucket(db, *hash, &pin).prefetch_node(*hash);
+                }
+            }
+            drop(pin);
+            if !self.group.is_empty()
+                && let Some(next) = self.run_group(engine, session, input, &mut batch.consumed, out)
+            {
+                // What was parsed beyond the stop is parsed again later.
+                *parser = Parser::default();
+                batch.next = next;
+                return batch;
+            }
+            match stop {
+                Stop::Full => {}
+                Stop::At(end, next) => {
+                    batch.consumed = end;
+                    batch.next = if session.closing { Next::Close } else { next };
+                    return batch;
+                }
+            }
+        }
+    }
+
+    /// Parses up to a group of commands, and prefetches for those that take the short way.
+    fn parse_group(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        parser: &mut Parser,
+        input: &[u8],
+        from: usize,
+        ahead: &mut Ahead<'_>,
+        out: &mut Out,
+    ) -> Stop {
+        let unauthenticated = session.needs_auth(engine);
+        let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated };
+        // A client that has yet to authenticate may do so with the next command, which changes
+        // what the one after it may be.
+        let most = if unauthenticated { 1 } else { GROUP };
+        self.spans.clear();
+        self.owned.clear();
+        self.group.clear();
+        self.hashes.clear();
+        let mut pos = from;
+        while self.group.len() < most {
+            let resumed = parser.is_active();
+            if !resumed && !unauthenticated {
+                pos = self.parse_alike(engine, session.db, input, pos, &limits, ahead);
+                if self.group.len() == most {
+                    break;
+                }
+            }
+            let first = self.spans.len();
+            let parsed =
+                parser.parse(&input[pos..], pos, &limits, &mut self.spans, &mut self.owned);
+            match parsed {
+                Parsed::Command(used) => {
+                    let (id, hash) = self.classify(engine, session.db, input, pos, first, ahead);
+                    pos += used;
+                    let (first, argc) = (first as u32, (self.spans.len() - first) as u32);
+                    self.group.push(Parse { end: pos, first, argc, id, near: 0, hash });
+                    // A resumed command's large arguments are not in the input: it must not be
+                    // parsed again, so nothing before it may stop the group.
+                    if resumed {
+                        break;
+                    }
+                }
+                Parsed::Nothing(used) => pos += used,
+                Parsed::Incomplete => return Stop::At(pos, Next::Read),
+                // The parser has taken the rest over.
+                Parsed::Big { .. } => return Stop::At(input.len(), Next::ReadBig),
+                Parsed::Error(e) => {
+                    // Replies of the commands before it come first: it is answered after them.
+                    if self.group.is_empty() {
+                        if session.reply == ReplyMode::On {
+                            Reply::new(out, session.proto).error(format!("ERR {}", e.0));
+                        }
+                        session.closing = true;
+                        bump(&self.worker.stats.error_replies, 1);
+                        engine.count_error("ERR");
+                        return Stop::At(input.len(), Next::Close);
+                    }
+                    break;
+                }
+            }
+        }
+        Stop::Full
+    }
+
+    /// Parses commands from `pos` on as long as they have the shape of the last one that took the
+    /// short way, and returns the offset behind them.
+    #[inline]
+    fn parse_alike(
+        &mut self,
+        engine: &Engine,
+        db: usize,
+        input: &[u8],
+        pos: usize,
+        limits: &Limits,
+        ahead: &mut Ahead<'_>,
+    ) -> usize {
+        let Some((shape, _)) = &self.shape else { return pos };
+        match shape.argc() {
+            2 => self.parse_some::<2>(engine, db, input, pos, limits, ahead),
+            3 => self.parse_some::<3>(engine, db, input, pos, limits, ahead),
+            4 => self.parse_some::<4>(engine, db, input, pos, limits, ahead),
+            _ => pos,
+        }
+    }
+
+    /// The same for commands of `N` arguments.
+    fn parse_some<const N: usize>(
+        &mut self,
+        engine: &Engine,
+        db: usize,
+        input: &[u8],
+        mut pos: usize,
+        limits: &Limits,
+        ahead: &mut Ahead<'_>,
+    ) -> usize {
+        let Some((shape, id)) = self.shape else { return pos };
+        let mut header = Header::default();
+        let place = self.group.len();
+        for spot in ahead.spots.iter_mut().skip(place) {
+            let Some((spans, key, end)) = shape.next::<N>(&mut header, input, pos, limits) else {
+                break;
+            };
+            let hash = stdx::hash::hash64(key);
+            *spot = engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
+            let first = self.spans.len() as u32;
+            self.spans.extend_from_slice(&spans);
+            self.group.push(Parse { end, first, argc: N as u32, id, near: 0, hash });
+            pos = end;
+        }
+        pos
+    }
+
+    /// Looks at input that will be executed soon: prefetches the bucket of its first command's key,
+    /// and returns the key's hash, or 0 when it does not look like the commands before it.
+    pub fn foresee(&mut self, engine: &Engine, session: &Session, input: &[u8]) -> u64 {
+        let Some((shape, _)) = self.shape else { return 0 };
+        let pin = crossbeam_epoch::pin();
+        let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated: false };
+        self.spans.clear();
+        if shape.parse(input, 0, &limits, &mut self.spans).is_none() {
+            return 0;
+        }
+        let Some(key) = self.spans.get(1).and_then(|k| k.bytes(input)) else { return 0 };
+        let hash = stdx::hash::hash64(key);
+        engine.keyspace.prefetch_bucket(session.db, hash, &pin);
+        hash
+    }
+
+    /// Prefetches the entries of keys whose buckets [`foresee`](Self::foresee) has prefetched: pairs
+    /// of database and hash.
+    pub fn prefetch(&self, engine: &Engine, keys: impl Iterator<Item = (usize, u64)>) {
+        let pin = crossbeam_epoch::pin();
+        for (db, hash) in keys.filter(|(_, hash)| *hash != 0) {
+            engine.keyspace.prefetch_bucket(db, hash, &pin).prefetch_node(hash);
+        }
+    }
+
+    /// Decides whether a command takes the short way, and then prefetches its bucket.
+    fn classify(
+        &mut self,
+        engine: &Engine,
+        db: usize,
+        input: &[u8],
+        pos: usize,
+        first: usize,
+        ahead: &mut Ahead<'_>,
+    ) -> (u16, u64) {
+        let [name, rest @ ..] = &self.spans[first..] else { return (NO_COMMAND, 0) };
+        let (name, key, argc) = (*name, rest.first().copied(), rest.len() + 1);
+        let Some(id) = name.bytes(input).and_then(|name| engine.table.find(name)) else {
+            return (NO_COMMAND, 0);
+        };
+        let cmd = engine.table.get(id);
+        if !cmd.arity_fits(argc) {
+            return (NO_COMMAND, 0);
+        }
+        if !cmd.one_key {
+            if let Some((last, step)) = cmd.many_keys {
+                // As many as there are; a last key counted from the end is the last argument.
+                let end = if last < 0 { argc } else { argc.min(2 + last as usize) };
+                for at in (1..end).step_by(step) {
+                    if let Some(key) = self.spans[first + at].bytes(input) {
+                        let hash = stdx::hash::hash64(key);
+                        engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
+                        self.hashes.push(hash);
+                    }
+                }
+            }
+            return (NO_COMMAND, 0);
+        }
+        let Some(key) = key.and_then(|k| k.bytes(input)) else { return (NO_COMMAND, 0) };
+        let hash = stdx::hash::hash64(key);
+        ahead.spots[self.group.len()] = engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
+        if !cmd.light {
+            return (NO_COMMAND, hash);
+        }
+        if let Some(shape) = input.get(pos..).and_then(Shape::of)
+            && shape.argc() == argc
+        {
+            self.shape = Some((shape, id));
+        }
+        (id, hash)
+    }
+
+    /// Executes the parsed group. Returns what to do instead of going on, if anything.
+    fn run_group(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        input: &[u8],
+        consumed: &mut usize,
+        out: &mut Out,
+    ) -> Option<Next> {
+        let group = std::mem::take(&mut self.group);
+        let spans = std::mem::take(&mut self.spans);
+        let mut owned = std::mem::take(&mut self.owned);
+        let mut next = None;
+        let mut i = 0;
+        self.since = None;
+        while i < group.len() {
+            if session.closing {
+                // What comes behind QUIT is not looked at any more.
+                next = Some(Next::Close);
+                break;
+            }
+            // A command that is looked at for the top keys is executed by itself.
+            let ahead = self.probe.ahead(group.len() - i);
+            let until = i + ahead.max(1);
+            let p = &group[i];
+            let shot = (ahead == 0).then(|| {
+                let spans = &spans[p.first as usize..][..p.argc as usize];
+                self.aim(engine, &Args::new(input, spans, &mut owned), out.len())
+            });
+            let light =
+                self.run_light(engine, session, input, &group[i..until], &spans, &mut owned, out);
+            if light > 0 {
+                let start = self.mono;
+                self.mono = engine.clock.monotonic_ns();
+                self.since = Some(self.mono);
+                self.time_went_by(self.mono.saturating_sub(start));
+                self.account(
+                    engine,
+                    session,
+                    &group[i..i + light],
+                    self.mono.saturating_sub(start),
+                );
+                match shot {
+                    Some(shot) => {
+                        let spans = &spans[p.first as usize..][..p.argc as usize];
+                        let args = Args::new(input, spans, &mut owned);
+                        let cmd = engine.table.get(p.id);
+                        self.shoot(engine, Some((cmd, session.db, &args)), shot, out.len());
+                    }
+                    None => self.probe.pass(light),
+                }
+                i += light;
+                *consumed = group[i - 1].end;
+                continue;
+            }
+            let spans = &spans[p.first as usize..][..p.argc as usize];
+            let mut args = Args::new(input, spans, &mut owned);
+            let mark = out.mark();
+            let mut reply = Reply::new(out, session.proto);
+            *consumed = p.end;
+            i += 1;
+            match self.dispatch(engine, session, &mut args, &mut reply) {
+                Done::Yes => {}
+                Done::Wait => {
+                    session.deferred = Some(args.to_vecs(0));
+                    next = Some(Next::Wait);
+                    break;
+                }
+                Done::Block => {
+                    next = Some(Next::Block);
+                    break;
+                }
+            }
+            match shot {
+                Some(shot) => {
+                    // An unknown command has no number, and no keys.
+                    let id = session.client.last_cmd.load(Relaxed).wrapping_sub(1);
+                    let cmd = engine.table.all().get(usize::from(id));
+                    // What is queued for a transaction is looked at when it runs.
+                    let cmd = cmd.filter(|_| session.multi.is_none());
+                    let command = cmd.map(|c| (c, session.db, &args));
+                    self.shoot(engine, command, shot, out.len());
+                }
+                None => self.probe.pass(1),
+            }
+            self.after(session, out, mark);
+            if out.len() >= OUTPUT_PAUSE && i < group.len() {
+                next = Some(Next::Flush);
+                break;
+            }
+        }
+        self.collect();
+        (self.group, self.spans, self.owned) = (group, spans, owned);
+        next
+    }
+
+    /// Executes the light commands at the start of a group, as long as nothing needs attention.
+    /// Returns how many.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "the scratch buffers are lent, not owned, here")]
+    fn run_light(
+        &mut self,
+        engine: &Engine,
+        session: &Session,
+        input: &[u8],
+        group: &[Parse],
+        spans: &[Span],
+        owned: &mut [Vec<u8>],
+        out: &mut Out,
+    ) -> usize {
+        if engine.attention.get() != 0
+            || !session.authenticated
+            || !session.user.is_free()
+            || session.reply != ReplyMode::On
+            || session.attention
+            || session.multi.is_some()
+        {
+            return 0;
+        }
+        self.cx.client = session.client.id;
+        self.cx.no_touch = session.no_touch;
+        let mut reply = Reply::new(out, session.proto);
+        let mut db = Db::unlocked(&engine.keyspace, session.db, &mut self.cx);
+        if let [first, second, ..] = group
+            && first.hash == second.hash
+            && first.id != NO_COMMAND
+            && let part @ 1.. = engine.table.get(first.id).part
+        {
+            prefetch_parts(&mut db, input, group, spans, owned, part);
+        }
+        let (mut last, mut run) = (NO_COMMAND, None);
+        let mut n = 0;
+        let mut args = Args::new(input, &[], owned);
+        for p in group {
+            if p.id != last {
+                last = p.id;
+                run = match (p.id != NO_COMMAND).then(|| engine.table.get(p.id).run) {
+                    Some(Run::Data(run)) => Some(run),
+                    _ => None,
+                };
+            }
+            let Some(run) = run else { break };
+            args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
+            // A light command has one key: argument 1.
+            db.move_to(p.hash, usize::from(p.near));
+            let outcome = run(&mut db, &mut args, &mut reply);
+            if db.cx.effects.observed {
+                let own = Own { db: session.db, cmd: engine.table.get(p.id), args: &args };
+                commit_own(engine, &mut self.pubsub, &mut db, &own);
+            } else {
+                db.cx.counters.dirty += std::mem::take(&mut db.cx.effects.dirty);
+            }
+            n += 1;
+            if let Err(fail) = outcome {
+                bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
+                bump(&self.worker.stats.error_replies, 1);
+                engine.count_error(&fail.0);
+                reply.error(fail.0.as_bytes());
+            }
+            if !db.cx.ready.is_empty() {
+                // Who waits for what this command has changed comes before the next command, and
+                // before anybody who comes now.
+                db.into_hold();
+                self.serve_ready(engine);
+                engine.keyspace.release(&mut self.cx);
+                self.serve_ready(engine);
+                break;
+            }
+        }
+        n
+    }
+
+    /// Shares the time of a run of light commands among them.
+    #[inline]
+    fn account(&mut self, engine: &Engine, session: &Session, run: &[Parse], nanos: u64) {
+        let family = engine.table.get(run[0].id).row.group;
+        let waited = self.worker.costs.waited(family);
+        let tracking = self.hot.latency_tracking;
+        let stats = &self.worker.stats;
+        let n = run.len() as u64;
+        let mut i = 0;
+        while i < run.len() {
+            // Usually a pipeline repeats one command: then this is one step.
+            let same = run[i..].iter().take_while(|p| p.id == run[i].id).count();
+            let share = nanos * same as u64 / n;
+            stats.commands[usize::from(run[i].id)].called(same as u64, share, tracking);
+            if self.costs.on {
+                let family = engine.table.get(run[i].id).row.group;
+                let cost = (same as u64, share, waited * same as u64 / n);
+                self.costs.executed(&self.worker.costs, family, cost);
+            }
+            i += same;
+        }
+        bump(&stats.command_nanos, nanos);
+        self.count_command(&session.client, n);
+        session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
+    }
+}
+
+/// Hints the processor to load the members or fields that commands about one value are about: they
+/// are argument `part` of the commands at the start of `group` that share their key.
+#[inline(never)]
+fn prefetch_parts(
+    db: &mut Db<'_>,
+    input: &[u8],
+    group: &[Parse],
+    spans: &[Span],
+    owned: &mut [Vec<u8>],
+    part: u8,
+) {
+    let (first, part) = (&group[0], usize::from(part));
+    let mut parts = [Named { name: &[], hash: 0 }; GROUP];
+    let mut n = 0;
+    for p in group.iter().take_while(|p| p.hash == first.hash).take(GROUP) {
+        if part < p.argc as usize
+            && let Some(name) = spans[p.first as usize + part].bytes(input)
+        {
+            parts[n] = Named { name, hash: stdx::hash::hash64(name) };
+            n += 1;
+        }
+    }
+    let spans = &spans[first.first as usize..][..first.argc as usize];
+    let args = Args::new(input, spans, owned);
+    let key = Key { bytes: &args[1], hash: first.hash };
+    db.move_to(key.hash, usize::from(first.near));
+    db.prefetch_parts(key, &parts[..n]);
+}
+
+/// Why parsing of a group ended.
+enum Stop {
+    /// The group is full, or something must be answered before going on.
+    Full,
+    /// Up to this offset the input is parsed; then this is next.
+    At(usize, Next),
+}
