@@ -43,6 +43,16 @@ impl Value {
 impl Model {
     fn check(&self, e: &Entry) {
         assert_eq!(e.key(), self.key);
+        assert!(e.has_key(&self.key) && !e.has_key(&[&self.key[..], b"x"].concat()));
+        if let Some(last) = self.key.last() {
+            let mut other = self.key.clone();
+            other[self.key.len() - 1] = !last;
+            assert!(!e.has_key(&other) && !e.has_key(&self.key[1..]));
+        }
+        if let Some(bytes) = e.plain() {
+            assert_eq!(Value::Inline(bytes.to_vec()), self.value);
+            assert_eq!(self.deadline, None);
+        }
         assert_eq!(e.kind(), Kind::String);
         assert_eq!(e.deadline(), self.deadline);
         assert_eq!(e.access(), self.access);
@@ -101,7 +111,7 @@ fn some_deadline(rng: &mut Rng) -> Option<i64> {
 
 /// One change of both; returns the entry, which may have moved.
 fn change(rng: &mut Rng, mut e: Entry, m: &mut Model) -> Entry {
-    match rng.index(9) {
+    match rng.index(10) {
         0..=2 => {
             (m.value, m.deadline, m.raw) = (some_value(rng), some_deadline(rng), false);
             e = e.set(m.value.content(), m.deadline);
@@ -122,9 +132,29 @@ fn change(rng: &mut Rng, mut e: Entry, m: &mut Model) -> Entry {
             m.key = some_key(rng);
             e = e.with_key(&m.key);
         }
+        7 => overwrite(rng, &mut e, m),
         _ => in_place(rng, &mut e, m),
     }
     e
+}
+
+/// Writes over the value where that is possible, and only there.
+fn overwrite(rng: &mut Rng, e: &mut Entry, m: &mut Model) {
+    let class = |len: usize| size_class(8 + m.key.len() + len);
+    let Value::Inline(old) = &m.value else {
+        assert!(e.plain().is_none() && !e.overwrite(b"new"));
+        return;
+    };
+    // Mostly of a length that may fit.
+    let len = if rng.index(4) == 0 { rng.index(2 * INLINE_MAX) } else { old.len() ^ rng.index(16) };
+    let new = some_bytes(rng, len);
+    let plain = m.deadline.is_none() && m.key.len() < 255;
+    assert_eq!(e.plain().is_some(), plain);
+    let fits = plain && len <= INLINE_MAX && class(len) == class(old.len());
+    assert_eq!(e.overwrite(&new), fits, "{} bytes over {}", len, old.len());
+    if fits {
+        (m.value, m.raw) = (Value::Inline(new), false);
+    }
 }
 
 /// Changes the value where it lies; the accessors of other encodings must refuse.

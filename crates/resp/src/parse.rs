@@ -596,6 +596,40 @@ mod tests {
     }
 
     #[test]
+    fn a_shape_finds_what_the_parser_finds() {
+        let mut input = Vec::new();
+        let lengths = [0, 1, 9, 10, 12, 12, 12, 99, 100, 123, 12, 999, 9, 1, 0, 12];
+        for (i, len) in lengths.iter().cycle().take(200).enumerate() {
+            let (key, value) = (vec![b'k'; *len], vec![b'v'; i]);
+            input.extend_from_slice(b"*3\r\n$3\r\nSET\r\n");
+            for arg in [&key, &value] {
+                input.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
+                input.extend_from_slice(arg);
+                input.extend_from_slice(b"\r\n");
+            }
+        }
+        let (shape, mut header) = (Shape::of(&input).expect("a shape"), Header::default());
+        let (mut pos, mut found) = (0, 0);
+        while let Some((spans, key, end)) = shape.next::<3>(&mut header, &input, pos, &LIMITS) {
+            let mut expected = Vec::new();
+            assert_eq!(shape.parse(&input, pos, &LIMITS, &mut expected), Some(end));
+            assert_eq!(expected, spans);
+            assert_eq!(spans[1].bytes(&input), Some(key));
+            (pos, found) = (end, found + 1);
+        }
+        assert_eq!((pos, found), (input.len(), 200));
+        // Whatever is cut off, or wrong where it matters, is not taken for a command.
+        for cut in 0..34 {
+            let part = &b"*3\r\n$3\r\nSET\r\n$4\r\nkeys\r\n$5\r\nvalue\r\n"[..cut];
+            assert!(shape.next::<3>(&mut header, part, 0, &LIMITS).is_none(), "{cut} bytes");
+        }
+        for bad in ["$04", "$-1", "$ 4", "$4x", "%4\r"] {
+            let text = format!("*3\r\n$3\r\nSET\r\n{bad}\r\nkeys\r\n$5\r\nvalue\r\n");
+            assert!(shape.next::<3>(&mut header, text.as_bytes(), 0, &LIMITS).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
     fn errors_have_redis_texts() {
         let long = [b"*".as_slice(), &[b'1'; LINE_MAX + 10]].concat();
         let longb = [b"*1\r\n$".as_slice(), &[b'1'; LINE_MAX + 10]].concat();

@@ -116,6 +116,7 @@ impl Thread {
     }
 
     /// Parses up to a group of commands, and prefetches for those that take the short way.
+    #[expect(clippy::too_many_arguments, reason = "input and output of a batch are lent to it")]
     fn parse_group(
         &mut self,
         engine: &Engine,
