@@ -103,6 +103,8 @@ fn ordered<const N: usize>(mut bytes: [u8; N], big: bool) -> [u8; N] {
 
 fn pack(s: Stack) -> Returned {
     let mut f = Format::new(s.check_bytes(1)?);
+    // What is missing is nil in the errors of Redis's function.
+    s.push_nil();
     let mut out = Vec::new();
     let mut arg = 2;
     while let Some((option, mut size, padding)) = f.next(out.len())? {
@@ -168,10 +170,11 @@ fn unpack(s: Stack) -> Returned {
     let data = s.check_bytes(2)?;
     let short = || Raise::arg(2, "data string too short");
     let at = s.opt_integer(3, 1)?;
-    if at <= 0 {
+    if at == 0 {
         return Err(Raise::arg(3, "offset must be 1 or greater"));
     }
-    let mut at = at as usize - 1;
+    // What is negative lies beyond all data.
+    let mut at = usize::try_from(at).map_err(|_| short())? - 1;
     let mut results = 0;
     while let Some((option, mut size, padding)) = f.next(at)? {
         at = at.checked_add(padding).ok_or_else(short)?;
