@@ -265,11 +265,10 @@ fn pcall(s: Stack) -> Returned {
     if s.protected_call(args, ALL, 0).is_err() {
         s.remove(1);
         if s.kind(-1) == Kind::Table && s.room(2) {
+            // As in Redis: one that has no text stays, and what is there instead comes behind it.
             s.field(-1, "err");
             if matches!(s.kind(-1), Kind::String | Kind::Number) {
                 s.replace(-2);
-            } else {
-                s.pop(1);
             }
         }
         s.push_bool(false);

@@ -281,6 +281,7 @@ impl Vm {
             }
             let compiled = Compiled { code: s.keep(), direct };
             self.collect();
+            self.tidy();
             return Ok(compiled);
         }
         Err(self.take_message())
@@ -363,8 +364,7 @@ impl Vm {
         s.set_top(BOTTOM);
         self.set_load_globals(false);
         self.collect();
-        // Loading leaves more behind than functions need.
-        s.state().memory.trim();
+        self.tidy();
         outcome
     }
 
@@ -517,6 +517,18 @@ impl Vm {
         self.runs += 1;
         if self.runs >= PACE_EVERY {
             self.runs = 0;
+            self.pace();
+        }
+    }
+
+    /// Collects what compiling and loading have left behind, which is more than what they keep, when it
+    /// is a part of all that counts: scripts do not come as often as they run.
+    fn tidy(&self) {
+        let s = self.stack();
+        let grown = s.collectable().saturating_sub(s.live());
+        if grown > (2 * GARBAGE_MIN).max(s.live() / 12) {
+            s.collect();
+            s.state().memory.trim();
             self.pace();
         }
     }
