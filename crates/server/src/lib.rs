@@ -321,6 +321,8 @@ impl Handle {
     fn stop(&self) {
         self.shared.stop.store(true, Relaxed);
         self.doors.wake();
+        // Before any connection ends, that of whoever has asked for this among them.
+        self.shared.await_shut();
         self.inboxes.iter().for_each(|i| i.worker.mailbox.wake());
     }
 
