@@ -6,6 +6,10 @@ scripts are read from the Go module that tests/clients/go uses. One client on co
 both servers are on core 0, Apus with one thread.
 
     tests/bench/scripts.py [target/release/apus [seconds per case]]
+
+With `threads` behind these: how many calls per second Apus does with one thread and with two, for four
+clients with keys of their own on the same two cores. (The empty key that Centrifugo's scripts declare is
+everybody's.)
 """
 
 import hashlib
@@ -90,6 +94,52 @@ def measure(port, case, seconds):
     return (client.cpu() - used) * 1e6 / calls
 
 
+def rate(apus, threads, case, seconds):
+    """Calls per second of four clients."""
+    port = 17953
+    command = [str(apus), "serve", "--port", str(port), "--threads", threads, "--http-port", "0", "--save", ""]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(1)
+        _, script, before, args = case
+        sha = hashlib.sha1(script.encode()).hexdigest()
+        Client(port).send(b"".join(words(*r) for r in before) + words("SCRIPT", "LOAD", script))
+        total = 0
+        children = []
+        for number in range(4):
+            # 100 different ones each.
+            batch = b"".join(words("EVALSHA", sha, *args(i)) for i in range(BATCH))
+            batch = batch.replace(b":", b"%d" % number) if case[0] != "one GET" else batch
+            read, write = os.pipe()
+            child = os.fork()
+            if child == 0:
+                client, calls = Client(port), 0
+                until = time.monotonic() + seconds
+                while time.monotonic() < until:
+                    client.send(batch)
+                    calls += BATCH
+                os.write(write, b"%d" % calls)
+                os._exit(0)
+            os.close(write)
+            children.append((child, read))
+        for child, read in children:
+            os.waitpid(child, 0)
+            total += int(os.read(read, 100))
+        return total / seconds
+    finally:
+        server.kill()
+        server.wait()
+
+
+def scale(apus, seconds, directory):
+    """Prints how much a second thread brings."""
+    print("| script | one thread, 1/s | two, 1/s | ratio |\n|---|---|---|---|")
+    for case in cases(directory):
+        if case[0] in ("one GET", "publish, stream", "publish, list", "add presence"):
+            one, two = (rate(apus, threads, case, seconds) for threads in ("1", "2"))
+            print(f"| {case[0]} | {one:.0f} | {two:.0f} | {two / one:.2f} |", flush=True)
+
+
 def main():
     apus = sys.argv[1] if len(sys.argv) > 1 else ROOT / "target/release/apus"
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 2.0
@@ -97,6 +147,8 @@ def main():
     module = subprocess.run(
         ["go", "list", "-m", "-f", "{{.Dir}}", "github.com/centrifugal/centrifuge"],
         cwd=go, check=True, capture_output=True, text=True).stdout.strip()
+    if "threads" in sys.argv[3:]:
+        return scale(apus, seconds, pathlib.Path(module) / "internal/redis_lua")
     servers = [
         (17951, ["redis-server", "--port", "17951", "--save", ""]),
         (17952, [str(apus), "serve", "--port", "17952", "--threads", "1", "--http-port", "0",

@@ -389,7 +389,10 @@ impl Thread {
         if !self.cx.overdue.is_empty() {
             self.remove_overdue(engine);
         }
-        self.collect();
+        // A script's counters are collected at its end.
+        if !self.cx.in_script {
+            self.collect();
+        }
         outcome
     }
 

@@ -49,6 +49,8 @@ pub struct Cmd {
     /// Its keys are argument 1 and every so-many-th one up to the last, which is relative to the
     /// first, or the last argument if negative: `(last, step)`.
     pub many_keys: Option<(i16, usize)>,
+    /// Its keys begin at argument 3, and argument 2 says how many they are.
+    pub counted_keys: bool,
     /// Takes constant time, so that it may be timed together with its neighbours.
     pub light: bool,
     /// Where the name of the member or field is that it is about, the first one if there are
@@ -93,6 +95,9 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         ] if !one_key && matches!(run, Run::Data(_)) => Some((*last, usize::from(*step).max(1))),
         _ => None,
     };
+    let counted_keys = matches!(row.keys, [spec]
+        if spec.begin == BeginSearch::Index(2)
+            && matches!(spec.find, FindKeys::KeyNum { number: 0, first: 1, step: 1 }));
     let light = row.flags.has(Flags::FAST) || row.name == "set";
     let part = match (row.group, row.name) {
         _ if !one_key || !light => 0,
@@ -101,7 +106,8 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         _ => 0,
     };
     let immediate = ["exec", "discard", "multi", "watch", "quit", "reset"].contains(&row.name);
-    Cmd { row, run, first_sub: 0, arity: row.arity, one_key, many_keys, light, part, immediate }
+    let (first_sub, arity) = (0, row.arity);
+    Cmd { row, run, arity, first_sub, one_key, many_keys, counted_keys, light, part, immediate }
 }
 
 impl Table {

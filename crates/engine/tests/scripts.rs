@@ -132,28 +132,53 @@ fn a_script_that_begins_anew_leaves_no_trace_of_its_first_try() {
     assert_eq!(w.run(&["GET", "k"]), "$1\r\n4\r\n");
 }
 
-#[test]
-fn scripts_over_different_keys_run_at_the_same_time() {
+/// One thread is stuck in a script over `key`; another one's call must not wait for that.
+fn at_the_same_time(key: &str, call: &[&str]) {
     let engine = engine("busy-reply-threshold 200");
     on_threads(&engine, 2, |i, mut w| {
         if i == 0 {
             // It ends by itself in case nobody can kill it.
             let script = "redis.call('GET', KEYS[1]) local t = os.clock() \
                           while os.clock() - t < 20 do end return 'not killed'";
-            let reply = w.run(&["EVAL", script, "1", "a"]);
+            let reply = w.run(&["EVAL", script, "1", key]);
             assert!(reply.contains("Script killed by user"), "{reply}");
         } else {
             while w.engine.totals().commands_processed == 0 {
                 std::thread::yield_now();
             }
-            // Were every shard held, this would wait until the other one has ended by itself.
-            let reply = w.run(&["EVAL", "return redis.call('INCR', KEYS[1])", "1", "b"]);
+            // Were its shards held, this would wait until the other one has ended by itself.
+            let reply = w.run(call);
             assert!(reply == ":1\r\n" || reply.starts_with("-BUSY"), "{reply}");
             while w.run(&["SCRIPT", "KILL"]) != "+OK\r\n" {
                 std::thread::yield_now();
             }
         }
     });
+}
+
+#[test]
+fn scripts_over_different_keys_run_at_the_same_time() {
+    at_the_same_time("a", &["EVAL", "return redis.call('INCR', KEYS[1])", "1", "b"]);
+}
+
+/// Centrifugo declares an empty key for what it does not use: all of its scripts share that one.
+#[test]
+fn a_declared_key_that_arguments_keep_a_script_from_is_not_waited_for() {
+    let script = "if ARGV[1] ~= '' then redis.call('SET', KEYS[2], ARGV[1]) end \
+                  return redis.call('INCR', KEYS[1])";
+    at_the_same_time("", &["EVAL", script, "2", "b", "", ""]);
+    let script = "if KEYS[2] == '' then return redis.call('INCR', KEYS[1]) end \
+                  return redis.call('INCR', KEYS[2])";
+    at_the_same_time("", &["EVAL", script, "2", "b", ""]);
+}
+
+/// Which keys are held depends on the arguments, and whatever these are, nobody sees half a script.
+#[test]
+fn scripts_that_choose_among_their_keys_are_seen_whole() {
+    let all = "redis.call('SET', KEYS[1], ARGV[1]) if KEYS[5] == 'yes' then \
+               redis.call('SET', KEYS[2], ARGV[1]) redis.call('SET', KEYS[3], ARGV[1]) end \
+               if KEYS[5] ~= 'no' then redis.call('SET', KEYS[4], ARGV[1]) end return 1";
+    never_torn([&[all, "5", "a", "b", "c", "d", "yes"], &[all, "5", "d", "c", "b", "a", "yes"]]);
 }
 
 #[test]

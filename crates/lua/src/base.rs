@@ -253,7 +253,10 @@ fn rawget(s: Stack) -> Returned {
 /// Redis's `pcall`: an error that is a table gives its text.
 fn pcall(s: Stack) -> Returned {
     if s.kind(1) == Kind::None {
-        return Err(Raise::arg(1, "value expected"));
+        // Redis's own function calls what it has put there, the outcome.
+        s.push_bool(false);
+        s.push_bytes("attempt to call a boolean value");
+        return Ok(2);
     }
     s.check_c_stack()?;
     let args = s.top() - 1;
@@ -262,11 +265,10 @@ fn pcall(s: Stack) -> Returned {
     if s.protected_call(args, ALL, 0).is_err() {
         s.remove(1);
         if s.kind(-1) == Kind::Table && s.room(2) {
+            // As in Redis: one that has no text stays, and what is there instead comes behind it.
             s.field(-1, "err");
             if matches!(s.kind(-1), Kind::String | Kind::Number) {
                 s.replace(-2);
-            } else {
-                s.pop(1);
             }
         }
         s.push_bool(false);
@@ -337,17 +339,17 @@ fn unpack(s: Stack) -> Returned {
         Kind::None | Kind::Nil => s.length(1) as i64,
         _ => s.check_integer(3)?,
     };
-    let int = |n: i64| n.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
-    let (first, last) = (int(first), int(last));
+    // C's int.
+    let (first, last) = (first as i32, last as i32);
     if first > last {
         return Ok(0);
     }
-    let n = (last - first + 1) as usize;
-    if n >= i32::MAX as usize || !s.room(n) {
+    let n = last.abs_diff(first) as usize + 1;
+    if n > i32::MAX as usize || !s.room(n) {
         return Err(Raise::text("too many results to unpack"));
     }
     for i in first..=last {
-        s.raw_get_int(1, i as c_int);
+        s.raw_get_int(1, i);
     }
     Ok(n)
 }

@@ -214,7 +214,8 @@ fn decode(s: Stack, c: &mut Input<'_>, depth: usize) -> Result<(), Raise> {
         0xcc => s.push_number(c.uint(1)? as f64),
         0xcd => s.push_number(c.uint(2)? as f64),
         0xce => s.push_number(c.uint(4)? as f64),
-        0xcf => s.push_number(c.uint(8)? as f64),
+        // A signed number to Redis, whatever the format says.
+        0xcf => s.push_number(c.uint(8)? as i64 as f64),
         0xd0 => s.push_number(f64::from(c.uint(1)? as i8)),
         0xd1 => s.push_number(f64::from(c.uint(2)? as i16)),
         0xd2 => s.push_number(f64::from(c.uint(4)? as i32)),
@@ -290,13 +291,15 @@ fn full(s: Stack, limit: i64, offset: i64) -> Returned {
     let bytes = s.check_bytes(1)?;
     if offset < 0 || limit < 0 {
         return Err(Raise::text(format!(
-            "Invalid request to unpack with offset of {offset} and limit of {}.",
+            "Invalid request to unpack with offset of {} and limit of {}.",
+            offset as i32,
             bytes.len()
         )));
     }
     let Some(rest) = usize::try_from(offset).ok().and_then(|o| bytes.get(o..)) else {
         return Err(Raise::text(format!(
-            "Start offset {offset} greater than input length {}.",
+            "Start offset {} greater than input length {}.",
+            offset as i32,
             bytes.len()
         )));
     };

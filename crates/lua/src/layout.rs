@@ -195,6 +195,27 @@ impl Stack {
         }
     }
 
+    /// Whether nobody wants what the running function returns.
+    #[inline]
+    pub(crate) fn is_ignored(self) -> bool {
+        unsafe { (*(*self.thread_itself()).call).results == 0 }
+    }
+
+    /// The values of the table on top, when it has an array part of exactly `n` values, no metatable
+    /// and nothing else. Its elements stay where they are as long as only these are replaced.
+    #[inline]
+    pub(crate) fn array_of<'a>(self, n: usize) -> Option<&'a [Value]> {
+        unsafe {
+            let top = &*(*self.thread_itself()).top.sub(1);
+            if top.kind != ffi::LUA_TTABLE
+                || !(*top.payload.object.cast::<Table>()).metatable.is_null()
+            {
+                return None;
+            }
+        }
+        self.plain_array().filter(|values| values.len() == n)
+    }
+
     /// The array part of the table on top, when there is nothing else in the table.
     #[inline]
     pub(crate) fn plain_array<'a>(self) -> Option<&'a [Value]> {
@@ -236,6 +257,10 @@ impl Stack {
             array == Some(vec![Item::Text(b"text"), Item::Number(1.5), Item::Nil]),
             "another Lua"
         );
+        assert!(self.array_of(3).is_some() && self.array_of(2).is_none(), "another Lua");
+        self.new_table(0, 0);
+        self.set_metatable(-2);
+        assert!(self.array_of(3).is_none(), "another Lua");
         self.push_bool(true);
         self.set_field(-2, "field");
         assert!(self.plain_array().is_none(), "another Lua");

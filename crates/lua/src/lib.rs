@@ -27,5 +27,5 @@ mod state;
 mod structs;
 
 pub use host::{Called, Entry, Flags, Host, REPL_AOF, Registered, Tick};
-pub use proof::{Proof, Rule};
+pub use proof::{Proof, Rule, Uses};
 pub use state::{Code, Compiled, Failure, Invocation, Machine, Vm};

@@ -41,16 +41,7 @@ pub(crate) struct Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        for (class, first) in self.free.iter_mut().enumerate() {
-            while !first.is_null() {
-                // SAFETY: what is in the list was allocated with this layout, and is nobody's.
-                unsafe {
-                    let block = *first;
-                    *first = (*block).0;
-                    dealloc(block.cast(), layout_of(class));
-                }
-            }
-        }
+        self.trim();
     }
 }
 
@@ -84,6 +75,21 @@ impl Memory {
 
     pub(crate) fn fits(&self) -> bool {
         self.used < self.limit
+    }
+
+    /// Gives back the blocks that are kept.
+    pub(crate) fn trim(&mut self) {
+        for (class, first) in self.free.iter_mut().enumerate() {
+            while !first.is_null() {
+                // SAFETY: what is in the list was allocated with this layout, and is nobody's.
+                unsafe {
+                    let block = *first;
+                    *first = (*block).0;
+                    dealloc(block.cast(), layout_of(class));
+                }
+            }
+        }
+        self.kept = 0;
     }
 
     /// Takes a block of at least `size` bytes, which is not 0; null when there is no memory.

@@ -73,6 +73,9 @@ pub(crate) fn argument(to: &mut Vec<u8>, n: f64) {
     // The range in which Redis takes a number for an integer.
     if n.trunc() == n && n.abs() <= 4.6e18 {
         to.extend_from_slice(fmt_i64(&mut [0; I64_LEN_MAX], n as i64));
+    } else if n.is_nan() {
+        // With its sign, as C writes it; 0/0 is negative on most processors.
+        to.extend_from_slice(general(&mut [0; LEN_MAX], n, 17));
     } else {
         to.extend_from_slice(fmt_f64_g17(&mut [0; F64_LEN_MAX], n));
     }

@@ -39,17 +39,79 @@ pub enum Rule {
     },
 }
 
+/// Comparisons whose outcomes are tried.
+const CONDITIONS_MAX: usize = 8;
 /// Steps of the interpretation, after which a script counts as not understood.
 const STEPS_MAX: usize = 200_000;
 /// Functions within functions.
 const DEPTH_MAX: usize = 20;
 
-/// A script stays within its declared keys, provided that each of these elements of `ARGV` (the first
-/// is number 1), where there is one, names a command without keys, or none.
+/// A script stays within its declared keys, provided that each of the elements of `ARGV` in `commands`,
+/// where there is one, names a command without keys, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// The elements, each once.
+    /// The elements, each once; the first is number 1.
     pub commands: Vec<usize>,
+    /// Keys that commands may be called with.
+    uses: Uses,
+    /// What narrows these down.
+    conditions: Vec<Condition>,
+}
+
+impl Proof {
+    /// The declared keys that commands may be called with, in a call with these keys and arguments:
+    /// none other is used, whatever else is in the keyspace.
+    pub fn uses<'a>(
+        &self,
+        key: impl Fn(usize) -> Option<&'a [u8]>,
+        argument: impl Fn(usize) -> Option<&'a [u8]>,
+    ) -> Uses {
+        self.conditions.iter().fold(self.uses, |uses, c| {
+            let is = match c.what {
+                Operand::Key(n) => key(usize::from(n)),
+                Operand::Argument(n) => argument(usize::from(n)),
+            };
+            Uses(uses.0 & c.uses[usize::from(is == Some(&c.text))].0)
+        })
+    }
+}
+
+/// A set of declared keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Uses(u32);
+
+impl Uses {
+    /// From this number on, keys are not told apart.
+    const TOLD: u16 = 31;
+    const ALL: Self = Self(u32::MAX);
+
+    fn of(v: Value) -> Self {
+        match v {
+            Value::KeyAt(n) => Self(1 << n),
+            _ => Self::ALL,
+        }
+    }
+
+    /// Whether key number `n` is among them; the first is number 1.
+    #[inline]
+    pub fn has(self, n: usize) -> bool {
+        n >= usize::from(Self::TOLD) || self.0 >> n & 1 != 0
+    }
+}
+
+/// What a script compares with a constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operand {
+    Key(u16),
+    Argument(u16),
+}
+
+/// A comparison, and what is used when it comes out false, and when it comes out true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Condition {
+    what: Operand,
+    text: Vec<u8>,
+    uses: [Uses; 2],
 }
 
 /// Whether the function with this compiled form passes. `takes_keys`: its parameters are the tables of
@@ -65,18 +127,55 @@ pub(crate) fn declared_only(
         return None;
     }
     let escaped = Cell::new(false);
-    let mut p =
-        Prover { rule, steps: 0, takes_keys, escaped: &escaped, commands: RefCell::default() };
     let params = if takes_keys { [Value::Keys, Value::Argv] } else { [Value::Other; 2] };
-    p.function(&main, &[], params, 0)?;
-    let mut commands = p.commands.into_inner();
+    let interpret = |assumed: Option<(Operand, &[u8], bool)>| {
+        interpret(&main, params, rule, takes_keys, &escaped, assumed)
+    };
+    let (mut commands, uses, compared) = interpret(None)?;
     // Arguments that may have been changed prove nothing.
     if escaped.get() && !commands.is_empty() {
         return None;
     }
     commands.sort_unstable();
     commands.dedup();
-    Some(Proof { commands })
+    let mut conditions = Vec::new();
+    for (what, text) in compared {
+        if escaped.get() && matches!(what, Operand::Argument(_)) {
+            continue;
+        }
+        let under = |is| interpret(Some((what, &text, is))).map_or(uses, |(_, uses, _)| uses);
+        let both = [under(false), under(true)];
+        if both != [uses; 2] {
+            conditions.push(Condition { what, text: text.clone(), uses: both });
+        }
+    }
+    Some(Proof { commands, uses, conditions })
+}
+
+/// What one interpretation tells: arguments that are called as commands, keys that are used, and what is
+/// compared with constants.
+type Told = (Vec<usize>, Uses, Vec<(Operand, Vec<u8>)>);
+
+fn interpret(
+    main: &Proto,
+    params: [Value; 2],
+    rule: &dyn Fn(&[u8]) -> Rule,
+    takes_keys: bool,
+    escaped: &Cell<bool>,
+    assumed: Option<(Operand, &[u8], bool)>,
+) -> Option<Told> {
+    let mut p = Prover {
+        rule,
+        steps: 0,
+        takes_keys,
+        escaped,
+        commands: RefCell::default(),
+        uses: Cell::default(),
+        compared: RefCell::default(),
+        assumed,
+    };
+    p.function(main, &[], params, 0)?;
+    Some((p.commands.into_inner(), p.uses.get(), p.compared.into_inner()))
 }
 
 /// Whether the function with this compiled form, and all within it, can neither change a global nor
@@ -102,6 +201,38 @@ pub(crate) fn keeps_globals(dump: &[u8]) -> bool {
     r.header().and_then(|()| r.function(0)).is_some_and(|main| keeps(&main))
 }
 
+/// Whether the function with this compiled form, and all within it, only ever takes single elements
+/// with constant names out of the global tables `names`, and does nothing else with them.
+pub(crate) fn only_reads_from(dump: &[u8], names: &[&str]) -> bool {
+    fn reads(p: &Proto, names: &[&str]) -> bool {
+        p.inner.iter().all(|inner| reads(inner, names))
+            && p.code.iter().enumerate().all(|(pc, word)| {
+                let i = Instruction(*word);
+                let name = match i.op() {
+                    // GETGLOBAL
+                    5 => p.constants.get(i.bx()).and_then(Constant::text),
+                    _ => return true,
+                };
+                let Some(name) = name else { return false };
+                if !names.iter().any(|n| n.as_bytes() == name) {
+                    return true;
+                }
+                // The next instruction is GETTABLE, by a constant, and replaces the table in its
+                // register: nobody else sees it. Should something jump there, it finds another value.
+                let next = p.code.get(pc + 1).map(|word| Instruction(*word));
+                next.is_some_and(|n| {
+                    let constant = n.c().checked_sub(256).and_then(|k| p.constants.get(k));
+                    n.op() == 6
+                        && n.a() == i.a()
+                        && n.b() == i.a()
+                        && constant.and_then(Constant::text).is_some()
+                })
+            })
+    }
+    let mut r = Reader { bytes: dump };
+    r.header().and_then(|()| r.function(0)).is_some_and(|main| reads(&main, names))
+}
+
 // ---- the compiled form of Lua 5.1 ------------------------------------------------------------------
 
 struct Proto {
@@ -123,6 +254,16 @@ impl Constant {
     fn text(&self) -> Option<&[u8]> {
         match self {
             Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Proto {
+    /// An operand that is a constant whole number, from 1 on.
+    fn index(&self, x: usize) -> Option<u16> {
+        match self.constants.get(x.checked_sub(256)?)? {
+            Constant::Number(n) if n.trunc() == *n && (1.0..1000.0).contains(n) => Some(*n as u16),
             _ => None,
         }
     }
@@ -216,6 +357,8 @@ enum Value {
     Text(u16),
     /// An element of the table of keys.
     Key,
+    /// This element of it.
+    KeyAt(u16),
     /// The table of keys.
     Keys,
     /// The table of arguments. Unlike those that follow it may get out of sight; then what is known
@@ -243,6 +386,10 @@ impl Value {
         matches!(self, Self::Keys | Self::Redis | Self::Call | Self::Unclear)
     }
 
+    fn is_key(self) -> bool {
+        matches!(self, Self::Key | Self::KeyAt(_))
+    }
+
     fn join(self, other: Self, escaped: &Cell<bool>) -> Self {
         if self != other && [self, other].contains(&Self::Argv) {
             escaped.set(true);
@@ -252,6 +399,7 @@ impl Value {
             (Self::Unset, b) => b,
             (a, Self::Unset) => a,
             (a, b) if a.is_guarded() || b.is_guarded() => Self::Unclear,
+            (a, b) if a.is_key() && b.is_key() => Self::Key,
             _ => Self::Other,
         }
     }
@@ -265,6 +413,12 @@ struct Prover<'r> {
     escaped: &'r Cell<bool>,
     /// Arguments that are called as commands.
     commands: RefCell<Vec<usize>>,
+    /// Keys that commands are called with.
+    uses: Cell<Uses>,
+    /// What is compared with constants.
+    compared: RefCell<Vec<(Operand, Vec<u8>)>>,
+    /// The outcome of one of these comparisons that is taken for granted.
+    assumed: Option<(Operand, &'r [u8], bool)>,
 }
 
 type Registers = Vec<Value>;
@@ -377,7 +531,7 @@ impl Prover<'_> {
             if v == Value::Argv || now == Value::Argv {
                 self.escaped.set(true);
             }
-            if v.is_guarded() || now.is_guarded() || matches!(v, Value::Key | Value::Argument(_)) {
+            if v.is_guarded() || now.is_guarded() || v.is_key() || matches!(v, Value::Argument(_)) {
                 return None;
             }
         }
@@ -457,18 +611,14 @@ impl Prover<'_> {
                 let v = match *r.get(b)? {
                     Value::Keys => {
                         plain(rk(&r, c)?)?;
-                        Value::Key
+                        match p.index(c) {
+                            Some(n) if n < Uses::TOLD => Value::KeyAt(n),
+                            _ => Value::Key,
+                        }
                     }
                     Value::Argv => {
                         plain(rk(&r, c)?)?;
-                        match c.checked_sub(256).and_then(|k| p.constants.get(k)) {
-                            Some(Constant::Number(n))
-                                if n.trunc() == *n && (1.0..1000.0).contains(n) =>
-                            {
-                                Value::Argument(*n as u16)
-                            }
-                            _ => Value::Other,
-                        }
+                        p.index(c).map_or(Value::Other, Value::Argument)
                     }
                     Value::Redis => {
                         let name = self.text(p, &r, c)?;
@@ -514,8 +664,15 @@ impl Prover<'_> {
             21 => set(&mut r, a, Value::Other)?,
             // JMP
             22 => next = i.jump(pc)?,
-            // EQ, LT, LE, TEST
-            23..=26 => work.push((pc + 2, r.clone())),
+            // EQ
+            23 => match self.outcome(p, &r, b, c) {
+                // The next instruction is left out unless the outcome is what it asks for.
+                Some(is) if is != (a != 0) => next = pc + 2,
+                Some(_) => {}
+                None => work.push((pc + 2, r.clone())),
+            },
+            // LT, LE, TEST
+            24..=26 => work.push((pc + 2, r.clone())),
             // TESTSET
             27 => {
                 work.push((pc + 2, r.clone()));
@@ -615,6 +772,30 @@ impl Prover<'_> {
         Some(())
     }
 
+    /// What a comparison comes out as, if that is taken for granted; otherwise it is noted, if its
+    /// outcome could be told before the script runs.
+    fn outcome(&self, p: &Proto, r: &Registers, b: usize, c: usize) -> Option<bool> {
+        let operand = |x: usize| match r.get(x).filter(|_| x < 256) {
+            Some(Value::KeyAt(n)) => Some(Operand::Key(*n)),
+            Some(Value::Argument(n)) => Some(Operand::Argument(*n)),
+            _ => None,
+        };
+        let (what, text) = match (operand(b), operand(c)) {
+            (Some(what), None) => (what, self.text(p, r, c)?),
+            (None, Some(what)) => (what, self.text(p, r, b)?),
+            _ => return None,
+        };
+        if let Some((assumed, its, is)) = self.assumed {
+            return (assumed == what && its == text).then_some(is);
+        }
+        let mut compared = self.compared.borrow_mut();
+        let known = compared.iter().any(|(its, with)| *its == what && with == text);
+        if !known && compared.len() < CONDITIONS_MAX {
+            compared.push((what, text.to_vec()));
+        }
+        None
+    }
+
     /// A text that is known: a constant, or a register that holds one.
     fn text<'p>(&self, p: &'p Proto, r: &Registers, x: usize) -> Option<&'p [u8]> {
         let k = if x < 256 {
@@ -660,7 +841,10 @@ impl Prover<'_> {
                         for i in (first..=last).step_by(step.max(1)) {
                             // One that is missing is the command's error, unless more may follow.
                             match known.get(i) {
-                                Some(Value::Key) => {}
+                                Some(v) if v.is_key() => {
+                                    let uses = self.uses.get().0 | Uses::of(*v).0;
+                                    self.uses.set(Uses(uses));
+                                }
                                 None if open.is_none() => {}
                                 _ => return None,
                             }

@@ -179,6 +179,11 @@ fn generic(s: Stack, raise: bool) -> Returned {
                     s.push_nil();
                     return Ok(1);
                 }
+                Called::Replied if !is_error(out) && s.is_ignored() => {
+                    scratch.clear();
+                    s.state().scratch = Some(scratch);
+                    return Ok(0);
+                }
                 Called::Replied if out.shared.is_empty() => convert(s, &out.buf)?,
                 Called::Replied => convert(s, &out.join())?,
                 Called::Refused(text) => {

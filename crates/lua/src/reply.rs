@@ -296,6 +296,11 @@ pub(crate) fn write(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Ho
     s.pop(1);
 }
 
+/// The text as C sees it: up to the first zero. Errors and states are handed on so in Redis.
+pub(crate) fn c_string(text: &[u8]) -> &[u8] {
+    text.split(|c| *c == 0).next().unwrap_or(text)
+}
+
 fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: usize) {
     if let Some(items) = s.plain_array() {
         // It ends at the first nil.
@@ -315,7 +320,7 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
     }
     // A field of one of these names says what the table is; all others are arrays.
     s.field(-1, "err");
-    if let Some(text) = s.string(-1) {
+    if let Some(text) = s.string(-1).map(c_string) {
         s.field(-2, "ignore_error_stats_update");
         if !s.boolean(-1) {
             host.count_error(text);
@@ -325,7 +330,7 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
     }
     s.pop(1);
     s.field(-1, "ok");
-    if let Some(text) = s.string(-1) {
+    if let Some(text) = s.string(-1).map(c_string) {
         let out = &mut r.out().buf;
         out.push(b'+');
         out.extend(text.iter().map(|c| if matches!(c, b'\r' | b'\n') { b' ' } else { *c }));
@@ -389,8 +394,8 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
         s.field(-1, "format");
         s.field(-2, "string");
         if let (Some(format), Some(text)) = (s.string(-2), s.string(-1)) {
-            let mut name = *b"txt";
-            name.iter_mut().zip(format).for_each(|(to, from)| *to = *from);
+            let mut name = *b"   ";
+            name.iter_mut().zip(c_string(format)).for_each(|(to, from)| *to = *from);
             match std::str::from_utf8(&name) {
                 Ok(name) if !name.contains(['\r', '\n']) => r.verbatim(name, text),
                 _ => r.verbatim("txt", text),

@@ -28,6 +28,29 @@ const BASE: [&str; 11] = [
     "type", "xpcall",
 ];
 
+/// Global tables that are hidden behind fronts.
+pub(crate) const LIBRARIES: [&str; 10] =
+    ["string", "table", "math", "os", "coroutine", "cjson", "cmsgpack", "struct", "bit", "redis"];
+
+/// Pushes a table of globals for scripts that can neither change globals nor get at their table, and
+/// only read from the libraries: these lie there without their fronts.
+pub(crate) fn push_direct_globals(s: Stack, globals: i32) {
+    s.new_table(0, 64);
+    s.push_nil();
+    while s.next(globals) {
+        let library = s.string(-2).is_some_and(|n| LIBRARIES.iter().any(|l| l.as_bytes() == n));
+        if library && push_behind(s, -1) {
+            s.remove(-2);
+        }
+        // The walk needs the key once more.
+        s.push_value(-2);
+        s.insert(-2);
+        s.raw_set(-4);
+    }
+    s.get_metatable(globals);
+    s.set_metatable(-2);
+}
+
 /// Makes the globals of a new state. Leaves the table of the globals, unprotected, as value 1 of the
 /// stack.
 pub(crate) fn build(s: Stack, machine: Machine, version: &str) {

@@ -12,11 +12,12 @@ use mlua_sys::lua_State;
 use resp::{Args, Proto, Reply};
 
 use crate::host::{Entry, Host, Tick};
+use crate::layout::{Item, Value};
 use crate::memory::{Memory, allocate};
 use crate::proof::{self, Proof, Rule};
 use crate::raw::{Kept, Kind, Returned, Stack};
 use crate::redis::Scratch;
-use crate::reply::{pass, push, push_refusal, write};
+use crate::reply::{c_string, pass, push, push_refusal, write};
 use crate::sandbox::{self, Front, Natives, is_front};
 
 /// Instructions between two looks at the clock.
@@ -26,13 +27,18 @@ const PACE_EVERY: u32 = 50;
 /// What may be left behind before a collection begins, in bytes: a machine that has little to keep
 /// would go through it all the time otherwise, and much more would not stay in the processor's cache.
 const GARBAGE_MIN: usize = 512 << 10;
-/// Places on the main stack: the globals, the handler of errors, and two names.
+/// Tables of keys or arguments that are used again have up to so many elements, and so many bytes.
+const ARRAY_MAX: usize = 20;
+const ARRAY_BYTES_MAX: usize = 4 << 10;
+/// Places on the main stack: the globals, the handler of errors, two names, and the globals without
+/// fronts ([`sandbox::push_direct_globals`]).
 const GLOBALS: c_int = 1;
 const HANDLER: c_int = 2;
 const KEYS: c_int = 3;
 const ARGV: c_int = 4;
+const DIRECT: c_int = 5;
 /// How many these are.
-const BOTTOM: usize = 4;
+const BOTTOM: usize = 5;
 
 /// What a machine is for. The two differ in what `redis` offers, and in how keys are passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +85,9 @@ pub(crate) struct State {
     pub(crate) front_metatable: Option<Kept>,
     pub(crate) loading_globals: Option<Kept>,
     entries: Vec<Option<Kept>>,
+    /// Tables of keys and of arguments that scripts have used, by how many there were: a script of
+    /// which nothing can survive its run leaves them to the next one.
+    arrays: [[Option<Kept>; ARRAY_MAX + 1]; 2],
     limit: usize,
 }
 
@@ -123,7 +132,11 @@ impl Stack {
 /// A compiled script of one machine, which must be given back to it
 /// ([`Vm::release`]).
 #[derive(Debug)]
-pub struct Compiled(Kept);
+pub struct Compiled {
+    code: Kept,
+    /// It can neither change globals nor get at their table, and only reads from the libraries.
+    direct: bool,
+}
 
 /// What to run.
 pub struct Invocation<'a> {
@@ -201,6 +214,7 @@ impl Vm {
             front_metatable: None,
             loading_globals: None,
             entries: Vec::new(),
+            arrays: Default::default(),
             limit,
         });
         let state = NonNull::from(Box::leak(state));
@@ -215,6 +229,10 @@ impl Vm {
         s.push_function(handler);
         s.push_bytes("KEYS");
         s.push_bytes("ARGV");
+        match machine {
+            Machine::Scripts => sandbox::push_direct_globals(s, GLOBALS),
+            Machine::Functions => s.push_nil(),
+        }
         assert!(s.top() == BOTTOM);
         s.collect();
         vm.pace();
@@ -252,14 +270,18 @@ impl Vm {
     pub fn compile(&mut self, text: &[u8]) -> Result<Compiled, String> {
         let s = self.stack();
         if s.compile(text, c"@user_script").is_ok() {
-            if s.dump().is_some_and(|dump| proof::keeps_globals(&dump)) {
+            let keeps = s.dump().filter(|dump| proof::keeps_globals(dump));
+            let only_reads = |dump: &Vec<u8>| proof::only_reads_from(dump, &sandbox::LIBRARIES);
+            let direct = keeps.as_ref().is_some_and(only_reads);
+            if keeps.is_some() {
                 // It cannot get at the table itself, only at what is in it: no need to go through
                 // the front each time.
-                s.push_value(GLOBALS);
+                s.push_value(if direct { DIRECT } else { GLOBALS });
                 s.set_globals(-2);
             }
-            let compiled = Compiled(s.keep());
+            let compiled = Compiled { code: s.keep(), direct };
             self.collect();
+            self.tidy();
             return Ok(compiled);
         }
         Err(self.take_message())
@@ -281,7 +303,7 @@ impl Vm {
         rule: &dyn Fn(&[u8]) -> Rule,
     ) -> Option<Proof> {
         let s = self.stack();
-        s.push_kept(&c.0);
+        s.push_kept(&c.code);
         let dump = s.dump();
         s.pop(1);
         proof::declared_only(&dump?, false, rule)
@@ -304,7 +326,7 @@ impl Vm {
 
     /// Gives a script back.
     pub fn release(&mut self, c: Compiled) {
-        self.stack().release(c.0);
+        self.stack().release(c.code);
         self.collect();
     }
 
@@ -342,6 +364,7 @@ impl Vm {
         s.set_top(BOTTOM);
         self.set_load_globals(false);
         self.collect();
+        self.tidy();
         outcome
     }
 
@@ -411,23 +434,34 @@ impl Vm {
     ) -> Result<(), Failure> {
         let s = self.stack();
         let state = s.state();
-        let array = |from: usize, n: usize| {
-            s.new_table(n.min(what.args.len().saturating_sub(from)), 0);
+        let array = |from: usize, n: usize, again: Option<usize>| {
+            let n = n.min(what.args.len().saturating_sub(from));
+            let before = match again {
+                Some(which) if n <= ARRAY_MAX => push_array(s, what, which, from, n),
+                _ => {
+                    s.new_table(n, 0);
+                    &[]
+                }
+            };
             for (i, a) in what.args.iter_from(from).take(n).enumerate() {
-                s.push_bytes(a);
-                s.raw_set_at(-2, i + 1);
+                // Many are what they were the last time.
+                if before.get(i).is_none_or(|value| value.read() != Item::Text(a)) {
+                    s.push_bytes(a);
+                    s.raw_set_at(-2, i + 1);
+                }
             }
         };
         let rest = what.first + what.keys;
         let arguments = match what.code {
             Code::Script(c) => {
-                s.push_kept(&c.0);
+                s.push_kept(&c.code);
+                let globals = if c.direct { DIRECT } else { GLOBALS };
                 s.push_value(KEYS);
-                array(what.first, what.keys);
-                s.raw_set(GLOBALS);
+                array(what.first, what.keys, c.direct.then_some(0));
+                s.raw_set(globals);
                 s.push_value(ARGV);
-                array(rest, usize::MAX);
-                s.raw_set(GLOBALS);
+                array(rest, usize::MAX, c.direct.then_some(1));
+                s.raw_set(globals);
                 0
             }
             Code::Function(e) => {
@@ -435,8 +469,8 @@ impl Vm {
                     Some(Some(kept)) => s.push_kept(kept),
                     _ => s.push_nil(),
                 }
-                array(what.first, what.keys);
-                array(rest, usize::MAX);
+                array(what.first, what.keys, None);
+                array(rest, usize::MAX, None);
                 2
             }
         };
@@ -474,11 +508,27 @@ impl Vm {
     fn collect(&mut self) {
         let state = self.stack().state();
         if state.memory.used() > state.limit / 2 {
+            // Scripts may have left anything in these.
+            for kept in state.arrays.iter_mut().flatten().filter_map(Option::take) {
+                self.stack().release(kept);
+            }
             return self.stack().collect();
         }
         self.runs += 1;
         if self.runs >= PACE_EVERY {
             self.runs = 0;
+            self.pace();
+        }
+    }
+
+    /// Collects what compiling and loading have left behind, which is more than what they keep, when it
+    /// is a part of all that counts: scripts do not come as often as they run.
+    fn tidy(&self) {
+        let s = self.stack();
+        let grown = s.collectable().saturating_sub(s.live());
+        if grown > (2 * GARBAGE_MIN).max(s.live() / 12) {
+            s.collect();
+            s.state().memory.trim();
             self.pace();
         }
     }
@@ -489,6 +539,39 @@ impl Vm {
         let percent = 100 + 100 * live.max(GARBAGE_MIN) / live;
         self.stack().set_pause(percent.min(2000) as c_int);
     }
+}
+
+/// Pushes a table for `n` elements, which are the arguments from `from` on: the one that the last
+/// script with as many has left, if it has left it as it was. Nobody has it any more: what could have
+/// kept it is gone with that script. Returns what is in it, which stays there until it is replaced.
+fn push_array<'a>(
+    s: Stack,
+    what: &Invocation<'_>,
+    which: usize,
+    from: usize,
+    n: usize,
+) -> &'a [Value] {
+    let bytes: usize = what.args.iter_from(from).take(n).map(<[u8]>::len).sum();
+    if bytes > ARRAY_BYTES_MAX {
+        // It would be kept for long.
+        s.new_table(n, 0);
+        return &[];
+    }
+    let place = &mut s.state().arrays[which][n];
+    if let Some(kept) = place {
+        s.push_kept(kept);
+        if let Some(values) = s.array_of(n) {
+            return values;
+        }
+        s.pop(1);
+    }
+    if let Some(changed) = place.take() {
+        s.release(changed);
+    }
+    s.new_table(n, 0);
+    s.push_value(-1);
+    *place = Some(s.keep());
+    &[]
 }
 
 /// Writes the reply of the last call as what the script returns.
@@ -513,7 +596,7 @@ fn failure(s: Stack, name: &str) -> Failure {
     }
     let field = |name: &str| {
         s.field(-1, name);
-        let text = s.bytes(-1).map(<[u8]>::to_vec);
+        let text = s.bytes(-1).map(|text| c_string(text).to_vec());
         s.pop(1);
         text
     };
@@ -540,7 +623,8 @@ fn handler(s: Stack) -> Returned {
             Kind::Nil | Kind::None => b"nil".to_vec(),
             Kind::Boolean => s.boolean(1).to_string().into_bytes(),
             Kind::String | Kind::Number => s.bytes(1).unwrap_or(&[]).to_vec(),
-            _ => s.type_name(1).as_bytes().to_vec(),
+            _ if s.is_null(1) => b"userdata: (nil)".to_vec(),
+            _ => format!("{}: {:#x}", s.type_name(1), s.pointer(1)).into_bytes(),
         };
         s.new_table(0, 3);
         s.push_bytes([b"ERR ", text.as_slice()].concat());

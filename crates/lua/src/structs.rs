@@ -101,8 +101,16 @@ fn ordered<const N: usize>(mut bytes: [u8; N], big: bool) -> [u8; N] {
     bytes
 }
 
+/// A number as C's conversion to an unsigned 64-bit integer gives it on x86-64, whatever it is.
+fn unsigned(n: f64) -> u64 {
+    const HALF: f64 = 9_223_372_036_854_775_808.0;
+    if n >= HALF { stdx_cast(n - HALF) as u64 ^ 1 << 63 } else { stdx_cast(n) as u64 }
+}
+
 fn pack(s: Stack) -> Returned {
     let mut f = Format::new(s.check_bytes(1)?);
+    // What is missing is nil in the errors of Redis's function.
+    s.push_nil();
     let mut out = Vec::new();
     let mut arg = 2;
     while let Some((option, mut size, padding)) = f.next(out.len())? {
@@ -111,7 +119,7 @@ fn pack(s: Stack) -> Returned {
             b'b' | b'B' | b'h' | b'H' | b'l' | b'L' | b'T' | b'i' | b'I' => {
                 let n = s.check_number(arg)?;
                 arg += 1;
-                let value = if n < 0.0 { stdx_cast(n) as u64 } else { n as u64 };
+                let value = if n < 0.0 { stdx_cast(n) as u64 } else { unsigned(n) };
                 let mut bytes = [0; INTEGER_MAX];
                 bytes[..8].copy_from_slice(&value.to_le_bytes());
                 let bytes = &mut bytes[..size];
@@ -168,12 +176,17 @@ fn unpack(s: Stack) -> Returned {
     let data = s.check_bytes(2)?;
     let short = || Raise::arg(2, "data string too short");
     let at = s.opt_integer(3, 1)?;
-    if at <= 0 {
+    if at == 0 {
         return Err(Raise::arg(3, "offset must be 1 or greater"));
     }
-    let mut at = at as usize - 1;
+    // What is negative lies beyond all data.
+    let beyond = at < 0;
+    let mut at = usize::try_from(at).map_or(0, |at| at - 1);
     let mut results = 0;
     while let Some((option, mut size, padding)) = f.next(at)? {
+        if beyond {
+            return Err(short());
+        }
         at = at.checked_add(padding).ok_or_else(short)?;
         let piece = |at: usize, n: usize| data.get(at..at.checked_add(n)?);
         let bytes = piece(at, size).ok_or_else(short)?;

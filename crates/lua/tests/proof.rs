@@ -55,6 +55,71 @@ fn what_uses_declared_keys_passes() {
     }
 }
 
+/// Numbers of the keys that a script uses when it is called with these; empty when it is not proven.
+fn used(text: &str, keys: &[&str], args: &[&str]) -> Vec<usize> {
+    let mut vm = Vm::new(Machine::Scripts, "7.4.0", 64 << 20, 1);
+    let script = vm.compile(text.as_bytes()).expect("valid Lua");
+    let proof = vm.uses_declared_keys(&script, &rule);
+    vm.release(script);
+    let Some(proof) = proof else { return Vec::new() };
+    let nth = |all: &[&'static str], n: usize| all.get(n - 1).map(|t| t.as_bytes());
+    let (keys, args) = (leak(keys), leak(args));
+    let uses = proof.uses(|n| nth(&keys, n), |n| nth(&args, n));
+    (1..=keys.len()).filter(|n| uses.has(*n)).collect()
+}
+
+fn leak(texts: &[&str]) -> Vec<&'static str> {
+    texts.iter().map(|t| &*t.to_string().leak()).collect()
+}
+
+#[test]
+fn arguments_and_keys_tell_which_keys_are_used() {
+    let guarded =
+        "if ARGV[1] ~= '' then redis.call('SET', KEYS[2], 1) end redis.call('GET', KEYS[1])";
+    assert_eq!(used(guarded, &["a", ""], &[""]), [1]);
+    assert_eq!(used(guarded, &["a", ""], &["x"]), [1, 2]);
+    // A missing argument is not empty.
+    assert_eq!(used(guarded, &["a", ""], &[]), [1, 2]);
+    let local = "local result, expire = KEYS[2], ARGV[2] redis.call('GET', KEYS[1]) \
+                 if expire ~= '' then redis.call('SET', result, 1) end \
+                 if '' ~= expire then redis.call('EXPIRE', result, expire) end";
+    assert_eq!(used(local, &["a", "b"], &["x", ""]), [1]);
+    assert_eq!(used(local, &["a", "b"], &["", "5"]), [1, 2]);
+    let by_key = "if KEYS[2] == '' then return redis.call('GET', KEYS[1]) end \
+                  return redis.call('GET', KEYS[2])";
+    assert_eq!(used(by_key, &["a", ""], &[]), [1]);
+    assert_eq!(used(by_key, &["a", "b"], &[]), [2]);
+    assert_eq!(used(by_key, &["a"], &[]), Vec::<usize>::new());
+    let two = "if ARGV[1] == '0' then redis.call('SET', KEYS[1], 1) \
+               else redis.call('SET', KEYS[2], 1) end \
+               if ARGV[2] == '0' then redis.call('SET', KEYS[3], 1) end";
+    assert_eq!(used(two, &["a", "b", "c"], &["0", "1"]), [1]);
+    assert_eq!(used(two, &["a", "b", "c"], &["1", "0"]), [2, 3]);
+    let inner = "local function f() redis.call('SET', KEYS[2], 1) end \
+                 if ARGV[1] == 'x' then f() end return redis.call('GET', KEYS[1])";
+    assert_eq!(used(inner, &["a", "b"], &["y"]), [1, 2], "a function may be called anywhere");
+    let both = "local k = KEYS[1] if ARGV[1] == 'x' then k = KEYS[2] end redis.call('SET', k, 1)";
+    assert_eq!(used(both, &["a", "b", "c"], &["y"]), [1]);
+    assert_eq!(used(both, &["a", "b", "c"], &["x"]), [2]);
+    assert_eq!(used(both, &["a", "b", "c"], &[]), [1]);
+}
+
+#[test]
+fn what_is_compared_may_have_been_changed() {
+    for text in [
+        "ARGV[1] = 'x' if ARGV[1] ~= '' then redis.call('SET', KEYS[2], 1) end",
+        "table.insert(ARGV, 1, 'x') if ARGV[1] ~= '' then redis.call('SET', KEYS[2], 1) end",
+        "local a = ARGV[1] a = a .. 'x' if a ~= '' then redis.call('SET', KEYS[2], 1) end",
+        "local a = ARGV[1] for i = 1, 2 do if a ~= '' then redis.call('SET', KEYS[2], 1) end \
+         a = 'x' end",
+        "local a = ARGV[1] local function f() a = 'x' end f() \
+         if a ~= '' then redis.call('SET', KEYS[2], 1) end",
+    ] {
+        let uses = used(text, &["a", "b"], &[""]);
+        assert!(uses.is_empty() || uses.contains(&2), "{text}: {uses:?}");
+    }
+}
+
 #[test]
 fn what_might_use_others_does_not() {
     for text in [

@@ -106,6 +106,84 @@ fn a_reply_that_is_returned_at_once_is_as_if_it_had_been_a_value() {
     }
 }
 
+/// The tables of keys and arguments are used again: nobody may see what the script before has done to
+/// them, nor what it was called with.
+#[test]
+fn keys_and_arguments_are_those_of_the_call_whatever_was_done_to_those_before() {
+    let mut vm = machine();
+    let mut run =
+        |text: &str, words: &[&str]| run_in(&mut vm, &mut Mock::default(), text, words, Proto::V2);
+    let look = "local extra = {} for k, v in pairs(ARGV) do if k ~= 1 and k ~= 2 then \
+                extra[#extra + 1] = v end end \
+                return {#KEYS, KEYS[1] or 'none', #ARGV, ARGV[1] or 'none', ARGV[2] or 'none', \
+                type(KEYS[2]), #extra, tostring(ARGV.x)}";
+    for before in [
+        "return 1",
+        "KEYS[1] = 'other' ARGV[1] = 7 ARGV[2] = {1} return 1",
+        "KEYS[1] = nil ARGV[1] = nil ARGV[2] = nil return 1",
+        "ARGV[3] = 'more' ARGV[9] = 'more' KEYS[2] = 'more' return 1",
+        "ARGV.x = 'more' KEYS.x = 'more' return 1",
+        "table.insert(ARGV, 1, 'more') table.insert(KEYS, 'more') return 1",
+        "table.remove(ARGV) table.remove(ARGV) table.remove(KEYS) return 1",
+        "table.sort(ARGV, function(a, b) return a > b end) return 1",
+        "setmetatable(KEYS, {__index = function() return 'x' end}) return 1",
+        "setmetatable(ARGV, {__newindex = function() end, __index = KEYS}) ARGV[1] = nil return 1",
+        "local a = ARGV local function f() a[1] = 'late' end f() error(a)",
+        "KEYS = {'global'}",
+        "for i = 1, 100 do ARGV[i] = i end return 1",
+        "string.gsub(ARGV[1], '.', function(c) ARGV[2] = c end) return 1",
+        "coroutine.wrap(function() ARGV[1] = 'c' coroutine.yield(ARGV) end)() return 1",
+    ] {
+        run(before, &["key", "arg1", "arg2"]);
+        let plain = "*8\r\n:1\r\n$3\r\nkey\r\n:2\r\n$4\r\narg1\r\n$4\r\narg2\r\n$3\r\nnil\r\n:0\r\n$3\r\nnil\r\n";
+        assert_eq!(run(look, &["key", "arg1", "arg2"]), plain, "after {before}");
+        run(before, &["key", "a", "b"]);
+        let got = run(look, &["other", "c", "arg2"]);
+        let wanted = plain.replace("$3\r\nkey", "$5\r\nother").replace("$4\r\narg1", "$1\r\nc");
+        assert_eq!(got, wanted, "after {before}");
+    }
+    // The length of what has holes depends on how a table was made.
+    let holes = "ARGV[6] = 'x' return {#ARGV, table.maxn(ARGV)}";
+    assert_eq!(run(holes, &["key", "a", "b"]), run(holes, &["key", "a", "b"]));
+    run("return 1", &["key", "1", "2", "3", "4", "5", "6", "7"]);
+    assert_eq!(run(holes, &["key", "a", "b"]), "*2\r\n:2\r\n:6\r\n");
+}
+
+/// Libraries without their fronts are for scripts that do nothing but take functions out of them.
+#[test]
+fn libraries_cannot_be_changed_by_any_way_to_them() {
+    let mut vm = machine();
+    let mut run =
+        |text: &str| run_in(&mut vm, &mut Mock::default(), text, &["key", "arg"], Proto::V2);
+    for text in [
+        "redis.call = nil",
+        "redis.x = 1",
+        "local r = redis r.x = 1",
+        "rawset(redis, 'x', 1)",
+        "rawset(string, 'len', nil)",
+        "string.len = nil",
+        "local t = {redis} t[1].x = 1",
+        "setmetatable(redis, {})",
+        "table.insert(redis, 1)",
+        "local function f(t) t.x = 1 end f(cjson)",
+        "for _, t in ipairs({redis, string, math}) do t.x = 1 end",
+        "local s = string if ARGV[1] then s = redis end s.x = 1",
+        "math.pi = 3",
+        "local k = 'call' redis[k] = nil",
+        "(redis or string).x = 1",
+    ] {
+        let reply = run(text);
+        assert!(reply.contains("Attempt to modify a readonly table"), "{text}: {reply}");
+        let after =
+            "return {tostring(redis.x), string.len('abc'), type(redis.call), type(math.pi)}";
+        assert_eq!(
+            run(after),
+            "*4\r\n$3\r\nnil\r\n:3\r\n$8\r\nfunction\r\n$6\r\nnumber\r\n",
+            "after {text}"
+        );
+    }
+}
+
 /// What looks like the last call, and is not.
 #[test]
 fn a_reply_that_is_not_all_that_is_returned_is_a_value() {

@@ -137,7 +137,8 @@ impl Parser {
     ) -> Parsed {
         if !self.is_active()
             && !limits.unauthenticated
-            && let Some(end) = fast(buf, base, limits, spans)
+            && let Some(end) =
+                fast(buf, base, limits, spans).or_else(|| many(buf, base, limits, spans))
         {
             return Parsed::Command(end);
         }
@@ -343,6 +344,28 @@ fn fast(buf: &[u8], base: usize, limits: &Limits, spans: &mut Vec<Span>) -> Opti
     Some(pos)
 }
 
+/// The same for commands of 10 to 99 arguments.
+fn many(buf: &[u8], base: usize, limits: &Limits, spans: &mut Vec<Span>) -> Option<usize> {
+    let [b'*', tens @ b'1'..=b'9', ones @ b'0'..=b'9', b'\r', b'\n', ..] = *buf else {
+        return None;
+    };
+    let begin = spans.len();
+    let mut pos = 5;
+    for _ in 0..usize::from(tens - b'0') * 10 + usize::from(ones - b'0') {
+        match short_bulk(buf, pos) {
+            Some((at, len)) if len <= limits.bulk_max && at + len + 2 <= buf.len() => {
+                spans.push(Span::new(base + at, len));
+                pos = at + len + 2;
+            }
+            _ => {
+                spans.truncate(begin);
+                return None;
+            }
+        }
+    }
+    Some(pos)
+}
+
 /// The beginning that many commands of a pipeline share: count of arguments and name. Commands
 /// with the same shape are recognised by two comparisons instead of being parsed and looked up.
 #[derive(Clone, Copy, Debug)]
@@ -482,7 +505,7 @@ impl Shape {
     }
 }
 
-/// A bulk header of up to three digits at `pos`: where its bytes start, and how many they are.
+/// A bulk header of up to five digits at `pos`: where its bytes start, and how many they are.
 #[inline(always)]
 fn short_bulk(buf: &[u8], pos: usize) -> Option<(usize, usize)> {
     // Eight bytes from here on are there unless the command is the last in the buffer and tiny.
@@ -503,10 +526,21 @@ fn short_bulk(buf: &[u8], pos: usize) -> Option<(usize, usize)> {
     if h[3] == b'\r' {
         return Some((pos + 5, digit(1) * 10 + digit(2)));
     }
-    if digit(3) > 9 || h[4] != b'\r' {
+    if digit(3) > 9 {
         return None;
     }
-    Some((pos + 6, digit(1) * 100 + digit(2) * 10 + digit(3)))
+    let hundreds = digit(1) * 100 + digit(2) * 10 + digit(3);
+    if h[4] == b'\r' {
+        return Some((pos + 6, hundreds));
+    }
+    match (h[4], h[5], h[6]) {
+        (d @ b'0'..=b'9', b'\r', _) => Some((pos + 7, hundreds * 10 + usize::from(d - b'0'))),
+        (d @ b'0'..=b'9', e @ b'0'..=b'9', b'\r') => {
+            let n = hundreds * 100 + usize::from(d - b'0') * 10 + usize::from(e - b'0');
+            Some((pos + 8, n))
+        }
+        _ => None,
+    }
 }
 
 #[cold]
@@ -626,6 +660,29 @@ mod tests {
         for bad in ["$04", "$-1", "$ 4", "$4x", "%4\r"] {
             let text = format!("*3\r\n$3\r\nSET\r\n{bad}\r\nkeys\r\n$5\r\nvalue\r\n");
             assert!(shape.next::<3>(&mut header, text.as_bytes(), 0, &LIMITS).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn counts_and_lengths_of_every_number_of_digits_are_read() {
+        let mut expected = Vec::new();
+        for argc in [1, 9, 10, 11, 19, 20, 99, 100, 101] {
+            expected.push(vec![b"a".to_vec(); argc]);
+        }
+        for len in [0, 9, 10, 99, 100, 999, 1000, 1234, 9999, 10_000, 12_345, 65_535, 99_999] {
+            expected.push(vec![b"x".to_vec(), vec![b'y'; len], b"z".to_vec()]);
+        }
+        let mut input = Vec::new();
+        for command in &expected {
+            input.extend_from_slice(format!("*{}\r\n", command.len()).as_bytes());
+            for word in command {
+                input.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+                input.extend_from_slice(word);
+                input.extend_from_slice(b"\r\n");
+            }
+        }
+        for step in [7, 1000, 1 << 20] {
+            assert_eq!(all(&input, step, &LIMITS).as_ref(), Ok(&expected), "{step}");
         }
     }
 

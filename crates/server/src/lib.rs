@@ -72,6 +72,8 @@ const FLUSH: Duration = Duration::from_secs(10);
 pub(crate) struct Shared {
     pub(crate) engine: Arc<Engine>,
     stop: AtomicBool,
+    /// Nobody can connect any more.
+    shut: AtomicBool,
     /// When the last complaint about accepting was logged, in monotonic nanoseconds.
     complained: AtomicU64,
 }
@@ -79,6 +81,23 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn stopping(&self) -> bool {
         self.stop.load(Relaxed)
+    }
+
+    /// The listeners are closed.
+    pub(crate) fn shut(&self) {
+        self.shut.store(true, Relaxed);
+    }
+
+    /// Waits until they are: who sees his connection end because the server does, and connects again,
+    /// is refused, and not accepted by what is left of it. That takes a moment; should the acceptor be
+    /// stuck, the end does not wait for it.
+    pub(crate) fn await_shut(&self) {
+        for _ in 0..1000 {
+            if self.shut.load(Relaxed) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Whether a repeated complaint may be logged again: once per second.
@@ -197,6 +216,7 @@ impl Builder {
         let shared = Arc::new(Shared {
             engine: Arc::clone(&engine),
             stop: AtomicBool::new(false),
+            shut: AtomicBool::new(false),
             complained: AtomicU64::new(0),
         });
         let mut inboxes = Vec::new();
@@ -301,6 +321,8 @@ impl Handle {
     fn stop(&self) {
         self.shared.stop.store(true, Relaxed);
         self.doors.wake();
+        // Before any connection ends, that of whoever has asked for this among them.
+        self.shared.await_shut();
         self.inboxes.iter().for_each(|i| i.worker.mailbox.wake());
     }
 

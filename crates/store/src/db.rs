@@ -670,6 +670,39 @@ impl<'a> Db<'a> {
         true
     }
 
+    /// Sets a key's deadline to `at`, if that is to come and `allows` says so of the one that it has
+    /// now; counts the access. Returns whether it was set, or none if the key is not there or `at` is
+    /// over: then nothing has happened.
+    pub fn postpone(
+        &mut self,
+        key: Key<'_>,
+        at: i64,
+        allows: impl FnOnce(Option<i64>) -> bool,
+    ) -> Option<bool> {
+        if at <= self.cx.now || self.reap(key) {
+            return None;
+        }
+        let Self { locked, cx, index, .. } = self;
+        let base = locked.ks().base_ms;
+        let saving = &locked.ks().saving;
+        let part = locked.part(*index, shard_of(key.hash));
+        let mut e = part.table.find_mut(key.hash, |e| stdx::bytes::same(e.key(), key.bytes))?;
+        if saving.is_on() {
+            saving.save(*index, e.node_mut());
+        }
+        if !cx.no_touch {
+            let bits = cx.touched(e.access());
+            e.node_mut().set_access(bits);
+        }
+        let before = e.deadline();
+        if !allows(before) {
+            return Some(false);
+        }
+        e.replace_with(|e| e.set_deadline(Some(at)));
+        part.expiry.note(base, key.hash, before, Some(at));
+        Some(true)
+    }
+
     /// Makes the command wait. It must have changed nothing and must answer nothing when this
     /// returns `None`: it is run again when one of the keys has changed. Where a command may not
     /// wait (transactions, scripts), this returns what it answers instead.

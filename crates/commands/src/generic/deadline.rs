@@ -77,6 +77,13 @@ pub(super) fn set(
     let condition = Condition::of(args)?;
     let at = moment(args, unit, db.now(), command)?;
     let key = db.first_key(&args[1]);
+    if let Some(set) = db.postpone(key, at, |before| condition.allows(before, at)) {
+        if set {
+            postponed(db, args, unit, key.bytes, at);
+        }
+        reply.int(i64::from(set));
+        return Ok(());
+    }
     let before = match db.write(key) {
         Some(e) => e.deadline(),
         None => {
@@ -88,28 +95,29 @@ pub(super) fn set(
         reply.int(0);
         return Ok(());
     }
-    if at <= db.now() {
-        // The journal gets the deletion: a reader's clock must not matter.
-        if db.cx.lazy_expire {
-            db.unlink(key);
-            db.rewrite(&[b"UNLINK", key.bytes]);
-        } else {
-            drop(db.take(key));
-            db.rewrite(&[b"DEL", key.bytes]);
-        }
-        db.changed(key.bytes, Class::Generic, "del");
+    // The journal gets the deletion: a reader's clock must not matter.
+    if db.cx.lazy_expire {
+        db.unlink(key);
+        db.rewrite(&[b"UNLINK", key.bytes]);
     } else {
-        db.set_deadline(key, Some(at));
-        if db.cx.effects.observed && unit != TimeUnit::UnixMillis {
-            let at = at.to_string();
-            let mut form: Vec<&[u8]> = vec![b"PEXPIREAT", key.bytes, at.as_bytes()];
-            form.extend(args.iter_from(3));
-            db.rewrite(&form);
-        }
-        db.changed(key.bytes, Class::Generic, "expire");
+        drop(db.take(key));
+        db.rewrite(&[b"DEL", key.bytes]);
     }
+    db.changed(key.bytes, Class::Generic, "del");
     reply.int(1);
     Ok(())
+}
+
+/// Tells of a deadline that was set.
+#[inline]
+fn postponed(db: &mut Db<'_>, args: &Args<'_>, unit: TimeUnit, key: &[u8], at: i64) {
+    if db.cx.effects.observed && unit != TimeUnit::UnixMillis {
+        let at = at.to_string();
+        let mut form: Vec<&[u8]> = vec![b"PEXPIREAT", key, at.as_bytes()];
+        form.extend(args.iter_from(3));
+        db.rewrite(&form);
+    }
+    db.changed(key, Class::Generic, "expire");
 }
 
 /// `<command> key`: the deadline in this unit, -1 if there is none, -2 if there is no key.

@@ -4,20 +4,22 @@
 //! shared. Who the subscribers are is known to their threads alone, so that subscribing touches
 //! one stripe for a moment, however many subscribers a channel has.
 
-use std::hash::BuildHasher as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::RwLock;
 
-use super::{Kind, Map, Name, Seeded};
+use super::{Kind, Name, Named, Names, Wanted};
 
 /// Locks per kind of channel.
 const STRIPES: usize = 256;
 
 /// Subscriptions per thread; only threads that have some are listed.
 #[derive(Default, Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Threads(Vec<(u32, u32)>);
+pub(crate) struct Threads {
+    /// Most names have subscribers on one thread: that one, and how many; none if that is 0.
+    first: (u32, u32),
+    more: Vec<(u32, u32)>,
+}
 
 impl Threads {
     /// Subscriptions on a thread.
@@ -27,40 +29,51 @@ impl Threads {
 
     /// Threads, and subscriptions on each.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
-        self.0.iter().map(|(t, n)| (*t as usize, *n))
+        let all = std::iter::once(&self.first).chain(&self.more);
+        all.filter(|(_, n)| *n > 0).map(|(t, n)| (*t as usize, *n))
     }
 
     fn total(&self) -> u64 {
-        self.0.iter().map(|(_, n)| u64::from(*n)).sum()
+        self.iter().map(|(_, n)| u64::from(n)).sum()
     }
 
     fn add(&mut self, thread: usize) {
-        match self.0.iter_mut().find(|(t, _)| *t as usize == thread) {
+        let thread = thread as u32;
+        if self.first.1 == 0 {
+            self.first = (thread, 0);
+        }
+        let mut all = std::iter::once(&mut self.first).chain(&mut self.more);
+        match all.find(|(t, _)| *t == thread) {
             Some((_, n)) => *n += 1,
-            None => self.0.push((thread as u32, 1)),
+            None => self.more.push((thread, 1)),
         }
     }
 
     /// Returns whether nobody is left.
     fn remove(&mut self, thread: usize) -> bool {
-        if let Some(i) = self.0.iter().position(|(t, _)| *t as usize == thread) {
-            self.0[i].1 -= 1;
-            if self.0[i].1 == 0 {
-                self.0.swap_remove(i);
-            }
+        let thread = thread as u32;
+        if self.first.0 == thread {
+            self.first.1 = self.first.1.saturating_sub(1);
+        } else if let Some((_, n)) = self.more.iter_mut().find(|(t, _)| *t == thread) {
+            *n -= 1;
+            self.more.retain(|(_, n)| *n > 0);
         }
-        self.0.is_empty()
+        if self.first.1 == 0
+            && let Some(other) = self.more.pop()
+        {
+            self.first = other;
+        }
+        self.first.1 == 0
     }
 }
 
 /// A lock with a cache line of its own.
 #[repr(align(64))]
 #[derive(Default)]
-struct Stripe(RwLock<Map<Name, Threads>>);
+struct Stripe(RwLock<Names<Threads>>);
 
 /// See the module's text.
 pub struct Hub {
-    hasher: Seeded,
     channels: Box<[Stripe]>,
     shards: Box<[Stripe]>,
     /// Every publish to a channel looks at all of them.
@@ -75,7 +88,6 @@ impl Default for Hub {
     fn default() -> Self {
         let stripes = || (0..STRIPES).map(|_| Stripe::default()).collect();
         Self {
-            hasher: Seeded::default(),
             channels: stripes(),
             shards: stripes(),
             patterns: Stripe::default(),
@@ -86,10 +98,10 @@ impl Default for Hub {
 }
 
 impl Hub {
-    fn stripe(&self, kind: Kind, name: &[u8]) -> &Stripe {
+    fn stripe(&self, kind: Kind, name: Wanted<'_>) -> &Stripe {
         let of = |stripes: &'_ [Stripe]| {
             // The map uses other bits of the same hash.
-            (self.hasher.hash_one(name) >> 20) as usize % stripes.len()
+            (name.hash() >> 40) as usize % stripes.len()
         };
         match kind {
             Kind::Channel => &self.channels[of(&self.channels)],
@@ -99,25 +111,25 @@ impl Hub {
     }
 
     /// Counts a subscription on a thread. Returns the name that all share.
-    pub(crate) fn join(&self, kind: Kind, name: &[u8], thread: usize) -> Name {
+    pub(crate) fn join(&self, kind: Kind, name: Wanted<'_>, thread: usize) -> Name {
         let mut map = self.stripe(kind, name).0.write();
-        if let Some((shared, _)) = map.get_key_value(name) {
-            let shared = Arc::clone(shared);
-            map.entry(Arc::clone(&shared)).or_default().add(thread);
+        if let Some((shared, _)) = map.get_key_value(&name as &dyn Named) {
+            let shared = shared.clone();
+            map.entry(shared.clone()).or_default().add(thread);
             return shared;
         }
-        let shared: Name = name.into();
-        map.entry(Arc::clone(&shared)).or_default().add(thread);
+        let shared = name.keep();
+        map.entry(shared.clone()).or_default().add(thread);
         self.names[kind.index()].fetch_add(1, Relaxed);
         shared
     }
 
     /// Ends what [`join`](Self::join) began.
-    pub(crate) fn leave(&self, kind: Kind, name: &[u8], thread: usize) {
+    pub(crate) fn leave(&self, kind: Kind, name: Wanted<'_>, thread: usize) {
         let mut map = self.stripe(kind, name).0.write();
-        let empty = map.get_mut(name).is_some_and(|threads| threads.remove(thread));
-        if empty {
-            map.remove(name);
+        let threads = map.get_mut(&name as &dyn Named);
+        if threads.is_some_and(|threads| threads.remove(thread)) {
+            map.remove(&name as &dyn Named);
             self.names[kind.index()].fetch_sub(1, Relaxed);
         }
     }
@@ -128,7 +140,9 @@ impl Hub {
         if self.names(kind) == 0 {
             return;
         }
-        if let Some((name, threads)) = self.stripe(kind, name).0.read().get_key_value(name) {
+        let name = Wanted::new(name);
+        let map = self.stripe(kind, name).0.read();
+        if let Some((name, threads)) = map.get_key_value(&name as &dyn Named) {
             f(name, threads);
         }
     }
@@ -156,7 +170,8 @@ impl Hub {
 
     /// Subscriptions to one name.
     pub fn subscribers(&self, kind: Kind, name: &[u8]) -> u64 {
-        self.stripe(kind, name).0.read().get(name).map_or(0, Threads::total)
+        let name = Wanted::new(name);
+        self.stripe(kind, name).0.read().get(&name as &dyn Named).map_or(0, Threads::total)
     }
 
     /// All names of a kind that match a pattern; without one, all.
@@ -195,18 +210,19 @@ mod tests {
     #[test]
     fn subscriptions_are_counted_per_thread() {
         let hub = Hub::default();
-        let a = hub.join(Kind::Channel, b"a", 0);
-        let again = hub.join(Kind::Channel, b"a", 3);
-        assert!(Arc::ptr_eq(&a, &again));
-        hub.join(Kind::Channel, b"a", 3);
-        hub.join(Kind::Shard, b"a", 1);
+        let name = Wanted::new(b"a");
+        let a = hub.join(Kind::Channel, name, 0);
+        let again = hub.join(Kind::Channel, name, 3);
+        assert!(a.is(&again));
+        hub.join(Kind::Channel, name, 3);
+        hub.join(Kind::Shard, name, 1);
         let mut seen = Vec::new();
         hub.find(Kind::Channel, b"a", &mut |_, t| seen.extend(t.iter()));
         assert_eq!(seen, [(0, 1), (3, 2)]);
         assert_eq!(hub.subscribers(Kind::Channel, b"a"), 3);
         assert_eq!((hub.names(Kind::Channel), hub.names(Kind::Shard)), (1, 1));
         for thread in [3, 0, 3] {
-            hub.leave(Kind::Channel, b"a", thread);
+            hub.leave(Kind::Channel, name, thread);
         }
         hub.find(Kind::Channel, b"a", &mut |_, _| panic!("nobody is left"));
         assert_eq!((hub.names(Kind::Channel), hub.names(Kind::Shard)), (0, 1));
@@ -217,14 +233,14 @@ mod tests {
     fn patterns_are_matched_and_listed() {
         let hub = Hub::default();
         for p in ["n*", "*x", "q"] {
-            hub.join(Kind::Pattern, p.as_bytes(), 0);
+            hub.join(Kind::Pattern, Wanted::new(p.as_bytes()), 0);
         }
         let mut seen = Vec::new();
         hub.matching(b"nx", &mut |p, _| seen.push(p.to_vec()));
         seen.sort();
         assert_eq!(seen, [b"*x".to_vec(), b"n*".to_vec()]);
-        hub.join(Kind::Channel, b"news", 0);
-        hub.join(Kind::Channel, b"olds", 0);
-        assert_eq!(hub.list(Kind::Channel, Some(b"n*")), [Name::from(*b"news")]);
+        hub.join(Kind::Channel, Wanted::new(b"news"), 0);
+        hub.join(Kind::Channel, Wanted::new(b"olds"), 0);
+        assert_eq!(hub.list(Kind::Channel, Some(b"n*")), [Wanted::new(b"news").keep()]);
     }
 }

@@ -68,8 +68,9 @@ mod tests {
     fn an_owner_is_told_once_until_it_looks() {
         let inbox = Inbox::default();
         let mail = || {
+            let name = crate::pubsub::Wanted::new(b"c").keep();
             let message = Encoded::message(Kind::Channel, b"c", &Payload::Bytes(b"m"));
-            vec![Delivery::Message(Kind::Channel, Name::from(*b"c"), message.into())]
+            vec![Delivery::Message(Kind::Channel, name, message.into())]
         };
         inbox.post(&mut mail());
         assert!(inbox.tell());

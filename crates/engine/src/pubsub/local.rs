@@ -6,7 +6,7 @@ use resp::{Out, Proto, Reply};
 
 use super::hub::Threads;
 use super::outbox::Outboxes;
-use super::{Delivery, Encoded, Kind, Map, Name, Ready};
+use super::{Delivery, Encoded, Kind, Map, Name, Named, Names, Ready};
 use crate::clients::Client;
 use crate::engine::{Engine, Worker};
 use crate::tracking::{self, Notice};
@@ -19,7 +19,7 @@ const MAPPED: usize = 16;
 struct Members {
     slots: Vec<u32>,
     /// Places in `slots`, once there are many.
-    places: Option<Map<u32, u32>>,
+    places: Option<Box<Map<u32, u32>>>,
 }
 
 impl Members {
@@ -29,7 +29,7 @@ impl Members {
         if let Some(places) = &mut self.places {
             places.insert(slot, n as u32 - 1);
         } else if n > MAPPED {
-            self.places = Some(self.slots.iter().copied().zip(0..).collect());
+            self.places = Some(Box::new(self.slots.iter().copied().zip(0..).collect()));
         }
     }
 
@@ -58,7 +58,7 @@ pub(crate) struct Local {
     /// Keys that the batch has changed, each with the connection that did: noted while anybody tracks
     /// by prefix.
     pub(crate) changed: Vec<(Box<[u8]>, u64)>,
-    names: [Map<Name, Members>; 3],
+    names: [Names<Members>; 3],
     boxes: Outboxes,
     /// What other threads are to be sent, by their number.
     outgoing: Vec<Vec<Delivery>>,
@@ -91,15 +91,15 @@ impl Local {
     }
 
     pub(crate) fn join(&mut self, kind: Kind, name: &Name, slot: u32) {
-        self.names[kind.index()].entry(Arc::clone(name)).or_default().add(slot);
+        self.names[kind.index()].entry(name.clone()).or_default().add(slot);
     }
 
     pub(crate) fn leave(&mut self, kind: Kind, name: &Name, slot: u32) {
         let names = &mut self.names[kind.index()];
-        if let Some(members) = names.get_mut(name) {
+        if let Some(members) = names.get_mut(name as &dyn Named) {
             members.remove(slot);
             if members.slots.is_empty() {
-                names.remove(name);
+                names.remove(name as &dyn Named);
             }
         }
     }
@@ -117,7 +117,7 @@ impl Local {
         for (thread, n) in threads.iter() {
             receivers += u64::from(n);
             if thread != self.me {
-                let delivery = Delivery::Message(kind, Arc::clone(name), Arc::clone(message));
+                let delivery = Delivery::Message(kind, name.clone(), Arc::clone(message));
                 self.send_to(thread, delivery);
             }
         }
@@ -194,7 +194,7 @@ impl Local {
 
     /// Appends a message to the outboxes of all who are subscribed on this thread.
     pub(crate) fn deliver(&mut self, kind: Kind, name: &Name, message: &Encoded) {
-        let Some(members) = self.names[kind.index()].get(name) else { return };
+        let Some(members) = self.names[kind.index()].get(name as &dyn Named) else { return };
         for &slot in &members.slots {
             self.boxes.append(slot, |out, proto| message.append(out, proto));
         }

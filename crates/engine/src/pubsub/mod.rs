@@ -31,6 +31,7 @@ mod encode;
 mod hub;
 mod inbox;
 mod local;
+mod name;
 mod notify;
 mod outbox;
 
@@ -46,6 +47,9 @@ pub use hub::Hub;
 pub(crate) use inbox::Delivery;
 pub use inbox::Inbox;
 pub(crate) use local::Local;
+pub(crate) use name::Name;
+pub(crate) use name::Wanted;
+use name::{NameSet, Named, Names};
 pub(crate) use notify::notify;
 pub use outbox::Ready;
 
@@ -54,12 +58,8 @@ use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
 use crate::thread::Thread;
 
-/// The name of a channel or a pattern, shared by all who keep it.
-pub(crate) type Name = Arc<[u8]>;
-/// A map by name, with a hash that clients cannot foresee.
+/// A map with a hash that clients cannot foresee.
 pub(crate) type Map<K, V> = std::collections::HashMap<K, V, Seeded>;
-/// A set of names.
-pub(crate) type Set<K> = std::collections::HashSet<K, Seeded>;
 
 /// Hashers with the seed of this process.
 #[derive(Clone, Default)]
@@ -100,7 +100,7 @@ impl Kind {
 /// permissions are withdrawn.
 #[derive(Debug, Default)]
 pub(crate) struct Subscriptions {
-    names: [Set<Name>; 3],
+    names: [NameSet; 3],
 }
 
 impl Subscriptions {
@@ -115,7 +115,7 @@ impl Subscriptions {
     }
 
     fn total(&self) -> usize {
-        self.names.iter().map(Set::len).sum()
+        self.names.iter().map(NameSet::len).sum()
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn publish(
         let encoded = Arc::new(Encoded::message(kind, channel, &message));
         receivers += local.spread(name, kind, &encoded, threads);
         if threads.count(me) > 0 {
-            here = Some((Arc::clone(name), encoded));
+            here = Some((name.clone(), encoded));
         }
     });
     // Delivered when the hub's lock is free again: it takes as long as there are subscribers. What
@@ -149,7 +149,7 @@ pub(crate) fn publish(
             let encoded = Arc::new(Encoded::matched(name, channel, &message));
             receivers += local.spread(name, Kind::Pattern, &encoded, threads);
             if threads.count(me) > 0 {
-                here.push((Arc::clone(name), encoded));
+                here.push((name.clone(), encoded));
             }
         });
         for (name, encoded) in here {
@@ -185,7 +185,8 @@ impl Thread {
         let client = Arc::clone(&session.client);
         let mut subs = client.subs.lock();
         let subs = subs.get_or_insert_default();
-        if subs.names[kind.index()].contains(name) {
+        let name = Wanted::new(name);
+        if subs.names[kind.index()].contains(&name as &dyn Named) {
             return;
         }
         let name = engine.pubsub.join(kind, name, self.index);
@@ -206,11 +207,13 @@ impl Thread {
         let client = Arc::clone(&session.client);
         let mut subs = client.subs.lock();
         let (Some(subs), Some(slot)) = (&mut *subs, session.outbox) else { return false };
-        let Some(name) = subs.names[kind.index()].take(name) else { return false };
+        let Some(name) = subs.names[kind.index()].take(&Wanted::new(name) as &dyn Named) else {
+            return false;
+        };
         let bytes = &client.subscription_bytes;
         bytes.store(bytes.load(Relaxed).saturating_sub(subscription_bytes(&name)), Relaxed);
         self.pubsub.leave(kind, &name, slot);
-        engine.pubsub.leave(kind, &name, self.index);
+        engine.pubsub.leave(kind, (&name).into(), self.index);
         self.note_subscriptions(engine, session, kind, subs);
         true
     }

@@ -8,7 +8,7 @@ use lua::{Code, Invocation};
 use resp::{Args, Reply};
 
 use super::run::{self, Task};
-use super::{Local, READS, RUNS, ScriptMachine, WRITES, cache, holds, key_count};
+use super::{Local, READS, RUNS, ScriptMachine, WRITES, cache, key_count, proven};
 use crate::engine::{Attention, Engine};
 use crate::table::{Call, SessionCommand};
 
@@ -229,7 +229,7 @@ fn go(
             is_eval: true,
             flags: script.flags,
             read_only,
-            proven: holds(engine, proof.as_ref(), args, 3 + keys),
+            proven: proven(engine, proof.as_ref(), args, keys),
             needs_all: *needs_all,
             running,
         };

@@ -6,7 +6,7 @@ use lua::{Code, Invocation};
 use resp::{Args, Reply};
 
 use super::run::{self, Task};
-use super::{LocalFunction, READS, RUNS, WRITES, holds, key_count};
+use super::{LocalFunction, READS, RUNS, WRITES, key_count, proven};
 use crate::engine::{Attention, Engine};
 use crate::table::{Call, SessionCommand};
 
@@ -102,7 +102,7 @@ fn fcall(
             is_eval: false,
             flags: Some(function.flags),
             read_only,
-            proven: holds(engine, proof.as_ref(), args, 3 + keys),
+            proven: proven(engine, proof.as_deref(), args, keys),
             needs_all: *needs_all,
             running,
         };

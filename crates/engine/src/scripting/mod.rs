@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use commands::Fail;
 use commands::row::{BeginSearch, FindKeys, Flags, Group, KeyFlags, KeySpec, Scope};
-use lua::{Compiled, Entry, Machine, Proof, Rule, Vm};
+use lua::{Compiled, Entry, Machine, Proof, Rule, Uses, Vm};
 use resp::Args;
 use slab::Slab;
 
@@ -131,7 +131,7 @@ struct Loaded {
 #[derive(Clone)]
 struct LocalFunction {
     entry: Entry,
-    proof: Option<Proof>,
+    proof: Option<Arc<Proof>>,
     needs_all: bool,
 }
 
@@ -159,17 +159,21 @@ fn rule(engine: &Engine, name: &[u8]) -> Rule {
     }
 }
 
-/// Whether a proof holds for a call whose arguments behind the keys begin at `rest`. Without locks
-/// nobody needs one.
-fn holds(engine: &Engine, proof: Option<&Proof>, args: &Args<'_>, rest: usize) -> bool {
-    engine.keyspace.is_single()
-        || proof.is_some_and(|p| {
-            p.commands.iter().all(|n| match args.get(rest + n - 1) {
-                // Without an argument there the call is an error.
-                None => true,
-                Some(name) => rule(engine, name) == Rule::None,
-            })
-        })
+/// Which keys a script uses, if a proof of that holds for a call whose keys begin at argument 3. Without
+/// locks nobody needs to know.
+fn proven(engine: &Engine, proof: Option<&Proof>, args: &Args<'_>, keys: usize) -> Option<Uses> {
+    if engine.keyspace.is_single() {
+        return Some(Uses::default());
+    }
+    let proof = proof?;
+    let argument = |n: usize| args.get(2 + keys + n);
+    let holds = proof.commands.iter().all(|n| match argument(*n) {
+        // Without an argument there the call is an error.
+        None => true,
+        Some(name) => rule(engine, name) == Rule::None,
+    });
+    let key = |n: usize| args.get(2 + n).filter(|_| n <= keys);
+    holds.then(|| proof.uses(key, argument))
 }
 
 fn range(cmd: &Cmd, spec: &KeySpec) -> Rule {
@@ -292,7 +296,7 @@ impl FunctionMachine {
             .into_iter()
             .map(|entry| {
                 let rule = |name: &[u8]| rule(engine, name);
-                let proof = self.vm.function_uses_declared_keys(entry, &rule);
+                let proof = self.vm.function_uses_declared_keys(entry, &rule).map(Arc::new);
                 LocalFunction { entry, proof, needs_all: false }
             })
             .collect();

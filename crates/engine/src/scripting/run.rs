@@ -4,7 +4,8 @@
 //!
 //! Nobody may see a script half done, and scripts over different keys should run at the same time. So
 //! a script holds the shards of the keys that its call declares, for as long as it runs, if it is
-//! *proven* to use no others (`lua::proof`, which interprets its code abstractly). Any other script
+//! *proven* to use no others (`lua::proof`, which interprets its code abstractly; declared keys that
+//! these arguments keep it from are not held). Any other script
 //! runs under these shards only as long as it has changed nothing and touches nothing else: before
 //! its first write, or the first command over other keys, it is aborted without a trace and run again
 //! holding every shard. That is remembered, and next time it begins with every shard.
@@ -19,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use commands::row::{Flags, Group, Scope};
 use commands::{Fail, Outcome};
-use lua::{Called, Failure, Host, Invocation, Registered, Tick, Vm};
+use lua::{Called, Failure, Host, Invocation, Registered, Tick, Uses, Vm};
 use resp::{Args, Reply};
 use store::ShardSet;
 
@@ -43,8 +44,8 @@ pub(super) struct Task<'a> {
     pub(super) flags: Option<lua::Flags>,
     /// Called by one of the `_RO` commands.
     pub(super) read_only: bool,
-    /// It uses its declared keys alone.
-    pub(super) proven: bool,
+    /// It uses these of its declared keys, and no others.
+    pub(super) proven: Option<Uses>,
     /// It is known to need every shard.
     pub(super) needs_all: bool,
     pub(super) running: &'a Arc<Running>,
@@ -74,8 +75,11 @@ pub(super) fn run(
         if locks {
             let mut keys = ShardSet::default();
             if !all {
-                for key in task.what.args.iter_from(task.what.first).take(task.what.keys) {
-                    keys.add(stdx::hash::hash64(key));
+                let declared = task.what.args.iter_from(task.what.first).take(task.what.keys);
+                for (key, n) in declared.zip(1..) {
+                    if task.proven.is_none_or(|uses| uses.has(n)) {
+                        keys.add(stdx::hash::hash64(key));
+                    }
                 }
             }
             engine.keyspace.hold(&mut call.thread.cx, (!all).then_some(keys));
@@ -115,6 +119,7 @@ pub(super) fn run(
     };
     call.thread.in_transaction = inside;
     call.thread.cx.in_script = false;
+    call.thread.collect();
     call.thread.unfreeze(frozen);
     if !inside {
         call.thread.serve_ready(engine);
@@ -127,9 +132,17 @@ pub(super) fn run(
             reply.error(text);
             Ok(())
         }
-        Err(Failure::Error(text, false)) => {
-            Err(Fail::new(String::from_utf8_lossy(&text).into_owned()))
-        }
+        Err(Failure::Error(text, false)) => match String::from_utf8(text) {
+            Ok(text) => Err(Fail::new(text)),
+            Err(e) => {
+                // It goes out as it is.
+                let text = e.into_bytes();
+                engine.count_error(&String::from_utf8_lossy(&text));
+                bump(&call.thread.worker.stats.error_replies, 1);
+                reply.error(text);
+                Ok(())
+            }
+        },
         Err(Failure::Aborted) => Err(Fail::text("ERR the script was ended")),
     };
     (outcome, needed_all)
@@ -198,7 +211,7 @@ impl Runner<'_, '_> {
             },
         };
         let writes = Flags::WRITE.or(Flags::MAY_REPLICATE);
-        keys && (self.task.proven || !cmd.row.flags.has_any(writes))
+        keys && (self.task.proven.is_some() || !cmd.row.flags.has_any(writes))
     }
 
     /// The checks of a command within a script, in Redis's order.

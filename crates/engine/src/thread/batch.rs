@@ -19,6 +19,8 @@ use crate::table::Run;
 
 /// Commands that are parsed before the first of them is executed.
 pub(super) const GROUP: usize = 32;
+/// Keys of a script that are looked up ahead.
+const COUNTED_MAX: usize = 8;
 /// Output after which a batch is interrupted to be sent, in bytes.
 const OUTPUT_PAUSE: usize = 1 << 20;
 /// In the place of a command's number: it does not take the short way.
@@ -275,10 +277,20 @@ impl Thread {
             return (NO_COMMAND, 0);
         }
         if !cmd.one_key {
-            if let Some((last, step)) = cmd.many_keys {
+            let keys = match cmd.many_keys {
                 // As many as there are; a last key counted from the end is the last argument.
-                let end = if last < 0 { argc } else { argc.min(2 + last as usize) };
-                for at in (1..end).step_by(step) {
+                Some((last, step)) if last < 0 => Some((1..argc).step_by(step)),
+                Some((last, step)) => Some((1..argc.min(2 + last as usize)).step_by(step)),
+                None if cmd.counted_keys => {
+                    let count = self.spans.get(first + 2).and_then(|n| n.bytes(input));
+                    let count = count.and_then(stdx::num::parse_i64).unwrap_or(0);
+                    let count = usize::try_from(count).unwrap_or(0).min(COUNTED_MAX);
+                    Some((3..argc.min(3 + count)).step_by(1))
+                }
+                None => None,
+            };
+            if let Some(keys) = keys {
+                for at in keys {
                     if let Some(key) = self.spans[first + at].bytes(input) {
                         let hash = stdx::hash::hash64(key);
                         engine.keyspace.prefetch_bucket(db, hash, ahead.pin);

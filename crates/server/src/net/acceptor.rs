@@ -141,6 +141,8 @@ impl Acceptor {
                 let _ = std::fs::remove_file(path);
             }
         }
+        self.listeners.clear();
+        self.shared.shut();
     }
 
     /// Accepts what is waiting. Returns false when it must be tried again later.

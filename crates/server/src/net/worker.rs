@@ -234,6 +234,7 @@ impl Worker {
             self.thread.send_mail(engine);
             self.send_pushes();
             if self.shared.stopping() {
+                self.shared.await_shut();
                 self.drain();
                 return;
             }

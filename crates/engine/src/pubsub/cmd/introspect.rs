@@ -203,7 +203,7 @@ fn channels(
     let names = call.engine.pubsub.list(kind, args.get(2));
     reply.array(names.len());
     for name in names {
-        reply.bulk(&name);
+        reply.bulk(&*name);
     }
     Ok(())
 }

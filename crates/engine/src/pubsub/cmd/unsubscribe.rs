@@ -6,7 +6,7 @@ use commands::row::{Flags, Row};
 use resp::{Args, Reply};
 
 use super::{BASE, CHANGING, SHARD_CHANNELS, command, confirm};
-use crate::pubsub::{Kind, Name};
+use crate::pubsub::{Kind, Name, Wanted};
 use crate::table::{Call, SessionCommand};
 use crate::thread::Thread;
 
@@ -111,7 +111,7 @@ fn unsubscribe(
     // What was published before this still counts.
     call.thread.receive();
     let names: Vec<Option<Name>> = if args.len() > 1 {
-        args.iter_from(1).map(|name| Some(name.into())).collect()
+        args.iter_from(1).map(|name| Some(Wanted::new(name).keep())).collect()
     } else {
         match Thread::subscriptions(call.session, kind) {
             // There is an answer all the same.
