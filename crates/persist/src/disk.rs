@@ -161,11 +161,8 @@ impl Disk for Real {
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(file))),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
-            // A file system that knows no locks (some over networks): then nobody looks after it.
-            Err(fs::TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => {
-                Ok(Some(Box::new(file)))
-            }
-            Err(fs::TryLockError::Error(e)) => Err(e),
+            // A file system without locks (some over networks): then nobody looks after it.
+            Err(fs::TryLockError::Error(_)) => Ok(Some(Box::new(file))),
         }
     }
 }
