@@ -55,7 +55,7 @@ impl Server {
             .expect("the binary");
         let server = Self { child, socket };
         // It listens before it has loaded; the first answer comes afterwards.
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_secs(300);
         loop {
             if let Some(mut c) = server.connect()
                 && c.call("PING\r\n").is_some_and(|r| r == "+PONG")

@@ -43,8 +43,9 @@ const GROUP: usize = 4 << 20;
 const KEEP: usize = 8 << 20;
 /// Between two attempts of what fails, and between two syncs of `everysec`.
 const SECOND: Duration = Duration::from_secs(1);
-/// What part of a sync's time is spent waiting for more to be synced with the next.
-const GATHERING: u32 = 4;
+/// What part of a sync's time is spent waiting for more to be synced with the next: this one while
+/// those who are waited for come, and down to that one while they do not.
+const GATHERING: (u32, u32) = (2, 32);
 /// What the writer can be asked to do between two groups.
 pub enum Control {
     /// Begin a new segment, so that a rewrite can do without the ones so far.
@@ -112,6 +113,9 @@ pub struct Writer {
     synced: u64,
     /// What is waited for before the next sync of `always`, and for how long.
     gathering: Option<(u64, Duration)>,
+    /// What has been waited for, and what part of the time is spent so at present.
+    awaited: Option<u64>,
+    part: u32,
     /// When what failed is tried again.
     retry_at: Option<Instant>,
     /// Records were dropped because the segment is not trusted; a new one makes an end of that.
@@ -224,6 +228,8 @@ impl Writer {
             synced_at: Instant::now(),
             synced: last,
             gathering: None,
+            awaited: None,
+            part: GATHERING.0,
             retry_at: None,
             gap: false,
             spare: None,
@@ -260,8 +266,11 @@ impl Writer {
                 if let Some(done) = done.take() {
                     writer.finished(now, done);
                     if let Some((expected, time)) = writer.gathering.take() {
+                        writer.awaited = Some(expected);
                         return (Step::Turn(Turn::Idle(Some(time))), expected);
                     }
+                } else {
+                    writer.learn();
                 }
                 let step = writer.step(now);
                 // What fails is not tried again sooner because more comes, and without `always`
@@ -352,6 +361,16 @@ impl Writer {
         })
     }
 
+    /// Remembers whether those came who were waited for: clients that ask at their own pace do not,
+    /// and are waited for the less.
+    fn learn(&mut self) {
+        if let Some(expected) = self.awaited.take() {
+            let came = self.shared.last() > expected;
+            let part = if came { self.part / 2 } else { self.part * 2 };
+            self.part = part.clamp(GATHERING.0, GATHERING.1);
+        }
+    }
+
     /// Looks at what it was asked to do.
     fn obey(&mut self) -> Option<Work> {
         loop {
@@ -393,7 +412,7 @@ impl Writer {
                     let others = self.shared.last().saturating_sub(upto);
                     let all = answered + others;
                     self.gathering =
-                        Some(((upto + all - all / 8).saturating_sub(1), took / GATHERING));
+                        Some(((upto + all - all / 8).saturating_sub(1), took / self.part));
                 }
             }
             Finished::Synced(_, _, Err(e)) => {
@@ -704,12 +723,19 @@ mod tests {
         };
         // 48 take turns; most of them are waited for.
         append(24);
-        let patience = Duration::from_millis(2);
+        let patience = Duration::from_millis(4);
         assert_eq!(synced(&mut writer, 24), Some((24 + 48 - 6 - 1, patience)));
         append(24);
         assert_eq!(synced(&mut writer, 0), Some((72 + 48 - 6 - 1, patience)));
         // One that is alone is waited for by nobody but itself.
         append(1);
         assert_eq!(synced(&mut writer, 0), Some((73, patience)));
+        // Who does not come is waited for the less, until others do.
+        for (part, came) in [(4, 0), (8, 0), (4, 1), (2, 1), (2, 1)] {
+            writer.awaited = Some(shared.last());
+            append(came);
+            writer.learn();
+            assert_eq!(writer.part, part);
+        }
     }
 }
