@@ -289,7 +289,8 @@ impl<R: Read> Reader<R> {
                 op::VALKEY_SLOT_IMPORT if self.dialect == Dialect::Valkey => {
                     text_into(input, &mut self.value)?;
                     for _ in 0..len(input)? {
-                        (len(input)?, len(input)?);
+                        len(input)?;
+                        len(input)?;
                     }
                 }
                 op::AUX => {
