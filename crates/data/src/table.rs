@@ -858,6 +858,9 @@ impl<T: Node> Drop for Table<T> {
         self.publish();
         for array in arrays {
             for i in 0..array.len() {
+                if i % 64 == 63 {
+                    stdx::breath::breathe();
+                }
                 // SAFETY: in range and alive.
                 let head: &Bucket = unsafe { &*array.ptr(i) };
                 let mut chain = Some(head);

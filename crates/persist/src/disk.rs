@@ -51,7 +51,16 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// As the system says.
     fn len(&self, path: &Path) -> io::Result<u64>;
+    /// Takes the right to use what a file stands for, which is made if it is not there: `None` when
+    /// another process has it. The right ends with what is returned, or with the process.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;
 }
+
+/// See [`Disk::lock`].
+pub type Lock = Box<dyn Send>;
 
 /// An open file, which several threads may use at once.
 pub trait File: Send + Sync {
@@ -145,6 +154,16 @@ impl Disk for Real {
 
     fn len(&self, path: &Path) -> io::Result<u64> {
         Ok(fs::metadata(path)?.len())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(file))),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            // A file system without locks (some over networks): then nobody looks after it.
+            Err(fs::TryLockError::Error(_)) => Ok(Some(Box::new(file))),
+        }
     }
 }
 

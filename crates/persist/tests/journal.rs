@@ -360,10 +360,44 @@ fn what_was_interrupted_is_removed_and_nothing_else() {
     assert!(!strays.iter().any(there), "{names:?}");
 }
 
+#[test]
+fn a_journal_without_its_manifest_is_neither_forgotten_nor_removed() {
+    let disk = SimDisk::default();
+    let mut journal = start(&disk, Sync::Always, 4000, Recovered::fresh(Base::default()));
+    journal.append(0, b"one");
+    journal.turn(Instant::now());
+    drop(journal);
+    disk.remove(&place(0).manifest()).expect("removed");
+    let why = recover(&disk).err().expect("refused").to_string();
+    assert!(why.contains("a.aof.1.seg") && why.contains("Restore it from a backup"), "{why}");
+    // Nor one whose segments are all behind a base.
+    let disk = SimDisk::default();
+    disk.create_dir(&place(0).dir).expect("made");
+    disk.open(&place(0).file("a.aof.3.base"), true).expect("new");
+    assert!(recover(&disk).err().expect("refused").to_string().contains("a.aof.3.base"));
+    // One that had no base yet is what it always was: nothing.
+    let disk = SimDisk::default();
+    let from = Recovered::instead_of(None, false, 0);
+    let mut journal = start(&disk, Sync::Always, 4000, from);
+    journal.append(0, b"one");
+    journal.turn(Instant::now());
+    drop(journal);
+    disk.open(&place(0).file("a.aof.3.base.tmp"), true).expect("new");
+    assert!(recover(&disk).expect("nothing").0.is_empty());
+    // So is a segment that was made and nothing more.
+    let disk = SimDisk::default();
+    drop(start(&disk, Sync::Always, 4000, Recovered::fresh(Base::default())));
+    disk.remove(&place(0).manifest()).expect("removed");
+    assert!(recover(&disk).expect("nothing").0.is_empty());
+}
+
 /// A disk on which files are renamed when the test says so.
 struct Slow(SimDisk, Arc<AtomicBool>);
 
 impl Disk for Slow {
+    fn lock(&self, path: &Path) -> io::Result<Option<persist::disk::Lock>> {
+        self.0.lock(path)
+    }
     fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn File>> {
         self.0.open(path, create)
     }

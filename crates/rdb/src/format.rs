@@ -4,8 +4,44 @@
 pub const VERSION: u16 = 10;
 /// The version of payloads that only Redis 7.4 and later load.
 pub(crate) const VERSION_FIELD_DEADLINES: u16 = 12;
-/// The newest version that is read: that of Redis 7.4 and 8.
+/// The newest version that is read: that of Redis 7.4 to 8.4.
 pub(crate) const VERSION_MAX: u16 = 12;
+/// The versions of Valkey's own that are read: that of Valkey 9. What it shares with Redis (up to
+/// version 11, Valkey 8) it writes as Redis does.
+pub(crate) const VALKEY_VERSION: u16 = 80;
+
+/// Whose numbers a file or payload uses: the same ones have come to mean different things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Redis,
+    Valkey,
+}
+
+impl Dialect {
+    /// That of a version, if it is one that is read.
+    pub(crate) fn of(version: u16) -> Option<Self> {
+        match version {
+            0..=VERSION_MAX => Some(Self::Redis),
+            VALKEY_VERSION => Some(Self::Valkey),
+            _ => None,
+        }
+    }
+
+    /// The type of a value, each with a number of its own.
+    #[inline]
+    pub(crate) fn kind(self, code: u8) -> u8 {
+        match (self, code) {
+            (Self::Valkey, kind::HASH_METADATA_PRE_GA) => kind::VALKEY_HASH_2,
+            // Redis's later types, which Valkey does not have.
+            (Self::Valkey, 23..=VALKEY_LAST_FOREIGN) => kind::UNKNOWN,
+            (_, kind::VALKEY_HASH_2) => kind::UNKNOWN,
+            _ => code,
+        }
+    }
+}
+
+/// The last type that is Redis's alone.
+const VALKEY_LAST_FOREIGN: u8 = 25;
 
 /// Types of values.
 pub(crate) mod kind {
@@ -40,10 +76,15 @@ pub(crate) mod kind {
     /// As Redis 7.4 writes them: the earliest first, the others relative to it.
     pub(crate) const HASH_METADATA: u8 = 24;
     pub(crate) const HASH_LISTPACK_EX: u8 = 25;
+    /// Fields with deadlines as Valkey 9 writes them: 22 there (see [`super::Dialect`]).
+    pub(crate) const VALKEY_HASH_2: u8 = 150;
+    pub(crate) const UNKNOWN: u8 = 151;
 }
 
 /// What stands where a type would.
 pub(crate) mod op {
+    /// Valkey's, in a cluster: slots that were on their way when it was written.
+    pub(crate) const VALKEY_SLOT_IMPORT: u8 = 243;
     pub(crate) const SLOT_INFO: u8 = 244;
     pub(crate) const FUNCTION2: u8 = 245;
     pub(crate) const FUNCTION_PRE_GA: u8 = 246;

@@ -8,7 +8,7 @@ use data::entry::Entry;
 use stdx::crc::crc64;
 
 use crate::error::Error;
-use crate::format::{VERSION_FIELD_DEADLINES, VERSION_MAX, kind};
+use crate::format::{Dialect, VERSION_FIELD_DEADLINES, kind};
 use crate::read::{Decoder, Head, Input, Limits, Slice};
 use crate::write::Encoder;
 
@@ -51,16 +51,14 @@ pub fn restore(
     let wrong = BadPayload::VersionOrChecksum;
     let Some((body, footer)) = payload.split_last_chunk::<FOOTER>() else { return Err(wrong) };
     let [low, high, crc @ ..] = *footer;
-    if u16::from_le_bytes([low, high]) > VERSION_MAX {
-        return Err(wrong);
-    }
+    let Some(dialect) = Dialect::of(u16::from_le_bytes([low, high])) else { return Err(wrong) };
     if checksum && crc64(0, &payload[..payload.len() - crc.len()]) != u64::from_le_bytes(crc) {
         return Err(wrong);
     }
     // As in Redis, what lies between the value and the footer does not matter.
     let mut input = Slice::new(body, 0);
     let mut decoder = Decoder::new(limits);
-    let kind = input.byte().map_err(BadPayload::Format)?;
+    let kind = dialect.kind(input.byte().map_err(BadPayload::Format)?);
     match decoder.value(kind, Head { key, deadline }, &mut input) {
         Ok(Some(entry)) => Ok(entry),
         Ok(None) => Err(BadPayload::Format(input.bad("empty key"))),

@@ -256,6 +256,62 @@ fn parts_of_a_file_that_are_not_keys() {
     assert_eq!(describe(b"REDIS0004\xff").expect("an old file"), "version 4\nend false\n");
 }
 
+#[test]
+fn valkey_9_has_a_header_and_numbers_of_its_own() {
+    use old::{len, string};
+    let never = (-1i64).to_le_bytes();
+    let hash = [
+        &[22][..],
+        &string(b"h"),
+        &len(2),
+        &string(b"f"),
+        &string(b"v"),
+        &never,
+        &string(b"g"),
+        &string(b"w"),
+        &4_000_000_000_000i64.to_le_bytes(),
+    ]
+    .concat();
+    let file = |head: &[u8], parts: &[&[u8]]| {
+        let mut out = head.to_vec();
+        parts.iter().for_each(|p| out.extend_from_slice(p));
+        out.push(0xff);
+        let crc = rdb::crc64(0, &out);
+        out.extend_from_slice(&crc.to_le_bytes());
+        out
+    };
+    let import = [&[243][..], &string(&[b'j'; 40]), &len(2), &len(0), &len(9), &len(20), &len(700)];
+    let parts: [&[u8]; 4] =
+        [&import.concat(), &[254, 0], &hash, &[&[0][..], &string(b"k"), &string(b"x")].concat()];
+    let bytes = file(b"VALKEY080", &parts);
+    let found = describe(&bytes).expect("a valid file");
+    let expected = "version 80\nselect 0\nh hash listpackex: f=v g=w@4000000000000\n\
+                    k string embstr: x\nend true\n";
+    assert_eq!(found, expected);
+    assert_eq!(describe_in_batches(&bytes).expect("a valid file"), found);
+    // As a payload: the version alone says whose it is.
+    let value = [&[22][..], &hash[3..]].concat();
+    let payload = |version: u16| {
+        let mut out = [&value[..], &version.to_le_bytes()].concat();
+        out.extend_from_slice(&rdb::crc64(0, &out).to_le_bytes());
+        rdb::restore(&out, b"h", None, Limits::default(), true)
+    };
+    assert!(found.contains(&show(&payload(80).expect("a valid payload"))));
+    assert!(matches!(payload(79), Err(BadPayload::VersionOrChecksum)));
+    // Neither takes the other's for its own.
+    assert!(describe(&file(b"VALKEY011", &[])).is_err());
+    assert!(describe(&file(b"REDIS0080", &[])).is_err());
+    assert!(describe(&file(b"VALKEY081", &[])).is_err());
+    for kind in [23, 24, 25, 150, 151] {
+        let key = [&[kind][..], &string(b"k"), &string(b"x")].concat();
+        let why =
+            describe(&file(b"VALKEY080", &[&key])).expect_err("no type of Valkey's").to_string();
+        assert!(why.contains("Unknown RDB encoding type"), "{why}");
+    }
+    let why = describe(&file(b"REDIS0012", &[&import.concat()])).expect_err("Valkey's").to_string();
+    assert!(why.contains("Unknown RDB encoding type 243"), "{why}");
+}
+
 /// A source that gives its bytes in small pieces.
 struct Trickle<'a>(&'a [u8], usize);
 

@@ -503,18 +503,26 @@ pub fn disable_huge_pages() {
 /// The file cannot be read or changed, or is none of these.
 pub fn check(path: &Path, fix: bool) -> io::Result<persist::journal::check::Report> {
     use persist::journal::{check, segment};
+    let snapshot = |path: &Path| match engine::check_snapshot(path) {
+        Ok(keys) => (format!("{}: a whole snapshot, {keys} keys\n", path.display()), true),
+        Err(why) => (format!("{}: a damaged snapshot: {why}\n", path.display()), false),
+    };
     let mut start = Vec::new();
     let mut file = std::fs::File::open(path)?;
     io::Read::read_to_end(&mut io::Read::take(&mut file, 16), &mut start)?;
     if segment::is_segment(&start) {
         check::check_segment(&persist::disk::Real, path, fix)
-    } else if start.starts_with(b"apus-journal") {
-        check::check_journal(&persist::disk::Real, path, fix)
-    } else if start.starts_with(b"REDIS") {
-        let (text, sound) = match engine::check_snapshot(path) {
-            Ok(keys) => (format!("{}: a whole snapshot, {keys} keys\n", path.display()), true),
-            Err(why) => (format!("{}: a damaged snapshot: {why}\n", path.display()), false),
-        };
+    } else if start.starts_with(b"apus-journal") || path.extension().is_some_and(|e| e == "journal")
+    {
+        let mut report = check::check_journal(&persist::disk::Real, path, fix)?;
+        if let Some(base) = check::base_of(&persist::disk::Real, path)? {
+            let (text, sound) = snapshot(&base);
+            report.text.push_str(&text);
+            report.sound &= sound;
+        }
+        Ok(report)
+    } else if start.starts_with(b"REDIS") || start.starts_with(b"VALKEY") {
+        let (text, sound) = snapshot(path);
         // A snapshot cannot be cut: what follows the damage is not to be found.
         Ok(check::Report { text, sound })
     } else {

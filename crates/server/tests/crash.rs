@@ -3,7 +3,7 @@
 //! holds for every `appendfsync`.
 //!
 //! `APUS_ROUNDS` says how often (default: 20 each; the journal's other crash tests have many more
-//! rounds with disks that fail).
+//! rounds with disks that fail), `APUS_BIN` which binary (default: the one built with the test).
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,6 +15,10 @@ use std::time::{Duration, Instant};
 use stdx::rng::Rng;
 
 const CLIENTS: usize = 6;
+
+fn binary() -> Command {
+    Command::new(std::env::var_os("APUS_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_apus").into()))
+}
 
 struct Server {
     child: Child,
@@ -29,7 +33,7 @@ impl Server {
     fn start_with(dir: &Path, threads: usize, appendonly: &str, appendfsync: &str) -> Self {
         let socket = dir.join("s");
         let _ = std::fs::remove_file(&socket);
-        let child = Command::new(env!("CARGO_BIN_EXE_apus"))
+        let child = binary()
             .args(["serve", "--port", "0", "--appendonly", appendonly])
             .args([
                 "--appendfsync",
@@ -51,7 +55,7 @@ impl Server {
             .expect("the binary");
         let server = Self { child, socket };
         // It listens before it has loaded; the first answer comes afterwards.
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_secs(300);
         loop {
             if let Some(mut c) = server.connect()
                 && c.call("PING\r\n").is_some_and(|r| r == "+PONG")
@@ -152,6 +156,11 @@ fn what_was_acknowledged_has_been_written_under_everysec_too() {
     crash_rounds("everysec");
 }
 
+#[test]
+fn what_was_acknowledged_has_been_written_under_no_too() {
+    crash_rounds("no");
+}
+
 fn crash_rounds(appendfsync: &str) {
     let rounds = std::env::var("APUS_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
     let dir = std::env::temp_dir().join(format!("apus-crash-{appendfsync}-{}", std::process::id()));
@@ -168,6 +177,12 @@ fn crash_rounds(appendfsync: &str) {
             for (id, known) in known.iter().enumerate() {
                 let (server, stop) = (&server, &stop);
                 scope.spawn(move || load(server, id, known, stop));
+            }
+            if rng.below(3) == 0 {
+                // It may be killed in the middle of a rewrite, or right behind one.
+                std::thread::sleep(Duration::from_micros(rng.below(20_000)));
+                let started = server.connect().and_then(|mut c| c.call("BGREWRITEAOF\r\n"));
+                assert!(started.is_some_and(|r| r.starts_with("+Background")));
             }
             std::thread::sleep(Duration::from_micros(rng.below(60_000)));
             let pid = server.child.id().to_string();
@@ -234,7 +249,7 @@ fn a_journal_begun_and_rewritten_at_run_time_has_everything() {
     server.kill();
     let manifest = dir.join("appendonlydir/appendonly.aof.journal");
     let check = || {
-        let apus = Command::new(env!("CARGO_BIN_EXE_apus")).arg("check").arg(&manifest).output();
+        let apus = binary().arg("check").arg(&manifest).output();
         apus.expect("it runs").status.success()
     };
     assert!(check());
@@ -272,5 +287,59 @@ fn what_follows_the_files_of_a_redis_is_there_after_the_first_rewrite_too() {
     let mut c = server.connect().expect("a connection");
     assert_eq!(c.call("LLEN m\r\n").as_deref(), Some(":3"));
     server.kill();
+    std::fs::remove_dir_all(&dir).expect("removed");
+}
+
+#[test]
+fn a_second_server_does_not_touch_the_journal_of_the_first() {
+    let dir = std::env::temp_dir().join(format!("apus-second-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let server = Server::start(&dir, 1);
+    let mut c = server.connect().expect("a connection");
+    assert_eq!(c.call("SET k v\r\n").as_deref(), Some("+OK"));
+    let second = |appendonly: &str| {
+        let mut second = binary();
+        second.args(["serve", "--port", "0", "--http-port", "0", "--save", ""]);
+        second.args(["--appendonly", appendonly, "--dir"]).arg(&dir);
+        second
+    };
+    let out = second("yes").output().expect("it ends");
+    assert!(!out.status.success());
+    let said = [out.stdout, out.stderr].concat();
+    assert!(String::from_utf8_lossy(&said).contains("another server is using the journal"));
+    assert_eq!(c.call("SET k w\r\n").as_deref(), Some("+OK"));
+    server.kill();
+    // A killed process has no lock any more.
+    let server = Server::start(&dir, 1);
+    let mut c = server.connect().expect("a connection");
+    assert_eq!(c.call("GET k\r\n").as_deref(), Some("w"));
+    // Nor has one that has stopped writing.
+    assert_eq!(c.call("CONFIG SET appendonly no\r\n").as_deref(), Some("+OK"));
+    let other = Server::start(&dir, 1);
+    let refused = c.call("CONFIG SET appendonly yes\r\n").expect("an answer");
+    assert!(refused.starts_with("-ERR"), "{refused}");
+    other.kill();
+    server.kill();
+    std::fs::remove_dir_all(&dir).expect("removed");
+}
+
+#[test]
+fn what_cannot_be_loaded_stays_and_the_log_says_what_to_do() {
+    let dir = std::env::temp_dir().join(format!("apus-refused-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let refused = |appendonly: &str, file: &str, content: &str, advice: &str| {
+        std::fs::write(dir.join(file), content).expect("written");
+        let mut server = binary();
+        server.args(["serve", "--port", "0", "--http-port", "0", "--appendonly", appendonly]);
+        let out = server.arg("--dir").arg(&dir).output().expect("it ends");
+        assert!(!out.status.success());
+        let said = [out.stdout, out.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains(advice), "{said}");
+        assert_eq!(std::fs::read_to_string(dir.join(file)).expect("there"), content);
+    };
+    refused("no", "dump.rdb", "REDIS0010\x00\x01k", "Restore it from a backup");
+    let script = "*3\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n0\r\n";
+    refused("yes", "appendonly.aof", script, "BGREWRITEAOF of the Redis that wrote");
     std::fs::remove_dir_all(&dir).expect("removed");
 }

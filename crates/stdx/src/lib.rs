@@ -4,6 +4,7 @@
 //! Nothing here does I/O, knows a key, or knows a command. Where a module
 //! repeats behaviour that clients can see, its header names the source.
 
+pub mod breath;
 pub mod bytes;
 pub mod clock;
 pub mod crc;

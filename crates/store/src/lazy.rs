@@ -12,6 +12,8 @@ use data::entry::Entry;
 use data::table::Table;
 use parking_lot::Mutex;
 
+use crate::background::{Background, step_back};
+
 /// What can be freed later.
 pub enum Garbage {
     /// One big value.
@@ -50,17 +52,10 @@ impl Counts {
     }
 }
 
-/// Lowers the priority of the calling thread: where it shares a core with a thread that serves
-/// connections, that one does not wait for it for a time slice. 19 is as far as it goes.
-pub fn step_back(nice: i32) {
-    #[cfg(target_os = "linux")]
-    // SAFETY: takes numbers only. On Linux, 0 means the calling thread; a failure changes nothing.
-    #[expect(unsafe_code, reason = "std has no thread priorities")]
-    unsafe {
-        libc::setpriority(libc::PRIO_PROCESS, 0, nice.clamp(0, 19));
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = nice;
+/// The calling thread is one for whom nobody waits.
+fn pause_now_and_then() {
+    let mut background = Background::begin();
+    stdx::breath::each(move || background.breathe());
 }
 
 pub(crate) struct Lazy {
@@ -76,10 +71,12 @@ impl Lazy {
         std::thread::Builder::new()
             .name("apus-lazyfree".into())
             .spawn(move || {
-                step_back(19);
+                step_back();
+                pause_now_and_then();
                 // Ends when the keyspace, and with it the sender, is gone.
                 while let Ok(garbage) = receive.recv() {
                     c.free(garbage);
+                    stdx::breath::breathe();
                 }
             })
             .expect("the system lets a process start a thread");
@@ -113,8 +110,10 @@ impl Lazy {
             }
         };
         let theirs = Arc::clone(&work);
-        let started =
-            std::thread::Builder::new().name("apus-flush".into()).spawn(move || run(&theirs));
+        let started = std::thread::Builder::new().name("apus-flush".into()).spawn(move || {
+            pause_now_and_then();
+            run(&theirs);
+        });
         if started.is_err() {
             run(&work);
         }

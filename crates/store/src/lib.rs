@@ -8,6 +8,7 @@
 //!
 //! Nothing here knows commands, sockets or files.
 
+mod background;
 mod context;
 mod db;
 mod effects;
@@ -19,6 +20,7 @@ mod shards;
 mod snapshot;
 mod waits;
 
+pub use background::Background;
 pub use context::{Access, Block, Context, Counters, Empty, LFU_INIT, OVERDUE_MAX, Small};
 pub use data::big::{Named, Value};
 pub use data::entry::{Content, Entry, INLINE_MAX, Kind, Str};
@@ -31,7 +33,7 @@ pub use db::{Db, Flush, Key, Ttl, WrongType};
 pub use effects::{Class, Effects, Event};
 pub use evict::{Evicted, Policy};
 pub use interest::{Waiter, Watch};
-pub use lazy::{Garbage, step_back};
+pub use lazy::Garbage;
 pub use shards::{Keyspace, SHARDS, Seat, ShardSet};
 pub use snapshot::{Keep, Snapshot, Walk};
 pub use waits::{do_meanwhile, meanwhile, take_waits};

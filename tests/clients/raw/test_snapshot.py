@@ -125,6 +125,18 @@ class Snapshots(unittest.TestCase):
                 with Restarted(server, *DEBUG) as second, second.connect() as d:
                     self.assertEqual(ask(d, "DEBUG", "DIGEST"), now)
 
+    def test_a_save_is_not_begun_while_the_journal_is_rewritten(self):
+        with Server(*DEBUG) as server, server.connect() as c:
+            ask(c, "DEBUG", "POPULATE", "50000")
+            ask(c, "CONFIG", "SET", "rdb-key-save-delay", "20")
+            self.assertTrue(ask(c, "BGREWRITEAOF").startswith(b"+Background append only file"))
+            wait_until(lambda: info(c, "aof_rewrite_in_progress") == "1", "begun")
+            self.assertIn(b"-ERR Another child process is active (AOF?)", ask(c, "BGSAVE"))
+            self.assertEqual(ask(c, "BGSAVE", "SCHEDULE"), b"+Background saving scheduled")
+            self.assertEqual(info(c, "aof_rewrite_in_progress"), "1", "it ended too soon")
+            ask(c, "CONFIG", "SET", "rdb-key-save-delay", "0")
+            wait_until(lambda: info(c, "rdb_saves") == "1", "saved")
+
     def test_the_last_save_has_all_that_was_acknowledged(self):
         for how in ("SIGTERM", "SHUTDOWN"):
             with Server("--threads", "3", "--save", "3600 1") as server:

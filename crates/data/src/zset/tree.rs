@@ -48,6 +48,13 @@ struct Inner {
     nodes: [Option<Node>; FAN],
 }
 
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Its leaves are dropped after this.
+        stdx::breath::breathe();
+    }
+}
+
 enum Node {
     Leaf(Box<Leaf>),
     Inner(Box<Inner>),

@@ -108,7 +108,7 @@ fn load_file(
     let len = file.metadata().map_err(failed)?.len();
     let mut magic = Vec::new();
     (&mut file).take(5).read_to_end(&mut magic).map_err(failed)?;
-    if magic == b"REDIS" {
+    if magic == b"REDIS" || magic == b"VALKE" {
         let whole = std::io::Cursor::new(magic).chain(file);
         let (rest, file) = super::base::load_preamble(engine, player.cx(), path, whole)?;
         let source = std::io::Cursor::new(rest).chain(file);

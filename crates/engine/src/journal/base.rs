@@ -14,7 +14,13 @@ pub(super) fn load_base(engine: &Engine, cx: &mut Context, path: &Path) -> Resul
     cx.keep_expired = true;
     let read = read_file(engine, cx, path, Present::Refuse);
     cx.keep_expired = false;
-    read.map_err(|e| format!("{}: {e}", path.display()))
+    read.map_err(|e| {
+        format!(
+            "{}: {e}. It is the base of the journal, without which later changes cannot be applied; \
+             restore it from a backup.",
+            path.display()
+        )
+    })
 }
 
 /// Loads the snapshot that a file of Redis's begins with. Returns the source, and what was read of

@@ -74,6 +74,8 @@ pub struct Journal {
     /// It has all data: from CONFIG SET appendonly yes until the first rewrite is done, it has not.
     based: AtomicBool,
     running: Mutex<Option<Running>>,
+    /// Keeps other servers from using the same files.
+    lock: Mutex<Option<persist::disk::Lock>>,
     pub(crate) rewrite: Rewrite,
     /// WAITAOF: clients, and what they wait for.
     waiters: Mutex<Vec<(u64, Arc<Waiter>)>>,
@@ -117,6 +119,7 @@ impl Default for Journal {
             starting: AtomicBool::new(false),
             based: AtomicBool::new(false),
             running: Mutex::default(),
+            lock: Mutex::default(),
             rewrite: Rewrite::default(),
             waiters: Mutex::default(),
         }
@@ -124,6 +127,11 @@ impl Default for Journal {
 }
 
 impl Journal {
+    /// The files are anybody's now.
+    fn unlock(&self) {
+        *self.lock.lock() = None;
+    }
+
     /// Whether changes are appended.
     #[inline]
     pub fn is_on(&self) -> bool {
@@ -390,6 +398,7 @@ impl Engine {
         let _ = running.orders.send(Control::Stop);
         self.journal.shared.ring();
         let _ = running.writer.join();
+        self.journal.unlock();
         if let Some(trouble) = self.journal.shared.trouble() {
             log!(
                 self.log,

@@ -198,7 +198,12 @@ impl<'a> Player<'a> {
             return self.engine.replay_function(&args);
         }
         let Run::Data(run) = cmd.run else {
-            return Err(format!("{} cannot be loaded", cmd.row.name));
+            // A script, as Redis before 5.0 wrote them (and up to 6.2 where it was told to).
+            return Err(format!(
+                "{} cannot be loaded (BGREWRITEAOF of the Redis that wrote the file leaves only data \
+                 in it):",
+                cmd.row.name
+            ));
         };
         let mut view = Db::lock_all(&self.engine.keyspace, db, self.cx);
         let mut reply = Reply::new(&mut self.out, Proto::V2);

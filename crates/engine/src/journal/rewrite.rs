@@ -112,7 +112,7 @@ fn take_alone(engine: &Engine, thread: &mut Thread, began: i64) -> Result<(), Fa
     let place = start::place(engine);
     let disk: Arc<dyn disk::Disk> = Arc::new(disk::Real);
     let failed = |e: String| Fail::new(format!("ERR {e}"));
-    disk.create_dir(&place.dir).map_err(|e| failed(format!("{}: {e}", place.dir.display())))?;
+    let lock = start::lock(&*disk, &place).map_err(failed)?;
     let old = left_behind(&*disk, &place).map_err(failed)?.unwrap_or_default();
     let seen = aof::find(&place).map_err(failed)?.map_or(0, |theirs| theirs.seen);
     let name = place.base(old.highest_of_all() + 1);
@@ -124,6 +124,7 @@ fn take_alone(engine: &Engine, thread: &mut Thread, began: i64) -> Result<(), Fa
         let manifest = Manifest { base, segments: Vec::new(), seen };
         manifest.store(&*disk, &place.manifest()).map_err(|e| format!("the manifest: {e}"))?;
         old.remove(&*disk, &place);
+        drop(lock);
         Ok(bytes)
     };
     let done = move |engine: &Engine, written: Result<u64, String>| {
@@ -242,6 +243,7 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     }
     let place = start::place(engine);
     let disk: Arc<dyn disk::Disk> = Arc::new(disk::Real);
+    engine.lock_journal(&*disk, &place)?;
     // What an earlier journal has left is another story: this one begins with what is in memory.
     let old = left_behind(&*disk, &place)?;
     let seen = aof::find(&place)?.map_or(0, |theirs| theirs.seen);
@@ -260,7 +262,10 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     if !held {
         engine.keyspace.release(&mut thread.cx);
     }
-    begun?;
+    if let Err(why) = begun {
+        engine.journal.unlock();
+        return Err(why);
+    }
     if empty {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use config::Id;
-use persist::disk::{Disk, Real};
+use persist::disk::{Disk, Lock, Real};
 use persist::journal::{Base, Place, Recovered, Recovery, Writer};
 use stdx::rng::Rng;
 use store::Context;
@@ -45,6 +45,8 @@ impl Engine {
     /// start then.
     pub(crate) fn load_journal(self: &Arc<Self>, cx: &mut Context) -> Result<(), String> {
         let (disk, place): (Arc<dyn Disk>, _) = (Arc::new(Real), place(self));
+        // Loading cuts off a torn end: not that of another server, which may be writing it.
+        self.lock_journal(&*disk, &place)?;
         self.journal.starting.store(true, Relaxed);
         self.keyspace.hold(cx, None);
         let found = load(self, cx, &disk, &place, Why::Start);
@@ -53,6 +55,7 @@ impl Engine {
         let found = found?;
         // It may have been turned off meanwhile.
         if !self.config.flag(Id::Appendonly) {
+            self.journal.unlock();
             return Ok(());
         }
         self.begin_journal(disk, place, found)
@@ -86,6 +89,15 @@ impl Engine {
         self.begin_journal(disk, place, found?)
     }
 
+    /// Makes sure that no other server uses these files.
+    pub(super) fn lock_journal(&self, disk: &dyn Disk, place: &Place) -> Result<(), String> {
+        let mut lock = self.journal.lock.lock();
+        if lock.is_none() {
+            *lock = Some(self::lock(disk, place)?);
+        }
+        Ok(())
+    }
+
     /// Begins to write: from here on, commits append.
     pub(super) fn begin_journal(
         self: &Arc<Self>,
@@ -94,6 +106,7 @@ impl Engine {
         from: Recovered,
     ) -> Result<(), String> {
         let journal = &self.journal;
+        self.lock_journal(&*disk, &place)?;
         journal.follow_config(&self.config);
         let shown = place.dir.display().to_string();
         let bases = from.bases();
@@ -114,6 +127,19 @@ impl Engine {
         journal.follow_config(&self.config);
         Ok(())
     }
+}
+
+/// The right to use these files, which one server has at a time.
+pub(super) fn lock(disk: &dyn Disk, place: &Place) -> Result<Lock, String> {
+    let shown = place.dir.display();
+    let failed = |e: std::io::Error| format!("the journal in {shown} cannot be used: {e}");
+    disk.create_dir(&place.dir).map_err(failed)?;
+    disk.lock(&place.lock()).map_err(failed)?.ok_or_else(|| {
+        format!(
+            "another server is using the journal in {shown}: stop it, or give this one another dir, \
+             appenddirname or appendfilename"
+        )
+    })
 }
 
 /// DEBUG LOADAOF: throws the data away and reads it again, while nobody else runs a command.

@@ -80,6 +80,12 @@ fn bgsave(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Ou
         reply.simple("Background saving scheduled");
         return Ok(());
     }
+    if call.engine.journal.rewrite.is_busy() {
+        return Err(Fail::text(
+            "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE \
+             in order to schedule a BGSAVE whenever possible.",
+        ));
+    }
     super::save_in_background(call.engine, call.thread)?;
     p.scheduled.store(false, Relaxed);
     reply.simple("Background saving started");

@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 
 use persist::disk::{Disk, exists};
 use rdb::Encoder;
+use store::Background;
 
 use super::queue::Queue;
 
 /// Bytes after which the file is forced to disk (`rdb-save-incremental-fsync`), so that the end of
 /// the snapshot is not one long wait for everybody who uses the disk.
 const SYNC_EVERY: u64 = 4 << 20;
+
+/// Bytes that are written at once: about as much work as is done between two pauses.
+const PART: usize = 128 << 10;
 
 /// A name beside the final one that no other process uses; within this one there is one snapshot at
 /// a time. That of a journal's base tells the journal, which removes what a crash has left.
@@ -28,7 +32,8 @@ pub(super) struct Wishes {
     pub(super) sync_often: bool,
 }
 
-/// Writes `head`, everything that comes through the queue, and the end. Returns the length.
+/// Writes `head`, everything that comes through the queue, and the end; with `background`, pauses
+/// now and then. Returns the length.
 ///
 /// # Errors
 /// As the system says; the file that was there before still is, and nothing else is left behind.
@@ -38,9 +43,10 @@ pub(super) fn write(
     head: &[u8],
     queue: &Queue,
     wishes: &Wishes,
+    background: Option<Background>,
 ) -> io::Result<u64> {
     let temp = temporary(path);
-    let outcome = write_to(disk, &temp, head, queue, wishes).and_then(|bytes| {
+    let outcome = write_to(disk, &temp, head, queue, wishes, background).and_then(|bytes| {
         disk.rename(&temp, path)?;
         let dir = path.parent().filter(|d| !d.as_os_str().is_empty());
         disk.sync_dir(dir.unwrap_or(Path::new(".")))?;
@@ -60,6 +66,7 @@ fn write_to(
     head: &[u8],
     queue: &Queue,
     wishes: &Wishes,
+    mut background: Option<Background>,
 ) -> io::Result<u64> {
     if exists(disk, temp)? {
         disk.remove(temp)?;
@@ -80,7 +87,12 @@ fn write_to(
     };
     add(head)?;
     while let Some(piece) = queue.take() {
-        add(&piece)?;
+        for part in piece.chunks(PART) {
+            add(part)?;
+            if let Some(background) = &mut background {
+                background.breathe();
+            }
+        }
     }
     if queue.is_dead() {
         return Err(io::Error::other("given up"));

@@ -484,6 +484,14 @@ impl Engine {
                 if let Err(e) = &read {
                     // What operators of Redis look for.
                     log!(engine.log, Warning, "Internal error in RDB reading: {}", e);
+                    let dir = std::env::current_dir().unwrap_or_default();
+                    log!(
+                        engine.log,
+                        Warning,
+                        "{} is left as it is. Restore it from a backup, or move it away to begin \
+                         without data; `apus check` tells how far it can be read.",
+                        dir.join(&path).display()
+                    );
                     log!(engine.log, Warning, "Terminating server after rdb file reading failure.");
                 }
                 read.map_err(|e| format!("{}: {e}", path.display()))
@@ -500,7 +508,8 @@ impl Engine {
                     engine.post(0, Message::Run(Job::new(end)));
                 }
                 Err(e) => {
-                    log!(engine.log, Warning, "Fatal error loading the DB: {}. Exiting.", e);
+                    let why = e.trim_end_matches('.');
+                    log!(engine.log, Warning, "Fatal error loading the DB: {}. Exiting.", why);
                     done(Err(e));
                 }
             }

@@ -12,7 +12,7 @@ use config::{Config, Id};
 use parking_lot::Mutex;
 use rdb::{Access, Encoder};
 use stdx::rng::Rng;
-use store::{Context, Db, Entry, Keep, Snapshot, Walk};
+use store::{Background, Context, Db, Entry, Keep, Snapshot, Walk};
 
 use super::file::{self, Wishes};
 use super::queue::Queue;
@@ -21,8 +21,6 @@ use crate::server::COMPAT_VERSION;
 
 /// Bytes that are serialised under one hold of a shard: some tens of microseconds.
 const STEP: usize = 16 << 10;
-/// By how much those who serialise in the background step back behind those who serve connections.
-const NICE: i32 = 10;
 /// Bytes that are sent at once.
 const PIECE: usize = 256 << 10;
 
@@ -62,11 +60,21 @@ struct Writer {
     /// The database of the last entry in `buf`.
     db: Option<usize>,
     told: Use,
+    /// The thread that has it is to pause now and then.
+    background: Option<Background>,
 }
 
 impl Writer {
     fn new(compress: bool, told: Use) -> Self {
-        Self { encoder: Encoder::new(compress), buf: Vec::new(), db: None, told }
+        let encoder = Encoder::new(compress);
+        Self { encoder, buf: Vec::new(), db: None, told, background: None }
+    }
+
+    /// Called often by a thread that holds no shard.
+    fn breathe(&mut self) {
+        if let Some(background) = &mut self.background {
+            background.breathe();
+        }
     }
 
     fn select(&mut self, db: usize) {
@@ -95,7 +103,11 @@ impl Writer {
         let told = self.told.of_entry(e);
         // Nobody else's bytes may come between the pieces of one entry.
         let mut alone = None;
+        let background = &mut self.background;
         self.encoder.entry_in_pieces(&mut self.buf, e, told, &mut |piece| {
+            if let Some(background) = background {
+                background.breathe();
+            }
             if piece.len() >= PIECE {
                 alone.get_or_insert_with(|| queue.alone()).send(piece);
             }
@@ -242,9 +254,17 @@ impl Taking {
         &self.path
     }
 
-    fn walk(&self, engine: &Engine, mut walk: Walk, cx: &mut Context, done: &dyn Fn(u64)) {
+    fn walk(
+        &self,
+        engine: &Engine,
+        mut walk: Walk,
+        cx: &mut Context,
+        background: Option<Background>,
+        done: &dyn Fn(u64),
+    ) {
         let queue = &*self.keeper.queue;
         let mut w = Writer::new(self.compress, self.told);
+        w.background = background;
         loop {
             let mut keys = 0;
             let more = walk.step(cx, STEP, |db, e| {
@@ -262,7 +282,11 @@ impl Taking {
             if w.buf.len() >= PIECE {
                 w.flush(queue);
             }
-            self.snapshot.orphans(|db, e| w.add_unless_dead(db, e, queue));
+            w.breathe();
+            self.snapshot.orphans(|db, e| {
+                w.add_unless_dead(db, e, queue);
+                w.breathe();
+            });
             wait_for_test(engine, Id::RdbKeySaveDelay, keys, || queue.is_dead());
             if !more {
                 break;
@@ -273,7 +297,10 @@ impl Taking {
 
     fn finish(snapshot: Snapshot, keeper: &Keeper, cx: &mut Context, w: &mut Writer) {
         let queue = &*keeper.queue;
-        snapshot.finish(cx, |db, e| w.add_unless_dead(db, e, queue));
+        snapshot.finish(cx, |db, e| {
+            w.add_unless_dead(db, e, queue);
+            w.breathe();
+        });
         w.flush(queue);
         keeper.early.lock().flush(queue);
         queue.close();
@@ -296,9 +323,10 @@ impl Taking {
         std::thread::scope(|scope| {
             let queue = Arc::clone(&keeper.queue);
             let disk = engine.persistence.disk();
-            let file = scope.spawn(move || file::write(&*disk, &path, &head, &queue, &wishes));
+            let write = move || file::write(&*disk, &path, &head, &queue, &wishes, None);
+            let file = scope.spawn(write);
             for walk in self.snapshot.walks(1) {
-                self.walk(engine, walk, cx, done);
+                self.walk(engine, walk, cx, None, done);
             }
             let early = self.snapshot.early();
             let mut w = Writer::new(self.compress, self.told);
@@ -319,8 +347,6 @@ impl Taking {
         now_ms: i64,
         done: &(dyn Fn(u64) + Sync),
     ) -> std::io::Result<Taken> {
-        // This thread and those that it starts.
-        store::step_back(NICE);
         let context = |n: u64| Context::new(now_ms, Rng::from_seed(now_ms as u64 ^ n));
         std::thread::scope(|scope| {
             let keeper = Arc::clone(&self.keeper);
@@ -331,16 +357,21 @@ impl Taking {
                 std::thread::scope(|scope| {
                     for (n, walk) in self.snapshot.walks(threads).into_iter().enumerate() {
                         let this = &self;
-                        scope.spawn(move || this.walk(engine, walk, &mut context(n as u64), done));
+                        let mut cx = context(n as u64);
+                        scope.spawn(move || {
+                            this.walk(engine, walk, &mut cx, Some(Background::begin()), done);
+                        });
                     }
                 });
                 let early = self.snapshot.early();
                 let mut w = Writer::new(self.compress, self.told);
+                w.background = Some(Background::begin());
                 Self::finish(self.snapshot, &self.keeper, &mut context(99), &mut w);
                 early
             });
             let disk = engine.persistence.disk();
-            let written = file::write(&*disk, &path, &head, &keeper.queue, &wishes);
+            let background = Some(Background::begin());
+            let written = file::write(&*disk, &path, &head, &keeper.queue, &wishes, background);
             let early = walking.join().unwrap_or(0);
             Ok(Taken { bytes: written?, early, keys })
         })

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::manifest::{Base, Manifest};
 use super::segment::{self, End, HEADER, Survey};
@@ -131,6 +131,20 @@ pub fn check_journal(disk: &dyn Disk, path: &Path, fix: bool) -> io::Result<Repo
     }
     disk.sync_dir(dir)?;
     Ok(Report { text, sound })
+}
+
+/// The snapshot that is the base of the journal with the manifest at `path`, if it is there: to be
+/// looked at by those who know the format.
+///
+/// # Errors
+/// The manifest cannot be read.
+pub fn base_of(disk: &dyn Disk, path: &Path) -> io::Result<Option<PathBuf>> {
+    let Ok(Manifest { base: Base::Snapshot { name, .. }, .. }) = Manifest::parse(&disk.read(path)?)
+    else {
+        return Ok(None);
+    };
+    let base = path.parent().unwrap_or(Path::new(".")).join(name);
+    Ok(exists(disk, &base)?.then_some(base))
 }
 
 fn describe(name: &str, s: &Survey, len: usize) -> String {

@@ -27,7 +27,10 @@ pub mod segment;
 pub mod shared;
 pub mod writer;
 
+use std::io;
 use std::path::PathBuf;
+
+use crate::disk::Disk;
 
 pub use lane::Lane;
 pub use manifest::{Base, Manifest};
@@ -56,6 +59,11 @@ impl Place {
         self.dir.join(format!("{}.journal", self.stem))
     }
 
+    /// Path of the file that is locked by the server whose journal it is.
+    pub fn lock(&self) -> PathBuf {
+        self.dir.join(format!("{}.lock", self.stem))
+    }
+
     /// Path of a file by its name.
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir.join(name)
@@ -69,6 +77,30 @@ impl Place {
     /// Name of a base snapshot. Redis's end in `.base.rdb`, and stay as they are.
     pub fn base(&self, number: u64) -> String {
         format!("{}.{number}.base", self.stem)
+    }
+
+    /// A file that a manifest has named once, where there is no manifest: a base, or the first
+    /// segment of all if it has records. What a journal leaves that ends before its first base
+    /// is there has other numbers, and is of no use.
+    fn left_without_manifest(&self, disk: &dyn Disk) -> io::Result<Option<String>> {
+        let mut names = match disk.list(&self.dir) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            names => names?,
+        };
+        names.retain(|name| self.is_own(name));
+        names.sort();
+        for name in names {
+            let is_left = if name == self.segment(1) {
+                let bytes = disk.read(&self.file(&name))?;
+                segment::survey(&bytes).is_ok_and(|s| s.records > 0)
+            } else {
+                name.ends_with(".base")
+            };
+            if is_left {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether a name in the directory is one that a journal gives to its files, finished or not (the

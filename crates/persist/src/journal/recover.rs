@@ -117,7 +117,18 @@ impl Recovery {
         let path = place.manifest();
         let text = match disk.read(&path) {
             Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return match place.left_without_manifest(&*disk) {
+                    Ok(None) => Ok(None),
+                    Ok(Some(name)) => Err(Refusal(format!(
+                        "{} is there, but {}, which says what belongs together, is not. Restore it \
+                         from a backup, or move the journal's files away to begin without data.",
+                        place.file(&name).display(),
+                        path.display()
+                    ))),
+                    Err(e) => Err(Refusal(format!("reading {}: {e}", place.dir.display()))),
+                };
+            }
             Err(e) => return Err(Refusal(format!("reading {}: {e}", path.display()))),
         };
         let manifest = Manifest::parse(&text).map_err(|why| {

@@ -86,8 +86,9 @@ pub struct Shared {
     /// Somebody wanted to write and could not: who could tells when it is over.
     wanted: AtomicBool,
     observer: Mutex<Option<Arc<dyn Observer>>>,
-    /// The writer sleeps and wants to be woken by the next record.
+    /// The writer sleeps and wants to be woken by the record behind `expected`.
     idle: AtomicBool,
+    expected: AtomicU64,
     bell: Mutex<bool>,
     rung: Condvar,
     progress: Condvar,
@@ -110,6 +111,7 @@ impl Default for Shared {
             wanted: AtomicBool::new(false),
             observer: Mutex::default(),
             idle: AtomicBool::new(false),
+            expected: AtomicU64::new(0),
             bell: Mutex::new(false),
             rung: Condvar::new(),
             progress: Condvar::new(),
@@ -270,11 +272,14 @@ impl Shared {
         *self.observer.lock() = Some(Arc::clone(observer));
     }
 
-    /// Wakes the writer if it sleeps: called when a turn of an event loop is over, so that all that
-    /// it has done is synced together.
+    /// Wakes the writer if it sleeps and what it waits for is there: called when a turn of an event
+    /// loop is over, so that all that it has done is synced together.
     #[inline]
     pub fn kick(&self) {
-        if self.idle.load(SeqCst) && self.idle.swap(false, SeqCst) {
+        if self.idle.load(SeqCst)
+            && self.last() > self.expected.load(SeqCst)
+            && self.idle.swap(false, SeqCst)
+        {
             self.ring();
         }
     }
@@ -285,11 +290,12 @@ impl Shared {
         self.rung.notify_one();
     }
 
-    /// The writer's sleep: until it is rung for or the time is over. With `unless_after` it sleeps
-    /// only if no number beyond that has been given out.
-    pub(crate) fn sleep(&self, time: Option<Duration>, unless_after: u64) {
+    /// The writer's sleep: until it is rung for, the time is over, or numbers beyond `expected` have
+    /// been given out.
+    pub(crate) fn sleep(&self, time: Option<Duration>, expected: u64) {
+        self.expected.store(expected, SeqCst);
         self.idle.store(true, SeqCst);
-        if self.last() > unless_after {
+        if self.last() > expected {
             self.idle.store(false, SeqCst);
             return;
         }

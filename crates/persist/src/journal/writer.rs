@@ -4,6 +4,11 @@
 //! says. While it syncs, the threads go on; what they append meanwhile is the next group: under
 //! `always`, however many clients there are, they share one sync.
 //!
+//! Clients that have just been answered are likely to be back soon. Syncing at once what came from
+//! others meanwhile would make of them all two parties, each of which waits for the other's sync as
+//! well as for its own. So the writer waits for as many records as both parties have made, for a
+//! fraction of the time that the sync took (`Writer::gathering`): one sync serves all.
+//!
 //! **Who writes.** Under `always` the writer's own thread, since who waits for the disk anyway need
 //! not do it himself. Without `always` a reply needs the write alone, which takes less time than
 //! waking another thread: whoever has a reply to send writes for all ([`Shared::write_through`]). For
@@ -38,6 +43,9 @@ const GROUP: usize = 4 << 20;
 const KEEP: usize = 8 << 20;
 /// Between two attempts of what fails, and between two syncs of `everysec`.
 const SECOND: Duration = Duration::from_secs(1);
+/// What part of a sync's time is spent waiting for more to be synced with the next: this one while
+/// those who are waited for come, and down to that one while they do not.
+const GATHERING: (u32, u32) = (2, 32);
 /// What the writer can be asked to do between two groups.
 pub enum Control {
     /// Begin a new segment, so that a rewrite can do without the ones so far.
@@ -101,6 +109,13 @@ pub struct Writer {
     /// Something was written since the last sync.
     unsynced: bool,
     synced_at: Instant,
+    /// Up to here everything was synced.
+    synced: u64,
+    /// What is waited for before the next sync of `always`, and for how long.
+    gathering: Option<(u64, Duration)>,
+    /// What has been waited for, and what part of the time is spent so at present.
+    awaited: Option<u64>,
+    part: u32,
     /// When what failed is tried again.
     retry_at: Option<Instant>,
     /// Records were dropped because the segment is not trusted; a new one makes an end of that.
@@ -211,6 +226,10 @@ impl Writer {
             group_last: last,
             unsynced: false,
             synced_at: Instant::now(),
+            synced: last,
+            gathering: None,
+            awaited: None,
+            part: GATHERING.0,
             retry_at: None,
             gap: false,
             spare: None,
@@ -246,6 +265,12 @@ impl Writer {
                 let now = Instant::now();
                 if let Some(done) = done.take() {
                     writer.finished(now, done);
+                    if let Some((expected, time)) = writer.gathering.take() {
+                        writer.awaited = Some(expected);
+                        return (Step::Turn(Turn::Idle(Some(time))), expected);
+                    }
+                } else {
+                    writer.learn();
                 }
                 let step = writer.step(now);
                 // What fails is not tried again sooner because more comes, and without `always`
@@ -336,6 +361,16 @@ impl Writer {
         })
     }
 
+    /// Remembers whether those came who were waited for: clients that ask at their own pace do not,
+    /// and are waited for the less.
+    fn learn(&mut self) {
+        if let Some(expected) = self.awaited.take() {
+            let came = self.shared.last() > expected;
+            let part = if came { self.part / 2 } else { self.part * 2 };
+            self.part = part.clamp(GATHERING.0, GATHERING.1);
+        }
+    }
+
     /// Looks at what it was asked to do.
     fn obey(&mut self) -> Option<Work> {
         loop {
@@ -370,6 +405,15 @@ impl Writer {
                 }
                 figures.syncs.fetch_add(1, Relaxed);
                 self.publish(upto);
+                let answered = upto.saturating_sub(self.synced);
+                self.synced = upto;
+                if self.shared.policy() == Sync::Always && !self.stopping {
+                    // All but a few: some may have had their last word.
+                    let others = self.shared.last().saturating_sub(upto);
+                    let all = answered + others;
+                    self.gathering =
+                        Some(((upto + all - all / 8).saturating_sub(1), took / self.part));
+                }
             }
             Finished::Synced(_, _, Err(e)) => {
                 self.shared.figures.delayed.fetch_add(1, Relaxed);
@@ -634,5 +678,64 @@ impl Writer {
     fn trouble(&self, trouble: Option<Trouble>) {
         self.shared.set_trouble(trouble.clone());
         self.observer.trouble(trouble.as_ref());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::sim::SimDisk;
+
+    struct Deaf;
+
+    impl Observer for Deaf {
+        fn durable(&self, _: u64) {}
+        fn trouble(&self, _: Option<&Trouble>) {}
+        fn written(&self) {}
+        fn note(&self, _: &str) {}
+    }
+
+    #[test]
+    fn the_next_sync_waits_for_those_who_have_just_been_answered() {
+        let shared = Arc::new(Shared::default());
+        shared.set_policy(Sync::Always);
+        let place =
+            Place { dir: "/d".into(), stem: "a".into(), segment_bytes: 1 << 20, ahead_bytes: 0 };
+        let fresh = Recovered::fresh(Base::default());
+        let disk = Arc::new(SimDisk::default());
+        let started = Writer::start(disk, Arc::clone(&shared), Arc::new(Deaf), place, fresh);
+        let (mut writer, _orders) = started.expect("a journal");
+        let lane = shared.add_lane();
+        let append = |n: u64| {
+            for _ in 0..n {
+                lane.append(shared.counter(), 5, true, |unit| {
+                    unit.command(0, b"PING", 0, std::iter::empty());
+                });
+            }
+        };
+        let now = Instant::now();
+        let mut synced = |writer: &mut Writer, came: u64| {
+            let Step::Work(Work::Sync(_, _, upto)) = writer.step(now) else { panic!("a sync") };
+            // While it syncs, others come.
+            append(came);
+            writer.finished(now, Finished::Synced(upto, Duration::from_millis(8), Ok(())));
+            writer.gathering.take()
+        };
+        // 48 take turns; most of them are waited for.
+        append(24);
+        let patience = Duration::from_millis(4);
+        assert_eq!(synced(&mut writer, 24), Some((24 + 48 - 6 - 1, patience)));
+        append(24);
+        assert_eq!(synced(&mut writer, 0), Some((72 + 48 - 6 - 1, patience)));
+        // One that is alone is waited for by nobody but itself.
+        append(1);
+        assert_eq!(synced(&mut writer, 0), Some((73, patience)));
+        // Who does not come is waited for the less, until others do.
+        for (part, came) in [(4, 0), (8, 0), (4, 1), (2, 1), (2, 1)] {
+            writer.awaited = Some(shared.last());
+            append(came);
+            writer.learn();
+            assert_eq!(writer.part, part);
+        }
     }
 }

@@ -19,7 +19,7 @@ use input::{Stream, len, text_into};
 pub(crate) use value::{Decoder, Head};
 
 use crate::error::{Error, Result};
-use crate::format::{VERSION_MAX, op};
+use crate::format::{Dialect, VALKEY_VERSION, op};
 
 /// Up to where collections are small: the options of redis.conf. Encodings follow from them.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +106,7 @@ const BATCH_VALUE_MAX: u64 = 512 * 1024;
 pub struct Batch {
     bytes: Vec<u8>,
     offset: u64,
+    dialect: Dialect,
 }
 
 impl Batch {
@@ -117,7 +118,8 @@ impl Batch {
     /// Decodes what is in it.
     pub fn entries(&self, limits: Limits) -> Entries<'_> {
         let input = Slice::new(&self.bytes, self.offset);
-        Entries { input, decoder: Decoder::new(limits), key: Vec::new() }
+        let decoder = Decoder::new(limits);
+        Entries { input, decoder, dialect: self.dialect, key: Vec::new() }
     }
 }
 
@@ -125,6 +127,7 @@ impl Batch {
 pub struct Entries<'a> {
     input: Slice<'a>,
     decoder: Decoder,
+    dialect: Dialect,
     key: Vec<u8>,
 }
 
@@ -140,7 +143,8 @@ impl Entries<'_> {
         loop {
             let code = input.byte()?;
             if !attributes.note(code, input)? {
-                return entry(&mut self.decoder, input, &mut self.key, code, attributes).map(Some);
+                let kind = self.dialect.kind(code);
+                return entry(&mut self.decoder, input, &mut self.key, kind, attributes).map(Some);
             }
         }
     }
@@ -189,12 +193,12 @@ fn entry<'k>(
 }
 
 /// Passes over a key, what is said about it, and its value. False if something else comes next.
-fn skip_record(input: &mut impl Input) -> Result<bool> {
+fn skip_record(input: &mut impl Input, dialect: Dialect) -> Result<bool> {
     let mut attributes = Attributes::default();
     loop {
         let code = input.byte()?;
         if !attributes.note(code, input)? {
-            return skip::key_and_value(input, code, BATCH_VALUE_MAX);
+            return skip::key_and_value(input, dialect.kind(code), BATCH_VALUE_MAX);
         }
     }
 }
@@ -204,6 +208,7 @@ pub struct Reader<R> {
     input: Stream<R>,
     decoder: Decoder,
     version: u16,
+    dialect: Dialect,
     checksum: bool,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -216,20 +221,24 @@ impl<R: Read> Reader<R> {
     pub fn new(source: R, limits: Limits, checksum: bool) -> Result<Self> {
         let mut input = Stream::new(source, checksum);
         let header = input.array::<9>()?;
-        let Some(version) = header.strip_prefix(b"REDIS") else {
+        let redis = header.strip_prefix(b"REDIS");
+        let Some(version) = redis.or_else(|| header.strip_prefix(b"VALKEY")) else {
             return Err(input.bad("Wrong signature trying to load DB from file"));
         };
         let version = version
             .iter()
             .take_while(|b| b.is_ascii_digit())
             .fold(0, |n, b| n * 10 + u16::from(b - b'0'));
-        if version == 0 || version > VERSION_MAX {
+        let is_valkeys = version == VALKEY_VERSION;
+        let dialect = Dialect::of(version).filter(|_| version > 0 && redis.is_some() != is_valkeys);
+        let Some(dialect) = dialect else {
             return Err(input.bad(format!("Can't handle RDB format version {version}")));
-        }
+        };
         Ok(Self {
             input,
             decoder: Decoder::new(limits),
             version,
+            dialect,
             checksum,
             key: Vec::new(),
             value: Vec::new(),
@@ -276,6 +285,14 @@ impl<R: Read> Reader<R> {
                         len(input)?;
                     }
                 }
+                // Whose job it was, and from which slot to which.
+                op::VALKEY_SLOT_IMPORT if self.dialect == Dialect::Valkey => {
+                    text_into(input, &mut self.value)?;
+                    for _ in 0..len(input)? {
+                        len(input)?;
+                        len(input)?;
+                    }
+                }
                 op::AUX => {
                     text_into(input, &mut self.key)?;
                     text_into(input, &mut self.value)?;
@@ -292,7 +309,10 @@ impl<R: Read> Reader<R> {
                 op::FUNCTION_PRE_GA => {
                     return Err(input.bad("Pre-release function format not supported."));
                 }
-                kind => return entry(&mut self.decoder, input, &mut self.key, kind, attributes),
+                code => {
+                    let kind = self.dialect.kind(code);
+                    return entry(&mut self.decoder, input, &mut self.key, kind, attributes);
+                }
             }
         }
     }
@@ -307,7 +327,7 @@ impl<R: Read> Reader<R> {
         self.input.mark();
         let mut len = 0;
         while len < BATCH {
-            match skip_record(&mut self.input) {
+            match skip_record(&mut self.input, self.dialect) {
                 Ok(true) => len = self.input.marked_len(),
                 // It is looked at again when it comes first.
                 Ok(false) | Err(_) => break,
@@ -315,7 +335,7 @@ impl<R: Read> Reader<R> {
         }
         let bytes = self.input.cut(len);
         if len > 0 {
-            return Ok(Item::Batch(Batch { bytes: bytes.to_vec(), offset }));
+            return Ok(Item::Batch(Batch { bytes: bytes.to_vec(), offset, dialect: self.dialect }));
         }
         self.next()
     }

@@ -57,7 +57,8 @@ pub(super) fn key_and_value(input: &mut impl Input, kind: u8, bytes_max: u64) ->
         | kind::ZSET
         | kind::ZSET_2
         | kind::LIST_QUICKLIST_2
-        | kind::HASH_METADATA_PRE_GA => {}
+        | kind::HASH_METADATA_PRE_GA
+        | kind::VALKEY_HASH_2 => {}
         // Streams are long, and tell where they end no sooner than they are read.
         _ => return Ok(false),
     }
@@ -75,6 +76,9 @@ pub(super) fn key_and_value(input: &mut impl Input, kind: u8, bytes_max: u64) ->
                 string(input)? && string(input)?
             }
             kind::HASH => string(input)? && string(input)?,
+            kind::VALKEY_HASH_2 => {
+                string(input)? && string(input)? && input.array::<8>().map(|_| true)?
+            }
             _ => string(input)?,
         };
         if !done || input.offset() > end {

@@ -80,6 +80,7 @@ impl Decoder {
                 }
                 self.hash_metadata(head, input, Some(first))
             }
+            kind::VALKEY_HASH_2 => self.hash_2(head, input),
             kind::STREAM_LISTPACKS => self.stream(head, input, 1),
             kind::STREAM_LISTPACKS_2 => self.stream(head, input, 2),
             kind::STREAM_LISTPACKS_3 => self.stream(head, input, 3),
@@ -395,6 +396,34 @@ impl Decoder {
             text_into(input, &mut self.a)?;
             text_into(input, &mut self.b)?;
             let deadline = (deadline > 0).then_some(deadline as i64);
+            if !draft.add(&self.a, &self.b, deadline) {
+                return Err(input.bad(DUPLICATE_FIELD));
+            }
+        }
+        match draft.finish(head.key, head.deadline) {
+            Some(e) => Ok(Some(e)),
+            None => Err(input.bad("Hash with dup elements")),
+        }
+    }
+
+    /// Valkey's: fields that each have a deadline behind the value, or -1.
+    fn hash_2(&mut self, head: Head<'_>, input: &mut impl Input) -> Result<Option<Entry>> {
+        let n = len(input)?;
+        if n == 0 {
+            return Ok(None);
+        }
+        let fields = usize::try_from(n).unwrap_or(usize::MAX);
+        let mut draft = hash::Draft::new(fields, true, self.limits.hash);
+        for _ in 0..n {
+            text_into(input, &mut self.a)?;
+            text_into(input, &mut self.b)?;
+            let said = i64::from_le_bytes(input.array()?);
+            let valid = said == -1 || (0..=FIELD_DEADLINE_MAX as i64).contains(&said);
+            if !valid {
+                return Err(input.bad(format!("invalid expireAt time: {said}")));
+            }
+            // What expired at the beginning of time is to be found expired, not without a deadline.
+            let deadline = (said != -1).then_some(said.max(1));
             if !draft.add(&self.a, &self.b, deadline) {
                 return Err(input.bad(DUPLICATE_FIELD));
             }

@@ -241,6 +241,23 @@ pub(crate) fn payloads() -> Vec<(Vec<u8>, &'static str)> {
             ),
             "hash listpackex: f=v g=w@9000",
         ),
+        // Valkey 9 gives the same number to something else; the version says which it is.
+        (
+            payload(
+                22,
+                &[
+                    &len(2),
+                    &string(b"f"),
+                    &string(b"v"),
+                    &[0xff; 8],
+                    &string(b"g"),
+                    &string(b"w"),
+                    &ttl(9000),
+                ],
+                80,
+            ),
+            "hash listpackex: f=v g=w@9000",
+        ),
         (
             payload(
                 24,
