@@ -22,7 +22,6 @@ use crate::costs::Costs;
 use crate::dispatch::{Done, commit, commit_own, lookup};
 use crate::engine::{Attention, Engine, Worker};
 use crate::journal::{self, Own};
-use crate::mailbox::Message;
 use crate::persistence;
 use crate::pubsub::Local;
 use crate::scripting::{CallTimes, Machines};
@@ -39,6 +38,9 @@ const GROUP: usize = 32;
 const OUTPUT_PAUSE: usize = 1 << 20;
 /// Connections send at most this much per group check of shared values, too.
 const NO_COMMAND: u16 = u16::MAX;
+
+/// Output of one command from which on its time is told from that of its neighbours, in bytes.
+const LONG_REPLY: usize = 8 << 10;
 
 /// A command that took so long has deadlines to go by: those are in milliseconds.
 const LONG_NS: u64 = 1_000_000;
@@ -97,8 +99,9 @@ pub struct Thread {
     group: Vec<Parse>,
     /// Hashes of the keys of the group's commands over several keys.
     hashes: Vec<u64>,
-    /// Next shard for the periodic work.
+    /// Next shard for the periodic work, and how many have had their turn in a round that ran out of time.
     sweep: usize,
+    swept: usize,
     /// Wall clock minus monotonic clock, in nanoseconds.
     wall_offset: i64,
     /// Monotonic clock when it was last read, in nanoseconds.
@@ -108,6 +111,8 @@ pub struct Thread {
     pub(crate) since: Option<u64>,
     /// The shape of the last command that took the short way, and its number.
     shape: Option<(Shape, u16)>,
+    /// The last command whose reply was a long one: the next of its kind is timed by itself.
+    long: u16,
     /// Which commands are looked at for the top keys.
     pub(crate) probe: Probe,
     /// Which batches are timed by phase.
@@ -124,7 +129,7 @@ pub struct Thread {
     /// The command that just ran waits until the journal is durable up to here (WAITAOF).
     pub(crate) awaits: Option<u64>,
     /// `maxmemory-clients` may have changed: all clients are to be counted.
-    recount_clients: bool,
+    pub(crate) recount_clients: bool,
 }
 
 /// A parsed command of a group.
@@ -167,10 +172,12 @@ impl Thread {
             group: Vec::with_capacity(GROUP),
             hashes: Vec::new(),
             sweep: 0,
+            swept: 0,
             wall_offset: 0,
             mono: 0,
             since: None,
             shape: None,
+            long: NO_COMMAND,
             probe,
             costs,
             in_transaction: false,
@@ -606,13 +613,16 @@ impl Thread {
                 let start = self.mono;
                 self.mono = engine.clock.monotonic_ns();
                 self.since = Some(self.mono);
-                self.time_went_by(self.mono.saturating_sub(start));
-                self.account(
-                    engine,
-                    session,
-                    &group[i..i + light],
-                    self.mono.saturating_sub(start),
-                );
+                let nanos = self.mono.saturating_sub(start);
+                self.time_went_by(nanos);
+                let run = &group[i..i + light];
+                self.account(engine, session, run, nanos);
+                if nanos >= self.hot.slow_ns {
+                    let p = suspect(run);
+                    let spans = &spans[p.first as usize..][..p.argc as usize];
+                    let args = Args::new(input, spans, &mut owned);
+                    engine.slowlog.record(engine, &session.client, nanos, &args);
+                }
                 match shot {
                     Some(shot) => {
                         let spans = &spans[p.first as usize..][..p.argc as usize];
@@ -624,15 +634,22 @@ impl Thread {
                 }
                 i += light;
                 *consumed = group[i - 1].end;
+                if i < group.len() && out.len() >= OUTPUT_PAUSE {
+                    next = Some(Next::Flush);
+                    break;
+                }
                 continue;
             }
             let spans = &spans[p.first as usize..][..p.argc as usize];
             let mut args = Args::new(input, spans, &mut owned);
-            let mark = out.mark();
+            let (mark, before) = (out.mark(), out.len());
             let mut reply = Reply::new(out, session.proto);
             *consumed = p.end;
             i += 1;
             match self.dispatch(engine, session, &mut args, &mut reply) {
+                Done::Yes if p.id == self.long && out.len().saturating_sub(before) < LONG_REPLY => {
+                    self.long = NO_COMMAND;
+                }
                 Done::Yes => {}
                 Done::Wait => {
                     session.deferred = Some(args.to_vecs(0));
@@ -701,17 +718,22 @@ impl Thread {
         {
             prefetch_parts(&mut db, input, group, spans, owned, part);
         }
-        let (mut last, mut run) = (NO_COMMAND, None);
+        let (mut last, mut run, mut by_reply) = (NO_COMMAND, None, false);
         let mut n = 0;
         for p in group {
             if p.id != last {
                 last = p.id;
-                run = match (p.id != NO_COMMAND).then(|| engine.table.get(p.id).run) {
-                    Some(Run::Data(run)) => Some(run),
-                    _ => None,
-                };
+                run = None;
+                if p.id != NO_COMMAND && p.id != self.long {
+                    let cmd = engine.table.get(p.id);
+                    by_reply = cmd.by_reply;
+                    if let Run::Data(f) = cmd.run {
+                        run = Some(f);
+                    }
+                }
             }
             let Some(run) = run else { break };
+            let before = if by_reply { reply.out().len() } else { 0 };
             let spans = &spans[p.first as usize..][..p.argc as usize];
             let mut args = Args::new(input, spans, owned);
             db.move_to(Key { bytes: &args[1], hash: p.hash });
@@ -732,6 +754,11 @@ impl Thread {
                 self.serve_ready(engine);
                 engine.keyspace.release(&mut self.cx);
                 self.serve_ready(engine);
+                break;
+            }
+            if by_reply && reply.out().len().saturating_sub(before) >= LONG_REPLY {
+                // It may have taken long, and so may the next one.
+                self.long = p.id;
                 break;
             }
         }
@@ -762,39 +789,6 @@ impl Thread {
         bump(&stats.command_nanos, nanos);
         self.count_command(&session.client, n);
         session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
-    }
-
-    /// Enforces `maxmemory-clients` when what `client` holds may have changed. Returns whether it is
-    /// among those that have to go; all others are told to.
-    #[inline]
-    pub fn evict_clients(&mut self, engine: &Engine, client: &Client) -> bool {
-        // The batch may have been CONFIG SET.
-        self.refresh(&engine.config);
-        if self.hot.clients_max == 0 {
-            return false;
-        }
-        let over = engine.clients.account(client) > self.hot.clients_max;
-        (over || self.recount_clients) && self.evict_largest(engine, client)
-    }
-
-    #[cold]
-    fn evict_largest(&mut self, engine: &Engine, client: &Client) -> bool {
-        self.recount_clients = false;
-        let evicted = engine.clients.evict(self.hot.clients_max);
-        for c in &evicted {
-            bump(&self.worker.stats.evicted_clients, 1);
-            crate::log!(
-                engine.log,
-                Notice,
-                "Evicting client: id={} addr={}",
-                c.id,
-                c.endpoint.peer
-            );
-            if c.id != client.id {
-                engine.post(c.thread, Message::Close(c.id));
-            }
-        }
-        evicted.iter().any(|c| c.id == client.id)
     }
 
     /// Applies CLIENT REPLY to the answer of a blocked command: whether it is sent.
@@ -858,8 +852,9 @@ impl Thread {
         let active = engine.active_expire.load(Relaxed) && !paused;
         // After the limit was lowered, commands may be too few to bring memory below it.
         let mut left = !paused && self.make_room(engine) && self.is_over_memory();
-        let (mut looked, mut expired) = (0, 0);
-        while looked < SHARDS.div_ceil(threads) {
+        let (mut looked, mut expired) = (std::mem::take(&mut self.swept), 0);
+        let round = SHARDS.div_ceil(threads);
+        while looked < round {
             let s = self.sweep;
             self.sweep += threads;
             if self.sweep >= SHARDS {
@@ -881,9 +876,13 @@ impl Thread {
                 self.serve_ready(engine);
             }
             if engine.clock.monotonic_ns() - start > budget_ns {
-                // Out of time by looking alone (a busy machine): the rest has until the next turn.
                 if expired > 0 {
                     self.cx.counters.expired_time_cap_reached += 1;
+                    left = true;
+                }
+                if looked < round {
+                    // The others soon have theirs, or what is due there would wait for one more round.
+                    self.swept = looked;
                     left = true;
                 }
                 break;
@@ -951,6 +950,14 @@ impl Thread {
     pub fn proto(&self, session: &Session) -> Proto {
         session.proto
     }
+}
+
+/// Which command of a run is to blame for its time: the one at whose reply the run ended, or the one
+/// with the most arguments.
+#[cold]
+fn suspect(run: &[Parse]) -> &Parse {
+    let last = &run[run.len() - 1];
+    run.iter().rev().max_by_key(|p| p.argc).filter(|p| p.argc > last.argc).unwrap_or(last)
 }
 
 /// Hints the processor to load the members or fields that commands about one value are about: they
