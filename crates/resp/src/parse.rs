@@ -318,7 +318,7 @@ const SHAPE: u64 = pattern(b"*\0\r\n$\0\r\n");
 fn fast(buf: &[u8], base: usize, limits: &Limits, spans: &mut Vec<Span>) -> Option<usize> {
     let head = u64::from_le_bytes(*buf.first_chunk::<8>()?);
     if head & !DIGITS != SHAPE {
-        return None;
+        return fast_many(buf, base, limits, spans);
     }
     let argc = usize::from(buf[1].wrapping_sub(b'0'));
     let len = usize::from(buf[5].wrapping_sub(b'0'));
@@ -329,6 +329,31 @@ fn fast(buf: &[u8], base: usize, limits: &Limits, spans: &mut Vec<Span>) -> Opti
     spans.push(Span::new(base + 8, len));
     let mut pos = 8 + len + 2;
     for _ in 1..argc {
+        match short_bulk(buf, pos) {
+            Some((at, len)) if len <= limits.bulk_max && at + len + 2 <= buf.len() => {
+                spans.push(Span::new(base + at, len));
+                pos = at + len + 2;
+            }
+            _ => {
+                spans.truncate(begin);
+                return None;
+            }
+        }
+    }
+    Some(pos)
+}
+
+/// The same for 10 to 99 arguments.
+fn fast_many(buf: &[u8], base: usize, limits: &Limits, spans: &mut Vec<Span>) -> Option<usize> {
+    let [b'*', tens @ b'1'..=b'9', ones @ b'0'..=b'9', b'\r', b'\n', ..] = *buf else {
+        return None;
+    };
+    if limits.unauthenticated {
+        return None;
+    }
+    let begin = spans.len();
+    let mut pos = 5;
+    for _ in 0..usize::from(tens - b'0') * 10 + usize::from(ones - b'0') {
         match short_bulk(buf, pos) {
             Some((at, len)) if len <= limits.bulk_max && at + len + 2 <= buf.len() => {
                 spans.push(Span::new(base + at, len));
@@ -509,6 +534,11 @@ mod tests {
         input.extend_from_slice(
             b"set 'a b' \"\\x41\\n\"\n*2\r\n$4\r\nECHO\r\n$12\r\n123456789012\r\n",
         );
+        let many: Vec<String> = (0..12).map(|i| "x".repeat(i * 11)).collect();
+        input.extend_from_slice(b"*12\r\n");
+        for word in &many {
+            input.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());
+        }
         let big = vec![b'z'; 70_000];
         input.extend_from_slice(b"*4\r\n$4\r\nMSET\r\n$1\r\nk\r\n$70000\r\n");
         input.extend_from_slice(&big);
@@ -518,6 +548,7 @@ mod tests {
             words(&[b"PING"]),
             words(&[b"set", b"a b", b"A\n"]),
             words(&[b"ECHO", b"123456789012"]),
+            words(&many.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()),
             words(&[b"MSET", b"k", &big, b"end"]),
             words(&[b"PING"]),
         ];
