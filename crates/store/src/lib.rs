@@ -19,7 +19,9 @@ mod shards;
 mod snapshot;
 mod waits;
 
-pub use context::{Access, Block, Context, Counters, Empty, LFU_INIT, OVERDUE_MAX, Small};
+pub use context::{
+    Access, Block, Context, Counters, Empty, LFU_INIT, LfuClock, OVERDUE_MAX, Small,
+};
 pub use data::big::{Named, Value};
 pub use data::entry::{Content, Entry, INLINE_MAX, Kind, Str};
 pub use data::hash;
