@@ -2,7 +2,6 @@
 
 mod workers;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use workers::{Worker, engine, on_threads};
