@@ -4,6 +4,7 @@
     python3 tests/soak/stalls.py same   [--keys 10000000]   the same load without growth: the noise
     python3 tests/soak/stalls.py expire [--keys 5000000]    all keys expire within one second
     python3 tests/soak/stalls.py evict  [--keys 5000000]     SETs of new keys at a full 100 MB limit
+    python3 tests/soak/stalls.py big    [--keys 10000000]   a sorted set of so many members goes, in six ways
 
 One process sends a heavy load at lowest priority; another sends single commands on a connection of
 its own, without pipelining, and measures each. The server is pinned to CPU 0 and both clients to CPU
@@ -118,9 +119,51 @@ def until_empty(port, stop):
     stop.set()
 
 
+# How a big value goes; each is done to one of its own.
+WAYS = [
+    ("DEL", ["DEL", "z0"]),
+    ("UNLINK", ["UNLINK", "z1"]),
+    ("expiry", ["PEXPIRE", "z2", "1"]),
+    ("SET", ["SET", "z3", "x"]),
+    ("RENAME", ["RENAME", "small", "z4"]),
+    ("FLUSHALL ASYNC", ["FLUSHALL", "ASYNC"]),
+]
+
+
+def big(server, members):
+    with server.client() as c:
+        for at in range(0, members, 1000):
+            pairs = ((str(i * 7919 % members), f"m{i:09}") for i in range(at, at + 1000))
+            c.do("ZADD", "z0", *(word for pair in pairs for word in pair))
+        for i in range(1, len(WAYS)):
+            assert c.do("COPY", "z0", f"z{i}") == 1
+        c.do("SET", "small", "x")
+    stop, begun = multiprocessing.Event(), multiprocessing.Queue()
+    doer = multiprocessing.Process(target=remove, args=(server.port, begun, stop))
+    begin = time.perf_counter()
+    doer.start()
+    times, at = probe(server.port, stop, "GET")
+    doer.join()
+    begun = [begun.get() - begin for _ in WAYS]
+    for (name, _), first, last in zip(WAYS, begun, begun[1:] + [float("inf")]):
+        mine = [(t, a) for t, a in zip(times, at) if first - 0.1 <= a < last - 0.1]
+        summary(name, [t for t, _ in mine], [a for _, a in mine], rss_mb=server.rss() >> 20)
+    return max(times)
+
+
+def remove(port, begun, stop):
+    with Client(port) as c:
+        for _, words in WAYS:
+            time.sleep(1.5)
+            begun.put(time.perf_counter())
+            c.do(*words)
+    time.sleep(2)
+    stop.set()
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("what", choices=["growth", "same", "expire", "evict"])
+    p.add_argument("what", choices=["growth", "same", "expire", "evict", "big"])
     p.add_argument("--keys", type=int)
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--max-ms", type=float)
@@ -134,6 +177,8 @@ def main():
         pin(s)
         if a.what == "expire":
             worst = expire(s, a.keys or 5_000_000)
+        elif a.what == "big":
+            worst = big(s, a.keys or 10_000_000)
         else:
             n = a.keys or (5_000_000 if a.what == "evict" else 10_000_000)
             worst = loaded(s, n, a.what == "same", a.what)

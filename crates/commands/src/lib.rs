@@ -15,6 +15,7 @@ pub mod fail;
 mod generic;
 mod geo;
 mod hash;
+pub mod help;
 mod hyperloglog;
 pub mod keys;
 pub mod laws;

@@ -7,18 +7,10 @@ use data::entry::{Entry, Kind};
 use data::packed;
 use data::table::{Node as _, SlotMut, Table};
 use data::zset::{self, Draft, How, Limits, Put, View};
+use stdx::rng::Rng;
 
 #[global_allocator]
 static ALLOCATOR: stdx::mem::Counting<std::alloc::System> = stdx::mem::Counting(std::alloc::System);
-
-struct Seq(u64);
-
-impl Seq {
-    fn next(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) % below
-    }
-}
 
 type Model = Vec<(f64, Vec<u8>)>;
 
@@ -44,23 +36,23 @@ fn run() -> Entry {
 }
 
 /// Scores of all forms: small and large integers, fractions, infinities.
-fn score(r: &mut Seq) -> f64 {
-    match r.next(6) {
-        0 => r.next(10) as f64,
-        1 => r.next(1 << 40) as f64 - 1e9,
-        2 => r.next(1000) as f64 / 7.0,
-        3 => 1e19 + r.next(9) as f64 * 1e17,
+fn score(r: &mut Rng) -> f64 {
+    match r.below(6) {
+        0 => r.below(10) as f64,
+        1 => r.below(1 << 40) as f64 - 1e9,
+        2 => r.below(1000) as f64 / 7.0,
+        3 => 1e19 + r.below(9) as f64 * 1e17,
         4 => f64::INFINITY,
-        _ => -0.1 * r.next(50) as f64 - 0.1,
+        _ => -0.1 * r.below(50) as f64 - 0.1,
     }
 }
 
 fn behaves_like_a_sorted_vector(limits: Limits, rounds: u64) {
-    let mut r = Seq(limits.entries as u64);
+    let mut r = Rng::from_seed(limits.entries as u64);
     in_table(run(), |slot| {
         let mut model: Model = Vec::new();
         for round in 0..rounds {
-            let n = r.next(200);
+            let n = r.below(200);
             let member = match round % 3 {
                 0 => format!("{n}"),
                 1 => format!("member:{n}"),
@@ -68,7 +60,7 @@ fn behaves_like_a_sorted_vector(limits: Limits, rounds: u64) {
             };
             let member = member.as_bytes();
             let at = model.iter().position(|(_, m)| m == member);
-            match r.next(8) {
+            match r.below(8) {
                 0..4 => {
                     let score = score(&mut r);
                     let done = zset::put(slot, limits, member, score, How::default());
@@ -89,7 +81,7 @@ fn behaves_like_a_sorted_vector(limits: Limits, rounds: u64) {
                     assert_eq!(gone, at.map(|at| model.remove(at).0));
                 }
                 6 if model.len() > 3 => {
-                    let (from, n) = (r.next(model.len() as u64) as usize, r.next(4) as usize);
+                    let (from, n) = (r.below(model.len() as u64) as usize, r.below(4) as usize);
                     zset::remove_ranks(slot, from, n);
                     model.drain(from..(from + n).min(model.len()));
                 }
@@ -108,7 +100,7 @@ fn behaves_like_a_sorted_vector(limits: Limits, rounds: u64) {
             sort(&mut model);
             let view = View::of(slot);
             assert_eq!(members(slot), model, "round {round}");
-            if let Some((score, member)) = model.get(r.next(60) as usize) {
+            if let Some((score, member)) = model.get(r.below(60) as usize) {
                 let rank = model.iter().position(|(_, m)| m == member);
                 assert_eq!(view.rank(member), Some((rank.expect("there"), *score)));
                 let lower = model.iter().filter(|(s, _)| s < score).count();
@@ -154,11 +146,11 @@ fn bytes_are_the_allocators() {
         table.insert(e);
         let empty = stdx::mem::used() - size(&table, hash);
         let mut slot = table.find_mut(hash, |_| true).expect("it was inserted");
-        let mut r = Seq(1);
+        let mut r = Rng::from_seed(1);
         for i in 0..n {
             let limits = Limits { entries: 128, value: 64 };
             let member = format!("{i:0width$}");
-            let score = r.next(1 << 30) as f64;
+            let score = r.below(1 << 30) as f64;
             zset::put(&mut slot, limits, member.as_bytes(), score, How::default());
         }
         for i in (0..n).step_by(3) {

@@ -6,7 +6,9 @@
 //!   and values at the edges of encodings.
 //! - `compare` says when two replies are the same, for commands whose order or choice is free.
 //! - `exceptions` lists where Apus differs on purpose, each with its reason.
+//! - `events` listens to what the servers tell of the changes.
 //! - `lag` counts again what the reference counts wrong.
+//! - `waiting` is a scene of clients that wait for keys.
 //! - `round` makes a sequence of a seed, plays it on two servers, and cuts it down when the two
 //!   disagree.
 //!
@@ -17,12 +19,14 @@
 
 pub mod access;
 mod compare;
+mod events;
 mod exceptions;
 mod lag;
 mod pattern;
 mod round;
 mod table;
 mod values;
+mod waiting;
 
 pub use round::{Failure, Round, Servers};
 

@@ -1,7 +1,9 @@
 //! One round: a sequence of commands made of a seed, played on both servers.
 
+use crate::events::{self, Listener};
 use crate::pattern::{Part, expand, parse};
 use crate::table::{COMMANDS, How, IN_TRANSACTIONS, Mood, is_comparable, preparations};
+use crate::waiting::Scene;
 use crate::{Args, compare, exceptions, values};
 use std::fmt::Write as _;
 use stdx::rng::Rng;
@@ -10,8 +12,14 @@ use transcript::{Client, ClientError, Reply, quote};
 /// Commands of one round; also how many are on their way at a time.
 const COMMANDS_PER_ROUND: usize = 400;
 
+/// One round in so many is about clients that wait.
+const SCENES: u64 = 32;
+
 /// As both servers have unless told otherwise.
 const DATABASES: usize = 16;
+
+/// Longer than the deadlines of [`expiry`].
+const SLEEP: &str = "DEBUG SLEEP 0.003";
 
 /// Attempts at making a failing sequence shorter.
 const CUTS_MAX: usize = 400;
@@ -54,6 +62,10 @@ pub struct Round {
     seed: u64,
     setup: Vec<Args>,
     steps: Vec<Step>,
+    /// Keyspace events are compared, too.
+    events: bool,
+    /// Played instead of the steps.
+    scene: Option<Scene>,
 }
 
 /// Where the servers disagree.
@@ -101,6 +113,10 @@ impl Round {
     /// The round of `seed`; always the same one.
     pub fn new(seed: u64) -> Round {
         let mut rng = Rng::from_seed(seed);
+        if seed.is_multiple_of(SCENES) {
+            let scene = Some(Scene::new(&mut rng));
+            return Round { seed, setup: Vec::new(), steps: Vec::new(), events: false, scene };
+        }
         let hello = if rng.below(2) == 0 { "HELLO 2" } else { "HELLO 3" };
         let mut setup = vec![words("FLUSHALL"), words(hello)];
         for (name, choices) in THRESHOLDS {
@@ -112,23 +128,28 @@ impl Round {
         // In half of the rounds commands of two or three lines of the table meet more often.
         let favourites: Vec<usize> = (0..10).map(|_| rng.index(COMMANDS.len())).collect();
         let favoured = rng.below(2) == 0;
-        let mood = Mood { encodings: rng.below(2) == 0, set_ids: rng.below(3) == 0 };
+        let events = rng.below(3) == 0;
+        let flags = if events { "KEA" } else { "" };
+        setup.push(words(&format!("CONFIG SET notify-keyspace-events {flags}")));
+        let mood = Mood { encodings: rng.below(2) == 0, set_ids: rng.below(3) == 0, events };
         let mut steps = Vec::new();
         while steps.len() < COMMANDS_PER_ROUND {
             if rng.below(40) == 0 {
                 transaction(mood, &mut rng, &mut steps);
+            } else if !events && rng.below(400) == 0 {
+                expiry(&mut rng, &mut steps);
             } else {
                 let favourite = favourites.get(rng.index(favourites.len())).copied();
                 let favourite = favourite.filter(|_| favoured && rng.below(3) == 0);
                 push(mood, &mut steps, draw(&mut rng, &patterns().everywhere, favourite));
             }
         }
-        Round { seed, setup, steps }
+        Round { seed, setup, steps, events, scene: None }
     }
 
     /// How many replies a run compares.
     pub fn commands(&self) -> usize {
-        self.steps.len() + 1
+        self.scene.as_ref().map_or(self.steps.len() + 1, Scene::commands)
     }
 
     /// Plays the round on both servers, whose data it wipes.
@@ -137,14 +158,22 @@ impl Round {
     /// A message when a server cannot be reached at all.
     pub fn run(&self, servers: &Servers) -> Result<Option<Failure>, String> {
         let named = |e| format!("seed {}: {e}", self.seed);
-        let Some(found) = play(servers, &self.setup, &self.steps).map_err(named)? else {
+        if let Some(scene) = &self.scene {
+            let text = scene.play(servers).map_err(named)?;
+            let command = "waiting".to_owned();
+            return Ok(text.map(|text| Failure { seed: self.seed, command, text }));
+        }
+        let Some(found) = self.play(servers, &self.steps).map_err(named)? else {
             return Ok(None);
         };
-        let (steps, found) = shorten(servers, &self.setup, &self.steps, found).map_err(named)?;
-        let command = steps.get(found.at).map_or_else(
-            || "DEBUG DIGEST".to_owned(),
-            |step| String::from_utf8_lossy(step.args.first().map_or(b"", |name| name)).into_owned(),
-        );
+        let (steps, found) = self.shorten(servers, found).map_err(named)?;
+        let name = |step: &Step| {
+            String::from_utf8_lossy(step.args.first().map_or(b"", |name| name)).into_owned()
+        };
+        let command = match steps.get(found.at) {
+            Some(step) => name(step),
+            None => format!("the end, after {}", steps.last().map_or_else(String::new, name)),
+        };
         let mut text = String::new();
         for args in self.setup.iter().chain(steps.iter().map(|step| &step.args)) {
             let shown: Vec<String> = args.iter().map(|arg| word(arg)).collect();
@@ -152,6 +181,120 @@ impl Round {
         }
         _ = write!(text, "Redis:\n{}\nApus:\n{}", found.redis, found.apus);
         Ok(Some(Failure { seed: self.seed, command, text }))
+    }
+}
+
+impl Round {
+    /// Plays a sequence from an empty keyspace, and finds the first disagreement.
+    fn play(&self, servers: &Servers, steps: &[Step]) -> Result<Option<Difference>, String> {
+        let setup = &self.setup;
+        // SCAN removes from Redis what died before it was set.
+        let scan = |db| [words(&format!("SELECT {db}")), words("SCAN 0 COUNT 100000")];
+        let mut digest = vec![words("DISCARD")];
+        digest.extend((0..DATABASES).rev().flat_map(scan));
+        digest.push(words("DEBUG DIGEST"));
+        digest.push(words(events::END));
+        let all: Vec<&Args> =
+            setup.iter().chain(steps.iter().map(|step| &step.args)).chain(&digest).collect();
+        let mut request = Vec::new();
+        for args in all.iter().filter(|args| !args.is_empty()) {
+            request.extend_from_slice(format!("*{}\r\n", args.len()).as_bytes());
+            for arg in *args {
+                request.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
+                request.extend_from_slice(arg);
+                request.extend_from_slice(b"\r\n");
+            }
+        }
+        let connect = |address: &String| -> Result<Client, String> {
+            let mut client = Client::connect(address).map_err(|e| format!("{address}: {e}"))?;
+            client.send_raw(&request).map_err(|e| format!("{address}: {e}"))?;
+            Ok(client)
+        };
+        let listen = |address| self.events.then(|| Listener::new(address)).transpose();
+        let listeners = [listen(&servers.redis)?, listen(&servers.apus)?];
+        let (mut redis, mut apus) = (connect(&servers.redis)?, connect(&servers.apus)?);
+        let mut track = Track { queued: None };
+        for (at, args) in all.iter().enumerate() {
+            let from_redis = redis.receive().map_err(|e| {
+                let shown: Vec<String> = args.iter().map(|arg| word(arg)).collect();
+                format!("Redis at {}: {e}", shown.join(" "))
+            })?;
+            let from_apus = match apus.receive() {
+                Ok(reply) => reply,
+                Err(e @ (ClientError::Io(_) | ClientError::Decode(_))) => {
+                    let at = at.saturating_sub(setup.len());
+                    let redis = transcript::format(&from_redis);
+                    return Ok(Some(Difference { at, redis, apus: format!("no reply: {e}") }));
+                }
+            };
+            let step = at.checked_sub(setup.len()).and_then(|at| steps.get(at));
+            let is_same = match step {
+                Some(step) => {
+                    let expect = track.next(step, &from_redis);
+                    is_same(&expect, step, &from_redis, &from_apus)
+                }
+                // The setup's HELLO names the server.
+                None if at < setup.len() => {
+                    matches!(from_redis, Reply::Error(_)) == matches!(from_apus, Reply::Error(_))
+                }
+                // The end is told to the listener, and maybe to the one before it.
+                None if at + 1 == all.len() => true,
+                None => {
+                    let canonical = |reply| compare::canonical(reply, How::Scan);
+                    canonical(&from_redis) == canonical(&from_apus)
+                }
+            };
+            if !is_same {
+                return Ok(Some(Difference {
+                    at: at.saturating_sub(setup.len()),
+                    redis: transcript::format(&from_redis),
+                    apus: transcript::format(&from_apus),
+                }));
+            }
+            debug_assert!(!args.is_empty(), "every step has a name");
+        }
+        if let [Some(from_redis), Some(from_apus)] = listeners
+            && let Some((redis, apus)) = events::difference(&from_redis.all()?, &from_apus.all()?)
+        {
+            return Ok(Some(Difference { at: steps.len(), redis, apus }));
+        }
+        Ok(None)
+    }
+
+    /// Leaves out what is not needed for the servers to disagree, in pieces that get smaller.
+    fn shorten(
+        &self,
+        servers: &Servers,
+        mut found: Difference,
+    ) -> Result<(Vec<Step>, Difference), String> {
+        let mut steps = self.steps.clone();
+        steps.truncate(found.at + 1);
+        let mut cuts = 0;
+        let mut size = steps.len().div_ceil(2).max(1);
+        loop {
+            let mut start = 0;
+            let mut is_shorter = false;
+            while start < steps.len() && cuts < CUTS_MAX {
+                cuts += 1;
+                let mut fewer = steps.clone();
+                fewer.drain(start..(start + size).min(steps.len()));
+                if would_wait(&fewer) || !is_prepared(&fewer) || !is_waited_for(&fewer) {
+                    start += size;
+                    continue;
+                }
+                match self.play(servers, &fewer)? {
+                    Some(difference) => {
+                        fewer.truncate(difference.at + 1);
+                        (steps, found, is_shorter) = (fewer, difference, true);
+                    }
+                    None => start += size,
+                }
+            }
+            if cuts >= CUTS_MAX || (size == 1 && !is_shorter) {
+                return Ok((steps, found));
+            }
+            size = (size / 2).max(1);
+        }
     }
 }
 
@@ -176,7 +319,9 @@ fn draw(rng: &mut Rng, patterns: &[(How, Part)], which: Option<usize>) -> Step {
     // replies are exact are touched.
     let is_spoilt = how == How::Exact && args.len() > 1 && rng.below(25) == 0;
     // Scores of these stay the same, see `values`.
-    let is_fixed = args.iter().any(|arg| matches!(arg[..], [b'y', b'1'..=b'9']));
+    let is_fixed = args.iter().any(|arg| matches!(arg[..], [b'y', b'1'..=b'9']))
+        // What a wrong number of keys means to COMMAND GETKEYS is each command's own.
+        || args.first().is_some_and(|name| name == b"COMMAND" || name == b"CONFIG");
     if is_spoilt && !is_fixed {
         let at = 1 + rng.index(args.len() - 1);
         match rng.below(3) {
@@ -202,6 +347,34 @@ fn push(mood: Mood, steps: &mut Vec<Step>, step: Step) {
         }));
         steps.push(step);
     }
+}
+
+/// A deadline that is over at the next step: the servers sleep for longer.
+fn expiry(rng: &mut Rng, steps: &mut Vec<Step>) {
+    let key = values::draw("k", rng);
+    let args: [&[u8]; 5] = match rng.below(4) {
+        0 => [b"PEXPIRE", &key, b"1", b"", b""],
+        1 => [b"SET", &key, b"v", b"PX", b"1"],
+        2 => [b"PSETEX", &key, b"1", b"v", b""],
+        _ => [b"GETEX", &key, b"PX", b"1", b""],
+    };
+    let args = args.iter().filter(|arg| !arg.is_empty()).map(|arg| arg.to_vec()).collect();
+    steps.push(Step { args, how: How::Exact });
+    steps.push(Step { args: words(SLEEP), how: How::Exact });
+}
+
+/// Whether a sleep still follows each deadline that needs it.
+fn is_waited_for(steps: &[Step]) -> bool {
+    let sleep = words(SLEEP);
+    steps.iter().enumerate().all(|(at, step)| {
+        let is_short = match &step.args[..] {
+            [name, _, one] => name == b"PEXPIRE" && one == b"1",
+            [name, _, a, b] => name == b"PSETEX" && a == b"1" || name == b"GETEX" && b == b"1",
+            [name, .., px, one] => name == b"SET" && px == b"PX" && one == b"1",
+            _ => false,
+        };
+        !is_short || steps.get(at + 1).is_some_and(|next| next.args == sleep)
+    })
 }
 
 fn transaction(mood: Mood, rng: &mut Rng, steps: &mut Vec<Step>) {
@@ -271,108 +444,6 @@ fn is_same(expect: &Expect, step: &Step, redis: &Reply, apus: &Reply) -> bool {
         }
         (Expect::Each(_), ..) => false,
         (Expect::One, ..) => one(step, redis, apus),
-    }
-}
-
-/// Plays a sequence from an empty keyspace, and finds the first disagreement.
-fn play(servers: &Servers, setup: &[Args], steps: &[Step]) -> Result<Option<Difference>, String> {
-    // SCAN removes from Redis what died before it was set.
-    let scan = |db| [words(&format!("SELECT {db}")), words("SCAN 0 COUNT 100000")];
-    let mut digest = vec![words("DISCARD")];
-    digest.extend((0..DATABASES).rev().flat_map(scan));
-    digest.push(words("DEBUG DIGEST"));
-    let all: Vec<&Args> =
-        setup.iter().chain(steps.iter().map(|step| &step.args)).chain(&digest).collect();
-    let mut request = Vec::new();
-    for args in all.iter().filter(|args| !args.is_empty()) {
-        request.extend_from_slice(format!("*{}\r\n", args.len()).as_bytes());
-        for arg in *args {
-            request.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
-            request.extend_from_slice(arg);
-            request.extend_from_slice(b"\r\n");
-        }
-    }
-    let connect = |address: &String| -> Result<Client, String> {
-        let mut client = Client::connect(address).map_err(|e| format!("{address}: {e}"))?;
-        client.send_raw(&request).map_err(|e| format!("{address}: {e}"))?;
-        Ok(client)
-    };
-    let (mut redis, mut apus) = (connect(&servers.redis)?, connect(&servers.apus)?);
-    let mut track = Track { queued: None };
-    for (at, args) in all.iter().enumerate() {
-        let from_redis = redis.receive().map_err(|e| {
-            let shown: Vec<String> = args.iter().map(|arg| word(arg)).collect();
-            format!("Redis at {}: {e}", shown.join(" "))
-        })?;
-        let from_apus = match apus.receive() {
-            Ok(reply) => reply,
-            Err(e @ (ClientError::Io(_) | ClientError::Decode(_))) => {
-                let at = at.saturating_sub(setup.len());
-                let redis = transcript::format(&from_redis);
-                return Ok(Some(Difference { at, redis, apus: format!("no reply: {e}") }));
-            }
-        };
-        let step = at.checked_sub(setup.len()).and_then(|at| steps.get(at));
-        let is_same = match step {
-            Some(step) => {
-                let expect = track.next(step, &from_redis);
-                is_same(&expect, step, &from_redis, &from_apus)
-            }
-            // The setup's HELLO names the server.
-            None if at < setup.len() => {
-                matches!(from_redis, Reply::Error(_)) == matches!(from_apus, Reply::Error(_))
-            }
-            None => {
-                let canonical = |reply| compare::canonical(reply, How::Scan);
-                canonical(&from_redis) == canonical(&from_apus)
-            }
-        };
-        if !is_same {
-            return Ok(Some(Difference {
-                at: at.saturating_sub(setup.len()),
-                redis: transcript::format(&from_redis),
-                apus: transcript::format(&from_apus),
-            }));
-        }
-        debug_assert!(!args.is_empty(), "every step has a name");
-    }
-    Ok(None)
-}
-
-/// Leaves out what is not needed for the servers to disagree, in pieces that get smaller.
-fn shorten(
-    servers: &Servers,
-    setup: &[Args],
-    steps: &[Step],
-    mut found: Difference,
-) -> Result<(Vec<Step>, Difference), String> {
-    let mut steps = steps.to_vec();
-    steps.truncate(found.at + 1);
-    let mut cuts = 0;
-    let mut size = steps.len().div_ceil(2).max(1);
-    loop {
-        let mut start = 0;
-        let mut is_shorter = false;
-        while start < steps.len() && cuts < CUTS_MAX {
-            cuts += 1;
-            let mut fewer = steps.clone();
-            fewer.drain(start..(start + size).min(steps.len()));
-            if would_wait(&fewer) || !is_prepared(&fewer) {
-                start += size;
-                continue;
-            }
-            match play(servers, setup, &fewer)? {
-                Some(difference) => {
-                    fewer.truncate(difference.at + 1);
-                    (steps, found, is_shorter) = (fewer, difference, true);
-                }
-                None => start += size,
-            }
-        }
-        if cuts >= CUTS_MAX || (size == 1 && !is_shorter) {
-            return Ok((steps, found));
-        }
-        size = (size / 2).max(1);
     }
 }
 

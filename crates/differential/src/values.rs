@@ -81,6 +81,25 @@ const DOUBLES: &[&str] = &[
     "",
 ];
 
+/// What DUMP of Redis 7.0 gives for a value of each kind.
+const DUMPS: &[&[u8]] = &[
+    b"\x00\xc0\x0c\n\x00<*\xf8Q\\\x04\xbc\xd5",
+    b"\x00\x05hello\n\x00cr\xdfve4 \n",
+    b"\x00\xc3\t@\xc8\x01xx\xe0\xbb\x00\x01xx\n\x00\xaa\x8d\xb4J\n\xd7\x9d\xcd",
+    b"\x12\x01\x02\xc3\x17@W\x0fW\x00\x00\x00\x03\x00\x01\x01\x83two\x04\xe0Fx\xe0<\x00\x01H\xff\
+      \n\x00\x1at\x81\x9a~\x8f\x83\xea",
+    b"\x10\x14\x14\x00\x00\x00\x04\x00\x82f1\x03\x81v\x02\x82f2\x03\x02\x01\xff\n\x00B*\x92\xaf\xf9\
+      \xe0W\xae",
+    b"\x11\x14\x14\x00\x00\x00\x04\x00\x81a\x02\x01\x01\x81b\x02\x832.5\x04\xff\n\x00\xd4Ln\xa4\
+      \xf6D\xd9\xd7",
+    b"\x0b\x0e\x02\x00\x00\x00\x03\x00\x00\x00\x01\x00\x02\x00,\x01\n\x00\xe5\x10\xb2\x8e{\x95)\xaa",
+    b"\x02\x02\x01b\x01a\n\x00u\xd9\x9d\x83^\xf8_e",
+    b"\x13\x01\x10\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x01\x1d\x1d\x00\x00\
+      \x00\n\x00\x01\x01\x00\x01\x01\x01\x81f\x02\x00\x01\x02\x01\x00\x01\x00\x01\x81v\x02\x04\x01\
+      \xff\x01\x05\x01\x05\x01\x00\x00\x01\x01\x02g1\x00\x00\x81\xff\xff\xff\xff\xff\xff\xff\xff\x00\
+      \x00\n\x00\x11\x03d\x18>g\xab4",
+];
+
 type Draw = fn(&mut Rng) -> Vec<u8>;
 
 /// Placeholders that are not keys.
@@ -139,6 +158,71 @@ const VALUES: &[(&str, Draw)] = &[
     }),
     ("by", |rng| one_of(rng, &["s*", "h*->f1", "*", "nosort", "w_*", "z1", "s*->x", "h*->"])),
     ("get", |rng| one_of(rng, &["#", "s*", "h*->f1", "h1->*", "nope", "*"])),
+    ("dump", |rng| match rng.index(DUMPS.len() + 1) {
+        // What is damaged is refused.
+        at if at == DUMPS.len() => value(rng),
+        at => DUMPS.get(at).map_or_else(Vec::new, |dump| dump.to_vec()),
+    }),
+    // Scripts that run their arguments as a command, or that return what is converted.
+    ("call", |rng| {
+        one_of(
+            rng,
+            &[
+                "return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))",
+                "return redis.pcall(ARGV[1], KEYS[1], unpack(ARGV, 2))",
+                "redis.setresp(3) return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))",
+                "local r = redis.pcall(ARGV[1], KEYS[1], unpack(ARGV, 2)) if type(r) == 'table' \
+                 then return {type(r), #r, r.err, r.ok, r[1], r[2]} end return {type(r), r}",
+                "redis.call('SET', KEYS[1] .. 'x', 1) redis.call('DEL', KEYS[1] .. 'x') \
+                 return {redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2)), #ARGV}",
+            ],
+        )
+    }),
+    ("made", |rng| {
+        one_of(
+            rng,
+            &[
+                "return {1, 2.9, -3.9, 'x', true, false, 'not seen behind nil'}",
+                "return {1, nil, 2}",
+                "return {{ok='fine'}, {err='ERR mine'}, {1, {2, {}}}}",
+                "return {ok='fine', err='both'}",
+                "return {double=2.5}",
+                "return {map={a=1}}",
+                "return {set={a=true}}",
+                "return {big_number='123456789012345678901234567890'}",
+                "return {verbatim_string={format='txt', string='hi'}}",
+                "redis.setresp(3) return {double=2.5}",
+                "redis.setresp(3) return {map={a=1}}",
+                "return redis.error_reply('ERR mine')",
+                "return redis.error_reply('mine')",
+                "return redis.status_reply('fine')",
+                "return redis.sha1hex(ARGV[1] or '')",
+                "return tostring(#KEYS) .. tostring(#ARGV)",
+                "return KEYS",
+                "return ARGV",
+                "return cjson.encode({ARGV[1], #ARGV, 1.5, true})",
+                "return cjson.encode(cjson.decode('[1,2.5,\"x\",{\"a\":[]},null]'))",
+                "return cmsgpack.unpack(cmsgpack.pack({1, -1, 'x', 2.5, true}))",
+                "return struct.unpack('>I2', struct.pack('>I2', 513))",
+                "return bit.tohex(bit.bor(1, 256))",
+                "return redis.call('NOSUCH')",
+                "return redis.call('GET')",
+                "return error('oops')",
+                "return error({err='ERR thrown'})",
+                "return 1e15",
+                "return 9007199254740993",
+                "return",
+                "retur",
+                "x = 1",
+                "return nosuch",
+                "return string.rep('a', 3)",
+                "return redis.REPL_ALL",
+                "return tostring(1/0)",
+                "return 0/0 == 0/0",
+                "return tonumber('0x10')",
+            ],
+        )
+    }),
     ("type", |rng| one_of(rng, &["string", "list", "set", "zset", "hash", "stream", "nothing"])),
 ];
 

@@ -14,7 +14,11 @@ use resp::Proto;
 use store::Waiter;
 
 use crate::acl::User;
+use crate::engine::Engine;
+use crate::mailbox::Message;
 use crate::pubsub::Subscriptions;
+use crate::stats::bump;
+use crate::thread::Thread;
 
 /// Where a connection comes from and arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -270,5 +274,40 @@ impl Clients {
     /// All of them, oldest first.
     pub fn all(&self) -> Vec<Arc<Client>> {
         self.map.lock().values().cloned().collect()
+    }
+}
+
+impl Thread {
+    /// Enforces `maxmemory-clients` when what `client` holds may have changed. Returns whether it is
+    /// among those that have to go; all others are told to.
+    #[inline]
+    pub fn evict_clients(&mut self, engine: &Engine, client: &Client) -> bool {
+        // The batch may have been CONFIG SET.
+        self.refresh(&engine.config);
+        if self.hot.clients_max == 0 {
+            return false;
+        }
+        let over = engine.clients.account(client) > self.hot.clients_max;
+        (over || self.recount_clients) && self.evict_largest(engine, client)
+    }
+
+    #[cold]
+    fn evict_largest(&mut self, engine: &Engine, client: &Client) -> bool {
+        self.recount_clients = false;
+        let evicted = engine.clients.evict(self.hot.clients_max);
+        for c in &evicted {
+            bump(&self.worker.stats.evicted_clients, 1);
+            crate::log!(
+                engine.log,
+                Notice,
+                "Evicting client: id={} addr={}",
+                c.id,
+                c.endpoint.peer
+            );
+            if c.id != client.id {
+                engine.post(c.thread, Message::Close(c.id));
+            }
+        }
+        evicted.iter().any(|c| c.id == client.id)
     }
 }

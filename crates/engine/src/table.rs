@@ -53,6 +53,8 @@ pub struct Cmd {
     pub counted_keys: bool,
     /// Takes constant time, so that it may be timed together with its neighbours.
     pub light: bool,
+    /// Takes time in proportion to what it replies, so that it is as light while that is little.
+    pub by_reply: bool,
     /// Where the name of the member or field is that it is about, the first one if there are
     /// several; 0 if it is about the whole value.
     pub part: u8,
@@ -81,6 +83,27 @@ pub struct Table {
     tops: usize,
 }
 
+/// Commands whose time follows from what they reply, but for finding where to begin.
+const BY_REPLY: &[&str] = &[
+    "geopos",
+    "getrange",
+    "hgetall",
+    "hkeys",
+    "hvals",
+    "lindex",
+    "lrange",
+    "smembers",
+    "substr",
+    "xrange",
+    "xrevrange",
+    "zrange",
+    "zrangebylex",
+    "zrangebyscore",
+    "zrevrange",
+    "zrevrangebylex",
+    "zrevrangebyscore",
+];
+
 fn cmd(row: &'static Row, run: Run) -> Cmd {
     let one_key = matches!(row.keys, [spec]
         if spec.begin == BeginSearch::Index(1)
@@ -98,16 +121,29 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
     let counted_keys = matches!(row.keys, [spec]
         if spec.begin == BeginSearch::Index(2)
             && matches!(spec.find, FindKeys::KeyNum { number: 0, first: 1, step: 1 }));
-    let light = row.flags.has(Flags::FAST) || row.name == "set";
+    let by_reply = one_key && BY_REPLY.contains(&row.name);
+    let light = row.flags.has(Flags::FAST) || row.name == "set" || by_reply;
     let part = match (row.group, row.name) {
-        _ if !one_key || !light => 0,
+        _ if !one_key || !light || by_reply => 0,
         (Group::SortedSet, "zadd" | "zincrby") => 3,
         (Group::Hash | Group::Set | Group::SortedSet, _) => 2,
         _ => 0,
     };
     let immediate = ["exec", "discard", "multi", "watch", "quit", "reset"].contains(&row.name);
-    let (first_sub, arity) = (0, row.arity);
-    Cmd { row, run, arity, first_sub, one_key, many_keys, counted_keys, light, part, immediate }
+    let arity = row.arity;
+    Cmd {
+        row,
+        run,
+        first_sub: 0,
+        arity,
+        one_key,
+        many_keys,
+        counted_keys,
+        light,
+        by_reply,
+        part,
+        immediate,
+    }
 }
 
 impl Table {

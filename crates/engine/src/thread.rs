@@ -15,7 +15,7 @@ mod batch;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use batch::{GROUP, Parse};
+use batch::{GROUP, NO_COMMAND, Parse};
 use config::{Config, Id};
 use resp::{Args, Out, Parser, Proto, Reply, Shape, Span};
 use store::{Context, Db, Evicted, Flush, Policy, SHARDS};
@@ -25,7 +25,6 @@ use crate::costs::Costs;
 use crate::dispatch::{Done, commit, lookup};
 use crate::engine::{Attention, Engine, Worker};
 use crate::journal;
-use crate::mailbox::Message;
 use crate::persistence;
 use crate::pubsub::Local;
 use crate::scripting::{CallTimes, Machines};
@@ -93,8 +92,9 @@ pub struct Thread {
     group: Vec<Parse>,
     /// Hashes of the keys of the group's commands over several keys.
     hashes: Vec<u64>,
-    /// Next shard for the periodic work.
+    /// Next shard for the periodic work, and how many have had their turn in a round that ran out of time.
     sweep: usize,
+    swept: usize,
     /// Wall clock minus monotonic clock, in nanoseconds.
     wall_offset: i64,
     /// Monotonic clock when it was last read, in nanoseconds.
@@ -104,6 +104,8 @@ pub struct Thread {
     pub(crate) since: Option<u64>,
     /// The shape of the last command that took the short way, and its number.
     shape: Option<(Shape, u16)>,
+    /// The last command whose reply was a long one: the next of its kind is timed by itself.
+    long: u16,
     /// Which commands are looked at for the top keys.
     pub(crate) probe: Probe,
     /// Which batches are timed by phase.
@@ -120,7 +122,7 @@ pub struct Thread {
     /// The command that just ran waits until the journal is durable up to here (WAITAOF).
     pub(crate) awaits: Option<u64>,
     /// `maxmemory-clients` may have changed: all clients are to be counted.
-    recount_clients: bool,
+    pub(crate) recount_clients: bool,
 }
 
 impl Thread {
@@ -150,10 +152,12 @@ impl Thread {
             group: Vec::with_capacity(GROUP),
             hashes: Vec::new(),
             sweep: 0,
+            swept: 0,
             wall_offset: 0,
             mono: 0,
             since: None,
             shape: None,
+            long: NO_COMMAND,
             probe,
             costs,
             in_transaction: false,
@@ -331,39 +335,6 @@ impl Thread {
         None
     }
 
-    /// Enforces `maxmemory-clients` when what `client` holds may have changed. Returns whether it is
-    /// among those that have to go; all others are told to.
-    #[inline]
-    pub fn evict_clients(&mut self, engine: &Engine, client: &Client) -> bool {
-        // The batch may have been CONFIG SET.
-        self.refresh(&engine.config);
-        if self.hot.clients_max == 0 {
-            return false;
-        }
-        let over = engine.clients.account(client) > self.hot.clients_max;
-        (over || self.recount_clients) && self.evict_largest(engine, client)
-    }
-
-    #[cold]
-    fn evict_largest(&mut self, engine: &Engine, client: &Client) -> bool {
-        self.recount_clients = false;
-        let evicted = engine.clients.evict(self.hot.clients_max);
-        for c in &evicted {
-            bump(&self.worker.stats.evicted_clients, 1);
-            crate::log!(
-                engine.log,
-                Notice,
-                "Evicting client: id={} addr={}",
-                c.id,
-                c.endpoint.peer
-            );
-            if c.id != client.id {
-                engine.post(c.thread, Message::Close(c.id));
-            }
-        }
-        evicted.iter().any(|c| c.id == client.id)
-    }
-
     /// Applies CLIENT REPLY to the answer of a blocked command: whether it is sent.
     pub fn may_answer(&self, session: &mut Session) -> bool {
         match session.reply {
@@ -425,8 +396,9 @@ impl Thread {
         let active = engine.active_expire.load(Relaxed) && !paused;
         // After the limit was lowered, commands may be too few to bring memory below it.
         let mut left = !paused && self.make_room(engine) && self.is_over_memory();
-        let (mut looked, mut expired) = (0, 0);
-        while looked < SHARDS.div_ceil(threads) {
+        let (mut looked, mut expired) = (std::mem::take(&mut self.swept), 0);
+        let round = SHARDS.div_ceil(threads);
+        while looked < round {
             let s = self.sweep;
             self.sweep += threads;
             if self.sweep >= SHARDS {
@@ -448,9 +420,13 @@ impl Thread {
                 self.serve_ready(engine);
             }
             if engine.clock.monotonic_ns() - start > budget_ns {
-                // Out of time by looking alone (a busy machine): the rest has until the next turn.
                 if expired > 0 {
                     self.cx.counters.expired_time_cap_reached += 1;
+                    left = true;
+                }
+                if looked < round {
+                    // The others soon have theirs, or what is due there would wait for one more round.
+                    self.swept = looked;
                     left = true;
                 }
                 break;

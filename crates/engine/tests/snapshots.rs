@@ -12,13 +12,14 @@ use engine::log::Log;
 use engine::{Endpoint, Engine, Mailbox, Message, Options, Session, Thread};
 use persist::disk::Disk;
 use persist::disk::sim::{Faults, SimDisk};
-use stdx::clock::Clock;
+use stdx::clock::{Clock, VirtualClock};
 use stdx::rng::Rng;
 
 struct Server {
     engine: Arc<Engine>,
     thread: Thread,
     session: Session,
+    clock: VirtualClock,
 }
 
 impl Server {
@@ -27,10 +28,11 @@ impl Server {
         let lines = b"threads 1\nsave 1000 1000000\nrdb-save-incremental-fsync no\n\
             enable-debug-command yes\nlist-max-listpack-size 50";
         config::load_text(&config, "test", lines).expect("a valid configuration");
+        let (clock, hand) = Clock::simulated(START_MS);
         let engine = Engine::new(Options {
             config,
             renames: Vec::new(),
-            clock: Clock::simulated(START_MS).0,
+            clock,
             log: Log::silent(),
             config_file: None,
             executable: String::new(),
@@ -41,7 +43,7 @@ impl Server {
         let endpoint =
             Endpoint { peer: "x".into(), local: "y".into(), unix: true, loopback: true, fd: 8 };
         let session = Session::new(&engine, index, endpoint);
-        Self { engine, thread, session }
+        Self { engine, thread, session, clock: hand }
     }
 
     fn line(&mut self, line: &str) -> String {
@@ -234,4 +236,19 @@ fn what_changes_while_it_is_saved_is_saved_as_it_was() {
         }
         assert_eq!(saved, 3);
     }
+}
+
+/// As in Redis: the counter of keys that nobody uses falls, also while they lie in a file.
+#[test]
+fn how_often_a_key_was_used_is_saved_as_of_now() {
+    let disk = SimDisk::default();
+    let mut server = Server::new(&disk);
+    server.line("CONFIG SET maxmemory-policy allkeys-lfu");
+    server.line("SET key value");
+    assert_eq!(server.line("OBJECT FREQ key"), ":5\r\n");
+    server.clock.advance_ms(3 * 60_000);
+    assert_eq!(server.line("OBJECT FREQ key"), ":2\r\n");
+    assert_eq!(server.line("SAVE"), "+OK\r\n");
+    let told = content(&disk).windows(2).find(|pair| pair[0] == 249).map(|pair| pair[1]);
+    assert_eq!(told, Some(2), "after the opcode of a counter");
 }

@@ -1,72 +1,14 @@
 //! Several worker threads over one keyspace: what one thread does is whole or not there for another.
 
-use std::sync::Arc;
+mod workers;
+
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use config::Config;
-use engine::log::Log;
-use engine::{Endpoint, Engine, Mailbox, Options, Session, Thread};
-use resp::{Out, Parser};
-
-fn engine() -> Arc<Engine> {
-    let config = Config::new();
-    config::load_text(&config, "test", b"threads 4").expect("valid");
-    Engine::new(Options {
-        config,
-        renames: Vec::new(),
-        clock: stdx::clock::Clock::real(),
-        log: Log::silent(),
-        config_file: None,
-        executable: String::new(),
-    })
-}
-
-/// One thread with one connection: pipelines in, replies out.
-struct Worker {
-    engine: Arc<Engine>,
-    thread: Thread,
-    session: Session,
-    parser: Parser,
-}
-
-impl Worker {
-    fn new(engine: &Arc<Engine>) -> Self {
-        let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
-        let peer = "127.0.0.1:1".to_owned();
-        let endpoint =
-            Endpoint { peer: peer.clone(), local: peer, unix: false, loopback: true, fd: 0 };
-        Self {
-            engine: Arc::clone(engine),
-            thread: Thread::new(engine, index, worker),
-            session: Session::new(engine, index, endpoint),
-            parser: Parser::default(),
-        }
-    }
-
-    fn run(&mut self, pipeline: &str) -> String {
-        let mut out = Out::default();
-        let input = pipeline.as_bytes();
-        let batch =
-            self.thread.run(&self.engine, &mut self.session, &mut self.parser, input, &mut out);
-        assert_eq!(batch.consumed, input.len());
-        String::from_utf8(out.buf).expect("these replies are text")
-    }
-}
-
-/// Runs `f` with a worker of its own on each of `n` threads.
-fn on_threads(engine: &Arc<Engine>, n: usize, f: impl Fn(usize, Worker) + Sync) {
-    std::thread::scope(|scope| {
-        for i in 0..n {
-            let f = &f;
-            let worker = Worker::new(engine);
-            scope.spawn(move || f(i, worker));
-        }
-    });
-}
+use workers::{Worker, engine, on_threads};
 
 #[test]
 fn no_increment_is_lost() {
-    let engine = engine();
+    let engine = engine("");
     const ROUNDS: usize = 300;
     const DEPTH: usize = 100;
     on_threads(&engine, 4, |_, mut w| {
@@ -83,7 +25,7 @@ fn no_increment_is_lost() {
 
 #[test]
 fn a_command_over_several_shards_is_seen_whole() {
-    let engine = engine();
+    let engine = engine("");
     let stop = AtomicBool::new(false);
     on_threads(&engine, 4, |i, mut w| {
         if i < 2 {
@@ -108,7 +50,7 @@ fn a_command_over_several_shards_is_seen_whole() {
 
 #[test]
 fn tables_grow_and_shrink_while_others_prefetch_from_them() {
-    let engine = engine();
+    let engine = engine("");
     on_threads(&engine, 4, |i, mut w| {
         for round in 0..6 {
             for first in (0..40_000).step_by(200) {
@@ -128,4 +70,65 @@ fn tables_grow_and_shrink_while_others_prefetch_from_them() {
         }
     });
     assert_eq!(Worker::new(&engine).run("DBSIZE\r\n"), ":0\r\n");
+}
+
+/// Light commands of a group are timed together; one that takes long is found nevertheless.
+#[test]
+fn a_slow_command_among_light_ones_is_in_the_slow_log() {
+    let engine = engine("slowlog-log-slower-than 1000");
+    let mut w = Worker::new(&engine);
+    let members: Vec<String> = (0..400_000).map(|i| i.to_string()).collect();
+    for part in members.chunks(10_000) {
+        let mut words = vec!["RPUSH", "l"];
+        words.extend(part.iter().map(String::as_str));
+        w.call(&words);
+    }
+    w.call(&["SLOWLOG", "RESET"]);
+    w.run("LLEN l\r\nLPOP l 200000\r\nLLEN l\r\n");
+    w.run("LLEN l\r\nLRANGE l 0 -1\r\nLLEN l\r\n");
+    let log = w.call(&["SLOWLOG", "GET"]);
+    assert_eq!((log.contains("LPOP"), log.contains("LRANGE")), (true, true), "{log}");
+    assert!(!log.contains("LLEN"), "{log}");
+}
+
+/// However little time a turn has, the turns that follow at once get round.
+#[test]
+fn what_is_due_goes_in_one_round_of_short_turns() {
+    let engine = engine("");
+    let mut w = Worker::new(&engine);
+    w.run("SET k v PX 1\r\n");
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    while w.thread.cron(&engine, 1, 0) {}
+    assert_eq!(w.run("DBSIZE\r\n"), ":0\r\n");
+}
+
+/// Whatever a big value has to make room for, it is not freed by the thread that serves.
+#[test]
+fn what_goes_because_of_something_else_is_freed_in_the_background() {
+    let engine = engine("");
+    let mut w = Worker::new(&engine);
+    let members: Vec<String> = (0..100_000).map(|i| format!("m{i}")).collect();
+    let ways = [
+        &["RENAME", "small", "big"][..],
+        &["COPY", "small", "big", "REPLACE"],
+        &["PEXPIREAT", "big", "1"],
+        &["SET", "big", "x"],
+        &["SUNIONSTORE", "big", "other"],
+    ];
+    for over in ways {
+        let mut words = vec!["SADD", "big"];
+        words.extend(members.iter().map(String::as_str));
+        w.call(&words);
+        w.call(&["SET", "small", "x"]);
+        w.call(&["CONFIG", "RESETSTAT"]);
+        w.call(over);
+        let count = |info: String, name: &str| {
+            let line = info.lines().find_map(|line| line.strip_prefix(name)).expect("it is told");
+            line.trim().parse::<u64>().expect("a number")
+        };
+        let pending = count(w.call(&["INFO", "memory"]), "lazyfree_pending_objects:");
+        let freed = count(w.call(&["INFO", "memory"]), "lazyfreed_objects:");
+        assert!(pending + freed > 0, "{over:?}");
+        w.call(&["DEL", "big"]);
+    }
 }

@@ -612,6 +612,11 @@ mod tests {
         input.extend_from_slice(
             b"set 'a b' \"\\x41\\n\"\n*2\r\n$4\r\nECHO\r\n$12\r\n123456789012\r\n",
         );
+        let many: Vec<String> = (0..12).map(|i| "x".repeat(i * 11)).collect();
+        input.extend_from_slice(b"*12\r\n");
+        for word in &many {
+            input.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());
+        }
         let big = vec![b'z'; 70_000];
         input.extend_from_slice(b"*4\r\n$4\r\nMSET\r\n$1\r\nk\r\n$70000\r\n");
         input.extend_from_slice(&big);
@@ -621,6 +626,7 @@ mod tests {
             words(&[b"PING"]),
             words(&[b"set", b"a b", b"A\n"]),
             words(&[b"ECHO", b"123456789012"]),
+            words(&many.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()),
             words(&[b"MSET", b"k", &big, b"end"]),
             words(&[b"PING"]),
         ];

@@ -244,6 +244,26 @@ impl<'a> Reply<'a> {
     fn long_bulk(&mut self, bytes: &[u8]) {
         let n = bytes.len();
         let buf = &mut self.out.buf;
+        if let (9..=14, Some(first), Some(last)) =
+            (n, bytes.first_chunk::<8>(), bytes.last_chunk::<8>())
+        {
+            // As above, in two registers: the halves overlap in the middle, where they agree.
+            let (first, last) = (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
+            let text = u128::from(first) | u128::from(last) << (8 * (n - 8));
+            let text = text | u128::from(u16::from_le_bytes(*b"\r\n")) << (8 * n);
+            let (head, bits) = if n == 9 {
+                (u64::from_le_bytes(*b"$9\r\n\0\0\0\0"), 32)
+            } else {
+                let ones = b'0' + (n - 10) as u8;
+                (u64::from_le_bytes([b'$', b'1', ones, b'\r', b'\n', 0, 0, 0]), 40)
+            };
+            let end = buf.len() + n + 2 + bits / 8;
+            buf.reserve(24);
+            buf.extend_from_slice(&(u128::from(head) | text << bits).to_le_bytes());
+            buf.extend_from_slice(&((text >> (128 - bits)) as u64).to_le_bytes());
+            buf.truncate(end);
+            return;
+        }
         if n < 100 {
             let (tens, ones) = (b'0' + n as u8 / 10, b'0' + n as u8 % 10);
             let head = if n < 10 {

@@ -16,7 +16,7 @@
 use std::time::{Duration, Instant};
 
 /// How long a thread works at a time.
-pub const WORK: Duration = Duration::from_micros(200);
+pub(crate) const WORK: Duration = Duration::from_micros(200);
 /// How long it pauses on a core that nobody else wants, and on one that is wanted.
 const PAUSE: (Duration, Duration) = (Duration::from_micros(30), Duration::from_micros(200));
 /// Having got the core back so much too late, a thread has seen that it is wanted.

@@ -273,16 +273,6 @@ impl Context {
         }
     }
 
-    /// What is saved about a key with these access bits: the inverse of
-    /// [`access_of`](Self::access_of).
-    pub fn told_access(&self, bits: u32) -> (Option<u64>, Option<u8>) {
-        if self.access.lfu {
-            (None, Some(self.lfu_counter(bits) as u8))
-        } else {
-            (Some(self.idle_seconds(bits).into()), None)
-        }
-    }
-
     /// The access bits of a key that had `bits` and is accessed now.
     #[inline]
     pub fn touched(&mut self, bits: u32) -> u32 {
@@ -303,16 +293,35 @@ impl Context {
 
     /// The LFU counter as of now: one less for every `lfu-decay-time` minutes gone by.
     pub fn lfu_counter(&self, bits: u32) -> u32 {
-        let (then, counter) = (bits >> 8, bits & 255);
-        let gone = self.minutes().wrapping_sub(then) & 0xffff;
-        match gone.checked_div(self.access.decay_minutes) {
-            Some(periods) => counter.saturating_sub(periods),
-            None => counter,
-        }
+        self.lfu_clock().counter(bits)
+    }
+
+    /// What tells LFU counters as of now, also behind the present command.
+    pub fn lfu_clock(&self) -> LfuClock {
+        LfuClock { minutes: self.minutes(), decay_minutes: self.access.decay_minutes }
     }
 
     /// Seconds since the access that `bits` of an LRU clock tell of.
     pub fn idle_seconds(&self, bits: u32) -> u32 {
         self.lru_clock.wrapping_sub(bits) & 0xff_ffff
+    }
+}
+
+/// A moment of the LFU clock.
+#[derive(Clone, Copy, Debug)]
+pub struct LfuClock {
+    minutes: u32,
+    decay_minutes: u32,
+}
+
+impl LfuClock {
+    /// The counter in the access bits of a key at this moment.
+    pub fn counter(self, bits: u32) -> u32 {
+        let (then, counter) = (bits >> 8, bits & 255);
+        let gone = self.minutes.wrapping_sub(then) & 0xffff;
+        match gone.checked_div(self.decay_minutes) {
+            Some(periods) => counter.saturating_sub(periods),
+            None => counter,
+        }
     }
 }

@@ -614,6 +614,11 @@ impl<'a> Db<'a> {
         self.delete_as(key, true)
     }
 
+    /// Deletes a key that is in the way of something, or over. The caller notes what follows from it.
+    pub fn displace(&mut self, key: Key<'_>) {
+        self.delete_as(key, self.cx.lazy_server_del);
+    }
+
     fn delete_as(&mut self, key: Key<'_>, lazily: bool) -> bool {
         if self.reap(key) {
             return false;

@@ -21,7 +21,9 @@ mod snapshot;
 mod waits;
 
 pub use background::Background;
-pub use context::{Access, Block, Context, Counters, Empty, LFU_INIT, OVERDUE_MAX, Small};
+pub use context::{
+    Access, Block, Context, Counters, Empty, LFU_INIT, LfuClock, OVERDUE_MAX, Small,
+};
 pub use data::big::{Named, Value};
 pub use data::entry::{Content, Entry, INLINE_MAX, Kind, Str};
 pub use data::hash;

@@ -98,7 +98,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let done = replace || !taken;
     if done {
         if taken {
-            super::displace(db, destination);
+            db.displace(destination);
         }
         db.put(copy);
         db.changed(destination.bytes, Class::Generic, "copy_to");

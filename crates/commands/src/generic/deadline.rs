@@ -100,7 +100,7 @@ pub(super) fn set(
         db.unlink(key);
         db.rewrite(&[b"UNLINK", key.bytes]);
     } else {
-        drop(db.take(key));
+        db.displace(key);
         db.rewrite(&[b"DEL", key.bytes]);
     }
     db.changed(key.bytes, Class::Generic, "del");

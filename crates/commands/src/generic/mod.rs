@@ -38,7 +38,7 @@ mod unlink;
 use std::ops::Range;
 
 use resp::{Args, Reply};
-use store::{Block, Class, Db, Empty, Flush, Key, Kind};
+use store::{Block, Class, Db, Empty, Flush, Kind};
 
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
@@ -77,15 +77,6 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &unlink::UNLINK,
 ];
 
-/// Removes a value that another one takes the place of: no effect of its own.
-fn displace(db: &mut Db<'_>, key: Key<'_>) {
-    if db.cx.lazy_server_del {
-        db.unlink(key);
-    } else {
-        drop(db.take(key));
-    }
-}
-
 /// RENAME and RENAMENX: whether the key has its new name. With `replace`, whatever is there goes;
 /// without, nothing happens when something is.
 fn rename_key(db: &mut Db<'_>, args: &Args<'_>, replace: bool) -> Result<bool, Fail> {
@@ -100,7 +91,7 @@ fn rename_key(db: &mut Db<'_>, args: &Args<'_>, replace: bool) -> Result<bool, F
         if !replace {
             return Ok(false);
         }
-        displace(db, to);
+        db.displace(to);
     }
     let e = db.take(from).ok_or(Fail::NO_SUCH_KEY)?;
     db.put(e.rename(to.bytes));

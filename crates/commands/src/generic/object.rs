@@ -234,7 +234,6 @@ fn refcount(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outc
 
 fn help(_: &mut Db<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let lines = [
-        "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
         "ENCODING <key>",
         "    Name the encoding that the value of <key> is kept in.",
         "FREQ <key>",
@@ -243,12 +242,7 @@ fn help(_: &mut Db<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         "    Return the seconds since <key> was last used.",
         "REFCOUNT <key>",
         "    Return the number of references to the value of <key>.",
-        "HELP",
-        "    Print this help.",
     ];
-    reply.array(lines.len());
-    for line in lines {
-        reply.simple(line);
-    }
+    crate::help::write(reply, "OBJECT", &lines);
     Ok(())
 }

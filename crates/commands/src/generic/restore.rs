@@ -198,7 +198,7 @@ pub(super) fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -
         // The journal gets the deletion: a reader's clock must not matter.
         if options.replace && db.write(key).is_some() {
             let lazy = db.cx.lazy_server_del;
-            super::displace(db, key);
+            db.displace(key);
             let word: &[u8] = if lazy { b"UNLINK" } else { b"DEL" };
             db.rewrite(&[word, key.bytes]);
             db.changed(key.bytes, Class::Generic, "del");
@@ -207,7 +207,7 @@ pub(super) fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -
         return Ok(());
     }
     if options.replace && db.write(key).is_some() {
-        super::displace(db, key);
+        db.displace(key);
     }
     let access = db.cx.access_of(options.idle, options.freq);
     db.create(key, e).node_mut().set_access(access);

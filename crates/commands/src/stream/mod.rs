@@ -1,18 +1,22 @@
 //! Commands of streams.
 //!
 //! What several of them share: IDs as arguments and replies here, entries as replies in
-//! [`reply`], trimming in [`trim`], the options of XREAD and XREADGROUP in [`read`], the journal
+//! [`reply`], trimming in [`trim`], what becomes of
+//! references in [`policy`], the options of XREAD and XREADGROUP in [`read`], the journal
 //! forms of what consumer groups do in [`journal`].
 
 mod journal;
+mod policy;
 mod read;
 mod reply;
 mod trim;
 mod xack;
+mod xackdel;
 mod xadd;
 mod xautoclaim;
 mod xclaim;
 mod xdel;
+mod xdelex;
 mod xgroup;
 mod xinfo;
 mod xlen;
@@ -33,10 +37,12 @@ use crate::fail::Fail;
 
 pub(crate) static COMMANDS: &[&DataCommand] = &[
     &xack::XACK,
+    &xackdel::XACKDEL,
     &xadd::XADD,
     &xautoclaim::XAUTOCLAIM,
     &xclaim::XCLAIM,
     &xdel::XDEL,
+    &xdelex::XDELEX,
     &xgroup::XGROUP,
     &xinfo::XINFO,
     &xlen::XLEN,

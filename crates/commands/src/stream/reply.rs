@@ -60,14 +60,3 @@ pub(super) fn entry_or_null(reply: &mut Reply<'_>, log: &Log, at: Id) {
         }
     }
 }
-
-/// Help of a container.
-pub(super) fn help(reply: &mut Reply<'_>, container: &str, lines: &[&str]) {
-    reply.array(lines.len() + 3);
-    reply.simple(&format!("{container} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
-    for line in lines {
-        reply.simple(line);
-    }
-    reply.simple("HELP");
-    reply.simple("    Print this help.");
-}

@@ -1,9 +1,10 @@
 //! The trimming options that XADD and XTRIM share.
 
-use data::stream::{Id, Log, Trim};
+use data::stream::{Id, Stream, Trim};
 use resp::Args;
 use store::Db;
 
+use super::policy::Policy;
 use crate::fail::Fail;
 use crate::parse::int;
 
@@ -18,6 +19,8 @@ pub(super) struct Trimming {
     pub(super) approximate: bool,
     /// Entries at most; 0: any number.
     limit: u64,
+    /// What becomes of references.
+    policy: Policy,
 }
 
 /// The ID that XADD was given.
@@ -43,7 +46,7 @@ pub(super) struct Options {
 /// Reads the options from argument 2 on; for XADD, up to the ID.
 pub(super) fn parse(db: &Db<'_>, args: &Args<'_>, xadd: bool) -> Result<Options, Fail> {
     let mut found = None;
-    let mut limit = None;
+    let (mut limit, mut policy) = (None, None);
     let mut options =
         Options { trimming: None, no_mkstream: false, id_at: args.len(), id: NewId::Auto };
     let mut i = 2;
@@ -76,6 +79,8 @@ pub(super) fn parse(db: &Db<'_>, args: &Args<'_>, xadd: bool) -> Result<Options,
             let n = u64::try_from(int(args, i)?)
                 .map_err(|_| Fail::text("ERR The LIMIT argument must be >= 0."))?;
             limit = Some(n);
+        } else if let Some(named) = Policy::of_option(args, i).filter(|_| policy.is_none()) {
+            policy = Some(named);
         } else if xadd && args.is(i, "nomkstream") {
             options.no_mkstream = true;
         } else if xadd {
@@ -106,7 +111,8 @@ pub(super) fn parse(db: &Db<'_>, args: &Args<'_>, xadd: bool) -> Result<Options,
         }
         (Some((trim, approximate)), limit) => {
             let limit = limit.unwrap_or(if approximate { default_limit(db) } else { 0 });
-            Some(Trimming { trim, approximate, limit })
+            let policy = policy.unwrap_or(Policy::Keep);
+            Some(Trimming { trim, approximate, limit, policy })
         }
     };
     Ok(options)
@@ -132,22 +138,64 @@ fn new_id(text: &[u8]) -> Result<NewId, Fail> {
 
 impl Trimming {
     /// Trims. Returns how many entries went.
-    pub(super) fn apply(&self, log: &mut Log) -> u64 {
-        log.trim(self.trim, self.approximate, self.limit)
+    pub(super) fn apply(&self, stream: &mut Stream) -> u64 {
+        match self.policy {
+            Policy::Keep => stream.log.trim(self.trim, self.approximate, self.limit),
+            Policy::Del => {
+                let pending = stream.groups().flat_map(|group| group.pending(Id::MIN));
+                let known = pending.map(|(id, _)| id).filter(|id| stream.log.get(*id).is_some());
+                let known: Vec<Id> = known.collect();
+                let gone = stream.log.trim(self.trim, self.approximate, self.limit);
+                for id in known {
+                    if gone > 0 && stream.log.get(id).is_none() {
+                        stream.forget(id);
+                    }
+                }
+                gone
+            }
+            Policy::Acked => self.apply_acknowledged(stream),
+        }
+    }
+
+    /// Deletes, from the front, entries that nobody waits for; whatever nodes they are in.
+    fn apply_acknowledged(&self, stream: &mut Stream) -> u64 {
+        let excess = match self.trim {
+            Trim::MaxLen(max) => stream.log.len().saturating_sub(max),
+            Trim::MinId(_) => u64::MAX,
+        };
+        let most = if self.limit == 0 { excess } else { excess.min(self.limit) };
+        let doomed: Vec<Id> = stream
+            .log
+            .range(Id::MIN, Id::MAX)
+            .map(|entry| entry.id)
+            .take_while(|id| !matches!(self.trim, Trim::MinId(min) if *id >= min))
+            .filter(|id| !stream.is_referenced(*id))
+            .take(usize::try_from(most).unwrap_or(usize::MAX))
+            .collect();
+        doomed.into_iter().filter(|id| stream.log.delete(*id)).count() as u64
     }
 
     /// The arguments that do to a stream of the same entries what [`apply`](Self::apply) did,
-    /// wherever the nodes begin.
-    pub(super) fn exact(&self, log: &Log) -> [Vec<u8>; 3] {
+    /// wherever the nodes begin; `gone` is what it returned.
+    pub(super) fn exact(&self, stream: &Stream, gone: u64) -> Vec<Vec<u8>> {
+        let log = &stream.log;
+        let nodes = self.approximate && self.policy != Policy::Acked;
         let (word, threshold) = match self.trim {
-            Trim::MaxLen(max) => {
-                ("MAXLEN", if self.approximate { log.len() } else { max }.to_string())
-            }
+            Trim::MaxLen(max) => ("MAXLEN", if nodes { log.len() } else { max }.to_string()),
             Trim::MinId(min) => {
                 let first = if log.is_empty() { Id::MAX } else { log.first() };
-                ("MINID", if self.approximate { first } else { min }.to_string())
+                ("MINID", if nodes { first } else { min }.to_string())
             }
         };
-        [word.into(), b"=".to_vec(), threshold.into_bytes()]
+        let mut words = vec![word.to_owned()];
+        if self.policy == Policy::Acked && self.approximate && gone > 0 {
+            words.extend(["~".into(), threshold, "LIMIT".into(), gone.to_string()]);
+        } else {
+            words.extend(["=".into(), threshold]);
+        }
+        if self.policy != Policy::Keep {
+            words.push(self.policy.word().into());
+        }
+        words.into_iter().map(String::into_bytes).collect()
     }
 }

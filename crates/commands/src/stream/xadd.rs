@@ -28,7 +28,7 @@ pub(crate) static XADD: DataCommand = DataCommand {
         ],
         complexity: "O(1); with trimming, O(N) where N is the number of entries that go.",
         summary: "Adds an entry to a stream, which is created if it is missing.",
-        syntax: "XADD key [NOMKSTREAM] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]",
+        syntax: "XADD key [NOMKSTREAM] [KEEPREF | DELREF | ACKED] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]",
         transcript: r#"
 > XADD s 1-1 name Ada born 1815
 "1-1"
@@ -131,7 +131,7 @@ struct Added {
     id: Id,
     trimmed: u64,
     /// The trimming of the journal form, if there is any.
-    exact: Option<[Vec<u8>; 3]>,
+    exact: Option<Vec<Vec<u8>>>,
 }
 
 fn add(
@@ -145,8 +145,8 @@ fn add(
     let id = choose(&stream.log, options.id, now)?;
     let texts = args.iter_from(options.id_at + 1);
     stream.log.append(id, texts, limits);
-    let trimmed = options.trimming.map_or(0, |trimming| trimming.apply(&mut stream.log));
-    let exact = options.trimming.filter(|_| journal).map(|t| t.exact(&stream.log));
+    let trimmed = options.trimming.map_or(0, |trimming| trimming.apply(stream));
+    let exact = options.trimming.filter(|_| journal).map(|t| t.exact(stream, trimmed));
     Ok(Added { id, trimmed, exact })
 }
 

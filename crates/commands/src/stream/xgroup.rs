@@ -378,6 +378,6 @@ fn help(_: &mut Db<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         "SETID <key> <group> <id|$> [ENTRIESREAD <count>]",
         "    Set behind which ID a group reads on.",
     ];
-    super::reply::help(reply, "XGROUP", LINES);
+    crate::help::write(reply, "XGROUP", LINES);
     Ok(())
 }

@@ -498,6 +498,6 @@ fn help(_: &mut Db<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         "STREAM <key> [FULL [COUNT <count>]]",
         "    Tell about a stream; with FULL also its entries, groups and consumers.",
     ];
-    super::reply::help(reply, "XINFO", LINES);
+    crate::help::write(reply, "XINFO", LINES);
     Ok(())
 }

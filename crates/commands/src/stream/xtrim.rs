@@ -20,7 +20,7 @@ pub(crate) static XTRIM: DataCommand = DataCommand {
         complexity: "O(N) where N is the number of entries that go, with a very small constant: \
                      most of them go with the node that they are in.",
         summary: "Removes entries from the front of a stream.",
-        syntax: "XTRIM key <MAXLEN | MINID> [= | ~] threshold [LIMIT count]",
+        syntax: "XTRIM key <MAXLEN | MINID> [= | ~] threshold [LIMIT count] [KEEPREF | DELREF | ACKED]",
         transcript: r#"
 > XADD s 1-0 a 1
 "1-0"
@@ -64,6 +64,41 @@ pub(crate) static XTRIM: DataCommand = DataCommand {
 OK
 > XTRIM k MAXLEN 1
 (error) WRONGTYPE Operation against a key holding the wrong kind of value
+# reset
+# only: redis>=8.2
+> XADD s 1-0 a 1
+"1-0"
+> XADD s 2-0 a 2
+"2-0"
+> XADD s 3-0 a 3
+"3-0"
+> XGROUP CREATE s g 0
+OK
+> XREADGROUP GROUP g c COUNT 2 STREAMS s >
+...
+> XACK s g 2-0
+(integer) 1
+# Only what is acknowledged.
+> XTRIM s MAXLEN 0 ACKED
+(integer) 1
+> XRANGE s - +
+1) 1) "1-0"
+   2) 1) "a"
+      2) "1"
+2) 1) "3-0"
+   2) 1) "a"
+      2) "3"
+> XTRIM s ACKED MINID 9
+(integer) 0
+> XADD s DELREF MAXLEN 1 4-0 a 4
+"4-0"
+> XPENDING s g
+1) (integer) 0
+2) (nil)
+3) (nil)
+4) (nil)
+> XTRIM s MAXLEN 0 KEEPREF DELREF
+(error) ERR syntax error
 "#,
         ..Row::DEFAULT
     },
@@ -80,14 +115,16 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         reply.int(0);
         return Ok(());
     };
-    let log = &mut super::of_mut(e.node_mut())?.log;
-    let gone = trimming.apply(log);
-    let exact = (journal && trimming.approximate).then(|| trimming.exact(log));
+    let stream = super::of_mut(e.node_mut())?;
+    let gone = trimming.apply(stream);
+    let exact = (journal && trimming.approximate).then(|| trimming.exact(stream, gone));
     if gone > 0 {
         db.event(Class::Stream, "xtrim", key.bytes);
         db.dirty(gone);
-        if let Some([word, equal, threshold]) = exact {
-            db.rewrite(&[b"XTRIM", key.bytes, &word, &equal, &threshold]);
+        if let Some(exact) = exact {
+            let mut words: Vec<&[u8]> = vec![b"XTRIM", key.bytes];
+            words.extend(exact.iter().map(Vec::as_slice));
+            db.rewrite(&words);
         }
     }
     reply.int(gone as i64);

@@ -1,8 +1,11 @@
 //! Commands of strings.
 
 mod append;
+mod condition;
 mod decr;
 mod decrby;
+mod delex;
+mod digest;
 mod get;
 mod getdel;
 mod getex;
@@ -14,6 +17,7 @@ mod incrbyfloat;
 mod lcs;
 mod mget;
 mod mset;
+mod msetex;
 mod msetnx;
 mod options;
 mod psetex;
@@ -37,6 +41,8 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &append::APPEND,
     &decr::DECR,
     &decrby::DECRBY,
+    &delex::DELEX,
+    &digest::DIGEST,
     &get::GET,
     &getdel::GETDEL,
     &getex::GETEX,
@@ -48,6 +54,7 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &lcs::LCS,
     &mget::MGET,
     &mset::MSET,
+    &msetex::MSETEX,
     &msetnx::MSETNX,
     &psetex::PSETEX,
     &set::SET,

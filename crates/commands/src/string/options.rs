@@ -1,10 +1,11 @@
-//! The options of SET and of GETEX, which Redis reads with one function.
+//! The options of SET, MSETEX and GETEX, which Redis reads with one function.
 //!
 //! All are read before any is judged: a word that is no option is reported before a time that is
 //! no number. A unit may be repeated, and then the last time counts; two units exclude each other.
 
 use resp::Args;
 
+use super::condition::Condition;
 use crate::fail::Fail;
 use crate::parse::{TimeUnit, deadline};
 
@@ -13,6 +14,8 @@ use crate::parse::{TimeUnit, deadline};
 pub(super) enum Of {
     /// SET: NX, XX, GET, KEEPTTL and times.
     Set,
+    /// MSETEX: NX, XX, KEEPTTL and times.
+    MSetEx,
     /// GETEX: PERSIST and times.
     GetEx,
 }
@@ -25,6 +28,8 @@ pub(super) struct Options {
     pub(super) get: bool,
     pub(super) keep: bool,
     pub(super) persist: bool,
+    /// What the present value is compared with.
+    pub(super) condition: Option<Condition>,
     /// The unit of a time, and the argument that is the time.
     time: Option<(TimeUnit, usize)>,
 }
@@ -35,7 +40,8 @@ impl Options {
         let mut o = Self::default();
         let mut i = from;
         while i < args.len() {
-            let set = of == Of::Set;
+            let (set, sets) = (of == Of::Set, of != Of::GetEx);
+            let free = !o.nx && !o.xx && o.condition.is_none();
             if let Some(unit) = TimeUnit::of_option(args, i) {
                 let other = o.time.is_some_and(|(its, _)| its != unit);
                 if o.keep || o.persist || other || i + 1 >= args.len() {
@@ -43,15 +49,21 @@ impl Options {
                 }
                 i += 1;
                 o.time = Some((unit, i));
-            } else if set && args.is(i, "nx") && !o.xx {
+            } else if sets && args.is(i, "nx") && (free || o.nx) {
                 o.nx = true;
-            } else if set && args.is(i, "xx") && !o.nx {
+            } else if sets && args.is(i, "xx") && (free || o.xx) {
                 o.xx = true;
+            } else if let Some(condition) = Condition::of_option(args, i).filter(|_| set && free) {
+                i += 1;
+                if i >= args.len() {
+                    return Err(Fail::SYNTAX);
+                }
+                o.condition = Some(condition);
             } else if set && args.is(i, "get") {
                 o.get = true;
-            } else if set && args.is(i, "keepttl") && o.time.is_none() {
+            } else if sets && args.is(i, "keepttl") && o.time.is_none() {
                 o.keep = true;
-            } else if !set && args.is(i, "persist") && o.time.is_none() {
+            } else if !sets && args.is(i, "persist") && o.time.is_none() {
                 o.persist = true;
             } else {
                 return Err(Fail::SYNTAX);

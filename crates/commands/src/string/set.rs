@@ -26,10 +26,12 @@ pub(crate) static SET: DataCommand = DataCommand {
             ("6.0.0", "Added the `KEEPTTL` option."),
             ("6.2.0", "Added the `GET`, `EXAT` and `PXAT` options."),
             ("7.0.0", "Allowed the `NX` and `GET` options to be used together."),
+            ("8.4.0", "Added the `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE` options."),
         ],
         complexity: "O(1)",
         summary: "Sets the string value of a key, whatever it held before.",
-        syntax: "SET key value [NX | XX] [GET] [EX seconds | PX milliseconds | \
+        syntax: "SET key value [NX | XX | IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | \
+                 IFDNE ifdne-digest] [GET] [EX seconds | PX milliseconds | \
                  EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
         transcript: r#"
 > SET k v
@@ -100,6 +102,44 @@ OK
 OK
 > EXPIRETIME k
 (integer) 33177117420
+# reset
+# only: redis>=8.4
+> SET k one
+OK
+> SET k two IFEQ other
+(nil)
+> SET k two IFEQ one
+OK
+> SET k three IFNE two GET
+"two"
+> SET k three IFNE one EX 100 GET
+"two"
+> GET k
+"three"
+> TTL k
+(integer) 100
+> SET nothing v IFEQ v
+(nil)
+> SET nothing v IFDEQ 2d06800538d394c2
+(nil)
+> SET new v IFNE v
+OK
+> SET newer "Hello world" IFDNE 2d06800538d394c2
+OK
+> SET newer v IFDNE b6acb9d84a38ff74
+(nil)
+> SET newer v IFDEQ b6acb9d84a38ff74
+OK
+> SET k v IFEQ
+(error) ERR syntax error
+> SET k v NX IFEQ v
+(error) ERR syntax error
+> SET k v IFEQ v XX
+(error) ERR syntax error
+> RPUSH l a
+(integer) 1
+> SET l v IFEQ a
+(error) WRONGTYPE Operation against a key holding the wrong kind of value
 "#,
         ..Row::DEFAULT
     },
@@ -146,17 +186,22 @@ fn run_with_options(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>)
     let deadline = o.deadline(args, db.now(), "set")?;
     let taken = super::take_large(db, args, 2);
     let key = db.first_key(&args[1]);
-    if o.nx || o.xx || o.get {
+    if o.nx || o.xx || o.get || o.condition.is_some() {
         // One look answers the condition and the GET.
-        let old = if o.get { db.read_str(key)? } else { db.write(key) };
+        let of_text = o.get || o.condition.is_some();
+        let old = if of_text { db.read_str(key)? } else { db.write(key) };
         let exists = old.is_some();
+        let holds = o.condition.is_none_or(|condition| match &old {
+            Some(e) => condition.holds(e, args),
+            None => condition.holds_for_none(),
+        });
         if o.get {
             match old {
                 Some(e) => super::reply_value(&e, reply),
                 None => reply.null(),
             }
         }
-        if o.nx && exists || o.xx && !exists {
+        if o.nx && exists || o.xx && !exists || !holds {
             if !o.get {
                 reply.null();
             }
@@ -172,7 +217,11 @@ fn run_with_options(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>)
     if let Some(at) = deadline {
         note_expiring(db, key, &args[2], at);
     } else {
-        if o.get && db.cx.effects.observed {
+        if o.condition.is_some() {
+            // What was compared with is not there when the journal is replayed.
+            let words: [&[u8]; 4] = [b"SET", key.bytes, &args[2], b"KEEPTTL"];
+            db.rewrite(&words[..3 + usize::from(o.keep)]);
+        } else if o.get && db.cx.effects.observed {
             // Whoever replays the journal must not be asked for a reply.
             let all = args.iter_from(0).enumerate();
             let kept = all.filter(|(i, arg)| *i < 3 || !arg.eq_ignore_ascii_case(b"get"));

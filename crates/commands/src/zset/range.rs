@@ -173,7 +173,7 @@ fn options<'a>(args: &'a Args<'_>, form: Form) -> Result<Options<'a>, Fail> {
         } else if args.is(i, "limit") && i + 2 < args.len() {
             (offset, limit) = (int(args, i + 1)?, int(args, i + 2)?);
             i += 2;
-        } else if form.back.is_none() && args.is(i, "rev") {
+        } else if back.is_none() && args.is(i, "rev") {
             back = Some(true);
         } else if by.is_none() && args.is(i, "bylex") {
             by = Some(By::Lex);

@@ -6,6 +6,7 @@ use store::zset::How;
 
 use super::{add, score};
 use crate::command::{DataCommand, Outcome};
+use crate::fail::Fail;
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
 
 pub(crate) static ZINCRBY: DataCommand = DataCommand {
@@ -32,6 +33,8 @@ pub(crate) static ZINCRBY: DataCommand = DataCommand {
 (error) ERR resulting score is not a number (NaN)
 > ZINCRBY z one a
 (error) ERR value is not a valid float
+> ZINCRBY z nx a
+(error) ERR syntax error
 > ZINCRBY z nan a
 (error) ERR value is not a valid float
 > ZRANGE z 0 -1 WITHSCORES
@@ -49,6 +52,10 @@ pub(crate) static ZINCRBY: DataCommand = DataCommand {
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    // Redis reads it as ZADD's arguments: a word that is an option there is no number that is missing.
+    if ["nx", "xx", "ch", "incr", "gt", "lt"].iter().any(|option| args.is(2, option)) {
+        return Err(Fail::SYNTAX);
+    }
     let scores = [score(args, 2)?];
     let how = How { incr: true, ..How::default() };
     let args = &*args;

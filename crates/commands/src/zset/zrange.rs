@@ -103,6 +103,8 @@ pub(crate) static ZRANGE: DataCommand = DataCommand {
 (error) ERR syntax error
 > ZRANGE z 0 1 NOW
 (error) ERR syntax error
+> ZRANGE z 0 1 REV REV
+(error) ERR syntax error
 > SET s v
 OK
 > ZRANGE s 0 -1

@@ -129,7 +129,9 @@ impl BigSet {
     pub fn contains(&self, item: Item<'_>) -> bool {
         match item {
             Item::Int(v) => self.ints.contains(v),
-            Item::Bytes(b) => self.texts.find(hash64(b), |m| m.bytes() == b).is_some(),
+            Item::Bytes(b) => {
+                self.texts.find(hash64(b), |m| stdx::bytes::same(m.bytes(), b)).is_some()
+            }
         }
     }
 
@@ -159,7 +161,7 @@ impl BigSet {
             Item::Int(v) => self.ints.insert(v),
             Item::Bytes(b) => {
                 let hash = hash64(b);
-                let absent = self.texts.find(hash, |m| m.bytes() == b).is_none();
+                let absent = self.texts.find(hash, |m| stdx::bytes::same(m.bytes(), b)).is_none();
                 if absent {
                     let member = Member::new(b);
                     self.text_bytes += member.allocated();
@@ -192,13 +194,15 @@ impl BigSet {
     pub fn remove(&mut self, item: Item<'_>) -> bool {
         match item {
             Item::Int(v) => self.ints.remove(v),
-            Item::Bytes(b) => match self.texts.remove(hash64(b), |m| m.bytes() == b) {
-                Some(m) => {
-                    self.text_bytes -= m.allocated();
-                    true
+            Item::Bytes(b) => {
+                match self.texts.remove(hash64(b), |m| stdx::bytes::same(m.bytes(), b)) {
+                    Some(m) => {
+                        self.text_bytes -= m.allocated();
+                        true
+                    }
+                    None => false,
                 }
-                None => false,
-            },
+            }
         }
     }
 

@@ -76,6 +76,21 @@ impl Stream {
         true
     }
 
+    /// Whether a group has yet to be given an entry, or to acknowledge it.
+    pub fn is_referenced(&self, id: Id) -> bool {
+        self.groups.iter().any(|group| id > group.last || group.get(id).is_some())
+    }
+
+    /// Makes all groups forget that an entry is pending.
+    pub fn forget(&mut self, id: Id) {
+        for group in &mut self.groups {
+            let before = group.bytes();
+            if group.forget(id) {
+                self.group_bytes = self.group_bytes - before + group.bytes();
+            }
+        }
+    }
+
     /// How many entries a group has yet to be given, if that can be told.
     pub fn lag(&self, group: &Group) -> Option<u64> {
         let log = &self.log;

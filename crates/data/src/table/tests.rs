@@ -17,25 +17,16 @@ fn put(t: &mut Table<Entry>, k: &[u8], v: &[u8]) {
     }
 }
 
-/// A small deterministic generator, so that a failure can be repeated.
-struct Seq(u64);
-impl Seq {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        self.0 >> 33
-    }
-}
-
 #[test]
 fn behaves_like_a_std_map_while_growing_and_shrinking() {
     let rounds = if cfg!(miri) { 400 } else { 60_000 };
     let mut model: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
     let mut t = Table::<Entry>::new(300);
-    let mut r = Seq(7);
+    let mut r = stdx::rng::Rng::from_seed(7);
     for round in 0..rounds {
         let spread = if round / (rounds / 4) % 2 == 0 { 20_000 } else { 500 };
-        let k = key(r.next() % spread);
-        if round / (rounds / 4) % 2 == 1 || r.next().is_multiple_of(4) {
+        let k = key(r.next_u64() % spread);
+        if round / (rounds / 4) % 2 == 1 || r.next_u64().is_multiple_of(4) {
             let h = stdx::hash::hash64(&k);
             let got = t.remove(h, |e| e.key() == k).is_some();
             assert_eq!(got, model.remove(&k).is_some());
@@ -45,7 +36,7 @@ fn behaves_like_a_std_map_while_growing_and_shrinking() {
                 model.remove(&other);
             }
         } else {
-            let v = vec![b'v'; (r.next() % 300) as usize];
+            let v = vec![b'v'; (r.next_u64() % 300) as usize];
             put(&mut t, &k, &v);
             model.insert(k, v);
         }

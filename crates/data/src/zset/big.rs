@@ -59,7 +59,7 @@ impl ZSet {
     /// which it does not.
     #[inline]
     pub fn count_scores(&self, before: impl Fn(f64) -> bool) -> usize {
-        self.tree.count_before(|score, _| before(score))
+        self.tree.count_scores(before)
     }
 
     /// The same, deciding by the member: of use when all scores are equal.
@@ -109,8 +109,15 @@ impl ZSet {
         slot.node_mut().set_score(score);
         // SAFETY: the member stays in the dictionary.
         let shared = unsafe { slot.share() };
-        if moves || !self.tree.rescore(before, score) {
+        // Where it goes is loaded while it leaves where it was.
+        self.tree.prefetch(score, member);
+        let left = if moves {
             self.tree.remove(before);
+            true
+        } else {
+            self.tree.rescore(before, score)
+        };
+        if left {
             self.tree.insert(Item { score, member: shared });
         }
     }

@@ -116,6 +116,20 @@ impl Leaf {
         Some(lower + at)
     }
 
+    /// Gives the item at `i` another score if it stays between its neighbours in the leaf.
+    fn rescore(&mut self, i: usize, new: f64) -> bool {
+        if i == 0 || i + 1 >= self.len {
+            return false;
+        }
+        let at = (new, self.members[i].bytes());
+        let fits = Item::is_before(self.scores[i - 1], &self.members[i - 1], at)
+            && !Item::is_before(self.scores[i + 1], &self.members[i + 1], at);
+        if fits {
+            self.scores[i] = new;
+        }
+        fits
+    }
+
     fn new() -> Box<Self> {
         Box::new(Self { len: 0, scores: [0.0; LEAF], members: [Ref::nobody(); LEAF] })
     }
@@ -193,18 +207,33 @@ impl Inner {
     /// The child in which an item belongs; what a search there reads is being loaded already.
     #[inline]
     fn child(&self, at: (f64, &[u8])) -> usize {
+        self.child_for(at).0
+    }
+
+    /// [`child`](Self::child), and whether the item would come before all that are there.
+    #[inline]
+    fn child_for(&self, at: (f64, &[u8])) -> (usize, bool) {
         let i = place(&self.scores[..self.len], &self.members[..self.len], at, true);
-        let i = i.saturating_sub(1);
+        let (before_all, i) = (i == 0, i.saturating_sub(1));
         if let Some(node) = &self.nodes[i] {
             node.prefetch();
         }
-        i
+        (i, before_all)
     }
 
     /// The child with the item of this rank, and its rank there.
     #[inline]
     fn child_at(&self, mut rank: usize) -> (usize, usize) {
         let mut i = 0;
+        // Eight at a time, as long as the one that is looked for comes behind all of them.
+        while i + 8 < self.len {
+            let eight: usize = self.counts[i..i + 8].iter().sum();
+            if rank < eight {
+                break;
+            }
+            rank -= eight;
+            i += 8;
+        }
         while i + 1 < self.len && rank >= self.counts[i] {
             rank -= self.counts[i];
             i += 1;
@@ -256,7 +285,10 @@ impl Node {
     #[inline]
     fn prefetch(&self) {
         match self {
-            Self::Leaf(leaf) => prefetch(&leaf.scores),
+            Self::Leaf(leaf) => {
+                prefetch(&leaf.scores);
+                prefetch(&leaf.members);
+            }
             Self::Inner(inner) => {
                 prefetch(&inner.scores);
                 prefetch(&inner.counts);
@@ -286,6 +318,8 @@ enum Which {
     Ranks(usize, usize),
     /// One.
     Item(Item),
+    /// One that gets another score, unless that leaves it where it is.
+    Rescored(Item, f64),
 }
 
 /// See the module's text.
@@ -336,8 +370,7 @@ impl Tree {
         match node {
             Node::Leaf(leaf) => {
                 let key = (item.score, item.member.bytes());
-                let i =
-                    partition(leaf.len, |i| Item::is_before(leaf.scores[i], &leaf.members[i], key));
+                let i = leaf.place(key);
                 if leaf.len < LEAF {
                     leaf.insert(i, item);
                     return None;
@@ -360,12 +393,14 @@ impl Tree {
                 Some(Node::Leaf(right))
             }
             Node::Inner(inner) => {
-                let i = inner.child((item.score, item.member.bytes()));
+                let (i, before_all) = inner.child_for((item.score, item.member.bytes()));
                 let below =
                     Ends { first: ends.first && i == 0, last: ends.last && i + 1 == inner.len };
                 let split = self.insert_below(inner.nodes[i].as_mut()?, item, below);
                 inner.counts[i] += 1;
-                inner.note_first(i);
+                if before_all {
+                    inner.note_first(i);
+                }
                 let new = split?;
                 inner.counts[i] -= new.count();
                 if inner.len < FAN {
@@ -437,6 +472,10 @@ impl Tree {
                 let (i, n) = match which {
                     Which::Ranks(from, n) => (from, n.min(leaf.len.saturating_sub(from))),
                     Which::Item(item) => leaf.find(item).map_or((0, 0), |i| (i, 1)),
+                    Which::Rescored(item, new) => match leaf.find(item) {
+                        Some(i) if !leaf.rescore(i, new) => (i, 1),
+                        _ => (0, 0),
+                    },
                 };
                 for k in i..i + n {
                     f(Item { score: leaf.scores[k], member: leaf.members[k] });
@@ -452,12 +491,17 @@ impl Tree {
                         let (i, from) = inner.child_at(from);
                         (i, Which::Ranks(from, n))
                     }
-                    Which::Item(item) => (inner.child((item.score, item.member.bytes())), which),
+                    Which::Item(item) | Which::Rescored(item, _) => {
+                        (inner.child((item.score, item.member.bytes())), which)
+                    }
                 };
                 let Some(child) = inner.nodes[i].as_mut() else {
                     return 0;
                 };
                 let n = self.take_below(child, which, f);
+                if n == 0 {
+                    return 0;
+                }
                 let sparse = child.is_sparse();
                 let leaf = matches!(child, Node::Leaf(_));
                 inner.counts[i] -= n;
@@ -478,32 +522,10 @@ impl Tree {
         }
     }
 
-    /// Gives an item another score where it lies, if it stays between its neighbours there.
+    /// Gives an item that is there another score: where it lies, if it stays between its neighbours
+    /// there, or else it is taken out. Returns whether it was, and has to be put in again.
     pub(super) fn rescore(&mut self, old: Item, new: f64) -> bool {
-        let member = old.member.bytes();
-        let mut node = self.root.as_mut();
-        loop {
-            match node {
-                None => return false,
-                Some(Node::Inner(inner)) => {
-                    let i = inner.child((old.score, member));
-                    node = inner.nodes[i].as_mut();
-                }
-                Some(Node::Leaf(leaf)) => {
-                    let Some(i) = leaf.find(old) else { return false };
-                    if i == 0 || i + 1 >= leaf.len {
-                        return false;
-                    }
-                    let at = (new, member);
-                    let fits = Item::is_before(leaf.scores[i - 1], &leaf.members[i - 1], at)
-                        && !Item::is_before(leaf.scores[i + 1], &leaf.members[i + 1], at);
-                    if fits {
-                        leaf.scores[i] = new;
-                    }
-                    return fits;
-                }
-            }
-        }
+        self.take(Which::Rescored(old, new), &mut |_| {}) > 0
     }
 
     /// Hints the processor to load the leaf in which an item is, or would be.
@@ -511,6 +533,28 @@ impl Tree {
         let mut node = self.root.as_ref();
         while let Some(Node::Inner(inner)) = node {
             node = inner.nodes[inner.child((score, member))].as_ref();
+        }
+    }
+
+    /// How many items have a score for which `before` holds; it must hold for none above one for which
+    /// it does not. All scores of a node are looked at, as in [`place`].
+    #[inline]
+    pub(super) fn count_scores(&self, before: impl Fn(f64) -> bool) -> usize {
+        let count = |scores: &[f64]| scores.iter().map(|score| usize::from(before(*score))).sum();
+        let (mut node, mut rank) = (self.root.as_ref(), 0);
+        loop {
+            match node {
+                None => return rank,
+                Some(Node::Inner(inner)) => {
+                    let i: usize = count(&inner.scores[..inner.len]);
+                    let Some(i) = i.checked_sub(1) else {
+                        return rank;
+                    };
+                    rank += inner.counts[..i].iter().sum::<usize>();
+                    node = inner.nodes[i].as_ref();
+                }
+                Some(Node::Leaf(leaf)) => return rank + count(&leaf.scores[..leaf.len]),
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use config::{Config, Id};
 use parking_lot::Mutex;
 use rdb::{Access, Encoder};
 use stdx::rng::Rng;
-use store::{Background, Context, Db, Entry, Keep, Snapshot, Walk};
+use store::{Background, Context, Db, Entry, Keep, LfuClock, Snapshot, Walk};
 
 use super::file::{self, Wishes};
 use super::queue::Queue;
@@ -29,7 +29,7 @@ const PIECE: usize = 256 << 10;
 enum Use {
     Untold,
     Idle { lru_clock: u32 },
-    Freq,
+    Freq(LfuClock),
 }
 
 impl Use {
@@ -37,7 +37,7 @@ impl Use {
         use config::MaxmemoryPolicy as P;
         match config.chosen(Id::MaxmemoryPolicy) {
             P::AllkeysLru | P::VolatileLru => Self::Idle { lru_clock: cx.lru_clock },
-            P::AllkeysLfu | P::VolatileLfu => Self::Freq,
+            P::AllkeysLfu | P::VolatileLfu => Self::Freq(cx.lfu_clock()),
             _ => Self::Untold,
         }
     }
@@ -48,7 +48,7 @@ impl Use {
             Self::Idle { lru_clock } => {
                 Access::Idle(u64::from(lru_clock.wrapping_sub(e.access()) & 0xff_ffff))
             }
-            Self::Freq => Access::Freq((e.access() & 255) as u8),
+            Self::Freq(clock) => Access::Freq(clock.counter(e.access()) as u8),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::library::{Libraries, Library, load};
 use super::{FunctionMachine, drop_machines, payload};
 use crate::dispatch::commit;
 use crate::engine::Engine;
-use crate::server::{container, help};
+use crate::server::container;
 use crate::table::{Call, SessionCommand, SessionFn};
 
 pub(super) static FUNCTION: SessionCommand = SessionCommand {
@@ -555,7 +555,7 @@ static HELP: SessionCommand = sub(
         ..Row::DEFAULT
     },
     |_: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
-        help::write(
+        commands::help::write(
             reply,
             "FUNCTION",
             &[

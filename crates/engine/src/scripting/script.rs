@@ -8,7 +8,7 @@ use lua::Machine;
 use resp::{Args, Reply};
 
 use super::{cache, drop_machines};
-use crate::server::{container, help};
+use crate::server::container;
 use crate::table::{Call, SessionCommand, SessionFn};
 
 pub(super) static SCRIPT: SessionCommand = SessionCommand {
@@ -207,7 +207,7 @@ static HELP: SessionCommand = sub(
         ..Row::DEFAULT
     },
     |_: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
-        help::write(
+        commands::help::write(
             reply,
             "SCRIPT",
             &[

@@ -7,7 +7,6 @@ use commands::row::{Acl, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
-use super::help;
 use crate::table::{Call, SessionCommand};
 
 const FLAGS: Flags = super::ANYTIME.or(Flags::SENTINEL);
@@ -292,7 +291,7 @@ static HELP: SessionCommand = super::command(
             "GETKEYSANDFLAGS <command> [<arg> ...]",
             "    Finds the keys in a call of a command, and how they are accessed.",
         ];
-        help::write(reply, "COMMAND", LINES);
+        commands::help::write(reply, "COMMAND", LINES);
         Ok(())
     },
 );

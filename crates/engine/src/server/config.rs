@@ -8,7 +8,6 @@ use commands::{Fail, Outcome};
 use config::{Caller, Config, Id, Loglevel};
 use resp::{Args, Reply};
 
-use super::help;
 use crate::engine::{Attention, Engine};
 use crate::journal;
 use crate::log::Level;
@@ -256,7 +255,7 @@ static HELP: SessionCommand = super::command(
             "REWRITE",
             "    Writes the present options into the configuration file.",
         ];
-        help::write(reply, "CONFIG", LINES);
+        commands::help::write(reply, "CONFIG", LINES);
         Ok(())
     },
 );

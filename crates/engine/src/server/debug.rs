@@ -17,7 +17,7 @@ use config::Id;
 use resp::{Args, Reply};
 use store::{Content, Db, Entry, Key, Kind, Str, Ttl};
 
-use super::{config as config_command, help};
+use super::config as config_command;
 use crate::dispatch::commit;
 use crate::engine::{Engine, random_id};
 use crate::log;
@@ -60,7 +60,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     let engine = call.engine;
     match (word.as_str(), args.len()) {
         ("help", 2) => {
-            help::write(reply, "DEBUG", HELP);
+            commands::help::write(reply, "DEBUG", HELP);
             return Ok(());
         }
         ("sleep", 3) => sleep(call, args),

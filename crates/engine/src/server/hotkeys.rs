@@ -9,7 +9,7 @@ use commands::Outcome;
 use commands::row::{Flags, Group, Row, Scope};
 use resp::{Args, Reply};
 
-use super::{command, container, help};
+use super::{command, container};
 use crate::table::{Call, SessionCommand};
 
 /// Allowed while loading, unlike in Redis: nothing here looks at the data.
@@ -225,7 +225,7 @@ static HELP: SessionCommand = command(
             "RESET",
             "    Forgets a session that has been stopped.",
         ];
-        help::write(reply, "HOTKEYS", LINES);
+        commands::help::write(reply, "HOTKEYS", LINES);
         Ok(())
     },
 );

@@ -10,7 +10,6 @@ use commands::row::{Flags, Group, Row, Scope};
 pub(super) use figures::Figures;
 use resp::{Args, Reply};
 
-use super::help;
 use crate::table::{Call, SessionCommand};
 
 const TIPS: &[&str] =
@@ -128,7 +127,7 @@ static HELP: SessionCommand = super::command(
             "    Answers the bytes that <key> takes. Of large collections, <count> elements are",
             "    measured (default: 5, 0 for all).",
         ];
-        help::write(reply, "MEMORY", LINES);
+        commands::help::write(reply, "MEMORY", LINES);
         Ok(())
     },
 );

@@ -4,7 +4,6 @@ pub(crate) mod cluster;
 pub(crate) mod command;
 pub(crate) mod config;
 pub(crate) mod debug;
-pub(crate) mod help;
 pub(crate) mod hotkeys;
 pub(crate) mod info;
 pub mod latency;

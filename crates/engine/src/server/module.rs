@@ -5,7 +5,6 @@ use commands::Outcome;
 use commands::row::{Flags, Group, Row, Scope};
 use resp::{Args, Reply};
 
-use super::help;
 use crate::table::{Call, SessionCommand};
 
 pub(crate) static MODULE: SessionCommand = SessionCommand {
@@ -67,7 +66,11 @@ static HELP: SessionCommand = super::command(
         ..Row::DEFAULT
     },
     |_: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
-        help::write(reply, "MODULE", &["LIST", "    Lists the modules: none, as Apus loads none."]);
+        commands::help::write(
+            reply,
+            "MODULE",
+            &["LIST", "    Lists the modules: none, as Apus loads none."],
+        );
         Ok(())
     },
 );

@@ -24,7 +24,9 @@ const COUNTED_MAX: usize = 8;
 /// Output after which a batch is interrupted to be sent, in bytes.
 const OUTPUT_PAUSE: usize = 1 << 20;
 /// In the place of a command's number: it does not take the short way.
-const NO_COMMAND: u16 = u16::MAX;
+pub(super) const NO_COMMAND: u16 = u16::MAX;
+/// Output of one command from which on its time is told from that of its neighbours, in bytes.
+const LONG_REPLY: usize = 8 << 10;
 
 /// Buckets that have been prefetched for a group: entries come next.
 struct Ahead<'p> {
@@ -349,13 +351,16 @@ impl Thread {
                 let start = self.mono;
                 self.mono = engine.clock.monotonic_ns();
                 self.since = Some(self.mono);
-                self.time_went_by(self.mono.saturating_sub(start));
-                self.account(
-                    engine,
-                    session,
-                    &group[i..i + light],
-                    self.mono.saturating_sub(start),
-                );
+                let nanos = self.mono.saturating_sub(start);
+                self.time_went_by(nanos);
+                let run = &group[i..i + light];
+                self.account(engine, session, run, nanos);
+                if nanos >= self.hot.slow_ns {
+                    let p = suspect(run);
+                    let spans = &spans[p.first as usize..][..p.argc as usize];
+                    let args = Args::new(input, spans, &mut owned);
+                    engine.slowlog.record(engine, &session.client, nanos, &args);
+                }
                 match shot {
                     Some(shot) => {
                         let spans = &spans[p.first as usize..][..p.argc as usize];
@@ -367,15 +372,22 @@ impl Thread {
                 }
                 i += light;
                 *consumed = group[i - 1].end;
+                if i < group.len() && out.len() >= OUTPUT_PAUSE {
+                    next = Some(Next::Flush);
+                    break;
+                }
                 continue;
             }
             let spans = &spans[p.first as usize..][..p.argc as usize];
             let mut args = Args::new(input, spans, &mut owned);
-            let mark = out.mark();
+            let (mark, before) = (out.mark(), out.len());
             let mut reply = Reply::new(out, session.proto);
             *consumed = p.end;
             i += 1;
             match self.dispatch(engine, session, &mut args, &mut reply) {
+                Done::Yes if p.id == self.long && out.len().saturating_sub(before) < LONG_REPLY => {
+                    self.long = NO_COMMAND;
+                }
                 Done::Yes => {}
                 Done::Wait => {
                     session.deferred = Some(args.to_vecs(0));
@@ -444,18 +456,23 @@ impl Thread {
         {
             prefetch_parts(&mut db, input, group, spans, owned, part);
         }
-        let (mut last, mut run) = (NO_COMMAND, None);
+        let (mut last, mut run, mut by_reply) = (NO_COMMAND, None, false);
         let mut n = 0;
         let mut args = Args::new(input, &[], owned);
         for p in group {
             if p.id != last {
                 last = p.id;
-                run = match (p.id != NO_COMMAND).then(|| engine.table.get(p.id).run) {
-                    Some(Run::Data(run)) => Some(run),
-                    _ => None,
-                };
+                run = None;
+                if p.id != NO_COMMAND && p.id != self.long {
+                    let cmd = engine.table.get(p.id);
+                    by_reply = cmd.by_reply;
+                    if let Run::Data(f) = cmd.run {
+                        run = Some(f);
+                    }
+                }
             }
             let Some(run) = run else { break };
+            let before = if by_reply { reply.out().len() } else { 0 };
             args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
             // A light command has one key: argument 1.
             db.move_to(p.hash, usize::from(p.near));
@@ -480,6 +497,11 @@ impl Thread {
                 self.serve_ready(engine);
                 engine.keyspace.release(&mut self.cx);
                 self.serve_ready(engine);
+                break;
+            }
+            if by_reply && reply.out().len().saturating_sub(before) >= LONG_REPLY {
+                // It may have taken long, and so may the next one.
+                self.long = p.id;
                 break;
             }
         }
@@ -511,6 +533,14 @@ impl Thread {
         self.count_command(&session.client, n);
         session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
     }
+}
+
+/// Which command of a run is to blame for its time: the one at whose reply the run ended, or the one
+/// with the most arguments.
+#[cold]
+fn suspect(run: &[Parse]) -> &Parse {
+    let last = &run[run.len() - 1];
+    run.iter().rev().max_by_key(|p| p.argc).filter(|p| p.argc > last.argc).unwrap_or(last)
 }
 
 /// Hints the processor to load the members or fields that commands about one value are about: they

@@ -49,7 +49,7 @@ pub(super) static HELP: SessionCommand = sub(
             "WHOAMI",
             "    The user of this connection.",
         ];
-        crate::server::help::write(reply, "ACL", LINES);
+        commands::help::write(reply, "ACL", LINES);
         Ok(())
     },
 );

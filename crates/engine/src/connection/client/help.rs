@@ -7,7 +7,6 @@ use crate::table::SessionCommand;
 
 /// A line per subcommand or option; indented lines explain the one before.
 const LINES: &[&str] = &[
-    "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "CACHING (YES|NO)",
     "    Track the keys of the next command, or do not (OPTIN and OPTOUT tracking).",
     "GETNAME",
@@ -48,8 +47,6 @@ const LINES: &[&str] = &[
     "    End the wait of a blocked client.",
     "UNPAUSE",
     "    End CLIENT PAUSE.",
-    "HELP",
-    "    Print this help.",
 ];
 
 pub(super) static HELP: SessionCommand = sub(
@@ -70,10 +67,7 @@ pub(super) static HELP: SessionCommand = sub(
         ..BASE
     },
     |_, _, reply| {
-        reply.array(LINES.len());
-        for line in LINES {
-            reply.simple(line);
-        }
+        commands::help::write(reply, "CLIENT", LINES);
         Ok(())
     },
 );

@@ -6,7 +6,6 @@ use resp::{Args, Reply};
 
 use super::{BASE, COMMON, command};
 use crate::pubsub::Kind;
-use crate::server::help;
 use crate::table::{Call, SessionCommand};
 
 pub(super) static PUBSUB: SessionCommand = SessionCommand {
@@ -186,7 +185,7 @@ static HELP: SessionCommand = command(
             "SHARDNUMSUB [<shardchannel> ...]",
             "    How many subscribers the shard channels have.",
         ];
-        help::write(reply, "PUBSUB", LINES);
+        commands::help::write(reply, "PUBSUB", LINES);
         Ok(())
     },
 );

@@ -7,7 +7,7 @@ use stdx::histogram::Histogram;
 
 use super::{doctor, graph};
 use crate::engine::Engine;
-use crate::server::{ADMIN, ANYTIME, command, container, help};
+use crate::server::{ADMIN, ANYTIME, command, container};
 use crate::table::{Call, SessionCommand};
 
 const TIPS: &[&str] =
@@ -313,7 +313,7 @@ static HELP: SessionCommand = command(
             "HISTOGRAM [<command> ...]",
             "    Answers how many calls of commands (default: all) took how long.",
         ];
-        help::write(reply, "LATENCY", LINES);
+        commands::help::write(reply, "LATENCY", LINES);
         Ok(())
     },
 );

@@ -4,7 +4,7 @@ use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
 use resp::{Args, Reply};
 
-use crate::server::{ANYTIME, command, container, help};
+use crate::server::{ANYTIME, command, container};
 use crate::table::{Call, SessionCommand};
 
 /// These are allowed in scripts, unlike other administrative commands.
@@ -166,7 +166,7 @@ static HELP: SessionCommand = command(
             "RESET",
             "    Forgets all entries.",
         ];
-        help::write(reply, "SLOWLOG", LINES);
+        commands::help::write(reply, "SLOWLOG", LINES);
         Ok(())
     },
 );

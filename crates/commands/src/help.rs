@@ -4,7 +4,7 @@ use resp::Reply;
 
 /// Writes a container's help: how to call it, the given lines, and HELP itself. Descriptions are
 /// indented by four blanks under their subcommand.
-pub(crate) fn write(reply: &mut Reply<'_>, container: &str, lines: &[&str]) {
+pub fn write(reply: &mut Reply<'_>, container: &str, lines: &[&str]) {
     reply.array(lines.len() + 3);
     let first = format!("{container} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
     reply.simple(&first);
