@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::exchange::{self, Query, Response, State, empty, held, json, pieces, retry_after, text};
-use super::multipart::{self, Wrong};
+use super::multipart::{self, Form, Wrong};
 use super::text::{duration, time};
 
 const FORM: &str = "multipart/form-data";
@@ -163,11 +163,8 @@ pub(super) async fn get_records(request: &Request<Incoming>, state: Arc<State>) 
     match found {
         Err(e) => return missing(e),
         Ok(false) => {
-            return pieces(
-                StatusCode::PARTIAL_CONTENT,
-                &multipart::content_type(),
-                [multipart::nothing()],
-            );
+            let form = Form::new();
+            return pieces(StatusCode::PARTIAL_CONTENT, &form.content_type(), [form.nothing()]);
         }
         Ok(true) => {}
     }
@@ -180,11 +177,11 @@ pub(super) async fn get_records(request: &Request<Incoming>, state: Arc<State>) 
         Err(e) => return missing(e),
     };
     match records(&fetched, offset, usize::try_from(count).unwrap_or(usize::MAX), bytes) {
-        Ok((sizes, records)) => pieces(
-            StatusCode::OK,
-            &multipart::content_type(),
-            held(multipart::encode(sizes.into_iter(), records), room),
-        ),
+        Ok((sizes, records)) => {
+            let form = Form::new();
+            let body = held(form.encode(sizes.into_iter(), records), room);
+            pieces(StatusCode::OK, &form.content_type(), body)
+        }
         Err(e) => {
             let why = format!("failed to read record '{offset}': {e}");
             text(StatusCode::INTERNAL_SERVER_ERROR, why)

@@ -182,6 +182,11 @@ pub(super) async fn record(
 ) -> Result<Response, Error> {
     let offset = offset.parse().map_err(|_| bad("the offset must be a whole number"))?;
     let want = Want { offset, records: 1, bytes: 0, before: u64::MAX };
+    if !state.broker().await?.is_open(topic) {
+        // A topic that is not there has no records, and is not created by asking for one.
+        let topic = topic.to_owned();
+        state.ask(move |b| b.open(&topic, false)).await?;
+    }
     let (fetched, room) = fetch_held(state, topic, want).await?;
     let (_, records) = super::super::seb::records(&fetched, offset, 1, 0)?;
     Ok(pieces(StatusCode::OK, "application/octet-stream", held(records, room)))

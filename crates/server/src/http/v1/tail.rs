@@ -39,6 +39,12 @@ pub(super) async fn tail(
         Some(offset) => offset,
         None => consume::start(topic, &query, Start::Latest, state).await?,
     };
+    let name = topic.to_owned();
+    let extent = state.ask(move |b| b.describe(&name, false)).await?.extent;
+    if offset > extent.next {
+        // Nobody waits for what may never be.
+        return Err(Error::OutOfBounds { offset, first: extent.first, next: extent.next });
+    }
     // A client that does not keep up holds two pieces and nothing else.
     let (tx, rx) = mpsc::channel(2);
     tokio::spawn(follow(topic.to_owned(), offset, events, wait, tx, Arc::clone(state)));
