@@ -75,13 +75,16 @@ pub(super) static APPEND: SessionCommand = command(
             Ok(input) => broker.append(&topic, by(input), None, done),
             Err(places) => {
                 let broker = broker.clone();
-                call.session.lends =
-                    Some(Lends(Box::new(move |buffer| {
-                        match Input::from_buffer(broker.lend(buffer), places) {
-                            Ok(input) => broker.append(&topic, by(input), None, done),
-                            Err(e) => done(Err(e)),
-                        }
-                    })));
+                call.session.lends = Some(Lends(Box::new(move |mut buffer: Vec<u8>| {
+                    // What it takes is counted by its records.
+                    if buffer.capacity() > 2 * buffer.len() {
+                        buffer.shrink_to_fit();
+                    }
+                    match Input::from_buffer(broker.lend(buffer), places) {
+                        Ok(input) => broker.append(&topic, by(input), None, done),
+                        Err(e) => done(Err(e)),
+                    }
+                })));
             }
         }
         Ok(())

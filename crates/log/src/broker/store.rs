@@ -268,13 +268,15 @@ impl Inner {
                 Ok(()) => {
                     group.headers().for_each(|(_, h)| work.producers.note(h));
                     self.take_settings(t, work);
+                    let next = group.next_offset();
+                    // Before the next group can be stored: they are kept in order.
+                    self.keep(t, group);
                     drop(guard);
                     if let Some(number) = *written {
                         self.end_write(t, number);
                     }
-                    let answers = self.answers(&judged, Some(stamp), inputs);
-                    self.publish(t, group);
-                    return answers;
+                    t.wake(next);
+                    return self.answers(&judged, Some(stamp), inputs);
                 }
                 Err(Refused::Conflict) => {
                     if let Err(e) = self.catch_up(t, work) {
@@ -338,11 +340,10 @@ impl Inner {
         }
     }
 
-    /// Shows readers what has been stored.
-    fn publish(&self, t: &Arc<Topic>, group: Group) {
-        let next = group.next_offset();
+    /// Counts what has been stored, and keeps it for readers.
+    fn keep(&self, t: &Arc<Topic>, group: Group) {
         let c = &self.counters;
-        c.records.fetch_add(next - group.first_offset(), Relaxed);
+        c.records.fetch_add(group.next_offset() - group.first_offset(), Relaxed);
         c.bytes.fetch_add(group.bytes().len() as u64, Relaxed);
         c.groups.fetch_add(1, Relaxed);
         if let Some(room) = self.room_to_keep(group.capacity())
@@ -350,7 +351,6 @@ impl Inner {
         {
             self.kept.lock().push_back((Arc::downgrade(t), first));
         }
-        t.wake(next);
     }
 }
 

@@ -267,24 +267,37 @@ pub(super) async fn fetch(state: &Arc<State>, topic: &str, want: Want) -> Result
     state.ask(move |b| b.read(&topic, &want)).await
 }
 
-/// The same, with room for what has been read, for which it waits a little. What has been read is let go
-/// of meanwhile, so that readers who do not take their answers cost no more than the room there is.
+/// The same, with room for what has been read, for which it waits a little. Nothing is read while there is none,
+/// so that readers who do not take their answers cost no more than the room there is.
 pub(super) async fn fetch_held(
     state: &Arc<State>,
     topic: &str,
     want: Want,
 ) -> Result<(Fetched, Room), Error> {
+    /// Least room that a read is worth beginning with.
+    const FIRST: usize = 64 << 10;
+    const PAUSE: Duration = Duration::from_millis(5);
+    const PAUSE_MAX: Duration = Duration::from_millis(160);
     let begin = tokio::time::Instant::now();
+    let mut pause = PAUSE;
+    let broker = state.broker().await?;
     loop {
-        let fetched = fetch(state, topic, want).await?;
-        let bytes = fetched.batches.iter().map(|b| b.bytes.len()).sum();
-        match state.broker().await?.answer_room(bytes) {
-            Ok(room) => return Ok((fetched, room)),
-            Err(Error::Busy { .. }) if begin.elapsed() < exchange::PATIENCE => {}
-            Err(e) => return Err(e),
+        let busy = match broker.answer_room(want.bytes.min(FIRST)) {
+            Ok(mut room) => {
+                let fetched = fetch(state, topic, want).await?;
+                let bytes = fetched.batches.iter().map(|b| b.bytes.len()).sum();
+                if room.fit(bytes) {
+                    return Ok((fetched, room));
+                }
+                Error::Busy { retry_ms: 100 }
+            }
+            Err(e) => e,
+        };
+        if begin.elapsed() >= exchange::PATIENCE {
+            return Err(busy);
         }
-        drop(fetched);
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
     }
 }
 
