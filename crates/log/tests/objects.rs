@@ -443,6 +443,7 @@ fn round(seed: u64) {
         late: rng.below(150),
         late_ms: 1 + rng.below(40),
         stale: rng.below(500),
+        ..Faults::default()
     };
     let options = object::Options {
         patience: Duration::from_millis(10 + rng.below(100)),

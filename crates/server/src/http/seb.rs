@@ -279,14 +279,14 @@ pub(super) async fn fetch_held(
     const PAUSE: Duration = Duration::from_millis(5);
     const PAUSE_MAX: Duration = Duration::from_millis(160);
     let begin = tokio::time::Instant::now();
-    let mut pause = PAUSE;
+    let (mut pause, mut least) = (PAUSE, want.bytes.min(FIRST));
     let broker = state.broker().await?;
     loop {
-        let busy = match broker.answer_room(want.bytes.min(FIRST)) {
+        let busy = match broker.answer_room(least) {
             Ok(mut room) => {
                 let fetched = fetch(state, topic, want).await?;
-                let bytes = fetched.batches.iter().map(|b| b.bytes.len()).sum();
-                if room.fit(bytes) {
+                least = fetched.batches.iter().map(|b| b.bytes.len()).sum();
+                if room.fit(least) {
                     return Ok((fetched, room));
                 }
                 Error::Busy { retry_ms: 100 }
