@@ -312,7 +312,9 @@ fn a_destroyed_last_object_still_says_where_it_ends() {
 
 #[test]
 fn who_reads_on_gets_what_comes_next_at_the_same_time() {
-    const OBJECTS: u64 = 40;
+    // Opening reads, and so copies, those behind the 128th.
+    const OBJECTS: u64 = 140;
+    const READ: u64 = 120;
     let (store, dir) = (Arc::new(InMemory::new()), TempDir::new());
     let a = process(bucket(&store), objects_options());
     let expected: Vec<Vec<u8>> = (0..OBJECTS).map(|i| vec![i as u8; 1000]).collect();
@@ -321,23 +323,20 @@ fn who_reads_on_gets_what_comes_next_at_the_same_time() {
     }
     let slow = Faulty::new(&store, Faults { get_ms: 20, ..Faults::default() }, 1);
     let storage = common::objects(slow.bucket(), objects_options(), Some(dir.path()));
-    // What opening meets is in the cache already: as if it were long ago.
     let log = storage.open("t", &Settings::default(), &|_| {}).expect("open");
-    for entry in std::fs::read_dir(dir.path()).expect("a directory").flatten() {
-        let files = std::fs::read_dir(entry.path()).into_iter().flatten().flatten();
-        files.for_each(|f| std::fs::remove_file(f.path()).expect("removed"));
-    }
     slow.gets.store(0, Relaxed);
     slow.together.store(0, Relaxed);
     // One alone is fetched alone.
     let one = |offset| Want { offset, records: 1, bytes: 1, before: u64::MAX };
     assert_eq!(log.read(&one(7)).expect("there").len(), 1);
     assert_eq!((slow.gets.load(Relaxed), slow.together.load(Relaxed)), (1, 1));
-    for i in 0..OBJECTS {
+    for i in 0..READ {
         let batches = log.read(&one(i)).expect("there");
         assert_eq!(batches[0].records().expect("sound").block(), &expected[i as usize]);
     }
-    assert_eq!(slow.gets.load(Relaxed), OBJECTS, "each was fetched once");
+    // Each once, and some that are not read.
+    let gets = slow.gets.load(Relaxed);
+    assert!((READ..128).contains(&gets), "{gets} were fetched");
     let together = slow.together.load(Relaxed);
     assert!((4..=8).contains(&together), "{together} at the same time");
 }
