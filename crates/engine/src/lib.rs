@@ -17,6 +17,7 @@ pub mod costs;
 mod dispatch;
 mod engine;
 pub mod journal;
+mod lend;
 pub mod log;
 mod mailbox;
 mod migrate;
@@ -40,6 +41,7 @@ pub use clients::{Client, Clients, Endpoint};
 pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
 };
+pub use lend::Lends;
 pub use mailbox::{Job, Mailbox, Message};
 pub use migrate::{Dial, Wire};
 pub use persistence::check_snapshot;

@@ -9,6 +9,7 @@ use store::Waiter;
 use crate::acl::User;
 use crate::clients::{Client, Endpoint};
 use crate::engine::Engine;
+use crate::lend::Lends;
 use crate::tracking::Tracker;
 use crate::transaction::{Multi, Watching};
 
@@ -57,6 +58,9 @@ pub struct Session {
     pub(crate) attention: bool,
     /// A command that must wait (CLIENT PAUSE): it is run before any further input.
     pub deferred: Option<Vec<Vec<u8>>>,
+    /// A command wants the input itself that its arguments lie in: called with it when the batch has
+    /// been executed, by [`crate::Thread::run`] with a copy.
+    pub lends: Option<Lends>,
     /// What MULTI has queued.
     pub(crate) multi: Option<Box<Multi>>,
     /// What WATCH watches.
@@ -102,6 +106,7 @@ impl Session {
             caching: false,
             attention: false,
             deferred: None,
+            lends: None,
             multi: None,
             watching: None,
             blocked: None,

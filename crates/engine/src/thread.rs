@@ -283,8 +283,8 @@ impl Thread {
         bump(&client.total_commands, n);
     }
 
-    /// Executes the commands at the start of `input` and appends their replies to `out`.
-    pub fn run(
+    /// As [`Thread::run`], for a caller who gives what has been consumed to [`Session::lends`].
+    pub fn run_lending(
         &mut self,
         engine: &Engine,
         session: &mut Session,

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 use crate::batch::Batch;
@@ -41,7 +42,8 @@ pub struct Options {
     pub read_only: bool,
     /// Bytes that may wait to be stored.
     pub pending_max: usize,
-    /// Bytes of batches that are kept for readers after they have been stored.
+    /// Bytes of batches that are kept for readers after they have been stored, those included that slow
+    /// readers have not let go of.
     pub kept_max: usize,
     /// Bytes of answers that readers have not taken yet.
     pub answers_max: usize,
@@ -125,7 +127,10 @@ struct Inner {
     pool: Arc<Pool>,
     meter: Arc<Meter>,
     answers: Arc<Meter>,
-    kept: Mutex<Kept>,
+    /// Of groups that are kept for readers, and of those that readers have not let go of yet.
+    kept_meter: Arc<Meter>,
+    /// The groups that are kept, by their topic and first offset.
+    kept: Mutex<VecDeque<(Weak<Topic>, u64)>>,
     /// Appends that have not been answered.
     open: AtomicUsize,
     closed: AtomicBool,
@@ -135,12 +140,6 @@ struct Inner {
     writer: u64,
     clock: Box<dyn Fn() -> u64 + Send + Sync>,
     counters: Counters,
-}
-
-#[derive(Default)]
-struct Kept {
-    groups: VecDeque<(Weak<Topic>, u64, usize)>,
-    bytes: usize,
 }
 
 /// See the module's text. A clone is the same broker.
@@ -165,6 +164,7 @@ impl Broker {
             storage,
             meter: Meter::new(options.pending_max),
             answers: Meter::new(options.answers_max),
+            kept_meter: Meter::new(options.kept_max),
             options,
             tell,
             topics: RwLock::default(),
@@ -218,6 +218,21 @@ impl Broker {
         self.inner.answers.take(bytes).ok_or(Error::Busy { retry_ms: RETRY_MS })
     }
 
+    /// Bytes of batches that are kept for readers, or that readers have not let go of yet.
+    pub fn kept_bytes(&self) -> usize {
+        self.inner.kept_meter.taken()
+    }
+
+    /// An empty vector of at least this capacity that was lent before, if there is one.
+    pub fn spare(&self, capacity: usize) -> Option<Vec<u8>> {
+        self.inner.pool.spare(capacity)
+    }
+
+    /// Bytes for [`Input::from_buffer`] whose vector comes back as a spare one.
+    pub fn lend(&self, bytes: Vec<u8>) -> Bytes {
+        self.inner.pool.lend(bytes)
+    }
+
     /// Appends records. `done` is called when they are stored, on some thread, or at once if they
     /// cannot be; it must not block.
     pub fn append(&self, topic: &str, input: Input, room: Option<Room>, done: Done) {
@@ -250,6 +265,11 @@ impl Broker {
             Phase::Committing => return,
             _ if inner.enough(&state, settings.as_deref()) => now,
             Phase::Gathering => return,
+            Phase::Idle if state.writing.is_some() && inner.eager(settings.as_deref()) => {
+                // It is their turn when that has been written, if not before.
+                state.phase = Phase::Gathering;
+                return;
+            }
             Phase::Idle => now + inner.gather(settings.as_deref()),
         };
         state.phase = Phase::Gathering;

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 
 /// Alignment of a buffer, and of what is written to a disk directly: a page, and no disk's block is
@@ -16,11 +17,16 @@ pub const ALIGN: usize = 4096;
 const POOLED_MIN: usize = 256 << 10;
 /// Buffers that are kept free.
 const KEPT: usize = 4;
+/// Bytes of buffers that requests arrive in and that are kept free …
+const SPARE_BYTES: usize = 32 << 20;
+/// … and how many.
+const SPARE: usize = 32;
 
 /// Where buffers wait to be used again.
 #[derive(Debug, Default)]
 pub struct Pool {
     free: Mutex<Vec<Vec<u8>>>,
+    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 /// Aligned bytes.
@@ -53,9 +59,46 @@ impl Pool {
         Buf { bytes, offset, pool: Arc::clone(self) }
     }
 
+    /// An empty vector with at least this capacity that was lent before, if there is one.
+    pub fn spare(&self, capacity: usize) -> Option<Vec<u8>> {
+        let mut spare = self.spare.lock();
+        let fits = capacity..=capacity.saturating_mul(4);
+        let at = spare.iter().rposition(|v| fits.contains(&v.capacity()))?;
+        Some(spare.swap_remove(at))
+    }
+
+    /// Bytes whose vector comes back as a spare one.
+    pub fn lend(self: &Arc<Self>, bytes: Vec<u8>) -> Bytes {
+        Bytes::from_owner(Lent { bytes, pool: Arc::clone(self) })
+    }
+
     /// Frees what is not in use.
     pub fn clear(&self) {
         self.free.lock().clear();
+        self.spare.lock().clear();
+    }
+}
+
+struct Lent {
+    bytes: Vec<u8>,
+    pool: Arc<Pool>,
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        let mut spare = self.pool.spare.lock();
+        let sum: usize = spare.iter().map(Vec::capacity).sum();
+        if spare.len() < SPARE && sum + bytes.capacity() <= SPARE_BYTES {
+            spare.push(bytes);
+        }
     }
 }
 
@@ -91,6 +134,28 @@ impl Drop for Buf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lent_and_come_back() {
+        let pool = Arc::new(Pool::default());
+        let mut vector = Vec::with_capacity(1000);
+        vector.extend_from_slice(b"abc");
+        let at = vector.as_ptr();
+        let lent = pool.lend(vector);
+        let part = lent.slice(1..);
+        drop(lent);
+        assert!(pool.spare(500).is_none() && part == "bc");
+        drop(part);
+        assert!(pool.spare(1001).is_none() && pool.spare(200).is_none());
+        let back = pool.spare(500).expect("it is back");
+        assert!(back.is_empty() && back.as_ptr() == at && pool.spare(500).is_none());
+        drop(pool.lend(Vec::with_capacity(SPARE_BYTES + 1)));
+        (0..SPARE + 1).for_each(|_| pool.spare.lock().push(Vec::with_capacity(1)));
+        drop(pool.lend(back));
+        assert!(pool.spare(500).is_none(), "there are enough");
+        pool.clear();
+        assert!(pool.spare.lock().is_empty());
+    }
 
     #[test]
     fn aligned_and_used_again() {

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use crate::batch::{Batch, Compression, HEADER, Header, RECORDS_MAX, UNSYNCED};
 use crate::buf::{ALIGN, Buf, Pool};
 use crate::input::Input;
+use crate::meter::Room;
 
 /// Inputs up to this many bytes are merged with their neighbours …
 const MERGED_EACH: usize = 64 << 10;
@@ -17,7 +18,7 @@ const MERGED_EACH: usize = 64 << 10;
 const MERGED_MAX: usize = 1 << 20;
 
 /// What the log adds to the batches of a group.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Offset of the first record.
     pub first_offset: u64,
@@ -41,9 +42,21 @@ pub struct Group {
     batches: Vec<(usize, Header)>,
 }
 
+/// A group's buffer, as long as somebody reads it.
+struct Kept {
+    buf: Buf,
+    _room: Option<Room>,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        self.buf.as_ref()
+    }
+}
+
 /// A batch that is to be.
 struct Part<'a> {
-    inputs: &'a [Input],
+    inputs: &'a [&'a Input],
     header: Header,
     packed: Option<Vec<u8>>,
 }
@@ -51,7 +64,7 @@ struct Part<'a> {
 impl Group {
     /// Lays out `inputs`, of which there is at least one, behind `lead` bytes that the storage asked
     /// for.
-    pub fn build(pool: &Arc<Pool>, lead: usize, inputs: &[Input], stamp: Stamp) -> Self {
+    pub fn build(pool: &Arc<Pool>, lead: usize, inputs: &[&Input], stamp: Stamp) -> Self {
         let mut parts = Vec::new();
         let mut offset = stamp.first_offset;
         let mut rest = inputs;
@@ -102,22 +115,26 @@ impl Group {
         self.batches.last().map_or(0, |(_, h)| h.next_offset())
     }
 
-    /// Its batches, for readers, and what they take of memory.
-    pub fn into_batches(self) -> (Vec<Batch>, usize) {
-        let capacity = self.buf.capacity();
-        let whole = Bytes::from_owner(self.buf);
+    /// What it takes of memory.
+    pub fn capacity(&self) -> usize {
+        self.buf.capacity()
+    }
+
+    /// Its batches, for readers. The room is given back when the last of them is done with.
+    pub fn into_batches(self, room: Option<Room>) -> Vec<Batch> {
+        let whole = Bytes::from_owner(Kept { buf: self.buf, _room: room });
         let batches = self
             .batches
             .into_iter()
             .map(|(at, header)| Batch { bytes: whole.slice(at..at + header.len()), header });
-        (batches.collect(), capacity)
+        batches.collect()
     }
 }
 
 /// How many inputs at the front become one batch.
-fn merged(inputs: &[Input]) -> usize {
+fn merged(inputs: &[&Input]) -> usize {
     let (mut bytes, mut records) = (0, 0);
-    let fits = |i: &&Input| {
+    let fits = |i: &&&Input| {
         bytes += i.body.len();
         records += i.records();
         i.producer == 0
@@ -130,8 +147,8 @@ fn merged(inputs: &[Input]) -> usize {
 }
 
 impl<'a> Part<'a> {
-    fn new(inputs: &'a [Input], first_offset: u64, stamp: Stamp) -> Self {
-        let sum = |f: fn(&Input) -> usize| inputs.iter().map(f).sum::<usize>() as u32;
+    fn new(inputs: &'a [&'a Input], first_offset: u64, stamp: Stamp) -> Self {
+        let sum = |f: fn(&Input) -> usize| inputs.iter().map(|i| f(i)).sum::<usize>() as u32;
         let only = inputs.first();
         let mut header = Header {
             compression: only.map_or(Compression::None, |i| i.compression),
@@ -170,10 +187,13 @@ impl<'a> Part<'a> {
                 body.copy_from_slice(packed);
                 None
             }
-            (None, [only]) => {
-                only.body.copy_to(body);
-                only.body_crc
-            }
+            (None, [only]) => match only.body_crc {
+                None => Some(only.body.copy_to_checked(body)),
+                known => {
+                    only.body.copy_to(body);
+                    known
+                }
+            },
             (None, several) => {
                 copy_bodies(several, body);
                 None
@@ -185,10 +205,10 @@ impl<'a> Part<'a> {
 }
 
 /// All sizes, then all blocks.
-fn copy_bodies(inputs: &[Input], to: &mut [u8]) {
-    let (mut size_at, mut block_at) = (0, 4 * inputs.iter().map(Input::records).sum::<usize>());
+fn copy_bodies(inputs: &[&Input], to: &mut [u8]) {
+    let (mut size_at, mut block_at) = (0, 4 * inputs.iter().map(|i| i.records()).sum::<usize>());
     for i in inputs {
-        let mut block = i.body.clone();
+        let mut block = i.body.to_chunks();
         let sizes = block.take(4 * i.records());
         sizes.copy_to(&mut to[size_at..]);
         block.copy_to(&mut to[block_at..]);
@@ -207,14 +227,15 @@ mod tests {
 
     fn build(inputs: &[Input], compression: Compression) -> (Vec<Batch>, Vec<Vec<Bytes>>) {
         let stamp = Stamp { first_offset: 100, now_us: 5, writer: 6, compression, synced: true };
-        let mut group = Group::build(&Arc::new(Pool::default()), 33, inputs, stamp);
+        let inputs: Vec<&Input> = inputs.iter().collect();
+        let mut group = Group::build(&Arc::new(Pool::default()), 33, &inputs, stamp);
         let bytes = Bytes::copy_from_slice(group.bytes());
         assert_eq!(group.first_offset(), 100);
         let (raw, begin, end) = group.raw();
         assert!(begin == 33 && raw.len() >= end.next_multiple_of(ALIGN));
         let starts: Vec<usize> = group.headers().map(|(at, _)| at).collect();
         let next = group.next_offset();
-        let (batches, _) = group.into_batches();
+        let batches = group.into_batches(None);
         let mut expected = 100;
         for (b, at) in batches.iter().zip(starts) {
             // As a reader of the stored bytes would see it.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::batch::{self, BYTES_MAX, Batch, Compression, HEADER, Header, RECORDS_MAX, Records};
-use crate::chunks::Chunks;
+use crate::chunks::{Body, Chunks};
 use crate::error::{Error, Result};
 
 /// Records that are to be appended together.
@@ -12,7 +12,7 @@ pub struct Input {
     pub(crate) records: u32,
     pub(crate) compression: Compression,
     pub(crate) raw_len: u32,
-    pub(crate) body: Chunks,
+    pub(crate) body: Body,
     /// If it has been checked on the way in.
     pub(crate) body_crc: Option<u32>,
     pub(crate) created_us: u64,
@@ -28,34 +28,49 @@ fn too_long(bytes: u64) -> Error {
     Error::TooLarge(format!("{bytes} bytes of records, at most {BYTES_MAX}"))
 }
 
+/// The sum of sizes that are within the limits.
+fn sum_of(sizes: &[u32]) -> Result<u64> {
+    let sum: u64 = sizes.iter().map(|s| u64::from(*s)).sum();
+    if sizes.is_empty() {
+        return Err(Error::Bad("there must be at least one record".to_owned()));
+    }
+    if sizes.len() > RECORDS_MAX {
+        return Err(too_many(sizes.len()));
+    }
+    if sum > BYTES_MAX as u64 {
+        return Err(too_long(sum));
+    }
+    Ok(sum)
+}
+
+/// Sizes as they are stored.
+fn encoded(sizes: &[u32]) -> Bytes {
+    let mut bytes = Vec::with_capacity(4 * sizes.len());
+    sizes.iter().for_each(|s| bytes.extend_from_slice(&s.to_le_bytes()));
+    bytes.into()
+}
+
 impl Input {
     /// Records by their sizes and one block.
     ///
     /// # Errors
     /// [`Error::Bad`] if there are none or they disagree, [`Error::TooLarge`].
     pub fn from_parts(sizes: &[u32], block: Chunks) -> Result<Self> {
-        let sum: u64 = sizes.iter().map(|s| u64::from(*s)).sum();
-        if sizes.is_empty() {
-            return Err(Error::Bad("there must be at least one record".to_owned()));
-        }
-        if sizes.len() > RECORDS_MAX {
-            return Err(too_many(sizes.len()));
-        }
-        if sum > BYTES_MAX as u64 {
-            return Err(too_long(sum));
-        }
+        let sum = sum_of(sizes)?;
         if sum != block.len() as u64 {
             return Err(Error::Bad(format!(
                 "sizes says the payload should be {sum} bytes, got {}",
                 block.len()
             )));
         }
-        let mut head = Vec::with_capacity(4 * sizes.len());
-        sizes.iter().for_each(|s| head.extend_from_slice(&s.to_le_bytes()));
-        let mut body = Chunks::from(Bytes::from(head));
+        let mut body = Chunks::from(encoded(sizes));
         block.iter().for_each(|p| body.push(p.clone()));
-        Ok(Self {
-            records: sizes.len() as u32,
+        Ok(Self::new(sizes.len(), Body::Pieces(body)))
+    }
+
+    fn new(records: usize, body: Body) -> Self {
+        Self {
+            records: records as u32,
             compression: Compression::None,
             raw_len: body.len() as u32,
             body,
@@ -63,7 +78,24 @@ impl Input {
             created_us: 0,
             producer: 0,
             sequence: 0,
-        })
+        }
+    }
+
+    /// Records that lie in `buffer` where `at` says: where each begins, and its size. They are copied
+    /// once, to where they are written from.
+    ///
+    /// # Errors
+    /// [`Error::Bad`] if there are none or they lie outside of it, [`Error::TooLarge`].
+    pub fn from_buffer(buffer: Bytes, at: Vec<(u32, u32)>) -> Result<Self> {
+        let sizes: Vec<u32> = at.iter().map(|(_, size)| *size).collect();
+        let sum = sum_of(&sizes)?;
+        let end = |(at, size): &(u32, u32)| u64::from(*at) + u64::from(*size);
+        if at.iter().any(|a| end(a) > buffer.len() as u64) {
+            return Err(Error::Bad("a record lies outside of its buffer".to_owned()));
+        }
+        let (records, sizes) = (sizes.len(), encoded(&sizes));
+        let len = sizes.len() + sum as usize;
+        Ok(Self::new(records, Body::Spread { sizes, buffer, at: at.into(), len }))
     }
 
     /// One record.
@@ -94,15 +126,8 @@ impl Input {
             return Err(too_long(sum));
         }
         let mut block = Vec::with_capacity(sum as usize);
-        // Now they are near: when they are written, they come from memory.
-        let mut crc = sizes.iter().fold(0, |crc, s| crc32c::crc32c_append(crc, &s.to_le_bytes()));
-        records.for_each(|r| {
-            block.extend_from_slice(r);
-            crc = crc32c::crc32c_append(crc, r);
-        });
-        let mut input = Self::from_parts(&sizes, Bytes::from(block).into())?;
-        input.body_crc = Some(crc);
-        Ok(input)
+        records.for_each(|r| block.extend_from_slice(r));
+        Self::from_parts(&sizes, Bytes::from(block).into())
     }
 
     /// A whole batch as it is stored, whose first offset and times will be set.
@@ -140,7 +165,7 @@ impl Input {
             records: header.records,
             compression: header.compression,
             raw_len: header.raw_len,
-            body: bytes,
+            body: Body::Pieces(bytes),
             body_crc: Some(header.body_crc),
             created_us: header.created_us,
             producer: header.producer,
@@ -185,22 +210,19 @@ impl Input {
             ..Header::default()
         };
         let mut whole = Chunks::from(Bytes::copy_from_slice(&header.encode()));
-        self.body.iter().for_each(|p| whole.push(p.clone()));
+        self.body.to_chunks().iter().for_each(|p| whole.push(p.clone()));
         whole.join()
     }
 
     /// The same, compressed, if that makes it smaller.
     pub fn compressed(mut self, compression: Compression) -> Self {
         if self.compression == Compression::None {
-            let raw = self.body.join();
-            self.body = match compression.pack(&raw) {
-                Some(packed) => {
-                    self.compression = compression;
-                    self.body_crc = None;
-                    Bytes::from(packed).into()
-                }
-                None => raw.into(),
-            };
+            let raw = self.body.to_chunks().join();
+            if let Some(packed) = compression.pack(&raw) {
+                self.compression = compression;
+                self.body_crc = None;
+                self.body = Body::Pieces(Bytes::from(packed).into());
+            }
         }
         self
     }
@@ -239,6 +261,26 @@ mod tests {
             wrong[90] ^= 1;
             assert!(matches!(Input::from_batch(Bytes::from(wrong).into()), Err(Error::Bad(_))));
         }
+    }
+
+    #[test]
+    fn records_stay_in_the_buffer_they_came_in() {
+        let buffer = Bytes::from_static(b"$1 a, $0 , $3 bcd!");
+        let input =
+            Input::from_buffer(buffer.clone(), vec![(3, 1), (8, 0), (14, 3)]).expect("in it");
+        let records: [&[u8]; 3] = [b"a", b"", b"bcd"];
+        let same = Input::from_records(records.into_iter()).expect("fits");
+        assert_eq!((input.records(), input.bytes()), (3, same.bytes()));
+        assert_eq!(input.encode(), same.encode());
+        let (mut a, mut b) = (vec![0; input.body.len()], vec![0; input.body.len()]);
+        input.body.copy_to(&mut a);
+        assert_eq!(input.body.copy_to_checked(&mut b), same.body.crc32c());
+        assert_eq!((&a, &a), (&b, &same.body.to_chunks().join().to_vec()));
+        for wrong in [(15, 4), (19, 0), (u32::MAX, u32::MAX)] {
+            let wrong = Input::from_buffer(buffer.clone(), vec![(0, 1), wrong]);
+            assert!(matches!(wrong, Err(Error::Bad(_) | Error::TooLarge(_))));
+        }
+        assert!(Input::from_buffer(buffer, Vec::new()).is_err());
     }
 
     #[test]

@@ -43,6 +43,20 @@ impl Meter {
 }
 
 impl Room {
+    /// Makes it exactly so large, if there is room.
+    pub fn fit(&mut self, bytes: usize) -> bool {
+        let mine = self.bytes;
+        let fits = self.meter.taken.fetch_update(Relaxed, Relaxed, |taken| {
+            let others = taken.saturating_sub(mine);
+            let now = others.checked_add(bytes)?;
+            (bytes <= mine || now <= self.meter.max || others == 0).then_some(now)
+        });
+        if fits.is_ok() {
+            self.bytes = bytes;
+        }
+        fits.is_ok()
+    }
+
     /// How much it is.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -70,6 +84,13 @@ mod tests {
         assert!(meter.take(11).is_none());
         drop(b);
         assert_eq!(meter.take(11).expect("alone").bytes(), 11);
+        let mut a = meter.take(3).expect("room");
+        assert!(a.fit(2) && meter.taken() == 2 && a.fit(9) && meter.taken() == 9);
+        let b = meter.take(1).expect("room");
+        assert!(!a.fit(10) && a.bytes() == 9 && meter.taken() == 10);
+        drop(b);
+        assert!(a.fit(12), "it is alone");
+        drop(a);
         assert_eq!(meter.taken(), 0);
     }
 }

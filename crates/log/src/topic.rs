@@ -46,10 +46,25 @@ pub(crate) struct Pending {
 pub(crate) enum Phase {
     /// There are none.
     Idle,
-    /// They wait for others. A scheduled commit counts if its ticket is the last one.
+    /// They wait for others, or for the group that is being written. A scheduled commit counts if its
+    /// ticket is the last one.
     Gathering,
-    /// Some are being stored, others may have come.
+    /// Some have been taken to be stored, and are not being written yet; others may have come.
     Committing,
+}
+
+/// A group that is being written, and how the next one can be laid out if all goes well.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writing {
+    /// Which of [`State::writes`] it is.
+    pub(crate) number: u64,
+    pub(crate) bytes: usize,
+    /// The offset after it.
+    pub(crate) next: u64,
+    /// Its time.
+    pub(crate) now_us: u64,
+    /// What the storage will probably ask for in front of the next group.
+    pub(crate) lead: usize,
 }
 
 /// Batches that were stored last, for readers that keep up.
@@ -66,6 +81,10 @@ pub(crate) struct State {
     pub(crate) since: Instant,
     /// How many were stored together last time: as many may come again.
     pub(crate) expect: usize,
+    /// The group that is being written, while others are prepared.
+    pub(crate) writing: Option<Writing>,
+    /// Groups whose writing has begun.
+    pub(crate) writes: u64,
     pub(crate) deleted: bool,
     pub(crate) used: Instant,
     /// Whether somebody looks for what others append.
@@ -112,6 +131,8 @@ impl Topic {
                 ticket: 0,
                 since: now,
                 expect: 1,
+                writing: None,
+                writes: 0,
                 deleted: false,
                 used: now,
                 watched: false,

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use common::faulty::{Faults, Faulty};
 use common::{Rng, TempDir, all_from, from, input, objects_options};
-use log::storage::Storage as _;
 use log::storage::object::{self, Bucket, CacheOptions, Objects};
+use log::storage::{Storage as _, Want};
 use log::{Broker, Error, Options, Settings};
 use object_store::memory::InMemory;
 use object_store::path::Path as Name;
-use object_store::{ObjectStore, ObjectStoreExt as _};
+use object_store::{ObjectStore, ObjectStoreExt as _, PutOptions};
 use parking_lot::Mutex;
 
 /// What people were told.
@@ -289,6 +289,59 @@ fn a_damaged_object_is_an_error_with_its_place() {
 }
 
 #[test]
+fn a_destroyed_last_object_still_says_where_it_ends() {
+    let store = Arc::new(InMemory::new());
+    let a = process(bucket(&store), objects_options());
+    a.append_wait("t", input(&[b"first"])).expect("stored");
+    a.append_wait("t", input(&[b"x", b"y", b"z"]).by(7, 1)).expect("stored");
+    let last = log_of(&store)[1].clone();
+    let attributes = wait(async { store.get(&last).await }).expect("there").attributes;
+    let options = PutOptions { attributes, ..PutOptions::default() };
+    wait(store.put_opts(&last, vec![7; 300].into(), options)).expect("stored");
+    // Nothing is behind it, and none of its headers can be read: it is known all the same which offsets
+    // were given away, and nobody gets them again.
+    let (b, told) = process_with(bucket(&store), objects_options(), 0, None);
+    assert_eq!(b.append_wait("t", input(&[b"next"])).map(|s| s.first_offset), Ok(4));
+    assert!(told.lock()[0].contains("damaged at offset 1"), "{told:?}");
+    let e = b.read("t", &from(2)).map(|_| ());
+    assert!(matches!(&e, Err(Error::Damaged(d)) if d.resumes == Some(4)), "{e:?}");
+    assert_eq!(all_from(&b, "t", 4), [b"next"]);
+    let damage = b.verify("t", &mut |_| {}).expect("read");
+    assert_eq!(damage.iter().map(|d| d.offset).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn who_reads_on_gets_what_comes_next_at_the_same_time() {
+    // Opening reads, and so copies, those behind the 128th.
+    const OBJECTS: u64 = 140;
+    const READ: u64 = 120;
+    let (store, dir) = (Arc::new(InMemory::new()), TempDir::new());
+    let a = process(bucket(&store), objects_options());
+    let expected: Vec<Vec<u8>> = (0..OBJECTS).map(|i| vec![i as u8; 1000]).collect();
+    for record in &expected {
+        a.append_wait("t", input(&[record])).expect("stored");
+    }
+    let slow = Faulty::new(&store, Faults { get_ms: 20, ..Faults::default() }, 1);
+    let storage = common::objects(slow.bucket(), objects_options(), Some(dir.path()));
+    let log = storage.open("t", &Settings::default(), &|_| {}).expect("open");
+    slow.gets.store(0, Relaxed);
+    slow.together.store(0, Relaxed);
+    // One alone is fetched alone.
+    let one = |offset| Want { offset, records: 1, bytes: 1, before: u64::MAX };
+    assert_eq!(log.read(&one(7)).expect("there").len(), 1);
+    assert_eq!((slow.gets.load(Relaxed), slow.together.load(Relaxed)), (1, 1));
+    for i in 0..READ {
+        let batches = log.read(&one(i)).expect("there");
+        assert_eq!(batches[0].records().expect("sound").block(), &expected[i as usize]);
+    }
+    // Each once, and some that are not read.
+    let gets = slow.gets.load(Relaxed);
+    assert!((READ..128).contains(&gets), "{gets} were fetched");
+    let together = slow.together.load(Relaxed);
+    assert!((4..=8).contains(&together), "{together} at the same time");
+}
+
+#[test]
 fn a_damaged_head_is_made_up_for() {
     let store = Arc::new(InMemory::new());
     let a = process(bucket(&store), objects_options());
@@ -389,6 +442,7 @@ fn round(seed: u64) {
         late: rng.below(150),
         late_ms: 1 + rng.below(40),
         stale: rng.below(500),
+        ..Faults::default()
     };
     let options = object::Options {
         patience: Duration::from_millis(10 + rng.below(100)),

@@ -99,6 +99,13 @@ impl<'a> Args<'a> {
         self.spans.get(from..).unwrap_or(&[]).iter().map(|s| self.at(*s))
     }
 
+    /// Where arguments from number `from` on lie in the input buffer, and their sizes; none if some of
+    /// them lie elsewhere.
+    pub fn places(&self, from: usize) -> Option<Vec<(u32, u32)>> {
+        let place = |s: &Span| (s.start != Span::OWNED).then_some((s.start, s.len));
+        self.spans.get(from..).unwrap_or(&[]).iter().map(place).collect()
+    }
+
     /// Takes argument `i` without a copy if it was received into a buffer of its own; the argument
     /// is empty afterwards.
     pub fn take(&mut self, i: usize) -> Option<Vec<u8>> {

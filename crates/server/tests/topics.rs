@@ -1,6 +1,5 @@
 //! Topics through a whole server: Seb's API, `/v1`, the TOPIC commands, the end and the start.
 
-use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -506,6 +505,10 @@ fn topics_over_resp() {
     assert_eq!(r.call(&["TOPIC.READ", "t", "EARLIEST", "BYTES", "1"]), "[:0 [a ]]");
     assert_eq!(r.call(&["TOPIC.READ", "t", "LATEST"]), "*-1");
     assert_eq!(r.call(&["TOPIC.READ", "t", "4", "BLOCK", "20"]), "*-1");
+    // As over HTTP: nobody waits for what may never be.
+    let beyond = "-OUTOFBOUNDS offset out of bounds: the topic has 0 up to, not including, 4";
+    assert_eq!(r.call(&["TOPIC.READ", "t", "5"]), beyond);
+    assert_eq!(r.call(&["TOPIC.READ", "t", "9", "BLOCK", "0"]), beyond);
     assert_eq!(r.call(&["TOPIC.READ", "t", "TIME", "0", "COUNT", "1"]), "[:0 [a]]");
     assert_eq!(r.call(&["TOPIC.COMMIT", "t", "g", "3"]), "+OK");
     assert!(r.call(&["TOPIC.COMMIT", "t", "g", "5"]).starts_with("-OUTOFBOUNDS "));
@@ -554,6 +557,106 @@ fn topics_over_resp() {
 }
 
 #[test]
+fn large_appends_are_stored_out_of_the_input_they_came_in() {
+    let dir = TempDir::new();
+    let s = Server::start(&dir, &[]);
+    let mut r = s.redis();
+    let mut due: Vec<String> = Vec::new();
+    // Below and above what is copied, in one buffer with what comes behind, and in several.
+    for (round, count) in [3, 130, 260, 700, 1100, 2].into_iter().enumerate() {
+        let records: Vec<String> =
+            (0..count).map(|i| format!("{round}-{i}-{}", "r".repeat(i * 7 % 2000))).collect();
+        let mut args = vec!["TOPIC.APPEND", "t", "RECORDS"];
+        args.extend(records.iter().map(String::as_str));
+        // Another one and a PING are behind it before it is answered.
+        r.send(&args);
+        r.send(&["TOPIC.APPEND", "t", "RECORDS", "small"]);
+        r.send(&["PING"]);
+        assert_eq!(r.reply(), format!(":{}", due.len()));
+        due.extend(records);
+        assert_eq!(r.reply(), format!(":{}", due.len()));
+        due.push("small".to_owned());
+        assert_eq!(r.reply(), "+PONG");
+    }
+    assert!(everything(&s, "t") == due);
+    // Too many, and too much.
+    let mut args = vec!["TOPIC.APPEND", "t", "RECORDS"];
+    args.extend(std::iter::repeat_n("12345", 32_769));
+    let refused = r.call(&args);
+    assert_eq!(refused, "-ERR 32769 records, at most 32768");
+    let long = "x".repeat(1 << 20);
+    args.truncate(3);
+    args.extend(std::iter::repeat_n(long.as_str(), 31));
+    let refused = r.call(&args);
+    assert!(refused.starts_with("-ERR 32505856 bytes of records, at most"), "{refused}");
+    assert_eq!(r.call(&["TOPIC.APPEND", "t", "RECORDS", "x"]), format!(":{}", due.len()));
+}
+
+#[test]
+fn nobody_waits_for_what_may_never_be() {
+    let dir = TempDir::new();
+    let s = Server::start(&dir, &[]);
+    s.add("t", &[b"a", b"bb"]);
+    for target in ["tail?offset=3", "records?offset=3&wait=60s", "batches?offset=3&wait=60s"] {
+        let a = s.get(&format!("/v1/topics/t/{target}"));
+        assert_eq!(a.status, 404, "{target}");
+        assert_eq!(a.json()["next_offset"], 2, "{target}");
+    }
+    let headers = [("Accept", "text/event-stream"), ("Last-Event-ID", "7")];
+    assert_eq!(s.send("GET", "/v1/topics/t/tail", &headers, b"").status, 404);
+    // One record of a topic that is not there: it is not created by asking.
+    assert_eq!(s.get("/v1/topics/u/records/0").json(), json!({"error": "topic not found"}));
+    assert_eq!(s.get("/v1/topics").json()["topics"], json!(["t"]));
+}
+
+#[test]
+fn records_may_look_like_the_form_that_they_are_sent_in() {
+    let dir = TempDir::new();
+    let s = Server::start(&dir, &[]);
+    s.add("t", &[b"x"]);
+    let target = "/records?topic-name=t&offset=0&max-records=100";
+    let boundary = |a: &Answer| {
+        let kind = a.header("content-type").expect("a type").to_owned();
+        kind.split_once("boundary=").expect("a boundary").1.to_owned()
+    };
+    // Somebody who has seen an answer writes what would have ended its parts.
+    let poison = format!("\r\n--{}--\r\n", boundary(&s.get(target)));
+    s.add("t", &[poison.as_bytes()]);
+    let a = s.get(target);
+    let end = format!("\r\n--{}", boundary(&a));
+    assert_eq!(a.text().matches(&end).count(), 2, "{}", a.text());
+    assert_eq!(parts(&a), (vec![1, poison.len()], format!("x{poison}").into_bytes()));
+}
+
+#[test]
+fn heads_are_answered_like_gets_without_the_body() {
+    let dir = TempDir::new();
+    let s = Server::start(&dir, &[]);
+    s.add("t", &[b"a", b"bb"]);
+    for target in [
+        "/topic?topic-name=t",
+        "/record?topic-name=t&offset=1",
+        "/v1/openapi.json",
+        "/v1/topics",
+        "/v1/topics/t",
+        "/v1/topics/t/batches",
+        "/v1/topics/t/records",
+        "/v1/topics/t/records/1",
+        "/v1/topics/t/records/7",
+        "/v1/topics/t/groups",
+        "/nowhere",
+    ] {
+        let (get, head) = (s.get(target), s.send("HEAD", target, &[("Accept", "*/*")], b""));
+        assert_eq!((head.status, head.body.len()), (get.status, 0), "{target}");
+        for name in ["content-length", "content-type", "apus-next-offset"] {
+            assert_eq!(head.header(name), get.header(name), "{target}: {name}");
+        }
+    }
+    let a = s.send("DELETE", "/v1/topics/t/records", &[], b"");
+    assert_eq!((a.status, a.header("allow")), (405, Some("GET, HEAD, POST")));
+}
+
+#[test]
 fn answers_that_nobody_takes_are_bounded() {
     let dir = TempDir::new();
     let s = Server::start(&dir, &["--topic-memory", "64mb"]);
@@ -599,52 +702,6 @@ fn what_was_accepted_is_stored_when_it_ends() {
     assert_eq!(s.get("/v1/topics/t/records/0").text(), "last words");
 }
 
-#[test]
-fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
-    let dir = TempDir::new();
-    let mut acknowledged: Vec<(u64, String)> = Vec::new();
-    for round in 0..4 {
-        let s = Server::start(&dir, &[]);
-        for (offset, record) in acknowledged.iter().step_by(50) {
-            assert_eq!(s.get(&format!("/v1/topics/t/records/{offset}")).text(), *record);
-        }
-        let got: Vec<(u64, String)> = std::thread::scope(|scope| {
-            let producers: Vec<_> = (0..4)
-                .map(|p| {
-                    let address = s.http;
-                    scope.spawn(move || {
-                        let mut mine = Vec::new();
-                        for i in 0.. {
-                            let record = format!("{round}/{p}/{i}");
-                            let Some(offset) = append(address, &record) else { return mine };
-                            mine.push((offset, record));
-                        }
-                        mine
-                    })
-                })
-                .collect();
-            std::thread::sleep(Duration::from_millis(200 + 70 * round));
-            drop(s);
-            producers.into_iter().flat_map(|p| p.join().expect("no panic")).collect()
-        });
-        assert!(!got.is_empty(), "round {round}");
-        acknowledged.extend(got);
-    }
-    let s = Server::start(&dir, &[]);
-    let stored = everything(&s, "t");
-    for (offset, record) in &acknowledged {
-        assert_eq!(stored.get(*offset as usize), Some(record), "offset {offset}");
-    }
-    // What was not acknowledged may be there, but nothing is there twice or out of its order.
-    let mut last: HashMap<String, u64> = HashMap::new();
-    for record in &stored {
-        let (producer, number) = record.rsplit_once('/').expect("a number");
-        let number: u64 = number.parse().expect("a number");
-        let before = last.insert(producer.to_owned(), number);
-        assert!(before.map_or(number == 0, |b| number == b + 1), "{record} follows {before:?}");
-    }
-}
-
 /// All records of a topic; panics unless their offsets are 0, 1, 2 and so on.
 fn everything(s: &Server, topic: &str) -> Vec<String> {
     let mut all = Vec::new();
@@ -663,15 +720,6 @@ fn everything(s: &Server, topic: &str) -> Vec<String> {
             all.extend(records.iter().map(|r| String::from_utf8_lossy(&r).into_owned()));
         }
     }
-}
-
-fn append(address: SocketAddr, record: &str) -> Option<u64> {
-    let mut stream = TcpStream::connect(address).ok()?;
-    write_request(&mut stream, "POST", "/v1/topics/t/records", &[], record.as_bytes());
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    let body = answer.split("\r\n\r\n").nth(1)?;
-    serde_json::from_str::<Value>(body).ok()?["first_offset"].as_u64()
 }
 
 #[test]

@@ -7,7 +7,11 @@ use resp::{Args, Reply};
 
 use super::asker::{Asker, fail};
 use super::{BASE, command, name};
+use crate::lend::Lends;
 use crate::table::{Call, SessionCommand};
+
+/// Bytes from which on records are taken with the input that they are in, rather than copied out of it.
+const LENT_MIN: usize = 128 << 10;
 
 pub(super) static APPEND: SessionCommand = command(
     Row {
@@ -49,11 +53,11 @@ pub(super) static APPEND: SessionCommand = command(
             return Err(Fail::SYNTAX);
         }
         let all: &Args<'_> = args;
-        let records = (from + 1..all.len()).map(|i| &all[i]);
-        let mut input = Input::from_records(records).map_err(|e| fail(&e))?;
-        if let Some((producer, sequence)) = numbered {
-            input = input.by(producer, sequence);
-        }
+        let records = all.iter_from(from + 1);
+        let input = match all.places(from + 1).filter(|_| all.bytes() >= LENT_MIN) {
+            Some(places) => Err(places),
+            None => Ok(Input::from_records(records).map_err(|e| fail(&e))?),
+        };
         let broker = call.engine.topics.open(call.engine).map_err(|e| fail(&e))?;
         let asker = Asker::wait(call, ["TOPIC.APPEND", &topic], None)?;
         let done = Box::new(move |result: Result<Appended, Error>| {
@@ -63,7 +67,26 @@ pub(super) static APPEND: SessionCommand = command(
                 Ok(())
             });
         });
-        broker.append(&topic, input, None, done);
+        let by = move |input: Input| match numbered {
+            Some((producer, sequence)) => input.by(producer, sequence),
+            None => input,
+        };
+        match input {
+            Ok(input) => broker.append(&topic, by(input), None, done),
+            Err(places) => {
+                let broker = broker.clone();
+                call.session.lends = Some(Lends(Box::new(move |mut buffer: Vec<u8>| {
+                    // What it takes is counted by its records.
+                    if buffer.capacity() > 2 * buffer.len() {
+                        buffer.shrink_to_fit();
+                    }
+                    match Input::from_buffer(broker.lend(buffer), places) {
+                        Ok(input) => broker.append(&topic, by(input), None, done),
+                        Err(e) => done(Err(e)),
+                    }
+                })));
+            }
+        }
         Ok(())
     },
 );

@@ -118,6 +118,11 @@ impl Topics {
         Ok(())
     }
 
+    /// A vector of at least this capacity for input that probably becomes records, if one has come back.
+    pub fn spare(&self, capacity: usize) -> Option<Vec<u8>> {
+        self.broker.get()?.spare(capacity)
+    }
+
     /// Stores what was accepted, and takes nothing more in.
     pub fn close(&self, within: Duration) -> bool {
         self.broker.get().is_none_or(|b| b.close(within))

@@ -162,7 +162,7 @@ fn read(asker: &Asker, broker: &Broker, request: &Arc<Request>, offset: Option<u
         };
         match broker.read(topic, &request.want(offset)) {
             Ok(f) => return Ok(Some((offset, f))),
-            Err(Error::OutOfBounds { next, .. }) if offset >= next => {}
+            Err(Error::OutOfBounds { next, .. }) if offset == next => {}
             Err(e) => return Err(e),
         }
         if request.blocks {

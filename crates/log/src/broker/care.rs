@@ -44,7 +44,8 @@ impl Inner {
                 (self.tell)(&format!("topic '{}': {e}", t.name));
             }
             let state = t.state.lock();
-            let idle = state.phase == Phase::Idle && state.used.elapsed() > REST_AFTER;
+            let busy = state.phase != Phase::Idle || state.writing.is_some();
+            let idle = !busy && state.used.elapsed() > REST_AFTER;
             drop(state);
             if idle {
                 log.rest();

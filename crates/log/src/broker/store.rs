@@ -1,18 +1,29 @@
 //! Storing: when those who wait are stored, what of it is stored already, and who is told.
+//!
+//! While a group is being written, the next one is gathered and laid out by another thread (`prepare`), as
+//! if all went well: at the offset and behind the bytes that the first one ends with. If it turns out
+//! otherwise, it is laid out anew. It is written only after the first one is stored, so there is never more
+//! than one being written, and one prepared.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use parking_lot::MutexGuard;
+
 use super::{CONFLICTS, Inner, RETRY_MS};
 use crate::error::{Error, Result};
 use crate::group::{Group, Stamp};
 use crate::input::Input;
+use crate::meter::Room;
 use crate::producers::{Producers, Verdict};
 use crate::settings::Settings;
 use crate::storage::Refused;
-use crate::topic::{Appended, Pending, Phase, State, Topic};
+use crate::topic::{Appended, Pending, Phase, State, Topic, Work, Writing};
+
+/// Bytes that are worth preparing while others are being written.
+const AHEAD_MIN: usize = 1 << 20;
 
 impl Inner {
     pub(super) fn gather(&self, settings: Option<&Settings>) -> Duration {
@@ -25,12 +36,17 @@ impl Inner {
     pub(super) fn enough(&self, state: &State, settings: Option<&Settings>) -> bool {
         let bytes = settings.map_or(self.options.settings.gather_bytes, |s| s.gather_bytes);
         state.pending_bytes >= bytes as usize
-            || self.eager(settings) && state.pending.len() >= state.expect
+            || self.eager(settings)
+                && match &state.writing {
+                    None => state.pending.len() >= state.expect,
+                    // Sooner would make many small groups of few large ones.
+                    Some(w) => state.pending_bytes >= AHEAD_MIN.max(w.bytes / 2),
+                }
     }
 
     /// Whether nobody waits longer than those are likely to take who came together last time. Where
     /// the time is set, it is waited.
-    fn eager(&self, settings: Option<&Settings>) -> bool {
+    pub(super) fn eager(&self, settings: Option<&Settings>) -> bool {
         self.storage.eager() && settings.is_none_or(|s| s.gather_ms.is_none())
     }
 
@@ -43,7 +59,7 @@ impl Inner {
     fn commit(self: &Arc<Self>, t: &Arc<Topic>, ticket: u64) {
         let settings = t.settings();
         let max = settings.as_ref().map_or(self.options.settings.gather_bytes, |s| s.gather_bytes);
-        let taken: Vec<Pending> = {
+        let (taken, before) = {
             let mut state = t.state.lock();
             if state.phase != Phase::Gathering || state.ticket != ticket {
                 return;
@@ -62,31 +78,20 @@ impl Inner {
             state.expect = taken.len().max(1);
             // They came while these waited.
             state.since = Instant::now();
-            taken
+            (taken, state.writing)
         };
-        let inputs: Vec<Input> = taken.iter().map(|p| p.input.clone()).collect();
-        let mut results = self.store(t, &inputs).into_iter();
+        let inputs: Vec<&Input> = taken.iter().map(|p| &p.input).collect();
+        let prepared = before.map(|w| self.prepare(&inputs, w, settings.as_deref()));
+        let (results, written) = self.store(t, &inputs, prepared);
         drop(inputs);
-        let again = {
+        if !written {
+            // As after a write, but nobody has been let in before.
             let mut state = t.state.lock();
-            if state.pending.is_empty() {
-                state.phase = Phase::Idle;
-                None
-            } else {
-                state.phase = Phase::Gathering;
-                state.ticket += 1;
-                // They have waited as long as it took to store the others.
-                let now =
-                    self.eager(settings.as_deref()) || self.enough(&state, settings.as_deref());
-                let now = now || self.closed.load(Relaxed);
-                let wait = if now { Duration::ZERO } else { self.gather(settings.as_deref()) };
-                Some((state.since + wait, state.ticket))
-            }
-        };
-        if let Some((at, ticket)) = again {
-            self.commit_at(at, Arc::clone(t), ticket);
+            state.phase = Phase::Gathering;
+            self.go_on(t, state);
         }
         let count = taken.len();
+        let mut results = results.into_iter();
         for p in taken {
             let Pending { input, done, room } = p;
             // Who is answered may go on at once, and finds that there is room.
@@ -97,6 +102,84 @@ impl Inner {
         self.answered(count);
     }
 
+    /// Lays a group out that follows one which is being written.
+    fn prepare(&self, inputs: &[&Input], before: Writing, settings: Option<&Settings>) -> Prepared {
+        let settings = settings.unwrap_or(&self.options.settings);
+        let stamp = Stamp {
+            first_offset: before.next,
+            now_us: (self.clock)().max(before.now_us),
+            writer: self.writer,
+            compression: settings.compression,
+            synced: settings.sync,
+        };
+        let lead = before.lead;
+        Prepared { lead, stamp, group: Group::build(&self.pool, lead, inputs, stamp) }
+    }
+
+    /// Lets the next group be prepared, since this one is about to be written.
+    fn begin_write(
+        self: &Arc<Self>,
+        t: &Arc<Topic>,
+        work: &Work,
+        group: &mut Group,
+        now_us: u64,
+    ) -> u64 {
+        let (_, begin, end) = group.raw();
+        let settings = t.settings();
+        let mut state = t.state.lock();
+        state.writes += 1;
+        let number = state.writes;
+        let (next, lead) = (group.next_offset(), work.log.lead_after(end));
+        state.writing = Some(Writing { number, bytes: end - begin, next, now_us, lead });
+        let enough = self.enough(&state, settings.as_deref());
+        if state.pending.is_empty() {
+            state.phase = Phase::Idle;
+            return number;
+        }
+        state.phase = Phase::Gathering;
+        if !enough && self.eager(settings.as_deref()) {
+            return number;
+        }
+        let wait = if enough { Duration::ZERO } else { self.gather(settings.as_deref()) };
+        let at = state.since + wait;
+        state.ticket += 1;
+        let ticket = state.ticket;
+        drop(state);
+        self.commit_at(at, Arc::clone(t), ticket);
+        number
+    }
+
+    /// A group has been written, or could not be: those who have waited for that are next.
+    fn end_write(self: &Arc<Self>, t: &Arc<Topic>, number: u64) {
+        let mut state = t.state.lock();
+        // Otherwise the next one is being written already.
+        if state.writing.is_some_and(|w| w.number == number) {
+            state.writing = None;
+            if state.phase == Phase::Gathering {
+                self.go_on(t, state);
+            }
+        }
+    }
+
+    /// Has those stored who wait, now or when they have gathered.
+    fn go_on(self: &Arc<Self>, t: &Arc<Topic>, mut state: MutexGuard<'_, State>) {
+        if state.pending.is_empty() {
+            state.phase = Phase::Idle;
+            return;
+        }
+        let settings = t.settings();
+        let settings = settings.as_deref();
+        // They have waited as long as it took to store the others.
+        let now = self.eager(settings) || self.enough(&state, settings);
+        let now = now || self.closed.load(Relaxed);
+        let wait = if now { Duration::ZERO } else { self.gather(settings) };
+        let at = state.since + wait;
+        state.ticket += 1;
+        let ticket = state.ticket;
+        drop(state);
+        self.commit_at(at, Arc::clone(t), ticket);
+    }
+
     pub(super) fn answered(&self, count: usize) {
         if self.open.fetch_sub(count, Relaxed) == count && self.closed.load(Relaxed) {
             let _lock = self.idle_lock.lock();
@@ -104,8 +187,28 @@ impl Inner {
         }
     }
 
-    /// Stores inputs together; what became of each of them.
-    fn store(self: &Arc<Self>, t: &Arc<Topic>, inputs: &[Input]) -> Vec<Result<Appended>> {
+    /// Stores inputs together; what became of each of them, and whether anything was to be written.
+    fn store(
+        self: &Arc<Self>,
+        t: &Arc<Topic>,
+        inputs: &[&Input],
+        mut prepared: Option<Prepared>,
+    ) -> (Vec<Result<Appended>>, bool) {
+        let mut written = None;
+        let results = self.try_store(t, inputs, &mut prepared, &mut written);
+        if let Some(number) = written {
+            self.end_write(t, number);
+        }
+        (results, written.is_some())
+    }
+
+    fn try_store(
+        self: &Arc<Self>,
+        t: &Arc<Topic>,
+        inputs: &[&Input],
+        prepared: &mut Option<Prepared>,
+        written: &mut Option<u64>,
+    ) -> Vec<Result<Appended>> {
         let all = |e: Error| vec![Err(e); inputs.len()];
         let mut looked = !self.storage.shared();
         for _ in 0..CONFLICTS {
@@ -131,7 +234,7 @@ impl Inner {
                 return self.answers(&judged, None, inputs);
             }
             let extent = work.log.extent();
-            let stamp = Stamp {
+            let mut stamp = Stamp {
                 first_offset: extent.next,
                 // Time stands still rather than going back.
                 now_us: (self.clock)().max(extent.latest_us),
@@ -139,21 +242,41 @@ impl Inner {
                 compression: settings.compression,
                 synced: settings.sync,
             };
-            let bytes = judged.fresh.iter().map(Input::bytes).sum();
+            let bytes = judged.fresh.iter().map(|i| i.bytes()).sum();
             let producers = &work.producers;
             let lead = match work.log.reserve(bytes, &settings, &|| producers.encode()) {
                 Ok(lead) => lead,
                 Err(e) => return all(e),
             };
-            let mut group = Group::build(&self.pool, lead, &judged.fresh, stamp);
+            let ready = prepared.take().filter(|p| {
+                // It took its time from the clock a little earlier.
+                let same = Stamp { now_us: p.stamp.now_us, ..stamp } == p.stamp;
+                let whole = judged.fresh.len() == inputs.len();
+                same && whole && p.lead == lead && p.stamp.now_us >= extent.latest_us
+            });
+            let mut group = match ready {
+                Some(p) => {
+                    stamp = p.stamp;
+                    p.group
+                }
+                None => Group::build(&self.pool, lead, &judged.fresh, stamp),
+            };
+            if written.is_none() {
+                *written = Some(self.begin_write(t, work, &mut group, stamp.now_us));
+            }
             match work.log.append(&mut group, settings.sync) {
                 Ok(()) => {
                     group.headers().for_each(|(_, h)| work.producers.note(h));
                     self.take_settings(t, work);
+                    let next = group.next_offset();
+                    // Before the next group can be stored: they are kept in order.
+                    self.keep(t, group);
                     drop(guard);
-                    let answers = self.answers(&judged, Some(stamp), inputs);
-                    self.publish(t, group);
-                    return answers;
+                    if let Some(number) = *written {
+                        self.end_write(t, number);
+                    }
+                    t.wake(next);
+                    return self.answers(&judged, Some(stamp), inputs);
                 }
                 Err(Refused::Conflict) => {
                     if let Err(e) = self.catch_up(t, work) {
@@ -171,9 +294,9 @@ impl Inner {
 
     fn answers(
         &self,
-        judged: &Judged,
+        judged: &Judged<'_>,
         stamp: Option<Stamp>,
-        inputs: &[Input],
+        inputs: &[&Input],
     ) -> Vec<Result<Appended>> {
         let mut offsets = Vec::with_capacity(judged.fresh.len());
         let mut next = stamp.map_or(0, |s| s.first_offset);
@@ -181,7 +304,7 @@ impl Inner {
             offsets.push(next);
             next += u64::from(i.records);
         }
-        let slot = |(slot, input): (&Slot, &Input)| {
+        let slot = |(slot, input): (&Slot, &&Input)| {
             let fresh = |i: usize, duplicate| Appended {
                 first_offset: offsets.get(i).copied().unwrap_or(0),
                 records: input.records,
@@ -200,42 +323,48 @@ impl Inner {
         answers
     }
 
-    /// Shows readers what has been stored.
-    fn publish(&self, t: &Arc<Topic>, group: Group) {
-        let next = group.next_offset();
-        let c = &self.counters;
-        c.records.fetch_add(next - group.first_offset(), Relaxed);
-        c.bytes.fetch_add(group.bytes().len() as u64, Relaxed);
-        c.groups.fetch_add(1, Relaxed);
-        let (batches, bytes) = group.into_batches();
-        if bytes <= self.options.kept_max
-            && let Some(first) = t.keep(batches)
-        {
-            let mut gone = Vec::new();
-            let mut kept = self.kept.lock();
-            kept.bytes += bytes;
-            kept.groups.push_back((Arc::downgrade(t), first, bytes));
-            while kept.bytes > self.options.kept_max
-                && let Some((topic, first, bytes)) = kept.groups.pop_front()
-            {
-                kept.bytes -= bytes;
-                gone.push((topic, first));
+    /// Room to keep a group for readers, for which those go that were kept first. What slow readers have not
+    /// let go of still takes its room: then there may be none.
+    fn room_to_keep(&self, bytes: usize) -> Option<Room> {
+        if bytes > self.options.kept_max {
+            return None;
+        }
+        loop {
+            if let Some(room) = self.kept_meter.take(bytes) {
+                return Some(room);
             }
-            drop(kept);
-            for (topic, first) in gone {
-                if let Some(topic) = topic.upgrade() {
-                    topic.drop_kept(first);
-                }
+            let (topic, first) = self.kept.lock().pop_front()?;
+            if let Some(topic) = topic.upgrade() {
+                topic.drop_kept(first);
             }
         }
-        t.wake(next);
+    }
+
+    /// Counts what has been stored, and keeps it for readers.
+    fn keep(&self, t: &Arc<Topic>, group: Group) {
+        let c = &self.counters;
+        c.records.fetch_add(group.next_offset() - group.first_offset(), Relaxed);
+        c.bytes.fetch_add(group.bytes().len() as u64, Relaxed);
+        c.groups.fetch_add(1, Relaxed);
+        if let Some(room) = self.room_to_keep(group.capacity())
+            && let Some(first) = t.keep(group.into_batches(Some(room)))
+        {
+            self.kept.lock().push_back((Arc::downgrade(t), first));
+        }
     }
 }
 
 /// What is to be done with inputs that are stored together.
-struct Judged {
+struct Judged<'a> {
     slots: Vec<Slot>,
-    fresh: Vec<Input>,
+    fresh: Vec<&'a Input>,
+}
+
+/// A group that was laid out before it was known for sure where it will be.
+struct Prepared {
+    lead: usize,
+    stamp: Stamp,
+    group: Group,
 }
 
 enum Slot {
@@ -253,7 +382,7 @@ impl Slot {
     }
 }
 
-fn judge(producers: &Producers, inputs: &[Input]) -> Judged {
+fn judge<'a>(producers: &Producers, inputs: &[&'a Input]) -> Judged<'a> {
     let mut judged = Judged { slots: Vec::with_capacity(inputs.len()), fresh: Vec::new() };
     // By producer: the sequences among the fresh ones, and which they are.
     let mut numbered: HashMap<u64, Vec<(u64, usize)>> = HashMap::new();
@@ -285,7 +414,7 @@ fn judge(producers: &Producers, inputs: &[Input]) -> Judged {
             }
         };
         if matches!(slot, Slot::Fresh(_)) {
-            judged.fresh.push(input.clone());
+            judged.fresh.push(input);
         }
         judged.slots.push(slot);
     }

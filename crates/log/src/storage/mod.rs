@@ -153,6 +153,13 @@ pub trait TopicLog: Send + Sync {
         state: &dyn Fn() -> Vec<u8>,
     ) -> Result<usize>;
 
+    /// How many bytes [`TopicLog::reserve`] is likely to ask for next, if a group is stored that ends at
+    /// this byte of its buffer.
+    fn lead_after(&self, end: usize) -> usize {
+        let _ = end;
+        0
+    }
+
     /// Appends a group whose first offset is the next one. When this returns, readers may see it.
     ///
     /// # Errors

@@ -32,6 +32,8 @@ pub struct Faults {
     pub late_ms: u64,
     /// Listings that do not show what was stored last, and take their time.
     pub stale: u64,
+    /// Milliseconds that reading an object takes.
+    pub get_ms: u64,
 }
 
 #[derive(Debug)]
@@ -42,6 +44,11 @@ pub struct Faulty {
     /// The process is no more.
     dead: AtomicBool,
     pub puts: AtomicU64,
+    /// Objects that were asked for.
+    pub gets: AtomicU64,
+    /// How many of those at the same time at most.
+    pub together: AtomicU64,
+    now: AtomicU64,
 }
 
 impl Faulty {
@@ -52,6 +59,9 @@ impl Faulty {
             rng: Mutex::new(Rng(seed | 1)),
             dead: AtomicBool::new(false),
             puts: AtomicU64::new(0),
+            gets: AtomicU64::new(0),
+            together: AtomicU64::new(0),
+            now: AtomicU64::new(0),
         })
     }
 
@@ -129,6 +139,14 @@ impl ObjectStore for Faulty {
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         self.try_failing()?;
+        self.gets.fetch_add(1, Relaxed);
+        let now = self.now.fetch_add(1, Relaxed) + 1;
+        self.together.fetch_max(now, Relaxed);
+        let ms = self.faults.lock().get_ms;
+        if ms > 0 {
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+        }
+        self.now.fetch_sub(1, Relaxed);
         self.store.get_opts(location, options).await
     }
 

@@ -57,6 +57,73 @@ pub fn offsets_are_dense_and_records_come_back(place: &Place) {
     assert_eq!(append(&b, "t", &[b"next"]).first_offset, expected.len() as u64);
 }
 
+pub fn slow_readers_hold_no_more_than_is_kept(place: &Place) {
+    const MAX: usize = 4 << 20;
+    let b = place.broker(Options { kept_max: MAX, ..Options::default() });
+    let record = vec![b'r'; 700 << 10];
+    let mut slow = Vec::new();
+    for i in 0..12 {
+        append(&b, "t", &[&record]);
+        let fetched = b.read("t", &from(i)).expect("there");
+        assert_eq!(fetched.batches.len(), 1);
+        slow.push(fetched);
+        let kept = b.kept_bytes();
+        assert!(kept <= MAX, "{kept} bytes after {i}");
+    }
+    assert!(b.kept_bytes() > 0);
+    // Nobody else is kept waiting, and when they have read, what is new is kept again.
+    assert_eq!(all_from(&b, "t", 0).len(), 12);
+    drop(slow);
+    append(&b, "t", &[&record]);
+    assert!(b.read_kept("t", &from(12)).is_some_and(|f| f.is_ok()));
+    assert!((1..=MAX).contains(&b.kept_bytes()));
+}
+
+pub fn large_groups_are_prepared_while_others_are_written(place: &Place) {
+    const EACH: u64 = 12;
+    let b = broker(place);
+    for compression in ["none", "lz4"] {
+        let topic = format!("t-{compression}");
+        let settings = format!("{{\"compression\":\"{compression}\",\"segment_bytes\":3000000}}");
+        let settings = Settings::default().with_json(settings.as_bytes()).expect("settings");
+        b.create(&topic, &settings).expect("created");
+        let record =
+            |p: u64, i: u64, part: u8| vec![(p * 31 + i) as u8 ^ part; 350_000 + part as usize];
+        std::thread::scope(|s| {
+            for p in 1..=6 {
+                let (b, topic) = (b.clone(), topic.clone());
+                s.spawn(move || {
+                    for i in 0..EACH {
+                        let parts = [record(p, i, 0), record(p, i, 1)];
+                        let input = || input(&[&parts[0], &parts[1]]).by(p, i);
+                        // Half of them send everything twice, so that groups turn out otherwise.
+                        let first = b.append_wait(&topic, input()).expect("stored");
+                        if p % 2 == 0 {
+                            let again = b.append_wait(&topic, input()).expect("stored");
+                            assert!(again.duplicate && again.first_offset == first.first_offset);
+                        }
+                    }
+                });
+            }
+        });
+        let mut next = [0; 7];
+        let mut offset = 0;
+        while offset < 6 * EACH * 2 {
+            for batch in b.read(&topic, &from(offset)).expect("there").batches {
+                let h = batch.header;
+                assert_eq!((h.first_offset, h.records), (offset, 2));
+                let (p, i) = (h.producer, h.sequence);
+                let records: Vec<_> = batch.records().expect("sound").iter().collect();
+                assert_eq!(records, [record(p, i, 0), record(p, i, 1)]);
+                assert_eq!(i, next[p as usize]);
+                next[p as usize] += 1;
+                offset = h.next_offset();
+            }
+        }
+        assert!(b.verify(&topic, &mut |_| {}).expect("readable").is_empty());
+    }
+}
+
 pub fn producers_side_by_side(place: &Place) {
     const THREADS: usize = 8;
     const EACH: usize = 100;
@@ -491,6 +558,7 @@ macro_rules! contract {
     ($kind:ident, $place:expr) => {
         contract! { $kind, $place;
             offsets_are_dense_and_records_come_back producers_side_by_side reads_are_bounded
+            slow_readers_hold_no_more_than_is_kept large_groups_are_prepared_while_others_are_written
             what_is_not_there topics_come_and_go what_is_acknowledged_is_in_a_topic_that_is_there
             groups_are_kept retries_are_stored_once retries_are_recognised_while_they_wait
             old_records_go too_many_records_go by_time readers_wait compressed

@@ -37,6 +37,8 @@ pub(super) const BODY_MAX: usize = ::log::batch::RAW_MAX + (1 << 20);
 const PIECE: Duration = Duration::from_secs(30);
 /// How long somebody is kept waiting for room before he is turned away.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+/// Pieces of an answer up to this many bytes are copied out of what was read.
+const COPIED: usize = 64 << 10;
 /// Room that is taken for a body of unknown length at a time.
 const ROOM_STEP: usize = 256 << 10;
 
@@ -89,13 +91,18 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// Pieces that give their room back when the last of them has been sent.
+/// Pieces that give their room back when the last of them has been sent. Small ones are copied: they are
+/// parts of buffers that may be much larger.
 pub(super) fn held(
     pieces: impl IntoIterator<Item = Bytes>,
     room: Room,
 ) -> impl Iterator<Item = Bytes> {
     let room = Arc::new(room);
-    pieces.into_iter().map(move |bytes| Bytes::from_owner(Held { bytes, _room: Arc::clone(&room) }))
+    pieces.into_iter().map(move |piece| {
+        let small = piece.len() <= COPIED;
+        let bytes = if small { Bytes::copy_from_slice(&piece) } else { piece };
+        Bytes::from_owner(Held { bytes, _room: Arc::clone(&room) })
+    })
 }
 
 /// A response of pieces.
@@ -184,21 +191,25 @@ impl Query {
 
 /// What the request asks for, if it may.
 pub(super) async fn answer(
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
     here: Option<SocketAddr>,
     state: Arc<State>,
 ) -> Response {
     if let Some(refusal) = refuse(&request, here, &state.key) {
         return refusal;
     }
+    if request.method() == Method::HEAD {
+        // The same without the body, which hyper leaves out.
+        *request.method_mut() = Method::GET;
+    }
     let path = request.uri().path().to_owned();
     match (path.as_str(), request.method()) {
         ("/records", &Method::POST) => seb::add_records(request, state).await,
         ("/records", &Method::GET) => seb::get_records(&request, state).await,
-        ("/records", _) => not_allowed("GET, POST"),
+        ("/records", _) => not_allowed("GET, HEAD, POST"),
         ("/record", &Method::GET) => seb::get_record(&request, state).await,
         ("/topic", &Method::GET) => seb::get_topic(&request, state).await,
-        ("/record" | "/topic", _) => not_allowed("GET"),
+        ("/record" | "/topic", _) => not_allowed("GET, HEAD"),
         (p, _) if p.starts_with("/v1/") => v1::answer(request, state).await,
         _ => text(StatusCode::NOT_FOUND, "404 page not found\n"),
     }

@@ -83,6 +83,10 @@ pub(super) fn parse(mut body: Chunks, boundary: &str) -> Result<(Vec<u32>, Chunk
         let got = finder.find(&body).unwrap_or(body.len());
         return bad(format!("sizes says the payload should be {sum} bytes, got {got}"));
     }
+    rest.skip(delimiter.len());
+    if !rest.peek(2).starts_with(b"--") {
+        return bad("there must be two parts, 'sizes' and 'records', and nothing behind");
+    }
     Ok((sizes, records))
 }
 
@@ -132,38 +136,58 @@ fn sizes(json: &[u8]) -> Result<Vec<u32>, Wrong> {
     Ok(sizes)
 }
 
-/// A boundary for what is answered. Nobody searches records for it, so it need not be random.
-pub(super) const BOUNDARY: &str = "apus-records-7bb1e1c1a4f34b5f9d0a";
-
-/// The Content-Type of [`encode`].
-pub(super) fn content_type() -> String {
-    format!("multipart/form-data; boundary={BOUNDARY}")
+/// An answer in this form. Its boundary is random: clients search records for it, and nobody must be able to
+/// write a record that ends a part.
+pub(super) struct Form {
+    boundary: String,
 }
 
-/// A body of these records.
-pub(super) fn encode(sizes: impl Iterator<Item = u32>, records: Vec<Bytes>) -> Vec<Bytes> {
-    let part = |name: &str| {
-        format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n")
-    };
-    let mut first = part("sizes");
-    first.push('[');
-    for (i, size) in sizes.enumerate() {
-        if i > 0 {
-            first.push(',');
+impl Form {
+    pub(super) fn new() -> Self {
+        let mut random = [0; 16];
+        if stdx::rng::fill_from_os(&mut random).is_err() {
+            // Not in any way to be guessed by others either.
+            let at = std::ptr::from_ref(&random) as u64;
+            stdx::rng::Rng::from_seed(at).fill(&mut random);
         }
-        first.push_str(&size.to_string());
+        Self { boundary: format!("apus-{:032x}", u128::from_le_bytes(random)) }
     }
-    first.push_str("]\r\n");
-    first.push_str(&part("records"));
-    let mut pieces = vec![Bytes::from(first)];
-    pieces.extend(records);
-    pieces.push(Bytes::from(format!("\r\n--{BOUNDARY}--\r\n")));
-    pieces
-}
 
-/// A body without parts.
-pub(super) fn nothing() -> Bytes {
-    Bytes::from(format!("\r\n--{BOUNDARY}--\r\n"))
+    /// Its Content-Type.
+    pub(super) fn content_type(&self) -> String {
+        format!("multipart/form-data; boundary={}", self.boundary)
+    }
+
+    /// A body of these records.
+    pub(super) fn encode(
+        &self,
+        sizes: impl Iterator<Item = u32>,
+        records: Vec<Bytes>,
+    ) -> Vec<Bytes> {
+        let part = |name: &str| {
+            let boundary = &self.boundary;
+            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n")
+        };
+        let mut first = part("sizes");
+        first.push('[');
+        for (i, size) in sizes.enumerate() {
+            if i > 0 {
+                first.push(',');
+            }
+            first.push_str(&size.to_string());
+        }
+        first.push_str("]\r\n");
+        first.push_str(&part("records"));
+        let mut pieces = vec![Bytes::from(first)];
+        pieces.extend(records);
+        pieces.push(self.nothing());
+        pieces
+    }
+
+    /// The end of a body, or one without parts.
+    pub(super) fn nothing(&self) -> Bytes {
+        Bytes::from(format!("\r\n--{}--\r\n", self.boundary))
+    }
 }
 
 #[cfg(test)]
@@ -222,10 +246,16 @@ mod tests {
                 format!("bad input: sizes says the payload should be {sum} bytes, got {got}")
             );
         }
+        let three = says(&[("sizes", "[1]"), ("records", "a"), ("more", "b")]);
+        assert_eq!(
+            three,
+            "bad input: there must be two parts, 'sizes' and 'records', and nothing behind"
+        );
         let large = form(&[("sizes", "[4294967295,4294967295]"), ("records", "")]);
         assert!(matches!(parsed(&large, 4096), Err(Wrong::TooLarge(_))));
-        for cut in 0..60 {
-            let whole = form(&[("sizes", "[1]"), ("records", "a")]);
+        let whole = form(&[("sizes", "[1]"), ("records", "a")]);
+        // All but the last line break.
+        for cut in 0..whole.len() - 2 {
             assert!(parsed(&whole[..cut], 4096).is_err(), "{cut} bytes");
         }
     }
@@ -234,8 +264,10 @@ mod tests {
     fn what_is_encoded_is_parsed() {
         let records = vec![Bytes::from_static(b"ab"), Bytes::from_static(b"c")];
         let mut chunks = Chunks::default();
-        encode([2, 0, 1].into_iter(), records).into_iter().for_each(|p| chunks.push(p));
-        let boundary = boundary(&content_type()).expect("form data");
+        let form = Form::new();
+        form.encode([2, 0, 1].into_iter(), records).into_iter().for_each(|p| chunks.push(p));
+        assert_ne!(form.boundary, Form::new().boundary);
+        let boundary = boundary(&form.content_type()).expect("form data");
         let (sizes, records) = parse(chunks, &boundary).expect("sound");
         assert_eq!((sizes, records.join()), (vec![2, 0, 1], Bytes::from_static(b"abc")));
     }

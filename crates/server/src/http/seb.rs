@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::exchange::{self, Query, Response, State, empty, held, json, pieces, retry_after, text};
-use super::multipart::{self, Wrong};
+use super::multipart::{self, Form, Wrong};
 use super::text::{duration, time};
 
 const FORM: &str = "multipart/form-data";
@@ -163,11 +163,8 @@ pub(super) async fn get_records(request: &Request<Incoming>, state: Arc<State>) 
     match found {
         Err(e) => return missing(e),
         Ok(false) => {
-            return pieces(
-                StatusCode::PARTIAL_CONTENT,
-                &multipart::content_type(),
-                [multipart::nothing()],
-            );
+            let form = Form::new();
+            return pieces(StatusCode::PARTIAL_CONTENT, &form.content_type(), [form.nothing()]);
         }
         Ok(true) => {}
     }
@@ -180,11 +177,11 @@ pub(super) async fn get_records(request: &Request<Incoming>, state: Arc<State>) 
         Err(e) => return missing(e),
     };
     match records(&fetched, offset, usize::try_from(count).unwrap_or(usize::MAX), bytes) {
-        Ok((sizes, records)) => pieces(
-            StatusCode::OK,
-            &multipart::content_type(),
-            held(multipart::encode(sizes.into_iter(), records), room),
-        ),
+        Ok((sizes, records)) => {
+            let form = Form::new();
+            let body = held(form.encode(sizes.into_iter(), records), room);
+            pieces(StatusCode::OK, &form.content_type(), body)
+        }
         Err(e) => {
             let why = format!("failed to read record '{offset}': {e}");
             text(StatusCode::INTERNAL_SERVER_ERROR, why)
@@ -270,24 +267,37 @@ pub(super) async fn fetch(state: &Arc<State>, topic: &str, want: Want) -> Result
     state.ask(move |b| b.read(&topic, &want)).await
 }
 
-/// The same, with room for what has been read, for which it waits a little. What has been read is let go
-/// of meanwhile, so that readers who do not take their answers cost no more than the room there is.
+/// The same, with room for what has been read, for which it waits a little. Nothing is read while there is none,
+/// so that readers who do not take their answers cost no more than the room there is.
 pub(super) async fn fetch_held(
     state: &Arc<State>,
     topic: &str,
     want: Want,
 ) -> Result<(Fetched, Room), Error> {
+    /// Least room that a read is worth beginning with.
+    const FIRST: usize = 64 << 10;
+    const PAUSE: Duration = Duration::from_millis(5);
+    const PAUSE_MAX: Duration = Duration::from_millis(160);
     let begin = tokio::time::Instant::now();
+    let (mut pause, mut least) = (PAUSE, want.bytes.min(FIRST));
+    let broker = state.broker().await?;
     loop {
-        let fetched = fetch(state, topic, want).await?;
-        let bytes = fetched.batches.iter().map(|b| b.bytes.len()).sum();
-        match state.broker().await?.answer_room(bytes) {
-            Ok(room) => return Ok((fetched, room)),
-            Err(Error::Busy { .. }) if begin.elapsed() < exchange::PATIENCE => {}
-            Err(e) => return Err(e),
+        let busy = match broker.answer_room(least) {
+            Ok(mut room) => {
+                let fetched = fetch(state, topic, want).await?;
+                least = fetched.batches.iter().map(|b| b.bytes.len()).sum();
+                if room.fit(least) {
+                    return Ok((fetched, room));
+                }
+                Error::Busy { retry_ms: 100 }
+            }
+            Err(e) => e,
+        };
+        if begin.elapsed() >= exchange::PATIENCE {
+            return Err(busy);
         }
-        drop(fetched);
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
     }
 }
 

@@ -18,6 +18,8 @@ use resp::{Out, Parser};
 use super::Stream;
 use super::receive::receive;
 
+/// Bytes that are received at once at most: the size of the thread's shared buffer.
+pub(super) const INPUT: usize = 256 * 1024;
 /// Pieces of one write.
 const PIECES: usize = 64;
 
@@ -159,6 +161,12 @@ impl Conn {
         let c = &self.session.client;
         c.output_bytes.store(self.unsent() as u64, Relaxed);
         c.output_objects.store(u64::from(!self.pending.is_empty()), Relaxed);
+    }
+
+    /// How large the buffer is to be that has `left` bytes of a command and gets more: for all of it, if
+    /// the rest is like what has come, but in proportion to that.
+    pub(crate) fn room(&self, left: usize) -> usize {
+        self.parser.expected().min(left.saturating_mul(8)).max(left).saturating_add(INPUT)
     }
 
     /// Tells others what is kept of the input.

@@ -22,13 +22,11 @@ use slab::Slab;
 
 use super::Stream;
 use super::attend::Attendant;
-use super::conn::{Conn, Source};
+use super::conn::{Conn, INPUT, Source};
 use super::limits::{FIXED_OUTPUT, hard_limit, is_subscriber, over_output_limit, over_query_limit};
 use crate::Shared;
 use crate::give_back::GiveBack;
 
-/// The shared receive buffer, in bytes.
-const INPUT: usize = 256 * 1024;
 /// Connections that are read before the first of them is executed, while their input is short.
 const HELD: usize = 32;
 /// Short input, in bytes: that of a connection that does not pipeline.
@@ -354,13 +352,11 @@ impl Worker {
         if c.readable {
             let timed = thread.read_begins(engine);
             let stocked = !c.stock.is_empty();
+            if in_place && c.buf.capacity() < left + INPUT {
+                c.buf.reserve_exact(c.room(left) - left);
+            }
             let mut source = Source { stock: &mut c.stock, stream: &mut c.stream, received: 0 };
             let r = if in_place {
-                if c.buf.capacity() < left + INPUT {
-                    // Once, if the rest is like what has come, but in proportion to that.
-                    let room = c.parser.expected().min(left.saturating_mul(8)).max(left + INPUT);
-                    c.buf.reserve_exact(room - left);
-                }
                 source.append(&mut c.buf, INPUT)
             } else {
                 input[..left].copy_from_slice(&c.buf);
@@ -815,23 +811,33 @@ impl Rim<'_> {
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
         out.limit = hard_limit(engine, c);
-        let Batch { consumed, next } =
-            thread.run(engine, &mut c.session, &mut c.parser, bytes, out);
+        let Batch { consumed, next } = match arrived {
+            Some(bytes) => thread.run(engine, &mut c.session, &mut c.parser, bytes, out),
+            None => thread.run_lending(engine, &mut c.session, &mut c.parser, bytes, out),
+        };
         if next == Next::Close {
             // Whoever has read the last reply may rely on it that the client is no more.
             c.session.client.closing.store(true, Relaxed);
         }
         c.short = have <= SMALL / 2;
-        match arrived {
+        match (arrived, c.session.lends.take()) {
+            (None, Some(lends)) => {
+                let rest = c.buf.split_off(consumed);
+                lends.give(std::mem::replace(&mut c.buf, rest));
+            }
             _ if next == Next::ReadBig => c.buf = Vec::new(),
-            None => {
+            (None, None) => {
                 c.buf.drain(..consumed);
             }
-            Some(bytes) if consumed < have || left > 0 => {
+            (Some(bytes), _) if consumed < have || left > 0 => {
+                let rest = &bytes[consumed..];
                 c.buf.clear();
-                c.buf.extend_from_slice(&bytes[consumed..]);
+                if rest.len() > LEFTOVER.max(c.buf.capacity()) {
+                    c.buf = engine.topics.spare(c.room(rest.len())).unwrap_or_default();
+                }
+                c.buf.extend_from_slice(rest);
             }
-            Some(_) => {}
+            (Some(_), _) => {}
         }
         if c.buf.is_empty() && c.buf.capacity() > 0 {
             c.buf = Vec::new();

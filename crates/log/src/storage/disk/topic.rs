@@ -345,6 +345,10 @@ impl TopicLog for DiskTopic {
         Ok(writer.as_ref().map_or(0, |w| w.tail.len()))
     }
 
+    fn lead_after(&self, end: usize) -> usize {
+        end % ALIGN
+    }
+
     fn append(&self, group: &mut Group, sync: bool) -> std::result::Result<(), Refused> {
         let mut writer = self.writer.lock();
         let result = match writer.as_mut() {

@@ -32,7 +32,7 @@ const UNFINISHED: &str = ".new-";
 /// See the module's text.
 pub(super) struct Cache {
     dir: PathBuf,
-    bytes_max: u64,
+    pub(super) bytes_max: u64,
     state: Mutex<State>,
     number: AtomicU64,
     /// Held as long as this lives.
@@ -130,6 +130,11 @@ impl Cache {
             let _ = file.set_modified(SystemTime::now());
         }
         Some(Copy { file, path, size })
+    }
+
+    /// Whether there is a copy of an object.
+    pub(super) fn has(&self, id: &Arc<str>, first: u64) -> bool {
+        self.state.lock().kept.contains_key(&(Arc::clone(id), first))
     }
 
     /// Keeps a copy.

@@ -22,6 +22,12 @@ use crate::storage::{TopicLog as _, Want};
 const PLACES: usize = 20_000;
 /// Least bytes that are read of a copy at once.
 const READ_MIN: usize = 64 << 10;
+/// Objects that are fetched together with one by a reader who reads on …
+const AHEAD: usize = 7;
+/// … and bytes of them, at most.
+const AHEAD_BYTES: u64 = 32 << 20;
+/// Readers of a topic whose places are remembered for that.
+const READERS: usize = 64;
 /// Names that a listing gives at once.
 const PAGE: usize = 1000;
 
@@ -62,6 +68,13 @@ impl Map {
             self.places.pop_first();
         }
         self.places.insert(first, place);
+    }
+
+    /// The same for what is only known from a listing, unless more is.
+    fn put_new(&mut self, first: u64, place: &Place) {
+        if !self.places.contains_key(&first) {
+            self.put(first, place.clone());
+        }
     }
 
     /// The object that holds an offset, if it is known.
@@ -106,6 +119,75 @@ impl ObjectTopic {
         Ok(listed.first().map(|(first, _)| *first))
     }
 
+    /// The offset after the object that begins with `first`, if that cannot be told from its bytes: what
+    /// was said when it was stored, or where the next one begins.
+    pub(super) fn after(&self, first: u64) -> Result<Option<u64>> {
+        let said = self.shared.remote.said_next(&self.object(first))?;
+        match said.filter(|next| *next > first) {
+            Some(next) => Ok(Some(next)),
+            None => self.listed_after(first),
+        }
+    }
+
+    /// An object that is not in the cache. Whoever has read the one before is likely to read those behind,
+    /// too: they are fetched at the same time, into the cache.
+    fn fetch(&self, first: u64, place: &Place) -> Result<Option<Bytes>> {
+        let follows = {
+            let mut fetched = self.fetched.lock();
+            let at = fetched.iter().position(|next| *next == first);
+            at.is_some_and(|at| fetched.remove(at).is_some())
+        };
+        let mut ahead = match &self.shared.cache {
+            Some(cache) if follows => self.behind(place.next, cache.bytes_max / 4)?,
+            _ => Vec::new(),
+        };
+        let last = ahead.last().map_or(place.next, |(_, place)| place.next);
+        if let Some(cache) = &self.shared.cache {
+            ahead.retain(|(first, _)| !cache.has(&self.id, *first));
+        }
+        let firsts = || std::iter::once(first).chain(ahead.iter().map(|(first, _)| *first));
+        let paths: Vec<_> = firsts().map(|first| self.object(first)).collect();
+        let mut found = None;
+        for (at, bytes) in firsts().zip(self.shared.remote.get_all(&paths)?) {
+            if let Some(bytes) = bytes {
+                self.copy(at, &bytes);
+                found = if at == first { Some(bytes) } else { found };
+            }
+        }
+        let mut fetched = self.fetched.lock();
+        fetched.push_back(last);
+        if fetched.len() > READERS {
+            fetched.pop_front();
+        }
+        Ok(found)
+    }
+
+    /// Objects from `from` on, some at most, and so many bytes.
+    fn behind(&self, from: u64, bytes_max: u64) -> Result<Vec<(u64, Place)>> {
+        let State { next: end, .. } = self.state();
+        if from >= end {
+            return Ok(Vec::new());
+        }
+        let known = self.map.lock().holding(from).is_some();
+        // What is wrong there is told to whoever reads there.
+        if !known && self.locate(from).is_err() {
+            return Ok(Vec::new());
+        }
+        let map = self.map.lock();
+        let (mut found, mut at, mut bytes) = (Vec::new(), from, 0);
+        while found.len() < AHEAD
+            && let Some((first, place)) = map.holding(at).filter(|(first, _)| *first == at)
+        {
+            bytes += place.bytes;
+            if bytes > AHEAD_BYTES.min(bytes_max) {
+                break;
+            }
+            at = place.next;
+            found.push((first, place));
+        }
+        Ok(found)
+    }
+
     /// The object that holds `offset`, which is within the topic.
     pub(super) fn locate(&self, offset: u64) -> Result<(u64, Place)> {
         if let Some(found) = self.map.lock().holding(offset) {
@@ -142,20 +224,24 @@ impl ObjectTopic {
     /// Looks for the object that holds `offset` among those that begin at `from` or later.
     fn list_to(&self, offset: u64, mut from: u64) -> Result<Option<(u64, Place)>> {
         let mut last: Option<(u64, u64)> = None;
+        let mut found = None;
         loop {
             let listed = self.listed_from(from, PAGE)?;
             let all = listed.len() < PAGE;
             for (first, bytes) in listed {
                 if let Some((before, bytes)) = last {
                     let place = Place { next: first, bytes, ..Place::default() };
-                    self.map.lock().put(before, place.clone());
-                    if first > offset {
-                        return Ok((before <= offset).then_some((before, place)));
+                    self.map.lock().put_new(before, &place);
+                    if first > offset && before <= offset {
+                        found = Some((before, place));
                     }
                 } else if first > offset {
                     return Ok(None);
                 }
                 last = Some((first, bytes));
+            }
+            if found.is_some() {
+                return Ok(found);
             }
             let Some((first, _)) = last else { return Ok(None) };
             if !all {
@@ -260,10 +346,9 @@ impl ObjectTopic {
             }
         }
         let path = self.object(first);
-        let Some((bytes, _)) = self.shared.remote.get(&path)? else {
+        let Some(bytes) = self.fetch(first, &place)? else {
             return Err(self.missing(first, offset));
         };
-        self.copy(first, &bytes);
         match self.step(Source::Store(bytes), first, &place, offset, picked)? {
             Step::Enough => Ok(None),
             // The batches know better than a listing; if there were none, this is no way on.

@@ -477,6 +477,7 @@ impl Storage for Objects {
                 trimmed: head.trimmed,
             }),
             map: Mutex::default(),
+            fetched: Mutex::default(),
             gone: AtomicBool::new(false),
             opened: Mutex::default(),
             tail: Mutex::new(Tail {

@@ -102,7 +102,11 @@ impl ObjectTopic {
             Refused::Failed(Error::Storage(why))
         };
         loop {
-            let e = match self.shared.remote.create(&path, bytes.clone()) {
+            let e = match self.shared.remote.create_records(
+                &path,
+                bytes.clone(),
+                group.next_offset(),
+            ) {
                 Put::Done(_) => break,
                 Put::Exists => match self.shared.remote.get(&path) {
                     Ok(Some((there, _))) if there == bytes => break,
@@ -344,7 +348,7 @@ impl ObjectTopic {
         offset: u64,
         why: String,
     ) -> Result<(u64, Vec<(u64, Header)>)> {
-        let resumes = self.listed_after(first)?.filter(|after| *after > offset);
+        let resumes = self.after(first)?.filter(|after| *after > offset);
         let damage = Damage {
             topic: self.name.clone(),
             object: self.shared.remote.shown(&self.object(first)),

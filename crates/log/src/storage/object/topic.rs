@@ -3,6 +3,7 @@
 //! What is in memory is a copy of what the bucket says, perhaps an old one: [`super::tail`] makes sure
 //! that nothing is written on the strength of an old one.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -35,6 +36,8 @@ pub(super) struct ObjectTopic {
     pub(super) state: Mutex<State>,
     /// Where its objects are, as far as that is known.
     pub(super) map: Mutex<Map>,
+    /// Where objects end that were fetched for readers last.
+    pub(super) fetched: Mutex<VecDeque<u64>>,
     /// It was deleted, or what this process knows of it is too old to go on from: whoever wants to use
     /// it must open it anew.
     pub(super) gone: AtomicBool,
@@ -168,7 +171,7 @@ impl TopicLog for ObjectTopic {
             at = match end {
                 Some(end) if gaps.is_empty() && end > at => end,
                 // What is damaged may not say where it ends.
-                _ => match self.listed_after(at)? {
+                _ => match self.after(at)? {
                     Some(after) => after,
                     None => break,
                 },

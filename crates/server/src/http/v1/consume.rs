@@ -127,7 +127,7 @@ pub(super) async fn records(
 ) -> Result<Response, Error> {
     let query = Query::new(request);
     let (offset, fetched) = read(topic, &query, Some(RECORDS), state).await?;
-    let Some((f, room)) = fetched else {
+    let Some((f, mut room)) = fetched else {
         return Ok(offsets(empty(StatusCode::NO_CONTENT), offset, offset, offset));
     };
     let count = number(&query, "max-records")?.unwrap_or(RECORDS).max(1);
@@ -136,6 +136,10 @@ pub(super) async fn records(
         text.push_str(&line);
         text.push('\n');
     })?;
+    // Written as JSON, bytes can become six times as many.
+    if !room.fit(text.len()) {
+        return Err(Error::Busy { retry_ms: 1000 });
+    }
     let r = pieces(StatusCode::OK, LINES, held([Bytes::from(text)], room));
     Ok(offsets(r, offset, next, f.extent.next))
 }
@@ -182,6 +186,11 @@ pub(super) async fn record(
 ) -> Result<Response, Error> {
     let offset = offset.parse().map_err(|_| bad("the offset must be a whole number"))?;
     let want = Want { offset, records: 1, bytes: 0, before: u64::MAX };
+    if !state.broker().await?.is_open(topic) {
+        // A topic that is not there has no records, and is not created by asking for one.
+        let topic = topic.to_owned();
+        state.ask(move |b| b.open(&topic, false)).await?;
+    }
     let (fetched, room) = fetch_held(state, topic, want).await?;
     let (_, records) = super::super::seb::records(&fetched, offset, 1, 0)?;
     Ok(pieces(StatusCode::OK, "application/octet-stream", held(records, room)))

@@ -119,10 +119,10 @@ pub(super) async fn answer(request: Request<Incoming>, state: Arc<State>) -> Res
         }
         ["openapi.json" | "topics"]
         | ["topics", _, "records", _]
-        | ["topics", _, "tail" | "groups"] => Ok(not_allowed("GET")),
-        ["topics", _] => Ok(not_allowed("GET, PUT, PATCH, DELETE")),
-        ["topics", _, "batches" | "records"] => Ok(not_allowed("GET, POST")),
-        ["topics", _, "groups", _] => Ok(not_allowed("GET, PUT, DELETE")),
+        | ["topics", _, "tail" | "groups"] => Ok(not_allowed("GET, HEAD")),
+        ["topics", _] => Ok(not_allowed("GET, HEAD, PUT, PATCH, DELETE")),
+        ["topics", _, "batches" | "records"] => Ok(not_allowed("GET, HEAD, POST")),
+        ["topics", _, "groups", _] => Ok(not_allowed("GET, HEAD, PUT, DELETE")),
         _ => Ok(json(StatusCode::NOT_FOUND, &json!({"error": "there is no such path"}))),
     };
     let r = result.unwrap_or_else(|e| error(&e));

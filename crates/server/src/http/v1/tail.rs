@@ -17,6 +17,8 @@ use super::{LINES, consume, only};
 
 /// Bytes of batches that are read at once.
 const BYTES: usize = 256 << 10;
+/// How long a reader waits for others to take what they have asked for.
+const CROWDED: Duration = Duration::from_millis(20);
 /// A sign of life is sent after so long without records.
 const QUIET: Duration = Duration::from_secs(15);
 
@@ -39,8 +41,14 @@ pub(super) async fn tail(
         Some(offset) => offset,
         None => consume::start(topic, &query, Start::Latest, state).await?,
     };
-    // A client that does not keep up holds two pieces and nothing else.
-    let (tx, rx) = mpsc::channel(2);
+    let name = topic.to_owned();
+    let extent = state.ask(move |b| b.describe(&name, false)).await?.extent;
+    if offset > extent.next {
+        // Nobody waits for what may never be.
+        return Err(Error::OutOfBounds { offset, first: extent.first, next: extent.next });
+    }
+    // A client that does not keep up holds one piece here, one that is being sent, and nothing else.
+    let (tx, rx) = mpsc::channel(1);
     tokio::spawn(follow(topic.to_owned(), offset, events, wait, tx, Arc::clone(state)));
     let kind = if events { "text/event-stream" } else { LINES };
     Ok(respond(StatusCode::OK, kind, Reply::Stream(rx)))
@@ -57,7 +65,9 @@ async fn follow(
     state: Arc<State>,
 ) {
     let mut since = Instant::now();
-    while !*state.stopped.borrow() && !tx.is_closed() {
+    while !*state.stopped.borrow() {
+        // Nothing is read for a client that has not taken what was read before.
+        let Ok(permit) = tx.reserve().await else { return };
         let want = Want { offset, records: u64::MAX, bytes: BYTES, before: u64::MAX };
         let (mut text, before) = (String::new(), offset);
         let mut room = None;
@@ -106,18 +116,23 @@ async fn follow(
                 } else {
                     format!("{why}\n")
                 };
-                // It may have gone; there is nothing more to say anyway.
-                let _ = tx.send(Bytes::from(text)).await;
+                permit.send(Bytes::from(text));
                 return;
             }
+        }
+        if room.as_mut().is_some_and(|r| !r.fit(text.len())) {
+            // Written as JSON it has become too much for now.
+            offset = before;
+            tokio::time::sleep(CROWDED).await;
+            continue;
         }
         let text = Bytes::from(text);
         let text = match room {
             Some(room) => held([text], room).next().unwrap_or_default(),
             None => text,
         };
-        if !text.is_empty() && tx.send(text).await.is_err() {
-            return;
+        if !text.is_empty() {
+            permit.send(text);
         }
     }
 }
