@@ -33,9 +33,8 @@ use crate::table::{Call, Run};
 use crate::topkeys::Probe;
 use crate::tracking;
 
-/// Commands that are parsed before the first of them is executed.
+/// Commands that are parsed before the first of them is executed, and keys of a script among them.
 const GROUP: usize = 32;
-/// Keys of a script that are looked up ahead.
 const COUNTED_MAX: usize = 8;
 /// Output after which a batch is interrupted to be sent, in bytes.
 const OUTPUT_PAUSE: usize = 1 << 20;
@@ -551,13 +550,11 @@ impl Thread {
                 }
                 None => None,
             };
-            if let Some(keys) = keys {
-                for at in keys {
-                    if let Some(key) = self.spans[first + at].bytes(input) {
-                        let hash = stdx::hash::hash64(key);
-                        engine.keyspace.prefetch_bucket(db, hash);
-                        self.hashes.push(hash);
-                    }
+            for at in keys.into_iter().flatten() {
+                if let Some(key) = self.spans[first + at].bytes(input) {
+                    let hash = stdx::hash::hash64(key);
+                    engine.keyspace.prefetch_bucket(db, hash);
+                    self.hashes.push(hash);
                 }
             }
             return (NO_COMMAND, 0);
