@@ -357,11 +357,11 @@ class Generator:
             lambda: "{xpcall(function() return %s end, function(e) return e end)}" % v(),
             lambda: "coroutine.wrap(function() coroutine.yield(%s) end)()" % v(),
             lambda: "{coroutine.resume(coroutine.create(function(a) return %s end), 1)}" % v(),
-            lambda: r.choice(["_G.x", "KEYS", "ARGV", "nosuch", "#KEYS", "redis.x", "print", "dofile", 
+            lambda: r.choice(["_G.x", "KEYS", "ARGV", "nosuch", "#KEYS", "redis.x", "print", "dofile",
                               "_VERSION", "getmetatable('').__index.len('abc')", "type(_G)", "gcinfo", "newproxy",
                               "type(getmetatable(_G))", "setmetatable({}, {__index=function() return 7 end}).x",
                               "setmetatable({},{__metatable=1})", "getmetatable(setmetatable({},{__metatable=%s}))" % v(),
-                              "setmetatable(_G, {})", "rawset(_G,'x',1)", "rawset({},1,2)", 
+                              "setmetatable(_G, {})", "rawset(_G,'x',1)", "rawset({},1,2)",
                               "collectgarbage()", "type(collectgarbage('count'))", "collectgarbage('nosuch')", "load",
                               "require", "module", "io", "debug", "package"]),
         ])()
