@@ -29,12 +29,19 @@ struct Options {
     seed: u64,
     rounds: u64,
     keep_going: bool,
+    /// Scenes of clients that wait are played, too.
+    scenes: bool,
 }
 
 impl Options {
     fn parse(args: &[String], seed: u64) -> Result<Options> {
-        let mut options =
-            Options { seconds: Some(SECONDS), seed, rounds: u64::MAX, keep_going: false };
+        let mut options = Options {
+            seconds: Some(SECONDS),
+            seed,
+            rounds: u64::MAX,
+            keep_going: false,
+            scenes: true,
+        };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut number = || {
@@ -76,6 +83,7 @@ pub(crate) fn for_tests(apus: &Path) -> Part {
         seed: KNOWN.0,
         rounds: KNOWN.1,
         keep_going: false,
+        scenes: false,
     };
     on_servers(apus, &options).unwrap_or_else(|message| Part::new(NAME).conclude(Err(message)))
 }
@@ -100,6 +108,9 @@ fn on_servers(apus: &Path, options: &Options) -> Result<Part> {
             break;
         }
         let round = Round::new(options.seed.wrapping_add(number));
+        if round.is_scene() && !options.scenes {
+            continue;
+        }
         let servers = Servers { redis: redis.address.clone(), apus: apus.address.clone() };
         match round.run(&servers)? {
             None => part.passed += 1,

@@ -147,6 +147,11 @@ impl Round {
         Round { seed, setup, steps, events, scene: None }
     }
 
+    /// Whether it is a scene of clients that wait, which takes many small steps.
+    pub fn is_scene(&self) -> bool {
+        self.scene.is_some()
+    }
+
     /// How many replies a run compares.
     pub fn commands(&self) -> usize {
         self.scene.as_ref().map_or(self.steps.len() + 1, Scene::commands)

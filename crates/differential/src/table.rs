@@ -398,7 +398,9 @@ pub(crate) fn is_comparable(args: &Args, mood: Mood) -> bool {
         // Redis converts the sorted set that it sorts.
         b"SORT" | b"SORT_RO" => !mood.encodings,
         // Since Redis 7.2 the encoding of a new key follows from the number of arguments.
-        b"ZINCRBY" | b"ZUNIONSTORE" | b"ZINTERSTORE" => mood.encodings || !has_odd_score(),
+        b"EVAL" | b"ZINCRBY" | b"ZUNIONSTORE" | b"ZINTERSTORE" => {
+            mood.encodings || !has_odd_score()
+        }
         b"ZADD" => {
             if mood.encodings {
                 !repeats(2)
