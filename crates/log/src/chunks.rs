@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn checked_while_copied() {
-        let whole: Vec<u8> = (0..200_000u32).map(|i| (i * 7 >> 3) as u8).collect();
+        let whole: Vec<u8> = (0..200_000u32).map(|i| ((i * 7) >> 3) as u8).collect();
         for size in [1, 1000, NEAR - 1, NEAR, 70_000, whole.len()] {
             let mut c = Chunks::default();
             whole.chunks(size).for_each(|p| c.push(Bytes::copy_from_slice(p)));

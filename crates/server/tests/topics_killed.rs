@@ -42,10 +42,10 @@ fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
         left -= plan.kills;
         seed += 1;
         if kills > 100 && left.is_multiple_of(100) {
-            println!("{left} kills to go: {sum:?}");
+            eprintln!("{left} kills to go: {sum:?}");
         }
     }
-    println!("{kills} kills: {sum:?}");
+    eprintln!("{kills} kills: {sum:?}");
     drop(servers);
     let _ = std::fs::remove_dir_all(&base);
 }

@@ -38,7 +38,7 @@ fn two_servers_on_one_bucket_are_killed() {
     let plan = Plan { seed, kills, pause_ms: 900 };
     let seen = kill_and_check(&servers, "t", &plan, start);
     assert!(seen.acknowledged > 100, "{seen:?}");
-    println!("{kills} kills: {seen:?}");
+    eprintln!("{kills} kills: {seen:?}");
     drop(servers);
     let _ = std::fs::remove_dir_all(&base);
 }
