@@ -352,26 +352,28 @@ mod tests {
             .name("busy-thread".into())
             .spawn(|| spin(&STOP))
             .expect("a thread");
-        let sampler = Sampler::start(10).expect("timers");
-        assert!(matches!(Sampler::start(1), Err(Refused::Busy)));
-        // As long as it takes to have been seen often enough.
-        // SAFETY: the log is only taken away by `finish`, below.
-        let log = unsafe { &*LOG.load(SeqCst) };
-        while log.next.load(Relaxed) < 200 {
-            std::thread::sleep(Duration::from_millis(20));
+        // Other tests' threads are seen, too, and may have most of the processor for a while.
+        let mut seen = 0;
+        for _ in 0..100 {
+            let sampler = Sampler::start(10).expect("timers");
+            assert!(matches!(Sampler::start(1), Err(Refused::Busy)));
+            // SAFETY: the log is only taken away by `finish`, below.
+            let log = unsafe { &*LOG.load(SeqCst) };
+            while log.next.load(Relaxed) < 200 {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let samples = sampler.finish();
+            let profile = super::super::symbols::resolve(&samples);
+            let busy = profile.stacks.iter().filter(|s| s.thread == "busy-thread");
+            let spinning = busy.filter(|s| s.names().any(|name| name.contains("sampler::spin")));
+            seen += spinning.map(|s| s.count).sum::<u64>();
+            if seen > 2 {
+                break;
+            }
         }
-        let samples = sampler.finish();
         STOP.store(true, Relaxed);
         busy.join().expect("no panic");
-        let profile = super::super::symbols::resolve(&samples);
-        let seen: u64 = profile
-            .stacks
-            .iter()
-            .filter(|s| s.thread == "busy-thread")
-            .filter(|s| s.names().any(|name| name.contains("sampler::spin")))
-            .map(|s| s.count)
-            .sum();
-        assert!(seen > 2, "seen {seen} times in {} stacks", profile.stacks.len());
+        assert!(seen > 2, "seen {seen} times");
         assert!(Sampler::start(1).is_ok(), "the next one may be taken");
     }
 }
