@@ -714,7 +714,7 @@ mod tests {
             }
         };
         let now = Instant::now();
-        let mut synced = |writer: &mut Writer, came: u64| {
+        let synced = |writer: &mut Writer, came: u64| {
             let Step::Work(Work::Sync(_, _, upto)) = writer.step(now) else { panic!("a sync") };
             // While it syncs, others come.
             append(came);
