@@ -26,7 +26,7 @@
 //!
 //! **Prefetching without the lock.** A table publishes its bucket array in [`Heads`] outside
 //! itself; bucket words are atomics and bucket arrays are freed through epochs. So
-//! [`Heads::prefetch_bucket`] and [`Heads::prefetch_node`] may run while another thread changes the
+//! [`Heads::prefetch_bucket`] and [`Spot::prefetch_node`] may run while another thread changes the
 //! table. They only give hints to the processor; everything else needs the lock that owns the
 //! table, which `&self`/`&mut self` stand for.
 

@@ -368,15 +368,13 @@ fn a_journal_without_its_manifest_is_neither_forgotten_nor_removed() {
     journal.turn(Instant::now());
     drop(journal);
     disk.remove(&place(0).manifest()).expect("removed");
-    let Err(why) = recover(&disk) else { panic!("not refused") };
-    let why = why.to_string();
+    let why = recover(&disk).expect_err("refused").to_string();
     assert!(why.contains("a.aof.1.seg") && why.contains("Restore it from a backup"), "{why}");
     // Nor one whose segments are all behind a base.
     let disk = SimDisk::default();
     disk.create_dir(&place(0).dir).expect("made");
     disk.open(&place(0).file("a.aof.3.base"), true).expect("new");
-    let Err(why) = recover(&disk) else { panic!("not refused") };
-    assert!(why.to_string().contains("a.aof.3.base"));
+    assert!(recover(&disk).expect_err("refused").to_string().contains("a.aof.3.base"));
     // One that had no base yet is what it always was: nothing.
     let disk = SimDisk::default();
     let from = Recovered::instead_of(None, false, 0);

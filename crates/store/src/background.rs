@@ -3,7 +3,7 @@
 //! Where such a thread shares a core with one that serves connections, clients wait for it. To make
 //! it nice is not enough: a thread that wakes up, because a request has come, takes the core from
 //! another one at the next tick only (Linux with EEVDF: up to 4 ms later), however nice that is. So
-//! these threads pause ([`Background::breathe`]) whenever they have worked for [`WORK`], and that is
+//! these threads pause ([`Background::breathe`]) whenever they have worked for `WORK`, and that is
 //! how long a request waits for them.
 //!
 //! How long they pause depends on whether the core is wanted: a thread that is alone gets it back at
@@ -16,7 +16,7 @@
 use std::time::{Duration, Instant};
 
 /// How long a thread works at a time.
-pub(crate) const WORK: Duration = Duration::from_micros(200);
+const WORK: Duration = Duration::from_micros(200);
 /// How long it pauses on a core that nobody else wants, and on one that is wanted.
 const PAUSE: (Duration, Duration) = (Duration::from_micros(30), Duration::from_micros(200));
 /// Having got the core back so much too late, a thread has seen that it is wanted.

@@ -72,7 +72,7 @@ impl Spot<'_> {
 
     /// Hints the processor to load the node that `hash` most likely means, reading the bucket to find
     /// it. Returns the node's place in the bucket: a guess for
-    /// [`find_mut_near`](Table::find_mut_near). Needs no lock.
+    /// [`find_mut_near`](super::Table::find_mut_near). Needs no lock.
     #[inline]
     pub fn prefetch_node(self, hash: u64) -> usize {
         if self.bucket.is_null() {
