@@ -25,7 +25,7 @@ const WAITS: &[&str] = &[
     "(BZPOPMIN|BZPOPMAX) $z 0",
     "BZMPOP 0 1 $z (MIN|MAX) [COUNT $c]",
     "XREAD [COUNT 2] BLOCK 0 STREAMS $x (0|$id)",
-    "XREADGROUP GROUP g1 $consumer BLOCK 0 STREAMS $x >",
+    "XREADGROUP GROUP g1 $consumer BLOCK 0 STREAMS $x $gid",
 ];
 
 /// What ends their waiting, or does not.

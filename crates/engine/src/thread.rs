@@ -406,7 +406,11 @@ impl Thread {
             }
             looked += 1;
             for index in 0..engine.keyspace.databases() {
-                let mut db = Db::lock_shard(&engine.keyspace, index, s, &mut self.cx);
+                // Whoever has it may be a script that takes long.
+                let Some(mut db) = Db::try_lock_shard(&engine.keyspace, index, s, &mut self.cx)
+                else {
+                    break;
+                };
                 db.upkeep(s);
                 if active && db.has_due(s) {
                     // A bounded number under one hold, so that nobody waits long for the shard.

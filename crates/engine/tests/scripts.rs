@@ -82,8 +82,8 @@ fn a_script_that_begins_anew_leaves_no_trace_of_its_first_try() {
     assert_eq!(w.call(&["GET", "k"]), "$1\r\n4\r\n");
 }
 
-/// One thread is stuck in a script over `key`; another one's call must not wait for that.
-fn at_the_same_time(key: &str, call: &[&str]) {
+/// One thread is stuck in a script over `key`; what another one does must not wait for that.
+fn at_the_same_time(key: &str, act: impl Fn(&mut Worker) + Sync) {
     let engine = engine("busy-reply-threshold 200");
     on_threads(&engine, 2, |i, mut w| {
         if i == 0 {
@@ -97,8 +97,7 @@ fn at_the_same_time(key: &str, call: &[&str]) {
                 std::thread::yield_now();
             }
             // Were its shards held, this would wait until the other one has ended by itself.
-            let reply = w.call(call);
-            assert!(reply == ":1\r\n" || reply.starts_with("-BUSY"), "{reply}");
+            act(&mut w);
             while w.call(&["SCRIPT", "KILL"]) != "+OK\r\n" {
                 std::thread::yield_now();
             }
@@ -106,9 +105,21 @@ fn at_the_same_time(key: &str, call: &[&str]) {
     });
 }
 
+fn counts(w: &mut Worker, call: &[&str]) {
+    let reply = w.call(call);
+    assert!(reply == ":1\r\n" || reply.starts_with("-BUSY"), "{reply}");
+}
+
+#[test]
+fn periodic_work_does_not_wait_for_a_script() {
+    at_the_same_time("a", |w| {
+        w.thread.cron(&w.engine, 1, u64::MAX);
+    });
+}
+
 #[test]
 fn scripts_over_different_keys_run_at_the_same_time() {
-    at_the_same_time("a", &["EVAL", "return redis.call('INCR', KEYS[1])", "1", "b"]);
+    at_the_same_time("a", |w| counts(w, &["EVAL", "return redis.call('INCR', KEYS[1])", "1", "b"]));
 }
 
 /// Centrifugo declares an empty key for what it does not use: all of its scripts share that one.
@@ -116,10 +127,10 @@ fn scripts_over_different_keys_run_at_the_same_time() {
 fn a_declared_key_that_arguments_keep_a_script_from_is_not_waited_for() {
     let script = "if ARGV[1] ~= '' then redis.call('SET', KEYS[2], ARGV[1]) end \
                   return redis.call('INCR', KEYS[1])";
-    at_the_same_time("", &["EVAL", script, "2", "b", "", ""]);
+    at_the_same_time("", |w| counts(w, &["EVAL", script, "2", "b", "", ""]));
     let script = "if KEYS[2] == '' then return redis.call('INCR', KEYS[1]) end \
                   return redis.call('INCR', KEYS[2])";
-    at_the_same_time("", &["EVAL", script, "2", "b", ""]);
+    at_the_same_time("", |w| counts(w, &["EVAL", script, "2", "b", ""]));
 }
 
 /// Which keys are held depends on the arguments, and whatever these are, nobody sees half a script.

@@ -300,6 +300,7 @@ fn a_second_server_does_not_touch_the_journal_of_the_first() {
     let second = |appendonly: &str| {
         let mut second = binary();
         second.args(["serve", "--port", "0", "--http-port", "0", "--save", ""]);
+        second.arg("--unixsocket").arg(dir.join("second.sock"));
         second.args(["--appendonly", appendonly, "--dir"]).arg(&dir);
         second
     };
@@ -331,6 +332,7 @@ fn what_cannot_be_loaded_stays_and_the_log_says_what_to_do() {
         std::fs::write(dir.join(file), content).expect("written");
         let mut server = binary();
         server.args(["serve", "--port", "0", "--http-port", "0", "--appendonly", appendonly]);
+        server.arg("--unixsocket").arg(dir.join("refused.sock"));
         let out = server.arg("--dir").arg(&dir).output().expect("it ends");
         assert!(!out.status.success());
         let said = [out.stdout, out.stderr].concat();

@@ -895,6 +895,17 @@ impl<'a> Db<'a> {
         Self::over(ks.lock(Held::One(s), &cx.seat, &cx.hold), index, cx)
     }
 
+    /// The same, unless somebody has the shard: periodic work can do without it until the next time.
+    pub fn try_lock_shard(
+        ks: &'a Keyspace,
+        index: usize,
+        s: usize,
+        cx: &'a mut Context,
+    ) -> Option<Self> {
+        let locked = ks.try_lock(s, &cx.seat, &cx.hold)?;
+        Some(Self::over(locked, index, cx))
+    }
+
     /// Whether shard `s` has keys that are due, without deleting them.
     pub fn has_due(&mut self, s: usize) -> bool {
         let base = self.locked.ks().base_ms;

@@ -273,6 +273,16 @@ impl Keyspace {
         Locked { ks: self, held: set, last: NOWHERE, bare: false, within: None }
     }
 
+    /// [`lock`](Self::lock) for one shard, unless somebody has it.
+    pub(crate) fn try_lock(&self, s: usize, seat: &Seat, hold: &Hold) -> Option<Locked<'_>> {
+        let held = Held::One(s);
+        if self.alone.load(Relaxed) != 0 || hold.0.is_some() {
+            return Some(self.lock(held, seat, hold));
+        }
+        let taken = self.shards[s].lock.try_lock();
+        taken.then_some(Locked { ks: self, held, last: NOWHERE, bare: false, within: None })
+    }
+
     fn lock_all_of(&self, set: &Held) {
         match set {
             Held::None => {}

@@ -372,10 +372,6 @@ impl Thread {
                 }
                 i += light;
                 *consumed = group[i - 1].end;
-                if i < group.len() && out.len() >= OUTPUT_PAUSE {
-                    next = Some(Next::Flush);
-                    break;
-                }
                 continue;
             }
             let spans = &spans[p.first as usize..][..p.argc as usize];
