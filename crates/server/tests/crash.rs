@@ -2,7 +2,7 @@
 //! there, and no transaction is there by half. What the process has written survives it, so that this
 //! holds for every `appendfsync`.
 //!
-//! `APUS_ROUNDS` says how often (default: 20 each; the journal's other crash tests have many more
+//! `APUS_ROUNDS` says how often (default: 67 each, 201 in all; the journal's other crash tests have many more
 //! rounds with disks that fail), `APUS_BIN` which binary (default: the one built with the test).
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -162,7 +162,7 @@ fn what_was_acknowledged_has_been_written_under_no_too() {
 }
 
 fn crash_rounds(appendfsync: &str) {
-    let rounds = std::env::var("APUS_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
+    let rounds = std::env::var("APUS_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(67);
     let dir = std::env::temp_dir().join(format!("apus-crash-{appendfsync}-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a directory");
     let seed = std::env::var("APUS_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
