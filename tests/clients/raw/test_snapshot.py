@@ -96,7 +96,7 @@ class Snapshots(unittest.TestCase):
                 ask(c, "DEBUG", "POPULATE", "50000", "key", "20")
                 digest = ask(c, "DEBUG", "DIGEST")
                 # So slow that everything changes meanwhile.
-                ask(c, "CONFIG", "SET", "rdb-key-save-delay", "20")
+                ask(c, "CONFIG", "SET", "rdb-key-save-delay", "400")
                 self.assertEqual(ask(c, "BGSAVE"), b"+Background saving started")
                 self.assertEqual(
                     ask(c, "BGSAVE"), b"-ERR Background save already in progress"
@@ -112,6 +112,8 @@ class Snapshots(unittest.TestCase):
                 ask(c, "SELECT", "9")
                 ask(c, "SELECT", "0")
                 self.assertEqual(info(c, "rdb_bgsave_in_progress"), "1", "it ended too soon")
+                # It is the first one that is in progress.
+                self.assertEqual(info(c, "rdb_saves"), "0", "it ended too soon")
                 ask(c, "CONFIG", "SET", "rdb-key-save-delay", "0")
                 wait_until(lambda: info(c, "rdb_saves") != "0", "saved")
                 self.assertEqual(info(c, "rdb_last_bgsave_status"), "ok")
