@@ -1,5 +1,6 @@
 //! The command table of the server: data commands and session commands under one numbering.
 
+use commands::alike::RunAlike;
 use commands::command::{Command, DataFn, Outcome};
 use commands::row::{BeginSearch, FindKeys, Flags, Group, KeySpec, Row, Scope};
 use commands::table::Index;
@@ -51,6 +52,8 @@ pub struct Cmd {
     pub many_keys: Option<(i16, usize)>,
     /// Its keys begin at argument 3, and argument 2 says how many they are.
     pub counted_keys: bool,
+    /// Its function for several in a row.
+    pub alike: Option<RunAlike>,
     /// Takes constant time, so that it may be timed together with its neighbours.
     pub light: bool,
     /// Takes time in proportion to what it replies, so that it is as light while that is little.
@@ -139,6 +142,7 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         one_key,
         many_keys,
         counted_keys,
+        alike: if light && one_key { commands::alike::of(row.name) } else { None },
         light,
         by_reply,
         part,

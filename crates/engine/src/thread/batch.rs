@@ -6,6 +6,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use commands::alike::{Alike, Pending};
 use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Shape, Span};
 use store::{Db, Key, Named, Spot};
 
@@ -33,21 +34,6 @@ struct Ahead<'p> {
     pin: &'p crossbeam_epoch::Guard,
     /// Of the group's commands that have one key.
     spots: [Spot<'p>; GROUP],
-}
-
-/// A parsed command of a group.
-#[derive(Clone, Copy)]
-pub(super) struct Parse {
-    /// Offset in the input behind it.
-    end: usize,
-    /// First span and number of spans.
-    first: u32,
-    argc: u32,
-    /// Its number when it can take the short way, or `NO_COMMAND`.
-    id: u16,
-    /// Where in its bucket the key's entry probably is.
-    near: u8,
-    hash: u64,
 }
 
 impl Thread {
@@ -157,7 +143,7 @@ impl Thread {
                     let (id, hash) = self.classify(engine, session.db, input, pos, first, ahead);
                     pos += used;
                     let (first, argc) = (first as u32, (self.spans.len() - first) as u32);
-                    self.group.push(Parse { end: pos, first, argc, id, near: 0, hash });
+                    self.group.push(Pending { end: pos, first, argc, id, near: 0, hash });
                     // A resumed command's large arguments are not in the input: it must not be
                     // parsed again, so nothing before it may stop the group.
                     if resumed {
@@ -228,7 +214,7 @@ impl Thread {
             *spot = engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
             let first = self.spans.len() as u32;
             self.spans.extend_from_slice(&spans);
-            self.group.push(Parse { end, first, argc: N as u32, id, near: 0, hash });
+            self.group.push(Pending { end, first, argc: N as u32, id, near: 0, hash });
             pos = end;
         }
         pos
@@ -427,7 +413,7 @@ impl Thread {
         engine: &Engine,
         session: &Session,
         input: &[u8],
-        group: &[Parse],
+        group: &[Pending],
         spans: &[Span],
         owned: &mut [Vec<u8>],
         out: &mut Out,
@@ -452,22 +438,31 @@ impl Thread {
         {
             prefetch_parts(&mut db, input, group, spans, owned, part);
         }
-        let (mut last, mut run, mut by_reply) = (NO_COMMAND, None, false);
+        let (mut last, mut run, mut alike, mut by_reply) = (NO_COMMAND, None, None, false);
         let mut n = 0;
         let mut args = Args::new(input, &[], owned);
-        for p in group {
+        while let Some(p) = group.get(n) {
             if p.id != last {
                 last = p.id;
-                run = None;
+                (run, alike) = (None, None);
                 if p.id != NO_COMMAND && p.id != self.long {
                     let cmd = engine.table.get(p.id);
-                    by_reply = cmd.by_reply;
+                    (alike, by_reply) = (cmd.alike, cmd.by_reply);
                     if let Run::Data(f) = cmd.run {
                         run = Some(f);
                     }
                 }
             }
             let Some(run) = run else { break };
+            if let Some(run_alike) = alike {
+                let rest = Alike { input, spans, group: &group[n..] };
+                let done = run_alike(&mut db, &rest, &mut reply);
+                n += done;
+                if done > 0 {
+                    continue;
+                }
+                alike = None;
+            }
             let before = if by_reply { reply.out().len() } else { 0 };
             args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
             // A light command has one key: argument 1.
@@ -506,7 +501,7 @@ impl Thread {
 
     /// Shares the time of a run of light commands among them.
     #[inline]
-    fn account(&mut self, engine: &Engine, session: &Session, run: &[Parse], nanos: u64) {
+    fn account(&mut self, engine: &Engine, session: &Session, run: &[Pending], nanos: u64) {
         let family = engine.table.get(run[0].id).row.group;
         let waited = self.worker.costs.waited(family);
         let tracking = self.hot.latency_tracking;
@@ -534,7 +529,7 @@ impl Thread {
 /// Which command of a run is to blame for its time: the one at whose reply the run ended, or the one
 /// with the most arguments.
 #[cold]
-fn suspect(run: &[Parse]) -> &Parse {
+fn suspect(run: &[Pending]) -> &Pending {
     let last = &run[run.len() - 1];
     run.iter().rev().max_by_key(|p| p.argc).filter(|p| p.argc > last.argc).unwrap_or(last)
 }
@@ -545,7 +540,7 @@ fn suspect(run: &[Parse]) -> &Parse {
 fn prefetch_parts(
     db: &mut Db<'_>,
     input: &[u8],
-    group: &[Parse],
+    group: &[Pending],
     spans: &[Span],
     owned: &mut [Vec<u8>],
     part: u8,
