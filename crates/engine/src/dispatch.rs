@@ -217,7 +217,7 @@ impl Thread {
         }
         engine.count_error(&fail.0);
         bump(&self.worker.stats.error_replies, 1);
-        reply.error(fail.0.as_bytes());
+        reply.error(fail.bytes());
         true
     }
 
@@ -450,7 +450,7 @@ impl Thread {
         }
         bump(&self.worker.stats.error_replies, 1);
         engine.count_error(&fail.0);
-        reply.error(fail.0.as_bytes());
+        reply.error(fail.bytes());
     }
 
     /// A browser was made to send an HTTP request here (cross-protocol scripting): its headers

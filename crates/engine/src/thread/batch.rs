@@ -484,7 +484,7 @@ impl Thread {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
                 bump(&self.worker.stats.error_replies, 1);
                 engine.count_error(&fail.0);
-                reply.error(fail.0.as_bytes());
+                reply.error(fail.bytes());
             }
             if !db.cx.ready.is_empty() {
                 // Who waits for what this command has changed comes before the next command, and
