@@ -6,6 +6,7 @@ use commands::table::Index;
 use resp::{Args, Reply};
 
 use crate::engine::Engine;
+use crate::pubsub::Kind;
 use crate::session::Session;
 use crate::thread::Thread;
 
@@ -60,6 +61,8 @@ pub struct Cmd {
     pub part: u8,
     /// Is run and not queued inside MULTI.
     pub immediate: bool,
+    /// What it publishes to, if that is what it does.
+    pub publishes: Option<Kind>,
 }
 
 impl Cmd {
@@ -130,6 +133,11 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         _ => 0,
     };
     let immediate = ["exec", "discard", "multi", "watch", "quit", "reset"].contains(&row.name);
+    let publishes = match row.name {
+        "publish" => Some(Kind::Channel),
+        "spublish" => Some(Kind::Shard),
+        _ => None,
+    };
     let arity = row.arity;
     Cmd {
         row,
@@ -143,6 +151,7 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         by_reply,
         part,
         immediate,
+        publishes,
     }
 }
 
