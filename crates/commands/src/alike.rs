@@ -21,6 +21,8 @@ pub struct Pending {
     pub argc: u32,
     /// Its number, if it is known and executed with its neighbours.
     pub id: u16,
+    /// The number of the command of its name, its container's for a subcommand, if it is known.
+    pub top: u16,
     /// Where in its bucket the key's entry probably is.
     pub near: u8,
     /// The key's hash.

@@ -7,6 +7,7 @@ use commands::table::Index;
 use resp::{Args, Reply};
 
 use crate::engine::Engine;
+use crate::pubsub::Kind;
 use crate::session::Session;
 use crate::thread::Thread;
 
@@ -63,6 +64,8 @@ pub struct Cmd {
     pub part: u8,
     /// Is run and not queued inside MULTI.
     pub immediate: bool,
+    /// What it publishes to, if that is what it does.
+    pub publishes: Option<Kind>,
 }
 
 impl Cmd {
@@ -133,6 +136,11 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         _ => 0,
     };
     let immediate = ["exec", "discard", "multi", "watch", "quit", "reset"].contains(&row.name);
+    let publishes = match row.name {
+        "publish" => Some(Kind::Channel),
+        "spublish" => Some(Kind::Shard),
+        _ => None,
+    };
     let arity = row.arity;
     Cmd {
         row,
@@ -147,6 +155,7 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         by_reply,
         part,
         immediate,
+        publishes,
     }
 }
 
