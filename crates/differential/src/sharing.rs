@@ -191,8 +191,7 @@ impl Side {
     fn new(address: &str) -> Result<Side, String> {
         let (mut clients, mut ids) = (Vec::new(), Vec::new());
         for _ in 0..=LISTENER {
-            let mut client =
-                Client::connect(address).map_err(|e| format!("{address}: {e}"))?;
+            let mut client = Client::connect(address).map_err(|e| format!("{address}: {e}"))?;
             call(&mut client, &words(&["HELLO", "3"]))?;
             match call(&mut client, &words(&["CLIENT", "ID"]))? {
                 Reply::Integer(id) => ids.push(id.to_string()),
@@ -200,8 +199,10 @@ impl Side {
             }
             clients.push(client);
         }
-        if let Some(client) = clients.first_mut() {
+        if let Some(client) = clients.last_mut() {
             call(client, &words(&["FLUSHALL"]))?;
+            // It goes on tracking: when the last one stops, Apus forgets who has read what, and Redis does not.
+            call(client, &words(&["CLIENT", "TRACKING", "on"]))?;
         }
         Ok(Side { clients, ids, queues: [false; CLIENTS] })
     }

@@ -97,7 +97,8 @@ impl Scene {
             }
             // Whoever waits for a key that holds another type meanwhile is not served by Redis when a command
             // that stores a result overwrites it; when it deletes it first, he is.
-            let deletes = (args[0] == b"ZUNIONSTORE").then(|| vec![b"DEL".to_vec(), args[1].clone()]);
+            let deletes =
+                (args[0] == b"ZUNIONSTORE").then(|| vec![b"DEL".to_vec(), args[1].clone()]);
             deletes.map(|args| (None, args)).into_iter().chain([(who, args)])
         });
         Scene { steps: steps.collect() }
