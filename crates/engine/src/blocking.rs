@@ -216,9 +216,10 @@ impl Thread {
                     Tried::Served => {}
                     Tried::Passed => passed += 1,
                     Tried::Uncovered => return false,
-                    // What a list or sorted set does not have for one, it has for no other.
-                    Tried::Empty if w.kind != Kind::Stream => return true,
-                    Tried::Empty => passed += 1,
+                    // What a list or sorted set does not have for one, it has for no other, unless he
+                    // wants more of it (BLMOVEM).
+                    Tried::Empty { gone: true } if w.kind != Kind::Stream => return true,
+                    Tried::Empty { .. } => passed += 1,
                 }
             }
         }
@@ -261,10 +262,11 @@ impl Thread {
         let outcome = run(&mut db, &mut args, &mut reply);
         if let Some(block) = db.cx.block.take() {
             job.again.store(block.again.unwrap_or(i64::MAX), Relaxed);
+            let gone = db.peek(key).is_none();
             commit(engine, &mut self.pubsub, &mut db);
             w.end_try(false);
             spent(w, engine.clock.monotonic_ns().saturating_sub(start));
-            return Tried::Empty;
+            return Tried::Empty { gone };
         }
         let failed = outcome.is_err();
         if let Err(fail) = outcome {
@@ -439,5 +441,8 @@ enum Tried {
     /// It needs shards that may not be locked now.
     Uncovered,
     /// It was run and goes on waiting.
-    Empty,
+    Empty {
+        /// There is no such key any more.
+        gone: bool,
+    },
 }

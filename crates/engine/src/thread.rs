@@ -405,12 +405,12 @@ impl Thread {
                 self.sweep = self.index % threads.max(1);
             }
             looked += 1;
-            for index in 0..engine.keyspace.databases() {
-                // Whoever has it may be a script that takes long.
-                let Some(mut db) = Db::try_lock_shard(&engine.keyspace, index, s, &mut self.cx)
-                else {
-                    break;
-                };
+            let mut from = 0;
+            // Whoever has it may be a script that takes long.
+            while let Some(mut db) = Db::try_lock_shard(&engine.keyspace, 0, s, &mut self.cx)
+                && db.select_kept(s, from)
+            {
+                from = db.index() + 1;
                 db.upkeep(s);
                 if active && db.has_due(s) {
                     // A bounded number under one hold, so that nobody waits long for the shard.

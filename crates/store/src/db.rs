@@ -765,6 +765,24 @@ impl<'a> Db<'a> {
         f(moment.part(self.index, s), self.cx)
     }
 
+    /// Selects the first database, from `from` on, of which shard `s` has anything to look after. Most have
+    /// nothing at all. Returns whether there is one.
+    pub fn select_kept(&mut self, s: usize, from: usize) -> bool {
+        for index in from..self.databases() {
+            let part = self.locked.part(index, s);
+            let table = &part.table;
+            if !table.is_empty()
+                || table.is_resizing()
+                || part.fields.is_some()
+                || !part.expiry.is_idle()
+            {
+                self.select(index);
+                return true;
+            }
+        }
+        false
+    }
+
     /// Work on one shard that nobody asked for: continues a resize and tidies the expiry index.
     /// Returns whether a resize has more to do.
     pub fn upkeep(&mut self, s: usize) -> bool {
