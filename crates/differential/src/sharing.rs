@@ -4,8 +4,9 @@
 //! everybody is asked what he was told meanwhile, and that is compared, beside the reply. Nothing is left to
 //! chance: a command is over before the next one begins.
 
-use crate::compare::sorted;
+use crate::compare::canonical;
 use crate::pattern::expand;
+use crate::table::How;
 use crate::waiting::{call, parts, words};
 use crate::{Args, Servers, exceptions};
 use std::collections::BTreeSet;
@@ -227,7 +228,7 @@ impl Side {
         Ok(self.canonical(&reply))
     }
 
-    /// The reply with sets in some order, and with the clients' places for their IDs, which only CLIENT
+    /// The reply with sets and maps in some order, and with the clients' places for their IDs, which only CLIENT
     /// TRACKINGINFO tells.
     fn canonical(&self, reply: &Reply) -> Reply {
         let place = |reply: &Reply| match reply {
@@ -246,9 +247,9 @@ impl Side {
                 let pair = |(name, value): &(Reply, Reply)| {
                     (name.clone(), if is_redirect(name) { place(value) } else { value.clone() })
                 };
-                Reply::Map(pairs.iter().map(pair).collect())
+                canonical(&Reply::Map(pairs.iter().map(pair).collect()), How::Pairs)
             }
-            other => sorted(other),
+            other => canonical(other, How::Sorted),
         }
     }
 

@@ -71,10 +71,10 @@ pub(crate) fn parts(lines: &[&str]) -> Vec<Part> {
     lines.iter().filter_map(|line| parse(line).ok()).collect()
 }
 
-/// XREAD takes the ID + since Redis 7.4. For a sorted set that is stored in its own place, see below.
+/// Redis 7.4 takes the ID + in XREAD, and says why not in XREADGROUP. For a sorted set that is stored in its own place, see below.
 fn is_comparable(args: &Args) -> bool {
     match &args[..] {
-        [name, .., id] if name == b"XREAD" => id != b"+",
+        [name, .., id] if name.starts_with(b"XREAD") => id != b"+",
         [name, to, _, from] if name == b"ZUNIONSTORE" => to != from,
         _ => true,
     }
