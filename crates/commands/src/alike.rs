@@ -2,8 +2,8 @@
 //!
 //! The commands that come most have a second function, which executes a whole run of them in one
 //! loop: without a call, an argument list and a look around per command. It takes what is usual (the
-//! key is where it was foreseen, and of the usual kind) and stops in front of everything else, which
-//! the command's own function then does. So it decides nothing: it is that function, cut short.
+//! key is there, without a deadline and of the usual form) and stops in front of everything else,
+//! which the command's own function then does. So it decides nothing: it is that function, cut short.
 
 use resp::{Reply, Span};
 use store::Db;
