@@ -70,9 +70,12 @@ impl Alike<'_> {
                 break;
             };
             let mut args: [&[u8]; N] = [&[]; N];
-            for (arg, span) in args.iter_mut().zip(spans).skip(1) {
-                let Some(bytes) = span.bytes(self.input) else { return n };
-                *arg = bytes;
+            // A loop over an iterator is not unrolled here, and costs a quarter of all.
+            let mut i = 1;
+            while i < N {
+                let Some(bytes) = spans[i].bytes(self.input) else { return n };
+                args[i] = bytes;
+                i += 1;
             }
             db.move_to(p.hash, usize::from(p.near));
             if !one(db, &args) {
