@@ -272,7 +272,7 @@ impl Thread {
         if let Err(fail) = outcome {
             engine.count_error(&fail.0);
             bump(&self.worker.stats.error_replies, 1);
-            reply.error(fail.0.as_bytes());
+            reply.error(fail.bytes());
         }
         let own = Own { db: w.db, cmd, args: &args };
         commit_own(engine, &mut self.pubsub, &mut db, &own);
@@ -302,7 +302,7 @@ impl Thread {
         engine.count_error(&fail.0);
         engine.blocked_clients.fetch_sub(1, Relaxed);
         let mut out = Out::default();
-        Reply::new(&mut out, job.proto).error(fail.0.as_bytes());
+        Reply::new(&mut out, job.proto).error(fail.bytes());
         engine.post(w.thread, Message::Answer(w.client, out.buf));
     }
 

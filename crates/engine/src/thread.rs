@@ -15,7 +15,8 @@ mod batch;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use batch::{GROUP, NO_COMMAND, Parse};
+use batch::{GROUP, NO_COMMAND};
+use commands::alike::Pending;
 use config::{Config, Id};
 use resp::{Args, Out, Parser, Proto, Reply, Shape, Span};
 use store::{Context, Db, Evicted, Flush, Policy, SHARDS};
@@ -89,7 +90,7 @@ pub struct Thread {
     pub(crate) pubsub: Local,
     spans: Vec<Span>,
     owned: Vec<Vec<u8>>,
-    group: Vec<Parse>,
+    group: Vec<Pending>,
     /// Hashes of the keys of the group's commands over several keys.
     hashes: Vec<u64>,
     /// Next shard for the periodic work, and how many have had their turn in a round that ran out of time.
@@ -405,12 +406,15 @@ impl Thread {
                 self.sweep = self.index % threads.max(1);
             }
             looked += 1;
-            let mut from = 0;
-            // Whoever has it may be a script that takes long.
-            while let Some(mut db) = Db::try_lock_shard(&engine.keyspace, 0, s, &mut self.cx)
-                && db.select_kept(s, from)
-            {
-                from = db.index() + 1;
+            for index in 0..engine.keyspace.databases() {
+                if !engine.keyspace.is_used(index) {
+                    continue;
+                }
+                // Whoever has it may be a script that takes long.
+                let Some(mut db) = Db::try_lock_shard(&engine.keyspace, index, s, &mut self.cx)
+                else {
+                    break;
+                };
                 db.upkeep(s);
                 if active && db.has_due(s) {
                     // A bounded number under one hold, so that nobody waits long for the shard.

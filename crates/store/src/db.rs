@@ -428,6 +428,39 @@ impl<'a> Db<'a> {
         Ok(present.into_iter().map(look).collect())
     }
 
+    /// Shows `take` the entry of the key that the view has [moved to](Self::move_to), if it lies where it
+    /// was foreseen and has no deadline, and touches it when it is taken. For runs of the same command;
+    /// counts nothing. False says nothing: then the key is to be looked for in the usual way.
+    #[inline(always)]
+    pub fn foreseen(
+        &mut self,
+        bytes: &[u8],
+        take: impl FnOnce(&mut SlotMut<'_, Entry>) -> bool,
+    ) -> bool {
+        let Self { locked, cx, index, near, first: hash, .. } = self;
+        let part = locked.part(*index, shard_of(*hash));
+        let Some(mut e) = part.table.find_mut_at(*hash, *near, |e| e.has_key(bytes)) else {
+            return false;
+        };
+        if cx.no_touch || e.deadline().is_some() || !take(&mut e) {
+            return false;
+        }
+        touch(cx, &mut e);
+        true
+    }
+
+    /// The same for a command that changes it, while nobody observes changes and no snapshot needs the
+    /// state before it.
+    #[inline(always)]
+    pub fn foreseen_to_change(
+        &mut self,
+        bytes: &[u8],
+        take: impl FnOnce(&mut SlotMut<'_, Entry>) -> bool,
+    ) -> bool {
+        let alone = !self.cx.effects.observed && !self.locked.ks().saving.is_on();
+        alone && self.foreseen(bytes, take)
+    }
+
     /// The string at a key, for a command that reads it.
     #[inline(always)]
     pub fn read_str(&mut self, key: Key<'_>) -> Result<Option<SlotMut<'_, Entry>>, WrongType> {
@@ -762,24 +795,6 @@ impl<'a> Db<'a> {
         assert!(self.locked.holds_none(), "a command with locked keys asked for shard {s}");
         let mut moment = self.locked.ks().lock(Held::One(s), &self.cx.seat, &self.cx.hold);
         f(moment.part(self.index, s), self.cx)
-    }
-
-    /// Selects the first database, from `from` on, of which shard `s` has anything to look after. Most have
-    /// nothing at all. Returns whether there is one.
-    pub fn select_kept(&mut self, s: usize, from: usize) -> bool {
-        for index in from..self.databases() {
-            let part = self.locked.part(index, s);
-            let table = &part.table;
-            if !table.is_empty()
-                || table.is_resizing()
-                || part.fields.is_some()
-                || !part.expiry.is_idle()
-            {
-                self.select(index);
-                return true;
-            }
-        }
-        false
     }
 
     /// Work on one shard that nobody asked for: continues a resize and tidies the expiry index.

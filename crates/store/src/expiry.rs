@@ -173,11 +173,6 @@ impl<const FIELDS: bool> ExpiryIndex<FIELDS> {
         self.heap.iter().take(n).map(move |h| Self::time(base_ms, h.0))
     }
 
-    /// Whether [`tidy`](Self::tidy) and [`next_due`](Self::next_due) have nothing to do, nor will soon.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.heap.is_empty() && self.heap.capacity() <= 64 && self.fresh.is_none()
-    }
-
     /// Makes the heap anew, step by step, when most of it is stale, and gives memory back when most
     /// of that is unused.
     pub(crate) fn tidy(&mut self, table: &Table<Entry>, base_ms: i64) {

@@ -403,8 +403,8 @@ impl Trip {
         let mut reply = Reply::new(&mut out, *proto);
         let outcome = thread.unpack(engine, *index, plan, &self.parcel, report, &mut reply);
         let failed = outcome.err();
-        if let Some(Fail(text)) = &failed {
-            reply.error(text.as_bytes());
+        if let Some(fail) = &failed {
+            reply.error(fail.bytes());
         }
         thread.serve_ready(engine);
         engine.thaw(&plan.keys);

@@ -84,8 +84,8 @@ impl Asker {
         let mut out = Out::default();
         let mut reply = Reply::new(&mut out, self.proto);
         let failed = write(&mut reply).err();
-        if let Some(Fail(text)) = &failed {
-            reply.error(text.as_bytes());
+        if let Some(fail) = &failed {
+            reply.error(fail.bytes());
         }
         let bytes = if out.shared.is_empty() { out.buf } else { out.join() };
         let (client, token) = (Arc::clone(&self.client), self.token.clone());

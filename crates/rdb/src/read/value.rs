@@ -86,6 +86,7 @@ impl Decoder {
             kind::STREAM_LISTPACKS => self.stream(head, input, 1),
             kind::STREAM_LISTPACKS_2 => self.stream(head, input, 2),
             kind::STREAM_LISTPACKS_3 => self.stream(head, input, 3),
+            kind::STREAM_LISTPACKS_4 => self.stream(head, input, 4),
             kind::MODULE_PRE_GA => Err(input.bad("Pre-release module format not supported")),
             kind::MODULE_2 => {
                 let name = module::name(len(input)?);
