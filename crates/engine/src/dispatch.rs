@@ -529,9 +529,10 @@ impl Thread {
         self.cx.client = 0;
         let start = engine.clock.monotonic_ns();
         let mut more = true;
-        // What clients are told of a key that goes takes memory, too, until it has been sent: that
-        // must not make further keys go.
-        let mut told = 0;
+        // What clients are told of a key that goes takes memory, too, until it has been sent, and buffers
+        // that are kept for the next time: that must not make further keys go.
+        let waiting = engine.workers().into_iter().map(|w| w.outboxes.load(Relaxed) as u64);
+        let mut told = waiting.sum::<u64>();
         while stdx::mem::used().saturating_sub(told) > max {
             let policy = self.hot.policy;
             let pubsub = &mut self.pubsub;
@@ -559,7 +560,7 @@ impl Thread {
             engine.latency.record("eviction-cycle", nanos, self.cx.now);
         }
         // Values that are being freed in the background make room soon.
-        more || stdx::mem::used() <= max || engine.keyspace.lazy_counts().0 > 0
+        more || stdx::mem::used().saturating_sub(told) <= max || engine.keyspace.lazy_counts().0 > 0
     }
 }
 

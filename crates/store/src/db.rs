@@ -79,6 +79,15 @@ pub struct Db<'a> {
     near: usize,
 }
 
+/// Counts an access to an entry, whose memory is only written to when that changes something.
+#[inline(always)]
+fn touch(cx: &mut Context, e: &mut SlotMut<'_, Entry>) {
+    let bits = cx.touched(e.access());
+    if bits != e.access() {
+        e.node_mut().set_access(bits);
+    }
+}
+
 impl<'a> Db<'a> {
     /// A view with the shard of one hash locked.
     #[inline]
@@ -311,10 +320,7 @@ impl<'a> Db<'a> {
             Some(mut e) if !hidden => {
                 cx.counters.keyspace_hits += 1;
                 if !cx.no_touch {
-                    let bits = cx.touched(e.access());
-                    if bits != e.access() {
-                        e.node_mut().set_access(bits);
-                    }
+                    touch(cx, &mut e);
                 }
                 Some(e)
             }
@@ -340,10 +346,7 @@ impl<'a> Db<'a> {
             saving.save(*index, e.node_mut());
         }
         if !cx.no_touch {
-            let bits = cx.touched(e.access());
-            if bits != e.access() {
-                e.node_mut().set_access(bits);
-            }
+            touch(cx, &mut e);
         }
         Some(e)
     }
@@ -442,10 +445,7 @@ impl<'a> Db<'a> {
         if cx.no_touch || e.deadline().is_some() || !take(&mut e) {
             return false;
         }
-        let bits = cx.touched(e.access());
-        if bits != e.access() {
-            e.node_mut().set_access(bits);
-        }
+        touch(cx, &mut e);
         true
     }
 
@@ -493,10 +493,7 @@ impl<'a> Db<'a> {
         if !e.node_mut().overwrite(bytes) {
             return false;
         }
-        let bits = cx.touched(e.access());
-        if bits != e.access() {
-            e.node_mut().set_access(bits);
-        }
+        touch(cx, &mut e);
         true
     }
 
@@ -732,8 +729,7 @@ impl<'a> Db<'a> {
             saving.save(*index, e.node_mut());
         }
         if !cx.no_touch {
-            let bits = cx.touched(e.access());
-            e.node_mut().set_access(bits);
+            touch(cx, &mut e);
         }
         let before = e.deadline();
         if !allows(before) {

@@ -14,6 +14,7 @@ mod getset;
 pub(crate) mod incr;
 mod incrby;
 mod incrbyfloat;
+mod increx;
 mod lcs;
 mod mget;
 mod mset;
@@ -51,6 +52,7 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &incr::INCR,
     &incrby::INCRBY,
     &incrbyfloat::INCRBYFLOAT,
+    &increx::INCREX,
     &lcs::LCS,
     &mget::MGET,
     &mset::MSET,

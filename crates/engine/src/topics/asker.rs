@@ -66,8 +66,11 @@ impl Asker {
         args.push(token.clone());
         let (empty, errors) = (Empty::NullArray, false);
         let kind = Kind::String;
-        cx.block =
-            Some(Block { keys: Vec::new(), kind, deadline, empty, errors, args: Some(args) });
+        cx.block = Some(Block {
+            errors,
+            args: Some(args),
+            ..Block::new(Vec::new(), kind, deadline, empty)
+        });
         Ok(Self {
             worker: Arc::clone(call.thread.worker()),
             client: Arc::clone(&call.session.client),
