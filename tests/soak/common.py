@@ -23,9 +23,17 @@ class ServerError(Exception):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port that the system gives to nobody else for a minute.
+
+    A connection to it was closed by its own side and waits in TIME_WAIT; a server that sets
+    SO_REUSEADDR may listen there all the same.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        probe.listen(1)
+        with socket.create_connection(probe.getsockname()):
+            probe.accept()[0].close()
+        return probe.getsockname()[1]
 
 
 def encode(*words):

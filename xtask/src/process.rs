@@ -3,7 +3,7 @@
 use crate::{Result, paths};
 use std::env;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -121,6 +121,16 @@ fn guarded(command: &Command) -> Command {
     guarded
 }
 
+/// A port that the system gives to nobody else for a minute: a connection to it, closed by its own
+/// side, waits in TIME_WAIT. A server that sets `SO_REUSEADDR` may listen there.
+fn free_port() -> std::io::Result<u16> {
+    let probe = TcpListener::bind("127.0.0.1:0")?;
+    let address = probe.local_addr()?;
+    let _client = TcpStream::connect(address)?;
+    drop(probe.accept()?);
+    Ok(address.port())
+}
+
 /// A server with a RESP port on loopback, in a directory of its own; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -138,10 +148,7 @@ impl Server {
     /// [`ADDRESS_SPACE_KIB`] of memory.
     pub(crate) fn start(command: Command) -> Result<Server> {
         let mut command = guarded(&command);
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|probe| probe.local_addr())
-            .map_err(|e| format!("a free port: {e}"))?
-            .port();
+        let port = free_port().map_err(|e| format!("a free port: {e}"))?;
         let dir = env::temp_dir().join(format!("apus-xtask-{port}"));
         std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
         command

@@ -38,10 +38,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{Relaxed, Release},
-};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crossbeam_epoch as epoch;
 
@@ -340,10 +337,7 @@ impl<T: Node> Table<T> {
     #[inline]
     fn publish(&self) {
         if let Some((heads, i)) = &self.head {
-            let head = &heads.0[*i as usize];
-            head.main.store(self.main.0, Release);
-            head.old.store(self.old.0, Release);
-            head.moved.store(self.moved, Relaxed);
+            heads.publish(*i as usize, self.main, self.old, self.moved);
         }
     }
 

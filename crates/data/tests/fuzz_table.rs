@@ -175,7 +175,7 @@ impl Drive {
 
 #[test]
 fn like_the_model() {
-    let heads = Heads::new(2);
+    let heads = Heads::new(1, 2);
     for seed in drive::seeds(if cfg!(miri) { 1 } else { 12 }) {
         eprintln!("seed {seed}");
         let mut rng = Rng::from_seed(seed);

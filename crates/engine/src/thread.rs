@@ -406,6 +406,9 @@ impl Thread {
             }
             looked += 1;
             for index in 0..engine.keyspace.databases() {
+                if !engine.keyspace.is_used(index) {
+                    continue;
+                }
                 // Whoever has it may be a script that takes long.
                 let Some(mut db) = Db::try_lock_shard(&engine.keyspace, index, s, &mut self.cx)
                 else {

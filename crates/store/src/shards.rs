@@ -128,7 +128,7 @@ impl Keyspace {
 
     fn with_seat(databases: usize, now_ms: i64, seat: u64) -> Arc<Self> {
         assert!(databases > 0);
-        let heads = Heads::new(SHARDS * databases);
+        let heads = Heads::new(databases, SHARDS);
         let part = |db: usize, s: usize| Part {
             table: Table::published((s * 1024 / SHARDS) as u16, &heads, db * SHARDS + s),
             expiry: ExpiryIndex::default(),
@@ -194,6 +194,13 @@ impl Keyspace {
     #[inline]
     pub fn databases(&self) -> usize {
         self.databases
+    }
+
+    /// Whether a database may hold keys, or has ever done so. A key that is just being written to it by
+    /// another thread may be missed.
+    #[inline]
+    pub fn is_used(&self, db: usize) -> bool {
+        self.heads.is_used(db)
     }
 
     /// Hints the processor to load what a lookup of `hash` needs first: the shard's lock and the

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -20,11 +19,7 @@ const key = "a key"
 
 func start(t *testing.T, options ...string) string {
 	t.Helper()
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
-	server.Must(t, err)
-	_, port, err := net.SplitHostPort(probe.Addr().String())
-	server.Must(t, err)
-	server.Must(t, probe.Close())
+	port := server.FreePort(t)
 	server.Start(t, append([]string{"--http-port", port, "--http-api-key", key}, options...)...)
 	return "http://127.0.0.1:" + port
 }

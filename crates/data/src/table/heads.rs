@@ -7,8 +7,8 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicU64, AtomicUsize,
-    Ordering::{Acquire, Relaxed},
+    AtomicBool, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 use crossbeam_epoch as epoch;
@@ -16,15 +16,21 @@ use crossbeam_epoch as epoch;
 use super::{Array, Bucket, POINTER, SLOTS, pos_of, prefetch, tag_of};
 
 /// Where tables publish their bucket arrays for prefetching, one place per table.
-pub struct Heads(pub(super) Box<[Head]>);
+pub struct Heads {
+    places: Box<[Head]>,
+    /// Whether a table of this row has ever had an array.
+    used: Box<[AtomicBool]>,
+    /// Binary logarithm of the places in a row.
+    row: u32,
+}
 
 /// A table's arrays as others see them; the three may be of different moments.
 #[derive(Default)]
 #[repr(align(32))]
-pub(super) struct Head {
-    pub(super) main: AtomicU64,
-    pub(super) old: AtomicU64,
-    pub(super) moved: AtomicUsize,
+struct Head {
+    main: AtomicU64,
+    old: AtomicU64,
+    moved: AtomicUsize,
 }
 
 impl Head {
@@ -44,15 +50,36 @@ impl Head {
 }
 
 impl Heads {
-    /// Places for `n` tables.
-    pub fn new(n: usize) -> Arc<Self> {
-        Arc::new(Self((0..n).map(|_| Head::default()).collect()))
+    /// Places for so many rows of tables, `len` in each, which must be a power of two.
+    pub fn new(rows: usize, len: usize) -> Arc<Self> {
+        assert!(len.is_power_of_two());
+        Arc::new(Self {
+            places: (0..rows * len).map(|_| Head::default()).collect(),
+            used: (0..rows).map(|_| AtomicBool::new(false)).collect(),
+            row: len.trailing_zeros(),
+        })
+    }
+
+    pub(super) fn publish(&self, i: usize, main: Array, old: Array, moved: usize) {
+        let head = &self.places[i];
+        head.main.store(main.0, Release);
+        head.old.store(old.0, Release);
+        head.moved.store(moved, Relaxed);
+        if !main.is_none() && !self.is_used(i >> self.row) {
+            self.used[i >> self.row].store(true, Relaxed);
+        }
+    }
+
+    /// Whether a table of this row may hold anything, or has done so.
+    #[inline]
+    pub fn is_used(&self, row: usize) -> bool {
+        self.used[row].load(Relaxed)
     }
 
     /// Hints the processor to load the bucket of `hash` in table `i`, and tells it. Needs no lock.
     #[inline]
     pub fn prefetch_bucket<'p>(&self, i: usize, hash: u64, _pin: &'p epoch::Guard) -> Spot<'p> {
-        let bucket = self.0[i].locate(hash).unwrap_or(std::ptr::null());
+        let bucket = self.places[i].locate(hash).unwrap_or(std::ptr::null());
         prefetch(bucket.cast());
         Spot { bucket, _pin: PhantomData }
     }

@@ -13,6 +13,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The bucket that there is.
 pub const BUCKET: &str = "topics";
 
+/// An address that the system gives to nobody else for a minute: a connection to it, closed by its
+/// own side, waits in TIME_WAIT. A server that sets `SO_REUSEADDR` may listen there.
+fn free_address() -> std::io::Result<SocketAddr> {
+    let probe = TcpListener::bind("127.0.0.1:0")?;
+    let address = probe.local_addr()?;
+    let _client = TcpStream::connect(address)?;
+    drop(probe.accept()?);
+    Ok(address)
+}
+
 /// A server with a directory of its own. Both are gone when it is dropped, and also if that never
 /// happens, as for one that all tests of a process share: a shell waits for the end of this process.
 pub struct Minio {
@@ -23,9 +33,7 @@ pub struct Minio {
 impl Minio {
     pub fn start() -> Self {
         let binary = std::env::var_os("MINIO").expect("MINIO is the path of a minio binary");
-        let probe = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = probe.local_addr().expect("an address");
-        drop(probe);
+        let address = free_address().expect("a free port");
         let dir: PathBuf = std::env::temp_dir().join(format!(
             "apus-minio-{}-{}",
             std::process::id(),

@@ -1,7 +1,7 @@
 //! A redis-server to compare with, and a client for it that knows what it needs.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -48,37 +48,40 @@ impl Drop for Dir {
 /// A redis-server that dies with the value.
 pub(crate) struct Redis {
     child: Child,
-    stream: BufReader<TcpStream>,
+    stream: BufReader<UnixStream>,
 }
 
 impl Redis {
     /// Starts one that loads what is in the directory; none if there is no redis-server here.
     pub(crate) fn start(dir: &Path, options: &[&str]) -> Option<Self> {
-        for _ in 0..20 {
-            // A port that was free a moment ago.
-            let port = std::net::TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
-            let child = Command::new("redis-server")
-                .args(["--bind", "127.0.0.1", "--save", "", "--enable-debug-command", "yes"])
-                .args(["--port", &port.to_string()])
-                .args(options)
-                .arg("--dir")
-                .arg(dir)
-                .stdout(Stdio::null())
-                .spawn();
-            let Ok(mut child) = child else {
-                eprintln!("LEFT OUT: there is no redis-server to compare with");
-                return None;
-            };
-            while child.try_wait().ok()?.is_none() {
-                if let Ok(stream) = TcpStream::connect(("127.0.0.1", port)) {
-                    let mut redis = Self { child, stream: BufReader::new(stream) };
-                    while matches!(redis.call(&["PING"]), Value::Error(_)) {
-                        std::thread::sleep(Duration::from_millis(10));
-                    }
-                    return Some(redis);
+        // A socket that nobody else can have, where a port that was free a moment ago may be taken.
+        static N: AtomicU32 = AtomicU32::new(0);
+        let n = N.fetch_add(1, Ordering::Relaxed);
+        let socket = std::env::temp_dir().join(format!("rdb-test-{}-{n}.sock", std::process::id()));
+        let child = Command::new("redis-server")
+            .args(["--port", "0", "--save", "", "--enable-debug-command", "yes"])
+            .args(options)
+            .arg("--unixsocket")
+            .arg(&socket)
+            .arg("--dir")
+            .arg(dir)
+            .stdout(Stdio::null())
+            .spawn();
+        let Ok(mut child) = child else {
+            eprintln!("LEFT OUT: there is no redis-server to compare with");
+            return None;
+        };
+        while child.try_wait().ok()?.is_none() {
+            if let Ok(stream) = UnixStream::connect(&socket) {
+                // Connected for good: the name is of no more use.
+                let _ = std::fs::remove_file(&socket);
+                let mut redis = Self { child, stream: BufReader::new(stream) };
+                while matches!(redis.call(&["PING"]), Value::Error(_)) {
+                    std::thread::sleep(Duration::from_millis(10));
                 }
-                std::thread::sleep(Duration::from_millis(10));
+                return Some(redis);
             }
+            std::thread::sleep(Duration::from_millis(10));
         }
         panic!("redis-server does not start");
     }

@@ -15,6 +15,24 @@ import (
 // Patience ends tests that would otherwise hang; nothing is measured by it.
 const Patience = 20 * time.Second
 
+// FreePort returns a port that the system gives to nobody else for a minute: a connection to it,
+// closed by its own side, waits in TIME_WAIT. A server that sets SO_REUSEADDR may listen there.
+func FreePort(t *testing.T) string {
+	t.Helper()
+	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	Must(t, err)
+	client, err := net.Dial("tcp", probe.Addr().String())
+	Must(t, err)
+	accepted, err := probe.Accept()
+	Must(t, err)
+	Must(t, accepted.Close())
+	Must(t, client.Close())
+	Must(t, probe.Close())
+	_, port, err := net.SplitHostPort(probe.Addr().String())
+	Must(t, err)
+	return port
+}
+
 // Start runs a server of its own for t and returns its address.
 func Start(t *testing.T, options ...string) string {
 	t.Helper()
@@ -22,12 +40,8 @@ func Start(t *testing.T, options ...string) string {
 	if binary == "" {
 		t.Fatal("APUS_BIN must name the apus binary")
 	}
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
-	Must(t, err)
-	address := probe.Addr().String()
-	Must(t, probe.Close())
-	_, port, err := net.SplitHostPort(address)
-	Must(t, err)
+	port := FreePort(t)
+	address := net.JoinHostPort("127.0.0.1", port)
 
 	args := append([]string{"serve", "--port", port, "--dir", t.TempDir(), "--save", ""}, options...)
 	command := exec.Command(binary, args...)
