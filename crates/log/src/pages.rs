@@ -74,11 +74,15 @@ impl Pages {
     }
 }
 
+/// Held while they are allowed: whoever finds them allowed must not find that somebody else will forbid
+/// them at any moment.
+#[cfg(target_os = "linux")]
+static SWITCH: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+
 /// Does something while huge pages are allowed.
 #[cfg(target_os = "linux")]
 fn allowed(work: impl FnOnce()) {
-    static ONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
-    let _one = ONE.lock();
+    let _switch = SWITCH.lock();
     let switch = |off: libc::c_ulong| {
         // SAFETY: takes numbers only.
         unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, off, 0, 0, 0) };
@@ -147,17 +151,27 @@ mod tests {
 
     #[test]
     fn what_is_off_stays_off() {
+        // Other tests use pages, too: nobody switches while this looks.
+        let off = || {
+            let _switch = SWITCH.lock();
+            // SAFETY: takes numbers only.
+            unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) }
+        };
         // SAFETY: takes numbers only.
-        let off = || unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) };
+        unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1 as libc::c_ulong, 0, 0, 0) };
+        for _ in 0..3 {
+            let pages = Pages::new(HUGE).expect("there is memory");
+            assert_eq!((off(), pages.len()), (1, HUGE));
+        }
         // SAFETY: takes numbers only.
-        let switch =
-            |to: libc::c_ulong| unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, to, 0, 0, 0) };
-        let before = off();
-        switch(1);
-        let pages = Pages::new(HUGE);
-        let after = off();
-        switch(before as libc::c_ulong);
-        assert_eq!(after, 1);
-        drop(pages);
+        unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 0 as libc::c_ulong, 0, 0, 0) };
+    }
+
+    #[test]
+    fn counted_as_used_memory() {
+        // Much more than what other tests use meanwhile.
+        let before = stdx::mem::used();
+        let pages = Pages::new(256 << 20);
+        assert!(pages.is_none() || stdx::mem::used() >= before + (128 << 20));
     }
 }
