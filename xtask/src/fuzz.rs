@@ -29,8 +29,16 @@ struct Options {
     seed: u64,
     rounds: u64,
     keep_going: bool,
-    /// Scenes of clients that wait are played, too.
-    scenes: bool,
+    scenes: Scenes,
+}
+
+/// Whether scenes of several clients are played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scenes {
+    /// They take many small steps: not within the time of the test command.
+    None,
+    Too,
+    Only,
 }
 
 impl Options {
@@ -40,7 +48,7 @@ impl Options {
             seed,
             rounds: u64::MAX,
             keep_going: false,
-            scenes: true,
+            scenes: Scenes::Too,
         };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
@@ -53,6 +61,7 @@ impl Options {
                 "--seed" => options.seed = number()?,
                 "--rounds" => (options.rounds, options.seconds) = (number()?, None),
                 "--keep-going" => options.keep_going = true,
+                "--scenes" => options.scenes = Scenes::Only,
                 other => return Err(format!("{other:?} is not an option of `fuzz`")),
             }
         }
@@ -83,7 +92,7 @@ pub(crate) fn for_tests(apus: &Path) -> Part {
         seed: KNOWN.0,
         rounds: KNOWN.1,
         keep_going: false,
-        scenes: false,
+        scenes: Scenes::None,
     };
     on_servers(apus, &options).unwrap_or_else(|message| Part::new(NAME).conclude(Err(message)))
 }
@@ -108,8 +117,9 @@ fn on_servers(apus: &Path, options: &Options) -> Result<Part> {
             break;
         }
         let round = Round::new(options.seed.wrapping_add(number));
-        if round.is_scene() && !options.scenes {
-            continue;
+        match (options.scenes, round.is_scene()) {
+            (Scenes::None, true) | (Scenes::Only, false) => continue,
+            _ => {}
         }
         let servers = Servers { redis: redis.address.clone(), apus: apus.address.clone() };
         match round.run(&servers)? {

@@ -41,7 +41,7 @@ cargo xtask COMMAND
   access
         Asks Apus and a real redis-server what users may do (ACL DRYRUN of every command), and
         compares.
-  fuzz [--seconds N] [--seed N] [--rounds N] [--keep-going]
+  fuzz [--seconds N] [--seed N] [--rounds N] [--keep-going] [--scenes]
         Sends the same random commands to Apus and to a real redis-server and compares. Each
         round has a seed of its own, counted up from --seed. `test` runs 60 s of it, or
         APUS_FUZZ_SECONDS.

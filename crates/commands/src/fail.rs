@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-/// A refusal. Turned into an error reply by whoever called the command.
+use stdx::carried::{carried, carry};
+
+/// A refusal. Turned into an error reply by whoever called the command. What the text quotes of
+/// others' bytes, it carries ([`stdx::carried`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fail(pub Cow<'static, str>);
 
@@ -44,6 +47,12 @@ impl Fail {
         Self(Cow::Owned(text))
     }
 
+    /// The text as the client is told it.
+    #[cold]
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        carried(&self.0)
+    }
+
     /// `invalid expire time in 'set' command`.
     #[cold]
     pub fn expire_time(command: &str) -> Self {
@@ -68,7 +77,7 @@ impl Fail {
 /// strings end.
 #[cold]
 pub fn quoted(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes.split(|b| *b == 0).next().unwrap_or_default())
+    carry(bytes.split(|b| *b == 0).next().unwrap_or_default())
 }
 
 impl From<store::WrongType> for Fail {

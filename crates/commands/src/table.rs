@@ -191,8 +191,8 @@ fn hash(word: u64, owner: u16) -> u64 {
 fn short_word(name: &[u8]) -> u64 {
     let len = name.len();
     let word = if let (Some(head), Some(tail)) = (name.first_chunk::<4>(), name.last_chunk::<4>()) {
-        let [head, tail] = [head, tail].map(|half| u64::from(u32::from_le_bytes(*half)));
-        head | tail << ((len - 4) * 8)
+        let (head, tail) = (u32::from_le_bytes(*head), u32::from_le_bytes(*tail));
+        u64::from(head) | u64::from(tail) << ((len - 4) * 8)
     } else {
         let byte = |at: usize| u64::from(name[at]) << (at * 8);
         byte(0) | byte(len / 2) | byte(len - 1)

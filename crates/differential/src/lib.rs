@@ -8,7 +8,8 @@
 //! - `exceptions` lists where Apus differs on purpose, each with its reason.
 //! - `events` listens to what the servers tell of the changes.
 //! - `lag` counts again what the reference counts wrong.
-//! - `waiting` is a scene of clients that wait for keys.
+//! - `waiting` is a scene of clients that wait for keys, `sharing` one of clients that are told when a key
+//!   changes and that watch keys.
 //! - `round` makes a sequence of a seed, plays it on two servers, and cuts it down when the two
 //!   disagree.
 //!
@@ -24,6 +25,7 @@ mod exceptions;
 mod lag;
 mod pattern;
 mod round;
+mod sharing;
 mod table;
 mod values;
 mod waiting;

@@ -3,8 +3,7 @@
 use crate::events::{self, Listener};
 use crate::pattern::{Part, expand, parse};
 use crate::table::{COMMANDS, How, IN_TRANSACTIONS, Mood, is_comparable, preparations};
-use crate::waiting::Scene;
-use crate::{Args, compare, exceptions, values};
+use crate::{Args, compare, exceptions, sharing, values, waiting};
 use std::fmt::Write as _;
 use stdx::rng::Rng;
 use transcript::{Client, ClientError, Reply, quote};
@@ -12,7 +11,7 @@ use transcript::{Client, ClientError, Reply, quote};
 /// Commands of one round; also how many are on their way at a time.
 const COMMANDS_PER_ROUND: usize = 400;
 
-/// One round in so many is about clients that wait.
+/// One round in so many is a scene of several clients.
 const SCENES: u64 = 32;
 
 /// As both servers have unless told otherwise.
@@ -54,6 +53,13 @@ pub struct Servers {
 struct Step {
     args: Args,
     how: How,
+}
+
+/// Several clients.
+#[derive(Clone, Debug)]
+enum Scene {
+    Waiting(waiting::Scene),
+    Sharing(sharing::Scene),
 }
 
 /// A sequence of commands.
@@ -114,7 +120,10 @@ impl Round {
     pub fn new(seed: u64) -> Round {
         let mut rng = Rng::from_seed(seed);
         if seed.is_multiple_of(SCENES) {
-            let scene = Some(Scene::new(&mut rng));
+            let scene = Some(match rng.below(2) {
+                0 => Scene::Waiting(waiting::Scene::new(&mut rng)),
+                _ => Scene::Sharing(sharing::Scene::new(&mut rng)),
+            });
             return Round { seed, setup: Vec::new(), steps: Vec::new(), events: false, scene };
         }
         let hello = if rng.below(2) == 0 { "HELLO 2" } else { "HELLO 3" };
@@ -147,14 +156,18 @@ impl Round {
         Round { seed, setup, steps, events, scene: None }
     }
 
-    /// Whether it is a scene of clients that wait, which takes many small steps.
+    /// Whether it is a scene of several clients, which takes many small steps.
     pub fn is_scene(&self) -> bool {
         self.scene.is_some()
     }
 
     /// How many replies a run compares.
     pub fn commands(&self) -> usize {
-        self.scene.as_ref().map_or(self.steps.len() + 1, Scene::commands)
+        match &self.scene {
+            None => self.steps.len() + 1,
+            Some(Scene::Waiting(scene)) => scene.commands(),
+            Some(Scene::Sharing(scene)) => scene.commands(),
+        }
     }
 
     /// Plays the round on both servers, whose data it wipes.
@@ -164,8 +177,11 @@ impl Round {
     pub fn run(&self, servers: &Servers) -> Result<Option<Failure>, String> {
         let named = |e| format!("seed {}: {e}", self.seed);
         if let Some(scene) = &self.scene {
-            let text = scene.play(servers).map_err(named)?;
-            let command = "waiting".to_owned();
+            let (text, name) = match scene {
+                Scene::Waiting(scene) => (scene.play(servers), "waiting"),
+                Scene::Sharing(scene) => (scene.play(servers), "sharing"),
+            };
+            let (text, command) = (text.map_err(named)?, name.to_owned());
             return Ok(text.map(|text| Failure { seed: self.seed, command, text }));
         }
         let Some(found) = self.play(servers, &self.steps).map_err(named)? else {

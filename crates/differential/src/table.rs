@@ -397,7 +397,9 @@ pub(crate) fn is_comparable(args: &Args, mood: Mood) -> bool {
         b"OBJECT" => mood.encodings || !has("ENCODING"),
         // Redis converts the sorted set that it sorts.
         b"SORT" | b"SORT_RO" => !mood.encodings,
+        b"EVAL" if has("APPEND") && is_log(arg(3)) => false,
         // Since Redis 7.2 the encoding of a new key follows from the number of arguments.
+        b"EVAL" if mood.encodings => !are_repeated(args, 5),
         b"EVAL" | b"ZINCRBY" | b"ZUNIONSTORE" | b"ZINTERSTORE" => {
             mood.encodings || !has_odd_score()
         }
@@ -409,10 +411,7 @@ pub(crate) fn is_comparable(args: &Args, mood: Mood) -> bool {
             }
         }
         b"GEOADD" => !mood.encodings || !repeats(3),
-        b"HSET" | b"HMSET" if mood.encodings => {
-            let mut seen = std::collections::HashSet::new();
-            args.iter().skip(2).step_by(2).all(|field| seen.insert(field))
-        }
+        b"HSET" | b"HMSET" if mood.encodings => !are_repeated(args, 2),
         // As Redis 7.2 counts time, this many seconds end past it.
         b"BLPOP" | b"BRPOP" | b"BLMOVE" | b"BRPOPLPUSH" | b"BLMPOP" | b"BZPOPMIN" | b"BZPOPMAX"
         | b"BZMPOP" => !args.iter().any(|arg| arg == b"9223372036854775"),
@@ -426,6 +425,12 @@ pub(crate) fn is_comparable(args: &Args, mood: Mood) -> bool {
         b"COPY" | b"RENAME" | b"RENAMENX" => is_log(arg(1)) == is_log(arg(2)),
         _ => true,
     }
+}
+
+/// Whether a field is named twice, the first of them being argument `from` and values between them.
+fn are_repeated(args: &Args, from: usize) -> bool {
+    let mut seen = std::collections::HashSet::new();
+    args.iter().skip(from).step_by(2).any(|field| !seen.insert(field))
 }
 
 /// What has to be sent right before the command for the servers to be comparable: what Redis would

@@ -12,7 +12,7 @@
 //!   the waiter's state.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use commands::Fail;
 use resp::{Args, Out, Proto, Reply, Span};
@@ -40,6 +40,8 @@ struct Job {
     no_touch: bool,
     user: Arc<User>,
     deadline: Option<i64>,
+    /// When it is run again although nothing has changed, in Unix milliseconds; [`i64::MAX`]: never.
+    again: AtomicI64,
     empty: Empty,
     /// Time that its runs have taken so far.
     nanos: AtomicU64,
@@ -98,6 +100,7 @@ fn waiter(session: &Session, command: u16, block: &mut Block, args: &Args<'_>) -
         no_touch: session.no_touch,
         user: Arc::clone(&session.user),
         deadline: block.deadline,
+        again: AtomicI64::new(block.again.unwrap_or(i64::MAX)),
         empty: block.empty,
         nanos: AtomicU64::new(0),
     };
@@ -134,10 +137,12 @@ impl Client {
 }
 
 impl Session {
-    /// When the command that blocks it gives up, in Unix milliseconds; none: never, or it is not
-    /// blocked.
+    /// When the command that blocks it gives up or is run again, in Unix milliseconds; none: never, or it
+    /// is not blocked.
     pub fn wakes_at(&self) -> Option<i64> {
-        job(self.blocked.as_ref()?)?.deadline
+        let job = job(self.blocked.as_ref()?)?;
+        Some(job.deadline.unwrap_or(i64::MAX).min(job.again.load(Relaxed)))
+            .filter(|at| *at < i64::MAX)
     }
 
     /// The session goes on: what blocked it has been answered.
@@ -211,9 +216,10 @@ impl Thread {
                     Tried::Served => {}
                     Tried::Passed => passed += 1,
                     Tried::Uncovered => return false,
-                    // What a list or sorted set does not have for one, it has for no other.
-                    Tried::Empty if w.kind != Kind::Stream => return true,
-                    Tried::Empty => passed += 1,
+                    // What a list or sorted set does not have for one, it has for no other, unless he
+                    // wants more of it (BLMOVEM).
+                    Tried::Empty { gone: true } if w.kind != Kind::Stream => return true,
+                    Tried::Empty { .. } => passed += 1,
                 }
             }
         }
@@ -254,17 +260,19 @@ impl Thread {
         db.cx.may_block = true;
         let mut args = Args::new(&[], &spans, &mut owned);
         let outcome = run(&mut db, &mut args, &mut reply);
-        if db.cx.block.take().is_some() {
+        if let Some(block) = db.cx.block.take() {
+            job.again.store(block.again.unwrap_or(i64::MAX), Relaxed);
+            let gone = db.peek(key).is_none();
             commit(engine, &mut self.pubsub, &mut db);
             w.end_try(false);
             spent(w, engine.clock.monotonic_ns().saturating_sub(start));
-            return Tried::Empty;
+            return Tried::Empty { gone };
         }
         let failed = outcome.is_err();
         if let Err(fail) = outcome {
             engine.count_error(&fail.0);
             bump(&self.worker.stats.error_replies, 1);
-            reply.error(fail.0.as_bytes());
+            reply.error(fail.bytes());
         }
         let own = Own { db: w.db, cmd, args: &args };
         commit_own(engine, &mut self.pubsub, &mut db, &own);
@@ -294,7 +302,7 @@ impl Thread {
         engine.count_error(&fail.0);
         engine.blocked_clients.fetch_sub(1, Relaxed);
         let mut out = Out::default();
-        Reply::new(&mut out, job.proto).error(fail.0.as_bytes());
+        Reply::new(&mut out, job.proto).error(fail.bytes());
         engine.post(w.thread, Message::Answer(w.client, out.buf));
     }
 
@@ -396,9 +404,18 @@ impl Thread {
     }
 
     /// Answers a blocked session whose time is over: the reply, or none if it has been served
-    /// meanwhile and the answer is on its way.
+    /// meanwhile and the answer is on its way, or if it goes on waiting after another try.
     pub fn time_out(&mut self, engine: &Engine, session: &mut Session) -> Option<Vec<u8>> {
         let w = session.blocked.clone()?;
+        let is_over = |job: &Job| job.deadline.is_some_and(|at| at <= job.again.load(Relaxed));
+        if !job(&w).is_none_or(is_over) {
+            self.tick(engine);
+            let key = w.keys.first()?.clone();
+            self.try_again(engine, &w, Key::new(&key));
+            self.serve_ready(engine);
+            self.collect();
+            return None;
+        }
         if !self.end_wait(engine, &w) {
             return None;
         }
@@ -424,5 +441,8 @@ enum Tried {
     /// It needs shards that may not be locked now.
     Uncovered,
     /// It was run and goes on waiting.
-    Empty,
+    Empty {
+        /// There is no such key any more.
+        gone: bool,
+    },
 }

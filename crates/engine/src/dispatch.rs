@@ -49,16 +49,26 @@ pub(crate) fn lookup(engine: &Engine, args: &Args<'_>) -> Result<u16, Fail> {
     let Some(top) = engine.table.find(name) else {
         return Err(unknown(args));
     };
+    specific(engine, top, args)
+}
+
+/// The same where the number of the top-level command is known.
+#[inline]
+fn specific(engine: &Engine, top: u16, args: &Args<'_>) -> Result<u16, Fail> {
     let cmd = engine.table.get(top);
     if cmd.row.subcommands.is_empty() {
         return Ok(top);
     }
+    subcommand(engine, top, args)
+}
+
+fn subcommand(engine: &Engine, top: u16, args: &Args<'_>) -> Result<u16, Fail> {
     // Alone, a container's arity refuses it; COMMAND's does not.
     let Some(sub) = args.get(1) else { return Ok(top) };
     engine.table.find_sub(top, sub).ok_or_else(|| {
         let sub = quoted(&sub[..sub.len().min(128)]);
         // As it was called: the command may have been renamed.
-        let name = String::from_utf8_lossy(name).to_ascii_uppercase();
+        let name = String::from_utf8_lossy(&args[0]).to_ascii_uppercase();
         Fail::new(format!("ERR unknown subcommand '{sub}'. Try {name} HELP."))
     })
 }
@@ -101,9 +111,36 @@ impl Thread {
         args: &mut Args<'_>,
         reply: &mut Reply<'_>,
     ) -> Done {
+        let id = lookup(engine, args);
+        self.dispatch_found(engine, session, id, args, reply)
+    }
+
+    /// The same for a command whose name has been looked up: `top` is its number, its container's for
+    /// a subcommand.
+    #[inline]
+    pub(crate) fn dispatch_known(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        top: u16,
+        args: &mut Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Done {
+        let id = specific(engine, top, args);
+        self.dispatch_found(engine, session, id, args, reply)
+    }
+
+    fn dispatch_found(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        id: Result<u16, Fail>,
+        args: &mut Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Done {
         // A command before this one in the batch may have been CONFIG SET.
         self.refresh(&engine.config);
-        let id = match lookup(engine, args) {
+        let id = match id {
             Ok(id) => id,
             Err(fail) => {
                 session.client.last_cmd.store(0, Relaxed);
@@ -217,7 +254,7 @@ impl Thread {
         }
         engine.count_error(&fail.0);
         bump(&self.worker.stats.error_replies, 1);
-        reply.error(fail.0.as_bytes());
+        reply.error(fail.bytes());
         true
     }
 
@@ -450,7 +487,7 @@ impl Thread {
         }
         bump(&self.worker.stats.error_replies, 1);
         engine.count_error(&fail.0);
-        reply.error(fail.0.as_bytes());
+        reply.error(fail.bytes());
     }
 
     /// A browser was made to send an HTTP request here (cross-protocol scripting): its headers
@@ -492,9 +529,10 @@ impl Thread {
         self.cx.client = 0;
         let start = engine.clock.monotonic_ns();
         let mut more = true;
-        // What clients are told of a key that goes takes memory, too, until it has been sent: that
-        // must not make further keys go.
-        let mut told = 0;
+        // What clients are told of a key that goes takes memory, too, until it has been sent, and buffers
+        // that are kept for the next time: that must not make further keys go.
+        let waiting = engine.workers().into_iter().map(|w| w.outboxes.load(Relaxed) as u64);
+        let mut told = waiting.sum::<u64>();
         while stdx::mem::used().saturating_sub(told) > max {
             let policy = self.hot.policy;
             let pubsub = &mut self.pubsub;
@@ -522,7 +560,7 @@ impl Thread {
             engine.latency.record("eviction-cycle", nanos, self.cx.now);
         }
         // Values that are being freed in the background make room soon.
-        more || stdx::mem::used() <= max || engine.keyspace.lazy_counts().0 > 0
+        more || stdx::mem::used().saturating_sub(told) <= max || engine.keyspace.lazy_counts().0 > 0
     }
 }
 

@@ -1,7 +1,9 @@
 //! What all threads share.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
+};
 use std::sync::{Arc, Weak};
 
 use config::{Config, Id};
@@ -130,6 +132,8 @@ pub struct Worker {
     pub mailbox: Mailbox,
     /// What its connections are sent by other threads.
     pub inbox: Inbox,
+    /// Bytes of the buffers in which push messages wait for their turn to be sent.
+    pub outboxes: Arc<AtomicUsize>,
     /// Connections that live on it.
     pub connections: AtomicU64,
     /// Where it leaves its records for the journal.
@@ -329,6 +333,7 @@ impl Engine {
             top_keys: TopKeys::default(),
             mailbox,
             inbox: Inbox::default(),
+            outboxes: Arc::default(),
             connections: AtomicU64::new(0),
             lane: self.journal.shared.add_lane(),
             holds: AtomicBool::new(false),

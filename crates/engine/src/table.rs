@@ -1,11 +1,13 @@
 //! The command table of the server: data commands and session commands under one numbering.
 
+use commands::alike::RunAlike;
 use commands::command::{Command, DataFn, Outcome};
 use commands::row::{BeginSearch, FindKeys, Flags, Group, KeySpec, Row, Scope};
 use commands::table::Index;
 use resp::{Args, Reply};
 
 use crate::engine::Engine;
+use crate::pubsub::Kind;
 use crate::session::Session;
 use crate::thread::Thread;
 
@@ -51,6 +53,8 @@ pub struct Cmd {
     pub many_keys: Option<(i16, usize)>,
     /// Its keys begin at argument 3, and argument 2 says how many they are.
     pub counted_keys: bool,
+    /// Its function for several in a row.
+    pub alike: Option<RunAlike>,
     /// Takes constant time, so that it may be timed together with its neighbours.
     pub light: bool,
     /// Takes time in proportion to what it replies, so that it is as light while that is little.
@@ -60,6 +64,8 @@ pub struct Cmd {
     pub part: u8,
     /// Is run and not queued inside MULTI.
     pub immediate: bool,
+    /// What it publishes to, if that is what it does.
+    pub publishes: Option<Kind>,
 }
 
 impl Cmd {
@@ -130,6 +136,11 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         _ => 0,
     };
     let immediate = ["exec", "discard", "multi", "watch", "quit", "reset"].contains(&row.name);
+    let publishes = match row.name {
+        "publish" => Some(Kind::Channel),
+        "spublish" => Some(Kind::Shard),
+        _ => None,
+    };
     let arity = row.arity;
     Cmd {
         row,
@@ -139,10 +150,12 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         one_key,
         many_keys,
         counted_keys,
+        alike: if light && one_key { commands::alike::of(row.name) } else { None },
         light,
         by_reply,
         part,
         immediate,
+        publishes,
     }
 }
 

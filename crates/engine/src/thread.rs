@@ -15,7 +15,8 @@ mod batch;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use batch::{GROUP, NO_COMMAND, Parse};
+use batch::{GROUP, NO_COMMAND};
+use commands::alike::Pending;
 use config::{Config, Id};
 use resp::{Args, Out, Parser, Proto, Reply, Shape, Span};
 use store::{Context, Db, Evicted, Flush, Policy, SHARDS};
@@ -89,7 +90,7 @@ pub struct Thread {
     pub(crate) pubsub: Local,
     spans: Vec<Span>,
     owned: Vec<Vec<u8>>,
-    group: Vec<Parse>,
+    group: Vec<Pending>,
     /// Hashes of the keys of the group's commands over several keys.
     hashes: Vec<u64>,
     /// Next shard for the periodic work, and how many have had their turn in a round that ran out of time.

@@ -145,6 +145,47 @@ fn time_runs_out() {
 }
 
 #[test]
+fn what_has_been_pending_for_long_enough_ends_a_wait() {
+    let mut w = World::new(3);
+    w.send(0, "XADD s 1-0 n 1");
+    w.send(0, "XGROUP CREATE s g 0");
+    w.send(0, "XREADGROUP GROUP g Ada STREAMS s >");
+    w.wait(1, "XREADGROUP GROUP g Alan BLOCK 0 CLAIM 500 STREAMS s >");
+    let start = common::START_MS as i64;
+    assert_eq!(w.conns[1].session.wakes_at(), Some(start + 500));
+    // Ada is given it once more: it has not been pending for long.
+    w.server.wait_ms(400);
+    w.send(0, "XREADGROUP GROUP g Ada STREAMS s 0");
+    w.server.wait_ms(101);
+    assert_eq!(w.server.thread.time_out(&w.server.engine, &mut w.conns[1].session), None);
+    assert_eq!(w.answers(), []);
+    assert_eq!(w.conns[1].session.wakes_at(), Some(start + 900));
+    w.server.wait_ms(400);
+    assert_eq!(w.server.thread.time_out(&w.server.engine, &mut w.conns[1].session), None);
+    let entry = "*4\r\n$3\r\n1-0\r\n*2\r\n$1\r\nn\r\n$1\r\n1\r\n:501\r\n:2\r\n";
+    assert_eq!(w.answers(), [(1, format!("*1\r\n*2\r\n$1\r\ns\r\n*1\r\n{entry}"))]);
+    // Where it ends without anything: the deadline comes first.
+    w.wait(2, "XREADGROUP GROUP g Grace BLOCK 100 CLAIM 500 STREAMS s >");
+    assert_eq!(w.conns[2].session.wakes_at(), Some(start + 901 + 100));
+    w.server.wait_ms(101);
+    let reply = w.server.thread.time_out(&w.server.engine, &mut w.conns[2].session);
+    assert_eq!(reply.as_deref(), Some(&b"*-1\r\n"[..]));
+}
+
+#[test]
+fn who_waits_for_more_stands_in_nobodys_way() {
+    let mut w = World::new(3);
+    w.wait(1, "BLMOVEM k to LEFT RIGHT 0 EXACTLY 3 BULK");
+    w.wait(2, "BLPOP k 0");
+    w.send(0, "RPUSH k a");
+    assert_eq!(w.answers(), [(2, pair("k", "a"))]);
+    w.send(0, "RPUSH k a b");
+    assert_eq!(w.answers(), []);
+    w.send(0, "LINSERT k BEFORE b c");
+    assert_eq!(w.answers(), [(1, format!("*3\r\n{}{}{}", bulk("a"), bulk("c"), bulk("b")))]);
+}
+
+#[test]
 fn client_unblock() {
     let mut w = World::new(3);
     w.wait(1, "BLPOP k 0");

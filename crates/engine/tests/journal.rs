@@ -375,6 +375,19 @@ fn a_renamed_command_is_replayed_under_any_name() {
     assert_ne!(server.digest(), digest);
 }
 
+/// A server on the machine's own disk.
+fn open_real(place: &Place, lines: &str) -> Result<Server, String> {
+    let (engine, _) = engine(lines, START_MS);
+    let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
+    engine.open_journal_at(Arc::new(persist::disk::Real), place.clone())?;
+    let clock = Clock::simulated(START_MS).1;
+    let endpoint =
+        Endpoint { peer: "x".into(), local: "y".into(), unix: true, loopback: true, fd: 8 };
+    let thread = Thread::new(&engine, index, worker);
+    let sessions = vec![Session::new(&engine, index, endpoint)];
+    Ok(Server { engine, thread, clock, sessions })
+}
+
 #[test]
 fn files_of_redis_are_loaded_up_to_their_last_whole_transaction() {
     let dir = std::env::temp_dir().join(format!("apus-aof-{}", std::process::id()));
@@ -388,17 +401,7 @@ fn files_of_redis_are_loaded_up_to_their_last_whole_transaction() {
     let lines = |lines: &[&str]| lines.iter().map(|l| command(l)).collect::<String>();
     let whole = lines(&["SELECT 0", "SET a 1", "MULTI", "INCR a", "SELECT 3", "SET c x", "EXEC"]);
     let torn = lines(&["SELECT 0", "SET b 2", "MULTI", "SET a 9"]);
-    let open = |truncated: &str| {
-        let (engine, _) = engine(&format!("aof-load-truncated {truncated}"), START_MS);
-        let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
-        engine.open_journal_at(Arc::new(persist::disk::Real), place.clone())?;
-        let clock = Clock::simulated(START_MS).1;
-        let endpoint =
-            Endpoint { peer: "x".into(), local: "y".into(), unix: true, loopback: true, fd: 8 };
-        let thread = Thread::new(&engine, index, worker);
-        let sessions = vec![Session::new(&engine, index, endpoint)];
-        Ok::<_, String>(Server { engine, thread, clock, sessions })
-    };
+    let open = |truncated: &str| open_real(&place, &format!("aof-load-truncated {truncated}"));
     std::fs::write(dir.join("a.aof"), &whole).expect("written");
     std::fs::write(place.dir.join("a.aof.1.incr.aof"), format!("{whole}{torn}")).expect("written");
     let manifest = "file a.aof.1.incr.aof seq 1 type i\n";
@@ -430,5 +433,66 @@ fn files_of_redis_are_loaded_up_to_their_last_whole_transaction() {
     let mut server = open("no").expect("loaded");
     assert_eq!(server.line("GET a"), "$1\r\n2\r\n");
     server.engine.close_journal();
+    std::fs::remove_dir_all(&dir).expect("removed");
+}
+
+/// As Redis before 5.0 wrote them: the scripts themselves.
+#[test]
+fn scripts_in_a_file_of_redis_run_again() {
+    let dir = std::env::temp_dir().join(format!("apus-aof-scripts-{}", std::process::id()));
+    let place = Place { dir: dir.join("aof"), ..place(1 << 20) };
+    std::fs::create_dir_all(&place.dir).expect("a directory");
+    let file = |commands: &[&[&str]]| {
+        let word = |w: &&str| format!("${}\r\n{w}\r\n", w.len());
+        let command =
+            |c: &&[&str]| format!("*{}\r\n{}", c.len(), c.iter().map(word).collect::<String>());
+        std::fs::write(dir.join("a.aof"), commands.iter().map(command).collect::<String>())
+    };
+    let incr = "return redis.call('INCR', KEYS[1])";
+    let sha = String::from_utf8(stdx::sha1hex(incr.as_bytes()).to_vec()).expect("hexadecimal");
+    let members = "redis.call('RPUSH', KEYS[2], unpack(redis.call('SMEMBERS', KEYS[1])))";
+    file(&[
+        &["SELECT", "0"],
+        &[
+            "EVAL",
+            "redis.call('SET', KEYS[1], ARGV[1]) redis.call('PUBLISH', 'c', 'm')",
+            "1",
+            "k",
+            "v",
+        ],
+        &["SCRIPT", "LOAD", incr],
+        &["EVALSHA", &sha, "1", "n"],
+        &["MULTI"],
+        &["EVALSHA", &sha, "1", "n"],
+        &["EXEC"],
+        &["SADD", "s", "b", "c", "a"],
+        // What has no order came sorted.
+        &["EVAL", members, "2", "s", "l"],
+        &["EVAL", "redis.call('SELECT', 3) redis.call('SET', 'k', 'other')", "0"],
+        // It has failed then, too, behind what it did.
+        &["EVAL", "redis.call('SET', 'half', 1) redis.call('LPUSH', 'k', 1)", "0"],
+        &["SET", "last", "1"],
+    ])
+    .expect("written");
+    let mut server = open_real(&place, "").expect("loaded");
+    assert_eq!(
+        server.line("MGET k n half last"),
+        "*4\r\n$1\r\nv\r\n$1\r\n2\r\n$1\r\n1\r\n$1\r\n1\r\n"
+    );
+    assert_eq!(server.line("LRANGE l 0 -1"), "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n");
+    assert_eq!(server.line("SELECT 3"), "+OK\r\n");
+    assert_eq!(server.line("GET k"), "$5\r\nother\r\n");
+    server.engine.close_journal();
+    // What cannot be known ends it.
+    for (commands, why) in [
+        (&[&["EVALSHA", &sha, "1", "n"][..]][..], "not in the file"),
+        (&[&["EVAL", "redis.call('INFO')", "0"][..]][..], "a script calls INFO"),
+    ] {
+        std::fs::remove_dir_all(&place.dir).expect("removed");
+        std::fs::create_dir_all(&place.dir).expect("a directory");
+        file(commands).expect("written");
+        let said = open_real(&place, "").err().expect("it cannot be loaded");
+        assert!(said.contains(why) && said.contains("BGREWRITEAOF"), "{said}");
+    }
     std::fs::remove_dir_all(&dir).expect("removed");
 }

@@ -5,12 +5,13 @@
 
 mod common;
 
-use common::{Server, request};
+use common::{Conn, Server, request};
+use stdx::rng::Rng;
 
 /// Enough members for every type to have left its small form.
 const MEMBERS: usize = 2_000;
 
-fn filled() -> (Server, common::Conn) {
+fn filled() -> (Server, Conn) {
     let mut s = Server::new();
     let mut c = s.connect();
     for i in 0..MEMBERS {
@@ -66,5 +67,81 @@ fn keys_that_are_replaced_within_a_pipeline() {
             let together = String::from_utf8(s.feed(&mut c, &all)).expect("text");
             assert_eq!(together, one_by_one, "{add} with {replace}");
         }
+    }
+}
+
+/// The same command many times, now and then another: over strings of all forms, absent keys, keys that
+/// expire, and values of other types.
+fn alike(rng: &mut Rng) -> Vec<String> {
+    let mut key = || format!("k{}", rng.below(6));
+    let keys: Vec<String> = (0..24).map(|_| key()).collect();
+    let mut lines = Vec::new();
+    let usual = rng.below(3);
+    for key in keys {
+        let kind = if rng.below(6) == 0 { rng.below(10) } else { usual };
+        lines.push(match kind {
+            0 => format!("GET {key}"),
+            1 => {
+                let long = "x".repeat(30 * rng.below(3) as usize + 1);
+                let values = ["a", "", "7", "9223372036854775806", "seventeen letters", &long];
+                let value = values[rng.below(values.len() as u64) as usize];
+                format!("SET {key} \"{value}\"")
+            }
+            2 => format!("INCR {key}"),
+            3 => format!("EXPIRE {key} 100"),
+            4 => format!("DEL {key}"),
+            5 => format!("APPEND {key} 1"),
+            6 => format!("SET {key} v GET"),
+            7 => format!("SETRANGE {key} 0 9"),
+            8 => format!("GETEX {key} PERSIST"),
+            _ => format!("LPUSH l{key} 1"),
+        });
+        if rng.below(30) == 0 {
+            lines.push(format!("RENAME l{key} {key}"));
+        }
+    }
+    lines
+}
+
+/// What the commands have counted, changed and left.
+fn outcome(s: &mut Server, c: &mut Conn) -> String {
+    let mut all = s.send(c, "DEBUG DIGEST");
+    let info = s.send(c, "INFO everything");
+    let counts = ["keyspace_hits", "keyspace_misses", "rdb_changes_since_last_save", "errorstat"];
+    for line in info.lines() {
+        if counts.iter().any(|name| line.starts_with(name)) {
+            all.push_str(line);
+        }
+        if line.starts_with("cmdstat_") && !line.starts_with("cmdstat_info") {
+            all.extend(line.split(',').filter(|part| !part.contains("usec")));
+        }
+    }
+    for key in 0..6 {
+        all += &s.send(c, &format!("OBJECT ENCODING k{key}"));
+    }
+    all
+}
+
+#[test]
+fn runs_of_one_command() {
+    for (seed, observed) in (0..60).zip([false, false, true].into_iter().cycle()) {
+        let start = || {
+            let mut s = Server::new();
+            if observed {
+                s.configure("notify-keyspace-events", "KEA");
+            }
+            let c = s.connect();
+            (s, c)
+        };
+        let ((mut s, mut c), (mut t, mut d)) = (start(), start());
+        let mut rng = Rng::from_seed(seed);
+        for _ in 0..20 {
+            let lines = alike(&mut rng);
+            let one_by_one: String = lines.iter().map(|line| s.send(&mut c, line)).collect();
+            let all: Vec<u8> = lines.iter().flat_map(|line| request(line)).collect();
+            let together = String::from_utf8(t.feed(&mut d, &all)).expect("text");
+            assert_eq!(together, one_by_one, "seed {seed}: {lines:?}");
+        }
+        assert_eq!(outcome(&mut t, &mut d), outcome(&mut s, &mut c), "seed {seed}");
     }
 }

@@ -11,8 +11,11 @@ use std::ffi::{CString, c_int};
 use mlua_sys as ffi;
 use mlua_sys::lua_State;
 
+use stdx::carried::carry;
+
 use crate::patterns;
 use crate::raw::{ALL, GLOBALS, Kind, Native, Raise, Returned, Stack, upvalue};
+use crate::reply::c_string;
 use crate::sandbox::{Natives, READONLY, is_front, push_behind};
 
 /// Coroutines within coroutines. Lua counts calls of C per coroutine only.
@@ -369,7 +372,7 @@ fn collectgarbage(s: Stack) -> Returned {
         }
         b"stop" | b"restart" | b"setpause" | b"setstepmul" => s.push_number(0.0),
         other => {
-            let other = String::from_utf8_lossy(other);
+            let other = carry(c_string(other));
             return Err(Raise::arg(1, format!("invalid option '{other}'")));
         }
     }
@@ -497,7 +500,7 @@ fn call_wrapped(s: Stack) -> Returned {
         Err(()) => {
             if s.kind(-1) == Kind::String {
                 let text = s.bytes(-1).unwrap_or(&[]);
-                return Err(Raise::text(String::from_utf8_lossy(text).into_owned()));
+                return Err(Raise::text(carry(text).into_owned()));
             }
             Err(Raise::Top)
         }

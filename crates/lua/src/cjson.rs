@@ -2,8 +2,11 @@
 
 use std::ffi::c_int;
 
+use stdx::carried::carry;
+
 use crate::number::{LEN_MAX, general};
 use crate::raw::{Function, Kind, Raise, Returned, Stack};
+use crate::reply::c_string;
 
 /// What the configuring functions set; every copy of the library (`cjson.new`) has its own.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +99,7 @@ fn choice(s: Stack, n: usize, options: &[&str]) -> Result<Option<usize>, Raise> 
         _ => {
             let text = s.check_bytes(n)?;
             let found = options.iter().position(|o| o.as_bytes() == text);
-            let text = String::from_utf8_lossy(text);
+            let text = carry(c_string(text));
             found.map(Some).ok_or_else(|| Raise::arg(n, format!("invalid option '{text}'")))
         }
     }

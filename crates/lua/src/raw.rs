@@ -24,6 +24,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use mlua_sys as ffi;
 use mlua_sys::lua_State;
+use stdx::carried::carried;
 
 use crate::state::State;
 
@@ -45,7 +46,8 @@ pub(crate) enum Kind {
 /// Why a function stops with an error.
 #[derive(Debug)]
 pub(crate) enum Raise {
-    /// A text, in front of which comes the place of the call, as of `luaL_error`.
+    /// A text, in front of which comes the place of the call, as of `luaL_error`. What it quotes of a
+    /// script's bytes, it carries ([`stdx::carried`]).
     Text(Cow<'static, str>),
     /// What is wrong with argument so-and-so, as of `luaL_argerror`.
     Arg(usize, Cow<'static, str>),
@@ -686,13 +688,13 @@ fn prepare(stack: Stack, raise: Raise) -> c_int {
         Raise::Text(text) => {
             // SAFETY: there is room; while memory is not limited it cannot fail.
             unsafe { ffi::luaL_where(stack.0, 1) };
-            stack.push_bytes(text.as_ref());
+            stack.push_bytes(carried(&text));
             stack.concat(2);
             TOP
         }
         Raise::Arg(n, text) => {
             stack.push_number(n as f64);
-            stack.push_bytes(text.as_ref());
+            stack.push_bytes(carried(&text));
             ARG
         }
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use resp::{Args, Out, Proto, Reply, Span};
+use stdx::carried::carried;
 
 use crate::host::{Called, Flags, Registered};
 use crate::layout::Item;
@@ -61,7 +62,7 @@ fn shared(s: Stack, version: &str) {
 
 /// An error of this library: a table, as those of commands.
 fn fail(s: Stack, text: &str) -> Returned {
-    push_refusal(s, text.as_bytes(), false);
+    push_refusal(s, &carried(text), false);
     Err(Raise::Top)
 }
 
@@ -187,7 +188,7 @@ fn generic(s: Stack, raise: bool) -> Returned {
                 Called::Replied if out.shared.is_empty() => convert(s, &out.buf)?,
                 Called::Replied => convert(s, &out.join())?,
                 Called::Refused(text) => {
-                    push_refusal(s, text.as_bytes(), true);
+                    push_refusal(s, &carried(&text), true);
                     true
                 }
                 Called::Abort => {

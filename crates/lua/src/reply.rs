@@ -396,10 +396,7 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
         if let (Some(format), Some(text)) = (s.string(-2), s.string(-1)) {
             let mut name = *b"   ";
             name.iter_mut().zip(c_string(format)).for_each(|(to, from)| *to = *from);
-            match std::str::from_utf8(&name) {
-                Ok(name) if !name.contains(['\r', '\n']) => r.verbatim(name, text),
-                _ => r.verbatim("txt", text),
-            }
+            r.verbatim(name, text);
             return s.pop(3);
         }
         s.pop(2);

@@ -7,8 +7,11 @@
 //!
 //! Redis marks tables as read-only inside of the virtual machine instead; the errors are the same.
 
+use stdx::carried::carry;
+
 use crate::base;
 use crate::raw::{GLOBALS, Kind, Native, Raise, Returned, Stack};
+use crate::reply::c_string;
 use crate::state::Machine;
 use crate::{bit, cjson, cmsgpack, redis, structs};
 
@@ -145,7 +148,7 @@ fn protect_strict(s: Stack) {
 }
 
 fn nonexistent(s: Stack) -> Returned {
-    let name = s.bytes(2).map(|b| String::from_utf8_lossy(b).into_owned()).unwrap_or_default();
+    let name = carry(c_string(s.bytes(2).unwrap_or_default()));
     Err(Raise::text(format!("Script attempted to access nonexistent global variable '{name}'")))
 }
 

@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 use mlua_sys as ffi;
 use mlua_sys::lua_State;
 use resp::{Args, Proto, Reply};
+use stdx::carried::carry;
 
 use crate::host::{Entry, Host, Tick};
 use crate::layout::{Item, Value};
@@ -266,7 +267,7 @@ impl Vm {
     /// Compiles a script.
     ///
     /// # Errors
-    /// Lua's message.
+    /// Lua's message; what is no UTF-8 in it is carried ([`stdx::carried`]).
     pub fn compile(&mut self, text: &[u8]) -> Result<Compiled, String> {
         let s = self.stack();
         if s.compile(text, c"@user_script").is_ok() {
@@ -289,7 +290,7 @@ impl Vm {
 
     fn take_message(&mut self) -> String {
         let s = self.stack();
-        let text = String::from_utf8_lossy(s.string(-1).unwrap_or(b"?")).into_owned();
+        let text = carry(s.string(-1).unwrap_or(b"?")).into_owned();
         s.set_top(BOTTOM);
         self.collect();
         text
@@ -338,7 +339,7 @@ impl Vm {
     /// Loads a library: runs its code, which registers functions with the host.
     ///
     /// # Errors
-    /// What went wrong, for the client.
+    /// What went wrong, for the client; what is no UTF-8 in it is carried ([`stdx::carried`]).
     pub fn load(&mut self, code: &[u8], host: &mut dyn Host) -> Result<(), String> {
         let s = self.stack();
         self.set_load_globals(true);
@@ -354,9 +355,9 @@ impl Vm {
                 let text = match s.kind(-1) {
                     Kind::Table if !is_front(s, -1) => {
                         s.field(-1, "err");
-                        String::from_utf8_lossy(s.bytes(-1).unwrap_or(b"?")).into_owned()
+                        carry(s.bytes(-1).unwrap_or(b"?")).into_owned()
                     }
-                    _ => format!("ERR {}", String::from_utf8_lossy(s.bytes(-1).unwrap_or(b"?"))),
+                    _ => format!("ERR {}", carry(s.bytes(-1).unwrap_or(b"?"))),
                 };
                 format!("Error registering functions: {text}")
             })

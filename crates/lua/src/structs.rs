@@ -1,6 +1,9 @@
 //! The library `struct`: numbers and strings as bytes, after a format.
 
+use stdx::carried::carry;
+
 use crate::raw::{Raise, Returned, Stack, stdx_cast};
+use crate::reply::c_string;
 
 /// Largest integer, in bytes.
 const INTEGER_MAX: usize = 32;
@@ -86,7 +89,8 @@ impl<'a> Format<'a> {
                 self.align = n;
             }
             _ => {
-                let c = char::from(option);
+                let c = [option];
+                let c = carry(c_string(&c));
                 return Err(Raise::arg(1, format!("invalid format option '{c}'")));
             }
         }
@@ -218,7 +222,8 @@ fn unpack(s: Stack) -> Returned {
                     let n = s.number(-1);
                     s.pop(1);
                     results -= 1;
-                    size = if n >= 0.0 { n as usize } else { usize::MAX };
+                    // Cut off first: what is between -1 and 0 is nothing.
+                    size = if n > -1.0 { n as usize } else { usize::MAX };
                     bytes = piece(at, size).ok_or_else(short)?;
                 }
                 s.push_bytes(bytes);

@@ -4,8 +4,8 @@
 pub const VERSION: u16 = 10;
 /// The version of payloads that only Redis 7.4 and later load.
 pub(crate) const VERSION_FIELD_DEADLINES: u16 = 12;
-/// The newest version that is read: that of Redis 7.4 to 8.4.
-pub(crate) const VERSION_MAX: u16 = 12;
+/// The newest version that is read: that of Redis 8.6. (12 is that of Redis 7.4 to 8.4.)
+pub(crate) const VERSION_MAX: u16 = 13;
 /// The versions of Valkey's own that are read: that of Valkey 9. What it shares with Redis (up to
 /// version 11, Valkey 8) it writes as Redis does.
 pub(crate) const VALKEY_VERSION: u16 = 80;
@@ -41,7 +41,7 @@ impl Dialect {
 }
 
 /// The last type that is Redis's alone.
-const VALKEY_LAST_FOREIGN: u8 = 25;
+const VALKEY_LAST_FOREIGN: u8 = 26;
 
 /// Types of values.
 pub(crate) mod kind {
@@ -76,6 +76,8 @@ pub(crate) mod kind {
     /// As Redis 7.4 writes them: the earliest first, the others relative to it.
     pub(crate) const HASH_METADATA: u8 = 24;
     pub(crate) const HASH_LISTPACK_EX: u8 = 25;
+    /// Since Redis 8.6: what producers have sent, for `XADD … IDMP`.
+    pub(crate) const STREAM_LISTPACKS_4: u8 = 26;
     /// Fields with deadlines as Valkey 9 writes them: 22 there (see [`super::Dialect`]).
     pub(crate) const VALKEY_HASH_2: u8 = 150;
     pub(crate) const UNKNOWN: u8 = 151;
@@ -85,6 +87,8 @@ pub(crate) mod kind {
 pub(crate) mod op {
     /// Valkey's, in a cluster: slots that were on their way when it was written.
     pub(crate) const VALKEY_SLOT_IMPORT: u8 = 243;
+    /// Redis's since 8.6: what modules keep with a key, in front of its type.
+    pub(crate) const KEY_META: u8 = 243;
     pub(crate) const SLOT_INFO: u8 = 244;
     pub(crate) const FUNCTION2: u8 = 245;
     pub(crate) const FUNCTION_PRE_GA: u8 = 246;

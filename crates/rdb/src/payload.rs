@@ -8,8 +8,8 @@ use data::entry::Entry;
 use stdx::crc::crc64;
 
 use crate::error::Error;
-use crate::format::{Dialect, VERSION_FIELD_DEADLINES, kind};
-use crate::read::{Decoder, Head, Input, Limits, Slice};
+use crate::format::{Dialect, VERSION_FIELD_DEADLINES, kind, op};
+use crate::read::{Decoder, Head, Input, Limits, Slice, skip_key_meta};
 use crate::write::Encoder;
 
 /// Bytes of version and checksum.
@@ -58,7 +58,12 @@ pub fn restore(
     // As in Redis, what lies between the value and the footer does not matter.
     let mut input = Slice::new(body, 0);
     let mut decoder = Decoder::new(limits);
-    let kind = dialect.kind(input.byte().map_err(BadPayload::Format)?);
+    let mut code = input.byte().map_err(BadPayload::Format)?;
+    if code == op::KEY_META && dialect == Dialect::Redis {
+        skip_key_meta(&mut input, &mut Vec::new()).map_err(BadPayload::Format)?;
+        code = input.byte().map_err(BadPayload::Format)?;
+    }
+    let kind = dialect.kind(code);
     match decoder.value(kind, Head { key, deadline }, &mut input) {
         Ok(Some(entry)) => Ok(entry),
         Ok(None) => Err(BadPayload::Format(input.bad("empty key"))),

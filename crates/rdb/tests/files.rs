@@ -168,7 +168,7 @@ fn what_is_refused_says_why() {
         (7, [&[0x81][..], &module].concat(), "no matching module type"),
         (6, Vec::new(), "Pre-release module format"),
         (8, Vec::new(), "Unknown RDB encoding type 8"),
-        (26, Vec::new(), "Unknown RDB encoding type 26"),
+        (27, Vec::new(), "Unknown RDB encoding type 27"),
         (0, vec![0xc4], "Unknown RDB string encoding type 4"),
         (0, vec![0xc3, 2, 10, 0, b'a'], "Invalid LZF compressed string"),
         (
@@ -188,7 +188,7 @@ fn what_is_refused_says_why() {
             Ok(e) => panic!("{wanted}: {}", show(&e)),
         }
     }
-    for payload in [payload(0, &[b"\x01a"], 13), [&payload(0, &[b"\x01a"], 10)[..], b"x"].concat()]
+    for payload in [payload(0, &[b"\x01a"], 14), [&payload(0, &[b"\x01a"], 10)[..], b"x"].concat()]
     {
         assert!(matches!(
             rdb::restore(&payload, b"key", None, Limits::default(), true),
@@ -247,13 +247,89 @@ fn parts_of_a_file_that_are_not_keys() {
         assert!(e.contains(what), "{e}");
     };
     wrong(b"RODIS0010\xff00000000", "Wrong signature");
-    wrong(b"REDIS0013\xff00000000", "Can't handle RDB format version 13");
+    wrong(b"REDIS0014\xff00000000", "Can't handle RDB format version 14");
     wrong(b"REDIS0000\xff00000000", "Can't handle RDB format version 0");
     wrong(b"REDIS0010\xff12345678", "Wrong RDB checksum");
     wrong(&file(&[&[246]]), "Pre-release function format");
     // No checksum was computed, or the version has none.
     assert!(describe(b"REDIS0010\xff\0\0\0\0\0\0\0\0").is_ok());
     assert_eq!(describe(b"REDIS0004\xff").expect("an old file"), "version 4\nend false\n");
+}
+
+#[test]
+fn redis_8_6_remembers_producers_and_what_modules_keep_with_keys() {
+    use old::{len, string};
+    let pair = |a: usize, b: usize| [len(a), len(b)].concat();
+    let stream = [
+        &len(0)[..],   // nodes
+        &len(0),       // entries
+        &pair(700, 3), // the last ID
+        &pair(0, 0),   // the first
+        &pair(700, 3), // the last deleted
+        &len(2),       // added
+        &len(1),       // groups
+        &string(b"g"),
+        &pair(700, 1),
+        &len(1),
+        &len(0),
+        &len(0),
+        &pair(100, 1000), // seconds and names that are remembered
+        &len(2),          // producers
+        &string(b"p"),
+        &len(2),
+        &string(b"name"),
+        &pair(700, 1),
+        &string(b"12"),
+        &pair(700, 3),
+        &string(b"q"),
+        &len(0),
+        &pair(2, 1), // names that there have been, and that came again
+    ]
+    .concat();
+    // "KMT1" in six bits a letter, version 2, and the flag that it may be passed over.
+    let meta = |flags: u32| {
+        let id = (10 << 18 | 12 << 12 | 19 << 6 | 53) << 8 | 2 << 3 | flags;
+        [&[243][..], &len(1), &u32::to_le_bytes(id), &len(5), &string(b"text"), &len(0)].concat()
+    };
+    let file = |parts: &[&[u8]]| {
+        let mut out = b"REDIS0013".to_vec();
+        parts.iter().for_each(|p| out.extend_from_slice(p));
+        out.push(0xff);
+        let crc = rdb::crc64(0, &out);
+        out.extend_from_slice(&crc.to_le_bytes());
+        out
+    };
+    let plain = [&[0][..], &string(b"k"), &string(b"v")].concat();
+    let bytes = file(&[
+        &[249, 9],
+        &meta(1),
+        &[26],
+        &string(b"s"),
+        &stream,
+        &plain,
+        &[252, 0, 0, 1, 0, 0, 0, 0, 0],
+        &meta(1),
+        &plain,
+    ]);
+    let found = describe(&bytes).expect("a valid file");
+    let payload = |body: &[u8]| {
+        let payload = old::payload(body[0], &[&body[1..]], 13);
+        rdb::restore(&payload, b"s", None, Limits::default(), true)
+    };
+    let of_payload = payload(&[&meta(1)[..], &[26], &stream].concat()).expect("a valid payload");
+    let shown = show(&of_payload);
+    assert!(shown.contains("700-3") && shown.contains('g'), "{shown}");
+    assert_eq!(
+        found,
+        format!(
+            "version 13\ns freq 9 {shown}\nk string embstr: v\nk string embstr @65536: v\nend true\n"
+        )
+    );
+    assert_eq!(describe_in_batches(&bytes).expect("a valid file"), found);
+    // One that may not be passed over.
+    let why = describe(&file(&[&meta(0), &plain])).expect_err("a module").to_string();
+    assert!(why.contains("no matching class 'KMT1'"), "{why}");
+    assert!(matches!(payload(&[&meta(0)[..], &plain].concat()), Err(BadPayload::Format(_))));
 }
 
 #[test]
@@ -302,14 +378,13 @@ fn valkey_9_has_a_header_and_numbers_of_its_own() {
     assert!(describe(&file(b"VALKEY011", &[])).is_err());
     assert!(describe(&file(b"REDIS0080", &[])).is_err());
     assert!(describe(&file(b"VALKEY081", &[])).is_err());
-    for kind in [23, 24, 25, 150, 151] {
+    for kind in [23, 24, 25, 26, 150, 151] {
         let key = [&[kind][..], &string(b"k"), &string(b"x")].concat();
         let why =
             describe(&file(b"VALKEY080", &[&key])).expect_err("no type of Valkey's").to_string();
         assert!(why.contains("Unknown RDB encoding type"), "{why}");
     }
-    let why = describe(&file(b"REDIS0012", &[&import.concat()])).expect_err("Valkey's").to_string();
-    assert!(why.contains("Unknown RDB encoding type 243"), "{why}");
+    assert!(describe(&file(b"REDIS0012", &[&import.concat()])).is_err());
 }
 
 /// A source that gives its bytes in small pieces.

@@ -352,14 +352,15 @@ impl<'a> Reply<'a> {
     }
 
     /// A text with a format of three letters (`txt`, `mkd`); in RESP2 a bulk string.
-    pub fn verbatim(&mut self, format: &str, text: impl AsRef<[u8]>) {
+    pub fn verbatim(&mut self, format: impl AsRef<[u8]>, text: impl AsRef<[u8]>) {
+        let format = format.as_ref();
         debug_assert!(format.len() == 3);
         let text = text.as_ref();
         match self.proto {
             Proto::V2 => self.bulk(text),
             Proto::V3 => {
                 self.header(b'=', text.len() as i64 + 4);
-                self.put(format.as_bytes());
+                self.put(format);
                 self.put(b":");
                 self.put(text);
                 self.put(b"\r\n");

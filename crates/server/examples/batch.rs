@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release --example batch -- get 100000 1000` prints nanoseconds per command. Instead
 //! of `get` or `set` there may be any command: in `'ZADD z {rand} m{key}'` a key's number and a random
-//! one below a million are filled in.
+//! one below a million are filled in, and for `{sha}` the digest of the script in the file that the
+//! environment's `SCRIPT` names: `SCRIPT=presence_add.lua … 'EVALSHA {sha} 1 h{key} 60 a b'`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
@@ -14,7 +15,7 @@ use resp::{Out, Parser};
 #[global_allocator]
 static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
 
-fn request(kind: &str, key: u64, random: u64) -> Vec<u8> {
+fn request(kind: &str, sha: &str, key: u64, random: u64) -> Vec<u8> {
     let template = match kind {
         "get" => "GET key:{key}",
         "set" => "SET key:{key} xyz",
@@ -25,6 +26,7 @@ fn request(kind: &str, key: u64, random: u64) -> Vec<u8> {
         .map(|w| {
             w.replace("{key}", &format!("{key:012}"))
                 .replace("{rand}", &(random % 1_000_000).to_string())
+                .replace("{sha}", sha)
         })
         .collect();
     let args = words.iter().map(|w| format!("${}\r\n{w}\r\n", w.len()));
@@ -54,10 +56,14 @@ fn main() {
         Endpoint { peer: String::new(), local: String::new(), unix: true, loopback: true, fd: 0 };
     let mut session = Session::new(&engine, index, endpoint);
     let (mut parser, mut out) = (Parser::default(), Out::default());
+    let script = std::env::var("SCRIPT").ok().and_then(|path| std::fs::read(path).ok());
+    let script = script.unwrap_or_default();
+    thread.call(&engine, &mut session, &[b"SCRIPT", b"LOAD", &script]);
+    let sha = String::from_utf8_lossy(&stdx::sha1hex(&script)).into_owned();
     let mut run = |bytes: &[u8]| {
         if bytes.is_empty() {
             // Completes resizes, as the server's periodic work does.
-            (0..1000).for_each(|_| _ = thread.cron(&engine, 1, u64::MAX));
+            (0..keys.min(1000)).for_each(|_| _ = thread.cron(&engine, 1, u64::MAX));
             return;
         }
         thread.tick(&engine);
@@ -67,7 +73,7 @@ fn main() {
     };
     let fill = if kind == "get" { "set" } else { kind };
     for k in 0..keys {
-        run(&request(fill, k, k));
+        run(&request(fill, &sha, k, k));
     }
     run(&[]);
     let mut x = 88172645463325252u64;
@@ -78,7 +84,7 @@ fn main() {
                     x ^= x << 13;
                     x ^= x >> 7;
                     x ^= x << 17;
-                    request(kind, x % keys, x >> 32)
+                    request(kind, &sha, x % keys, x >> 32)
                 })
                 .collect()
         })

@@ -6,6 +6,7 @@
 
 pub mod breath;
 pub mod bytes;
+pub mod carried;
 pub mod clock;
 pub mod crc;
 pub mod crc32c;

@@ -22,6 +22,11 @@ const DECIMALS: usize = 17;
 pub struct LongDouble(X87DoubleExtended);
 
 impl LongDouble {
+    /// The largest number: `LDBL_MAX`.
+    pub fn largest() -> Self {
+        LongDouble(X87DoubleExtended::largest())
+    }
+
     /// Parses as C's `strtold`, hex and `inf` included, minus what Redis
     /// refuses: NaN, blanks, leftovers, overflow, underflow to zero, and texts
     /// of 5 KiB and more.
@@ -108,6 +113,20 @@ impl LongDouble {
         let biased = (bits >> 64) as i32 & 0x7fff;
         // Subnormals share the smallest exponent.
         (mantissa, biased.max(1) - 16_383 - 63)
+    }
+}
+
+impl std::ops::Neg for LongDouble {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        LongDouble(-self.0)
+    }
+}
+
+impl PartialOrd for LongDouble {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        self.0.partial_cmp(&other.0)
     }
 }
 

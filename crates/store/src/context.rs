@@ -99,7 +99,10 @@ pub struct Block {
     pub kind: Kind,
     /// Unix milliseconds at which it gives up; none: never.
     pub deadline: Option<i64>,
-    /// What it answers then.
+    /// Unix milliseconds at which it is run again although nothing has changed (XREADGROUP CLAIM, when what
+    /// is pending has been so for long enough); none: never.
+    pub again: Option<i64>,
+    /// What it answers at the deadline.
     pub empty: Empty,
     /// Whether an error of a later run is answered (XREADGROUP, when its group is gone); otherwise
     /// the command goes on waiting (BLPOP, when the key holds another type for a while).
@@ -107,6 +110,13 @@ pub struct Block {
     /// The arguments to run again with, if they are not its own (XREAD, to which `$` means the end
     /// as it was when it began to wait).
     pub args: Option<Vec<Vec<u8>>>,
+}
+
+impl Block {
+    /// A command that runs again as it is, when one of the keys changes.
+    pub fn new(keys: Vec<Vec<u8>>, kind: Kind, deadline: Option<i64>, empty: Empty) -> Self {
+        Self { keys, kind, deadline, again: None, empty, errors: false, args: None }
+    }
 }
 
 /// The reply of a blocking command that got nothing.

@@ -79,6 +79,15 @@ pub struct Db<'a> {
     near: usize,
 }
 
+/// Counts an access to an entry, whose memory is only written to when that changes something.
+#[inline(always)]
+fn touch(cx: &mut Context, e: &mut SlotMut<'_, Entry>) {
+    let bits = cx.touched(e.access());
+    if bits != e.access() {
+        e.node_mut().set_access(bits);
+    }
+}
+
 impl<'a> Db<'a> {
     /// A view with the shard of one hash locked.
     #[inline]
@@ -311,10 +320,7 @@ impl<'a> Db<'a> {
             Some(mut e) if !hidden => {
                 cx.counters.keyspace_hits += 1;
                 if !cx.no_touch {
-                    let bits = cx.touched(e.access());
-                    if bits != e.access() {
-                        e.node_mut().set_access(bits);
-                    }
+                    touch(cx, &mut e);
                 }
                 Some(e)
             }
@@ -340,10 +346,7 @@ impl<'a> Db<'a> {
             saving.save(*index, e.node_mut());
         }
         if !cx.no_touch {
-            let bits = cx.touched(e.access());
-            if bits != e.access() {
-                e.node_mut().set_access(bits);
-            }
+            touch(cx, &mut e);
         }
         Some(e)
     }
@@ -425,6 +428,39 @@ impl<'a> Db<'a> {
         Ok(present.into_iter().map(look).collect())
     }
 
+    /// Shows `take` the entry of the key that the view has [moved to](Self::move_to), if it lies where it
+    /// was foreseen and has no deadline, and touches it when it is taken. For runs of the same command;
+    /// counts nothing. False says nothing: then the key is to be looked for in the usual way.
+    #[inline(always)]
+    pub fn foreseen(
+        &mut self,
+        bytes: &[u8],
+        take: impl FnOnce(&mut SlotMut<'_, Entry>) -> bool,
+    ) -> bool {
+        let Self { locked, cx, index, near, first: hash, .. } = self;
+        let part = locked.part(*index, shard_of(*hash));
+        let Some(mut e) = part.table.find_mut_at(*hash, *near, |e| e.has_key(bytes)) else {
+            return false;
+        };
+        if cx.no_touch || e.deadline().is_some() || !take(&mut e) {
+            return false;
+        }
+        touch(cx, &mut e);
+        true
+    }
+
+    /// The same for a command that changes it, while nobody observes changes and no snapshot needs the
+    /// state before it.
+    #[inline(always)]
+    pub fn foreseen_to_change(
+        &mut self,
+        bytes: &[u8],
+        take: impl FnOnce(&mut SlotMut<'_, Entry>) -> bool,
+    ) -> bool {
+        let alone = !self.cx.effects.observed && !self.locked.ks().saving.is_on();
+        alone && self.foreseen(bytes, take)
+    }
+
     /// The string at a key, for a command that reads it.
     #[inline(always)]
     pub fn read_str(&mut self, key: Key<'_>) -> Result<Option<SlotMut<'_, Entry>>, WrongType> {
@@ -457,10 +493,7 @@ impl<'a> Db<'a> {
         if !e.node_mut().overwrite(bytes) {
             return false;
         }
-        let bits = cx.touched(e.access());
-        if bits != e.access() {
-            e.node_mut().set_access(bits);
-        }
+        touch(cx, &mut e);
         true
     }
 
@@ -696,8 +729,7 @@ impl<'a> Db<'a> {
             saving.save(*index, e.node_mut());
         }
         if !cx.no_touch {
-            let bits = cx.touched(e.access());
-            e.node_mut().set_access(bits);
+            touch(cx, &mut e);
         }
         let before = e.deadline();
         if !allows(before) {

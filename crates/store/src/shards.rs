@@ -286,8 +286,11 @@ impl Keyspace {
         if self.alone.load(Relaxed) != 0 || hold.0.is_some() {
             return Some(self.lock(held, seat, hold));
         }
-        let taken = self.shards[s].lock.try_lock();
-        taken.then_some(Locked { ks: self, held, last: NOWHERE, bare: false, within: None })
+        if !self.shards[s].lock.try_lock() {
+            return None;
+        }
+        // Made only now: to drop one unlocks the shard, whoever has it.
+        Some(Locked { ks: self, held, last: NOWHERE, bare: false, within: None })
     }
 
     fn lock_all_of(&self, set: &Held) {

@@ -106,3 +106,131 @@ test('priorities, pausing, a flow of jobs, cleaning up', async (t) => {
   await queue.obliterate({ force: true });
   assert.equal(await queue.count(), 0);
 });
+
+test('a rate limit, and one that a worker sets itself', async (t) => {
+  const times = [];
+  let refusals = 0;
+  const { queue, events, worker } = await queueOf(t, 'limited', async (job) => {
+    if (job.name === 'busy' && refusals++ === 0) {
+      await queue.rateLimit(150);
+      throw Worker.RateLimitError();
+    }
+    times.push(Date.now());
+  }, { limiter: { max: 2, duration: 200 }, concurrency: 8 });
+  events.setMaxListeners(0);
+  const jobs = await queue.addBulk(Array.from({ length: 6 }, (_, n) => ({ name: 'quick', data: { n } })));
+  await Promise.all(jobs.map((job) => job.waitUntilFinished(events, patience)));
+  // Two each in three windows, whose first one begins with the first job.
+  assert.ok(times.at(-1) - times[0] >= 350, `${times}`);
+
+  const busy = await queue.add('busy', {});
+  await busy.waitUntilFinished(events, patience);
+  assert.equal(refusals, 2);
+  assert.equal((await queue.getJob(busy.id)).attemptsMade, 1);
+  assert.equal(worker.isRunning(), true);
+});
+
+test('a job whose worker died is run by another one, but not for ever', async (t) => {
+  const name = 'stalled';
+  const queue = new Queue(name, { connection });
+  const events = new QueueEvents(name, { connection });
+  t.after(() => Promise.all([events.close(), queue.close()]));
+  await events.waitUntilReady();
+  const stalled = [];
+  events.on('stalled', ({ jobId }) => stalled.push(jobId));
+  const options = { connection, lockDuration: 300, stalledInterval: 200, maxStalledCount: 1 };
+  // Takes a job and never ends it; nothing renews its lock.
+  const die = async () => {
+    let taken;
+    const has = new Promise((resolve) => { taken = resolve; });
+    const dying = new Worker(name, (job) => { taken(job); return new Promise(() => {}); },
+      { ...options, skipLockRenewal: true, skipStalledCheck: true });
+    dying.on('error', () => {});
+    const job = await has;
+    await dying.close(true);
+    return job;
+  };
+  const added = await queue.add('work', { n: 7 });
+  assert.equal((await die()).id, added.id);
+  const living = new Worker(name, async (job) => job.data.n, options);
+  t.after(() => living.close(true));
+  assert.equal(await added.waitUntilFinished(events, patience), 7);
+  assert.deepEqual(stalled, [added.id]);
+  await living.close();
+
+  // The second time is one too many: the worker that comes to it next fails it.
+  const doomed = await queue.add('work', { n: 8 });
+  await die();
+  const checker = new Worker(name, null, { ...options, autorun: false });
+  t.after(() => checker.close(true));
+  await checker.startStalledCheckTimer();
+  await die();
+  const last = new Worker(name, async () => assert.fail('it is not run again'), options);
+  t.after(() => last.close(true));
+  await assert.rejects(doomed.waitUntilFinished(events, patience), /stalled more than allowable limit/);
+});
+
+test('deduplication, logs, promotion, retries by hand, schedules with an end', async (t) => {
+  const runs = [];
+  let broken = true;
+  const { queue, events } = await queueOf(t, 'second', async (job) => {
+    runs.push(job.name);
+    await job.log(`run ${runs.length}`);
+    if (job.name === 'flaky' && broken) throw new Error('broken');
+    return job.data.n;
+  });
+  events.setMaxListeners(0);
+
+  const first = await queue.add('same', { n: 1 }, { delay: 60_000, deduplication: { id: 'one' } });
+  const second = await queue.add('same', { n: 2 }, { delay: 60_000, deduplication: { id: 'one' } });
+  assert.equal(second.id, first.id);
+  assert.equal(await queue.getDeduplicationJobId('one'), first.id);
+  await first.changeDelay(120_000);
+  await first.promote();
+  assert.equal(await first.waitUntilFinished(events, patience), 1);
+  assert.equal((await queue.getJobLogs(first.id)).count, 1);
+
+  const flaky = await queue.add('flaky', { n: 3 });
+  await assert.rejects(flaky.waitUntilFinished(events, patience), { message: 'broken' });
+  assert.deepEqual((await queue.getFailed()).map((job) => job.id), [flaky.id]);
+  broken = false;
+  const again = flaky.waitUntilFinished(events, patience);
+  await flaky.retry('failed');
+  assert.equal(await again, 3);
+
+  await queue.upsertJobScheduler('thrice', { every: 40, limit: 3 }, { name: 'tick', data: { n: 4 } });
+  while (runs.filter((name) => name === 'tick').length < 3) {
+    await new Promise((resolve) => { setTimeout(resolve, 20); });
+  }
+  await queue.upsertJobScheduler('daily', { pattern: '0 0 3 * * *' }, { name: 'night' });
+  const [daily] = (await queue.getJobSchedulers()).filter((s) => s.key === 'daily');
+  assert.equal(new Date(daily.next).getMinutes(), 0);
+  assert.equal((await queue.getDelayed()).filter((job) => job.name === 'night').length, 1);
+  assert.equal(await queue.removeJobScheduler('daily'), true);
+
+  await queue.drain(true);
+  assert.ok((await queue.clean(0, 100, 'completed')).length >= 4);
+  assert.equal(await queue.getCompletedCount(), 0);
+});
+
+test('a flow of three levels, one of whose jobs fails', async (t) => {
+  const name = 'tree';
+  const { events } = await queueOf(t, name, async (job) => {
+    if (job.name === 'bad') throw new Error('as it should');
+    const failures = Object.values(await job.getIgnoredChildrenFailures());
+    const values = Object.values(await job.getChildrenValues());
+    return values.reduce((sum, n) => sum + n, job.data.n + failures.length * 1000);
+  });
+  events.setMaxListeners(0);
+  const flows = new FlowProducer({ connection });
+  t.after(() => flows.close());
+  const node = (name_, n, children, opts) => ({ name: name_, queueName: name, data: { n }, children, opts });
+  const leaf = (n) => node('leaf', n);
+  const ignored = node('bad', 0, undefined, { ignoreDependencyOnFailure: true });
+  const tolerant = await flows.add(node('root', 100, [node('middle', 10, [leaf(1), leaf(2)]), ignored]));
+  assert.equal(await tolerant.job.waitUntilFinished(events, patience), 1113);
+
+  const fatal = node('bad', 0, undefined, { failParentOnFailure: true });
+  const strict = await flows.add(node('root', 100, [node('middle', 10, [fatal, leaf(2)], { failParentOnFailure: true })]));
+  await assert.rejects(strict.job.waitUntilFinished(events, patience), /child .* failed/);
+});

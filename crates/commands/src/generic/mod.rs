@@ -131,7 +131,7 @@ fn flush(
         reply.ok();
     } else {
         let (keys, kind, deadline, args) = (Vec::new(), Kind::String, None, None);
-        db.cx.block = Some(Block { keys, kind, deadline, empty: Empty::Ok, errors: false, args });
+        db.cx.block = Some(Block { args, ..Block::new(keys, kind, deadline, Empty::Ok) });
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 //! in one place.
 
 mod blmove;
+mod blmovem;
 mod blmpop;
 mod blpop;
 mod brpop;
@@ -13,6 +14,7 @@ mod lindex;
 mod linsert;
 mod llen;
 mod lmove;
+mod lmovem;
 mod lmpop;
 mod lpop;
 mod lpos;
@@ -39,6 +41,7 @@ use crate::parse::{block, int, timeout};
 
 pub(crate) static COMMANDS: &[&DataCommand] = &[
     &blmove::BLMOVE,
+    &blmovem::BLMOVEM,
     &blmpop::BLMPOP,
     &blpop::BLPOP,
     &brpop::BRPOP,
@@ -47,6 +50,7 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &linsert::LINSERT,
     &llen::LLEN,
     &lmove::LMOVE,
+    &lmovem::LMOVEM,
     &lmpop::LMPOP,
     &lpop::LPOP,
     &lpos::LPOS,
@@ -249,6 +253,89 @@ fn move_one(
     Ok(true)
 }
 
+/// The word for an end.
+fn word(end: End) -> &'static [u8] {
+    if end == End::Head { b"LEFT" } else { b"RIGHT" }
+}
+
+/// How many elements LMOVEM and BLMOVEM move, and how.
+#[derive(Clone, Copy)]
+struct HowMany {
+    count: usize,
+    /// None, if there are fewer.
+    exactly: bool,
+    /// In the order that LMOVE leaves, time after time; otherwise in theirs.
+    one_by_one: bool,
+}
+
+impl HowMany {
+    /// Reads `[<COUNT count | EXACTLY exactly> <OBO | BULK>]` from argument `at` on.
+    fn parse(args: &Args<'_>, at: usize) -> Result<Self, Fail> {
+        if args.len() == at {
+            return Ok(Self { count: 1, exactly: false, one_by_one: true });
+        }
+        let exactly = args.is(at, "exactly");
+        if args.len() != at + 3 || !(exactly || args.is(at, "count")) {
+            return Err(Fail::SYNTAX);
+        }
+        let count = int(args, at + 1).ok().and_then(|n| usize::try_from(n).ok());
+        let bad = Fail::text("ERR count should be greater than 0");
+        let count = count.filter(|n| *n > 0).ok_or(bad)?;
+        let one_by_one = args.is(at + 2, "obo");
+        if !(one_by_one || args.is(at + 2, "bulk")) {
+            return Err(Fail::SYNTAX);
+        }
+        Ok(Self { count, exactly, one_by_one })
+    }
+}
+
+/// Moves elements as [`move_one`] does one, and writes them in the order that they have at their destination.
+/// Returns how many; none if the source has not enough.
+fn move_many(
+    db: &mut Db<'_>,
+    source: Key<'_>,
+    destination: Key<'_>,
+    (from, to): (End, End),
+    how: HowMany,
+    reply: &mut Reply<'_>,
+) -> Result<Option<usize>, Fail> {
+    let limit = limit(db);
+    let len = db.write_as(source, Kind::List)?.map_or(0, |e| View::of(&e).len());
+    if len == 0 || how.exactly && len < how.count {
+        return Ok(None);
+    }
+    db.write_as(destination, Kind::List)?;
+    let n = len.min(how.count);
+    let Some(mut slot) = db.peek(source) else { return Ok(None) };
+    let first = if from == End::Head { 0 } else { len - n };
+    let mut moved = Vec::with_capacity(n);
+    View::of(&slot).each(first, &mut |elem: Elem<'_>| {
+        moved.push(elem.to_vec());
+        moved.len() < n
+    });
+    list::remove(&mut slot, first, n, limit);
+    // One by one, what was taken first ends up farthest from the end where it is added.
+    let turned = how.one_by_one && (from == End::Head) == (to == End::Head);
+    if turned {
+        moved.reverse();
+    }
+    let same = source.bytes == destination.bytes;
+    let mut slot = match db.peek(destination) {
+        Some(slot) => slot,
+        None => db.create_run(destination, Kind::List),
+    };
+    let elements = moved.iter().map(Vec::as_slice);
+    match to {
+        End::Head => list::push(&mut slot, to, elements.rev(), limit),
+        End::Tail => list::push(&mut slot, to, elements, limit),
+    };
+    reply.array(n);
+    moved.iter().for_each(|element| reply.bulk(element));
+    db.event(Class::List, push_event(to), destination.bytes);
+    taken(db, source, pop_event(from), n as u64, n == len && !same);
+    Ok(Some(n))
+}
+
 /// What LMPOP and BLMPOP are asked for.
 struct Many {
     /// The arguments that are keys.
@@ -332,9 +419,7 @@ fn wait(
     reply: &mut Reply<'_>,
 ) {
     let keys = keys.map(|i| args[i].to_vec()).collect();
-    let empty = Empty::NullArray;
-    let wait = Block { keys, kind: Kind::List, deadline, empty, errors: false, args: None };
-    block(db, wait, reply);
+    block(db, Block::new(keys, Kind::List, deadline, Empty::NullArray), reply);
 }
 
 /// BLPOP and BRPOP.
@@ -367,7 +452,6 @@ fn move_or_wait(
     let deadline = timeout(args, at, db.now())?;
     let (source, destination) = (db.first_key(&args[1]), db.key(&args[2]));
     if move_one(db, source, destination, from, to, reply)? {
-        let word = |end: End| if end == End::Head { &b"LEFT"[..] } else { b"RIGHT" };
         if at == 3 {
             db.rewrite(&[b"RPOPLPUSH", source.bytes, destination.bytes]);
         } else {

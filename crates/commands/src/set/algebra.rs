@@ -3,10 +3,12 @@
 //! Integers are kept in order, so where no listpack takes part they are merged; whatever else
 //! there is, is looked up in the other sets.
 
+use data::hll;
 use data::packed::Item;
 use data::set::{BigSet, Draft, Encoding, Limits, Set, Sorted};
 use data::table::Slot;
 use resp::{Args, Reply};
+use stdx::num::{I64_LEN_MAX, fmt_i64};
 use store::{Class, Db, Entry, Key, Kind};
 
 use crate::command::Outcome;
@@ -116,17 +118,12 @@ impl<'e> Difference<'e> {
         look_up > subtract
     }
 
-    /// Calls `f` for every member of the first that no other has.
-    fn each(&self, mut f: impl FnMut(Item<'_>)) {
+    /// Calls `f` for every member of the first that no other has, until it returns false.
+    fn each(&self, mut f: impl FnMut(Item<'_>) -> bool) {
         let Some(first) = self.first else { return };
         let mut others = self.others.clone();
         others.sort_by_key(|s| std::cmp::Reverse(s.len()));
-        first.each(|item| {
-            if !others.iter().any(|s| s.contains(item)) {
-                f(item);
-            }
-            true
-        });
+        first.each(|item| others.iter().any(|s| s.contains(item)) || f(item));
     }
 
     /// The same by subtracting, from a set with `key` that is made for it.
@@ -266,6 +263,52 @@ pub(super) fn sunion(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>) ->
     Ok(())
 }
 
+/// SUNIONCARD: members of the union of the sets at arguments 2 up to `to`, counted up to `limit`, or estimated
+/// by the registers of a HyperLogLog.
+pub(super) fn sunioncard(
+    db: &mut Db<'_>,
+    args: &Args<'_>,
+    to: usize,
+    limit: u64,
+    approx: bool,
+) -> Result<u64, Fail> {
+    let entries = entries(db, args, 2, to)?;
+    let sets: Vec<Set<'_>> = entries.iter().flatten().map(|e| Set::of(e)).collect();
+    if let [only] = sets[..] {
+        return Ok(limit.min(only.len() as u64));
+    }
+    if approx {
+        let mut registers = [0; hll::REGISTERS];
+        let mut note = |bytes: &[u8]| {
+            let (at, rank) = hll::place(bytes);
+            if let Some(register) = registers.get_mut(at) {
+                *register = rank.max(*register);
+            }
+        };
+        for set in sets {
+            set.each(|item| {
+                match item {
+                    Item::Int(v) => note(fmt_i64(&mut [0; I64_LEN_MAX], v)),
+                    Item::Bytes(bytes) => note(bytes),
+                }
+                true
+            });
+        }
+        return Ok(limit.min(hll::count_registers(&registers)));
+    }
+    if let Some(values) = merged_ints(&sets) {
+        return Ok(limit.min(values.len() as u64));
+    }
+    let mut union = BigSet::new(Encoding::Hashtable);
+    for set in sets {
+        set.each(|item| {
+            union.put(item);
+            (union.len() as u64) < limit
+        });
+    }
+    Ok(limit.min(union.len() as u64))
+}
+
 /// SUNIONSTORE.
 pub(super) fn sunionstore(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let (key, limits) = (db.first_key(&args[1]), super::limits(db));
@@ -299,9 +342,27 @@ pub(super) fn sdiff(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> 
     difference.each(|item| {
         super::reply_item(item, reply);
         n += 1;
+        true
     });
     reply.end_set(mark, n);
     Ok(())
+}
+
+/// SDIFFCARD: members of the difference of the sets at arguments 2 up to `to`, counted up to `limit`.
+pub(super) fn sdiffcard(
+    db: &mut Db<'_>,
+    args: &Args<'_>,
+    to: usize,
+    limit: u64,
+) -> Result<u64, Fail> {
+    let entries = entries(db, args, 2, to)?;
+    let names = args.to_slices(2);
+    let mut n = 0;
+    Difference::new(&entries, &names[..to - 2]).each(|_| {
+        n += 1;
+        n < limit
+    });
+    Ok(n)
 }
 
 /// SDIFFSTORE.
@@ -315,6 +376,7 @@ pub(super) fn sdiffstore(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>
         let mut draft = Draft::new(key.bytes, Encoding::Intset);
         difference.each(|item| {
             draft.add(item, &limits);
+            true
         });
         draft
     };

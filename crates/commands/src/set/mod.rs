@@ -4,6 +4,7 @@ mod algebra;
 mod sadd;
 mod scard;
 mod sdiff;
+mod sdiffcard;
 mod sdiffstore;
 mod sinter;
 mod sintercard;
@@ -17,22 +18,26 @@ mod srandmember;
 mod srem;
 mod sscan;
 mod sunion;
+mod sunioncard;
 mod sunionstore;
 
 use std::collections::HashSet;
 
 use data::packed::Item;
 use data::set::{Limits, Set};
-use resp::Reply;
+use resp::{Args, Reply};
 use stdx::rng::Rng;
 use store::Db;
 
 use crate::command::DataCommand;
+use crate::fail::Fail;
+use crate::parse::int;
 
 pub(crate) static COMMANDS: &[&DataCommand] = &[
     &sadd::SADD,
     &scard::SCARD,
     &sdiff::SDIFF,
+    &sdiffcard::SDIFFCARD,
     &sdiffstore::SDIFFSTORE,
     &sinter::SINTER,
     &sintercard::SINTERCARD,
@@ -46,6 +51,7 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &srem::SREM,
     &sscan::SSCAN,
     &sunion::SUNION,
+    &sunioncard::SUNIONCARD,
     &sunionstore::SUNIONSTORE,
 ];
 
@@ -58,6 +64,42 @@ fn limits(db: &Db<'_>) -> Limits {
         listpack_entries: small.set_max_listpack_entries,
         listpack_value: small.set_max_listpack_value,
     }
+}
+
+/// What SINTERCARD, SUNIONCARD and SDIFFCARD are asked for.
+struct Counted {
+    /// Behind the keys, which begin with argument 2.
+    end: usize,
+    /// Where to stop; as many as there are: [`u64::MAX`].
+    limit: u64,
+    approx: bool,
+}
+
+/// Reads the arguments of a command that counts; only a union may be approximate.
+fn counted(args: &Args<'_>, may_approximate: bool) -> Result<Counted, Fail> {
+    const NUMKEYS: Fail = Fail::text("ERR numkeys should be greater than 0");
+    const LIMIT: Fail = Fail::text("ERR LIMIT can't be negative");
+    let keys = int(args, 1).map_err(|_| NUMKEYS)?;
+    let keys = usize::try_from(keys).ok().filter(|n| *n > 0).ok_or(NUMKEYS)?;
+    if keys > args.len() - 2 {
+        return Err(Fail::text("ERR Number of keys can't be greater than number of args"));
+    }
+    let (mut limit, mut approx) = (0, false);
+    let mut i = 2 + keys;
+    while i < args.len() {
+        if may_approximate && args.is(i, "approx") {
+            approx = true;
+        } else if args.is(i, "limit") && i + 1 < args.len() {
+            i += 1;
+            limit = int(args, i).ok().and_then(|n| u64::try_from(n).ok()).ok_or(LIMIT)?;
+        } else {
+            return Err(Fail::SYNTAX);
+        }
+        i += 1;
+    }
+    // No limit is one that is never reached.
+    let limit = if limit == 0 { u64::MAX } else { limit };
+    Ok(Counted { end: 2 + keys, limit, approx })
 }
 
 /// Writes a member as a reply.

@@ -4,8 +4,6 @@ use resp::{Args, Reply};
 use store::Db;
 
 use crate::command::{DataCommand, Outcome};
-use crate::fail::Fail;
-use crate::parse::int;
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
 
 pub(crate) static SINTERCARD: DataCommand = DataCommand {
@@ -60,25 +58,8 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    const NUMKEYS: Fail = Fail::text("ERR numkeys should be greater than 0");
-    const LIMIT: Fail = Fail::text("ERR LIMIT can't be negative");
-    let keys = int(args, 1).map_err(|_| NUMKEYS)?;
-    let keys = usize::try_from(keys).ok().filter(|n| *n > 0).ok_or(NUMKEYS)?;
-    if keys > args.len() - 2 {
-        return Err(Fail::text("ERR Number of keys can't be greater than number of args"));
-    }
-    let mut limit = 0;
-    let mut i = 2 + keys;
-    while i < args.len() {
-        if !args.is(i, "limit") || i + 1 == args.len() {
-            return Err(Fail::SYNTAX);
-        }
-        limit = int(args, i + 1).ok().and_then(|n| u64::try_from(n).ok()).ok_or(LIMIT)?;
-        i += 2;
-    }
-    // No limit is one that is never reached.
-    let limit = if limit == 0 { u64::MAX } else { limit };
-    let n = super::algebra::sintercard(db, args, 2 + keys, limit)?;
+    let o = super::counted(args, false)?;
+    let n = super::algebra::sintercard(db, args, o.end, o.limit)?;
     reply.int(n as i64);
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use data::stream::{Id, Stream};
 use resp::Args;
+use store::{Class, Db, Key};
 
 use crate::fail::Fail;
 use crate::parse::int;
@@ -44,6 +45,14 @@ impl Policy {
         }
         if stream.log.delete(id) { 1 } else { -1 }
     }
+}
+
+/// Notes that entries are gone and others were acknowledged, at the end of XDELEX and XACKDEL.
+pub(super) fn deleted(db: &mut Db<'_>, key: Key<'_>, gone: u64, acknowledged: u64) {
+    if gone > 0 {
+        db.event(Class::Stream, "xdel", key.bytes);
+    }
+    db.dirty(gone + acknowledged);
 }
 
 /// Reads `[KEEPREF | DELREF | ACKED] IDS numids id [id ...]` from argument `from` on.

@@ -25,6 +25,18 @@ fn text(reply: &mut Reply<'_>, text: Text<'_>) {
 /// An entry: its ID, and its fields and values in turn.
 pub(super) fn entry(reply: &mut Reply<'_>, e: &Entry<'_>) {
     reply.array(2);
+    id_and_fields(reply, e);
+}
+
+/// The same with the milliseconds since it was delivered last, and how often it was before.
+pub(super) fn delivered(reply: &mut Reply<'_>, e: &Entry<'_>, idle: i64, count: u64) {
+    reply.array(4);
+    id_and_fields(reply, e);
+    reply.int(idle);
+    reply.int(i64::try_from(count).unwrap_or(i64::MAX));
+}
+
+fn id_and_fields(reply: &mut Reply<'_>, e: &Entry<'_>) {
     id(reply, e.id);
     let fields = e.fields();
     reply.array(2 * fields.len());

@@ -1,7 +1,7 @@
 //! XDELEX: <https://redis.io/docs/latest/commands/xdelex/>
 
 use resp::{Args, Reply};
-use store::{Class, Db, Kind};
+use store::{Db, Kind};
 
 use crate::command::{DataCommand, Outcome};
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
@@ -92,9 +92,6 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         gone += u64::from(outcome == 1);
         reply.int(outcome);
     }
-    if gone > 0 {
-        db.event(Class::Stream, "xdel", key.bytes);
-        db.dirty(gone);
-    }
+    super::policy::deleted(db, key, gone, 0);
     Ok(())
 }

@@ -26,7 +26,7 @@ pub(crate) static XREAD: DataCommand = DataCommand {
         complexity: "For each stream: O(log M + N) where M is the number of its nodes and N the \
                      number of entries returned.",
         summary: "Returns the entries of streams behind given IDs, and waits for some if asked to.",
-        syntax: "XREAD [COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
+        syntax: "XREAD [COUNT count] [MAXCOUNT maxcount] [MAXSIZE maxsize] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
         transcript: r#"
 > XADD a 1-0 n 1
 "1-0"
@@ -88,6 +88,43 @@ OK
 > XREAD STREAMS a b 0
 (error) ERR Unbalanced 'xread' list of streams: for each stream key an ID, '+', or '$' must be specified.
 # reset
+# only: redis>=8.10
+> XADD a 1-0 n 1
+"1-0"
+> XADD a 2-0 n 2
+"2-0"
+> XADD b 1-0 m 3
+"1-0"
+# Of all streams together; a stream for which nothing is left is not named.
+> XREAD MAXCOUNT 1 STREAMS a b 0 0
+1) 1) "a"
+   2) 1) 1) "1-0"
+         2) 1) "n"
+            2) "1"
+> XREAD COUNT 1 MAXCOUNT 2 STREAMS a b 0 0
+1) 1) "a"
+   2) 1) 1) "1-0"
+         2) 1) "n"
+            2) "1"
+2) 1) "b"
+   2) 1) 1) "1-0"
+         2) 1) "m"
+            2) "3"
+# The first entry is served, whatever its size.
+> XREAD MAXSIZE 1 STREAMS a b 0 0
+1) 1) "a"
+   2) 1) 1) "1-0"
+         2) 1) "n"
+            2) "1"
+> XREAD MAXCOUNT 0 STREAMS a 0
+(error) ERR MAXCOUNT must be a positive integer
+> XREAD MAXSIZE -1 STREAMS a 0
+(error) ERR MAXSIZE must be a positive integer
+> XREAD COUNT 3 MAXCOUNT 2 STREAMS a 0
+(error) ERR MAXCOUNT must be greater than or equal to COUNT
+> XREAD CLAIM 5 STREAMS a 0
+(error) ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead.
+# reset
 # resp: 3
 > XADD a 1-0 n 1
 "1-0"
@@ -128,7 +165,11 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         });
     }
     let (mark, mut served) = (reply.begin(), 0);
+    let mut budget = request.budget(reply);
     for (i, after) in after.iter().enumerate() {
+        if !budget.next_stream(reply) {
+            break;
+        }
         let name = &args[request.key(i)];
         let key = db.key(name);
         let Some(e) = db.peek(key) else { continue };
@@ -139,7 +180,15 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             continue;
         }
         stream(reply, name);
-        super::reply::entries(reply, log.range(start, Id::MAX), request.count);
+        let (inner, mut n) = (reply.begin(), 0);
+        let mut entries = log.range(start, Id::MAX);
+        while budget.has_more(reply) {
+            let Some(entry) = entries.next() else { break };
+            super::reply::entry(reply, &entry);
+            budget.served();
+            n += 1;
+        }
+        reply.end_array(inner, n);
         served += 1;
     }
     if served > 0 {

@@ -1,12 +1,12 @@
 //! XREADGROUP: <https://redis.io/docs/latest/commands/xreadgroup/>
 
-use data::stream::{GroupMut, Id, Log, Pending};
+use data::stream::{self, GroupMut, Id, Log, Pending};
 use resp::{Args, Reply};
 use store::{Class, Db, Kind};
 
 use super::journal::Journal;
 use super::read::{self, Request};
-use super::xread::{end, stream};
+use super::xread::{self, end};
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
 use crate::row::{BeginSearch, FindKeys, Flags, Group, KeyFlags, KeySpec, Row};
@@ -26,10 +26,15 @@ pub(crate) static XREADGROUP: DataCommand = DataCommand {
         }],
         get_keys: Some(read::keys),
         complexity: "For each stream: O(log M + N) where M is the number of its nodes and N the \
-                     number of entries returned.",
+                     number of entries returned; with CLAIM also O(P log P) where P is the number of pending \
+                     entries.",
         summary: "Returns entries of streams that no consumer of a group was given yet, or what is \
                   pending with a consumer, and waits for some if asked to.",
-        syntax: "XREADGROUP GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]",
+        history: &[
+            ("8.4.0", "Added the `CLAIM` option."),
+            ("8.10.0", "Added the `MAXCOUNT` and `MAXSIZE` options."),
+        ],
+        syntax: "XREADGROUP GROUP group consumer [COUNT count] [MAXCOUNT maxcount] [MAXSIZE maxsize] [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]",
         transcript: r#"
 > XADD s 1-0 n 1
 "1-0"
@@ -112,6 +117,72 @@ OK
 > XREADGROUP GROUP g c STREAMS s t >
 (error) ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID or '>' must be specified.
 # reset
+# only: redis>=8.4
+> XADD s 1-0 n 1
+"1-0"
+> XADD s 2-0 n 2
+"2-0"
+> XGROUP CREATE s g 0
+OK
+> XREADGROUP GROUP g Ada COUNT 1 STREAMS s >
+...
+# What is pending with anybody for long enough comes first, with its idle time and how often it was delivered.
+> XREADGROUP GROUP g Alan CLAIM 0 STREAMS s >
+1) 1) "s"
+   2) 1) 1) "1-0"
+         2) 1) "n"
+            2) "1"
+~         3) (integer) *
+         4) (integer) 1
+      2) 1) "2-0"
+         2) 1) "n"
+            2) "2"
+         3) (integer) 0
+         4) (integer) 0
+> XPENDING s g - + 10
+1) 1) "1-0"
+   2) "Alan"
+~    3) (integer) *
+   4) (integer) 2
+2) 1) "2-0"
+   2) "Alan"
+~    3) (integer) *
+   4) (integer) 1
+> XREADGROUP GROUP g Ada CLAIM 3600000 STREAMS s >
+(nil)
+# Also where there is nothing new; COUNT is of both together.
+> XREADGROUP GROUP g Ada COUNT 1 CLAIM 0 STREAMS s >
+1) 1) "s"
+   2) 1) 1) "2-0"
+         2) 1) "n"
+            2) "2"
+~         3) (integer) *
+         4) (integer) 1
+> XREADGROUP GROUP g Ada CLAIM -1 STREAMS s >
+(error) ERR min-idle-time must be a positive integer
+> XREADGROUP GROUP g Ada CLAIM x STREAMS s >
+(error) ERR min-idle-time is not an integer or out of range
+# reset
+# only: redis>=8.10
+> XADD s 1-0 n 1
+"1-0"
+> XADD t 2-0 n 2
+"2-0"
+> XGROUP CREATE s g 0
+OK
+> XGROUP CREATE t g 0
+OK
+> XREADGROUP GROUP g Ada MAXCOUNT 1 STREAMS s t > >
+1) 1) "s"
+   2) 1) 1) "1-0"
+         2) 1) "n"
+            2) "1"
+> XPENDING t g
+1) (integer) 0
+2) (nil)
+3) (nil)
+4) (nil)
+# reset
 # resp: 3
 > XADD s 1-0 n 1
 "1-0"
@@ -128,6 +199,9 @@ OK
     run,
     subs: &[],
 };
+
+/// How often one who waits looks, at most, whether something is pending with others.
+const LOOK_AGAIN_MS: i64 = 100;
 
 /// What is asked of a stream.
 enum Wanted {
@@ -147,7 +221,13 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let mut journal = Journal::new(db);
     let (mark, mut served) = (reply.begin(), 0);
     let now = db.now();
+    let mut budget = request.budget(reply);
+    // When what is pending will have been so for long enough, as things are now.
+    let mut again = i64::MAX;
     for (i, from) in from.iter().enumerate() {
+        if !budget.next_stream(reply) {
+            break;
+        }
         let name = &args[request.key(i)];
         let key = db.key(name);
         let Some(mut e) = db.write_as(key, Kind::Stream)? else { continue };
@@ -158,8 +238,19 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             of.created();
         }
         let fresh = log.last_entry().is_some_and(|last| last > cg.last);
-        cg.note(id, now, matches!(from, Wanted::New) && fresh && !request.no_ack);
-        let mut moved = false;
+        let claims = match (from, request.claim) {
+            (Wanted::New, Some(min_idle)) => {
+                let claims = idle(&cg, log, now, min_idle, budget.most());
+                if claims.is_empty() {
+                    again = again.min(next_idle(&cg, log, now, min_idle));
+                }
+                claims
+            }
+            _ => Vec::new(),
+        };
+        let delivers = matches!(from, Wanted::New) && fresh && !request.no_ack;
+        cg.note(id, now, delivers || !claims.is_empty());
+        let (mut moved, mut claimed) = (false, 0);
         let mut deliver = |entry, cg: &mut GroupMut<'_>, time, count, assign| {
             if assign {
                 cg.assign(entry, Pending { time, count, consumer: id });
@@ -169,20 +260,33 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             of.claimed(entry, time, count);
         };
         match from {
-            Wanted::New if fresh => {
+            Wanted::New if fresh || !claims.is_empty() => {
                 served += 1;
-                stream(reply, name);
-                moved = true;
-                let count = usize::try_from(request.count).unwrap_or(usize::MAX);
-                let max = if count == 0 { usize::MAX } else { count };
-                let start = cg.last.next().unwrap_or(Id::MAX);
+                xread::stream(reply, name);
                 let (inner, mut n) = (reply.begin(), 0);
-                for entry in log.range(start, Id::MAX).take(max) {
+                for (entry, pending) in claims {
+                    let Some(found) = log.get(entry).filter(|_| budget.has_more(reply)) else {
+                        break;
+                    };
+                    super::reply::delivered(reply, &found, now - pending.time, pending.count);
+                    deliver(entry, &mut cg, now, pending.count.saturating_add(1), true);
+                    budget.served();
+                    n += 1;
+                    claimed += 1;
+                }
+                let mut entries = log.range(cg.last.next().unwrap_or(Id::MAX), Id::MAX);
+                while budget.has_more(reply) {
+                    let Some(entry) = entries.next().filter(|_| fresh) else { break };
                     advance(&mut cg, log, entry.id);
-                    super::reply::entry(reply, &entry);
+                    moved = true;
+                    match request.claim {
+                        None => super::reply::entry(reply, &entry),
+                        Some(_) => super::reply::delivered(reply, &entry, 0, 0),
+                    }
                     if !request.no_ack {
                         deliver(entry.id, &mut cg, now, 1, true);
                     }
+                    budget.served();
                     n += 1;
                 }
                 reply.end_array(inner, n);
@@ -190,22 +294,27 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             Wanted::New => {}
             Wanted::Pending(after) => {
                 served += 1;
-                stream(reply, name);
-                let ids = own_ids(&cg, consumer, *after, request.count);
-                reply.array(ids.len());
-                for entry in ids {
+                xread::stream(reply, name);
+                let (inner, mut n) = (reply.begin(), 0);
+                for entry in own_ids(&cg, consumer, *after, budget.most()) {
+                    if !budget.has_more(reply) {
+                        break;
+                    }
+                    budget.served();
+                    n += 1;
                     super::reply::entry_or_null(reply, log, entry);
                     if log.get(entry).is_some() {
                         let count = cg.get(entry).map_or(1, |pending| pending.count);
                         deliver(entry, &mut cg, now, count.saturating_add(1), false);
                     }
                 }
+                reply.end_array(inner, n);
             }
         }
         of.end(&cg, moved);
         drop(cg);
         // Reading again what is pending is no change to Redis; the journal has it all the same.
-        db.dirty(moved.into());
+        db.dirty(claimed + u64::from(moved));
         if created {
             db.changed(name, Class::Stream, "xgroup-createconsumer");
         }
@@ -218,7 +327,9 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     match request.block {
         None => reply.null_array(),
         Some(deadline) => {
-            crate::parse::block(db, request.wait(args, deadline, true, None), reply);
+            let again = Some(again).filter(|at| *at < i64::MAX);
+            let block = store::Block { again, ..request.wait(args, deadline, true, None) };
+            crate::parse::block(db, block, reply);
         }
     }
     Ok(())
@@ -259,10 +370,39 @@ fn advance(group: &mut GroupMut<'_>, log: &Log, id: Id) {
     group.last = id;
 }
 
-/// The IDs pending with a consumer behind an ID, `count` at most (0: all).
-fn own_ids(group: &GroupMut<'_>, consumer: &[u8], after: Id, count: u64) -> Vec<Id> {
+/// What is pending with anybody for at least `min_idle` milliseconds and was not deleted: what was delivered
+/// first comes first, `max` of them at most.
+fn idle(
+    group: &stream::Group,
+    log: &Log,
+    now: i64,
+    min_idle: i64,
+    max: usize,
+) -> Vec<(Id, Pending)> {
+    let is_idle = |pending: &Pending| now.saturating_sub(pending.time) >= min_idle;
+    let all = group.pending(Id::MIN).filter(|(_, pending)| is_idle(pending));
+    let mut all: Vec<(Id, Pending)> = all.map(|(id, pending)| (id, *pending)).collect();
+    all.sort_by_key(|(id, pending)| (pending.time, *id));
+    all.into_iter().filter(|(id, _)| log.get(*id).is_some()).take(max).collect()
+}
+
+/// When something will be pending for `min_idle` milliseconds. Where nothing is, something may be by then.
+fn next_idle(group: &stream::Group, log: &Log, now: i64, min_idle: i64) -> i64 {
+    let mut first = None;
+    for (id, pending) in group.pending(Id::MIN) {
+        if first.is_none_or(|first| pending.time < first) && log.get(id).is_some() {
+            first = Some(pending.time);
+        }
+    }
+    match first {
+        Some(time) => time.saturating_add(min_idle),
+        None => now.saturating_add(min_idle.max(LOOK_AGAIN_MS)),
+    }
+}
+
+/// The IDs pending with a consumer behind an ID, `max` at most.
+fn own_ids(group: &GroupMut<'_>, consumer: &[u8], after: Id, max: usize) -> Vec<Id> {
     let Some(start) = after.next() else { return Vec::new() };
-    let max = if count == 0 { usize::MAX } else { usize::try_from(count).unwrap_or(usize::MAX) };
     let found = group.find(consumer).and_then(|id| group.consumer(id));
     found.map_or_else(Vec::new, |consumer| consumer.pending(start).take(max).collect())
 }

@@ -3,6 +3,7 @@
 use resp::{Args, Reply};
 use store::Db;
 
+use crate::alike::Alike;
 use crate::command::{DataCommand, Outcome};
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
 
@@ -41,4 +42,13 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         None => reply.null(),
     }
     Ok(())
+}
+
+/// [`run`] for plain strings.
+pub(crate) fn run_alike(db: &mut Db<'_>, alike: &Alike<'_>, reply: &mut Reply<'_>) -> usize {
+    let n = alike.each(db, |db, [_, key]| {
+        db.foreseen(key, |e| e.plain().map(|bytes| reply.bulk(bytes)).is_some())
+    });
+    db.cx.counters.keyspace_hits += n as u64;
+    n
 }

@@ -2,8 +2,9 @@
 
 use resp::{Args, Reply};
 use stdx::num::{I64_LEN_MAX, parse_i64};
-use store::{Class, Content, Db};
+use store::{Class, Content, Db, Kind};
 
+use crate::alike::Alike;
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
@@ -52,9 +53,25 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     add(db, &args[1], 1, reply)
 }
 
+/// [`run`] for integers that are there.
+pub(crate) fn run_alike(db: &mut Db<'_>, alike: &Alike<'_>, reply: &mut Reply<'_>) -> usize {
+    let n = alike.each(db, |db, [_, key]| {
+        db.foreseen_to_change(key, |e| {
+            let number = (e.kind() == Kind::String).then(|| e.node_mut().int_mut()).flatten();
+            let Some(number) = number else { return false };
+            let Some(sum) = number.checked_add(1) else { return false };
+            *number = sum;
+            reply.int(sum);
+            true
+        })
+    });
+    db.cx.counters.dirty += n as u64;
+    n
+}
+
 /// Adds `by` to the integer at `name`: what INCR, DECR, INCRBY and DECRBY do.
 pub(super) fn add(db: &mut Db<'_>, name: &[u8], by: i64, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.key(name);
+    let key = db.first_key(name);
     let sum = match db.write_str(key)? {
         Some(mut e) => {
             if let Some(n) = e.node_mut().int_mut() {

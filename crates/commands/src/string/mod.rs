@@ -6,14 +6,15 @@ mod decr;
 mod decrby;
 mod delex;
 mod digest;
-mod get;
+pub(crate) mod get;
 mod getdel;
 mod getex;
 mod getrange;
 mod getset;
-mod incr;
+pub(crate) mod incr;
 mod incrby;
 mod incrbyfloat;
+mod increx;
 mod lcs;
 mod mget;
 mod mset;
@@ -21,7 +22,7 @@ mod msetex;
 mod msetnx;
 mod options;
 mod psetex;
-mod set;
+pub(crate) mod set;
 mod setex;
 mod setnx;
 mod setrange;
@@ -51,6 +52,7 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &incr::INCR,
     &incrby::INCRBY,
     &incrbyfloat::INCRBYFLOAT,
+    &increx::INCREX,
     &lcs::LCS,
     &mget::MGET,
     &mset::MSET,

@@ -5,6 +5,7 @@ use stdx::num::{I64_LEN_MAX, fmt_i64};
 use store::{Class, Content, Db, INLINE_MAX, Key, Ttl};
 
 use super::options::{Of, Options};
+use crate::alike::Alike;
 use crate::command::{DataCommand, Outcome};
 use crate::keys::{Argv, KeyError, KeyPos};
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
@@ -170,6 +171,20 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     db.changed(key.bytes, Class::String, "set");
     reply.ok();
     Ok(())
+}
+
+/// [`run`] for plain strings that stay of their size.
+pub(crate) fn run_alike(db: &mut Db<'_>, alike: &Alike<'_>, reply: &mut Reply<'_>) -> usize {
+    let n = alike.each(db, |db, [_, key, value]| {
+        let Content::Bytes(bytes) = super::content(value) else { return false };
+        let set = db.foreseen_to_change(key, |e| !e.will_move() && e.node_mut().overwrite(bytes));
+        if set {
+            reply.ok();
+        }
+        set
+    });
+    db.cx.counters.dirty += n as u64;
+    n
 }
 
 fn set_large(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {

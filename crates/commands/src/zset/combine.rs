@@ -42,14 +42,24 @@ enum Aggregate {
     Sum,
     Min,
     Max,
+    /// Of the weights of those that have the member, whatever its scores.
+    Count,
 }
 
 impl Aggregate {
+    /// The score of a member in a source, as it is joined with others.
+    fn score(self, score: f64, weight: f64) -> f64 {
+        match self {
+            Self::Count => weight,
+            _ => weighted(score, weight),
+        }
+    }
+
     fn join(self, a: f64, b: f64) -> f64 {
         match self {
             // Infinities of both signs make no number.
-            Self::Sum if (a + b).is_nan() => 0.0,
-            Self::Sum => a + b,
+            Self::Sum | Self::Count if (a + b).is_nan() => 0.0,
+            Self::Sum | Self::Count => a + b,
             Self::Min => {
                 if b < a {
                     b
@@ -121,12 +131,13 @@ struct Copied {
 }
 
 impl Copied {
-    fn of(db: &mut Db<'_>, source: Source<'_>) -> Self {
+    fn of(db: &mut Db<'_>, source: Source<'_>, aggregate: Aggregate) -> Self {
         let mut copied = Self::default();
         each(db, source, |member, score| {
             let from = copied.bytes.len();
             copied.bytes.extend_from_slice(member);
-            copied.members.push((from, copied.bytes.len(), weighted(score, source.weight)));
+            let score = aggregate.score(score, source.weight);
+            copied.members.push((from, copied.bytes.len(), score));
         });
         copied
     }
@@ -146,7 +157,11 @@ fn keep(
     members.retain_mut(|(from, to, score)| {
         let other = found.as_ref().and_then(|e| score_in(e, bytes.get(*from..*to)?));
         if let Some(other) = other {
-            *score = aggregate.join(*score, other * source.weight);
+            let other = match aggregate {
+                Aggregate::Count => source.weight,
+                _ => other * source.weight,
+            };
+            *score = aggregate.join(*score, other);
         }
         other.is_some()
     });
@@ -164,7 +179,7 @@ fn intersection(
     let Some((first, rest)) = sources.split_first() else {
         return Default::default();
     };
-    let copied = Copied::of(db, *first);
+    let copied = Copied::of(db, *first, aggregate);
     let mut result = Vec::new();
     for step in copied.members.chunks(STEP) {
         let mut step = step.to_vec();
@@ -186,7 +201,7 @@ fn difference(db: &mut Db<'_>, sources: &[Source<'_>]) -> (Vec<u8>, Vec<Member>)
     if rest.iter().any(|source| source.key.bytes == first.key.bytes) {
         return Default::default();
     }
-    let Copied { bytes, mut members } = Copied::of(db, *first);
+    let Copied { bytes, mut members } = Copied::of(db, *first, Aggregate::Sum);
     for source in rest {
         let Some(e) = db.peek(source.key) else {
             continue;
@@ -228,6 +243,7 @@ fn options(
                 () if args.is(i, "sum") => Aggregate::Sum,
                 () if args.is(i, "min") => Aggregate::Min,
                 () if args.is(i, "max") => Aggregate::Max,
+                () if args.is(i, "count") => Aggregate::Count,
                 () => return Err(Fail::SYNTAX),
             };
         } else if form == Form::Reply && args.is(i, "withscores") {
@@ -283,7 +299,7 @@ pub(super) fn run(
         Op::Union => {
             for source in &sources {
                 each(db, *source, |member, score| {
-                    let score = weighted(score, source.weight);
+                    let score = o.aggregate.score(score, source.weight);
                     draft.join(member, score, |a, b| o.aggregate.join(a, b));
                 });
             }

@@ -121,7 +121,7 @@ fn wait<'k>(
 ) {
     let keys = keys.map(<[u8]>::to_vec).collect();
     let (kind, empty) = (Kind::ZSet, Empty::NullArray);
-    let block = Block { keys, kind, deadline, empty, errors: false, args: None };
+    let block = Block::new(keys, kind, deadline, empty);
     parse::block(db, block, reply);
 }
 

@@ -17,7 +17,7 @@ pub(crate) static ZINTER: DataCommand = DataCommand {
         keys: &[KeySpec::counted(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N*K)+O(M*log(M)) where N is the size of the smallest source, K the number of sources and M the size of the result.",
         summary: "Returns the intersection of sorted sets.",
-        syntax: "ZINTER numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>] [WITHSCORES]",
+        syntax: "ZINTER numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>] [WITHSCORES]",
         transcript: r#"
 > ZADD a 1 x 2 y 3 z
 (integer) 3
@@ -59,6 +59,15 @@ pub(crate) static ZINTER: DataCommand = DataCommand {
 (empty array)
 > ZINTER 0 a
 (error) ERR at least 1 input key is needed for 'zinter' command
+# reset
+# only: redis>=8.8
+> ZADD a 5 x 6 y
+(integer) 2
+> ZADD b 7 y
+(integer) 1
+> ZINTER 2 a b AGGREGATE COUNT WITHSCORES
+1) "y"
+2) "2"
 "#,
         ..Row::DEFAULT
     },

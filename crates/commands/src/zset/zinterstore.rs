@@ -20,7 +20,7 @@ pub(crate) static ZINTERSTORE: DataCommand = DataCommand {
         ],
         complexity: "O(N*K)+O(M*log(M)) where N is the size of the smallest source, K the number of sources and M the size of the result.",
         summary: "Stores the intersection of sorted sets.",
-        syntax: "ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]",
+        syntax: "ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>]",
         transcript: r#"
 > ZADD a 1 x 2 y
 (integer) 2
@@ -37,6 +37,16 @@ pub(crate) static ZINTERSTORE: DataCommand = DataCommand {
 (integer) 0
 > ZINTERSTORE d 0 a
 (error) ERR at least 1 input key is needed for 'zinterstore' command
+# reset
+# only: redis>=8.8
+> ZADD a 5 x 6 y
+(integer) 2
+> ZADD b 7 y
+(integer) 1
+> ZINTERSTORE d 2 a b WEIGHTS 10 5 AGGREGATE COUNT
+(integer) 1
+> ZSCORE d y
+"15"
 "#,
         ..Row::DEFAULT
     },

@@ -17,7 +17,7 @@ pub(crate) static ZUNION: DataCommand = DataCommand {
         keys: &[KeySpec::counted(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N)+O(M*log(M)) where N is the size of all sources together and M that of the result.",
         summary: "Returns the union of sorted sets.",
-        syntax: "ZUNION numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>] [WITHSCORES]",
+        syntax: "ZUNION numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>] [WITHSCORES]",
         transcript: r#"
 > ZADD a 1 x 2 y
 (integer) 2
@@ -112,6 +112,17 @@ OK
    2) (double) 1
 2) 1) "y"
    2) (double) 2
+# reset
+# only: redis>=8.8
+> ZADD a 5 x 6 y
+(integer) 2
+> ZADD b 7 y
+(integer) 1
+> ZUNION 2 a b AGGREGATE COUNT WITHSCORES
+1) "x"
+2) "1"
+3) "y"
+4) "2"
 "#,
         ..Row::DEFAULT
     },

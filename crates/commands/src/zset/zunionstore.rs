@@ -20,7 +20,7 @@ pub(crate) static ZUNIONSTORE: DataCommand = DataCommand {
         ],
         complexity: "O(N)+O(M*log(M)) where N is the size of all sources together and M that of the result.",
         summary: "Stores the union of sorted sets.",
-        syntax: "ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]",
+        syntax: "ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX | COUNT>]",
         transcript: r#"
 > ZADD a 1 x 2 y
 (integer) 2
@@ -60,6 +60,16 @@ zset
 (error) ERR at least 1 input key is needed for 'zunionstore' command
 > ZUNIONSTORE d 2 a
 (error) ERR syntax error
+# reset
+# only: redis>=8.8
+> ZADD a 5 x 6 y
+(integer) 2
+> ZADD b 7 y
+(integer) 1
+> ZUNIONSTORE d 2 a b WEIGHTS 10 5 AGGREGATE COUNT
+(integer) 2
+> ZSCORE d y
+"15"
 "#,
         ..Row::DEFAULT
     },

@@ -102,8 +102,8 @@ impl Server {
         self.cx.effects.clear();
         let mut out = Out::default();
         let mut writer = resp::Reply::new(&mut out, proto);
-        if let Err(Fail(text)) = self.run(db, command, &mut args, &mut writer) {
-            writer.error(text.as_bytes());
+        if let Err(fail) = self.run(db, command, &mut args, &mut writer) {
+            writer.error(fail.bytes());
         }
         let bytes = out.join();
         let mut rest = &bytes[..];

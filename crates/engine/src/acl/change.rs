@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use stdx::carried::carry;
+
 use super::revoke::{self, Narrowed};
 use super::rules::{Ground, Rules, merge};
 use super::user::User;
@@ -44,12 +46,12 @@ pub(super) fn set(call: &mut Call<'_>, name: &[u8], words: &[&[u8]]) -> Result<(
 /// `rules` with `words` applied.
 fn changed(ground: Ground<'_>, mut rules: Rules, words: &[&[u8]]) -> Result<Rules, String> {
     let merged = merge(words.iter().copied()).map_err(|first| {
-        let first = String::from_utf8_lossy(first);
+        let first = carry(first);
         format!("Unmatched parenthesis in acl selector starting at '{first}'.")
     })?;
     for word in merged {
         rules.apply(ground, &word).map_err(|e| {
-            let word = String::from_utf8_lossy(&word);
+            let word = carry(&word);
             format!("Error in ACL SETUSER modifier '{word}': {}", e.text())
         })?;
     }

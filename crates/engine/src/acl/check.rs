@@ -7,6 +7,7 @@
 use commands::Fail;
 use commands::keys::{Argv, KeyPos, keys, positions};
 use commands::row::{Flags, KeyFlags, Row};
+use stdx::carried::carry;
 
 use super::selector::Selector;
 use super::user::User;
@@ -55,7 +56,7 @@ impl Denied {
             Reason::Channel => "No permissions to access a channel".into(),
             Reason::Command | Reason::Auth => format!(
                 "User {} has no permissions to run the '{}' command",
-                user.shown(),
+                carry(user.name()),
                 row.name
             ),
         }
@@ -69,8 +70,8 @@ impl Denied {
             Reason::Channel => "channel",
             Reason::Command | Reason::Auth => return self.text(user, row),
         };
-        let value = String::from_utf8_lossy(value);
-        format!("User {} has no permissions to access the '{value}' {what}", user.shown())
+        let value = carry(value);
+        format!("User {} has no permissions to access the '{value}' {what}", carry(user.name()))
     }
 
     /// The error reply.

@@ -3,6 +3,7 @@
 use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
 use resp::{Args, Proto, Reply};
+use stdx::carried::carry;
 
 use super::auth::authenticate;
 use super::client::name::checked_name;
@@ -114,7 +115,7 @@ fn wish(args: &Args<'_>) -> Result<Wish, Fail> {
             wish.name = Some(checked_name(&args[i + 1])?);
             i += 2;
         } else {
-            let option = String::from_utf8_lossy(&args[i]);
+            let option = carry(&args[i]);
             return Err(Fail::new(format!("ERR Syntax error in HELLO option '{option}'")));
         }
     }

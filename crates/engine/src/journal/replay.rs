@@ -10,6 +10,7 @@ use resp::{Args, Out, Proto, Reply, Span};
 use store::{Context, Db, Key};
 
 use crate::engine::Engine;
+use crate::scripting::replay::{Place, Replayer};
 use crate::table::{Run, Table};
 
 /// See the module's text.
@@ -24,6 +25,8 @@ pub(super) struct Player<'a> {
     parsed: Vec<Parsed>,
     owned: Vec<Vec<u8>>,
     out: Out,
+    /// Scripts that a file of Redis has.
+    scripts: Replayer,
     /// Commands that were run.
     pub(super) commands: u64,
     /// Commands that were refused, and the first refusal.
@@ -62,6 +65,7 @@ impl<'a> Player<'a> {
             parsed: Vec::new(),
             owned: Vec::new(),
             out: Out::default(),
+            scripts: Replayer::default(),
             commands: 0,
             refused: (0, None),
             breath: breathe.then_some(0),
@@ -197,30 +201,37 @@ impl<'a> Player<'a> {
         if cmd.row.name.starts_with("function|") {
             return self.engine.replay_function(&args);
         }
-        let Run::Data(run) = cmd.run else {
-            // A script, as Redis before 5.0 wrote them (and up to 6.2 where it was told to).
-            return Err(format!(
-                "{} cannot be loaded (BGREWRITEAOF of the Redis that wrote the file leaves only data \
-                 in it):",
-                cmd.row.name
-            ));
+        let name = cmd.row.name;
+        let outcome = match cmd.run {
+            Run::Data(run) => {
+                let mut view = Db::lock_all(&self.engine.keyspace, db, self.cx);
+                let outcome = run(&mut view, &mut args, &mut Reply::new(&mut self.out, Proto::V2));
+                view.cx.effects.clear();
+                view.cx.block = None;
+                outcome
+            }
+            Run::Session(_) if Replayer::knows(name) => {
+                let Self { engine, cx, table, .. } = self;
+                let place = Place { engine, table, cx, db };
+                self.scripts.play(name, place, &args).map_err(|why| advise(&why))?
+            }
+            Run::Session(_) => return Err(advise(&format!("{name} cannot be loaded"))),
         };
-        let mut view = Db::lock_all(&self.engine.keyspace, db, self.cx);
-        let mut reply = Reply::new(&mut self.out, Proto::V2);
         self.commands += 1;
-        if let Err(fail) = run(&mut view, &mut args, &mut reply) {
+        if let Err(fail) = outcome {
             self.refused.0 += 1;
-            let why = format!("{}: {}", cmd.row.name, fail.0);
-            self.refused.1.get_or_insert(why);
+            self.refused.1.get_or_insert_with(|| format!("{name}: {}", fail.0));
         }
-        view.cx.effects.clear();
-        view.cx.block = None;
-        drop(view);
         self.out.clear();
         self.cx.overdue.clear();
         self.cx.ready.clear();
         Ok(())
     }
+}
+
+/// What to do about a file with a command that cannot be done again.
+fn advise(why: &str) -> String {
+    format!("{why} (BGREWRITEAOF of the Redis that wrote the file leaves only data in it):")
 }
 
 fn find(table: &Table, last: &mut (Vec<u8>, u16), args: &Args<'_>) -> Result<u16, String> {

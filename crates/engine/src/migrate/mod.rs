@@ -222,8 +222,7 @@ fn migrate(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> O
     }
     engine.freeze(&plan.keys);
     let (kind, errors, empty) = (Kind::String, false, Empty::Null);
-    call.thread.cx.block =
-        Some(Block { keys: Vec::new(), kind, deadline: None, empty, errors, args: None });
+    call.thread.cx.block = Some(Block { errors, ..Block::new(Vec::new(), kind, None, empty) });
     let mover = Mover {
         worker: Arc::clone(call.thread.worker()),
         client: Arc::clone(&call.session.client),
@@ -404,8 +403,8 @@ impl Trip {
         let mut reply = Reply::new(&mut out, *proto);
         let outcome = thread.unpack(engine, *index, plan, &self.parcel, report, &mut reply);
         let failed = outcome.err();
-        if let Some(Fail(text)) = &failed {
-            reply.error(text.as_bytes());
+        if let Some(fail) = &failed {
+            reply.error(fail.bytes());
         }
         thread.serve_ready(engine);
         engine.thaw(&plan.keys);

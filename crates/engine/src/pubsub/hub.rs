@@ -136,11 +136,10 @@ impl Hub {
 
     /// Calls `f` for a channel that has subscribers, under the lock.
     #[inline]
-    pub(crate) fn find(&self, kind: Kind, name: &[u8], f: &mut dyn FnMut(&Name, &Threads)) {
+    pub(crate) fn find(&self, kind: Kind, name: Wanted<'_>, f: impl FnOnce(&Name, &Threads)) {
         if self.names(kind) == 0 {
             return;
         }
-        let name = Wanted::new(name);
         let map = self.stripe(kind, name).0.read();
         if let Some((name, threads)) = map.get_key_value(&name as &dyn Named) {
             f(name, threads);
@@ -217,14 +216,14 @@ mod tests {
         hub.join(Kind::Channel, name, 3);
         hub.join(Kind::Shard, name, 1);
         let mut seen = Vec::new();
-        hub.find(Kind::Channel, b"a", &mut |_, t| seen.extend(t.iter()));
+        hub.find(Kind::Channel, name, |_, t| seen.extend(t.iter()));
         assert_eq!(seen, [(0, 1), (3, 2)]);
         assert_eq!(hub.subscribers(Kind::Channel, b"a"), 3);
         assert_eq!((hub.names(Kind::Channel), hub.names(Kind::Shard)), (1, 1));
         for thread in [3, 0, 3] {
             hub.leave(Kind::Channel, name, thread);
         }
-        hub.find(Kind::Channel, b"a", &mut |_, _| panic!("nobody is left"));
+        hub.find(Kind::Channel, name, |_, _| panic!("nobody is left"));
         assert_eq!((hub.names(Kind::Channel), hub.names(Kind::Shard)), (0, 1));
         assert!(hub.list(Kind::Channel, None).is_empty());
     }

@@ -73,7 +73,8 @@ pub(crate) struct Local {
 impl Local {
     /// The half of thread number `me`.
     pub(crate) fn new(me: usize, own: Arc<Worker>) -> Self {
-        Self { me, own: Some(own), ..Self::default() }
+        let boxes = Outboxes::new(Arc::clone(&own.outboxes));
+        Self { me, own: Some(own), boxes, ..Self::default() }
     }
 
     /// Where the thread leaves its records for the journal.

@@ -41,7 +41,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use resp::{Out, Proto, Reply};
 
-pub(crate) use cmd::COMMANDS;
+pub(crate) use cmd::{COMMANDS, deliver};
 pub(crate) use encode::{Encoded, Payload};
 pub use hub::Hub;
 pub(crate) use inbox::Delivery;
@@ -108,6 +108,14 @@ impl Subscriptions {
         self.names[kind.index()].len()
     }
 
+    /// What clients are told: channels and patterns are counted together.
+    fn told(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Shard => self.count(kind),
+            Kind::Channel | Kind::Pattern => self.count(Kind::Channel) + self.count(Kind::Pattern),
+        }
+    }
+
     /// Whether there is one that `wanted` picks.
     pub(crate) fn any(&self, wanted: impl Fn(Kind, &[u8]) -> bool) -> bool {
         let any = |kind: Kind| self.names[kind.index()].iter().any(|name| wanted(kind, name));
@@ -124,13 +132,14 @@ pub(crate) fn publish(
     engine: &Engine,
     local: &mut Local,
     kind: Kind,
-    channel: &[u8],
+    to: Wanted<'_>,
     message: Payload<'_>,
 ) -> u64 {
     let me = local.me;
+    let channel = to.text();
     let mut here = None;
     let mut receivers = 0;
-    engine.pubsub.find(kind, channel, &mut |name, threads| {
+    engine.pubsub.find(kind, to, |name, threads| {
         let encoded = Arc::new(Encoded::message(kind, channel, &message));
         receivers += local.spread(name, kind, &encoded, threads);
         if threads.count(me) > 0 {
@@ -170,29 +179,32 @@ impl Thread {
     /// Publishes to a channel or a shard channel, for whoever embeds the engine. Returns how many
     /// subscriptions it reaches.
     pub fn publish(&mut self, engine: &Engine, kind: Kind, channel: &[u8], message: &[u8]) -> u64 {
-        publish(engine, &mut self.pubsub, kind, channel, Payload::of(message))
+        publish(engine, &mut self.pubsub, kind, Wanted::new(channel), Payload::of(message))
     }
 
-    /// Subscribes a connection, and answers.
-    pub(crate) fn subscribe(
+    /// Subscribes a connection to names. `tell` answers each, with how many there are now.
+    pub(crate) fn subscribe<'n>(
         &mut self,
         engine: &Engine,
         session: &mut Session,
         kind: Kind,
-        name: &[u8],
+        names: impl Iterator<Item = &'n [u8]>,
+        mut tell: impl FnMut(&mut Self, &mut Session, &[u8], usize),
     ) {
         let slot = self.outbox(session);
         let client = Arc::clone(&session.client);
         let mut subs = client.subs.lock();
         let subs = subs.get_or_insert_default();
-        let name = Wanted::new(name);
-        if subs.names[kind.index()].contains(&name as &dyn Named) {
-            return;
+        for text in names {
+            let name = Wanted::new(text);
+            if !subs.names[kind.index()].contains(&name as &dyn Named) {
+                let name = engine.pubsub.join(kind, name, self.index);
+                self.pubsub.join(kind, &name, slot);
+                bump(&client.subscription_bytes, subscription_bytes(&name));
+                subs.names[kind.index()].insert(name);
+            }
+            tell(self, session, text, subs.told(kind));
         }
-        let name = engine.pubsub.join(kind, name, self.index);
-        self.pubsub.join(kind, &name, slot);
-        bump(&client.subscription_bytes, subscription_bytes(&name));
-        subs.names[kind.index()].insert(name);
         self.note_subscriptions(engine, session, kind, subs);
     }
 
@@ -216,6 +228,11 @@ impl Thread {
         engine.pubsub.leave(kind, (&name).into(), self.index);
         self.note_subscriptions(engine, session, kind, subs);
         true
+    }
+
+    /// How many subscriptions a client is told that it has, after one of this kind began or ended.
+    pub(crate) fn told(session: &Session, kind: Kind) -> usize {
+        session.client.subs.lock().as_ref().map_or(0, |subs| subs.told(kind))
     }
 
     /// The names of all subscriptions of one kind.

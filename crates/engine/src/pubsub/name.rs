@@ -46,6 +46,19 @@ impl<'a> Wanted<'a> {
         Self { hash: stdx::hash::hash64(text), text }
     }
 
+    /// The same for a text whose hash (`stdx::hash::hash64`) is known.
+    #[inline]
+    pub(crate) fn hashed(text: &'a [u8], hash: u64) -> Self {
+        debug_assert!(hash == stdx::hash::hash64(text));
+        Self { hash, text }
+    }
+
+    /// The text.
+    #[inline]
+    pub(crate) fn text(self) -> &'a [u8] {
+        self.text
+    }
+
     #[inline]
     pub(crate) fn hash(self) -> u64 {
         self.hash

@@ -5,6 +5,8 @@
 //! that a subscriber for whom nothing waits holds none.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use resp::{Out, Proto};
 use slab::Slab;
@@ -43,9 +45,27 @@ pub(super) struct Outboxes {
     /// Bytes in all outboxes.
     bytes: usize,
     spare: Vec<Out>,
+    /// What all buffers take, the spare ones included.
+    held: usize,
+    /// The same, for other threads to read.
+    shown: Arc<AtomicUsize>,
 }
 
 impl Outboxes {
+    /// Shows what the buffers take in `shown`.
+    pub(super) fn new(shown: Arc<AtomicUsize>) -> Self {
+        Self { shown, ..Self::default() }
+    }
+
+    /// A buffer that took `before` takes `after` now.
+    #[inline]
+    fn hold(&mut self, before: usize, after: usize) {
+        if before != after {
+            self.held = self.held - before + after;
+            self.shown.store(self.held, Relaxed);
+        }
+    }
+
     /// The outbox of a client, made if need be.
     pub(super) fn open(&mut self, client: u64, proto: Option<Proto>, pin: bool) -> u32 {
         let slot = *self.by_client.entry(client).or_insert_with(|| {
@@ -71,12 +91,13 @@ impl Outboxes {
         let Some(slot) = self.by_client.remove(&client) else { return };
         let o = &mut self.all[slot as usize];
         self.bytes -= o.out.len();
-        o.out = Out::default();
+        let gone = std::mem::take(&mut o.out).buf.capacity();
         o.pinned = false;
         // One that is listed goes when it is reached there.
         if !o.queued {
             self.all.remove(slot as usize);
         }
+        self.hold(gone, 0);
     }
 
     /// Has `f` append something to an outbox; it returns how many bytes.
@@ -92,7 +113,10 @@ impl Outboxes {
         {
             o.out = spare;
         }
+        let before = o.out.buf.capacity();
         self.bytes += f(&mut o.out, o.proto);
+        let after = o.out.buf.capacity();
+        self.hold(before, after);
     }
 
     pub(super) fn set_proto(&mut self, slot: u32, proto: Proto) {
@@ -131,7 +155,9 @@ impl Outboxes {
             let out = std::mem::take(&mut o.out);
             let client = o.client;
             self.bytes -= out.len();
-            if !o.pinned {
+            let pinned = o.pinned;
+            self.hold(out.buf.capacity(), 0);
+            if !pinned {
                 // A client that is gone has no entry, or another outbox by now.
                 if self.by_client.get(&client) == Some(&slot) {
                     self.by_client.remove(&client);
@@ -151,6 +177,7 @@ impl Outboxes {
     pub(super) fn recycle(&mut self, mut out: Out) {
         if self.spare.len() < SPARE && (1..=SPARE_BYTES).contains(&out.buf.capacity()) {
             out.clear();
+            self.hold(0, out.buf.capacity());
             self.spare.push(out);
         }
     }

@@ -227,7 +227,7 @@ impl Engine {
             Ok(()) => reply.ok(),
             Err(fail) => {
                 self.count_error(&fail.0);
-                reply.error(fail.0.as_bytes());
+                reply.error(fail.bytes());
             }
         }
         Some(out.buf)

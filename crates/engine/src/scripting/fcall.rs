@@ -4,6 +4,7 @@ use commands::row::{Acl, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
 use lua::{Code, Invocation};
 use resp::{Args, Reply};
+use stdx::carried::carry;
 
 use super::run::{self, Task};
 use super::{LocalFunction, READS, RUNS, WRITES, key_count, proven};
@@ -95,7 +96,7 @@ fn fcall(
         let keys = key_count(args, Fail::text("ERR Bad number of keys provided"))?;
         let function = &found.library.functions[found.at];
         let LocalFunction { entry, proof, needs_all } = &found.local;
-        let name = String::from_utf8_lossy(&function.name);
+        let name = carry(&function.name);
         let what = Invocation { code: Code::Function(*entry), name: &name, args, first: 3, keys };
         let task = Task {
             what,

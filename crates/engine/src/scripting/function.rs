@@ -6,6 +6,7 @@ use commands::row::{Acl, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
 use lua::Machine;
 use resp::{Args, Reply};
+use stdx::carried::carry;
 use store::Db;
 
 use super::library::{Libraries, Library, load};
@@ -56,7 +57,7 @@ const ALL_SUCCEEDED: &[&str] = &["request_policy:all_shards", "response_policy:a
 
 #[cold]
 fn wrong_count(args: &Args<'_>) -> Fail {
-    let sub = String::from_utf8_lossy(&args[1]).into_owned();
+    let sub = carry(&args[1]).into_owned();
     Fail::new(format!(
         "ERR unknown subcommand or wrong number of arguments for '{sub}'. Try FUNCTION HELP."
     ))
@@ -135,6 +136,8 @@ static LOAD: SessionCommand = sub(
 "mylib"
 > FUNCTION LOAD "#!lua name=mylib\nredis.register_function('f', function() return 2 end)"
 (error) ERR Library 'mylib' already exists
+> FUNCTION LOAD "#!lua name=mylib\nnot lua"
+(error) ERR Library 'mylib' already exists
 > FUNCTION LOAD REPLACE "#!lua name=mylib\nredis.register_function('f', function() return 2 end)"
 "mylib"
 > FCALL f 0
@@ -157,7 +160,7 @@ OK
         let last = args.len() - 1;
         for word in args.iter_from(2).take(last - 2) {
             if !word.eq_ignore_ascii_case(b"replace") {
-                let word = String::from_utf8_lossy(word);
+                let word = carry(word);
                 return Err(Fail::new(format!("ERR Unknown option given: {word}")));
             }
             replace = true;
@@ -180,9 +183,11 @@ fn add(
     code: &[u8],
     replace: bool,
 ) -> Result<Vec<u8>, Fail> {
-    let (library, entries) = load(&mut machine.vm, code, engine)?;
+    let shelf = &engine.scripts.shelf;
+    let is_taken = |name: &[u8]| !replace && shelf.read().by_name.contains_key(name);
+    let (library, entries) = load(&mut machine.vm, code, engine, is_taken)?;
     let library = Arc::new(library);
-    if let Err(fail) = engine.scripts.shelf.put(Arc::clone(&library), replace) {
+    if let Err(fail) = shelf.put(Arc::clone(&library), replace) {
         entries.into_iter().for_each(|e| machine.vm.forget(e));
         return Err(fail);
     }
@@ -310,7 +315,7 @@ fn list(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outc
             pattern =
                 Some(given.ok_or(Fail::text("ERR library name argument was not given"))?.to_vec());
         } else {
-            let word = String::from_utf8_lossy(&args[i]);
+            let word = carry(&args[i]);
             return Err(Fail::new(format!("ERR Unknown argument {word}")));
         }
         i += 1;
@@ -503,11 +508,12 @@ fn restore(
     let mut fresh = Libraries::default();
     let mut outcome = Ok(());
     for code in codes {
-        outcome = load(&mut machine.vm, code, engine).and_then(|(library, entries)| {
-            let library = Arc::new(library);
-            loaded.push((Arc::clone(&library), entries));
-            fresh.put(library, false)
-        });
+        outcome = load(&mut machine.vm, code, engine, |name| fresh.by_name.contains_key(name))
+            .and_then(|(library, entries)| {
+                let library = Arc::new(library);
+                loaded.push((Arc::clone(&library), entries));
+                fresh.put(library, false)
+            });
         if outcome.is_err() {
             break;
         }
@@ -519,7 +525,7 @@ fn restore(
             }
             // Those that are replaced go first: functions may move from one library to another.
             for (library, _) in &loaded {
-                let name = String::from_utf8_lossy(&library.name).into_owned();
+                let name = carry(&library.name).into_owned();
                 if all.by_name.contains_key(&library.name) && !replace {
                     return Err(Fail::new(format!("ERR Library {name} already exists")));
                 }

@@ -10,6 +10,7 @@ use commands::Fail;
 use lua::{Called, Entry, Host, Machine, Registered, Tick, Vm};
 use parking_lot::{RwLock, RwLockReadGuard};
 use resp::{Args, Reply};
+use stdx::carried::carry;
 
 use super::{MEMORY_MAX, shebang};
 use crate::engine::Engine;
@@ -83,23 +84,26 @@ impl Libraries {
 
     /// Adds a library that is loaded already, in place of one of its name if `replace`.
     pub(crate) fn put(&mut self, library: Arc<Library>, replace: bool) -> Result<(), Fail> {
-        let name = String::from_utf8_lossy(&library.name).into_owned();
         let there = self.by_name.get(&library.name).cloned();
         if there.is_some() && !replace {
-            return Err(Fail::new(format!("ERR Library '{name}' already exists")));
+            return Err(exists(&library.name));
         }
         let other = |f: &&Function| match self.functions.get(&f.name.to_ascii_lowercase()) {
             Some((l, _)) => there.as_ref().is_none_or(|t| !Arc::ptr_eq(t, l)),
             None => false,
         };
         if let Some(f) = library.functions.iter().find(other) {
-            let name = String::from_utf8_lossy(&f.name);
+            let name = carry(&f.name);
             return Err(Fail::new(format!("ERR Function {name} already exists")));
         }
         self.remove(&library.name);
         self.add(library);
         Ok(())
     }
+}
+
+fn exists(name: &[u8]) -> Fail {
+    Fail::new(format!("ERR Library '{}' already exists", carry(name)))
 }
 
 /// What threads share.
@@ -165,7 +169,7 @@ impl Engine {
         let seed = self.clock.monotonic_ns();
         // Threads load it into their own machines when they next need one of its functions.
         let mut vm = Vm::new(Machine::Functions, crate::COMPAT_VERSION, MEMORY_MAX, seed);
-        let put = load(&mut vm, code, self).and_then(|(library, entries)| {
+        let put = load(&mut vm, code, self, |_| false).and_then(|(library, entries)| {
             entries.into_iter().for_each(|e| vm.forget(e));
             self.scripts.shelf.put(Arc::new(library), replace)
         });
@@ -179,17 +183,22 @@ impl Engine {
 }
 
 /// Loads a library's code into a machine. Returns the library and its functions' entries; the
-/// caller gives those back when it does not keep them.
+/// caller gives those back when it does not keep them. `is_taken`: whether its name is one that it may
+/// not have, which is asked before its code runs.
 pub(super) fn load(
     vm: &mut Vm,
     code: &[u8],
     engine: &Engine,
+    is_taken: impl FnOnce(&[u8]) -> bool,
 ) -> Result<(Library, Vec<Entry>), Fail> {
     let (language, name, start) = shebang::of_library(code).map_err(Fail::new)?;
     verify(&name).map_err(|text| Fail::new(format!("ERR {text}")))?;
     if !language.eq_ignore_ascii_case(b"lua") {
-        let language = String::from_utf8_lossy(&language);
+        let language = carry(&language);
         return Err(Fail::new(format!("ERR Engine '{language}' not found")));
+    }
+    if is_taken(&name) {
+        return Err(exists(&name));
     }
     let mut loader = Loader::new(engine, true);
     let outcome = vm.load(&code[start..], &mut loader);

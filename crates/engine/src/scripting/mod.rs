@@ -21,6 +21,7 @@ mod fcall;
 mod function;
 pub(crate) mod library;
 mod payload;
+pub(crate) mod replay;
 mod run;
 mod script;
 mod shebang;

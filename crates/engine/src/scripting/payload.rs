@@ -10,7 +10,7 @@ const FUNCTION_EARLY: u8 = 246;
 /// Version of the format written here, that of Redis 7.0; all later ones read it.
 const VERSION: u16 = 10;
 /// The highest version that is understood.
-const VERSION_MAX: u16 = 12;
+const VERSION_MAX: u16 = 13;
 
 const WRONG: Fail = Fail::text("ERR DUMP payload version or checksum are wrong");
 const BROKEN: Fail = Fail::text("ERR failed loading the given functions payload");

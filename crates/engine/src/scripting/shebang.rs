@@ -1,5 +1,7 @@
 //! First lines such as `#!lua flags=no-writes` and `#!lua name=mylib`.
 
+use stdx::carried::carry;
+
 /// The words of a line, quoted as on a command line; none when quotes are not closed.
 fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     stdx::split::split_args(line).ok()
@@ -16,7 +18,7 @@ pub(super) fn of_script(text: &[u8]) -> Result<(Option<lua::Flags>, usize), Stri
     let end = text.iter().position(|c| *c == b'\n').ok_or("ERR Invalid script shebang")?;
     let parts = words(&text[..end]).unwrap_or_default();
     let (engine, options) = parts.split_first().ok_or("ERR Invalid engine in script shebang")?;
-    let show = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    let show = |b: &[u8]| carry(b).into_owned();
     if engine != b"#!lua" {
         return Err(format!("ERR Unexpected engine in script shebang: {}", show(engine)));
     }
@@ -49,7 +51,7 @@ pub(super) fn of_library(text: &[u8]) -> Result<(Vec<u8>, Vec<u8>, usize), Strin
     for option in options {
         let has_name = option.get(..5).is_some_and(|o| o.eq_ignore_ascii_case(b"name="));
         if !has_name {
-            let option = String::from_utf8_lossy(option);
+            let option = carry(option);
             return Err(format!("ERR Invalid metadata value given: {option}"));
         }
         if name.replace(option[5..].to_vec()).is_some() {

@@ -135,7 +135,7 @@ fn wait(call: &mut Call<'_>, deadline: Option<i64>, empty: Empty, reply: &mut Re
     let cx = &mut call.thread.cx;
     if cx.may_block {
         let (kind, errors, args) = (Kind::String, false, None);
-        cx.block = Some(Block { keys: Vec::new(), kind, deadline, empty, errors, args });
+        cx.block = Some(Block { errors, args, ..Block::new(Vec::new(), kind, deadline, empty) });
     } else {
         parse::empty(empty, reply);
     }

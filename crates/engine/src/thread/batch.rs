@@ -6,6 +6,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use commands::alike::{Alike, Pending};
 use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Shape, Span};
 use store::{Db, Key, Named, Spot};
 
@@ -13,6 +14,7 @@ use super::{Batch, Next, Thread};
 use crate::dispatch::{Done, commit_own};
 use crate::engine::Engine;
 use crate::journal::Own;
+use crate::pubsub::{self, Kind};
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
 use crate::table::Run;
@@ -25,6 +27,8 @@ const COUNTED_MAX: usize = 8;
 const OUTPUT_PAUSE: usize = 1 << 20;
 /// In the place of a command's number: it does not take the short way.
 pub(super) const NO_COMMAND: u16 = u16::MAX;
+/// Receivers of one message beyond which its time is told from that of its neighbours.
+const FEW_RECEIVERS: u64 = 32;
 /// Output of one command from which on its time is told from that of its neighbours, in bytes.
 const LONG_REPLY: usize = 8 << 10;
 
@@ -33,21 +37,6 @@ struct Ahead<'p> {
     pin: &'p crossbeam_epoch::Guard,
     /// Of the group's commands that have one key.
     spots: [Spot<'p>; GROUP],
-}
-
-/// A parsed command of a group.
-#[derive(Clone, Copy)]
-pub(super) struct Parse {
-    /// Offset in the input behind it.
-    end: usize,
-    /// First span and number of spans.
-    first: u32,
-    argc: u32,
-    /// Its number when it can take the short way, or `NO_COMMAND`.
-    id: u16,
-    /// Where in its bucket the key's entry probably is.
-    near: u8,
-    hash: u64,
 }
 
 impl Thread {
@@ -154,10 +143,11 @@ impl Thread {
                 parser.parse(&input[pos..], pos, &limits, &mut self.spans, &mut self.owned);
             match parsed {
                 Parsed::Command(used) => {
-                    let (id, hash) = self.classify(engine, session.db, input, pos, first, ahead);
+                    let (id, top, hash) =
+                        self.classify(engine, session.db, input, pos, first, ahead);
                     pos += used;
                     let (first, argc) = (first as u32, (self.spans.len() - first) as u32);
-                    self.group.push(Parse { end: pos, first, argc, id, near: 0, hash });
+                    self.group.push(Pending { end: pos, first, argc, id, top, near: 0, hash });
                     // A resumed command's large arguments are not in the input: it must not be
                     // parsed again, so nothing before it may stop the group.
                     if resumed {
@@ -219,16 +209,19 @@ impl Thread {
     ) -> usize {
         let Some((shape, id)) = self.shape else { return pos };
         let mut header = Header::default();
+        let keyed = engine.table.get(id).one_key;
         let place = self.group.len();
         for spot in ahead.spots.iter_mut().skip(place) {
             let Some((spans, key, end)) = shape.next::<N>(&mut header, input, pos, limits) else {
                 break;
             };
             let hash = stdx::hash::hash64(key);
-            *spot = engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
+            if keyed {
+                *spot = engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
+            }
             let first = self.spans.len() as u32;
             self.spans.extend_from_slice(&spans);
-            self.group.push(Parse { end, first, argc: N as u32, id, near: 0, hash });
+            self.group.push(Pending { end, first, argc: N as u32, id, top: id, near: 0, hash });
             pos = end;
         }
         pos
@@ -237,7 +230,10 @@ impl Thread {
     /// Looks at input that will be executed soon: prefetches the bucket of its first command's key,
     /// and returns the key's hash, or 0 when it does not look like the commands before it.
     pub fn foresee(&mut self, engine: &Engine, session: &Session, input: &[u8]) -> u64 {
-        let Some((shape, _)) = self.shape else { return 0 };
+        let Some((shape, id)) = self.shape else { return 0 };
+        if !engine.table.get(id).one_key {
+            return 0;
+        }
         let pin = crossbeam_epoch::pin();
         let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated: false };
         self.spans.clear();
@@ -259,7 +255,8 @@ impl Thread {
         }
     }
 
-    /// Decides whether a command takes the short way, and then prefetches its bucket.
+    /// Looks a command up, decides whether it takes the short way, and then prefetches its bucket.
+    /// Returns what is to be known of it: see [`Pending`].
     fn classify(
         &mut self,
         engine: &Engine,
@@ -268,17 +265,17 @@ impl Thread {
         pos: usize,
         first: usize,
         ahead: &mut Ahead<'_>,
-    ) -> (u16, u64) {
-        let [name, rest @ ..] = &self.spans[first..] else { return (NO_COMMAND, 0) };
+    ) -> (u16, u16, u64) {
+        let [name, rest @ ..] = &self.spans[first..] else { return (NO_COMMAND, NO_COMMAND, 0) };
         let (name, key, argc) = (*name, rest.first().copied(), rest.len() + 1);
         let Some(id) = name.bytes(input).and_then(|name| engine.table.find(name)) else {
-            return (NO_COMMAND, 0);
+            return (NO_COMMAND, NO_COMMAND, 0);
         };
         let cmd = engine.table.get(id);
         if !cmd.arity_fits(argc) {
-            return (NO_COMMAND, 0);
+            return (NO_COMMAND, id, 0);
         }
-        if !cmd.one_key {
+        if !cmd.one_key && cmd.publishes.is_none() {
             let keys = match cmd.many_keys {
                 // As many as there are; a last key counted from the end is the last argument.
                 Some((last, step)) if last < 0 => Some((1..argc).step_by(step)),
@@ -300,20 +297,22 @@ impl Thread {
                     }
                 }
             }
-            return (NO_COMMAND, 0);
+            return (NO_COMMAND, id, 0);
         }
-        let Some(key) = key.and_then(|k| k.bytes(input)) else { return (NO_COMMAND, 0) };
+        let Some(key) = key.and_then(|k| k.bytes(input)) else { return (NO_COMMAND, id, 0) };
         let hash = stdx::hash::hash64(key);
-        ahead.spots[self.group.len()] = engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
+        if cmd.one_key {
+            ahead.spots[self.group.len()] = engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
+        }
         if !cmd.light {
-            return (NO_COMMAND, hash);
+            return (NO_COMMAND, id, hash);
         }
         if let Some(shape) = input.get(pos..).and_then(Shape::of)
             && shape.argc() == argc
         {
             self.shape = Some((shape, id));
         }
-        (id, hash)
+        (id, id, hash)
     }
 
     /// Executes the parsed group. Returns what to do instead of going on, if anything.
@@ -380,7 +379,11 @@ impl Thread {
             let mut reply = Reply::new(out, session.proto);
             *consumed = p.end;
             i += 1;
-            match self.dispatch(engine, session, &mut args, &mut reply) {
+            let done = match p.top {
+                NO_COMMAND => self.dispatch(engine, session, &mut args, &mut reply),
+                top => self.dispatch_known(engine, session, top, &mut args, &mut reply),
+            };
+            match done {
                 Done::Yes if p.id == self.long && out.len().saturating_sub(before) < LONG_REPLY => {
                     self.long = NO_COMMAND;
                 }
@@ -427,11 +430,15 @@ impl Thread {
         engine: &Engine,
         session: &Session,
         input: &[u8],
-        group: &[Parse],
+        group: &[Pending],
         spans: &[Span],
         owned: &mut [Vec<u8>],
         out: &mut Out,
     ) -> usize {
+        let Some(kind) = group.first().map(|p| p.id).filter(|id| *id != NO_COMMAND) else {
+            return 0;
+        };
+        let kind = engine.table.get(kind).publishes;
         if engine.attention.get() != 0
             || !session.authenticated
             || !session.user.is_free()
@@ -440,6 +447,9 @@ impl Thread {
             || session.multi.is_some()
         {
             return 0;
+        }
+        if let Some(kind) = kind {
+            return self.run_publish(engine, session, kind, (input, group, spans), owned, out);
         }
         self.cx.client = session.client.id;
         self.cx.no_touch = session.no_touch;
@@ -452,22 +462,31 @@ impl Thread {
         {
             prefetch_parts(&mut db, input, group, spans, owned, part);
         }
-        let (mut last, mut run, mut by_reply) = (NO_COMMAND, None, false);
+        let (mut last, mut run, mut alike, mut by_reply) = (NO_COMMAND, None, None, false);
         let mut n = 0;
         let mut args = Args::new(input, &[], owned);
-        for p in group {
+        while let Some(p) = group.get(n) {
             if p.id != last {
                 last = p.id;
-                run = None;
+                (run, alike) = (None, None);
                 if p.id != NO_COMMAND && p.id != self.long {
                     let cmd = engine.table.get(p.id);
-                    by_reply = cmd.by_reply;
+                    (alike, by_reply) = (cmd.alike, cmd.by_reply);
                     if let Run::Data(f) = cmd.run {
                         run = Some(f);
                     }
                 }
             }
             let Some(run) = run else { break };
+            if let Some(run_alike) = alike {
+                let rest = Alike { input, spans, group: &group[n..] };
+                let done = run_alike(&mut db, &rest, &mut reply);
+                n += done;
+                if done > 0 {
+                    continue;
+                }
+                alike = None;
+            }
             let before = if by_reply { reply.out().len() } else { 0 };
             args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
             // A light command has one key: argument 1.
@@ -484,7 +503,7 @@ impl Thread {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
                 bump(&self.worker.stats.error_replies, 1);
                 engine.count_error(&fail.0);
-                reply.error(fail.0.as_bytes());
+                reply.error(fail.bytes());
             }
             if !db.cx.ready.is_empty() {
                 // Who waits for what this command has changed comes before the next command, and
@@ -504,9 +523,38 @@ impl Thread {
         n
     }
 
+    /// Executes the commands at the start of a group that publish, as long as that takes little time.
+    fn run_publish(
+        &mut self,
+        engine: &Engine,
+        session: &Session,
+        kind: Kind,
+        (input, group, spans): (&[u8], &[Pending], &[Span]),
+        owned: &mut [Vec<u8>],
+        out: &mut Out,
+    ) -> usize {
+        // What a subscriber publishes to itself comes behind each reply.
+        if session.outbox.is_some() || kind == Kind::Channel && engine.pubsub.has_patterns() {
+            return 0;
+        }
+        let mut reply = Reply::new(out, session.proto);
+        let mut args = Args::new(input, &[], owned);
+        let mut n = 0;
+        for p in group.iter().take_while(|p| p.id == group[0].id) {
+            args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
+            let receivers = pubsub::deliver(engine, &mut self.pubsub, kind, p.hash, &mut args);
+            reply.int(receivers as i64);
+            n += 1;
+            if receivers > FEW_RECEIVERS {
+                break;
+            }
+        }
+        n
+    }
+
     /// Shares the time of a run of light commands among them.
     #[inline]
-    fn account(&mut self, engine: &Engine, session: &Session, run: &[Parse], nanos: u64) {
+    fn account(&mut self, engine: &Engine, session: &Session, run: &[Pending], nanos: u64) {
         let family = engine.table.get(run[0].id).row.group;
         let waited = self.worker.costs.waited(family);
         let tracking = self.hot.latency_tracking;
@@ -534,7 +582,7 @@ impl Thread {
 /// Which command of a run is to blame for its time: the one at whose reply the run ended, or the one
 /// with the most arguments.
 #[cold]
-fn suspect(run: &[Parse]) -> &Parse {
+fn suspect(run: &[Pending]) -> &Pending {
     let last = &run[run.len() - 1];
     run.iter().rev().max_by_key(|p| p.argc).filter(|p| p.argc > last.argc).unwrap_or(last)
 }
@@ -545,7 +593,7 @@ fn suspect(run: &[Parse]) -> &Parse {
 fn prefetch_parts(
     db: &mut Db<'_>,
     input: &[u8],
-    group: &[Parse],
+    group: &[Pending],
     spans: &[Span],
     owned: &mut [Vec<u8>],
     part: u8,

@@ -66,8 +66,11 @@ impl Asker {
         args.push(token.clone());
         let (empty, errors) = (Empty::NullArray, false);
         let kind = Kind::String;
-        cx.block =
-            Some(Block { keys: Vec::new(), kind, deadline, empty, errors, args: Some(args) });
+        cx.block = Some(Block {
+            errors,
+            args: Some(args),
+            ..Block::new(Vec::new(), kind, deadline, empty)
+        });
         Ok(Self {
             worker: Arc::clone(call.thread.worker()),
             client: Arc::clone(&call.session.client),
@@ -81,8 +84,8 @@ impl Asker {
         let mut out = Out::default();
         let mut reply = Reply::new(&mut out, self.proto);
         let failed = write(&mut reply).err();
-        if let Some(Fail(text)) = &failed {
-            reply.error(text.as_bytes());
+        if let Some(fail) = &failed {
+            reply.error(fail.bytes());
         }
         let bytes = if out.shared.is_empty() { out.buf } else { out.join() };
         let (client, token) = (Arc::clone(&self.client), self.token.clone());

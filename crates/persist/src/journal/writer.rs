@@ -5,9 +5,11 @@
 //! `always`, however many clients there are, they share one sync.
 //!
 //! Clients that have just been answered are likely to be back soon. Syncing at once what came from
-//! others meanwhile would make of them all two parties, each of which waits for the other's sync as
-//! well as for its own. So the writer waits for as many records as both parties have made, for a
-//! fraction of the time that the sync took (`Writer::gathering`): one sync serves all.
+//! others meanwhile makes of them all two parties, each of which waits for the other's sync as
+//! well as for its own. So the writer waits for as many records as both parties have made, for half
+//! of the time that the sync took (`Writer::gathering`): one sync serves all. Where a sync takes less
+//! time than it takes to answer and hear from everybody, they do not come in time, and two parties are
+//! better: one is served while the other's sync is under way. Then waiting is seldom tried.
 //!
 //! **Who writes.** Under `always` the writer's own thread, since who waits for the disk anyway need
 //! not do it himself. Without `always` a reply needs the write alone, which takes less time than
@@ -43,9 +45,10 @@ const GROUP: usize = 4 << 20;
 const KEEP: usize = 8 << 20;
 /// Between two attempts of what fails, and between two syncs of `everysec`.
 const SECOND: Duration = Duration::from_secs(1);
-/// What part of a sync's time is spent waiting for more to be synced with the next: this one while
-/// those who are waited for come, and down to that one while they do not.
-const GATHERING: (u32, u32) = (2, 32);
+/// What part of a sync's time is spent waiting for more to be synced with the next.
+const GATHERING: u32 = 2;
+/// Where waiting is in vain, it is tried again after so many syncs at most.
+const PAUSE_MAX: u32 = 63;
 /// What the writer can be asked to do between two groups.
 pub enum Control {
     /// Begin a new segment, so that a rewrite can do without the ones so far.
@@ -113,9 +116,12 @@ pub struct Writer {
     synced: u64,
     /// What is waited for before the next sync of `always`, and for how long.
     gathering: Option<(u64, Duration)>,
-    /// What has been waited for, and what part of the time is spent so at present.
+    /// What has been waited for.
     awaited: Option<u64>,
-    part: u32,
+    /// Syncs that are yet to pass without waiting, and how many it were the last time that waiting
+    /// was in vain; 0 when it was not.
+    rest: u32,
+    pause: u32,
     /// When what failed is tried again.
     retry_at: Option<Instant>,
     /// Records were dropped because the segment is not trusted; a new one makes an end of that.
@@ -229,7 +235,8 @@ impl Writer {
             synced: last,
             gathering: None,
             awaited: None,
-            part: GATHERING.0,
+            rest: 0,
+            pause: 0,
             retry_at: None,
             gap: false,
             spare: None,
@@ -361,13 +368,13 @@ impl Writer {
         })
     }
 
-    /// Remembers whether those came who were waited for: clients that ask at their own pace do not,
-    /// and are waited for the less.
+    /// Remembers whether those came who were waited for: the more often they do not (the syncs are
+    /// fast, or the clients ask at their own pace), the less often they are waited for.
     fn learn(&mut self) {
         if let Some(expected) = self.awaited.take() {
             let came = self.shared.last() > expected;
-            let part = if came { self.part / 2 } else { self.part * 2 };
-            self.part = part.clamp(GATHERING.0, GATHERING.1);
+            self.pause = if came { 0 } else { (2 * self.pause + 1).min(PAUSE_MAX) };
+            self.rest = self.pause;
         }
     }
 
@@ -407,12 +414,14 @@ impl Writer {
                 self.publish(upto);
                 let answered = upto.saturating_sub(self.synced);
                 self.synced = upto;
-                if self.shared.policy() == Sync::Always && !self.stopping {
+                if self.rest > 0 {
+                    self.rest -= 1;
+                } else if self.shared.policy() == Sync::Always && !self.stopping {
                     // All but a few: some may have had their last word.
                     let others = self.shared.last().saturating_sub(upto);
                     let all = answered + others;
-                    self.gathering =
-                        Some(((upto + all - all / 8).saturating_sub(1), took / self.part));
+                    let enough = (upto + all - all / 8).saturating_sub(1);
+                    self.gathering = Some((enough, took / GATHERING));
                 }
             }
             Finished::Synced(_, _, Err(e)) => {
@@ -730,12 +739,16 @@ mod tests {
         // One that is alone is waited for by nobody but itself.
         append(1);
         assert_eq!(synced(&mut writer, 0), Some((73, patience)));
-        // Who does not come is waited for the less, until others do.
-        for (part, came) in [(4, 0), (8, 0), (4, 1), (2, 1), (2, 1)] {
+        // Who does not come is waited for the less often, until somebody does.
+        for (pause, came) in [(1, 0), (3, 0), (7, 0), (0, 1), (1, 0)] {
             writer.awaited = Some(shared.last());
             append(came);
             writer.learn();
-            assert_eq!(writer.part, part);
+            assert_eq!((writer.pause, writer.rest), (pause, pause));
         }
+        append(1);
+        assert_eq!(synced(&mut writer, 0), None);
+        append(1);
+        assert!(synced(&mut writer, 0).is_some());
     }
 }

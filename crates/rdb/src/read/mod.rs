@@ -16,6 +16,7 @@ use data::{hash, list, set, zset};
 
 pub(crate) use input::{Input, Slice};
 use input::{Stream, len, text_into};
+pub(crate) use module::skip_key_meta;
 pub(crate) use value::{Decoder, Head};
 
 use crate::error::{Error, Result};
@@ -292,6 +293,9 @@ impl<R: Read> Reader<R> {
                         len(input)?;
                         len(input)?;
                     }
+                }
+                op::KEY_META if self.dialect == Dialect::Redis => {
+                    module::skip_key_meta(input, &mut self.value)?;
                 }
                 op::AUX => {
                     text_into(input, &mut self.key)?;

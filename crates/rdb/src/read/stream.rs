@@ -5,7 +5,7 @@ use data::packed::Item;
 use data::stream::{Group, Id, Log, Pending, Stream};
 use stdx::num::I64_LEN_MAX;
 
-use super::input::{Input, blob, len, text_into};
+use super::input::{Input, blob, len, skip_text, text_into};
 use super::listpack::Listpack;
 use super::value::{Decoder, Head};
 use crate::error::Result;
@@ -21,7 +21,7 @@ fn raw_id(bytes: [u8; 16]) -> Id {
 }
 
 impl Decoder {
-    /// A stream as version 1, 2 or 3 of its form has it.
+    /// A stream as version 1, 2, 3 or 4 of its form has it.
     pub(super) fn stream(
         &mut self,
         head: Head<'_>,
@@ -59,7 +59,29 @@ impl Decoder {
         for _ in 0..len(input)? {
             self.group(&mut stream, input, version)?;
         }
+        if version >= 4 {
+            self.skip_producers(input)?;
+        }
         Ok(Some(Entry::big(head.key, stream, head.deadline, 0)))
+    }
+
+    /// Passes over what `XADD … IDMP` remembers, which has no place here.
+    fn skip_producers(&mut self, input: &mut impl Input) -> Result<()> {
+        // For how long, and how many per producer.
+        len(input)?;
+        len(input)?;
+        for _ in 0..len(input)? {
+            skip_text(input, &mut self.b)?;
+            // The names of what it has sent, and the IDs that it became.
+            for _ in 0..len(input)? {
+                skip_text(input, &mut self.b)?;
+                id(input)?;
+            }
+        }
+        // How many names there have been, and how often one came again.
+        len(input)?;
+        len(input)?;
+        Ok(())
     }
 
     fn group(&mut self, stream: &mut Stream, input: &mut impl Input, version: u8) -> Result<()> {

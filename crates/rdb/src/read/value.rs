@@ -63,7 +63,7 @@ impl Decoder {
             kind::ZSET_2 => self.zset(head, input, true),
             kind::ZSET_LISTPACK => self.zset_listpack(head, input),
             kind::ZSET_ZIPLIST => self.zset_ziplist(head, input),
-            kind::HASH => self.hash(head, input),
+            kind::HASH => self.hash(head, input, FieldDeadlines::None),
             kind::HASH_ZIPMAP => self.hash_zipmap(head, input),
             kind::HASH_ZIPLIST => self.hash_ziplist(head, input),
             kind::HASH_LISTPACK => self.hash_listpack(head, input, false),
@@ -72,18 +72,21 @@ impl Decoder {
                 input.array::<8>()?;
                 self.hash_listpack(head, input, true)
             }
-            kind::HASH_METADATA_PRE_GA => self.hash_metadata(head, input, None),
+            kind::HASH_METADATA_PRE_GA => {
+                self.hash(head, input, FieldDeadlines::Before { first: None })
+            }
             kind::HASH_METADATA => {
                 let first = u64::from_le_bytes(input.array()?);
                 if first > FIELD_DEADLINE_MAX + 1 {
                     return Err(input.bad("Hash read invalid minExpire value"));
                 }
-                self.hash_metadata(head, input, Some(first))
+                self.hash(head, input, FieldDeadlines::Before { first: Some(first) })
             }
-            kind::VALKEY_HASH_2 => self.hash_2(head, input),
+            kind::VALKEY_HASH_2 => self.hash(head, input, FieldDeadlines::Behind),
             kind::STREAM_LISTPACKS => self.stream(head, input, 1),
             kind::STREAM_LISTPACKS_2 => self.stream(head, input, 2),
             kind::STREAM_LISTPACKS_3 => self.stream(head, input, 3),
+            kind::STREAM_LISTPACKS_4 => self.stream(head, input, 4),
             kind::MODULE_PRE_GA => Err(input.bad("Pre-release module format not supported")),
             kind::MODULE_2 => {
                 let name = module::name(len(input)?);
@@ -350,80 +353,31 @@ impl Decoder {
         Ok(Some(zset::entry(head.key, draft, limits).set_deadline(head.deadline)))
     }
 
-    fn hash(&mut self, head: Head<'_>, input: &mut impl Input) -> Result<Option<Entry>> {
-        let n = len(input)?;
-        if n == 0 {
-            return Ok(None);
-        }
-        let fields = usize::try_from(n).unwrap_or(usize::MAX);
-        let mut draft = hash::Draft::new(fields, false, self.limits.hash);
-        for _ in 0..n {
-            text_into(input, &mut self.a)?;
-            text_into(input, &mut self.b)?;
-            if !draft.add(&self.a, &self.b, None) {
-                return Err(input.bad(DUPLICATE_FIELD));
-            }
-        }
-        match draft.finish(head.key, head.deadline) {
-            Some(e) => Ok(Some(e)),
-            None => Err(input.bad("Hash with dup elements")),
-        }
-    }
-
-    /// A hash with deadlines, relative to the first or, with none, absolute.
-    fn hash_metadata(
+    /// Fields and values, with or without deadlines.
+    fn hash(
         &mut self,
         head: Head<'_>,
         input: &mut impl Input,
-        first: Option<u64>,
+        deadlines: FieldDeadlines,
     ) -> Result<Option<Entry>> {
         let n = len(input)?;
         if n == 0 {
             return Ok(None);
         }
         let fields = usize::try_from(n).unwrap_or(usize::MAX);
-        let mut draft = hash::Draft::new(fields, true, self.limits.hash);
+        let expires = deadlines != FieldDeadlines::None;
+        let mut draft = hash::Draft::new(fields, expires, self.limits.hash);
         for _ in 0..n {
-            let said = len(input)?;
-            let deadline = match (said, first) {
-                (0, _) => Some(0),
-                (n, None) => Some(n),
-                (n, Some(first)) => first.checked_add(n - 1),
-            };
-            let Some(deadline) = deadline.filter(|d| *d <= FIELD_DEADLINE_MAX) else {
-                return Err(input.bad(format!("invalid expireAt time: {said}")));
+            let before = match deadlines {
+                FieldDeadlines::Before { first } => deadline_before(input, first)?,
+                _ => None,
             };
             text_into(input, &mut self.a)?;
             text_into(input, &mut self.b)?;
-            let deadline = (deadline > 0).then_some(deadline as i64);
-            if !draft.add(&self.a, &self.b, deadline) {
-                return Err(input.bad(DUPLICATE_FIELD));
-            }
-        }
-        match draft.finish(head.key, head.deadline) {
-            Some(e) => Ok(Some(e)),
-            None => Err(input.bad("Hash with dup elements")),
-        }
-    }
-
-    /// Valkey's: fields that each have a deadline behind the value, or -1.
-    fn hash_2(&mut self, head: Head<'_>, input: &mut impl Input) -> Result<Option<Entry>> {
-        let n = len(input)?;
-        if n == 0 {
-            return Ok(None);
-        }
-        let fields = usize::try_from(n).unwrap_or(usize::MAX);
-        let mut draft = hash::Draft::new(fields, true, self.limits.hash);
-        for _ in 0..n {
-            text_into(input, &mut self.a)?;
-            text_into(input, &mut self.b)?;
-            let said = i64::from_le_bytes(input.array()?);
-            let valid = said == -1 || (0..=FIELD_DEADLINE_MAX as i64).contains(&said);
-            if !valid {
-                return Err(input.bad(format!("invalid expireAt time: {said}")));
-            }
-            // What expired at the beginning of time is to be found expired, not without a deadline.
-            let deadline = (said != -1).then_some(said.max(1));
+            let deadline = match deadlines {
+                FieldDeadlines::Behind => deadline_behind(input)?,
+                _ => before,
+            };
             if !draft.add(&self.a, &self.b, deadline) {
                 return Err(input.bad(DUPLICATE_FIELD));
             }
@@ -496,6 +450,40 @@ impl Decoder {
             None => Err(input.bad("Hash listpack integrity check failed.")),
         }
     }
+}
+
+/// Where the fields of a hash have their deadlines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FieldDeadlines {
+    None,
+    /// Redis's: before the field, counted from the first of all, or from the beginning of time.
+    Before {
+        first: Option<u64>,
+    },
+    /// Valkey's: behind the value.
+    Behind,
+}
+
+fn deadline_before(input: &mut impl Input, first: Option<u64>) -> Result<Option<i64>> {
+    let said = len(input)?;
+    let deadline = match (said, first) {
+        (0, _) => Some(0),
+        (n, None) => Some(n),
+        (n, Some(first)) => first.checked_add(n - 1),
+    };
+    match deadline.filter(|d| *d <= FIELD_DEADLINE_MAX) {
+        Some(deadline) => Ok((deadline > 0).then_some(deadline as i64)),
+        None => Err(input.bad(format!("invalid expireAt time: {said}"))),
+    }
+}
+
+fn deadline_behind(input: &mut impl Input) -> Result<Option<i64>> {
+    let said = i64::from_le_bytes(input.array()?);
+    if said != -1 && !(0..=FIELD_DEADLINE_MAX as i64).contains(&said) {
+        return Err(input.bad(format!("invalid expireAt time: {said}")));
+    }
+    // What expired at the beginning of time is to be found expired, not without a deadline.
+    Ok((said != -1).then_some(said.max(1)))
 }
 
 const DUPLICATE_MEMBER: &str = "Duplicate set members detected";

@@ -628,10 +628,17 @@ impl Worker {
             let Some(&i) = self.places.get(&id) else { continue };
             let session = &mut self.conns[i].session;
             // It may have been answered, and wait for something else by now.
-            if session.wakes_at().is_some_and(|at| at < now)
-                && let Some(reply) = self.thread.time_out(&shared.engine, session)
-            {
-                self.answered(i, reply);
+            if session.wakes_at().is_none_or(|at| at >= now) {
+                continue;
+            }
+            match self.thread.time_out(&shared.engine, session) {
+                Some(reply) => self.answered(i, reply),
+                None => {
+                    // Somebody else may be trying at this moment.
+                    if let Some(at) = session.wakes_at() {
+                        self.timers.push(Reverse((at.max(now), id)));
+                    }
+                }
             }
         }
     }

@@ -3,6 +3,7 @@
 use commands::row::{Acl, Row};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
+use stdx::carried::carry;
 
 use super::{BASE, COMMON, sub};
 use crate::acl::commands::category_named;
@@ -59,7 +60,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         return Ok(());
     };
     let Some(category) = category_named(name) else {
-        let name = String::from_utf8_lossy(&name[..name.len().min(128)]);
+        let name = carry(&name[..name.len().min(128)]);
         return Err(Fail::new(format!("ERR Unknown category '{name}'")));
     };
     let rows = call.engine.table.all().iter().map(|c| c.row);

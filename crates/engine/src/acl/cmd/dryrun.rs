@@ -3,6 +3,7 @@
 use commands::row::Row;
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
+use stdx::carried::{carried, carry};
 
 use super::{ADMIN, BASE, sub};
 use crate::acl::check;
@@ -58,12 +59,12 @@ OK
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let engine = call.engine;
     let Some(user) = engine.acl.user(&args[2]) else {
-        let name = String::from_utf8_lossy(&args[2]);
+        let name = carry(&args[2]);
         return Err(Fail::new(format!("ERR User '{name}' not found")));
     };
     let argv = args.to_slices(3);
     let Some(id) = find(engine, &args[3], args.get(4)) else {
-        let name = String::from_utf8_lossy(&args[3]);
+        let name = carry(&args[3]);
         return Err(Fail::new(format!("ERR Command '{name}' not found")));
     };
     let row = engine.table.get(id).row;
@@ -74,7 +75,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         Ok(()) => reply.ok(),
         Err(denied) => {
             let value = argv.get(denied.arg).copied().unwrap_or_default();
-            reply.bulk(denied.full_text(&user, row, value));
+            reply.bulk(carried(&denied.full_text(&user, row, value)));
         }
     }
     Ok(())

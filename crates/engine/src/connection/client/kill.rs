@@ -5,6 +5,7 @@ use std::sync::Arc;
 use commands::row::{Flags, Row};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
+use stdx::carried::carry;
 
 use super::list::Kind;
 use super::{BASE, COMMON, sub};
@@ -118,7 +119,7 @@ impl<'a> Filter<'a> {
                 f.laddr = Some(value);
             } else if args.is(i, "user") {
                 f.user = Some(engine.acl.user(value).ok_or_else(|| {
-                    let name = String::from_utf8_lossy(value);
+                    let name = carry(value);
                     Fail::new(format!("ERR No such user '{name}'"))
                 })?);
             } else if args.is(i, "skipme") {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use commands::row::{Flags, Row};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
+use stdx::carried::carry;
 
 use super::{BASE, COMMON, line, sub};
 use crate::clients::Client;
@@ -98,7 +99,7 @@ impl Kind {
         } else if ["master", "slave", "replica"].iter().any(|word| args.is(i, word)) {
             Ok(Self::Other)
         } else {
-            let word = String::from_utf8_lossy(&args[i]);
+            let word = carry(&args[i]);
             Err(Fail::new(format!("ERR Unknown client type '{word}'")))
         }
     }

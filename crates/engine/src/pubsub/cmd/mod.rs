@@ -5,13 +5,11 @@ mod publish;
 mod subscribe;
 mod unsubscribe;
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use commands::row::{Flags, Group, KeyFlags, KeySpec, Row, Scope};
 use resp::Reply;
 
-use super::Kind;
-use crate::session::Session;
+pub(crate) use publish::deliver;
+
 use crate::table::{SessionCommand, SessionFn};
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[
@@ -41,19 +39,15 @@ const fn command(row: Row, run: SessionFn) -> SessionCommand {
     SessionCommand { row, run, subs: &[] }
 }
 
-/// Says that a subscription began or ended (`name`), or that there was none to end, and how many
-/// there are now: channels and patterns are counted together.
-fn confirm(reply: &mut Reply<'_>, session: &Session, word: &str, kind: Kind, name: Option<&[u8]>) {
-    let count = |kind: Kind| session.client.subscriptions[kind.index()].load(Relaxed);
-    let n = match kind {
-        Kind::Shard => count(kind),
-        Kind::Channel | Kind::Pattern => count(Kind::Channel) + count(Kind::Pattern),
-    };
+/// Says that a subscription began or ended (`name`), or that there was none to end, and that there
+/// are `n` now.
+#[inline]
+fn confirm(reply: &mut Reply<'_>, word: &str, name: Option<&[u8]>, n: usize) {
     reply.push(3);
     reply.bulk(word);
     match name {
         Some(name) => reply.bulk(name),
         None => reply.null(),
     }
-    reply.int(i64::from(n));
+    reply.int(n as i64);
 }

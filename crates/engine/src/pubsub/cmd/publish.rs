@@ -7,7 +7,8 @@ use commands::row::{Flags, KeyFlags, KeySpec, Row};
 use resp::{Args, Reply};
 
 use super::{BASE, COMMON, command};
-use crate::pubsub::{self, Kind, Payload};
+use crate::engine::Engine;
+use crate::pubsub::{self, Kind, Local, Payload, Wanted};
 use crate::table::{Call, SessionCommand};
 
 const FLAGS: Flags = COMMON.or(Flags::FAST).or(Flags::MAY_REPLICATE);
@@ -52,13 +53,27 @@ pub(super) static SPUBLISH: SessionCommand = command(
 );
 
 fn publish(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>, kind: Kind) -> Outcome {
+    let hash = stdx::hash::hash64(&args[1]);
+    let receivers = deliver(call.engine, &mut call.thread.pubsub, kind, hash, args);
+    reply.int(receivers as i64);
+    Ok(())
+}
+
+/// Publishes what the arguments say, to the channel whose name has this hash. Returns how many
+/// subscriptions it reaches.
+#[inline]
+pub(crate) fn deliver(
+    engine: &Engine,
+    local: &mut Local,
+    kind: Kind,
+    hash: u64,
+    args: &mut Args<'_>,
+) -> u64 {
     // A large message that was received into a buffer of its own is sent from there.
     let taken = args.take(2).map(Arc::new);
     let message = match taken {
         Some(whole) => Payload::Shared(whole),
         None => Payload::of(&args[2]),
     };
-    let receivers = pubsub::publish(call.engine, &mut call.thread.pubsub, kind, &args[1], message);
-    reply.int(receivers as i64);
-    Ok(())
+    pubsub::publish(engine, local, kind, Wanted::hashed(&args[1], hash), message)
 }

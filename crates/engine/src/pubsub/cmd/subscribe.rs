@@ -105,12 +105,10 @@ fn subscribe(
 ) -> Outcome {
     // What was published before this is not for the new subscriptions.
     call.thread.receive();
-    for name in args.iter_from(1) {
-        call.thread.subscribe(call.engine, call.session, kind, name);
-        call.thread.push_reply(call.session, reply, |reply, session| {
-            confirm(reply, session, word, kind, Some(name));
-        });
-    }
+    let names = args.iter_from(1);
+    call.thread.subscribe(call.engine, call.session, kind, names, |thread, session, name, n| {
+        thread.push_reply(session, reply, |reply, _| confirm(reply, word, Some(name), n));
+    });
     // Whoever has withdrawn a permission meanwhile looked either before these subscriptions were
     // there, or has found them.
     let (user, pattern) = (&call.session.user, kind == Kind::Pattern);

@@ -124,9 +124,8 @@ fn unsubscribe(
         if let Some(name) = name {
             call.thread.unsubscribe(call.engine, call.session, kind, name);
         }
-        call.thread.push_reply(call.session, reply, |reply, session| {
-            confirm(reply, session, word, kind, name);
-        });
+        let n = Thread::told(call.session, kind);
+        call.thread.push_reply(call.session, reply, |reply, _| confirm(reply, word, name, n));
     }
     Ok(())
 }

@@ -1,0 +1,85 @@
+//! Runs of the same command: what a pipeline mostly is.
+//!
+//! The commands that come most have a second function, which executes a whole run of them in one
+//! loop: without a call, an argument list and a look around per command. It takes what is usual (the
+//! key is where it was foreseen, and of the usual kind) and stops in front of everything else, which
+//! the command's own function then does. So it decides nothing: it is that function, cut short.
+
+use resp::{Reply, Span};
+use store::Db;
+
+use crate::string;
+
+/// A parsed command that waits for its turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending {
+    /// Offset in the input behind it.
+    pub end: usize,
+    /// First span and number of spans.
+    pub first: u32,
+    /// See there.
+    pub argc: u32,
+    /// Its number, if it is known and executed with its neighbours.
+    pub id: u16,
+    /// The number of the command of its name, its container's for a subcommand, if it is known.
+    pub top: u16,
+    /// Where in its bucket the key's entry probably is.
+    pub near: u8,
+    /// The key's hash.
+    pub hash: u64,
+}
+
+/// Commands in a row, of which the first ones are the same.
+pub struct Alike<'a> {
+    /// The bytes that spans point into.
+    pub input: &'a [u8],
+    /// The arguments of all commands.
+    pub spans: &'a [Span],
+    /// The commands; not empty.
+    pub group: &'a [Pending],
+}
+
+/// Executes commands from the first on, as long as they are the same and nothing is out of the
+/// ordinary; returns how many.
+pub type RunAlike = fn(&mut Db<'_>, &Alike<'_>, &mut Reply<'_>) -> usize;
+
+/// The function for runs of a command, if it has one.
+pub fn of(name: &str) -> Option<RunAlike> {
+    match name {
+        "get" => Some(string::get::run_alike),
+        "set" => Some(string::set::run_alike),
+        "incr" => Some(string::incr::run_alike),
+        _ => None,
+    }
+}
+
+impl Alike<'_> {
+    /// Calls `one` for every command of the first one's kind that has `N` arguments, the view moved to its
+    /// key, until it returns false. Returns how often it was true.
+    #[inline(always)]
+    pub(crate) fn each<const N: usize>(
+        &self,
+        db: &mut Db<'_>,
+        mut one: impl FnMut(&mut Db<'_>, &[&[u8]; N]) -> bool,
+    ) -> usize {
+        let id = self.group.first().map(|p| p.id);
+        let mut n = 0;
+        for p in self.group {
+            let spans = self.spans.get(p.first as usize..).and_then(|s| s.first_chunk::<N>());
+            let Some(spans) = spans.filter(|_| p.argc as usize == N && Some(p.id) == id) else {
+                break;
+            };
+            let mut args: [&[u8]; N] = [&[]; N];
+            for (arg, span) in args.iter_mut().zip(spans).skip(1) {
+                let Some(bytes) = span.bytes(self.input) else { return n };
+                *arg = bytes;
+            }
+            db.move_to(p.hash, usize::from(p.near));
+            if !one(db, &args) {
+                break;
+            }
+            n += 1;
+        }
+        n
+    }
+}
