@@ -8,7 +8,8 @@ out without it. Of Apus: v1, v1-no-sync, v1-100 (100 records a batch), seb-api, 
 seb-client (Seb's own client and benchmark against Apus). Of others: seb (all of Seb in one process),
 seb-server (its client and its server, no fsync), redis (Streams; XADD in pipelines of 100, appendonly
 everysec), nats and nats-sync (JetStream with file storage, synced every two minutes as it comes, and
-always; both are built from nats/go.mod). Each writes 4 GiB at most, into a temporary directory.
+always; both are built from nats/go.mod). versus-redis is redis and v1 in turn, five times, and how many
+times as fast v1 is. Each writes 4 GiB at most, into a temporary directory.
 """
 
 import argparse
@@ -72,8 +73,12 @@ class Apus:
 
     def bench(self, *options, port=None):
         url = f"127.0.0.1:{port or self.http}"
+        result = os.path.join(self.dir, "bench.json")
         command = [self.binary, "bench", "log", "--url", url, "--server-pid", str(self.process.pid)]
-        subprocess.run(command + list(options), check=True)
+        subprocess.run([*command, "--json", result, *options], check=True)
+        with open(result, encoding="utf-8") as f:
+            runs = json.load(f)["runs"]
+        return sum(run["records_per_second"] for run in runs) / len(runs)
 
 
 @contextlib.contextmanager
@@ -146,6 +151,18 @@ def redis_streams():
         ).stdout
         rate = float(re.findall(r"([\d.]+) requests per second", out)[-1])
         told(rate, cpu_seconds(pid) - before, count)
+        return rate
+
+
+def versus_redis(binary):
+    ratios = []
+    for _ in range(5):
+        theirs = redis_streams()
+        with Apus(binary) as apus:
+            ratios.append(OF_APUS["v1"](apus) / theirs)
+    mean = sum(ratios) / len(ratios)
+    each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    print(f"v1 is {mean:.2f} times as fast as Redis Streams ({each})", flush=True)
 
 
 def nats(into, sync, count):
@@ -232,6 +249,8 @@ def main():
                 of_seb(part, args.apus, *seb)
             elif part == "redis":
                 redis_streams()
+            elif part == "versus-redis":
+                versus_redis(args.apus)
             elif part in OF_OTHERS:
                 nats(work, *("2m", 512 * 1024) if part == "nats" else ("always", 16 * 1024))
             else:

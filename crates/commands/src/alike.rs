@@ -2,8 +2,8 @@
 //!
 //! The commands that come most have a second function, which executes a whole run of them in one
 //! loop: without a call, an argument list and a look around per command. It takes what is usual (the
-//! key is where it was foreseen, and of the usual kind) and stops in front of everything else, which
-//! the command's own function then does. So it decides nothing: it is that function, cut short.
+//! key is there, without a deadline and of the usual form) and stops in front of everything else,
+//! which the command's own function then does. So it decides nothing: it is that function, cut short.
 
 use resp::{Reply, Span};
 use store::Db;
@@ -70,9 +70,12 @@ impl Alike<'_> {
                 break;
             };
             let mut args: [&[u8]; N] = [&[]; N];
-            for (arg, span) in args.iter_mut().zip(spans).skip(1) {
-                let Some(bytes) = span.bytes(self.input) else { return n };
-                *arg = bytes;
+            // A loop over an iterator is not unrolled here, and costs a quarter of all.
+            let mut i = 1;
+            while i < N {
+                let Some(bytes) = spans[i].bytes(self.input) else { return n };
+                args[i] = bytes;
+                i += 1;
             }
             db.move_to(p.hash, usize::from(p.near));
             if !one(db, &args) {

@@ -189,15 +189,6 @@ impl<T: Node> Deref for SlotMut<'_, T> {
 }
 
 impl<T: Node> SlotMut<'_, T> {
-    /// # Safety
-    /// The word owns the node, outlives the result, and nobody else borrows it; the table has no
-    /// grave.
-    #[inline(always)]
-    unsafe fn bare(node: ManuallyDrop<T>, word: NonNull<AtomicU64>) -> Self {
-        // SAFETY: the caller's contract.
-        Self { node, word: unsafe { word.as_ref() }, grave: None, _table: PhantomData }
-    }
-
     /// The node, to change in place what does not move it and is not its hash.
     #[inline]
     pub fn node_mut(&mut self) -> &mut T {
@@ -474,34 +465,6 @@ impl<T: Node> Table<T> {
         slot: usize,
         mut eq: impl FnMut(&T) -> bool,
     ) -> Option<SlotMut<'_, T>> {
-        match self.place_of(hash, slot, &mut eq) {
-            // SAFETY: as `find_mut_at`.
-            Some((node, word)) => Some(unsafe { SlotMut::bare(node, word) }),
-            None => self.find_mut(hash, eq),
-        }
-    }
-
-    /// The node if it is at place `slot` of its bucket. None says nothing: it may be elsewhere.
-    #[inline(always)]
-    pub fn find_mut_at(
-        &mut self,
-        hash: u64,
-        slot: usize,
-        mut eq: impl FnMut(&T) -> bool,
-    ) -> Option<SlotMut<'_, T>> {
-        let (node, word) = self.place_of(hash, slot, &mut eq)?;
-        // SAFETY: the word is the table's, which `&mut self` makes the only borrow of, and has no grave.
-        Some(unsafe { SlotMut::bare(node, word) })
-    }
-
-    /// The node and its word, if it is at this place and may be changed there.
-    #[inline(always)]
-    fn place_of(
-        &self,
-        hash: u64,
-        slot: usize,
-        eq: &mut impl FnMut(&T) -> bool,
-    ) -> Option<(ManuallyDrop<T>, NonNull<AtomicU64>)> {
         if self.len == 0 {
             return None;
         }
@@ -510,13 +473,16 @@ impl<T: Node> Table<T> {
         let bucket: &Bucket = unsafe { &*array.ptr(i) };
         let word = &bucket.0[slot % SLOTS];
         let v = word.load(Relaxed);
-        // Another tag, the pointer of a child, or nothing.
-        if (v ^ tag_of(hash)) & (!POINTER | CHILD) != 0 || v & POINTER == 0 {
-            return None;
+        // Neither another tag, nor the pointer of a child, nor nothing.
+        if (v ^ tag_of(hash)) & (!POINTER | CHILD) == 0 && v & POINTER != 0 {
+            // SAFETY: the word owns a live node, `&mut self` makes it the only borrow, and the copy
+            // is never dropped.
+            let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(v)) });
+            if self.grave.is_none() && eq(&node) {
+                return Some(SlotMut { node, word, grave: None, _table: PhantomData });
+            }
         }
-        // SAFETY: the word owns a live node, and the copy is never dropped.
-        let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(v)) });
-        (self.grave.is_none() && eq(&node)).then(|| (node, NonNull::from(word)))
+        self.find_mut(hash, eq)
     }
 
     /// Adds a node. The caller knows that no equal one is present.

@@ -2,12 +2,15 @@
 //!
 //! A fresh buffer of ten megabytes costs 2,560 page faults, as much as filling it. A [`Buf`] goes
 //! back to its pool when its last reader lets go of it. It begins at a multiple of [`ALIGN`] in
-//! memory, so that the disk can take it as it is, past the page cache.
+//! memory, so that the disk can take it as it is, past the page cache; a large one is a mapping of its
+//! own ([`crate::pages`] says why).
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+
+use crate::pages::{HUGE, Pages};
 
 /// Alignment of a buffer, and of what is written to a disk directly: a page, and no disk's block is
 /// larger.
@@ -15,8 +18,8 @@ pub const ALIGN: usize = 4096;
 
 /// Smaller ones are the allocator's business.
 const POOLED_MIN: usize = 256 << 10;
-/// Buffers that are kept free.
-const KEPT: usize = 4;
+/// Bytes of buffers that are kept free: those in which a few groups are laid out, written and read.
+const FREE_BYTES: usize = 32 << 20;
 /// Bytes of buffers that requests arrive in and that are kept free …
 const SPARE_BYTES: usize = 32 << 20;
 /// … and how many.
@@ -25,38 +28,76 @@ const SPARE: usize = 32;
 /// Where buffers wait to be used again.
 #[derive(Debug, Default)]
 pub struct Pool {
-    free: Mutex<Vec<Vec<u8>>>,
+    free: Mutex<Vec<Memory>>,
     spare: Mutex<Vec<Vec<u8>>>,
 }
 
 /// Aligned bytes.
 #[derive(Debug)]
 pub struct Buf {
-    bytes: Vec<u8>,
-    offset: usize,
+    memory: Memory,
     pool: Arc<Pool>,
+}
+
+/// Where they lie.
+#[derive(Debug)]
+enum Memory {
+    /// From the allocator; the first one that is aligned is at `offset`.
+    Heap {
+        bytes: Vec<u8>,
+        offset: usize,
+    },
+    Mapped(Pages),
+}
+
+impl Memory {
+    /// At least `len` bytes and [`ALIGN`] more. Sizes are rounded up, so that the next group that is a
+    /// little larger fits, too.
+    fn new(len: usize) -> Self {
+        let pages = (len >= HUGE).then(|| Pages::new(len)).flatten();
+        pages.map_or_else(|| Self::on_heap(len), Self::Mapped)
+    }
+
+    fn on_heap(len: usize) -> Self {
+        let needed = len + ALIGN;
+        let rounded = if needed < POOLED_MIN { needed } else { needed.next_multiple_of(1 << 20) };
+        let bytes = vec![0; rounded];
+        let offset = bytes.as_ptr().align_offset(ALIGN).min(ALIGN);
+        Self::Heap { bytes, offset }
+    }
+
+    /// What it takes.
+    fn capacity(&self) -> usize {
+        match self {
+            Self::Heap { bytes, .. } => bytes.len(),
+            Self::Mapped(pages) => pages.len(),
+        }
+    }
+
+    /// What can be used of it.
+    fn len(&self) -> usize {
+        match self {
+            Self::Heap { bytes, offset } => bytes.len() - offset,
+            Self::Mapped(pages) => pages.len(),
+        }
+    }
 }
 
 impl Pool {
     /// A buffer of at least `len` bytes, whose content is anything.
     pub fn get(self: &Arc<Self>, len: usize) -> Buf {
-        let needed = len + ALIGN;
-        let pooled = (needed >= POOLED_MIN)
+        let pooled = (len + ALIGN >= POOLED_MIN)
             .then(|| {
                 let mut free = self.free.lock();
                 // The tightest fit, but none that would waste most of itself.
+                let fits = len..=len.saturating_add(ALIGN).saturating_mul(4);
                 let best = (0..free.len())
-                    .filter(|i| (needed..=needed.saturating_mul(4)).contains(&free[*i].len()))
+                    .filter(|i| fits.contains(&free[*i].len()))
                     .min_by_key(|i| free[*i].len())?;
                 Some(free.swap_remove(best))
             })
             .flatten();
-        // Sizes are rounded up, so that the next group that is a little larger fits, too.
-        let bytes = pooled.unwrap_or_else(|| {
-            vec![0; if needed < POOLED_MIN { needed } else { needed.next_multiple_of(1 << 20) }]
-        });
-        let offset = bytes.as_ptr().align_offset(ALIGN).min(ALIGN);
-        Buf { bytes, offset, pool: Arc::clone(self) }
+        Buf { memory: pooled.unwrap_or_else(|| Memory::new(len)), pool: Arc::clone(self) }
     }
 
     /// An empty vector with at least this capacity that was lent before, if there is one.
@@ -70,6 +111,25 @@ impl Pool {
     /// Bytes whose vector comes back as a spare one.
     pub fn lend(self: &Arc<Self>, bytes: Vec<u8>) -> Bytes {
         Bytes::from_owner(Lent { bytes, pool: Arc::clone(self) })
+    }
+
+    /// Keeps a buffer for the next one who needs one. Of too many, the smallest goes: a larger one serves
+    /// instead.
+    fn take_back(&self, memory: Memory) {
+        if memory.capacity() > FREE_BYTES {
+            return;
+        }
+        let mut free = self.free.lock();
+        free.push(memory);
+        let mut gone = Vec::new();
+        while free.iter().map(Memory::capacity).sum::<usize>() > FREE_BYTES
+            && let Some(smallest) = (0..free.len()).min_by_key(|i| free[*i].capacity())
+        {
+            gone.push(free.swap_remove(smallest));
+        }
+        // Giving memory back takes its time: not while others wait.
+        drop(free);
+        drop(gone);
     }
 
     /// Frees what is not in use.
@@ -105,28 +165,33 @@ impl Drop for Lent {
 impl Buf {
     /// All of it.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.offset..]
+        match &mut self.memory {
+            Memory::Heap { bytes, offset } => &mut bytes[*offset..],
+            Memory::Mapped(pages) => pages,
+        }
     }
 
     /// What it takes of memory.
     pub fn capacity(&self) -> usize {
-        self.bytes.len()
+        self.memory.capacity()
     }
 }
 
 impl AsRef<[u8]> for Buf {
     fn as_ref(&self) -> &[u8] {
-        &self.bytes[self.offset..]
+        match &self.memory {
+            Memory::Heap { bytes, offset } => &bytes[*offset..],
+            Memory::Mapped(pages) => pages,
+        }
     }
 }
 
 impl Drop for Buf {
     fn drop(&mut self) {
-        if self.bytes.len() >= POOLED_MIN {
-            let mut free = self.pool.free.lock();
-            if free.len() < KEPT {
-                free.push(std::mem::take(&mut self.bytes));
-            }
+        if self.capacity() >= POOLED_MIN {
+            let nothing = Memory::Heap { bytes: Vec::new(), offset: 0 };
+            let memory = std::mem::replace(&mut self.memory, nothing);
+            self.pool.take_back(memory);
         }
     }
 }
@@ -173,5 +238,20 @@ mod tests {
         assert_ne!(pool.get(300 << 10).as_ref().as_ptr(), at);
         pool.clear();
         assert!(pool.free.lock().is_empty());
+    }
+
+    #[test]
+    fn free_ones_are_bounded_and_the_large_ones_stay() {
+        let pool = Arc::new(Pool::default());
+        let sizes = [300 << 10, 9 << 20, 1 << 20, 12 << 20, 5 << 20, 7 << 20];
+        let all: Vec<Buf> = sizes.iter().map(|len| pool.get(*len)).collect();
+        drop(all);
+        let free = || pool.free.lock().iter().map(Memory::capacity).collect::<Vec<_>>();
+        assert!(free().iter().sum::<usize>() <= FREE_BYTES, "{:?}", free());
+        assert!(free().contains(&(12 << 20)) && !free().contains(&(1 << 20)), "{:?}", free());
+        // One that is larger than all there may be is not kept, and drives none of the others out.
+        let before = free();
+        drop(pool.get(FREE_BYTES + 1));
+        assert_eq!(free(), before);
     }
 }

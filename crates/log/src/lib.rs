@@ -16,6 +16,7 @@ mod error;
 mod group;
 mod input;
 mod meter;
+mod pages;
 mod producers;
 mod schedule;
 mod settings;

@@ -70,6 +70,77 @@ fn a_torn_end_is_cut_wherever_it_tore() {
     }
 }
 
+/// A group of six large batches behind three that were acknowledged one by one; where they begin.
+fn group_of_six(dir: &TempDir) -> Vec<u64> {
+    let b = broker(dir);
+    let settings = Settings { gather_ms: Some(60_000), ..Settings::default() };
+    b.create("t", &Settings::default()).expect("created");
+    for i in 0..3u8 {
+        b.append_wait("t", input(&[&[i; 1000]])).expect("stored");
+    }
+    b.set("t", settings).expect("set");
+    let (tx, rx) = std::sync::mpsc::channel();
+    for i in 0..6u64 {
+        let tx = tx.clone();
+        let done = Box::new(move |result| tx.send(result).expect("received"));
+        // Numbered, so that they stay batches of their own.
+        let numbered = input(&[&vec![i as u8 + 1; 600_000]]).by(i + 1, 1);
+        b.append("t", numbered, None, done);
+    }
+    assert!(b.close(Duration::from_secs(60)), "what has gathered is stored");
+    rx.iter().take(6).for_each(|result| assert!(result.is_ok(), "{result:?}"));
+    let mut starts = Vec::new();
+    let mut at = 0;
+    let seen = &mut |h: &log::batch::Header| {
+        starts.push(at);
+        at += h.len() as u64;
+        assert_eq!(h.synced_before(), Some(h.first_offset.min(3)), "one group");
+    };
+    assert!(b.verify("t", seen).expect("readable").is_empty());
+    starts.push(at);
+    starts
+}
+
+#[test]
+fn a_hole_in_the_last_group_is_an_unfinished_write() {
+    let mut rng = Rng(5);
+    let sound = TempDir::new();
+    let starts = group_of_six(&sound);
+    assert_eq!(starts.len(), 10);
+    for round in 0..24 {
+        let dir = TempDir::new();
+        fs::create_dir(dir.path().join("t")).expect("created");
+        for name in ["topic.json", "00000000000000000000.log"] {
+            let name = Path::new("t").join(name);
+            fs::copy(sound.path().join(&name), dir.path().join(&name)).expect("copied");
+        }
+        // The disk has taken the group in any order, and one part of it not at all: blocks of it are
+        // zeros, as where nothing was ever written, or what was there before. All else is sound.
+        let block = |at: u64| at - at % 4096;
+        let from = block(starts[3]) + 4096 * (1 + rng.below((starts[9] - starts[3]) / 4096 - 2));
+        let blocks = 1 + rng.below(if round % 2 == 0 { 3 } else { 200 });
+        let to = block(from + 4096 * blocks).min(starts[9]);
+        let file = File::options().write(true).open(segment(dir.path(), 0)).expect("there");
+        let hole = vec![if round % 3 == 0 { 0xee } else { 0 }; (to - from) as usize];
+        file.write_all_at(&hole, from).expect("written");
+        // What comes before the hole may have been stored; what comes behind must not come to light.
+        let whole = starts[1..].iter().take_while(|end| **end <= from).count();
+        let b = broker(&dir);
+        assert_eq!(all_from(&b, "t", 0).len(), whole, "round {round}: hole {from}..{to}");
+        assert!(b.verify("t", &mut |_| {}).expect("readable").is_empty());
+        assert_eq!(b.describe("t", false).expect("there").extent.bytes, starts[whole]);
+        b.set("t", Settings::default()).expect("set");
+        for i in 0..4u8 {
+            let a = b.append_wait("t", input(&[&vec![i; 500_000]])).expect("stored");
+            assert_eq!(a.first_offset, whole as u64 + u64::from(i));
+        }
+        drop(b);
+        let b = broker(&dir);
+        assert_eq!(all_from(&b, "t", 0).len(), whole + 4);
+        assert!(b.verify("t", &mut |_| {}).expect("readable").is_empty());
+    }
+}
+
 #[test]
 fn damage_in_the_middle_is_reported_and_the_rest_readable() {
     for (batch, byte) in [(3, 0), (3, 20), (3, 36), (3, HEADER as u64), (3, 500), (0, 7), (6, 90)] {

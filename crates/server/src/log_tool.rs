@@ -65,13 +65,15 @@ fn parse(args: &[String]) -> Result<Asked, String> {
         }
     }
     let words = asked.words.len();
-    let fits = match asked.command.as_str() {
-        "create" => words >= 1,
-        "append" | "tail" => words == 1,
-        "verify" | "stats" => words <= 1,
+    let (fits, usage) = match asked.command.as_str() {
+        "" => return Err("which command?".to_owned()),
+        "create" => (words >= 1, "TOPIC [SETTING=VALUE ...]"),
+        "append" => (words == 1, "TOPIC"),
+        "tail" => (words == 1, "TOPIC [-n N]"),
+        "verify" | "stats" => (words <= 1, "[TOPIC]"),
         other => return Err(format!("there is no command '{other}'")),
     };
-    if fits { Ok(asked) } else { Err(format!("{} wants other arguments", asked.command)) }
+    if fits { Ok(asked) } else { Err(format!("it is 'apus log {} {usage}'", asked.command)) }
 }
 
 /// Runs `apus log` with the arguments that follow these words: 0, 1 if it failed or found damage, 2
@@ -94,7 +96,11 @@ fn done(result: Result<bool, Error>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(e) => {
-            eprintln!("apus log: {e}");
+            match &e {
+                // Over HTTP the text is Seb's, which leaves the name out.
+                Error::NoTopic(name) => eprintln!("apus log: there is no topic '{name}'"),
+                _ => eprintln!("apus log: {e}"),
+            }
             ExitCode::FAILURE
         }
     }
@@ -180,6 +186,11 @@ fn append(broker: &Broker, topic: &str, input: &mut impl BufRead) -> Result<bool
         }
         if line.last() == Some(&b'\n') {
             line.pop();
+        }
+        if bytes + line.len() > TOGETHER {
+            // A very long line fits alone, and perhaps not with others.
+            store(&mut lines)?;
+            bytes = 0;
         }
         bytes += line.len();
         lines.push(line);

@@ -755,6 +755,11 @@ fn the_tool_looks_after_topics() {
         code == Some(0) && text.contains("4 records in 1 batches") && text.contains("sound"),
         "{text}"
     );
+    // Lines that fit one by one, and not together.
+    let long = format!("{}\n{}\n", "x".repeat(900_000), "y".repeat((30 << 20) - 1000));
+    assert_eq!(run(&["append", "long"], &long), (Some(0), "2 records from offset 0\n".to_owned()));
+    assert_eq!(run(&["tail", "nosuch"], "").0, Some(1));
+    assert_eq!(run(&["tail"], "").0, Some(2));
     let segment = dir.0.join("topics/t/00000000000000000000.log");
     // The second batch proves that the first had been stored.
     run(&["append", "t"], "five");

@@ -69,6 +69,16 @@ pub fn used() -> u64 {
     sum.max(0) as u64
 }
 
+/// Counts bytes that were mapped past the allocator, until they are [`unmapped`].
+pub fn mapped(bytes: usize) {
+    count(bytes as i64);
+}
+
+/// Counts them as given back.
+pub fn unmapped(bytes: usize) {
+    count(-(bytes as i64));
+}
+
 /// Runs something whose memory is not counted: an observer's, which needs much for a moment and must
 /// not make the server evict keys by looking at it. It must free what it allocates; `work` gets the
 /// rest out by returning it, and what it returns is passed through `copy`, counted.

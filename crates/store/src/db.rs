@@ -428,18 +428,18 @@ impl<'a> Db<'a> {
         Ok(present.into_iter().map(look).collect())
     }
 
-    /// Shows `take` the entry of the key that the view has [moved to](Self::move_to), if it lies where it
-    /// was foreseen and has no deadline, and touches it when it is taken. For runs of the same command;
-    /// counts nothing. False says nothing: then the key is to be looked for in the usual way.
+    /// Shows `take` the entry of the key that the view has [moved to](Self::move_to), if it has no deadline,
+    /// and touches it when it is taken. For runs of the same command; counts nothing. False says nothing:
+    /// then the command is to be executed in the usual way.
     #[inline(always)]
-    pub fn foreseen(
+    pub fn usual(
         &mut self,
         bytes: &[u8],
         take: impl FnOnce(&mut SlotMut<'_, Entry>) -> bool,
     ) -> bool {
         let Self { locked, cx, index, near, first: hash, .. } = self;
         let part = locked.part(*index, shard_of(*hash));
-        let Some(mut e) = part.table.find_mut_at(*hash, *near, |e| e.has_key(bytes)) else {
+        let Some(mut e) = part.table.find_mut_near(*hash, *near, |e| e.has_key(bytes)) else {
             return false;
         };
         if cx.no_touch || e.deadline().is_some() || !take(&mut e) {
@@ -452,13 +452,13 @@ impl<'a> Db<'a> {
     /// The same for a command that changes it, while nobody observes changes and no snapshot needs the
     /// state before it.
     #[inline(always)]
-    pub fn foreseen_to_change(
+    pub fn usual_to_change(
         &mut self,
         bytes: &[u8],
         take: impl FnOnce(&mut SlotMut<'_, Entry>) -> bool,
     ) -> bool {
         let alone = !self.cx.effects.observed && !self.locked.ks().saving.is_on();
-        alone && self.foreseen(bytes, take)
+        alone && self.usual(bytes, take)
     }
 
     /// The string at a key, for a command that reads it.

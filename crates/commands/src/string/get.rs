@@ -47,7 +47,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
 /// [`run`] for plain strings.
 pub(crate) fn run_alike(db: &mut Db<'_>, alike: &Alike<'_>, reply: &mut Reply<'_>) -> usize {
     let n = alike.each(db, |db, [_, key]| {
-        db.foreseen(key, |e| e.plain().map(|bytes| reply.bulk(bytes)).is_some())
+        db.usual(key, |e| e.plain().map(|bytes| reply.bulk(bytes)).is_some())
     });
     db.cx.counters.keyspace_hits += n as u64;
     n

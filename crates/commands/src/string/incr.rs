@@ -56,7 +56,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
 /// [`run`] for integers that are there.
 pub(crate) fn run_alike(db: &mut Db<'_>, alike: &Alike<'_>, reply: &mut Reply<'_>) -> usize {
     let n = alike.each(db, |db, [_, key]| {
-        db.foreseen_to_change(key, |e| {
+        db.usual_to_change(key, |e| {
             let number = (e.kind() == Kind::String).then(|| e.node_mut().int_mut()).flatten();
             let Some(number) = number else { return false };
             let Some(sum) = number.checked_add(1) else { return false };

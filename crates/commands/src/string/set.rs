@@ -177,7 +177,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
 pub(crate) fn run_alike(db: &mut Db<'_>, alike: &Alike<'_>, reply: &mut Reply<'_>) -> usize {
     let n = alike.each(db, |db, [_, key, value]| {
         let Content::Bytes(bytes) = super::content(value) else { return false };
-        let set = db.foreseen_to_change(key, |e| !e.will_move() && e.node_mut().overwrite(bytes));
+        let set = db.usual_to_change(key, |e| !e.will_move() && e.node_mut().overwrite(bytes));
         if set {
             reply.ok();
         }
