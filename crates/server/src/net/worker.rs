@@ -624,14 +624,11 @@ impl Worker {
             if session.wakes_at().is_none_or(|at| at >= now) {
                 continue;
             }
-            match self.thread.time_out(&shared.engine, session) {
-                Some(reply) => self.answered(i, reply),
-                None => {
-                    // Somebody else may be trying at this moment.
-                    if let Some(at) = session.wakes_at() {
-                        self.timers.push(Reverse((at.max(now), id)));
-                    }
-                }
+            if let Some(reply) = self.thread.time_out(&shared.engine, session) {
+                self.answered(i, reply);
+            } else if let Some(at) = session.wakes_at() {
+                // Somebody else may be trying at this moment.
+                self.timers.push(Reverse((at.max(now), id)));
             }
         }
     }
