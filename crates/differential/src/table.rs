@@ -119,7 +119,10 @@ pub(crate) const COMMANDS: &[(How, &str)] = &[
     (Exact, "SCRIPT EXISTS {$v}"),
     (Exact, "AUTH $v [$v]"),
     // Scripts
-    (Exact, "(EVAL|EVAL_RO) $call 1 $k (GET|TYPE|STRLEN|LLEN|HLEN|SCARD|ZCARD|XLEN|TTL|EXISTS)"),
+    (
+        Exact,
+        "(EVAL|EVAL_RO) $call 1 $k (GET|TYPE|STRLEN|LLEN|HLEN|SCARD|ZCARD|XLEN|EXPIRETIME|EXISTS)",
+    ),
     (Exact, "EVAL $call 1 $k (GET|INCR|DEL|PERSIST|EXISTS|nosuch|LPOP|SCARD)"),
     (Exact, "EVAL $call 1 $s (SET|GETSET|APPEND|SETNX) $v"),
     (Exact, "EVAL $call 1 $l (LPUSH|RPUSH) {$v}"),

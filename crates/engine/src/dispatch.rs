@@ -531,8 +531,7 @@ impl Thread {
         let mut more = true;
         // What clients are told of a key that goes takes memory, too, until it has been sent, and buffers
         // that are kept for the next time: that must not make further keys go.
-        let waiting = engine.workers().into_iter().map(|w| w.outboxes.load(Relaxed) as u64);
-        let mut told = waiting.sum::<u64>();
+        let mut told = engine.outbox_bytes();
         while stdx::mem::used().saturating_sub(told) > max {
             let policy = self.hot.policy;
             let pubsub = &mut self.pubsub;

@@ -348,6 +348,11 @@ impl Engine {
         self.workers.read().iter().for_each(f);
     }
 
+    /// What all buffers take in which push messages wait to be sent, those kept for the next time included.
+    pub(crate) fn outbox_bytes(&self) -> u64 {
+        self.workers().iter().map(|worker| worker.outboxes.load(Relaxed) as u64).sum()
+    }
+
     /// All worker threads.
     pub fn workers(&self) -> Vec<Arc<Worker>> {
         self.workers.read().clone()

@@ -66,6 +66,8 @@ pub struct Cmd {
     pub immediate: bool,
     /// What it publishes to, if that is what it does.
     pub publishes: Option<Kind>,
+    /// Subscribes to the channels that it names.
+    pub subscribes: bool,
 }
 
 impl Cmd {
@@ -156,6 +158,7 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         part,
         immediate,
         publishes,
+        subscribes: ["subscribe", "ssubscribe"].contains(&row.name),
     }
 }
 

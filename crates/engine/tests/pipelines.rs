@@ -122,8 +122,43 @@ fn outcome(s: &mut Server, c: &mut Conn) -> String {
     all
 }
 
+/// The same for publish and subscribe, in both protocols, a connection's own subscriptions and patterns
+/// included.
+fn alike_by_channel(rng: &mut Rng) -> Vec<String> {
+    let usual = rng.below(4);
+    let mut lines = Vec::new();
+    for _ in 0..24 {
+        let channel = format!("c{}", rng.below(5));
+        let kind = if rng.below(6) == 0 { rng.below(14) } else { usual };
+        lines.push(match kind {
+            0 => format!("PUBLISH {channel} m"),
+            1 => format!("SPUBLISH {channel} \"two words\""),
+            2 => format!("SUBSCRIBE {channel}"),
+            3 => format!("SSUBSCRIBE {channel} c1"),
+            4 | 5 => format!("UNSUBSCRIBE {channel}"),
+            6 => "SUNSUBSCRIBE".to_owned(),
+            7 => format!("PSUBSCRIBE {channel}*"),
+            8 => "PUNSUBSCRIBE".to_owned(),
+            9 => "RESET".to_owned(),
+            10 | 11 => "HELLO 3".to_owned(),
+            12 => "CLIENT REPLY SKIP".to_owned(),
+            _ => format!("GET {channel}"),
+        });
+    }
+    lines
+}
+
 #[test]
 fn runs_of_one_command() {
+    runs_of(alike);
+}
+
+#[test]
+fn runs_of_one_command_about_channels() {
+    runs_of(alike_by_channel);
+}
+
+fn runs_of(lines: fn(&mut Rng) -> Vec<String>) {
     for (seed, observed) in (0..60).zip([false, false, true].into_iter().cycle()) {
         let start = || {
             let mut s = Server::new();
@@ -136,12 +171,14 @@ fn runs_of_one_command() {
         let ((mut s, mut c), (mut t, mut d)) = (start(), start());
         let mut rng = Rng::from_seed(seed);
         for _ in 0..20 {
-            let lines = alike(&mut rng);
+            let lines = lines(&mut rng);
             let one_by_one: String = lines.iter().map(|line| s.send(&mut c, line)).collect();
             let all: Vec<u8> = lines.iter().flat_map(|line| request(line)).collect();
             let together = String::from_utf8(t.feed(&mut d, &all)).expect("text");
             assert_eq!(together, one_by_one, "seed {seed}: {lines:?}");
         }
+        s.send(&mut c, "RESET");
+        t.send(&mut d, "RESET");
         assert_eq!(outcome(&mut t, &mut d), outcome(&mut s, &mut c), "seed {seed}");
     }
 }

@@ -910,6 +910,12 @@ impl<'a> Db<'a> {
         }
     }
 
+    /// The key that has this hash, if there is one; its shard is locked.
+    pub(crate) fn key_of(&mut self, hash: u64) -> Option<Vec<u8>> {
+        let found = self.part(hash).table.find(hash, |e| stdx::hash::hash64(e.key()) == hash);
+        found.map(|e| e.key().to_vec())
+    }
+
     pub(crate) fn evict(&mut self, key: Key<'_>) -> bool {
         let Some(e) = self.take_out(key) else {
             return false;

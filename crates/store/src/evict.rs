@@ -4,9 +4,11 @@
 //! pool, and evict the best of the pool. Here every sample comes from another random shard, so
 //! only one shard is locked at a time.
 
+use stdx::hash::hash64;
+
 use crate::context::Context;
 use crate::db::{Db, Key};
-use crate::shards::{Keyspace, SHARDS};
+use crate::shards::{Keyspace, SHARDS, shard_of};
 
 /// `maxmemory-policy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -57,12 +59,13 @@ impl Policy {
     }
 }
 
+/// A key that may go. Its hash is enough to find it again: keys may be long, and copies of them would take the
+/// memory that is missing. Should another one have the same hash by then, it goes instead.
 struct Candidate {
     /// Higher goes first.
     score: i64,
     db: usize,
     hash: u64,
-    key: Vec<u8>,
 }
 
 /// Candidates found so far, best last; one per thread.
@@ -96,9 +99,9 @@ impl Evicted {
             let Some(best) = self.pool.pop() else {
                 return false;
             };
-            let key = Key { bytes: &best.key, hash: best.hash };
-            let mut db = Db::lock_one(ks, best.db, key, cx);
-            if db.evict(key) {
+            let mut db = Db::lock_shard(ks, best.db, shard_of(best.hash), cx);
+            let Some(key) = db.key_of(best.hash) else { continue };
+            if db.evict(Key { bytes: &key, hash: best.hash }) {
                 commit(&mut db);
                 return true;
             }
@@ -140,11 +143,11 @@ impl Evicted {
                 (0..64).find_map(|_| {
                     let pos = cx.rng.next_u64() as u32;
                     let e = part.table.sample(pos, |n| cx.rng.index(n))?;
-                    Some((stdx::hash::hash64(e.key()), e.key().to_vec()))
+                    Some(hash64(e.key()))
                 })
             };
-            let Some((hash, key)) = candidate else { return };
-            let Some(e) = part.table.find(hash, |e| e.key() == key) else {
+            let Some(hash) = candidate else { return };
+            let Some(e) = part.table.find(hash, |e| hash64(e.key()) == hash) else {
                 return;
             };
             let score = match policy {
@@ -156,13 +159,13 @@ impl Evicted {
                 _ => cx.rng.index(1 << 30) as i64,
             };
             n += 1;
-            self.add(Candidate { score, db: index, hash, key });
+            self.add(Candidate { score, db: index, hash });
         });
         n
     }
 
     fn add(&mut self, c: Candidate) {
-        if self.pool.iter().any(|p| p.hash == c.hash && p.key == c.key && p.db == c.db) {
+        if self.pool.iter().any(|p| p.hash == c.hash && p.db == c.db) {
             return;
         }
         let at = self.pool.partition_point(|p| p.score < c.score);

@@ -148,12 +148,12 @@ impl<const FIELDS: bool> ExpiryIndex<FIELDS> {
         }
     }
 
-    /// A random entry that has a deadline, roughly fair; `pick(n)` chooses below `n`.
+    /// The hash of a random key that has a deadline, roughly fair; `pick(n)` chooses below `n`.
     pub(crate) fn sample(
         &self,
         table: &Table<Entry>,
         pick: impl FnOnce(usize) -> usize,
-    ) -> Option<(u64, Vec<u8>)> {
+    ) -> Option<u64> {
         if self.heap.is_empty() {
             return None;
         }
@@ -162,7 +162,7 @@ impl<const FIELDS: bool> ExpiryIndex<FIELDS> {
         let mut found = None;
         Self::at_place(table, (h & ((1 << POS_BITS) - 1)) as u32, |e, hash| {
             if Self::deadline(e).is_some() {
-                found = Some((hash, e.key().to_vec()));
+                found = Some(hash);
             }
         });
         found

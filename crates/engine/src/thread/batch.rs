@@ -17,7 +17,7 @@ use crate::journal::Own;
 use crate::pubsub::{self, Kind};
 use crate::session::{ReplyMode, Session};
 use crate::stats::bump;
-use crate::table::Run;
+use crate::table::{Call, Cmd, Run};
 
 /// Commands that are parsed before the first of them is executed.
 pub(super) const GROUP: usize = 32;
@@ -27,6 +27,8 @@ const COUNTED_MAX: usize = 8;
 const OUTPUT_PAUSE: usize = 1 << 20;
 /// In the place of a command's number: it does not take the short way.
 pub(super) const NO_COMMAND: u16 = u16::MAX;
+/// Arguments up to which a command that subscribes takes little time.
+const SUBSCRIBED_MAX: usize = 16;
 /// Receivers of one message beyond which its time is told from that of its neighbours.
 const FEW_RECEIVERS: u64 = 32;
 /// Output of one command from which on its time is told from that of its neighbours, in bytes.
@@ -275,6 +277,10 @@ impl Thread {
         if !cmd.arity_fits(argc) {
             return (NO_COMMAND, id, 0);
         }
+        if cmd.subscribes && argc <= SUBSCRIBED_MAX {
+            self.note_shape(input, pos, argc, id);
+            return (id, id, 0);
+        }
         if !cmd.one_key && cmd.publishes.is_none() {
             let keys = match cmd.many_keys {
                 // As many as there are; a last key counted from the end is the last argument.
@@ -307,12 +313,17 @@ impl Thread {
         if !cmd.light {
             return (NO_COMMAND, id, hash);
         }
+        self.note_shape(input, pos, argc, id);
+        (id, id, hash)
+    }
+
+    /// What comes next probably has the shape of the command at `pos`.
+    fn note_shape(&mut self, input: &[u8], pos: usize, argc: usize, id: u16) {
         if let Some(shape) = input.get(pos..).and_then(Shape::of)
             && shape.argc() == argc
         {
             self.shape = Some((shape, id));
         }
-        (id, id, hash)
     }
 
     /// Executes the parsed group. Returns what to do instead of going on, if anything.
@@ -428,17 +439,17 @@ impl Thread {
     fn run_light(
         &mut self,
         engine: &Engine,
-        session: &Session,
+        session: &mut Session,
         input: &[u8],
         group: &[Pending],
         spans: &[Span],
         owned: &mut [Vec<u8>],
         out: &mut Out,
     ) -> usize {
-        let Some(kind) = group.first().map(|p| p.id).filter(|id| *id != NO_COMMAND) else {
+        let Some(id) = group.first().map(|p| p.id).filter(|id| *id != NO_COMMAND) else {
             return 0;
         };
-        let kind = engine.table.get(kind).publishes;
+        let cmd = engine.table.get(id);
         if engine.attention.get() != 0
             || !session.authenticated
             || !session.user.is_free()
@@ -448,8 +459,11 @@ impl Thread {
         {
             return 0;
         }
-        if let Some(kind) = kind {
+        if let Some(kind) = cmd.publishes {
             return self.run_publish(engine, session, kind, (input, group, spans), owned, out);
+        }
+        if cmd.subscribes {
+            return self.run_subscribe(engine, session, cmd, (input, group, spans), owned, out);
         }
         self.cx.client = session.client.id;
         self.cx.no_touch = session.no_touch;
@@ -546,6 +560,38 @@ impl Thread {
             reply.int(receivers as i64);
             n += 1;
             if receivers > FEW_RECEIVERS {
+                break;
+            }
+        }
+        n
+    }
+
+    /// Executes the commands at the start of a group that subscribe.
+    fn run_subscribe(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        cmd: &Cmd,
+        (input, group, spans): (&[u8], &[Pending], &[Span]),
+        owned: &mut [Vec<u8>],
+        out: &mut Out,
+    ) -> usize {
+        let Run::Session(run) = cmd.run else { return 0 };
+        let mut reply = Reply::new(out, session.proto);
+        let mut args = Args::new(input, &[], owned);
+        // What was sent to it before comes first, as it does for all commands.
+        self.take_outbox(session, reply.out());
+        let mut n = 0;
+        for p in group.iter().take_while(|p| p.id == group[0].id) {
+            args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
+            let mut call = Call { engine, thread: self, session };
+            if let Err(fail) = run(&mut call, &mut args, &mut reply) {
+                reply.error(fail.bytes());
+            }
+            self.take_outbox(session, reply.out());
+            n += 1;
+            // In RESP2 it may do nothing else from now on.
+            if session.attention || session.closing {
                 break;
             }
         }
