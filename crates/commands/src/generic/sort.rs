@@ -125,6 +125,15 @@ OK
 (integer) 0
 > EXISTS d
 (integer) 0
+# A zero byte ends what is searched for `*`: this names no key, so the order stays.
+> RPUSH bytes 2 1
+(integer) 2
+> SORT bytes BY "a\x00*"
+1) "2"
+2) "1"
+> SORT bytes GET "a\x00*"
+1) (nil)
+2) (nil)
 "#,
         ..Row::DEFAULT
     },

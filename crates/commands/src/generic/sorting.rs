@@ -86,7 +86,7 @@ impl<'a> Options<'a> {
                     i += 1;
                 }
                 () if args.is(i, "by") && left >= 1 => {
-                    if !reads_all && args[i + 1].contains(&b'*') {
+                    if !reads_all && star(&args[i + 1]).is_some() {
                         return Err(BY_DENIED);
                     }
                     o.by = Some(&args[i + 1]);
@@ -151,7 +151,7 @@ pub(super) fn sort(
     let kind = gather(db, db.first_key(&args[1]), &mut bytes, &mut elements)?;
     // A constant pattern means the order that there is. A set has none, and what is stored must
     // not depend on chance.
-    let mut native = o.by.is_some_and(|by| !by.contains(&b'*'));
+    let mut native = o.by.is_some_and(|by| star(by).is_none());
     if native && kind == Some(Kind::Set) && (o.store.is_some() || db.cx.in_script) {
         (native, o.alpha, o.by) = (false, true, None);
     }
@@ -272,16 +272,27 @@ fn order(o: &Options<'_>, bytes: &Bytes, elements: &mut [Element], to: usize) {
     }
 }
 
+/// What of a pattern is searched for its signs: to Redis it is a text of C's, which ends at its first zero byte.
+fn visible(pattern: &[u8]) -> &[u8] {
+    &pattern[..memchr::memchr(0, pattern).unwrap_or(pattern.len())]
+}
+
+/// Where the element goes in a pattern, if it names one.
+fn star(pattern: &[u8]) -> Option<usize> {
+    memchr::memchr(b'*', visible(pattern))
+}
+
 /// The value that a pattern names for an element: `#` is the element itself; otherwise the element
 /// takes the place of `*` in the name of a string, or of a hash if `->field` follows.
 fn look_up(db: &mut Db<'_>, pattern: &[u8], element: Text, bytes: &mut Bytes) -> Option<Text> {
     if pattern == b"#" {
         return Some(element);
     }
-    let star = memchr::memchr(b'*', pattern)?;
+    let star = star(pattern)?;
     let (before, after) = (&pattern[..star], &pattern[star + 1..]);
-    let (after, field) = match memmem::find(after, b"->") {
-        Some(arrow) if arrow + 2 < after.len() => (&after[..arrow], Some(&after[arrow + 2..])),
+    let seen = visible(after);
+    let (after, field) = match memmem::find(seen, b"->") {
+        Some(arrow) if arrow + 2 < seen.len() => (&after[..arrow], Some(&after[arrow + 2..])),
         _ => (after, None),
     };
     let name = [before, element.of(bytes), after].concat();

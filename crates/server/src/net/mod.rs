@@ -5,6 +5,7 @@
 //! runtime and not io_uring.
 
 mod acceptor;
+mod answer;
 mod attend;
 mod conn;
 mod dial;

@@ -14,25 +14,26 @@ use std::time::Duration;
 
 use config::Id;
 use engine::journal::Gate;
-use engine::{Batch, Endpoint, Message, Next, Session, Thread, log};
+use engine::{Endpoint, Message, Session, Thread, log};
 use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::{Mutex, MutexGuard};
 use resp::Out;
 use slab::Slab;
 
 use super::Stream;
+use super::answer::{Rim, Turn, hold_back, may_take_long};
 use super::attend::Attendant;
 use super::conn::{Conn, INPUT, Source};
-use super::limits::{FIXED_OUTPUT, hard_limit, is_subscriber, over_output_limit, over_query_limit};
+use super::limits::{is_subscriber, over_output_limit, over_query_limit};
 use crate::Shared;
 use crate::give_back::GiveBack;
 
 /// Connections that are read before the first of them is executed, while their input is short.
 const HELD: usize = 32;
 /// Short input, in bytes: that of a connection that does not pipeline.
-const SMALL: usize = 256;
+pub(super) const SMALL: usize = 256;
 /// Leftovers up to this size are copied in front of the next read; longer ones grow in place.
-const LEFTOVER: usize = 32 * 1024;
+pub(super) const LEFTOVER: usize = 32 * 1024;
 /// One turn of the periodic work may take this long, a fifth of the time at most when there is much
 /// to do: short turns, because connections wait meanwhile.
 const CRON_NS: u64 = 250_000;
@@ -41,10 +42,10 @@ const CRON_NS: u64 = 250_000;
 const BIG_TURN: usize = 4 << 20;
 /// The shared output buffer, in bytes: from the beginning, since what it would grow by with the first
 /// large reply would be missing from `maxmemory` all of a sudden.
-const OUTPUT: usize = 256 * 1024;
+pub(super) const OUTPUT: usize = 256 * 1024;
 /// When one batch has made it larger than this, it is given back at once; when it is larger than it
 /// was, some times per second.
-const OUTPUT_KEEP: usize = 4 << 20;
+pub(super) const OUTPUT_KEEP: usize = 4 << 20;
 /// Push messages are sent to this many connections per wake-up, or to this part of those for which
 /// some wait, or to all when so many bytes wait.
 const PUSH_LEAST: usize = 16;
@@ -118,14 +119,6 @@ struct Held {
     db: usize,
     /// The hash that was prefetched for, 0 for none.
     hash: u64,
-}
-
-/// What happens to a connection after its turn.
-enum Turn {
-    Keep,
-    /// It has more to do; others first.
-    Again,
-    Close,
 }
 
 impl Worker {
@@ -631,14 +624,11 @@ impl Worker {
             if session.wakes_at().is_none_or(|at| at >= now) {
                 continue;
             }
-            match self.thread.time_out(&shared.engine, session) {
-                Some(reply) => self.answered(i, reply),
-                None => {
-                    // Somebody else may be trying at this moment.
-                    if let Some(at) = session.wakes_at() {
-                        self.timers.push(Reverse((at.max(now), id)));
-                    }
-                }
+            if let Some(reply) = self.thread.time_out(&shared.engine, session) {
+                self.answered(i, reply);
+            } else if let Some(at) = session.wakes_at() {
+                // Somebody else may be trying at this moment.
+                self.timers.push(Reverse((at.max(now), id)));
             }
         }
     }
@@ -792,177 +782,6 @@ impl Worker {
     }
 }
 
-/// What executing and answering needs of a worker besides the connection.
-struct Rim<'a> {
-    engine: &'a engine::Engine,
-    stats: &'a engine::ThreadStats,
-    thread: &'a mut Thread,
-    out: &'a mut Out,
-    paused: &'a mut Vec<usize>,
-    timers: &'a mut BinaryHeap<Reverse<(i64, u64)>>,
-    holding: &'a mut VecDeque<(u64, u64)>,
-}
-
-impl Rim<'_> {
-    /// Executes the input of connection `i`, which is `arrived` or, without that, in the
-    /// connection's own buffer; `left` bytes of it were left over from before.
-    fn answer(
-        &mut self,
-        c: &mut Conn,
-        i: usize,
-        arrived: Option<&[u8]>,
-        left: usize,
-    ) -> io::Result<Turn> {
-        let Self { engine, stats, thread, out, paused, timers, holding } = self;
-        let acted = thread.worker().lane.acted();
-        let bytes = arrived.unwrap_or(&c.buf);
-        let have = bytes.len();
-        out.limit = hard_limit(engine, c);
-        let Batch { consumed, next } = match arrived {
-            Some(bytes) => thread.run(engine, &mut c.session, &mut c.parser, bytes, out),
-            None => thread.run_lending(engine, &mut c.session, &mut c.parser, bytes, out),
-        };
-        if next == Next::Close {
-            // Whoever has read the last reply may rely on it that the client is no more.
-            c.session.client.closing.store(true, Relaxed);
-        }
-        c.short = have <= SMALL / 2;
-        match (arrived, c.session.lends.take()) {
-            (None, Some(lends)) => {
-                let rest = c.buf.split_off(consumed);
-                lends.give(std::mem::replace(&mut c.buf, rest));
-            }
-            _ if next == Next::ReadBig => c.buf = Vec::new(),
-            (None, None) => {
-                c.buf.drain(..consumed);
-            }
-            (Some(bytes), _) if consumed < have || left > 0 => {
-                let rest = &bytes[consumed..];
-                c.buf.clear();
-                if rest.len() > LEFTOVER.max(c.buf.capacity()) {
-                    c.buf = engine.topics.spare(c.room(rest.len())).unwrap_or_default();
-                }
-                c.buf.extend_from_slice(rest);
-            }
-            (Some(_), _) => {}
-        }
-        if c.buf.is_empty() && c.buf.capacity() > 0 {
-            c.buf = Vec::new();
-        }
-        if have > 0 {
-            c.note_input();
-        }
-        if thread.evict_clients(engine, &c.session.client) {
-            out.clear();
-            return Ok(Turn::Close);
-        }
-        if !out.is_empty() {
-            // The limit holds for what the batch has made, too, before the socket takes any of it.
-            let queued = out.len();
-            // What was stopped because of the limit is not whole, even if the limit is another by now.
-            let over = queued > FIXED_OUTPUT
-                && (over_output_limit(engine, c, queued, thread.cx.now) || out.is_in_vain());
-            if over {
-                out.clear();
-                if out.buf.capacity() > OUTPUT_KEEP {
-                    out.buf = Vec::with_capacity(OUTPUT);
-                }
-                add(&stats.client_output_buffer_limit_disconnections, 1);
-                return Ok(Turn::Close);
-            }
-            match engine.journal.gate(&thread.worker().lane, acted) {
-                Gate::Open => {}
-                Gate::At(sequence) => hold_back(c, sequence, holding),
-                Gate::Never => {
-                    // Without a word: what it did may or may not be there after a restart.
-                    out.clear();
-                    return Ok(Turn::Close);
-                }
-            }
-            let timed = thread.write_begins(engine);
-            if next == Next::Close {
-                c.stream.hold_until_finished();
-            }
-            let n = c.send(out)?;
-            if next == Next::Close && c.unsent() == 0 {
-                c.stream.finish();
-            }
-            thread.write_ends(engine, timed);
-            add(&stats.writes_processed, 1);
-            add(&stats.net_output_bytes, n as u64);
-            add(&c.session.client.net_out, n as u64);
-            if out.buf.capacity() > OUTPUT_KEEP {
-                out.buf = Vec::with_capacity(OUTPUT);
-            }
-            if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), thread.cx.now) {
-                add(&stats.client_output_buffer_limit_disconnections, 1);
-                return Ok(Turn::Close);
-            }
-            if c.unsent() > 0 && thread.evict_clients(engine, &c.session.client) {
-                return Ok(Turn::Close);
-            }
-        }
-        if matches!(next, Next::Read | Next::ReadBig) && over_query_limit(engine, c, stats) {
-            return Ok(Turn::Close);
-        }
-        Ok(match next {
-            Next::Close if c.unsent() == 0 => Turn::Close,
-            Next::Close => {
-                c.session.closing = true;
-                Turn::Keep
-            }
-            Next::Wait => {
-                c.waiting = true;
-                c.session.client.paused.store(true, Relaxed);
-                paused.push(i);
-                Turn::Keep
-            }
-            Next::Block if c.hangup => Turn::Close,
-            Next::Block => {
-                c.waiting = true;
-                if let Some(at) = c.session.wakes_at() {
-                    timers.push(Reverse((at, c.session.client.id)));
-                }
-                Turn::Keep
-            }
-            // The socket has told of its input already and will not do so again.
-            _ if c.unsent() > 0 && c.readable => Turn::Again,
-            _ if c.unsent() > 0 => Turn::Keep,
-            Next::Flush => Turn::Again,
-            Next::ReadBig => Turn::Again,
-            Next::Read if c.hangup && !c.readable => Turn::Close,
-            Next::Read if c.readable => Turn::Again,
-            Next::Read => Turn::Keep,
-        })
-    }
-}
-
-/// From now on, what is sent to a connection waits until the journal is durable up to `sequence`.
-fn hold_back(c: &mut Conn, sequence: u64, holding: &mut VecDeque<(u64, u64)>) {
-    debug_assert!(holding.back().is_none_or(|(last, _)| *last <= sequence));
-    c.held = sequence;
-    holding.push_back((sequence, c.session.client.id));
-}
-
-/// Whether one of the commands in this input may run a script. It may say so of others, when an
-/// argument looks like such a command.
-fn may_take_long(input: &[u8]) -> bool {
-    let runs_script = |command: &[u8]| {
-        let name = match command {
-            // *N CR LF $N CR LF name
-            [b'*', _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..]
-            | [b'*', _, _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..] => name,
-            [b'*', ..] => return false,
-            name => name,
-        };
-        let Some(start) = name.first_chunk::<4>() else { return false };
-        [b"eval", b"fcal", b"exec"].iter().any(|word| start.eq_ignore_ascii_case(*word))
-    };
-    // Commands without a length are typed by people, one at a time.
-    runs_script(input)
-        || memchr::memmem::find_iter(input, b"\r\n*").any(|at| runs_script(&input[at + 2..]))
-}
-
 /// Adds to a counter that only this thread writes.
 pub(super) fn add(c: &std::sync::atomic::AtomicU64, n: u64) {
     c.store(c.load(Relaxed).wrapping_add(n), Relaxed);
@@ -972,31 +791,5 @@ pub(super) fn add(c: &std::sync::atomic::AtomicU64, n: u64) {
 fn raise(c: &std::sync::atomic::AtomicU64, n: u64) {
     if n > c.load(Relaxed) {
         c.store(n, Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::may_take_long;
-
-    #[test]
-    fn scripts_are_seen_wherever_they_stand() {
-        for input in [
-            "eval 'return 1' 0\r\n",
-            "*3\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n0\r\n",
-            "*1\r\n$4\r\nping\r\n*3\r\n$5\r\nfcall\r\n$1\r\nf\r\n$1\r\n0\r\n",
-            "*1\r\n$5\r\nmulti\r\n*1\r\n$4\r\nping\r\n*1\r\n$4\r\nexec\r\n",
-        ] {
-            assert!(may_take_long(input.as_bytes()), "{input}");
-        }
-        for input in [
-            "",
-            "*",
-            "ping\r\n",
-            "*1\r\n$4\r\nping\r\n*",
-            "*2\r\n$3\r\nget\r\n$4\r\neval\r\n*1\r\n$4\r\nping\r\n",
-        ] {
-            assert!(!may_take_long(input.as_bytes()), "{input}");
-        }
     }
 }

@@ -1,0 +1,219 @@
+//! Executing what has been read of a connection, and answering it: one batch, one write.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+
+use engine::journal::Gate;
+use engine::{Batch, Next, Thread};
+use resp::Out;
+
+use super::conn::Conn;
+use super::limits::{FIXED_OUTPUT, hard_limit, over_output_limit, over_query_limit};
+use super::worker::{LEFTOVER, OUTPUT, OUTPUT_KEEP, SMALL, add};
+
+/// What happens to a connection after its turn.
+pub(super) enum Turn {
+    Keep,
+    /// It has more to do; others first.
+    Again,
+    Close,
+}
+
+/// What executing and answering needs of a worker besides the connection.
+pub(super) struct Rim<'a> {
+    pub(super) engine: &'a engine::Engine,
+    pub(super) stats: &'a engine::ThreadStats,
+    pub(super) thread: &'a mut Thread,
+    pub(super) out: &'a mut Out,
+    pub(super) paused: &'a mut Vec<usize>,
+    pub(super) timers: &'a mut BinaryHeap<Reverse<(i64, u64)>>,
+    pub(super) holding: &'a mut VecDeque<(u64, u64)>,
+}
+
+impl Rim<'_> {
+    /// Executes the input of connection `i`, which is `arrived` or, without that, in the
+    /// connection's own buffer; `left` bytes of it were left over from before.
+    pub(super) fn answer(
+        &mut self,
+        c: &mut Conn,
+        i: usize,
+        arrived: Option<&[u8]>,
+        left: usize,
+    ) -> io::Result<Turn> {
+        let Self { engine, stats, thread, out, paused, timers, holding } = self;
+        let acted = thread.worker().lane.acted();
+        let bytes = arrived.unwrap_or(&c.buf);
+        let have = bytes.len();
+        out.limit = hard_limit(engine, c);
+        let Batch { consumed, next } = match arrived {
+            Some(bytes) => thread.run(engine, &mut c.session, &mut c.parser, bytes, out),
+            None => thread.run_lending(engine, &mut c.session, &mut c.parser, bytes, out),
+        };
+        if next == Next::Close {
+            // Whoever has read the last reply may rely on it that the client is no more.
+            c.session.client.closing.store(true, Relaxed);
+        }
+        c.short = have <= SMALL / 2;
+        match (arrived, c.session.lends.take()) {
+            (None, Some(lends)) => {
+                let rest = c.buf.split_off(consumed);
+                lends.give(std::mem::replace(&mut c.buf, rest));
+            }
+            _ if next == Next::ReadBig => c.buf = Vec::new(),
+            (None, None) => {
+                c.buf.drain(..consumed);
+            }
+            (Some(bytes), _) if consumed < have || left > 0 => {
+                let rest = &bytes[consumed..];
+                c.buf.clear();
+                if rest.len() > LEFTOVER.max(c.buf.capacity()) {
+                    c.buf = engine.topics.spare(c.room(rest.len())).unwrap_or_default();
+                }
+                c.buf.extend_from_slice(rest);
+            }
+            (Some(_), _) => {}
+        }
+        if c.buf.is_empty() && c.buf.capacity() > 0 {
+            c.buf = Vec::new();
+        }
+        if have > 0 {
+            c.note_input();
+        }
+        if thread.evict_clients(engine, &c.session.client) {
+            out.clear();
+            return Ok(Turn::Close);
+        }
+        if !out.is_empty() {
+            // The limit holds for what the batch has made, too, before the socket takes any of it.
+            let queued = out.len();
+            // What was stopped because of the limit is not whole, even if the limit is another by now.
+            let over = queued > FIXED_OUTPUT
+                && (over_output_limit(engine, c, queued, thread.cx.now) || out.is_in_vain());
+            if over {
+                out.clear();
+                if out.buf.capacity() > OUTPUT_KEEP {
+                    out.buf = Vec::with_capacity(OUTPUT);
+                }
+                add(&stats.client_output_buffer_limit_disconnections, 1);
+                return Ok(Turn::Close);
+            }
+            match engine.journal.gate(&thread.worker().lane, acted) {
+                Gate::Open => {}
+                Gate::At(sequence) => hold_back(c, sequence, holding),
+                Gate::Never => {
+                    // Without a word: what it did may or may not be there after a restart.
+                    out.clear();
+                    return Ok(Turn::Close);
+                }
+            }
+            let timed = thread.write_begins(engine);
+            if next == Next::Close {
+                c.stream.hold_until_finished();
+            }
+            let n = c.send(out)?;
+            if next == Next::Close && c.unsent() == 0 {
+                c.stream.finish();
+            }
+            thread.write_ends(engine, timed);
+            add(&stats.writes_processed, 1);
+            add(&stats.net_output_bytes, n as u64);
+            add(&c.session.client.net_out, n as u64);
+            if out.buf.capacity() > OUTPUT_KEEP {
+                out.buf = Vec::with_capacity(OUTPUT);
+            }
+            if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), thread.cx.now) {
+                add(&stats.client_output_buffer_limit_disconnections, 1);
+                return Ok(Turn::Close);
+            }
+            if c.unsent() > 0 && thread.evict_clients(engine, &c.session.client) {
+                return Ok(Turn::Close);
+            }
+        }
+        if matches!(next, Next::Read | Next::ReadBig) && over_query_limit(engine, c, stats) {
+            return Ok(Turn::Close);
+        }
+        Ok(match next {
+            Next::Close if c.unsent() == 0 => Turn::Close,
+            Next::Close => {
+                c.session.closing = true;
+                Turn::Keep
+            }
+            Next::Wait => {
+                c.waiting = true;
+                c.session.client.paused.store(true, Relaxed);
+                paused.push(i);
+                Turn::Keep
+            }
+            Next::Block if c.hangup => Turn::Close,
+            Next::Block => {
+                c.waiting = true;
+                if let Some(at) = c.session.wakes_at() {
+                    timers.push(Reverse((at, c.session.client.id)));
+                }
+                Turn::Keep
+            }
+            // The socket has told of its input already and will not do so again.
+            _ if c.unsent() > 0 && c.readable => Turn::Again,
+            _ if c.unsent() > 0 => Turn::Keep,
+            Next::Flush => Turn::Again,
+            Next::ReadBig => Turn::Again,
+            Next::Read if c.hangup && !c.readable => Turn::Close,
+            Next::Read if c.readable => Turn::Again,
+            Next::Read => Turn::Keep,
+        })
+    }
+}
+
+/// From now on, what is sent to a connection waits until the journal is durable up to `sequence`.
+pub(super) fn hold_back(c: &mut Conn, sequence: u64, holding: &mut VecDeque<(u64, u64)>) {
+    debug_assert!(holding.back().is_none_or(|(last, _)| *last <= sequence));
+    c.held = sequence;
+    holding.push_back((sequence, c.session.client.id));
+}
+
+/// Whether one of the commands in this input may run a script. It may say so of others, when an
+/// argument looks like such a command.
+pub(super) fn may_take_long(input: &[u8]) -> bool {
+    let runs_script = |command: &[u8]| {
+        let name = match command {
+            // *N CR LF $N CR LF name
+            [b'*', _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..]
+            | [b'*', _, _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..] => name,
+            [b'*', ..] => return false,
+            name => name,
+        };
+        let Some(start) = name.first_chunk::<4>() else { return false };
+        [b"eval", b"fcal", b"exec"].iter().any(|word| start.eq_ignore_ascii_case(*word))
+    };
+    // Commands without a length are typed by people, one at a time.
+    runs_script(input)
+        || memchr::memmem::find_iter(input, b"\r\n*").any(|at| runs_script(&input[at + 2..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_take_long;
+
+    #[test]
+    fn scripts_are_seen_wherever_they_stand() {
+        for input in [
+            "eval 'return 1' 0\r\n",
+            "*3\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n0\r\n",
+            "*1\r\n$4\r\nping\r\n*3\r\n$5\r\nfcall\r\n$1\r\nf\r\n$1\r\n0\r\n",
+            "*1\r\n$5\r\nmulti\r\n*1\r\n$4\r\nping\r\n*1\r\n$4\r\nexec\r\n",
+        ] {
+            assert!(may_take_long(input.as_bytes()), "{input}");
+        }
+        for input in [
+            "",
+            "*",
+            "ping\r\n",
+            "*1\r\n$4\r\nping\r\n*",
+            "*2\r\n$3\r\nget\r\n$4\r\neval\r\n*1\r\n$4\r\nping\r\n",
+        ] {
+            assert!(!may_take_long(input.as_bytes()), "{input}");
+        }
+    }
+}
