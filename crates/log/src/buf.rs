@@ -3,7 +3,7 @@
 //! A fresh buffer of ten megabytes costs 2,560 page faults, as much as filling it. A [`Buf`] goes
 //! back to its pool when its last reader lets go of it. It begins at a multiple of [`ALIGN`] in
 //! memory, so that the disk can take it as it is, past the page cache; a large one is a mapping of its
-//! own ([`crate::pages`] says why).
+//! own (`crate::pages` says why).
 
 use std::sync::Arc;
 
