@@ -1,7 +1,7 @@
 //! MSET: <https://redis.io/docs/latest/commands/mset/>
 
 use resp::{Args, Reply};
-use store::{Class, Db, Ttl};
+use store::{Class, Content, Db, Ttl};
 
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
@@ -54,7 +54,10 @@ pub(super) fn set_pairs(db: &mut Db<'_>, args: &mut Args<'_>) {
     for i in (1..args.len()).step_by(2) {
         let taken = super::take_large(db, args, i + 1);
         let key = db.key(&args[i]);
-        db.set(key, super::stored(taken, &args[i + 1]), Ttl::Clear);
+        match super::stored(taken, &args[i + 1]) {
+            Content::Bytes(bytes) if db.overwrite(key, bytes) => {}
+            other => db.set(key, other, Ttl::Clear),
+        }
         db.changed(key.bytes, Class::String, "set");
     }
 }
