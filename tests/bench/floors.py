@@ -45,6 +45,7 @@ def big_replies():
 
 SMALL = small_sets
 LISTS = lambda: [["RPUSH", "list"] + ["xyz"] * 1000 for _ in range(10_000)]
+MANY_LISTS = lambda: [["RPUSH", f"l{k:012}"] + ["xyz"] * 100 for k in range(100_000)]
 MSET = "MSET " + " ".join("k{rand} {value}" for _ in range(10))
 
 # name, what counts, floor, command, how the data are made, options
@@ -53,6 +54,7 @@ WORK = [
     ("LPUSH one list", CPU, 0.5, "LPUSH list {value}", None, {}),
     ("LPUSH many lists", CPU, 0.5, "LPUSH l{key} {value}", None, {}),
     ("RPOP one list", CPU, 0.5, "RPOP list", LISTS, {}),
+    ("RPOP many lists", CPU, 0.5, "RPOP l{key}", MANY_LISTS, {}),
     ("SADD one set", CPU, 0.5, "SADD set m{key}", None, {}),
     ("SADD many sets", CPU, 0.5, "SADD s{key} {rand}", None, {}),
     ("HSET one hash", CPU, 0.5, "HSET hash f{key} {value}", None, {}),
