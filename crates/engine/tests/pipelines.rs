@@ -182,3 +182,21 @@ fn runs_of(lines: fn(&mut Rng) -> Vec<String>) {
         assert_eq!(outcome(&mut t, &mut d), outcome(&mut s, &mut c), "seed {seed}");
     }
 }
+
+/// Long replies of commands that take turns are sent on the way, not all at the end.
+#[test]
+fn much_output_interrupts_a_group() {
+    let mut s = Server::new();
+    let mut c = s.connect();
+    let long = "x".repeat(1000);
+    for i in 0..1_500 {
+        s.send(&mut c, &format!("RPUSH l {long}"));
+        s.send(&mut c, &format!("HSET h f{i} {long}"));
+    }
+    let turn = [request("LRANGE l 0 -1"), request("HGETALL h")].concat();
+    let input = turn.repeat(12);
+    let mut out = resp::Out::default();
+    let batch = s.thread.run(&s.engine, &mut c.session, &mut c.parser, &input, &mut out);
+    assert_eq!(batch.next, engine::Next::Flush);
+    assert!(out.len() < 6_000_000, "{} bytes", out.len());
+}

@@ -382,6 +382,10 @@ impl Thread {
                 }
                 i += light;
                 *consumed = group[i - 1].end;
+                if i < group.len() && out.len() >= OUTPUT_PAUSE {
+                    next = Some(Next::Flush);
+                    break;
+                }
                 continue;
             }
             let spans = &spans[p.first as usize..][..p.argc as usize];
@@ -492,14 +496,14 @@ impl Thread {
                 }
             }
             let Some(run) = run else { break };
-            if let Some(run_alike) = alike {
+            if let Some(run_alike) = alike.take() {
+                // What it stops in front of, and what is left of the kind, is done in the usual way.
                 let rest = Alike { input, spans, group: &group[n..] };
                 let done = run_alike(&mut db, &rest, &mut reply);
                 n += done;
                 if done > 0 {
                     continue;
                 }
-                alike = None;
             }
             let before = if by_reply { reply.out().len() } else { 0 };
             args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
