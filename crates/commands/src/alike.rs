@@ -15,9 +15,9 @@ use crate::string;
 pub struct Pending {
     /// Offset in the input behind it.
     pub end: usize,
-    /// First span and number of spans.
+    /// Its first span.
     pub first: u32,
-    /// See there.
+    /// Number of its spans.
     pub argc: u32,
     /// Its number, if it is known and executed with its neighbours.
     pub id: u16,

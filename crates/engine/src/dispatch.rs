@@ -14,7 +14,7 @@ use store::{Db, Key, ShardSet};
 use crate::acl;
 use crate::blocking::{self, register};
 use crate::clients::Client;
-use crate::engine::{Attention, Engine};
+use crate::engine::{Attention, Engine, Worker};
 use crate::journal::{self, Own};
 use crate::persistence;
 use crate::pubsub::{self, Local};
@@ -100,6 +100,13 @@ fn unknown(args: &Args<'_>) -> Fail {
         text.push_str(&format!("'{}' ", quoted(a)));
     }
     Fail::new(text)
+}
+
+/// Answers an error, and counts it among the replies and by its kind.
+pub(crate) fn answer_error(worker: &Worker, engine: &Engine, fail: &Fail, reply: &mut Reply<'_>) {
+    engine.count_error(&fail.0);
+    bump(&worker.stats.error_replies, 1);
+    reply.error(fail.bytes());
 }
 
 impl Thread {
@@ -252,9 +259,7 @@ impl Thread {
         if let Some(remark) = self.cx.remark.take() {
             crate::log!(engine.log, Warning, "{}", remark);
         }
-        engine.count_error(&fail.0);
-        bump(&self.worker.stats.error_replies, 1);
-        reply.error(fail.bytes());
+        answer_error(&self.worker, engine, &fail, reply);
         true
     }
 
@@ -485,9 +490,7 @@ impl Thread {
         if let Some(id) = id {
             bump(&self.worker.stats.commands[usize::from(id)].rejected, 1);
         }
-        bump(&self.worker.stats.error_replies, 1);
-        engine.count_error(&fail.0);
-        reply.error(fail.bytes());
+        answer_error(&self.worker, engine, fail, reply);
     }
 
     /// A browser was made to send an HTTP request here (cross-protocol scripting): its headers

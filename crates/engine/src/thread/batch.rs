@@ -11,7 +11,7 @@ use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Shape, Span};
 use store::{Db, Key, Named, Spot};
 
 use super::{Batch, Next, Thread};
-use crate::dispatch::{Done, commit_own};
+use crate::dispatch::{Done, answer_error, commit_own};
 use crate::engine::Engine;
 use crate::journal::Own;
 use crate::pubsub::{self, Kind};
@@ -519,9 +519,7 @@ impl Thread {
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
-                bump(&self.worker.stats.error_replies, 1);
-                engine.count_error(&fail.0);
-                reply.error(fail.bytes());
+                answer_error(&self.worker, engine, &fail, &mut reply);
             }
             if !db.cx.ready.is_empty() {
                 // Who waits for what this command has changed comes before the next command, and
@@ -590,7 +588,8 @@ impl Thread {
             args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
             let mut call = Call { engine, thread: self, session };
             if let Err(fail) = run(&mut call, &mut args, &mut reply) {
-                reply.error(fail.bytes());
+                bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
+                answer_error(&self.worker, engine, &fail, &mut reply);
             }
             self.take_outbox(session, reply.out());
             n += 1;
