@@ -20,19 +20,17 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients"))
+from harness.ports import free_port  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BATCHES = 4096
 RECORDS = BATCHES * 1024
 WORKERS = 16
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def cpu_seconds(pid):

@@ -8,8 +8,12 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "clients"))
+from harness.ports import free_port  # noqa: E402
 
 # Binary under test; `Server(reference=True)` starts redis-server for comparison.
 APUS = os.environ.get("APUS_BIN") or os.path.join(
@@ -20,21 +24,6 @@ KIB, MIB = 1 << 10, 1 << 20
 
 class ServerError(Exception):
     """An error reply."""
-
-
-def free_port():
-    """A port that the system gives to nobody else for a minute.
-
-    A connection to it was closed by its own side and waits in TIME_WAIT; a server that sets
-    SO_REUSEADDR, as that connection had, may listen there all the same.
-    """
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(("127.0.0.1", 0))
-        probe.listen(1)
-        with socket.create_connection(probe.getsockname()):
-            probe.accept()[0].close()
-        return probe.getsockname()[1]
 
 
 def encode(*words):

@@ -15,6 +15,8 @@ import threading
 import time
 import unittest
 
+from harness.ports import free_port
+
 BINARY = os.environ.get("APUS_BIN", "")
 
 # Generous, since it only ends tests that would otherwise hang: nothing is measured by it.
@@ -25,21 +27,6 @@ PATIENCE_S = 20
 # what Apus promises beyond Redis are then left out.
 REFERENCE = os.environ.get("APUS_REFERENCE", "") == "1"
 beyond_redis = unittest.skipIf(REFERENCE, "Redis does not promise this")
-
-
-def free_port():
-    """A port that the system gives to nobody else for a minute.
-
-    A connection to it was closed by its own side and waits in TIME_WAIT; a server that sets
-    SO_REUSEADDR, as that connection had, may listen there all the same.
-    """
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(("127.0.0.1", 0))
-        probe.listen(1)
-        with socket.create_connection(probe.getsockname()):
-            probe.accept()[0].close()
-        return probe.getsockname()[1]
 
 
 def wait_until(condition, what):
