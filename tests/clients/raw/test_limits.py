@@ -176,18 +176,22 @@ class Memory(unittest.TestCase):
     def test_a_slow_reader_is_closed_at_the_limit(self):
         limit = ["--client-output-buffer-limit", "normal", "16mb", "0", "0"]
         with Server(*limit) as server, server.connect() as other:
-            other.command("PING")
+            other.command("SET", "big", "x" * MB)
             before = server.rss_bytes()
-            with self.slow_reader(server) as slow:
-                for _ in range(100):
-                    self.assertEqual(other.command("PING"), b"+PONG", "others are served")
-                received = 0
-                while data := slow.receive(MB):
-                    received += len(data)
-                    if received >= 4_000 * MB:
-                        break
-                self.assertLess(received, 4_000 * MB, "the limit was not applied")
-                self.assert_bounded(server, before, "a slow reader with a limit")
+            gets = encode("GET", "big") * 20
+            for request in (
+                encode("MGET", *["big"] * 20),
+                encode("MULTI") + gets + encode("EXEC"),
+            ):
+                with server.connect() as slow:
+                    slow.send(request)
+                    for _ in range(100):
+                        self.assertEqual(other.command("PING"), b"+PONG", "others are served")
+                    received = 0
+                    while data := slow.receive(MB):
+                        received += len(data)
+                        self.assertLess(received, 20 * MB, "the limit was not applied")
+            self.assert_bounded(server, before, "slow readers with a limit")
 
     def test_a_reply_without_end_ends_at_the_limit(self):
         with Server("--client-output-buffer-limit", "normal", "1mb", "0", "0") as server:
