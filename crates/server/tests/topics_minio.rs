@@ -7,11 +7,11 @@ mod killed;
 #[path = "../../log/tests/server/mod.rs"]
 mod minio;
 
-use std::path::PathBuf;
 use std::sync::Mutex;
 
 use killed::{Plan, Server, ask, kill_and_check, number};
 use minio::{BUCKET, Minio};
+use testing::TempDir;
 
 const SERVERS: usize = 2;
 
@@ -19,9 +19,7 @@ const SERVERS: usize = 2;
 fn two_servers_on_one_bucket_are_killed() {
     let (kills, seed) = (number("APUS_KILLS", 20), number("APUS_SEED", 1));
     let minio = Minio::start();
-    let base: PathBuf = std::env::temp_dir().join(format!("apus-two-{}", std::process::id()));
-    let dirs: Vec<PathBuf> = (0..SERVERS).map(|i| base.join(i.to_string())).collect();
-    dirs.iter().for_each(|d| std::fs::create_dir_all(d).expect("a directory"));
+    let dirs: Vec<TempDir> = (0..SERVERS).map(|_| TempDir::new()).collect();
     let start = |i: usize| {
         Server::start(|command| {
             command
@@ -40,5 +38,4 @@ fn two_servers_on_one_bucket_are_killed() {
     assert!(seen.acknowledged > 100, "{seen:?}");
     eprintln!("{kills} kills: {seen:?}");
     drop(servers);
-    let _ = std::fs::remove_dir_all(&base);
 }
