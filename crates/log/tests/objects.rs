@@ -311,6 +311,23 @@ fn a_destroyed_last_object_still_says_where_it_ends() {
 }
 
 #[test]
+fn a_store_may_list_more_than_it_was_asked_for() {
+    // Azurite does not know where to begin.
+    let store = Arc::new(InMemory::new());
+    let a = process(bucket(&store), objects_options());
+    for i in 0..5u8 {
+        a.append_wait("t", input(&[&[i; 100], b""])).expect("stored");
+    }
+    // Only the name of the next one tells where it ends.
+    wait(store.put(&log_of(&store)[3], vec![7; 300].into())).expect("stored");
+    let faulty = Faulty::new(&store, Faults { whole_lists: true, ..Faults::default() }, 1);
+    let b = process(faulty.bucket(), objects_options());
+    let e = b.read("t", &from(7)).map(|_| ());
+    assert!(matches!(&e, Err(Error::Damaged(d)) if d.resumes == Some(8)), "{e:?}");
+    assert_eq!(b.append_wait("t", input(&[b"x"])).map(|s| s.first_offset), Ok(10));
+}
+
+#[test]
 fn who_reads_on_gets_what_comes_next_at_the_same_time() {
     // Opening reads, and so copies, those behind the 128th.
     const OBJECTS: u64 = 140;

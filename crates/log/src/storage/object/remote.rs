@@ -308,7 +308,11 @@ impl Remote {
                     Some(after) => store.list_with_offset(Some(&folder), after),
                     None => store.list(Some(&folder)),
                 };
-                let mut found: Vec<Listed> = all
+                // Not every store can begin in the middle, or tells that it cannot.
+                let wanted = all.try_filter(|m| {
+                    future::ready(after.as_ref().is_none_or(|after| m.location > *after))
+                });
+                let mut found: Vec<Listed> = wanted
                     .take(max)
                     .map_ok(|m| Listed { path: m.location, size: m.size })
                     .try_collect()
