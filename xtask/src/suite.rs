@@ -6,7 +6,7 @@ use crate::{Result, access, compat, fuzz, paths, setup};
 use std::path::Path;
 use std::process::Command;
 
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "rust",
     "transcripts",
     "compat",
@@ -14,6 +14,7 @@ const PARTS: [&str; 13] = [
     "fuzz",
     "s3",
     "azure",
+    "gcs",
     "python",
     "cli",
     "raw",
@@ -106,6 +107,8 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
                 Ok(azurite) => bucket(name, "AZURITE", &azurite),
                 Err(why) => Part::left_out(name, why),
             },
+            // It comes with the tests.
+            "gcs" => bucket(name, "GCS", Path::new("own")),
             "python" => match setup::python() {
                 Ok(python) => python_suite(name, &python, &apus),
                 Err(why) => Part::left_out(name, why),
@@ -212,14 +215,17 @@ fn python_line(part: &mut Part, line: &str) {
     }
 }
 
-/// What needs an object store's server, which `variable` names: targets that are not among those of a plain
+/// What needs an object store's server, which `variable` says: targets that are not among those of a plain
 /// `cargo test`.
 fn bucket(name: &str, variable: &str, binary: &Path) -> Part {
     let mut part = Part::new(name);
     // All of the workspace, as for "rust", so that nothing is built anew with other features.
     let mut command = cargo(&["test", "--workspace", "--features", "log/cloud"]);
     command.args(["--test", "bucket", "--test", "topics_bucket"]);
-    command.env_remove("MINIO").env_remove("AZURITE").env(variable, binary);
+    for name in ["MINIO", "AZURITE", "GCS"] {
+        command.env_remove(name);
+    }
+    command.env(variable, binary);
     let result = process::watch(&mut command, |line| cargo_line(&mut part, line));
     part.conclude(result)
 }

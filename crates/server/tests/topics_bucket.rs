@@ -1,5 +1,5 @@
-//! Two servers on one bucket of a real object store's server (`MINIO` or `AZURITE` names the binary), both
-//! of which are killed again and again while producers and readers use them. Not part of `cargo test` by
+//! Two servers on one bucket of an object store's server (`MINIO` or `AZURITE` names it, or `GCS`), both of
+//! which are killed again and again while producers and readers use them. Not part of `cargo test` by
 //! itself, since it must not pass without one; `cargo xtask test` has them installed. `APUS_KILLS` for more kills than there,
 //! `APUS_SEED` for other moments.
 

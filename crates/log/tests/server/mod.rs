@@ -1,6 +1,8 @@
-//! An object store's server for tests: MinIO for S3, Azurite for Azure.
+//! An object store's server for tests: MinIO for S3, Azurite for Azure, our own for Google.
 
 #![allow(dead_code, unreachable_pub, reason = "every test uses some of it")]
+
+mod gcs;
 
 use std::ffi::{OsStr, OsString};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -33,12 +35,16 @@ fn free_address() -> std::io::Result<SocketAddr> {
 pub struct Server {
     address: SocketAddr,
     scheme: &'static str,
-    watch: Child,
+    /// None if it is part of this process.
+    watch: Option<Child>,
 }
 
 impl Server {
-    /// The server whose binary `MINIO` or `AZURITE` names.
+    /// The server whose binary `MINIO` or `AZURITE` names, or, if `GCS` is set, our own.
     pub fn start() -> Self {
+        if std::env::var_os("GCS").is_some() {
+            return Self { address: gcs::serve(BUCKET), scheme: "gs", watch: None };
+        }
         let address = free_address().expect("a free port");
         let name = format!("apus-bucket-{}-{}", std::process::id(), address.port());
         let dir = std::env::temp_dir().join(name);
@@ -47,9 +53,9 @@ impl Server {
             std::fs::create_dir_all(dir.join(BUCKET)).expect("a directory");
             let mut args: Vec<OsString> = vec![binary, "server".into(), "--quiet".into()];
             args.extend([dir.clone().into(), "--address".into(), address.to_string().into()]);
-            return Self { address, scheme: "s3", watch: watch(&dir, &args, address) };
+            return Self { address, scheme: "s3", watch: Some(watch(&dir, &args, address)) };
         }
-        let binary = std::env::var_os("AZURITE").expect("MINIO or AZURITE names a server's binary");
+        let binary = std::env::var_os("AZURITE").expect("MINIO, AZURITE or GCS says which server");
         std::fs::create_dir_all(&dir).expect("a directory");
         let port = address.port().to_string();
         let mut args: Vec<OsString> = vec![binary];
@@ -59,7 +65,7 @@ impl Server {
             args.push(arg.into());
         }
         args.extend(["--location".into(), dir.clone().into()]);
-        let server = Self { address, scheme: "az", watch: watch(&dir, &args, address) };
+        let server = Self { address, scheme: "az", watch: Some(watch(&dir, &args, address)) };
         // No request of the crate creates containers.
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../log/tests/server/container.js");
         let mut create = Command::new("node");
@@ -83,6 +89,7 @@ impl Server {
                 ("AWS_REGION", "us-east-1"),
                 ("AWS_ENDPOINT_URL", &endpoint),
             ],
+            "gs" => &[("GOOGLE_BASE_URL", &endpoint), ("GOOGLE_BEARER_TOKEN", gcs::TOKEN)],
             _ => &[
                 ("AZURE_STORAGE_ACCOUNT_NAME", ACCOUNT),
                 ("AZURE_STORAGE_ACCOUNT_KEY", KEY),
@@ -124,7 +131,9 @@ fn watch(dir: &Path, args: &[OsString], address: SocketAddr) -> Child {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        drop(self.watch.stdin.take());
-        let _ = self.watch.wait();
+        if let Some(watch) = &mut self.watch {
+            drop(watch.stdin.take());
+            let _ = watch.wait();
+        }
     }
 }
