@@ -50,13 +50,19 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(future)
 }
 
+/// The objects in a folder.
+fn listed(store: &InMemory, folder: &str) -> Vec<Name> {
+    use futures_util::TryStreamExt as _;
+    let all = store.list(Some(&Name::from(folder))).map_ok(|m| m.location);
+    let mut all: Vec<Name> = wait(all.try_collect()).expect("listed");
+    all.sort();
+    all
+}
+
 /// The objects of the only topic's log.
 fn log_of(store: &InMemory) -> Vec<Name> {
-    use futures_util::TryStreamExt as _;
-    let all = store.list(Some(&Name::from("data"))).map_ok(|m| m.location);
-    let mut all: Vec<Name> = wait(all.try_collect()).expect("listed");
+    let mut all = listed(store, "data");
     all.retain(|p| p.as_ref().contains("/log/"));
-    all.sort();
     all
 }
 
@@ -308,6 +314,34 @@ fn a_destroyed_last_object_still_says_where_it_ends() {
     assert_eq!(all_from(&b, "t", 4), [b"next"]);
     let damage = b.verify("t", &mut |_| {}).expect("read");
     assert_eq!(damage.iter().map(|d| d.offset).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn a_deletion_that_failed_is_not_made_up_for_later() {
+    let store = Arc::new(InMemory::new());
+    let faulty = Faulty::new(&store, Faults::default(), 1);
+    let options = object::Options { patience: Duration::from_millis(20), ..objects_options() };
+    let a = process(faulty.bucket(), options.clone());
+    a.append_wait("t", input(&[b"x"])).expect("stored");
+    faulty.set(Faults { undeletable: true, ..Faults::default() });
+    assert!(matches!(a.delete("t"), Err(Error::Storage(_))));
+    faulty.set(Faults::default());
+    // It goes on as if nothing had been; so it does after a restart.
+    assert_eq!(a.append_wait("t", input(&[b"y"])).map(|s| s.first_offset), Ok(1));
+    let b = process(bucket(&store), options);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let marks = || listed(&store, "deleted");
+    while !marks().is_empty() {
+        assert!(Instant::now() < deadline, "{:?}", marks());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(all_from(&b, "t", 0), [b"x", b"y"]);
+    // One that was done is.
+    b.delete("t").expect("deleted");
+    while !listed(&store, "data").is_empty() || !marks().is_empty() {
+        assert!(Instant::now() < deadline, "{:?}", listed(&store, "data"));
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub struct Faults {
     pub get_ms: u64,
     /// Listings begin at the beginning, whatever name they are to begin behind.
     pub whole_lists: bool,
+    /// Nothing is deleted.
+    pub undeletable: bool,
 }
 
 #[derive(Debug)]
@@ -156,7 +158,7 @@ impl ObjectStore for Faulty {
         &self,
         locations: BoxStream<'static, Result<Path>>,
     ) -> BoxStream<'static, Result<Path>> {
-        if self.try_failing().is_err() {
+        if self.faults.lock().undeletable || self.try_failing().is_err() {
             return stream::once(async { Err(Self::error()) }).boxed();
         }
         self.store.delete_stream(locations)
