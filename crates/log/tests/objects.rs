@@ -15,7 +15,7 @@ use log::storage::{Storage as _, Want};
 use log::{Broker, Error, Options, Settings};
 use object_store::memory::InMemory;
 use object_store::path::Path as Name;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutOptions};
+use object_store::{Attribute, ObjectStore, ObjectStoreExt as _, PutOptions};
 use parking_lot::Mutex;
 
 /// What people were told.
@@ -314,6 +314,37 @@ fn a_destroyed_last_object_still_says_where_it_ends() {
     assert_eq!(all_from(&b, "t", 4), [b"next"]);
     let damage = b.verify("t", &mut |_| {}).expect("read");
     assert_eq!(damage.iter().map(|d| d.offset).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn an_object_that_is_none() {
+    let store = Arc::new(InMemory::new());
+    let options = object::Options { patience: Duration::from_millis(50), ..objects_options() };
+    let a = process(bucket(&store), options.clone());
+    a.append_wait("t", input(&[b"x"])).expect("stored");
+    let named = |n: u64| {
+        let first = log_of(&store)[0].clone();
+        Name::from(first.as_ref().replace("00000000000000000000", &format!("{n:020}")))
+    };
+    let next = named(1);
+    // Empty, and not to be told where it ends, or told so that no offsets were left.
+    for next_said in [None, Some("1"), Some("-7"), Some("18446744073709551615")] {
+        let said = next_said.map(|n| (Attribute::Metadata("apusnext".into()), n));
+        let attributes = said.into_iter().collect();
+        let put = PutOptions { attributes, ..PutOptions::default() };
+        wait(store.put_opts(&next, Vec::new().into(), put)).expect("stored");
+        for broker in [&a, &process(bucket(&store), options.clone())] {
+            let e = broker.append_wait("t", input(&[b"y"]));
+            assert!(matches!(&e, Err(Error::Damaged(d)) if d.offset == 1), "{next_said:?}: {e:?}");
+            assert_eq!(broker.read("t", &from(0)).expect("sound").batches.len(), 1);
+        }
+    }
+    wait(store.delete(&next)).expect("deleted");
+    // Nor do names count that no topic gets to.
+    wait(store.put(&named(u64::MAX), vec![1].into())).expect("stored");
+    wait(store.put(&next, vec![7; 100].into())).expect("stored");
+    let e = a.append_wait("t", input(&[b"y"]));
+    assert!(matches!(&e, Err(Error::Damaged(d)) if d.resumes.is_none()), "{e:?}");
 }
 
 #[test]

@@ -305,7 +305,9 @@ mod tests {
         assert!(cache.get(&id, 3).is_none());
         assert_eq!(cache.state.lock().bytes, 300);
         cache.forget(&id);
-        assert!(cache.get(&id, 0).is_none() && !dir.join("1f").join(format!("{:020}-300", 0)).exists());
+        assert!(
+            cache.get(&id, 0).is_none() && !dir.join("1f").join(format!("{:020}-300", 0)).exists()
+        );
         drop(cache);
         fs::remove_dir_all(&dir).expect("removed");
     }

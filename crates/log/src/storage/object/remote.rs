@@ -287,7 +287,11 @@ impl Remote {
                 match store.get_range(&path, 0..len).await {
                     Ok(bytes) => Ok(Some(bytes)),
                     Err(StoreError::NotFound { .. }) => Ok(None),
-                    Err(e) => Err(e),
+                    // Nothing cannot be asked for a part of it.
+                    Err(e) => match store.head(&path).await {
+                        Ok(meta) if meta.size == 0 => Ok(Some(Bytes::new())),
+                        _ => Err(e),
+                    },
                 }
             }
         })
