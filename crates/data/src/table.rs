@@ -297,7 +297,7 @@ pub struct Table<T: Node> {
     head: Option<(Arc<Heads>, u32)>,
     /// Whether others may have seen an array of this table: stays when the contents are taken out.
     shared: bool,
-    /// It owns no node, and its `len` is 0.
+    /// It owns no node, has no arrays, and its `len` is 0.
     is_view: bool,
     /// There are views of it, or were; or of what it is one.
     grave: Option<Arc<Grave<T>>>,
@@ -704,7 +704,7 @@ impl<T: Node> Table<T> {
 
     fn scan_raw(&self, pos: u32, mut f: impl FnMut(NonNull<u8>)) -> Option<u32> {
         if self.main.is_none() {
-            return None;
+            return self.scan_view(pos, f);
         }
         let (array, i) = self.locate(pos);
         // SAFETY: in range and alive.
@@ -727,9 +727,6 @@ impl<T: Node> Table<T> {
 
     /// Calls `f` for every node.
     pub fn for_each(&self, mut f: impl FnMut(&T)) {
-        if self.is_view {
-            return self.each_viewed(f);
-        }
         let mut at = Some(0);
         while let Some(pos) = at {
             at = self.scan(pos, &mut f);

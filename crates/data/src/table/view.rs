@@ -16,7 +16,6 @@
 //! has emptied it or its table is dropped: there, and nowhere else, the pieces concerned must have been
 //! copied before (`keep_bucket`). When there is a second view, what the first has not read is copied.
 
-use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -82,7 +81,7 @@ impl<T: Node> Table<T> {
         let new = || Arc::new(Grave(Mutex::new(Buried { nodes: Vec::new(), views: 0 })));
         self.grave();
         if let Some(before) = self.pieces.take() {
-            before.each(|_| {});
+            before.keep_all(|| {});
         }
         let grave = self.grave.get_or_insert_with(new);
         grave.lock().views += 1;
@@ -101,19 +100,18 @@ impl<T: Node> Table<T> {
         self.pieces.as_ref().map_or(0, |pieces| pieces.nodes)
     }
 
-    /// Calls `f` for every node that a view sees.
-    pub(super) fn each_viewed(&self, mut f: impl FnMut(&T)) {
-        let Some(pieces) = &self.pieces else { return };
-        pieces.each(|nodes| {
-            for (i, node) in nodes.iter().enumerate() {
-                if let Some(ahead) = nodes.get(i + AHEAD) {
-                    prefetch(ahead.0.as_ptr());
-                }
-                // SAFETY: the node was one of the table's when the view began, and is not changed or
-                // freed before the view is gone; the copy is never dropped.
-                f(&ManuallyDrop::new(unsafe { T::from_raw(node.0) }));
+    /// As [`Table::scan`]; the positions of a view are the numbers of its pieces.
+    #[cold]
+    pub(super) fn scan_view(&self, pos: u32, mut f: impl FnMut(NonNull<u8>)) -> Option<u32> {
+        let pieces = self.pieces.as_ref().filter(|_| self.is_view)?;
+        let nodes = pieces.piece(pos as usize)?;
+        for (i, node) in nodes.iter().enumerate() {
+            if let Some(ahead) = nodes.get(i + AHEAD) {
+                prefetch(ahead.0.as_ptr());
             }
-        });
+            f(node.0);
+        }
+        pos.checked_add(1)
     }
 
     /// Must be called before anything changes in a bucket chain, its head being bucket `i` of
@@ -161,7 +159,7 @@ impl<T: Node> Table<T> {
             Some(grave) if self.is_view => Fate::Leave(grave),
             Some(grave) => {
                 if let Some(pieces) = self.pieces.take() {
-                    pieces.each(|_| stdx::breath::breathe());
+                    pieces.keep_all(stdx::breath::breathe);
                 }
                 Fate::Bury(grave)
             }
@@ -254,11 +252,18 @@ impl Pieces {
         }
     }
 
-    /// Calls `f` for every piece, copying those that are not copied.
-    fn each(&self, mut f: impl FnMut(&[Shared])) {
-        for part in &self.parts {
-            (0..part.copies.len()).for_each(|n| f(part.piece(n)));
+    /// What was in a piece, of all in both arrays.
+    fn piece(&self, n: usize) -> Option<&[Shared]> {
+        let [main, old] = &self.parts;
+        match n.checked_sub(main.copies.len()) {
+            None => Some(main.piece(n)),
+            Some(n) => (n < old.copies.len()).then(|| old.piece(n)),
         }
+    }
+
+    /// The table is about to change, or to free, all of it; `each` is called now and then.
+    fn keep_all(&self, each: impl Fn()) {
+        (0..).take_while(|n| self.piece(*n).is_some()).for_each(|_| each());
     }
 }
 
@@ -278,12 +283,14 @@ mod tests {
 
     type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
+    fn add(all: &mut Model, e: &Entry) {
+        let Str::Inline(value) = e.str() else { panic!("inline") };
+        assert!(all.insert(e.key().to_vec(), value.to_vec()).is_none());
+    }
+
     fn content(t: &Table<Entry>) -> Model {
         let mut all = Model::new();
-        t.for_each(|e| {
-            let Str::Inline(value) = e.str() else { panic!("inline") };
-            assert!(all.insert(e.key().to_vec(), value.to_vec()).is_none());
-        });
+        t.for_each(|e| add(&mut all, e));
         assert_eq!(all.len(), t.len());
         all
     }
@@ -314,14 +321,24 @@ mod tests {
         let mut r = Rng::from_seed(11);
         let mut t = Table::<Entry>::new(100);
         let mut model = Model::new();
-        let mut views: Vec<(Table<Entry>, Model)> = Vec::new();
+        // Each is read bit by bit.
+        let mut views: Vec<(Table<Entry>, Model, Model, Option<u32>)> = Vec::new();
+        let read = |(view, _, seen, at): &mut (Table<Entry>, Model, Model, Option<u32>)| {
+            *at = at.and_then(|pos| view.scan(pos, |e| add(seen, e)));
+        };
         for round in 0..rounds {
             change(&mut t, &mut model, &mut r, if round * 4 / rounds == 2 { 50 } else { spread });
             if r.below(rounds / 40) == 0 {
-                views.push((t.view(), model.clone()));
+                views.push((t.view(), model.clone(), Model::new(), Some(0)));
+            }
+            let any = r.below(views.len().max(1) as u64) as usize;
+            if let Some(reading) = views.get_mut(any)
+                && r.below(20) == 0
+            {
+                read(reading);
             }
             if r.below(rounds / 40) == 0 && !views.is_empty() {
-                let (view, then) = views.swap_remove(r.below(views.len() as u64) as usize);
+                let (view, then, ..) = views.swap_remove(any);
                 assert_eq!(content(&view), then);
             }
             if round % 999 == 0 {
@@ -330,7 +347,12 @@ mod tests {
         }
         // A table may go before its views.
         drop(t);
-        for (view, then) in views {
+        for mut reading in views {
+            while reading.3.is_some() {
+                read(&mut reading);
+            }
+            let (view, then, seen, _) = reading;
+            assert_eq!(seen, then);
             assert_eq!(content(&view), then);
         }
     }
