@@ -31,6 +31,8 @@ Usage: apus log COMMAND [--dir DIR | --storage URL] [ARGUMENTS]
 
 /// Bytes of lines that are appended together.
 const TOGETHER: usize = 1 << 20;
+/// Bytes of a bucket's objects in memory that are read.
+const FETCH_MAX: usize = 64 << 20;
 
 struct Asked {
     command: String,
@@ -123,7 +125,8 @@ fn write(bytes: &[u8]) -> Result<(), Error> {
 fn storage(asked: &Asked) -> Result<Arc<dyn Storage>, Error> {
     let writes = asked.command == "create" || asked.command == "append";
     if let Some(url) = &asked.storage {
-        return engine::topics::objects(url, None, !writes, Arc::new(|text| eprintln!("{text}")));
+        let tell = Arc::new(|text: &str| eprintln!("{text}"));
+        return engine::topics::objects(url, None, FETCH_MAX, !writes, tell);
     }
     let topics = asked.dir.join("topics");
     if !writes && !topics.is_dir() {

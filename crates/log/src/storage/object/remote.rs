@@ -29,6 +29,8 @@ const REQUEST: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(20);
 /// … up to this.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// Bytes of an object at most: twice what the largest has that is written.
+const OBJECT_MAX: u64 = 64 << 20;
 /// Requests at the same time, of one thread that waits.
 const TOGETHER: usize = 8;
 
@@ -73,6 +75,23 @@ impl Drop for Remote {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+/// Is called once, at the latest when it is dropped.
+struct Done<F: FnOnce(Option<Bytes>)>(Option<F>);
+
+impl<F: FnOnce(Option<Bytes>)> Done<F> {
+    fn call(&mut self, found: Option<Bytes>) {
+        if let Some(done) = self.0.take() {
+            done(found);
+        }
+    }
+}
+
+impl<F: FnOnce(Option<Bytes>)> Drop for Done<F> {
+    fn drop(&mut self) {
+        self.call(None);
     }
 }
 
@@ -266,6 +285,21 @@ impl Remote {
         self.repeat(path, || fetch(Arc::clone(&self.store), path.clone()))
     }
 
+    /// Begins to fetch an object. `done` is called with it on a thread of the runtime and must not block; with
+    /// none if it is not there or does not come at once.
+    pub(super) fn get_aside(&self, path: Path, done: impl FnOnce(Option<Bytes>) + Send + 'static) {
+        let Some(runtime) = &self.runtime else { return done(None) };
+        // If the task is dropped, it is not called, and must be all the same.
+        let done = Done(Some(done));
+        let store = Arc::clone(&self.store);
+        runtime.spawn(async move {
+            let mut done = done;
+            let found = tokio::time::timeout(REQUEST, fetch(store, path)).await;
+            let found = found.ok().and_then(std::result::Result::ok).flatten();
+            done.call(found.map(|(bytes, _)| bytes));
+        });
+    }
+
     /// Several objects, side by side; those that are not there are none.
     pub(super) fn get_all(&self, paths: &[Path]) -> Result<Vec<Option<Bytes>>> {
         let Some(first) = paths.first() else { return Ok(Vec::new()) };
@@ -394,6 +428,9 @@ async fn fetch(
     path: Path,
 ) -> std::result::Result<Option<(Bytes, UpdateVersion)>, StoreError> {
     match store.get_opts(&path, GetOptions::default()).await {
+        Ok(found) if found.meta.size > OBJECT_MAX => Err(StoreError::NotSupported {
+            source: format!("{} bytes, which no object of topics has", found.meta.size).into(),
+        }),
         Ok(found) => {
             let version = UpdateVersion {
                 e_tag: found.meta.e_tag.clone(),

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use object_store::path::Path;
 use parking_lot::Mutex;
 
-use super::find::Map;
+use super::find::{Map, Reader};
 use super::head::Totals;
 use super::tail::Tail;
 use super::{Shared, names};
@@ -36,8 +36,8 @@ pub(super) struct ObjectTopic {
     pub(super) state: Mutex<State>,
     /// Where its objects are, as far as that is known.
     pub(super) map: Mutex<Map>,
-    /// Where objects end that were fetched for readers last.
-    pub(super) fetched: Mutex<VecDeque<u64>>,
+    /// Who has read last.
+    pub(super) readers: Mutex<VecDeque<Reader>>,
     /// It was deleted, or what this process knows of it is too old to go on from: whoever wants to use
     /// it must open it anew.
     pub(super) gone: AtomicBool,
@@ -182,6 +182,7 @@ impl TopicLog for ObjectTopic {
 
     fn rest(&self) {
         self.map.lock().clear();
+        self.shared.ahead.forget(&self.id);
     }
 }
 
@@ -191,7 +192,7 @@ pub(super) fn check(
     first: u64,
     seen: &mut dyn FnMut(&Header),
 ) -> Result<(Option<u64>, Vec<Gap>)> {
-    let mut scanner = Scanner::over(bytes, first);
+    let mut scanner = Scanner::over(bytes, (0, first));
     let (mut end, mut gaps) = (None, Vec::new());
     loop {
         match scanner.next()? {
