@@ -153,12 +153,10 @@ fn a_name_that_is_free_again_is_not_taken() {
     for i in 0..10u8 {
         other.append_wait("t", input(&[&[i; 100]])).expect("stored");
     }
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while log_of(&store).len() > 1 {
-        assert!(Instant::now() < deadline, "{:?}", log_of(&store));
+    testing::eventually("all but one are trimmed", || {
         other.trim("t").expect("trimmed");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        (log_of(&store).len() == 1).then_some(())
+    });
     let left = log_of(&store);
     let late = sleeper.append_wait("t", input(&[b"late"])).expect("stored");
     assert_eq!(late.first_offset, 11);
@@ -574,8 +572,8 @@ fn round(seed: u64) {
     let options = object::Options {
         patience: Duration::from_millis(10 + rng.below(100)),
         check: Duration::from_millis(rng.below(50)),
-        // Much longer than anything is late.
-        grace: Duration::from_millis(1500),
+        // Much longer than anything is late, also on a machine that stops now and then.
+        grace: Duration::from_secs(60),
         ..objects_options()
     };
     let start = |seed: u64| {
@@ -596,7 +594,7 @@ fn round(seed: u64) {
                 let (processes, acknowledged) = (&processes, &acknowledged);
                 let mut rng = Rng(seed * 1000 + p + 1);
                 s.spawn(move || {
-                    let deadline = Instant::now() + Duration::from_secs(60);
+                    let deadline = Instant::now() + Duration::from_secs(600);
                     for i in 0..EACH {
                         let record = format!("{p}-{i}").into_bytes();
                         let mut last = None;
@@ -638,8 +636,14 @@ fn round(seed: u64) {
         });
         s.spawn(|| {
             let mut rng = Rng(seed + 99);
+            let mut before = 0;
             while !over.load(Relaxed) {
                 std::thread::sleep(Duration::from_millis(rng.below(400)));
+                // On a slow machine nobody would get anything done otherwise.
+                while acknowledged.lock().len() == before && !over.load(Relaxed) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                before = acknowledged.lock().len();
                 let at = rng.below(PROCESSES) as usize;
                 let mut process = processes[at].lock();
                 process.0.kill();

@@ -7,10 +7,10 @@ mod killed;
 #[path = "../../log/tests/server/mod.rs"]
 mod server;
 
-use std::path::PathBuf;
 use std::sync::Mutex;
 
 use killed::{Plan, Server, ask, kill_and_check, number};
+use testing::TempDir;
 
 const SERVERS: usize = 2;
 
@@ -18,9 +18,7 @@ const SERVERS: usize = 2;
 fn two_servers_on_one_bucket_are_killed() {
     let (kills, seed) = (number("APUS_KILLS", 20), number("APUS_SEED", 1));
     let store = server::Server::start();
-    let base: PathBuf = std::env::temp_dir().join(format!("apus-two-{}", std::process::id()));
-    let dirs: Vec<PathBuf> = (0..SERVERS).map(|i| base.join(i.to_string())).collect();
-    dirs.iter().for_each(|d| std::fs::create_dir_all(d).expect("a directory"));
+    let dirs: Vec<TempDir> = (0..SERVERS).map(|_| TempDir::new()).collect();
     let start = |i: usize| {
         Server::start(|command| {
             command
@@ -39,5 +37,4 @@ fn two_servers_on_one_bucket_are_killed() {
     assert!(seen.acknowledged > 100, "{seen:?}");
     eprintln!("{kills} kills: {seen:?}");
     drop(servers);
-    let _ = std::fs::remove_dir_all(&base);
 }

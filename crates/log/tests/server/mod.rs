@@ -5,30 +5,19 @@
 mod gcs;
 
 use std::ffi::{OsStr, OsString};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
-/// Longer than it takes to start.
-const PATIENCE: Duration = Duration::from_secs(60);
+use testing::{eventually, free_address};
+
 /// The bucket, or container, that there is.
 const BUCKET: &str = "topics";
 /// What Azurite calls itself; the key is the one that its documentation gives.
 const ACCOUNT: &str = "devstoreaccount1";
 const KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
-
-/// An address that the system gives to nobody else for a minute: a connection to it, closed by its
-/// own side, waits in TIME_WAIT. A server that sets `SO_REUSEADDR` may listen there.
-fn free_address() -> std::io::Result<SocketAddr> {
-    let probe = TcpListener::bind("127.0.0.1:0")?;
-    let address = probe.local_addr()?;
-    let _client = TcpStream::connect(address)?;
-    drop(probe.accept()?);
-    Ok(address)
-}
 
 /// A server with a directory of its own. Both are gone when it is dropped, and also if that never
 /// happens, as for one that all tests of a process share: a shell waits for the end of this process.
@@ -121,11 +110,7 @@ fn watch(dir: &Path, args: &[OsString], address: SocketAddr) -> Child {
         .stdout(Stdio::null())
         .spawn()
         .expect("a shell");
-    let begin = Instant::now();
-    while TcpStream::connect(address).is_err() {
-        assert!(begin.elapsed() < PATIENCE, "the object store's server does not start");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    eventually("the object store's server listens", || TcpStream::connect(address).ok());
     watch
 }
 

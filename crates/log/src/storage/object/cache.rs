@@ -256,11 +256,6 @@ impl State {
 mod tests {
     use super::*;
 
-    fn dir(name: &str) -> PathBuf {
-        let name = format!("apus-cache-test-{}-{name}", std::process::id());
-        std::env::temp_dir().join(name)
-    }
-
     fn has(cache: &Cache, id: &Arc<str>, firsts: &[u64]) -> Vec<bool> {
         // Without using them.
         let state = cache.state.lock();
@@ -269,8 +264,7 @@ mod tests {
 
     #[test]
     fn bounded_in_order_of_use_and_kept_over_restarts() {
-        let dir = dir("lru");
-        let _ = fs::remove_dir_all(&dir);
+        let dir = testing::TempDir::new();
         let id: Arc<str> = "1f".into();
         let cache = Cache::open(&dir, 1000).expect("a directory");
         for first in 0..3 {
@@ -309,6 +303,5 @@ mod tests {
             cache.get(&id, 0).is_none() && !dir.join("1f").join(format!("{:020}-300", 0)).exists()
         );
         drop(cache);
-        fs::remove_dir_all(&dir).expect("removed");
     }
 }
