@@ -283,13 +283,26 @@ fn a_damaged_object_is_an_error_with_its_place() {
     wait(store.put(&last, vec![7; 300].into())).expect("stored");
     let (c, told) = process_with(bucket(&store), objects_options(), 0, None);
     assert_eq!(c.read("t", &from(4)).expect("sound").batches.len(), 1);
-    assert!(matches!(c.append_wait("t", input(&[b"x"])), Err(Error::Damaged(d)) if d.offset == 6));
+    let e = c.append_wait("t", input(&[b"x"])).expect_err("it would give offsets twice");
+    assert!(matches!(&e, Error::Damaged(d) if d.offset == 6), "{e}");
+    assert!(e.to_string().contains(&format!("memory://{last}")), "{e}");
+    assert!(e.to_string().contains("apus log mend"), "{e}");
+    assert_eq!(c.verify("t", &mut |_| {}).expect("read").len(), 2);
+    // Nobody gets the offsets that may have been given away.
+    assert_eq!(c.mend("t"), Ok(Some(1_000_000_000_006)));
+    assert_eq!(c.mend("t"), Ok(None));
+    for (broker, offset) in [(&c, 1_000_000_000_006), (&a, 1_000_000_000_007)] {
+        let stored = broker.append_wait("t", input(&[b"x"]));
+        assert_eq!(stored.map(|s| s.first_offset), Ok(offset));
+    }
+    let e = a.read("t", &from(7)).map(|_| ());
+    assert!(matches!(&e, Err(Error::Damaged(d)) if d.resumes == Some(1_000_000_000_006)), "{e:?}");
     assert!(told.lock().iter().any(|t| t.contains("damaged at offset 6")), "{told:?}");
     drop(b);
     wait(store.delete(&object)).expect("deleted");
     let e = a.read("t", &from(2)).map(|_| ());
     assert!(matches!(&e, Err(Error::Damaged(d)) if d.why.contains("missing")), "{e:?}");
-    assert_eq!(a.verify("t", &mut |_| {}).expect("read").len(), 1);
+    assert_eq!(a.verify("t", &mut |_| {}).expect("read").len(), 2);
 }
 
 #[test]

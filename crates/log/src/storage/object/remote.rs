@@ -262,6 +262,23 @@ impl Remote {
         })
     }
 
+    /// Says of an object of records, whatever is in it, that it ends before the offset `next`.
+    pub(super) fn say_next(&self, path: &Path, next: u64) -> Result<()> {
+        let mut pause = Pause::new(self.patience);
+        loop {
+            let Some((bytes, version)) = self.get(path)? else { return Ok(()) };
+            if self.said_next(path)? == Some(next) {
+                return Ok(());
+            }
+            match self.put_saying(path, bytes, PutMode::Update(version), Some(next)) {
+                Put::Done(_) => return Ok(()),
+                Put::Refused(e) => return Err(e),
+                Put::Unknown(e) if !pause.again() => return Err(e),
+                Put::Exists | Put::Unknown(_) => {}
+            }
+        }
+    }
+
     /// Stores an object in the place of that version. Once.
     pub(super) fn replace(&self, path: &Path, bytes: Bytes, version: UpdateVersion) -> Put {
         self.put(path, bytes, PutMode::Update(version))

@@ -153,11 +153,15 @@ impl TopicLog for ObjectTopic {
     fn verify(&self, seen: &mut dyn FnMut(&Header)) -> Result<Vec<Damage>> {
         let State { first, next, .. } = self.state();
         let (mut at, mut damage) = (first, Vec::new());
-        while at < next {
+        // Also what has been appended meanwhile, and what hides the end.
+        loop {
             let path = self.object(at);
             let shown = self.shared.remote.shown(&path);
             // From the store: a copy says nothing about it.
             let Some((bytes, _)) = self.shared.remote.get(&path)? else {
+                if at >= next {
+                    break;
+                }
                 let resumes = self.listed_after(at)?;
                 let gap =
                     Gap { at: 0, offset: at, resumes, why: "the object is missing".to_owned() };
@@ -178,6 +182,10 @@ impl TopicLog for ObjectTopic {
             };
         }
         Ok(damage)
+    }
+
+    fn mend(&self) -> Result<Option<u64>> {
+        self.make_end_known()
     }
 
     fn rest(&self) {
@@ -209,7 +217,13 @@ pub(super) fn check(
                 }
             }
             Found::Damage(gap) => gaps.push(gap),
-            Found::End => return Ok((end, gaps)),
+            Found::End => {
+                if end.is_none() && gaps.is_empty() {
+                    let why = "there is nothing in it".to_owned();
+                    gaps.push(Gap { at: 0, offset: first, resumes: None, why });
+                }
+                return Ok((end, gaps));
+            }
         }
     }
 }
