@@ -124,6 +124,11 @@ pub(crate) fn minio() -> Result<PathBuf> {
     Ok(dir.join("minio"))
 }
 
+/// An Azure server; its binary.
+pub(crate) fn azurite() -> Result<PathBuf> {
+    Ok(npm("tests/servers/azurite", "azurite")?.join(".bin/azurite-blob"))
+}
+
 /// Names a checkout of Seb, for machines whose module proxy does not have it.
 pub(crate) const SEB_SOURCE: &str = "SEB_SOURCE";
 
@@ -151,12 +156,18 @@ pub(crate) fn seb() -> Result<Vec<String>> {
 
 /// The packages of the Node tests; the directory to put into `NODE_PATH`.
 pub(crate) fn node() -> Result<PathBuf> {
+    npm("tests/clients/node", "node")
+}
+
+/// The packages that a folder of the source tree names and pins, in a directory of the cache; where
+/// they are.
+fn npm(source: &str, name: &str) -> Result<PathBuf> {
     which("node").ok_or("there is no node")?;
     which("npm").ok_or("there is no npm")?;
-    let source = paths::root().join("tests/clients/node");
+    let source = paths::root().join(source);
     let manifest = paths::read(&source.join("package.json"))?;
     let lock = paths::read(&source.join("package-lock.json"))?;
-    let dir = paths::cache()?.join("node");
+    let dir = paths::cache()?.join(name);
     installed(&dir, &format!("{manifest}{lock}"), || {
         paths::write(&dir.join("package.json"), &manifest)?;
         paths::write(&dir.join("package-lock.json"), &lock)?;

@@ -15,7 +15,7 @@ use log::storage::{Storage as _, Want};
 use log::{Broker, Error, Options, Settings};
 use object_store::memory::InMemory;
 use object_store::path::Path as Name;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutOptions};
+use object_store::{Attribute, ObjectStore, ObjectStoreExt as _, PutOptions};
 use parking_lot::Mutex;
 
 /// What people were told.
@@ -50,13 +50,19 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(future)
 }
 
+/// The objects in a folder.
+fn listed(store: &InMemory, folder: &str) -> Vec<Name> {
+    use futures_util::TryStreamExt as _;
+    let all = store.list(Some(&Name::from(folder))).map_ok(|m| m.location);
+    let mut all: Vec<Name> = wait(all.try_collect()).expect("listed");
+    all.sort();
+    all
+}
+
 /// The objects of the only topic's log.
 fn log_of(store: &InMemory) -> Vec<Name> {
-    use futures_util::TryStreamExt as _;
-    let all = store.list(Some(&Name::from("data"))).map_ok(|m| m.location);
-    let mut all: Vec<Name> = wait(all.try_collect()).expect("listed");
+    let mut all = listed(store, "data");
     all.retain(|p| p.as_ref().contains("/log/"));
-    all.sort();
     all
 }
 
@@ -306,6 +312,82 @@ fn a_destroyed_last_object_still_says_where_it_ends() {
     assert_eq!(all_from(&b, "t", 4), [b"next"]);
     let damage = b.verify("t", &mut |_| {}).expect("read");
     assert_eq!(damage.iter().map(|d| d.offset).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn an_object_that_is_none() {
+    let store = Arc::new(InMemory::new());
+    let options = object::Options { patience: Duration::from_millis(50), ..objects_options() };
+    let a = process(bucket(&store), options.clone());
+    a.append_wait("t", input(&[b"x"])).expect("stored");
+    let named = |n: u64| {
+        let first = log_of(&store)[0].clone();
+        Name::from(first.as_ref().replace("00000000000000000000", &format!("{n:020}")))
+    };
+    let next = named(1);
+    // Empty, and not to be told where it ends, or told so that no offsets were left.
+    for next_said in [None, Some("1"), Some("-7"), Some("18446744073709551615")] {
+        let said = next_said.map(|n| (Attribute::Metadata("apusnext".into()), n));
+        let attributes = said.into_iter().collect();
+        let put = PutOptions { attributes, ..PutOptions::default() };
+        wait(store.put_opts(&next, Vec::new().into(), put)).expect("stored");
+        for broker in [&a, &process(bucket(&store), options.clone())] {
+            let e = broker.append_wait("t", input(&[b"y"]));
+            assert!(matches!(&e, Err(Error::Damaged(d)) if d.offset == 1), "{next_said:?}: {e:?}");
+            assert_eq!(broker.read("t", &from(0)).expect("sound").batches.len(), 1);
+        }
+    }
+    wait(store.delete(&next)).expect("deleted");
+    // Nor do names count that no topic gets to.
+    wait(store.put(&named(u64::MAX), vec![1].into())).expect("stored");
+    wait(store.put(&next, vec![7; 100].into())).expect("stored");
+    let e = a.append_wait("t", input(&[b"y"]));
+    assert!(matches!(&e, Err(Error::Damaged(d)) if d.resumes.is_none()), "{e:?}");
+}
+
+#[test]
+fn a_deletion_that_failed_is_not_made_up_for_later() {
+    let store = Arc::new(InMemory::new());
+    let faulty = Faulty::new(&store, Faults::default(), 1);
+    let options = object::Options { patience: Duration::from_millis(20), ..objects_options() };
+    let a = process(faulty.bucket(), options.clone());
+    a.append_wait("t", input(&[b"x"])).expect("stored");
+    faulty.set(Faults { undeletable: true, ..Faults::default() });
+    assert!(matches!(a.delete("t"), Err(Error::Storage(_))));
+    faulty.set(Faults::default());
+    // It goes on as if nothing had been; so it does after a restart.
+    assert_eq!(a.append_wait("t", input(&[b"y"])).map(|s| s.first_offset), Ok(1));
+    let b = process(bucket(&store), options);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let marks = || listed(&store, "deleted");
+    while !marks().is_empty() {
+        assert!(Instant::now() < deadline, "{:?}", marks());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(all_from(&b, "t", 0), [b"x", b"y"]);
+    // One that was done is.
+    b.delete("t").expect("deleted");
+    while !listed(&store, "data").is_empty() || !marks().is_empty() {
+        assert!(Instant::now() < deadline, "{:?}", listed(&store, "data"));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_store_may_list_more_than_it_was_asked_for() {
+    // Azurite does not know where to begin.
+    let store = Arc::new(InMemory::new());
+    let a = process(bucket(&store), objects_options());
+    for i in 0..5u8 {
+        a.append_wait("t", input(&[&[i; 100], b""])).expect("stored");
+    }
+    // Only the name of the next one tells where it ends.
+    wait(store.put(&log_of(&store)[3], vec![7; 300].into())).expect("stored");
+    let faulty = Faulty::new(&store, Faults { whole_lists: true, ..Faults::default() }, 1);
+    let b = process(faulty.bucket(), objects_options());
+    let e = b.read("t", &from(7)).map(|_| ());
+    assert!(matches!(&e, Err(Error::Damaged(d)) if d.resumes == Some(8)), "{e:?}");
+    assert_eq!(b.append_wait("t", input(&[b"x"])).map(|s| s.first_offset), Ok(10));
 }
 
 #[test]

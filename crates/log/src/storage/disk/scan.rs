@@ -207,6 +207,11 @@ impl Index {
         }
     }
 
+    /// Entries in it.
+    pub(in crate::storage) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The last entry that is not behind what is looked for.
     pub(in crate::storage) fn before(&self, past: impl Fn(&Entry) -> bool) -> Option<Entry> {
         let i = self.entries.partition_point(|e| !past(e));

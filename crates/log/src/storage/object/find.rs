@@ -18,8 +18,10 @@ use crate::storage::disk::scan::{Found, Gap, Index, Scanner, WINDOW, content};
 use crate::storage::memory::Picked;
 use crate::storage::{TopicLog as _, Want};
 
-/// Objects whose place is remembered, per topic that is in use.
+/// Objects whose place is remembered, per topic that is in use …
 const PLACES: usize = 20_000;
+/// … and places of batches in them: 1 MiB or so.
+const ENTRIES: usize = 40_000;
 /// Least bytes that are read of a copy at once.
 const READ_MIN: usize = 64 << 10;
 /// Objects that are fetched together with one by a reader who reads on …
@@ -35,6 +37,8 @@ const PAGE: usize = 1000;
 #[derive(Default)]
 pub(super) struct Map {
     places: BTreeMap<u64, Place>,
+    /// In the indexes of all places.
+    entries: usize,
 }
 
 /// An object.
@@ -51,7 +55,7 @@ pub(super) struct Place {
 
 impl Map {
     pub(super) fn clear(&mut self) {
-        self.places.clear();
+        *self = Self::default();
     }
 
     /// Notes an object whose headers are known.
@@ -63,11 +67,23 @@ impl Map {
     }
 
     fn put(&mut self, first: u64, place: Place) {
-        if self.places.len() >= PLACES && !self.places.contains_key(&first) {
-            // Readers at the end are more than those who read what is old.
-            self.places.pop_first();
+        self.entries += place.entries();
+        if let Some(before) = self.places.insert(first, place) {
+            self.entries -= before.entries();
         }
-        self.places.insert(first, place);
+        while self.places.len() > PLACES || self.entries > ENTRIES {
+            // Readers at the end are more than those who read what is old.
+            let Some((_, gone)) = self.places.pop_first() else { break };
+            self.entries -= gone.entries();
+        }
+    }
+
+    /// Notes where in an object that is known its batches are.
+    fn set_index(&mut self, first: u64, index: Arc<Index>) {
+        if let Some(place) = self.places.get(&first) {
+            let place = Place { index: Some(index), ..place.clone() };
+            self.put(first, place);
+        }
     }
 
     /// The same for what is only known from a listing, unless more is.
@@ -86,6 +102,13 @@ impl Map {
     /// Forgets all before `first`.
     pub(super) fn cut(&mut self, first: u64) {
         self.places = self.places.split_off(&first);
+        self.entries = self.places.values().map(Place::entries).sum();
+    }
+}
+
+impl Place {
+    fn entries(&self) -> usize {
+        self.index.as_ref().map_or(0, |i| i.len())
     }
 }
 
@@ -123,7 +146,7 @@ impl ObjectTopic {
     /// was said when it was stored, or where the next one begins.
     pub(super) fn after(&self, first: u64) -> Result<Option<u64>> {
         let said = self.shared.remote.said_next(&self.object(first))?;
-        match said.filter(|next| *next > first) {
+        match said.filter(|next| (first + 1..=names::OFFSET_MAX).contains(next)) {
             Some(next) => Ok(Some(next)),
             None => self.listed_after(first),
         }
@@ -411,9 +434,7 @@ impl ObjectTopic {
                     Some(index) => Arc::clone(index),
                     None => {
                         let index = Arc::new(content(file, first, false)?.index);
-                        if let Some(place) = self.map.lock().places.get_mut(&first) {
-                            place.index = Some(Arc::clone(&index));
-                        }
+                        self.map.lock().set_index(first, Arc::clone(&index));
                         index
                     }
                 };
@@ -437,5 +458,34 @@ impl ObjectTopic {
                 Found::End => return Ok(Step::Next(scanner.expected())),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_for_places_is_bounded() {
+        // Each is 64 KiB, so that all are in the index.
+        let headers: Vec<_> = (0..1000).map(|i| (i << 16, Header::default())).collect();
+        let mut map = Map::default();
+        for i in 0..100 {
+            map.add(i, i + 1, 1000 << 16, &headers);
+        }
+        assert_eq!((map.places.len(), map.entries), (40, ENTRIES));
+        assert!(map.holding(59).is_none() && map.holding(60).is_some());
+        map.add(99, 100, 1000 << 16, &headers[..10]);
+        map.cut(90);
+        assert_eq!((map.places.len(), map.entries), (10, 9010));
+        map.put(99, Place { next: 100, ..Place::default() });
+        assert_eq!(map.entries, 9000);
+        map.set_index(99, Arc::default());
+        map.clear();
+        assert_eq!((map.places.len(), map.entries), (0, 0));
+        for i in 0..PLACES as u64 + 7 {
+            map.put(i, Place { next: i + 1, ..Place::default() });
+        }
+        assert_eq!(map.places.len(), PLACES);
     }
 }

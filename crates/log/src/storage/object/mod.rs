@@ -126,10 +126,11 @@ impl Shared {
     fn sweep(&self, topic: &str, id: &str) -> Result<()> {
         let path = self.root.topic(topic);
         let record = self.remote.get(&path)?.map(|(b, _)| Record::decode(&b)).transpose()?;
-        if record.is_some_and(|r| r.id == id) {
-            self.remote.delete(&[path])?;
+        // A deletion that did not come to its end was not acknowledged, and what has been appended since
+        // was: the topic stays.
+        if record.is_none_or(|r| r.id != id) {
+            self.remote.delete_all(&self.root.data(topic, id))?;
         }
-        self.remote.delete_all(&self.root.data(topic, id))?;
         self.remote.delete(&[self.root.deleted(id)])
     }
 }
@@ -209,15 +210,18 @@ impl Objects {
         });
         if !shared.options.read_only {
             try_conditions(&shared.remote, &shared.root.tried())?;
-            let left = shared.remote.list(&shared.root.all_deleted(), None, 1000)?;
-            for listed in left {
+            let mut left = Vec::new();
+            for listed in shared.remote.list(&shared.root.all_deleted(), None, 1000)? {
                 let Some(id) = listed.path.filename() else { continue };
                 if let Some((name, _)) = shared.remote.get(&listed.path)?
                     && let Ok(name) = std::str::from_utf8(&name)
                     && check_name("topic", name).is_ok()
                 {
-                    sweep_aside(&shared, name.to_owned(), id.to_owned());
+                    left.push((name.to_owned(), id.to_owned()));
                 }
+            }
+            if !left.is_empty() {
+                sweep_aside(&shared, left);
             }
         }
         Ok(Self { shared, ids: Mutex::default() })
@@ -256,15 +260,17 @@ impl Objects {
     }
 }
 
-/// Deletes what is left of a topic, on a thread of its own; what it does not get done, the next
-/// process does.
-fn sweep_aside(shared: &Arc<Shared>, topic: String, id: String) {
+/// Deletes what is left of topics (names and ids), on a thread of its own; what it does not get done, the
+/// next process does.
+fn sweep_aside(shared: &Arc<Shared>, topics: Vec<(String, String)>) {
     let shared = Arc::clone(shared);
     let sweep = move || {
-        if let Err(e) = shared.sweep(&topic, &id)
-            && !shared.closed.load(Relaxed)
-        {
-            (shared.tell)(&format!("topic '{topic}', which was deleted, is still there: {e}"));
+        for (topic, id) in &topics {
+            if let Err(e) = shared.sweep(topic, id)
+                && !shared.closed.load(Relaxed)
+            {
+                (shared.tell)(&format!("of topic '{topic}', which was deleted, some is left: {e}"));
+            }
         }
     };
     // Without a thread, it is left to the next start.
@@ -399,7 +405,7 @@ impl Storage for Objects {
         if let Some(cache) = &self.shared.cache {
             cache.forget(&record.id);
         }
-        sweep_aside(&self.shared, topic.to_owned(), record.id);
+        sweep_aside(&self.shared, vec![(topic.to_owned(), record.id)]);
         Ok(())
     }
 

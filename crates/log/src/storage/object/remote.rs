@@ -287,7 +287,11 @@ impl Remote {
                 match store.get_range(&path, 0..len).await {
                     Ok(bytes) => Ok(Some(bytes)),
                     Err(StoreError::NotFound { .. }) => Ok(None),
-                    Err(e) => Err(e),
+                    // Nothing cannot be asked for a part of it.
+                    Err(e) => match store.head(&path).await {
+                        Ok(meta) if meta.size == 0 => Ok(Some(Bytes::new())),
+                        _ => Err(e),
+                    },
                 }
             }
         })
@@ -308,7 +312,11 @@ impl Remote {
                     Some(after) => store.list_with_offset(Some(&folder), after),
                     None => store.list(Some(&folder)),
                 };
-                let mut found: Vec<Listed> = all
+                // Not every store can begin in the middle, or tells that it cannot.
+                let wanted = all.try_filter(|m| {
+                    future::ready(after.as_ref().is_none_or(|after| m.location > *after))
+                });
+                let mut found: Vec<Listed> = wanted
                     .take(max)
                     .map_ok(|m| Listed { path: m.location, size: m.size })
                     .try_collect()

@@ -26,12 +26,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use object_store::UpdateVersion;
+use object_store::path::Path;
 
 use super::head::Head;
 use super::remote::{Pause, Put};
 use super::topic::{ObjectTopic, State};
 use super::{Record, names};
-use crate::batch::Header;
+use crate::batch::{HEADER, Header};
 use crate::error::{Damage, Error, Result};
 use crate::group::Group;
 use crate::settings::Settings;
@@ -108,9 +109,9 @@ impl ObjectTopic {
                 group.next_offset(),
             ) {
                 Put::Done(_) => break,
-                Put::Exists => match self.shared.remote.get(&path) {
-                    Ok(Some((there, _))) if there == bytes => break,
-                    Ok(Some(_)) => return Err(Refused::Conflict),
+                Put::Exists => match self.is_there(&path, &bytes) {
+                    Ok(Some(true)) => break,
+                    Ok(Some(false)) => return Err(Refused::Conflict),
                     // Stores answer so, too, while another request for that name is under way.
                     Ok(None) => {
                         Error::Storage(format!("{}: busy", self.shared.remote.shown(&path)))
@@ -141,6 +142,17 @@ impl ObjectTopic {
         drop(tail);
         self.copy(first, &bytes);
         Ok(())
+    }
+
+    /// Whether it is these bytes that an object holds, if there is one.
+    fn is_there(&self, path: &Path, bytes: &Bytes) -> Result<Option<bool>> {
+        let begin = &bytes[..bytes.len().min(HEADER)];
+        // What somebody else has stored differs in its first header, and is fetched when it is needed.
+        match self.shared.remote.beginning(path, HEADER as u64)? {
+            Some(there) if there != begin => Ok(Some(false)),
+            Some(_) => Ok(self.shared.remote.get(path)?.map(|(there, _)| there == bytes)),
+            None => Ok(None),
+        }
     }
 
     /// Takes an object at the end into account.
