@@ -170,15 +170,14 @@ impl Builder {
             let backlog = c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32;
             let port = c.int(Id::Port) as u16;
             if port != 0 {
-                let bound = bind_tcp(&c.list(Id::Bind), port, backlog).map_err(|e| {
+                let bound = bind_tcp(&c.list(Id::Bind), port, backlog).inspect_err(|e| {
                     log!(
                         log,
                         Warning,
                         "Could not create server TCP listening socket {}",
-                        config::os_text(&e)
+                        config::os_text(e)
                     );
                     log!(log, Warning, "Failed listening on port {} (TCP), aborting.", port);
-                    e
                 })?;
                 self.bound.extend(bound.into_iter().map(Bound::Tcp));
             }
