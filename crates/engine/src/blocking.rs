@@ -261,7 +261,11 @@ impl Thread {
         let mut args = Args::new(&[], &spans, &mut owned);
         let outcome = run(&mut db, &mut args, &mut reply);
         if let Some(block) = db.cx.block.take() {
-            job.again.store(block.again.unwrap_or(i64::MAX), Relaxed);
+            let again = block.again.unwrap_or(i64::MAX);
+            if again < job.again.swap(again, Relaxed) {
+                // Its thread sleeps until what it knew of.
+                engine.post(w.thread, Message::Wakes(w.client));
+            }
             let gone = db.peek(key).is_none();
             commit(engine, &mut self.pubsub, &mut db);
             w.end_try(false);

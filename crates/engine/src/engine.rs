@@ -184,6 +184,9 @@ pub struct Engine {
     pub(crate) migrations: Migrations,
     /// CLIENT PAUSE.
     pub pause: Pause,
+    /// Held by whoever changes options and follows the change up. Locked before any shard: turning the
+    /// journal on takes all of them.
+    config_gate: Mutex<()>,
     /// Error replies by their first word, for INFO errorstats.
     pub errors: Mutex<BTreeMap<String, u64>>,
     /// There were too many kinds, and none is counted until CONFIG RESETSTAT.
@@ -295,6 +298,7 @@ impl Engine {
             topics: crate::topics::Topics::default(),
             migrations: Migrations::default(),
             pause: Pause::default(),
+            config_gate: Mutex::new(()),
             errors: Mutex::default(),
             errors_ended: AtomicBool::new(false),
             active_expire: AtomicBool::new(true),
@@ -373,6 +377,16 @@ impl Engine {
             w.stats.add_to(&mut t);
         }
         t
+    }
+
+    /// The right to change options. Whoever has it may be waiting for shards that a slow script holds.
+    pub(crate) fn lock_config(&self) -> MutexGuard<'_, ()> {
+        loop {
+            if let Some(gate) = self.config_gate.try_lock_for(std::time::Duration::from_millis(10)) {
+                return gate;
+            }
+            store::meanwhile();
+        }
     }
 
     /// Takes over what follows from the configuration; called after every change of it.

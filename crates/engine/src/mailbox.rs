@@ -16,6 +16,8 @@ pub enum Message {
     Push(u64, Arc<Vec<u8>>),
     /// The reply of the command that blocks this client.
     Answer(u64, Vec<u8>),
+    /// The command that blocks this client is to be run again earlier than it was said before.
+    Wakes(u64),
     /// Look again at connections that wait (pause has ended).
     Resume,
     /// Give freed memory back to the system (MEMORY PURGE).

@@ -298,7 +298,9 @@ impl Thread {
         engine.hotkeys.follow(&mut self.probe);
         bump(&self.worker.stats.batches, 1);
         let c = &session.client;
-        c.query_bytes.store(input.len() as u64, Relaxed);
+        // Never 0 while something is executed, be it a command that waited or one whose last argument
+        // is not in `input`: other threads' and this one's own looks at it would take it for idle.
+        c.query_bytes.store(input.len().max(1) as u64, Relaxed);
         if session.outbox.is_some() {
             // What was sent to it before its commands arrived comes before their replies.
             self.receive();
@@ -307,7 +309,7 @@ impl Thread {
         let batch = self.run_batch(engine, session, parser, input, out);
         self.send_mail(engine);
         let (c, left) = (&session.client, input.len() - batch.consumed);
-        c.query_bytes.store(left as u64, Relaxed);
+        c.query_bytes.store(left.max(usize::from(parser.is_active())) as u64, Relaxed);
         batch
     }
 

@@ -283,13 +283,26 @@ fn a_damaged_object_is_an_error_with_its_place() {
     wait(store.put(&last, vec![7; 300].into())).expect("stored");
     let (c, told) = process_with(bucket(&store), objects_options(), 0, None);
     assert_eq!(c.read("t", &from(4)).expect("sound").batches.len(), 1);
-    assert!(matches!(c.append_wait("t", input(&[b"x"])), Err(Error::Damaged(d)) if d.offset == 6));
+    let e = c.append_wait("t", input(&[b"x"])).expect_err("it would give offsets twice");
+    assert!(matches!(&e, Error::Damaged(d) if d.offset == 6), "{e}");
+    assert!(e.to_string().contains(&format!("memory://{last}")), "{e}");
+    assert!(e.to_string().contains("apus log mend"), "{e}");
+    assert_eq!(c.verify("t", &mut |_| {}).expect("read").len(), 2);
+    // Nobody gets the offsets that may have been given away.
+    assert_eq!(c.mend("t"), Ok(Some(1_000_000_000_006)));
+    assert_eq!(c.mend("t"), Ok(None));
+    for (broker, offset) in [(&c, 1_000_000_000_006), (&a, 1_000_000_000_007)] {
+        let stored = broker.append_wait("t", input(&[b"x"]));
+        assert_eq!(stored.map(|s| s.first_offset), Ok(offset));
+    }
+    let e = a.read("t", &from(7)).map(|_| ());
+    assert!(matches!(&e, Err(Error::Damaged(d)) if d.resumes == Some(1_000_000_000_006)), "{e:?}");
     assert!(told.lock().iter().any(|t| t.contains("damaged at offset 6")), "{told:?}");
     drop(b);
     wait(store.delete(&object)).expect("deleted");
     let e = a.read("t", &from(2)).map(|_| ());
     assert!(matches!(&e, Err(Error::Damaged(d)) if d.why.contains("missing")), "{e:?}");
-    assert_eq!(a.verify("t", &mut |_| {}).expect("read").len(), 1);
+    assert_eq!(a.verify("t", &mut |_| {}).expect("read").len(), 2);
 }
 
 #[test]
@@ -391,34 +404,79 @@ fn a_store_may_list_more_than_it_was_asked_for() {
 }
 
 #[test]
-fn who_reads_on_gets_what_comes_next_at_the_same_time() {
+fn who_reads_on_gets_what_comes_next_meanwhile() {
     // Opening reads, and so copies, those behind the 128th.
     const OBJECTS: u64 = 140;
-    const READ: u64 = 120;
-    let (store, dir) = (Arc::new(InMemory::new()), TempDir::new());
+    const READ: u64 = 110;
+    for cached in [true, false] {
+        let (store, dir) = (Arc::new(InMemory::new()), TempDir::new());
+        let a = process(bucket(&store), objects_options());
+        let expected: Vec<Vec<u8>> = (0..OBJECTS).map(|i| vec![i as u8; 1000]).collect();
+        for record in &expected {
+            a.append_wait("t", input(&[record])).expect("stored");
+        }
+        let slow = Faulty::new(&store, Faults { get_ms: 20, ..Faults::default() }, 1);
+        let cache = cached.then(|| dir.path());
+        let storage = common::objects(slow.bucket(), objects_options(), cache);
+        let log = storage.open("t", &Settings::default(), &|_| {}).expect("open");
+        slow.gets.store(0, Relaxed);
+        slow.together.store(0, Relaxed);
+        // One alone is fetched alone, and once.
+        let one = |offset| Want { offset, records: 1, bytes: 1, before: u64::MAX };
+        for _ in 0..2 {
+            assert_eq!(log.read(&one(120)).expect("there").len(), 1);
+        }
+        assert_eq!((slow.gets.load(Relaxed), slow.together.load(Relaxed)), (1, 1));
+        for i in 0..READ {
+            let batches = log.read(&one(i)).expect("there");
+            assert_eq!(batches[0].records().expect("sound").block(), &expected[i as usize]);
+        }
+        // Each once, and some that are not read.
+        let gets = slow.gets.load(Relaxed);
+        assert!((READ..=READ + 16).contains(&gets), "{gets} were fetched");
+        let together = slow.together.load(Relaxed);
+        assert!((4..=16).contains(&together), "{together} at the same time");
+    }
+}
+
+#[test]
+fn objects_for_readers_take_no_more_memory_than_they_may() {
+    const SIZE: usize = 100_000;
+    let store = Arc::new(InMemory::new());
     let a = process(bucket(&store), objects_options());
-    let expected: Vec<Vec<u8>> = (0..OBJECTS).map(|i| vec![i as u8; 1000]).collect();
-    for record in &expected {
-        a.append_wait("t", input(&[record])).expect("stored");
+    for i in 0..30u8 {
+        a.append_wait("t", input(&[&[i; SIZE]])).expect("stored");
     }
-    let slow = Faulty::new(&store, Faults { get_ms: 20, ..Faults::default() }, 1);
-    let storage = common::objects(slow.bucket(), objects_options(), Some(dir.path()));
+    let options = object::Options { fetch_max: 3 * SIZE + 1000, ..objects_options() };
+    let faulty = Faulty::new(&store, Faults { get_ms: 1, ..Faults::default() }, 1);
+    let storage = common::objects(faulty.bucket(), options, None);
     let log = storage.open("t", &Settings::default(), &|_| {}).expect("open");
-    slow.gets.store(0, Relaxed);
-    slow.together.store(0, Relaxed);
-    // One alone is fetched alone.
+    faulty.together.store(0, Relaxed);
     let one = |offset| Want { offset, records: 1, bytes: 1, before: u64::MAX };
-    assert_eq!(log.read(&one(7)).expect("there").len(), 1);
-    assert_eq!((slow.gets.load(Relaxed), slow.together.load(Relaxed)), (1, 1));
-    for i in 0..READ {
-        let batches = log.read(&one(i)).expect("there");
-        assert_eq!(batches[0].records().expect("sound").block(), &expected[i as usize]);
+    // Readers who keep what they have read leave no room for others …
+    let mut held: Vec<_> = (0..3).map(|i| log.read(&one(i)).expect("there")).collect();
+    assert!(faulty.together.load(Relaxed) <= 2);
+    assert!(matches!(log.read(&one(9)), Err(Error::Busy { .. })));
+    // … until they let go of it.
+    held.remove(0);
+    assert_eq!(log.read(&one(9)).expect("there")[0].header.first_offset, 9);
+    drop(held);
+    for i in 0..30 {
+        assert_eq!(log.read(&one(i)).expect("there")[0].header.first_offset, i);
     }
-    // Each once, and some that are not read.
-    let gets = slow.gets.load(Relaxed);
-    assert!((READ..128).contains(&gets), "{gets} were fetched");
-    let together = slow.together.load(Relaxed);
-    assert!((4..=8).contains(&together), "{together} at the same time");
+    // One who wants more than there is room for gets less.
+    let all = log.read(&from(0)).expect("there");
+    assert!((1..=3).contains(&all.len()), "{}", all.len());
+    drop(all);
+    // What many want is fetched once.
+    faulty.gets.store(0, Relaxed);
+    faulty.set(Faults { get_ms: 30, ..Faults::default() });
+    std::thread::scope(|s| {
+        for _ in 0..8 {
+            s.spawn(|| assert_eq!(log.read(&one(15)).expect("there").len(), 1));
+        }
+    });
+    assert_eq!(faulty.gets.load(Relaxed), 1);
 }
 
 #[test]

@@ -293,7 +293,8 @@ impl Context {
         // Redis's logarithmic counter: the chance to count shrinks as the counter grows.
         if counter < 255 {
             let base = counter.saturating_sub(LFU_INIT);
-            let p = 1.0 / f64::from(base * self.access.log_factor + 1);
+            // The factor may be as large as an `int` of C.
+            let p = 1.0 / (f64::from(base) * f64::from(self.access.log_factor) + 1.0);
             if self.rng.unit_f64() < p {
                 counter += 1;
             }
@@ -332,6 +333,23 @@ impl LfuClock {
         match gone.checked_div(self.decay_minutes) {
             Some(periods) => counter.saturating_sub(periods),
             None => counter,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `lfu-log-factor` goes up to 2^31 - 1, and the counter to 255.
+    #[test]
+    fn no_log_factor_is_too_large() {
+        let mut cx = Context::new(0, Rng::from_seed(1));
+        cx.access = Access { lfu: true, log_factor: i32::MAX as u32, decay_minutes: 1 };
+        for counter in 0..=255 {
+            let after = cx.touched(counter) & 255;
+            assert!(after == counter || after == counter + 1);
+            assert!(counter <= LFU_INIT || after == counter, "it counts once in billions of times");
         }
     }
 }

@@ -916,6 +916,12 @@ impl<'a> Db<'a> {
         found.map(|e| e.key().to_vec())
     }
 
+    /// Whether the key is there and has a deadline.
+    pub(crate) fn expires(&mut self, key: Key<'_>) -> bool {
+        let table = &self.part(key.hash).table;
+        table.find(key.hash, |e| e.has_key(key.bytes)).is_some_and(|e| e.deadline().is_some())
+    }
+
     pub(crate) fn evict(&mut self, key: Key<'_>) -> bool {
         let Some(e) = self.take_out(key) else {
             return false;

@@ -72,6 +72,8 @@ struct Candidate {
 #[derive(Default)]
 pub struct Evicted {
     pool: Vec<Candidate>,
+    /// What the candidates were chosen by.
+    policy: Policy,
 }
 
 const POOL: usize = 16;
@@ -92,6 +94,11 @@ impl Evicted {
         if policy == Policy::NoEviction {
             return false;
         }
+        if self.policy != policy {
+            // Scores of different policies cannot be compared.
+            self.pool.clear();
+            self.policy = policy;
+        }
         // A candidate may have gone meanwhile; each round brings new ones. All that were in the pool
         // may have gone, and having looked at those only is not to have found nothing.
         for _ in 0..2 * POOL {
@@ -101,7 +108,12 @@ impl Evicted {
             };
             let mut db = Db::lock_shard(ks, best.db, shard_of(best.hash), cx);
             let Some(key) = db.key_of(best.hash) else { continue };
-            if db.evict(Key { bytes: &key, hash: best.hash }) {
+            let key = Key { bytes: &key, hash: best.hash };
+            // It may have been in the pool for long, and have lost its deadline since.
+            if policy.is_volatile() && !db.expires(key) {
+                continue;
+            }
+            if db.evict(key) {
                 commit(&mut db);
                 return true;
             }
@@ -154,7 +166,7 @@ impl Evicted {
                 Policy::AllKeysLfu | Policy::VolatileLfu => {
                     255 - i64::from(cx.lfu_counter(e.access()))
                 }
-                Policy::VolatileTtl => i64::MAX - e.deadline().unwrap_or(i64::MAX),
+                Policy::VolatileTtl => i64::MAX - e.deadline().unwrap_or(i64::MAX).max(0),
                 Policy::AllKeysLru | Policy::VolatileLru => i64::from(cx.idle_seconds(e.access())),
                 _ => cx.rng.index(1 << 30) as i64,
             };

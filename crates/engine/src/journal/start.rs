@@ -144,6 +144,18 @@ pub(super) fn lock(disk: &dyn Disk, place: &Place) -> Result<Lock, String> {
 
 /// DEBUG LOADAOF: throws the data away and reads it again, while nobody else runs a command.
 pub(crate) fn reload(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
+    if thread.in_transaction {
+        return Err("a transaction cannot throw away what it holds".to_owned());
+    }
+    // Shards come before it: whoever turns the journal off or on has them already.
+    engine.keyspace.hold(&mut thread.cx, None);
+    let loaded = reload_held(engine, thread);
+    engine.keyspace.release(&mut thread.cx);
+    thread.sync_clock(engine);
+    loaded
+}
+
+fn reload_held(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     let running = engine.journal.running.lock();
     let (disk, place): (Arc<dyn Disk>, _) = match &*running {
         Some(running) => (Arc::clone(&running.disk), running.place.clone()),
@@ -153,20 +165,13 @@ pub(crate) fn reload(engine: &Engine, thread: &mut Thread) -> Result<(), String>
     if !there && running.is_none() && aof::find(&place)?.is_none() {
         return Err(format!("there is none at {}", place.dir.display()));
     }
-    if thread.in_transaction {
-        return Err("a transaction cannot throw away what it holds".to_owned());
-    }
-    engine.keyspace.hold(&mut thread.cx, None);
     let shared = &engine.journal.shared;
     // This is for tests: all others wait for the writer, too.
     while shared.written() < shared.last() && !shared.is_failing() {
         shared.wait_for_progress(Duration::from_millis(20));
     }
     thread.flush_all(engine);
-    let loaded = load(engine, &mut thread.cx, &disk, &place, Why::Reload);
-    engine.keyspace.release(&mut thread.cx);
-    thread.sync_clock(engine);
-    loaded.map(drop)
+    load(engine, &mut thread.cx, &disk, &place, Why::Reload).map(drop)
 }
 
 /// Why something is loaded.

@@ -85,6 +85,8 @@ impl Running {
         );
         *self.about.lock() = about;
         self.kill.store(false, Relaxed);
+        // Under the list's lock, so that nobody who ends meanwhile takes the flag back.
+        let _all = engine.scripts.running.write();
         self.slow.store(if is_eval { SCRIPT } else { FUNCTION }, Relaxed);
         engine.attention.set(Attention::BUSY, true);
     }
@@ -239,5 +241,38 @@ pub(crate) fn threshold(engine: &Engine) -> u64 {
     match engine.config.int(Id::BusyReplyThreshold) {
         0 => u64::MAX,
         ms => (ms as u64).saturating_mul(1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Options;
+    use crate::log::Log;
+
+    /// One script becomes slow while another one ends: while any is slow, everybody must know.
+    #[test]
+    fn a_slow_script_is_seen_as_long_as_it_is_slow() {
+        let engine = Engine::new(Options {
+            config: config::Config::new(),
+            renames: Vec::new(),
+            clock: stdx::clock::Clock::real(),
+            log: Log::silent(),
+            config_file: None,
+            executable: String::new(),
+        });
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let running = engine.scripts.running.add();
+                    for _ in 0..50_000 {
+                        running.become_slow(&engine, true, About::default());
+                        assert!(engine.is_busy(), "nobody would be told, and nobody could kill it");
+                        running.end(&engine);
+                    }
+                });
+            }
+        });
+        assert!(!engine.is_busy());
     }
 }

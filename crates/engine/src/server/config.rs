@@ -105,6 +105,8 @@ fn set(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         local: call.session.client.endpoint.loopback,
         loading: engine.attention.get() & Attention::LOADING != 0,
     };
+    // EXEC has locked it before it took the shards.
+    let _gate = (!call.thread.in_transaction).then(|| engine.lock_config());
     let outcome = engine.config.set(&pairs, caller, &mut |id, c| {
         if id == Id::Appendonly {
             // Redis's text.

@@ -94,6 +94,8 @@ fn exec(call: &mut Call<'_>, reply: &mut Reply<'_>) -> Outcome {
     for (_, key) in call.session.watching.iter().flat_map(|w| &w.keys) {
         shards.add(stdx::hash::hash64(key));
     }
+    let sets_options = |q: &super::Queued| engine.table.get(q.command).row.name == "config|set";
+    let _gate = queue.iter().any(sets_options).then(|| engine.lock_config());
     engine.keyspace.hold(&mut call.thread.cx, (!all).then_some(shards));
     if spoiled(call) {
         call.thread.unwatch(engine, call.session);

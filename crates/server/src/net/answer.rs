@@ -173,18 +173,23 @@ pub(super) fn hold_back(c: &mut Conn, sequence: u64, holding: &mut VecDeque<(u64
     holding.push_back((sequence, c.session.client.id));
 }
 
+/// The start of the name of the command at the start of `input`, if it is there, and what follows it.
+fn name_of(input: &[u8]) -> Option<(&[u8; 4], &[u8])> {
+    let name = match input {
+        // *N CR LF $N CR LF name
+        [b'*', _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..]
+        | [b'*', _, _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..] => name,
+        [b'*', ..] => return None,
+        name => name,
+    };
+    name.split_first_chunk()
+}
+
 /// Whether one of the commands in this input may run a script. It may say so of others, when an
 /// argument looks like such a command.
 pub(super) fn may_take_long(input: &[u8]) -> bool {
     let runs_script = |command: &[u8]| {
-        let name = match command {
-            // *N CR LF $N CR LF name
-            [b'*', _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..]
-            | [b'*', _, _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..] => name,
-            [b'*', ..] => return false,
-            name => name,
-        };
-        let Some(start) = name.first_chunk::<4>() else { return false };
+        let Some((start, _)) = name_of(command) else { return false };
         [b"eval", b"fcal", b"exec"].iter().any(|word| start.eq_ignore_ascii_case(*word))
     };
     // Commands without a length are typed by people, one at a time.
@@ -192,9 +197,27 @@ pub(super) fn may_take_long(input: &[u8]) -> bool {
         || memchr::memmem::find_iter(input, b"\r\n*").any(|at| runs_script(&input[at + 2..]))
 }
 
+/// Whether this input begins with SCRIPT KILL, FUNCTION KILL or SHUTDOWN: what ends a script that does
+/// not end. It may say so of others.
+pub(super) fn ends_scripts(input: &[u8]) -> bool {
+    let Some((start, rest)) = name_of(input) else { return false };
+    let is = |word: &[u8; 4]| start.eq_ignore_ascii_case(word);
+    is(b"shut") || (is(b"scri") || is(b"func")) && rest.windows(4).any(|w| w.eq_ignore_ascii_case(b"kill"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::may_take_long;
+    use super::{ends_scripts, may_take_long};
+
+    #[test]
+    fn what_ends_scripts_is_seen() {
+        for input in ["script kill\r\n", "*2\r\n$8\r\nFUNCTION\r\n$4\r\nKill\r\n", "*1\r\n$8\r\nSHUTDOWN\r\n"] {
+            assert!(ends_scripts(input.as_bytes()), "{input}");
+        }
+        for input in ["", "get kill\r\n", "*2\r\n$6\r\nSCRIPT\r\n$5\r\nFLUSH\r\n", "*2\r\n"] {
+            assert!(!ends_scripts(input.as_bytes()), "{input}");
+        }
+    }
 
     #[test]
     fn scripts_are_seen_wherever_they_stand() {

@@ -87,12 +87,22 @@ impl Conn {
             && !self.session.client.closing.load(Relaxed)
     }
 
+    /// Whether the command that had to wait is one that ends scripts.
+    pub(crate) fn ends_scripts(&self) -> bool {
+        let words = self.session.deferred.as_deref().unwrap_or_default();
+        // Of the others, which may be long, nothing is to be known.
+        let (name, sub) = (words.first(), words.get(1).filter(|sub| sub.len() <= 8));
+        let command: Vec<&[u8]> = name.into_iter().chain(sub).map(Vec::as_slice).collect();
+        super::answer::ends_scripts(&command.join(&b' '))
+    }
+
     /// Whether there is nothing to do for this connection but to send what is kept.
     pub(crate) fn has_only_output(&self) -> bool {
         !self.readable
             && !self.hangup
             && self.buf.is_empty()
             && self.stock.is_empty()
+            && self.session.deferred.is_none()
             && !self.session.closing
             && !self.session.client.closing.load(Relaxed)
     }
@@ -175,7 +185,9 @@ impl Conn {
         // An argument that is still arriving is input, one that is whole an argument.
         let (arrived, room) = self.parser.arriving();
         let (bytes, capacity) = (self.buf.len(), self.buf.capacity());
-        c.query_bytes.store((bytes + self.stock.len() + arrived) as u64, Relaxed);
+        // What is whole of a command that is not must not be taken for nothing: see `attend`.
+        let begun = usize::from(self.parser.is_active());
+        c.query_bytes.store((bytes + self.stock.len() + arrived).max(begun) as u64, Relaxed);
         c.query_capacity.store((capacity + self.stock.capacity() + room) as u64, Relaxed);
         c.args_bytes.store((self.parser.memory() - room) as u64, Relaxed);
     }

@@ -21,7 +21,7 @@ use resp::Out;
 use slab::Slab;
 
 use super::Stream;
-use super::answer::{Rim, Turn, hold_back, may_take_long};
+use super::answer::{Rim, Turn, ends_scripts, hold_back, may_take_long};
 use super::attend::Attendant;
 use super::conn::{Conn, INPUT, Source};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
@@ -450,6 +450,11 @@ impl Worker {
                     self.run_held();
                     return self.serve(i, false);
                 }
+                if ends_scripts(&self.small[at..at + n]) {
+                    // Those before it may have to wait for the very script.
+                    c.buf = self.small[at..at + n].to_vec();
+                    return self.serve(i, false);
+                }
                 if may_take_long(&self.small[at..at + n]) {
                     c.buf = self.small[at..at + n].to_vec();
                     self.run_held();
@@ -571,10 +576,19 @@ impl Worker {
                         self.answered(i, bytes);
                     }
                 }
+                Message::Wakes(id) => {
+                    let waiting = self.places.get(&id).map(|&i| &self.conns[i].session);
+                    if let Some(at) = waiting.and_then(Session::wakes_at) {
+                        self.timers.push(Reverse((at, id)));
+                    }
+                }
                 Message::Purge => crate::give_back::purge(),
                 Message::Run(job) => job.run(&self.shared.engine, &mut self.thread),
                 Message::Resume => {
-                    for i in std::mem::take(&mut self.paused) {
+                    let mut paused = std::mem::take(&mut self.paused);
+                    // What ends a script must not wait behind one.
+                    paused.sort_by_key(|i| !self.conns.get(*i).is_some_and(|c| c.ends_scripts()));
+                    for i in paused {
                         if let Some(c) = self.conns.get_mut(i) {
                             c.waiting = false;
                             c.session.client.paused.store(false, Relaxed);
@@ -620,9 +634,15 @@ impl Worker {
             self.timers.pop();
             let Some(&i) = self.places.get(&id) else { continue };
             let session = &mut self.conns[i].session;
-            // It may have been answered, and wait for something else by now.
-            if session.wakes_at().is_none_or(|at| at >= now) {
-                continue;
+            // It may have been answered, and wait for something else by now; or somebody has run its
+            // command again, and it is to be looked at later.
+            match session.wakes_at() {
+                None => continue,
+                Some(at) if at >= now => {
+                    self.timers.push(Reverse((at, id)));
+                    continue;
+                }
+                Some(_) => {}
             }
             if let Some(reply) = self.thread.time_out(&shared.engine, session) {
                 self.answered(i, reply);
@@ -719,11 +739,8 @@ impl Worker {
         close.into_iter().for_each(|i| self.close(i));
         if self.timers.len() > 64 + 2 * self.conns.len() {
             // Most have been answered long before their time.
-            let Self { timers, places, conns, .. } = self;
-            timers.retain(|Reverse((at, id))| {
-                let session = places.get(id).and_then(|i| conns.get(*i)).map(|c| &c.session);
-                session.is_some_and(|s| s.wakes_at() == Some(*at))
-            });
+            let wakes = |c: &Conn| Some(Reverse((c.session.wakes_at()?, c.session.client.id)));
+            self.timers = self.conns.iter().filter_map(|(_, c)| wakes(c)).collect();
         }
         if self.out.buf.capacity() > OUTPUT {
             self.out.buf = Vec::with_capacity(OUTPUT);

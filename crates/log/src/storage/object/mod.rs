@@ -5,6 +5,7 @@
 //! only if there is none of that name (`tail`). What is read comes from a bounded cache on a local
 //! disk (`cache`) if it is there. Names are in `names`; docs/topics-objects.md tells it for people.
 
+mod ahead;
 mod cache;
 #[cfg(feature = "cloud")]
 mod connect;
@@ -28,6 +29,7 @@ use object_store::path::Path;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use self::ahead::Ahead;
 use self::cache::Cache;
 use self::head::Head;
 use self::names::Root;
@@ -56,6 +58,8 @@ pub struct Options {
     pub check: Duration,
     /// How long a request is repeated that has no clear answer.
     pub patience: Duration,
+    /// Bytes of objects that are on their way to readers.
+    pub fetch_max: usize,
     /// Whether nothing may be written.
     pub read_only: bool,
 }
@@ -67,6 +71,7 @@ impl Default for Options {
             grace: Duration::from_secs(600),
             check: Duration::from_secs(10),
             patience: Duration::from_secs(30),
+            fetch_max: 32 << 20,
             read_only: false,
         }
     }
@@ -104,6 +109,7 @@ struct Shared {
     remote: Remote,
     root: Root,
     cache: Option<Cache>,
+    ahead: Arc<Ahead>,
     options: Options,
     tell: Tell,
     /// What copies are read into.
@@ -202,6 +208,7 @@ impl Objects {
             remote,
             root: Root::new(bucket.prefix),
             cache,
+            ahead: Ahead::new(options.fetch_max),
             options,
             tell,
             pool: Arc::default(),
@@ -483,7 +490,7 @@ impl Storage for Objects {
                 trimmed: head.trimmed,
             }),
             map: Mutex::default(),
-            fetched: Mutex::default(),
+            readers: Mutex::default(),
             gone: AtomicBool::new(false),
             opened: Mutex::default(),
             tail: Mutex::new(Tail {

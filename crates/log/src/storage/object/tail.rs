@@ -49,6 +49,9 @@ const TOGETHER: usize = 16;
 /// … and bytes, at most.
 const TOGETHER_BYTES: u64 = 32 << 20;
 
+/// Offsets that are left out where nobody knows how many were given away: more than an object can have.
+const LEFT_OUT: u64 = 1_000_000_000_000;
+
 /// A moment, by both clocks: one stands still while the machine sleeps, the other may be set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
@@ -374,9 +377,32 @@ impl ObjectTopic {
                 (self.shared.tell)(&damage.to_string());
                 Ok((resumes, headers))
             }
-            // Nobody knows which offset comes next.
-            None => Err(Error::Damaged(damage)),
+            None => {
+                let why = format!(
+                    "{}; nobody knows which offset comes next, so that nothing can be appended until \
+                     `apus log mend` leaves some out",
+                    damage.why
+                );
+                Err(Error::Damaged(Damage { why, ..damage }))
+            }
         }
+    }
+
+    /// See [`crate::storage::TopicLog::mend`]. Others may append at the same time, or mend: nobody can get
+    /// past the damage before it is mended, and all mend it in the same way.
+    pub(super) fn make_end_known(&self) -> Result<Option<u64>> {
+        let mut tail = self.tail.lock();
+        let hidden = match self.catch_up(&mut tail, &mut Vec::new()) {
+            Ok(()) => return Ok(None),
+            Err(Error::Damaged(_)) => self.state().next,
+            Err(e) => return Err(e),
+        };
+        // What has been found was not told to the broker: it must open the topic anew.
+        self.gone.store(true, Relaxed);
+        let next = hidden.saturating_add(LEFT_OUT).min(names::OFFSET_MAX);
+        let path = self.object(hidden);
+        self.shared.remote.say_next(&path, next)?;
+        Ok(Some(next))
     }
 }
 

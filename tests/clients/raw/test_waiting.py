@@ -1,0 +1,213 @@
+"""Connections that wait, and what must not overtake what they wait for."""
+
+import time
+import unittest
+
+from harness.server import Server, beyond_redis, encode
+
+ENDLESS = "while true do end"
+
+
+@beyond_redis
+class Claims(unittest.TestCase):
+    """XREADGROUP CLAIM is run again when what is pending has been so for long enough."""
+
+    def setUp(self):
+        self.server = Server()
+        self.addCleanup(self.server.close)
+        self.other, self.waiting = self.server.connect(), self.server.connect()
+        self.addCleanup(self.other.close)
+        self.addCleanup(self.waiting.close)
+        self.ask("XGROUP", "CREATE", "x", "g", "0", "MKSTREAM")
+
+    def ask(self, *words):
+        """The reply up to what comes next, none of which the tests look at."""
+        self.other.send(encode(*words) + encode("ECHO", "end"))
+        lines = []
+        while not lines or lines[-1] != b"end":
+            lines.append(self.other.line())
+
+    def wait(self, block_ms, claim_ms):
+        self.waiting.send(encode("XREADGROUP", "GROUP", "g", "c2", "BLOCK", block_ms, "CLAIM", claim_ms, "STREAMS", "x", ">"))
+        # It waits when CLIENT LIST says so.
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            self.other.send(encode("INFO", "clients"))
+            text = self.other.exactly(int(self.other.line()[1:]) + 2)
+            if b"blocked_clients:1" in text:
+                return
+        self.fail("nobody waits")
+
+    def test_another_thread_may_put_it_off(self):
+        for n in (1, 2):
+            self.ask("XADD", "x", f"1-{n}", "f", "v")
+        self.ask("XREADGROUP", "GROUP", "g", "c1", "STREAMS", "x", ">")
+        self.wait(60_000, 500)
+        time.sleep(0.2)
+        for n in (1, 2):
+            self.ask("XCLAIM", "x", "g", "c1", "0", f"1-{n}")
+        # Has the waiting command run again, which is told a later time than that of its timer.
+        self.ask("XDEL", "x", "1-2")
+        self.assertEqual(self.waiting.line(), b"*1")
+
+    def test_another_thread_may_bring_it_forward(self):
+        self.wait(60_000, 300)
+        # Somebody else is faster, so that there is something to claim before the time is over.
+        faster = (["MULTI"], ["XADD", "x", "1-1", "f", "v"], ["XREADGROUP", "GROUP", "g", "c1", "STREAMS", "x", ">"], ["EXEC"])
+        self.other.send(b"".join(encode(*words) for words in faster))
+        self.assertEqual(self.waiting.line(), b"*1")
+
+
+class Busy(unittest.TestCase):
+    """A script that does not end: BUSY never overtakes the reply of the script itself."""
+
+    def setUp(self):
+        self.server = Server("--threads", "1", "--lua-time-limit", "20")
+        self.addCleanup(self.server.close)
+
+    def in_order(self, script, prepare):
+        with self.server.connect() as c, self.server.connect() as killer:
+            prepare(killer)
+            c.send(script)
+            # Not before the pause is over: it would wait for that, and then for the script.
+            time.sleep(0.4)
+            while not killer.command("GET", "x").startswith(b"-BUSY"):
+                time.sleep(0.01)
+            c.send(encode("PING", "behind"))
+            # Time enough to be answered, if that were so.
+            time.sleep(0.1)
+            self.assertEqual(killer.command("SCRIPT", "KILL"), b"+OK")
+            self.assertIn(b"Script killed by user", c.line())
+            self.assertEqual(c.exactly(12), b"$6\r\nbehind\r\n")
+
+    def test_with_a_large_argument(self):
+        self.in_order(encode("EVAL", ENDLESS, "0", "x" * 300_000), lambda _: None)
+
+    def test_when_it_had_to_wait_for_the_end_of_a_pause(self):
+        def pause(killer):
+            self.assertEqual(killer.command("CLIENT", "PAUSE", "200", "ALL"), b"+OK")
+
+        self.in_order(encode("EVAL", ENDLESS, "0"), pause)
+
+    def test_between_two_large_arguments(self):
+        """The second of them, of which nothing has come, is not taken for commands."""
+        with self.server.connect() as c, self.server.connect() as d, self.server.connect() as killer:
+            big = "y" * 300_000
+            whole = encode("MSET", "a", big, "b", big)
+            cut = whole.index(b"\r\n$1\r\nb") + 2
+            c.send(whole[:cut])
+            time.sleep(0.1)
+            d.send(encode("EVAL", ENDLESS, "0"))
+            while not killer.command("GET", "x").startswith(b"-BUSY"):
+                time.sleep(0.01)
+            c.send(whole[cut:])
+            time.sleep(0.1)
+            self.assertEqual(killer.command("SCRIPT", "KILL"), b"+OK")
+            self.assertEqual(c.line(), b"+OK")
+
+    def test_nobody_waits_behind_whom_it_makes_wait(self):
+        """Read together with a command that waits for the script, SCRIPT KILL does not wait."""
+        server = Server("--threads", "2", "--lua-time-limit", "4000")
+        self.addCleanup(server.close)
+        conns = [server.connect() for _ in range(8)]
+        for c in conns:
+            self.addCleanup(c.close)
+        for c in conns:
+            self.assertEqual(c.command("PING"), b"+PONG")
+        spin = encode("EVAL", "local t = os.clock() while os.clock() - t < 0.6 do end", "0")
+        sleeper = conns.pop()
+        # Who does not answer now lives on the same thread.
+        sleeper.send(spin)
+        time.sleep(0.2)
+        for c in conns:
+            c.send(encode("PING"))
+        time.sleep(0.2)
+        here, there = [], []
+        for c in conns:
+            c.socket.setblocking(False)
+            try:
+                self.assertEqual(c.receive(7), b"+PONG\r\n")
+                there.append(c)
+            except BlockingIOError:
+                here.append(c)
+            c.socket.setblocking(True)
+            c.socket.settimeout(20)
+        for c in here:
+            self.assertEqual(c.line(), b"+PONG")
+        self.assertEqual(sleeper.line(), b"$-1")
+        self.assertTrue(len(here) >= 2 and there, "connections are spread over threads")
+        sleeper.send(spin)
+        time.sleep(0.1)
+        # It runs again, with every shard, and on the other thread.
+        there[0].send(encode("EVAL", "redis.call('GET', ARGV[1]) " + ENDLESS, "0", "x"))
+        time.sleep(0.1)
+        *waiting, killer = here
+        for c in waiting:
+            c.send(encode("SET", "x", "v"))
+        killer.send(encode("SCRIPT", "KILL"))
+        # Too early, or in time.
+        while not (reply := killer.line()).startswith(b"+OK"):
+            self.assertTrue(reply.startswith(b"-NOTBUSY"), reply)
+            time.sleep(0.05)
+            killer.send(encode("SCRIPT", "KILL"))
+        self.assertIn(b"Script killed by user", there[0].line())
+        for c in waiting:
+            self.assertEqual(c.line(), b"+OK")
+
+
+@beyond_redis
+class Journal(unittest.TestCase):
+    """Replies that wait for the journal, and whoever turns it on and off."""
+
+    def setUp(self):
+        self.server = Server("--threads", "2", "--appendonly", "yes", "--enable-debug-command", "yes")
+        self.addCleanup(self.server.close)
+
+    def test_what_a_pause_held_back_is_run_behind_replies_that_wait_for_the_disk(self):
+        with self.server.connect() as c, self.server.connect() as other:
+            self.assertEqual(c.command("CONFIG", "SET", "appendfsync", "always"), b"+OK")
+            paused = encode("SET", "a", "1") + encode("CLIENT", "PAUSE", "100000", "WRITE") + encode("SET", "a", "2")
+            for _ in range(100):
+                # At the end of the pause the first reply still waits, in some of the rounds.
+                c.send(paused)
+                other.send(encode("CLIENT", "UNPAUSE") * 1000)
+                for _ in range(1000):
+                    self.assertEqual(other.line(), b"+OK")
+                c.socket.settimeout(0.2)
+                replies = []
+                while len(replies) < 3:
+                    try:
+                        replies.append(c.line())
+                    except TimeoutError:
+                        # The pause came after the last of them.
+                        c.socket.settimeout(20)
+                        self.assertEqual(other.command("CLIENT", "UNPAUSE"), b"+OK")
+                self.assertEqual(replies, [b"+OK"] * 3)
+
+    def together(self, *all_words):
+        """Connections that each repeat their own commands; none of them may wait for ever."""
+        conns = [self.server.connect() for _ in all_words]
+        for c in conns:
+            self.addCleanup(c.close)
+        for _ in range(150):
+            for c, words in zip(conns, all_words):
+                c.send(b"".join(encode(*w.split()) for w in words) + encode("ECHO", "end"))
+            for c in conns:
+                while c.line() != b"end":
+                    pass
+
+    def test_options_are_set_from_transactions_and_without(self):
+        self.together(
+            ["CONFIG SET appendonly no", "CONFIG SET appendonly yes"],
+            ["MULTI", "CONFIG SET maxmemory 1gb", "EXEC", "MULTI", "CONFIG SET maxmemory 0", "EXEC"],
+        )
+
+    def test_reading_the_journal_again_and_turning_it_off(self):
+        self.together(
+            ["DEBUG LOADAOF"],
+            ["MULTI", "CONFIG SET appendonly no", "EXEC", "MULTI", "CONFIG SET appendonly yes", "EXEC"],
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
