@@ -3,7 +3,7 @@
 import time
 import unittest
 
-from harness.server import Server, beyond_redis, encode
+from harness.server import Server, beyond_redis, encode, wait_until
 
 ENDLESS = "while true do end"
 
@@ -29,21 +29,20 @@ class Claims(unittest.TestCase):
 
     def wait(self, block_ms, claim_ms):
         self.waiting.send(encode("XREADGROUP", "GROUP", "g", "c2", "BLOCK", block_ms, "CLAIM", claim_ms, "STREAMS", "x", ">"))
-        # It waits when CLIENT LIST says so.
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
+
+        def waits():
             self.other.send(encode("INFO", "clients"))
-            text = self.other.exactly(int(self.other.line()[1:]) + 2)
-            if b"blocked_clients:1" in text:
-                return
-        self.fail("nobody waits")
+            return b"blocked_clients:1" in self.other.exactly(int(self.other.line()[1:]) + 2)
+
+        wait_until(waits, "it waits")
 
     def test_another_thread_may_put_it_off(self):
         for n in (1, 2):
             self.ask("XADD", "x", f"1-{n}", "f", "v")
         self.ask("XREADGROUP", "GROUP", "g", "c1", "STREAMS", "x", ">")
-        self.wait(60_000, 500)
-        time.sleep(0.2)
+        # Long enough for us to get there before it is over.
+        self.wait(60_000, 3_000)
+        time.sleep(0.5)
         for n in (1, 2):
             self.ask("XCLAIM", "x", "g", "c1", "0", f"1-{n}")
         # Has the waiting command run again, which is told a later time than that of its timer.
