@@ -382,7 +382,8 @@ impl Engine {
     /// The right to change options. Whoever has it may be waiting for shards that a slow script holds.
     pub(crate) fn lock_config(&self) -> MutexGuard<'_, ()> {
         loop {
-            if let Some(gate) = self.config_gate.try_lock_for(std::time::Duration::from_millis(10)) {
+            if let Some(gate) = self.config_gate.try_lock_for(std::time::Duration::from_millis(10))
+            {
                 return gate;
             }
             store::meanwhile();

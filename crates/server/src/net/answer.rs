@@ -202,7 +202,8 @@ pub(super) fn may_take_long(input: &[u8]) -> bool {
 pub(super) fn ends_scripts(input: &[u8]) -> bool {
     let Some((start, rest)) = name_of(input) else { return false };
     let is = |word: &[u8; 4]| start.eq_ignore_ascii_case(word);
-    is(b"shut") || (is(b"scri") || is(b"func")) && rest.windows(4).any(|w| w.eq_ignore_ascii_case(b"kill"))
+    is(b"shut")
+        || (is(b"scri") || is(b"func")) && rest.windows(4).any(|w| w.eq_ignore_ascii_case(b"kill"))
 }
 
 #[cfg(test)]
@@ -211,7 +212,11 @@ mod tests {
 
     #[test]
     fn what_ends_scripts_is_seen() {
-        for input in ["script kill\r\n", "*2\r\n$8\r\nFUNCTION\r\n$4\r\nKill\r\n", "*1\r\n$8\r\nSHUTDOWN\r\n"] {
+        for input in [
+            "script kill\r\n",
+            "*2\r\n$8\r\nFUNCTION\r\n$4\r\nKill\r\n",
+            "*1\r\n$8\r\nSHUTDOWN\r\n",
+        ] {
             assert!(ends_scripts(input.as_bytes()), "{input}");
         }
         for input in ["", "get kill\r\n", "*2\r\n$6\r\nSCRIPT\r\n$5\r\nFLUSH\r\n", "*2\r\n"] {
