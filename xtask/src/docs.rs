@@ -43,11 +43,11 @@ mod tests {
 
     #[test]
     fn a_page_that_differs_or_is_missing_is_not_current() {
-        let path = std::env::temp_dir().join(format!("apus-xtask-page-{}", std::process::id()));
+        let dir = testing::TempDir::new();
+        let path = dir.join("page.md");
         assert!(!is_current(&path, "a\n"));
         std::fs::write(&path, "a\n").expect("written");
         assert!(is_current(&path, "a\n"));
         assert!(!is_current(&path, "b\n"));
-        std::fs::remove_file(&path).expect("removed");
     }
 }

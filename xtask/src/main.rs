@@ -31,8 +31,8 @@ cargo xtask COMMAND
   test [--only PART]... [--strict]
         Installs what the tests need (outside of the source tree), runs all of them and
         says which had to be left out. --strict makes that a failure.
-        PART: rust, transcripts, compat, access, fuzz, python, cli, raw, go,
-        node
+        PART: rust, transcripts, compat, access, fuzz, s3, azure, gcs, python, cli,
+        raw, go, node, seb
   ci    Formatting, lints, tidiness, documentation, short fuzzing, then `test --strict`.
   tidy  The tidiness checks alone.
   compat [--server HOST:PORT]

@@ -3,11 +3,11 @@
 use crate::{Result, paths};
 use std::env;
 use std::io::{BufRead, BufReader};
-use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+
+use testing::{PATIENCE, TempDir, free_address};
 
 /// A command of the cargo that runs us, at the root of the workspace.
 pub(crate) fn cargo(args: &[&str]) -> Command {
@@ -121,21 +121,11 @@ fn guarded(command: &Command) -> Command {
     guarded
 }
 
-/// A port that the system gives to nobody else for a minute: a connection to it, closed by its own
-/// side, waits in TIME_WAIT. A server that sets `SO_REUSEADDR` may listen there.
-fn free_port() -> std::io::Result<u16> {
-    let probe = TcpListener::bind("127.0.0.1:0")?;
-    let address = probe.local_addr()?;
-    let _client = TcpStream::connect(address)?;
-    drop(probe.accept()?);
-    Ok(address.port())
-}
-
 /// A server with a RESP port on loopback, in a directory of its own; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     child: Child,
-    dir: PathBuf,
+    _dir: TempDir,
     /// `127.0.0.1:PORT`
     pub(crate) address: String,
 }
@@ -148,19 +138,18 @@ impl Server {
     /// [`ADDRESS_SPACE_KIB`] of memory.
     pub(crate) fn start(command: Command) -> Result<Server> {
         let mut command = guarded(&command);
-        let port = free_port().map_err(|e| format!("a free port: {e}"))?;
-        let dir = env::temp_dir().join(format!("apus-xtask-{port}"));
-        std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        let address = free_address().map_err(|e| format!("a free port: {e}"))?;
+        let dir = TempDir::new();
         command
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
+            .args(["--port", &address.port().to_string(), "--bind", "127.0.0.1", "--save", ""])
             .args(["--enable-debug-command", "yes"])
             .arg("--dir")
-            .arg(&dir)
+            .arg(&*dir)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|e| format!("{}: {e}", shown(&command)))?;
         let stdout = child.stdout.take();
-        let server = Server { child, dir, address: format!("127.0.0.1:{port}") };
+        let server = Server { child, _dir: dir, address: address.to_string() };
 
         let (ready, is_ready) = mpsc::channel();
         std::thread::spawn(move || {
@@ -173,7 +162,7 @@ impl Server {
             }
             Some(())
         });
-        match is_ready.recv_timeout(Duration::from_secs(20)) {
+        match is_ready.recv_timeout(PATIENCE) {
             Ok(()) => Ok(server),
             Err(_) => Err(format!("`{}` did not become ready", shown(&command))),
         }
@@ -191,6 +180,5 @@ impl Drop for Server {
     fn drop(&mut self) {
         _ = self.child.kill();
         _ = self.child.wait();
-        _ = std::fs::remove_dir_all(&self.dir);
     }
 }

@@ -62,7 +62,7 @@ fn apt(packages: &[&str]) -> Result<()> {
         apt-get update -q
         apt-get install -q -y --no-install-recommends \"$@\"
     ";
-    must(&mut as_root(script)).map_err(|_| "apt-get failed (see above)".into())
+    again(|| must(&mut as_root(script))).map_err(|_| "apt-get failed (see above)".into())
 }
 
 /// A Python with redis-py; its path.
@@ -84,11 +84,13 @@ pub(crate) fn python() -> Result<PathBuf> {
             }
         }
         let requirements = paths::root().join("tests/clients/python/requirements.txt");
-        must(
-            Command::new(&python)
-                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
-                .arg(requirements),
-        )
+        again(|| {
+            must(
+                Command::new(&python)
+                    .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
+                    .arg(&requirements),
+            )
+        })
     })?;
     Ok(python)
 }
@@ -96,12 +98,14 @@ pub(crate) fn python() -> Result<PathBuf> {
 /// The modules of the Go tests, in Go's own cache.
 pub(crate) fn go() -> Result<()> {
     which("go").ok_or("there is no go")?;
-    must(
-        Command::new("go")
-            .args(["mod", "download"])
-            .env("GOFLAGS", "-mod=readonly")
-            .current_dir(paths::root().join("tests/clients/go")),
-    )
+    again(|| {
+        must(
+            Command::new("go")
+                .args(["mod", "download"])
+                .env("GOFLAGS", "-mod=readonly")
+                .current_dir(paths::root().join("tests/clients/go")),
+        )
+    })
 }
 
 /// An S3 server, which is built; its binary.
@@ -111,9 +115,18 @@ pub(crate) fn minio() -> Result<PathBuf> {
     let dir = paths::cache()?.join("minio");
     installed(&dir, VERSION, || {
         println!("Building MinIO, once");
-        must(Command::new("go").args(["install", VERSION]).env("GOBIN", &dir).env("GOFLAGS", ""))
+        again(|| {
+            must(
+                Command::new("go").args(["install", VERSION]).env("GOBIN", &dir).env("GOFLAGS", ""),
+            )
+        })
     })?;
     Ok(dir.join("minio"))
+}
+
+/// An Azure server; its binary.
+pub(crate) fn azurite() -> Result<PathBuf> {
+    Ok(npm("tests/servers/azurite", "azurite")?.join(".bin/azurite-blob"))
 }
 
 /// Names a checkout of Seb, for machines whose module proxy does not have it.
@@ -143,19 +156,38 @@ pub(crate) fn seb() -> Result<Vec<String>> {
 
 /// The packages of the Node tests; the directory to put into `NODE_PATH`.
 pub(crate) fn node() -> Result<PathBuf> {
+    npm("tests/clients/node", "node")
+}
+
+/// The packages that a folder of the source tree names and pins, in a directory of the cache; where
+/// they are.
+fn npm(source: &str, name: &str) -> Result<PathBuf> {
     which("node").ok_or("there is no node")?;
     which("npm").ok_or("there is no npm")?;
-    let source = paths::root().join("tests/clients/node");
+    let source = paths::root().join(source);
     let manifest = paths::read(&source.join("package.json"))?;
     let lock = paths::read(&source.join("package-lock.json"))?;
-    let dir = paths::cache()?.join("node");
+    let dir = paths::cache()?.join(name);
     installed(&dir, &format!("{manifest}{lock}"), || {
         paths::write(&dir.join("package.json"), &manifest)?;
         paths::write(&dir.join("package-lock.json"), &lock)?;
         let args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-        must(Command::new("npm").args(args).current_dir(&dir))
+        again(|| must(Command::new("npm").args(args).current_dir(&dir)))
     })?;
     Ok(dir.join("node_modules"))
+}
+
+/// What asks the network gets more than one chance: a server far away may have a bad moment.
+fn again(mut ask: impl FnMut() -> Result<()>) -> Result<()> {
+    const PAUSES_S: [u64; 3] = [2, 10, 30];
+    for pause in PAUSES_S {
+        match ask() {
+            Ok(()) => return Ok(()),
+            Err(why) => println!("{why}; once more in {pause} s"),
+        }
+        std::thread::sleep(std::time::Duration::from_secs(pause));
+    }
+    ask()
 }
 
 /// Runs `install` unless its result for exactly these `versions` is in `dir` already.
@@ -178,7 +210,8 @@ mod tests {
 
     #[test]
     fn installs_once_per_version_and_again_after_a_failure() {
-        let dir = std::env::temp_dir().join(format!("apus-xtask-stamp-{}", std::process::id()));
+        let outer = testing::TempDir::new();
+        let dir = outer.join("tool");
         let mut runs = 0;
         let mut go = |versions: &str, works: bool| {
             let result = installed(&dir, versions, || {
@@ -191,6 +224,5 @@ mod tests {
         assert_eq!(go("1", true), (true, 2));
         assert_eq!(go("1", true), (true, 2));
         assert_eq!(go("2", true), (true, 3));
-        std::fs::remove_dir_all(&dir).expect("removed");
     }
 }

@@ -6,13 +6,15 @@ use crate::{Result, access, compat, fuzz, paths, setup};
 use std::path::Path;
 use std::process::Command;
 
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 14] = [
     "rust",
     "transcripts",
     "compat",
     "access",
     "fuzz",
     "s3",
+    "azure",
+    "gcs",
     "python",
     "cli",
     "raw",
@@ -98,9 +100,15 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
             "access" => access::for_tests(&apus),
             "fuzz" => fuzz::for_tests(&apus),
             "s3" => match setup::minio() {
-                Ok(minio) => s3(&minio),
+                Ok(minio) => bucket(name, "MINIO", &minio),
                 Err(why) => Part::left_out(name, why),
             },
+            "azure" => match setup::azurite() {
+                Ok(azurite) => bucket(name, "AZURITE", &azurite),
+                Err(why) => Part::left_out(name, why),
+            },
+            // It comes with the tests.
+            "gcs" => bucket(name, "GCS", Path::new("own")),
             "python" => match setup::python() {
                 Ok(python) => python_suite(name, &python, &apus),
                 Err(why) => Part::left_out(name, why),
@@ -207,12 +215,17 @@ fn python_line(part: &mut Part, line: &str) {
     }
 }
 
-/// What needs an S3 server: targets that are not among those of a plain `cargo test`.
-fn s3(minio: &Path) -> Part {
-    let mut part = Part::new("s3");
+/// What needs an object store's server, which `variable` says: targets that are not among those of a plain
+/// `cargo test`.
+fn bucket(name: &str, variable: &str, binary: &Path) -> Part {
+    let mut part = Part::new(name);
     // All of the workspace, as for "rust", so that nothing is built anew with other features.
     let mut command = cargo(&["test", "--workspace", "--features", "log/cloud"]);
-    command.args(["--test", "minio", "--test", "topics_minio"]).env("MINIO", minio);
+    command.args(["--test", "bucket", "--test", "topics_bucket"]);
+    for name in ["MINIO", "AZURITE", "GCS"] {
+        command.env_remove(name);
+    }
+    command.env(variable, binary);
     let result = process::watch(&mut command, |line| cargo_line(&mut part, line));
     part.conclude(result)
 }

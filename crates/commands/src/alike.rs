@@ -8,8 +8,6 @@
 use resp::{Reply, Span};
 use store::Db;
 
-use crate::string;
-
 /// A parsed command that waits for its turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
@@ -42,16 +40,6 @@ pub struct Alike<'a> {
 /// Executes commands from the first on, as long as they are the same and nothing is out of the
 /// ordinary; returns how many.
 pub type RunAlike = fn(&mut Db<'_>, &Alike<'_>, &mut Reply<'_>) -> usize;
-
-/// The function for runs of a command, if it has one.
-pub fn of(name: &str) -> Option<RunAlike> {
-    match name {
-        "get" => Some(string::get::run_alike),
-        "set" => Some(string::set::run_alike),
-        "incr" => Some(string::incr::run_alike),
-        _ => None,
-    }
-}
 
 impl Alike<'_> {
     /// Calls `one` for every command of the first one's kind that has `N` arguments, the view moved to its

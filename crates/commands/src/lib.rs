@@ -56,3 +56,8 @@ const GROUPS: &[&[&DataCommand]] = &[
 pub fn all() -> impl Iterator<Item = &'static DataCommand> {
     GROUPS.iter().flat_map(|group| group.iter().copied())
 }
+
+/// The function for runs of a command, if it has one.
+pub fn run_alike(name: &str) -> Option<alike::RunAlike> {
+    string::RUNS.iter().find(|(of, _)| *of == name).map(|(_, run)| *run)
+}

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use crate::kind::{Area, HIDDEN, IMMUTABLE, Kind, MULTI, PROTECTED, Row, State};
-use crate::parse::show_memory;
+use crate::size::show_memory;
 use crate::{Config, ROWS};
 
 /// Lines of a file that are not options.

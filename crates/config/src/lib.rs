@@ -35,6 +35,7 @@ mod parse;
 mod rewrite;
 mod rows;
 mod set;
+mod size;
 #[cfg(test)]
 mod testing;
 mod values;

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::parse::{memory, show_memory};
+use crate::size::{memory, show_memory};
 
 /// Classes of client that limits are set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

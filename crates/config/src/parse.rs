@@ -9,6 +9,7 @@ use std::path::Path;
 use crate::choices::{SHUTDOWN_NOSAVE, SHUTDOWN_SAVE};
 use crate::kind::{Kind, Names, Row};
 use crate::limits::{self, Limits};
+use crate::size::memory;
 use crate::{Config, Id, events};
 
 /// A parsed value, ready to be stored.
@@ -122,37 +123,6 @@ fn octal(text: &[u8], max: i64) -> Result<i64, String> {
         return Err(format!("argument must be between 0 and {max:o} inclusive"));
     }
     Ok(value)
-}
-
-/// Bytes with an optional unit: `k m g` are powers of 1000, `kb mb gb` of 1024.
-/// No digits mean 0, and what exceeds 64 bits is held at the greatest value.
-pub(crate) fn memory(text: &[u8]) -> Option<u64> {
-    let end = text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(end);
-    let factor = match unit.to_ascii_lowercase().as_slice() {
-        b"" | b"b" => 1,
-        b"k" => 1000,
-        b"kb" => 1 << 10,
-        b"m" => 1000 * 1000,
-        b"mb" => 1 << 20,
-        b"g" => 1000 * 1000 * 1000,
-        b"gb" => 1 << 30,
-        _ => return None,
-    };
-    let count = digits
-        .iter()
-        .fold(0u64, |sum, digit| sum.saturating_mul(10).saturating_add((digit - b'0').into()));
-    Some(count.saturating_mul(factor))
-}
-
-/// Bytes as a file would have them: with the greatest unit that divides them.
-pub(crate) fn show_memory(bytes: u64) -> String {
-    for (unit, name) in [(1u64 << 30, "gb"), (1 << 20, "mb"), (1 << 10, "kb")] {
-        if bytes != 0 && bytes.is_multiple_of(unit) {
-            return format!("{}{name}", bytes / unit);
-        }
-    }
-    bytes.to_string()
 }
 
 fn memory_or_percent(text: &[u8]) -> Result<i64, String> {

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use crate::kind::{Kind, Row};
 use crate::limits;
-use crate::parse::{Value, show_memory};
+use crate::parse::Value;
+use crate::size::show_memory;
 use crate::{Config, Id, ROWS, lookup};
 use stdx::{repr::quoted, split::split_args};
 

@@ -47,7 +47,7 @@ mod view;
 
 use heads::guess;
 pub use heads::{Heads, Spot};
-use view::Grave;
+use view::{Grave, Pieces};
 
 /// Nodes a bucket holds before it needs a child.
 const SLOTS: usize = 8;
@@ -297,10 +297,12 @@ pub struct Table<T: Node> {
     head: Option<(Arc<Heads>, u32)>,
     /// Whether others may have seen an array of this table: stays when the contents are taken out.
     shared: bool,
-    /// It owns no node.
+    /// It owns no node, has no arrays, and its `len` is 0.
     is_view: bool,
     /// There are views of it, or were; or of what it is one.
     grave: Option<Arc<Grave<T>>>,
+    /// The buckets as the last view sees them, or, of a view, as it does.
+    pieces: Option<Arc<Pieces>>,
     _own: PhantomData<T>,
 }
 
@@ -323,6 +325,7 @@ impl<T: Node> Table<T> {
             shared: false,
             is_view: false,
             grave: None,
+            pieces: None,
             _own: PhantomData,
         }
     }
@@ -330,7 +333,9 @@ impl<T: Node> Table<T> {
     /// An empty table that publishes its array at place `i` of `heads`, which no other table uses.
     pub fn published(phase: u16, heads: &Arc<Heads>, i: usize) -> Self {
         let head = Some((Arc::clone(heads), i as u32));
-        Self { head, shared: true, grave: None, ..Self::new(phase) }
+        let mut table = Self::new(phase);
+        (table.head, table.shared) = (head, true);
+        table
     }
 
     /// Must be called after every change of `main`, `old` or `moved`, before an array is retired.
@@ -344,13 +349,13 @@ impl<T: Node> Table<T> {
     /// Nodes in the table.
     #[inline]
     pub fn len(&self) -> usize {
-        self.len
+        if self.is_view { self.viewed() } else { self.len }
     }
 
     /// Whether the table holds nothing.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// Buckets in all arrays, children included.
@@ -406,15 +411,8 @@ impl<T: Node> Table<T> {
                 }
                 m &= m - 1;
             }
-            bucket = self.child(bucket)?;
+            bucket = child(bucket)?;
         }
-    }
-
-    #[inline]
-    fn child<'b>(&self, bucket: &'b Bucket) -> Option<&'b Bucket> {
-        let last = bucket.0[SLOTS - 1].load(Relaxed);
-        // SAFETY: a word with the CHILD bit owns a live bucket.
-        (last & CHILD != 0).then(|| unsafe { &*child_ptr(last) })
     }
 
     /// Hints the processor to load the bucket of `hash`.
@@ -449,7 +447,10 @@ impl<T: Node> Table<T> {
     /// The same, to change it.
     #[inline(never)]
     pub fn find_mut(&mut self, hash: u64, eq: impl FnMut(&T) -> bool) -> Option<SlotMut<'_, T>> {
-        self.grave();
+        if self.grave().is_some() {
+            let (array, i) = self.locate(pos_of(hash));
+            self.keep_bucket(array, i);
+        }
         let word = self.word(hash, eq)?;
         // SAFETY: as in `find`, and `&mut self` makes it the only borrow.
         let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(word.load(Relaxed))) });
@@ -506,6 +507,7 @@ impl<T: Node> Table<T> {
     pub fn remove(&mut self, hash: u64, eq: impl FnMut(&T) -> bool) -> Option<T> {
         let w = std::ptr::from_ref(self.word(hash, eq)?);
         let (array, i) = self.locate(pos_of(hash));
+        self.keep_bucket(array, i);
         // SAFETY: in range and alive, as in `word`.
         let head: &Bucket = unsafe { &*array.ptr(i) };
         // SAFETY: the word lies in this bucket chain, which nothing has changed since.
@@ -528,10 +530,10 @@ impl<T: Node> Table<T> {
     /// leaves with a single node, so that chains never hold gaps for long.
     fn fill_hole(&mut self, head: &Bucket, hole: &AtomicU64) {
         let mut parent = head;
-        let Some(mut last) = self.child(head) else {
+        let Some(mut last) = child(head) else {
             return;
         };
-        while let Some(next) = self.child(last) {
+        while let Some(next) = child(last) {
             parent = last;
             last = next;
         }
@@ -560,6 +562,7 @@ impl<T: Node> Table<T> {
     fn put(&mut self, hash: u64, addr: u64) {
         let v = tag_of(hash) | addr;
         let (array, i) = self.locate(pos_of(hash));
+        self.keep_bucket(array, i);
         // SAFETY: in range and alive.
         let mut bucket: &Bucket = unsafe { &*array.ptr(i) };
         loop {
@@ -632,6 +635,7 @@ impl<T: Node> Table<T> {
             return false;
         }
         for _ in 0..buckets {
+            self.keep_bucket(old, self.moved);
             // SAFETY: in range (a finished resize has no old array) and alive.
             let head: &Bucket = unsafe { &*old.ptr(self.moved) };
             self.moved += 1;
@@ -641,6 +645,7 @@ impl<T: Node> Table<T> {
                 self.old = Array::NONE;
                 self.moved = 0;
                 self.publish();
+                // Views have all of it by now.
                 old.retire(self.shared);
                 return false;
             }
@@ -655,7 +660,7 @@ impl<T: Node> Table<T> {
             for w in &bucket.0 {
                 prefetch(((w.load(Relaxed) & POINTER) as usize) as *const u8);
             }
-            chain = self.child(bucket);
+            chain = child(bucket);
             for w in &bucket.0 {
                 let v = w.load(Relaxed);
                 if v != 0 && v & CHILD == 0 {
@@ -699,10 +704,11 @@ impl<T: Node> Table<T> {
 
     fn scan_raw(&self, pos: u32, mut f: impl FnMut(NonNull<u8>)) -> Option<u32> {
         if self.main.is_none() {
-            return None;
+            return self.scan_view(pos, f);
         }
         let (array, i) = self.locate(pos);
-        self.each_raw(array, i, &mut f);
+        // SAFETY: in range and alive.
+        each_raw(unsafe { &*array.ptr(i) }, &mut f);
         let mut end = array.start(i + 1);
         let old = self.old;
         if !old.is_none() && array != old {
@@ -713,22 +719,10 @@ impl<T: Node> Table<T> {
     }
 
     fn each_in(&self, array: Array, i: usize, f: &mut impl FnMut(&T)) {
-        // SAFETY: a word owns a live node; the copy is never dropped.
-        self.each_raw(array, i, &mut |p| f(&ManuallyDrop::new(unsafe { T::from_raw(p) })));
-    }
-
-    fn each_raw(&self, array: Array, i: usize, f: &mut impl FnMut(NonNull<u8>)) {
         // SAFETY: in range and alive.
-        let mut bucket = Some(unsafe { &*array.ptr(i) });
-        while let Some(b) = bucket {
-            for w in &b.0 {
-                let v = w.load(Relaxed);
-                if v != 0 && v & CHILD == 0 {
-                    f(node_ptr(v));
-                }
-            }
-            bucket = self.child(b);
-        }
+        let head = unsafe { &*array.ptr(i) };
+        // SAFETY: a word owns a live node; the copy is never dropped.
+        each_raw(head, &mut |p| f(&ManuallyDrop::new(unsafe { T::from_raw(p) })));
     }
 
     /// Calls `f` for every node.
@@ -777,7 +771,7 @@ impl<T: Node> Table<T> {
                     k -= 1;
                 }
             }
-            bucket = self.child(b);
+            bucket = child(b);
         }
         None
     }
@@ -839,6 +833,28 @@ impl<T: Node> Table<T> {
     }
 }
 
+/// The bucket that a chain goes on with.
+#[inline]
+fn child(bucket: &Bucket) -> Option<&Bucket> {
+    let last = bucket.0[SLOTS - 1].load(Relaxed);
+    // SAFETY: a word with the CHILD bit owns a live bucket.
+    (last & CHILD != 0).then(|| unsafe { &*child_ptr(last) })
+}
+
+/// Calls `f` for every node of a bucket chain.
+fn each_raw(head: &Bucket, f: &mut impl FnMut(NonNull<u8>)) {
+    let mut bucket = Some(head);
+    while let Some(b) = bucket {
+        for w in &b.0 {
+            let v = w.load(Relaxed);
+            if v != 0 && v & CHILD == 0 {
+                f(node_ptr(v));
+            }
+        }
+        bucket = child(b);
+    }
+}
+
 #[inline]
 fn child_ptr(word: u64) -> *const Bucket {
     std::ptr::with_exposed_provenance((word & POINTER & !CHILD) as usize)
@@ -862,7 +878,7 @@ impl<T: Node> Drop for Table<T> {
                     for w in &bucket.0 {
                         prefetch(((w.load(Relaxed) & POINTER) as usize) as *const u8);
                     }
-                    chain = self.child(bucket);
+                    chain = child(bucket);
                     for w in &bucket.0 {
                         let v = w.load(Relaxed);
                         if v != 0 && v & CHILD == 0 {

@@ -152,7 +152,7 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         one_key,
         many_keys,
         counted_keys,
-        alike: if light && one_key { commands::alike::of(row.name) } else { None },
+        alike: if light && one_key { commands::run_alike(row.name) } else { None },
         light,
         by_reply,
         part,

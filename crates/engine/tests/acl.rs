@@ -3,11 +3,10 @@
 
 mod common;
 
-use std::path::PathBuf;
-
 use common::{Conn, Server, array, replies, request};
 use config::Config;
 use stdx::rng::Rng;
+use testing::TempDir;
 use transcript::Reply;
 
 const DENIED_KEY: &str = "-NOPERM No permissions to access a key\r\n";
@@ -436,29 +435,6 @@ fn every_key_that_is_locked_is_checked() {
     assert!(calls > 10_000 && found > 10_000, "{calls} {found}");
 }
 
-/// A directory that goes with the test.
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("apus-acl-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a directory");
-        Self(path)
-    }
-
-    fn file(&self, name: &str, text: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).expect("a file");
-        path
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn loaded(text: &str) -> (Config, Vec<Vec<u8>>) {
     let config = Config::new();
     let loaded = config::load_text(&config, "test", text.as_bytes()).expect("a configuration");
@@ -467,8 +443,8 @@ fn loaded(text: &str) -> (Config, Vec<Vec<u8>>) {
 
 #[test]
 fn users_live_in_a_file_of_their_own() {
-    let dir = Dir::new("file");
-    let path = dir.file("users", b"user alice on >pw +@all ~* &*\n\nuser bob on nopass +get ~b\n");
+    let dir = TempDir::new();
+    let path = dir.write("users", b"user alice on >pw +@all ~* &*\n\nuser bob on nopass +get ~b\n");
     let (config, users) = loaded(&format!("aclfile {}", path.display()));
     let mut s = Server::configured(config, None);
     s.engine.load_users(&users).expect("they are in order");
@@ -490,7 +466,7 @@ fn users_live_in_a_file_of_their_own() {
     // Connections stay with their users.
     assert_eq!(s.send(&mut bob, "SET b 1"), OK);
     // One error, and nothing has changed.
-    dir.file("users", b"user alice on +nosuch ~* %X~a\nbob\nuser alice\nuser d on (~a\n");
+    dir.write("users", b"user alice on +nosuch ~* %X~a\nbob\nuser alice\nuser d on (~a\n");
     let got = s.send(&mut c, "ACL LOAD");
     let at = path.display();
     assert_eq!(
@@ -506,7 +482,7 @@ fn users_live_in_a_file_of_their_own() {
     );
     assert_eq!(s.send(&mut c, "ACL LIST"), list);
     // Whoever is not in the file is no more.
-    dir.file("users", b"user alice on >pw +@all ~* &*\n");
+    dir.write("users", b"user alice on >pw +@all ~* &*\n");
     assert_eq!(s.send(&mut c, "ACL LOAD"), OK);
     assert_eq!(s.send(&mut bob, "GET b"), "");
     assert!(bob.closed);
@@ -515,9 +491,9 @@ fn users_live_in_a_file_of_their_own() {
 
 #[test]
 fn users_live_in_the_configuration_file() {
-    let dir = Dir::new("conf");
+    let dir = TempDir::new();
     let text = "requirepass secret\nuser alice on >pw +@all ~* &*\nuser bob on +get (~it +set)\n";
-    let path = dir.file("apus.conf", text.as_bytes());
+    let path = dir.write("apus.conf", text.as_bytes());
     let (config, users) = loaded(text);
     let mut s = Server::configured(config, Some(path.clone()));
     s.engine.load_users(&users).expect("they are in order");

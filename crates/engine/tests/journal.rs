@@ -390,7 +390,7 @@ fn open_real(place: &Place, lines: &str) -> Result<Server, String> {
 
 #[test]
 fn files_of_redis_are_loaded_up_to_their_last_whole_transaction() {
-    let dir = std::env::temp_dir().join(format!("apus-aof-{}", std::process::id()));
+    let dir = testing::TempDir::new();
     let place = Place { dir: dir.join("aof"), ..place(1 << 20) };
     std::fs::create_dir_all(&place.dir).expect("a directory");
     let command = |line: &str| {
@@ -433,13 +433,12 @@ fn files_of_redis_are_loaded_up_to_their_last_whole_transaction() {
     let mut server = open("no").expect("loaded");
     assert_eq!(server.line("GET a"), "$1\r\n2\r\n");
     server.engine.close_journal();
-    std::fs::remove_dir_all(&dir).expect("removed");
 }
 
 /// As Redis before 5.0 wrote them: the scripts themselves.
 #[test]
 fn scripts_in_a_file_of_redis_run_again() {
-    let dir = std::env::temp_dir().join(format!("apus-aof-scripts-{}", std::process::id()));
+    let dir = testing::TempDir::new();
     let place = Place { dir: dir.join("aof"), ..place(1 << 20) };
     std::fs::create_dir_all(&place.dir).expect("a directory");
     let file = |commands: &[&[&str]]| {
@@ -494,5 +493,4 @@ fn scripts_in_a_file_of_redis_run_again() {
         let said = open_real(&place, "").err().expect("it cannot be loaded");
         assert!(said.contains(why) && said.contains("BGREWRITEAOF"), "{said}");
     }
-    std::fs::remove_dir_all(&dir).expect("removed");
 }

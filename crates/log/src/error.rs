@@ -38,7 +38,7 @@ pub enum Error {
     },
     /// Stored bytes are not what was written.
     Damaged(Damage),
-    /// Too much is waiting to be stored; try again after so many milliseconds.
+    /// Too much is waiting to be stored, or to be taken by readers; try again after so many milliseconds.
     Busy {
         /// When it may have gone down.
         retry_ms: u64,
@@ -93,7 +93,7 @@ impl fmt::Display for Error {
                 write!(f, "producer {producer} must send sequence {expected} next and not {got}")
             }
             Self::Damaged(damage) => damage.fmt(f),
-            Self::Busy { .. } => f.write_str("too much is waiting to be stored, try again"),
+            Self::Busy { .. } => f.write_str("too much is waiting to be stored or read, try again"),
             Self::Closed => f.write_str("the log is shutting down"),
             Self::ReadOnly => f.write_str("instance in read-only mode"),
         }

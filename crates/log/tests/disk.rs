@@ -21,7 +21,7 @@ fn segment(dir: &Path, first: u64) -> PathBuf {
 }
 
 fn broker(dir: &TempDir) -> Broker {
-    Place::Disk(TempDir(dir.0.clone())).leak().broker(Options::default())
+    Place::Disk(TempDir::adopt(dir.to_path_buf())).leak().broker(Options::default())
 }
 
 impl Place {
@@ -267,7 +267,7 @@ const PRODUCERS: u64 = 4;
 #[test]
 fn child() {
     let Ok(dir) = std::env::var(CHILD) else { return };
-    let b = Place::Disk(TempDir(dir.into())).leak().broker(Options::default());
+    let b = Place::Disk(TempDir::adopt(dir.into())).leak().broker(Options::default());
     let _ = b.create("t", &Settings { segment_bytes: 1 << 20, ..Settings::default() });
     let mut next = HashMap::new();
     for record in all_from(&b, "t", 0) {
@@ -325,12 +325,18 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
             .map(Killed)
             .expect("started");
         let out = BufReader::new(child.0.stdout.take().expect("piped"));
-        let lines = std::thread::spawn(move || {
-            out.lines().map_while(|l| l.ok()).filter(|l| l.contains("/ ")).collect::<Vec<_>>()
+        let mut lines = out.lines().map_while(|l| l.ok()).filter(|l| l.contains("/ "));
+        // However slow the disk is, some are stored before it is killed.
+        let mut all: Vec<String> = lines.by_ref().take(10).collect();
+        let pause = Duration::from_millis(rng.below(400));
+        let rest = std::thread::scope(|s| {
+            let rest = s.spawn(|| lines.collect::<Vec<_>>());
+            std::thread::sleep(pause);
+            drop(child);
+            rest.join().expect("read")
         });
-        std::thread::sleep(Duration::from_millis(50 + rng.below(400)));
-        drop(child);
-        for line in lines.join().expect("read") {
+        all.extend(rest);
+        for line in all {
             // The kill may cut the last one.
             let Some((record, offset)) = line.split_once("/ ") else { continue };
             let record = record.trim_start_matches("test child ... ");

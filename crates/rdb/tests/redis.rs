@@ -3,8 +3,9 @@
 mod redis_server;
 
 use rdb::{Access, Encoder, Item, Limits, Reader};
-use redis_server::{Dir, Redis, Value};
+use redis_server::{Redis, Value};
 use stdx::rng::Rng;
+use testing::TempDir;
 
 /// Reads a file and writes it anew.
 fn recode(bytes: &[u8], mut encoder: Encoder) -> Vec<u8> {
@@ -235,15 +236,15 @@ fn what_redis_saved_is_read_and_written_so_that_redis_loads_the_same() {
             ],
         ),
     ] {
-        let (dir, copy) = (Dir::new(), Dir::new());
-        let Some(mut redis) = Redis::start(&dir.0, options) else { return };
+        let (dir, copy) = (TempDir::new(), TempDir::new());
+        let Some(mut redis) = Redis::start(&dir, options) else { return };
         fill(&mut redis, &mut Rng::from_seed(seed));
         redis.run(&["SAVE"]);
-        let bytes = std::fs::read(dir.0.join("dump.rdb")).expect("SAVE wrote a file");
+        let bytes = std::fs::read(dir.join("dump.rdb")).expect("SAVE wrote a file");
         for compress in [false, true] {
             let anew = recode(&bytes, Encoder::new(compress));
-            std::fs::write(copy.0.join("dump.rdb"), &anew).expect("a file");
-            let mut again = Redis::start(&copy.0, options).expect("redis-server loads the file");
+            std::fs::write(copy.join("dump.rdb"), &anew).expect("a file");
+            let mut again = Redis::start(&copy, options).expect("redis-server loads the file");
             compare(&mut redis, &mut again);
         }
     }
@@ -251,8 +252,8 @@ fn what_redis_saved_is_read_and_written_so_that_redis_loads_the_same() {
 
 #[test]
 fn payloads_go_both_ways() {
-    let dir = Dir::new();
-    let Some(mut redis) = Redis::start(&dir.0, &[]) else { return };
+    let dir = TempDir::new();
+    let Some(mut redis) = Redis::start(&dir, &[]) else { return };
     fill(&mut redis, &mut Rng::from_seed(11));
     for key in redis.keys() {
         // The digest knows of deadlines, the payload does not.

@@ -168,15 +168,18 @@ impl<'a> Reply<'a> {
 
     #[inline]
     fn header(&mut self, sigil: u8, n: i64) {
-        // Sigil, up to 20 digits and CR LF leave in one append.
+        // Sigil, up to 20 digits and CR LF leave in one append of constant length, of which the
+        // excess is cut off again.
         let mut line = [0u8; 24];
         line[0] = sigil;
         let mut digits = itoa::Buffer::new();
         let d = digits.format(n).as_bytes();
-        line[1..=d.len()].copy_from_slice(d);
+        stdx::bytes::copy(&mut line[1..=d.len()], d);
         line[1 + d.len()] = b'\r';
         line[2 + d.len()] = b'\n';
-        self.out.buf.extend_from_slice(&line[..d.len() + 3]);
+        let end = self.out.buf.len() + d.len() + 3;
+        self.out.buf.extend_from_slice(&line);
+        self.out.buf.truncate(end);
     }
 
     /// `+OK`.

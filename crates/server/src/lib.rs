@@ -170,10 +170,14 @@ impl Builder {
             let backlog = c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32;
             let port = c.int(Id::Port) as u16;
             if port != 0 {
-                let bound = bind_tcp(&c.list(Id::Bind), port, backlog).map_err(|e| {
-                    log!(log, Warning, "Could not create server TCP listening socket {}", e);
+                let bound = bind_tcp(&c.list(Id::Bind), port, backlog).inspect_err(|e| {
+                    log!(
+                        log,
+                        Warning,
+                        "Could not create server TCP listening socket {}",
+                        config::os_text(e)
+                    );
                     log!(log, Warning, "Failed listening on port {} (TCP), aborting.", port);
-                    e
                 })?;
                 self.bound.extend(bound.into_iter().map(Bound::Tcp));
             }
@@ -507,6 +511,12 @@ pub fn check(path: &Path, fix: bool) -> io::Result<persist::journal::check::Repo
         Ok(keys) => (format!("{}: a whole snapshot, {keys} keys\n", path.display()), true),
         Err(why) => (format!("{}: a damaged snapshot: {why}\n", path.display()), false),
     };
+    if path.is_dir() {
+        return Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            "a directory; name a file: a snapshot, or a journal (appendonlydir/appendonly.aof.journal)",
+        ));
+    }
     let mut start = Vec::new();
     let mut file = std::fs::File::open(path)?;
     io::Read::read_to_end(&mut io::Read::take(&mut file, 16), &mut start)?;

@@ -1,4 +1,4 @@
-//! `apus log`: topics on disk, for people: create, append, tail, verify, stats.
+//! `apus log`: topics on disk, for people: create, append, tail, verify, mend, stats.
 //!
 //! It opens the directory itself, so no server may be running on it; a running one is asked over HTTP
 //! or RESP. An object store it may share with servers.
@@ -23,6 +23,8 @@ Usage: apus log COMMAND [--dir DIR | --storage URL] [ARGUMENTS]
   append TOPIC                       appends every line of standard input as a record
   tail TOPIC [-n N]                  prints the last N records, a line each; 10
   verify [TOPIC]                     reads everything, and checks checksums and that no offset is missing
+  mend TOPIC                         in an object store, makes appending possible again where the last
+                                     object is so damaged that it does not say which offset comes next
   stats [TOPIC]                      prints what topics have
 
   --dir DIR       the server's `dir`; the current directory
@@ -31,6 +33,8 @@ Usage: apus log COMMAND [--dir DIR | --storage URL] [ARGUMENTS]
 
 /// Bytes of lines that are appended together.
 const TOGETHER: usize = 1 << 20;
+/// Bytes of a bucket's objects in memory that are read.
+const FETCH_MAX: usize = 64 << 20;
 
 struct Asked {
     command: String,
@@ -68,7 +72,7 @@ fn parse(args: &[String]) -> Result<Asked, String> {
     let (fits, usage) = match asked.command.as_str() {
         "" => return Err("which command?".to_owned()),
         "create" => (words >= 1, "TOPIC [SETTING=VALUE ...]"),
-        "append" => (words == 1, "TOPIC"),
+        "append" | "mend" => (words == 1, "TOPIC"),
         "tail" => (words == 1, "TOPIC [-n N]"),
         "verify" | "stats" => (words <= 1, "[TOPIC]"),
         other => return Err(format!("there is no command '{other}'")),
@@ -121,9 +125,10 @@ fn write(bytes: &[u8]) -> Result<(), Error> {
 }
 
 fn storage(asked: &Asked) -> Result<Arc<dyn Storage>, Error> {
-    let writes = asked.command == "create" || asked.command == "append";
+    let writes = matches!(asked.command.as_str(), "create" | "append" | "mend");
     if let Some(url) = &asked.storage {
-        return engine::topics::objects(url, None, !writes, Arc::new(|text| eprintln!("{text}")));
+        let tell = Arc::new(|text: &str| eprintln!("{text}"));
+        return engine::topics::objects(url, None, FETCH_MAX, !writes, tell);
     }
     let topics = asked.dir.join("topics");
     if !writes && !topics.is_dir() {
@@ -143,6 +148,7 @@ fn run(asked: &Asked) -> Result<bool, Error> {
         "create" => create(&broker, named, &asked.words[1..]),
         "append" => append(&broker, named, &mut io::stdin().lock()),
         "tail" => tail(&broker, named, asked.last as u64),
+        "mend" => mend(&broker, named),
         "verify" => all()?.iter().try_fold(true, |good, t| Ok(verify(&broker, t)? && good)),
         _ => all()?.iter().try_fold(true, |good, t| stats(&broker, t).map(|()| good)),
     };
@@ -224,10 +230,23 @@ fn tail(broker: &Broker, topic: &str, last: u64) -> Result<bool, Error> {
     Ok(true)
 }
 
+fn mend(broker: &Broker, topic: &str) -> Result<bool, Error> {
+    match broker.mend(topic)? {
+        Some(next) => print(&format!("{topic}: the next record gets offset {next}\n"))?,
+        None => print(&format!("{topic}: there is nothing that keeps from appending\n"))?,
+    }
+    Ok(true)
+}
+
 fn verify(broker: &Broker, topic: &str) -> Result<bool, Error> {
     /// Between two looks at the clock and the terminal.
     const EVERY: Duration = Duration::from_millis(200);
-    let total = broker.describe(topic, false)?.extent.bytes.max(1);
+    let total = match broker.describe(topic, false) {
+        Ok(d) => d.extent.bytes.max(1),
+        // What hides the end is among what is found.
+        Err(Error::Damaged(_)) => 1,
+        Err(e) => return Err(e),
+    };
     let (mut batches, mut records, mut bytes) = (0u64, 0u64, 0u64);
     let shown = io::stderr().is_terminal();
     let mut last = Instant::now();

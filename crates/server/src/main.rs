@@ -24,16 +24,40 @@ const COMMANDS: [(&str, &str); 9] = [
     ("log COMMAND [--help]", "look after topics on disk: create, append, tail, verify, stats"),
     ("check FILE [--fix]", "look at a journal or a snapshot; cut a broken journal"),
     ("docs commands|configuration", "print a reference as Markdown"),
-    ("help [serve]", "print this, or every option of serve"),
+    ("help [COMMAND]", "print this, or what a command takes: every option of serve"),
     ("--version", "print the version"),
 ];
+
+const CHECK: &str = "\
+Reads a file of the server's to its end, and says whether it is whole.
+
+Usage: apus check FILE [--fix]
+
+  FILE    a snapshot (dump.rdb), a journal (appendonlydir/appendonly.aof.journal, with all that
+          belongs to it), or one segment of a journal (….seg)
+  --fix   cut a broken journal behind its last whole record; a snapshot is never changed
+
+Ends with 0 if the file is whole, with 1 if it is damaged or not to be read.
+";
+
+const DOCS: &str = "\
+Usage: apus docs commands|configuration
+
+Prints the reference of commands or of options as Markdown.
+";
+
+const BENCH: &str = "\
+Usage: apus bench kv|pubsub|log [OPTIONS]
+
+'apus bench kv --help', and so 'pubsub' and 'log', tell what they take.
+";
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let first = args.first().map(|a| a.to_string_lossy().into_owned()).unwrap_or_default();
     match first.as_str() {
         "serve" => serve(&args[1..]),
-        "" | "help" | "--help" | "-h" => help(args.get(1)),
+        "" | "help" | "--help" | "-h" => help(&args[args.len().min(1)..]),
         "--version" | "-v" | "-V" | "version" => {
             println!("apus {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
@@ -48,13 +72,9 @@ fn main() -> ExitCode {
         "transcripts" => print(&apus::docs::transcripts()),
         // `apus redis.conf --port 7000` as redis-server takes it.
         _ if std::path::Path::new(&args[0]).is_file() || first.starts_with("--") => serve(&args),
-        other => {
-            let names = ["serve", "bench", "log", "check", "docs", "help", "version"];
-            let near = names.iter().min_by_key(|n| distance(n, other)).copied().unwrap_or("help");
-            eprintln!("apus: there is no command '{other}'; did you mean 'apus {near}'?");
-            eprintln!("Try 'apus help'.");
-            ExitCode::from(2)
-        }
+        // What looks like a file is one that is not there.
+        other if other.ends_with(".conf") || other.contains('/') => serve(&args),
+        other => no_command(other),
     }
 }
 
@@ -69,9 +89,36 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
-fn help(topic: Option<&OsString>) -> ExitCode {
-    if topic.is_some_and(|t| t == "serve") {
-        return print(&config::help::serve());
+/// Says that there is no such command, and which one may have been meant.
+fn no_command(name: &str) -> ExitCode {
+    let names = ["serve", "bench", "log", "check", "docs", "help", "version"];
+    let near = names.iter().map(|n| (distance(n, name), n)).min();
+    // Half of the letters may be wrong, but not all of them.
+    match near {
+        Some((distance, near)) if distance <= 2 && distance < name.chars().count() => {
+            eprintln!("apus: there is no command '{name}'; did you mean 'apus {near}'?");
+        }
+        _ => eprintln!("apus: there is no command '{name}'"),
+    }
+    eprintln!("Try 'apus help'.");
+    ExitCode::from(2)
+}
+
+fn help(topics: &[OsString]) -> ExitCode {
+    let topics: Vec<_> = topics.iter().map(|t| t.to_string_lossy()).collect();
+    let asks = ["--help".to_owned()];
+    match topics.iter().map(|t| &**t).collect::<Vec<_>>().as_slice() {
+        [] => {}
+        ["serve", ..] => return print(&config::help::serve()),
+        ["check", ..] => return print(CHECK),
+        ["docs", ..] => return print(DOCS),
+        ["log", ..] => return apus::log_tool::main(&asks),
+        ["bench", "kv", ..] => return bench::kv::main(&asks),
+        ["bench", "pubsub", ..] => return bench::pubsub::main(&asks),
+        ["bench", "log", ..] => return bench::log::main(&asks),
+        ["bench", ..] => return print(BENCH),
+        ["help" | "version" | "--version", ..] => {}
+        [other, ..] => return no_command(other),
     }
     let mut text = String::from("Apus, a Redis-compatible data server.\n\nUsage: apus COMMAND\n\n");
     for (usage, what) in COMMANDS {
@@ -85,6 +132,7 @@ fn docs(which: Option<&OsString>) -> ExitCode {
     match which.and_then(|w| w.to_str()) {
         Some("commands") => print(&apus::docs::commands()),
         Some("configuration") => print(&apus::docs::configuration()),
+        Some("--help" | "-h") => print(DOCS),
         _ => {
             eprintln!("apus: 'apus docs commands' or 'apus docs configuration'");
             ExitCode::from(2)
@@ -93,9 +141,14 @@ fn docs(which: Option<&OsString>) -> ExitCode {
 }
 
 fn check(args: &[OsString]) -> ExitCode {
+    if args.iter().any(|a| a == "--help" || a == "-h") {
+        return print(CHECK);
+    }
     let (fix, files): (Vec<_>, Vec<_>) = args.iter().partition(|a| *a == "--fix");
     let [file] = files.as_slice() else {
-        eprintln!("apus: 'apus check FILE' or 'apus check --fix FILE'");
+        eprintln!(
+            "apus: 'apus check FILE' or 'apus check --fix FILE'; 'apus help check' tells more"
+        );
         return ExitCode::from(2);
     };
     match apus::check(std::path::Path::new(file), !fix.is_empty()) {
@@ -104,7 +157,7 @@ fn check(args: &[OsString]) -> ExitCode {
             if report.sound { printed } else { ExitCode::FAILURE }
         }
         Err(e) => {
-            eprintln!("apus: {}: {e}", file.display());
+            eprintln!("apus: {}: {}", file.display(), config::os_text(&e));
             ExitCode::FAILURE
         }
     }
@@ -116,6 +169,7 @@ fn bench(args: &[OsString]) -> ExitCode {
         Some((what, rest)) if what == "kv" => bench::kv::main(rest),
         Some((what, rest)) if what == "log" => bench::log::main(rest),
         Some((what, rest)) if what == "pubsub" => bench::pubsub::main(rest),
+        Some((what, _)) if what == "--help" || what == "-h" => print(BENCH),
         _ => {
             eprintln!("apus: 'apus bench kv --help', and so 'pubsub' and 'log', tell how");
             ExitCode::from(2)
@@ -154,7 +208,7 @@ fn serve(args: &[OsString]) -> ExitCode {
     match run(config, loaded) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("apus: {e}");
+            eprintln!("apus: {}", config::os_text(&e));
             ExitCode::from(1)
         }
     }
@@ -191,11 +245,19 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
     if !pidfile.is_empty()
         && let Err(e) = std::fs::write(&pidfile, format!("{}\n", std::process::id()))
     {
-        log!(log, Warning, "Failed to write PID file {}: {}", pidfile, e);
+        log!(log, Warning, "Failed to write PID file {}: {}", pidfile, config::os_text(&e));
     }
     // Before any thread starts, so that none of them is killed by a signal meant for the process.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1])?;
-    let server = Server::builder().config(config, loaded).log(log.clone()).start()?;
+    let has_logfile = !config.string(Id::Logfile).is_empty();
+    let started = Server::builder().config(config, loaded).log(log.clone()).start();
+    if let Err(e) = &started
+        && has_logfile
+    {
+        // Who looks there does not see what goes to the terminal.
+        log!(log, Warning, "Cannot start: {}", config::os_text(e));
+    }
+    let server = started?;
     log!(log, Notice, "Server initialized");
     let engine = Arc::clone(server.engine());
     let handle = signals.handle();

@@ -2,13 +2,12 @@
 //! that is at work.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Long enough for a busy machine; nothing waits for it when all is well.
-const PATIENCE: Duration = Duration::from_secs(60);
+use testing::{PATIENCE, eventually, free_address};
 
 struct Server {
     process: Child,
@@ -36,19 +35,6 @@ impl Answer {
     }
 }
 
-/// An address that nobody listens on, and that is not among those that the system gives to clients.
-/// (Should somebody else take it before we do, the server does not start, and another one is tried.)
-fn free() -> SocketAddr {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let n = std::process::id().wrapping_mul(31).wrapping_add(NEXT.fetch_add(1, Relaxed));
-        let address = SocketAddr::from(([127, 0, 0, 1], (12_000 + n % 18_000) as u16));
-        if TcpListener::bind(address).is_ok() {
-            return address;
-        }
-    }
-}
-
 fn connect(to: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(to).expect("a connection");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -58,7 +44,7 @@ fn connect(to: SocketAddr) -> TcpStream {
 impl Server {
     fn start() -> Self {
         for _ in 0..5 {
-            let (data, admin) = (free(), free());
+            let (data, admin) = (free_address().expect("a port"), free_address().expect("a port"));
             let mut process = Command::new(env!("CARGO_BIN_EXE_apus"))
                 .args(["serve", "--bind", "127.0.0.1", "--admin-bind", "127.0.0.1"])
                 .args(["--port", &data.port().to_string()])
@@ -260,11 +246,9 @@ fn what_is_not_understood_is_refused() {
 fn silent_clients_do_not_keep_others_out() {
     let server = Server::start();
     let silent: Vec<TcpStream> = (0..40).map(|_| connect(server.admin)).collect();
-    let begin = Instant::now();
-    while server.raw(b"GET /healthz HTTP/1.0\r\n\r\n").is_empty() {
-        assert!(begin.elapsed() < PATIENCE, "still no place");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    eventually("there is a place", || {
+        (!server.raw(b"GET /healthz HTTP/1.0\r\n\r\n").is_empty()).then_some(())
+    });
     drop(silent);
 }
 
@@ -272,7 +256,7 @@ fn silent_clients_do_not_keep_others_out() {
 fn the_port_opens_and_closes_while_running() {
     let server = Server::start();
     let other = loop {
-        let other = free();
+        let other = free_address().expect("a port");
         let reply = server.command(&format!("CONFIG SET admin-port {}", other.port()));
         if reply == "+OK" {
             break other;

@@ -9,6 +9,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use testing::TempDir;
+
 /// The exit code, standard output and standard error of a run.
 fn run(args: &[&str]) -> (i32, String, String) {
     let mut apus = Command::new(env!("CARGO_BIN_EXE_apus"));
@@ -22,8 +24,8 @@ fn what_is_published_is_delivered() {
     let server = server(&[]);
     let port = server.addresses()[0].port().to_string();
     let json = Path::new("pubsub.json");
-    let pubsub = |more: &str| {
-        let common = ["bench", "pubsub", "-p", &port, "--duration", "0.2", "--json", json.text()];
+    let pubsub = |more: &str, seconds: &str| {
+        let common = ["bench", "pubsub", "-p", &port, "--duration", seconds, "--json", json.text()];
         let mut apus = Command::new(env!("CARGO_BIN_EXE_apus"));
         let out = apus.args(common).args(more.split(' ')).output().expect("the binary runs");
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
@@ -35,21 +37,26 @@ fn what_is_published_is_delivered() {
         "--subscribers 3 --threads 2 --mode shard --resp 3 --size 5000",
         "--subscribers 2 --rate 500",
     ] {
-        let (code, out, err) = pubsub(more);
-        assert_eq!(code, 0, "{more}: {out}{err}");
-        let figures = json.read();
-        assert_eq!(numbers(&figures, "lost"), [0.0], "{more}");
-        let messages = numbers(&figures, "messages_per_second")[0];
+        // A machine that does much else may get nothing published in a short time.
+        let (figures, messages) = ["0.2", "2", "20"]
+            .into_iter()
+            .map(|seconds| {
+                let (code, out, err) = pubsub(more, seconds);
+                assert_eq!(code, 0, "{more}: {out}{err}");
+                let figures = json.read();
+                assert_eq!(numbers(&figures, "lost"), [0.0], "{more}");
+                let messages = numbers(&figures, "messages_per_second")[0];
+                (figures, messages)
+            })
+            .find(|(_, messages)| *messages > 0.0)
+            .expect("some messages");
         let deliveries = numbers(&figures, "deliveries_per_second")[0];
         let each: f64 = more.split(' ').nth(1).unwrap().parse().unwrap();
         let each = if more.contains("--channels") { 2.0 } else { each };
-        assert!(messages > 0.0, "{more}: {figures}");
         assert!((deliveries - messages * each).abs() < 1.0, "{more}: {figures}");
     }
-    assert_eq!(pubsub("--mode x").0, 2);
+    assert_eq!(pubsub("--mode x", "0.2").0, 2);
     stop(server);
-    let (code, _, err) = pubsub("--subscribers 1");
-    assert!(code == 1 && err.contains("127.0.0.1"), "{err}");
 }
 
 fn words(line: &str) -> Vec<&str> {
@@ -69,12 +76,13 @@ fn stop(server: apus::Server) {
     server.join();
 }
 
-/// A path for a test's file, removed at the end.
-struct Path(PathBuf);
+/// A path for a test's file, in a directory of its own.
+struct Path(PathBuf, #[expect(dead_code, reason = "removed at the end")] TempDir);
 
 impl Path {
     fn new(name: &str) -> Self {
-        Path(std::env::temp_dir().join(format!("apus-bench-{}-{name}", std::process::id())))
+        let dir = TempDir::new();
+        Path(dir.join(name), dir)
     }
 
     fn text(&self) -> &str {
@@ -83,12 +91,6 @@ impl Path {
 
     fn read(&self) -> String {
         std::fs::read_to_string(&self.0).unwrap()
-    }
-}
-
-impl Drop for Path {
-    fn drop(&mut self) {
-        _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -230,9 +232,16 @@ fn mistakes_get_a_message_and_an_exit_code() {
         run(&["-p", &small.addresses()[0].port().to_string(), "-q", "-c", "9", "ping"]);
     assert!(code == 1 && error.contains("max number of clients"), "{error}");
     stop(small);
-    // Nobody listens on what was just closed.
-    let (code, _, error) = run(&["-p", &port, "-q", "ping"]);
-    assert!(code == 1 && error.contains(&format!("127.0.0.1:{port}: ")), "{error}");
+    // Nobody listens on this one. (One that was just closed may be another test's by now.)
+    for test in [["kv", "-p", "1", "ping"], ["pubsub", "-p", "1", "-3"]] {
+        let mut apus = Command::new(env!("CARGO_BIN_EXE_apus"));
+        let out = apus.arg("bench").args(test).output().expect("it runs");
+        let error = String::from_utf8_lossy(&out.stderr);
+        assert!(
+            out.status.code() == Some(1) && error.contains("127.0.0.1:1: "),
+            "{test:?} {error}"
+        );
+    }
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = other.local_addr().unwrap().port().to_string();
     let web = std::thread::spawn(move || {

@@ -10,9 +10,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use stdx::rng::Rng;
+use testing::{TempDir, eventually};
 
 const CLIENTS: usize = 6;
 
@@ -55,16 +56,10 @@ impl Server {
             .expect("the binary");
         let server = Self { child, socket };
         // It listens before it has loaded; the first answer comes afterwards.
-        let until = Instant::now() + Duration::from_secs(300);
-        loop {
-            if let Some(mut c) = server.connect()
-                && c.call("PING\r\n").is_some_and(|r| r == "+PONG")
-            {
-                return server;
-            }
-            assert!(Instant::now() < until, "it does not start");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        eventually("it has started", || {
+            server.connect()?.call("PING\r\n").is_some_and(|r| r == "+PONG").then_some(())
+        });
+        server
     }
 
     fn connect(&self) -> Option<Client> {
@@ -105,6 +100,15 @@ impl Client {
     fn call(&mut self, request: &str) -> Option<String> {
         self.send(request)?;
         self.reply()
+    }
+
+    /// Waits until the journal has been rewritten so often.
+    fn rewrites(&mut self, n: usize) {
+        let field = format!("aof_rewrites:{n}\r");
+        eventually("it is rewritten", || {
+            let info = self.call("INFO persistence\r\n").expect("an answer");
+            info.contains(&field).then_some(())
+        });
     }
 
     fn number(&mut self, key: &str) -> u64 {
@@ -163,8 +167,7 @@ fn what_was_acknowledged_has_been_written_under_no_too() {
 
 fn crash_rounds(appendfsync: &str) {
     let rounds = std::env::var("APUS_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(67);
-    let dir = std::env::temp_dir().join(format!("apus-crash-{appendfsync}-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).expect("a directory");
+    let dir = TempDir::new();
     let seed = std::env::var("APUS_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     let mut rng = Rng::from_seed(seed);
     let known: Vec<Known> = (0..CLIENTS).map(|_| Known::default()).collect();
@@ -211,31 +214,18 @@ fn crash_rounds(appendfsync: &str) {
     }
     server.kill();
     assert!(total > 0);
-    std::fs::remove_dir_all(&dir).expect("removed");
 }
 
 #[test]
 fn a_journal_begun_and_rewritten_at_run_time_has_everything() {
-    let dir = std::env::temp_dir().join(format!("apus-rewrite-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).expect("a directory");
+    let dir = TempDir::new();
     let server = Server::start_with(&dir, 2, "no", "always");
     let mut c = server.connect().expect("a connection");
-    let rewrites = |c: &mut Client, n: usize| {
-        let until = Instant::now() + Duration::from_secs(30);
-        while !c
-            .call("INFO persistence\r\n")
-            .expect("an answer")
-            .contains(&format!("aof_rewrites:{n}\r"))
-        {
-            assert!(Instant::now() < until, "no rewrite");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    };
     for i in 0..500 {
         assert_eq!(c.call(&format!("SET before:{i} {i}\r\n")).as_deref(), Some("+OK"));
     }
     assert_eq!(c.call("CONFIG SET appendonly yes\r\n").as_deref(), Some("+OK"));
-    rewrites(&mut c, 1);
+    c.rewrites(1);
     for n in 1..=3 {
         for _ in 0..100 {
             assert!(c.call("INCR n\r\n").expect("an answer").starts_with(':'));
@@ -243,7 +233,7 @@ fn a_journal_begun_and_rewritten_at_run_time_has_everything() {
         let started = c.call("BGREWRITEAOF\r\n").expect("an answer");
         assert!(started.starts_with("+Background"), "{started}");
         assert_eq!(c.call("INCR n\r\n"), Some(format!(":{}", 101 * n)));
-        rewrites(&mut c, 1 + n);
+        c.rewrites(1 + n);
     }
     assert_eq!(c.call("WAITAOF 1 0 1000\r\n").as_deref(), Some("*2"));
     server.kill();
@@ -258,12 +248,11 @@ fn a_journal_begun_and_rewritten_at_run_time_has_everything() {
     assert_eq!(c.number("n"), 303);
     assert_eq!(c.call("DBSIZE\r\n").as_deref(), Some(":501"));
     server.kill();
-    std::fs::remove_dir_all(&dir).expect("removed");
 }
 
 #[test]
 fn what_follows_the_files_of_a_redis_is_there_after_the_first_rewrite_too() {
-    let dir = std::env::temp_dir().join(format!("apus-redis-{}", std::process::id()));
+    let dir = TempDir::new();
     std::fs::create_dir_all(dir.join("appendonlydir")).expect("a directory");
     let command = "*3\r\n$5\r\nRPUSH\r\n$1\r\nl\r\n$1\r\nx\r\n";
     // Nothing had expired for what follows it in the file.
@@ -276,24 +265,18 @@ fn what_follows_the_files_of_a_redis_is_there_after_the_first_rewrite_too() {
     let mut c = server.connect().expect("a connection");
     assert_eq!(c.call("LLEN l\r\n").as_deref(), Some(":0"));
     assert_eq!(c.call("RPUSH m y\r\n").as_deref(), Some(":2"));
-    let until = Instant::now() + Duration::from_secs(30);
-    while !c.call("INFO persistence\r\n").expect("an answer").contains("aof_rewrites:1\r") {
-        assert!(Instant::now() < until, "no rewrite");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    c.rewrites(1);
     assert_eq!(c.call("RPUSH m z\r\n").as_deref(), Some(":3"));
     server.kill();
     let server = Server::start(&dir, 1);
     let mut c = server.connect().expect("a connection");
     assert_eq!(c.call("LLEN m\r\n").as_deref(), Some(":3"));
     server.kill();
-    std::fs::remove_dir_all(&dir).expect("removed");
 }
 
 #[test]
 fn a_second_server_does_not_touch_the_journal_of_the_first() {
-    let dir = std::env::temp_dir().join(format!("apus-second-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).expect("a directory");
+    let dir = TempDir::new();
     let server = Server::start(&dir, 1);
     let mut c = server.connect().expect("a connection");
     assert_eq!(c.call("SET k v\r\n").as_deref(), Some("+OK"));
@@ -301,7 +284,7 @@ fn a_second_server_does_not_touch_the_journal_of_the_first() {
         let mut second = binary();
         second.args(["serve", "--port", "0", "--http-port", "0", "--save", ""]);
         second.arg("--unixsocket").arg(dir.join("second.sock"));
-        second.args(["--appendonly", appendonly, "--dir"]).arg(&dir);
+        second.args(["--appendonly", appendonly, "--dir"]).arg(&*dir);
         second
     };
     let out = second("yes").output().expect("it ends");
@@ -321,19 +304,17 @@ fn a_second_server_does_not_touch_the_journal_of_the_first() {
     assert!(refused.starts_with("-ERR"), "{refused}");
     other.kill();
     server.kill();
-    std::fs::remove_dir_all(&dir).expect("removed");
 }
 
 #[test]
 fn what_cannot_be_loaded_stays_and_the_log_says_what_to_do() {
-    let dir = std::env::temp_dir().join(format!("apus-refused-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).expect("a directory");
+    let dir = TempDir::new();
     let refused = |appendonly: &str, file: &str, content: &str, advice: &str| {
         std::fs::write(dir.join(file), content).expect("written");
         let mut server = binary();
         server.args(["serve", "--port", "0", "--http-port", "0", "--appendonly", appendonly]);
         server.arg("--unixsocket").arg(dir.join("refused.sock"));
-        let out = server.arg("--dir").arg(&dir).output().expect("it ends");
+        let out = server.arg("--dir").arg(&*dir).output().expect("it ends");
         assert!(!out.status.success());
         let said = [out.stdout, out.stderr].concat();
         let said = String::from_utf8_lossy(&said);
@@ -343,5 +324,4 @@ fn what_cannot_be_loaded_stays_and_the_log_says_what_to_do() {
     refused("no", "dump.rdb", "REDIS0010\x00\x01k", "Restore it from a backup");
     let monitor = "*1\r\n$7\r\nMONITOR\r\n";
     refused("yes", "appendonly.aof", monitor, "BGREWRITEAOF of the Redis that wrote");
-    std::fs::remove_dir_all(&dir).expect("removed");
 }

@@ -3,10 +3,10 @@
 
 mod killed;
 
-use std::path::PathBuf;
 use std::sync::Mutex;
 
 use killed::{Plan, Seen, Server, ask, kill_and_check, number};
+use testing::TempDir;
 
 /// Kills after which all is read and checked, and another topic is used.
 const EACH: u64 = 25;
@@ -15,8 +15,7 @@ const EACH: u64 = 25;
 fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     let (mut left, mut seed) = (number("APUS_KILLS", 10), number("APUS_SEED", 1) * 1_000_000);
     let kills = left;
-    let base: PathBuf = std::env::temp_dir().join(format!("apus-killed-{}", std::process::id()));
-    std::fs::create_dir_all(&base).expect("a directory");
+    let base = TempDir::new();
     let start = |_: usize| {
         Server::start(|command| {
             command.args(["--dir".as_ref(), base.as_os_str()]);
@@ -46,6 +45,4 @@ fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
         }
     }
     eprintln!("{kills} kills: {sum:?}");
-    drop(servers);
-    let _ = std::fs::remove_dir_all(&base);
 }

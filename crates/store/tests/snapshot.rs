@@ -9,6 +9,8 @@ use store::{Content, Context, Db, Entry, Flush, Keep, Key, Keyspace, Kind, Str, 
 const LIMITS: data::set::Limits =
     data::set::Limits { intset_entries: 8, listpack_entries: 16, listpack_value: 64 };
 
+const HASH_LIMITS: data::hash::Limits = data::hash::Limits { entries: 16, value: 64 };
+
 type Image = BTreeMap<(usize, Vec<u8>), (Vec<u8>, Option<i64>)>;
 
 /// What was saved; a second copy of anything is an error.
@@ -54,8 +56,34 @@ fn image(ks: &Keyspace, cx: &mut Context) -> Image {
     all
 }
 
+/// A random change of one of two collections, which become so large that a snapshot takes a frozen copy.
+fn change_large(ks: &Keyspace, cx: &mut Context, rng: &mut Rng, more: bool) {
+    let (name, kind) = [("set", Kind::Set), ("hash", Kind::Hash)][rng.index(2)];
+    let key = Key::new(name.as_bytes());
+    let mut db = Db::lock_all(ks, 1, cx);
+    if db.write(key).is_none() {
+        db.create_run(key, kind);
+    }
+    let Some(mut e) = db.peek(key) else { return };
+    let part = format!("m{}", rng.index(2000));
+    let item = store::packed::Item::of(part.as_bytes());
+    let text = rng.next_u64().to_string();
+    match (more || rng.index(2) == 0, kind) {
+        (true, Kind::Set) => drop(data::set::add(&mut e, item, &LIMITS)),
+        (true, _) => {
+            let value = data::hash::Value::Bytes(text.as_bytes());
+            data::hash::set(&mut e, part.as_bytes(), &value, false, HASH_LIMITS);
+        }
+        (false, Kind::Set) => drop(data::set::remove(&mut e, item)),
+        (false, _) => drop(data::hash::remove(&mut e, part.as_bytes())),
+    }
+}
+
 /// One random change.
 fn change(ks: &Keyspace, cx: &mut Context, rng: &mut Rng) {
+    if rng.index(4) == 0 {
+        return change_large(ks, cx, rng, false);
+    }
     let name = format!("k{}", rng.index(300));
     let key = Key::new(name.as_bytes());
     let other = format!("k{}", rng.index(300));
@@ -117,6 +145,9 @@ fn a_snapshot_is_of_one_moment() {
         for _ in 0..3 {
             for _ in 0..rng.index(2000) {
                 change(&ks, &mut cx, &mut rng);
+            }
+            for _ in 0..1300 + rng.index(700) {
+                change_large(&ks, &mut cx, &mut rng, true);
             }
             let before = image(&ks, &mut cx);
             let saved = Arc::new(Saved::default());

@@ -25,7 +25,11 @@ func bothProtocols(t *testing.T, test func(t *testing.T, ctx context.Context, r 
 		t.Run(fmt.Sprintf("resp%d", protocol), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
-			r := redis.NewClient(&redis.Options{Addr: address, Protocol: protocol})
+			// A command that was sent twice, since the first one seemed lost, would be executed twice.
+			r := redis.NewClient(&redis.Options{
+				Addr: address, Protocol: protocol, MaxRetries: -1,
+				DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience, PoolTimeout: patience,
+			})
 			defer r.Close()
 			must(t, r.FlushAll(ctx).Err())
 			test(t, ctx, r)

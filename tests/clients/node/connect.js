@@ -6,9 +6,12 @@ const { after, before, beforeEach, describe } = require('node:test');
 const { Redis } = require('ioredis');
 const { start } = require('./server.js');
 
+// Ends tests that would otherwise hang; nothing is measured by it.
+const PATIENCE_S = 180;
+
 // No retries: a dropped connection is an error.
 function connect(server, options = {}) {
-  return new Redis({ port: server.port, retryStrategy: null, maxRetriesPerRequest: 0, ...options });
+  return new Redis({ port: server.port, connectTimeout: PATIENCE_S * 1000, retryStrategy: null, maxRetriesPerRequest: 0, ...options });
 }
 
 // Defines tests twice, over RESP2 and RESP3. `tests` is given a world: `world.redis` is a
@@ -42,4 +45,4 @@ function bothProtocols(tests) {
   }
 }
 
-module.exports = { bothProtocols, connect };
+module.exports = { PATIENCE_S, bothProtocols, connect };

@@ -8,13 +8,18 @@ const os = require('node:os');
 const path = require('node:path');
 const readline = require('node:readline');
 
+// A port that the system gives to nobody else for a minute: a connection to it, closed by its own
+// side, waits in TIME_WAIT. A server that sets SO_REUSEADDR may listen there.
 function freePort() {
   return new Promise((resolve, reject) => {
-    const probe = net.createServer();
+    const probe = net.createServer((accepted) => accepted.end());
     probe.once('error', reject);
     probe.listen(0, '127.0.0.1', () => {
       const { port } = probe.address();
-      probe.close(() => resolve(port));
+      const client = net.connect(port, '127.0.0.1');
+      client.once('error', reject);
+      client.once('close', () => probe.close(() => resolve(port)));
+      client.resume();
     });
   });
 }
@@ -25,7 +30,7 @@ async function start(...options) {
   if (!binary) throw new Error('APUS_BIN must name the apus binary');
   const port = await freePort();
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'apus-test-'));
-  const args = ['serve', '--port', String(port), '--dir', dir, '--save', '', ...options];
+  const args = ['serve', '--http-port', '0', '--port', String(port), '--dir', dir, '--save', '', ...options];
   const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = new Promise((resolve) => child.once('close', resolve));
   await new Promise((resolve, reject) => {

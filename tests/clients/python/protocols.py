@@ -3,7 +3,7 @@
 import unittest
 
 import redis
-from harness.server import REFERENCE, Server
+from harness.server import PATIENCE_S, REFERENCE, Server
 
 # What redis-server 7.0, the reference that Debian brings, does not know yet.
 newer_than_7_0 = unittest.skipIf(REFERENCE, "newer than Redis 7.0")
@@ -28,7 +28,7 @@ class Common:
 
     def client(self, **options):
         """Another client; its text replies are `str`."""
-        options = {"decode_responses": True, "socket_timeout": 20, **options}
+        options = {"decode_responses": True, "socket_timeout": PATIENCE_S, **options}
         client = redis.Redis(port=self.server.port, protocol=self.protocol, **options)
         self.addCleanup(client.close)
         return client

@@ -10,7 +10,7 @@ import unittest
 import celery
 from celery.exceptions import TaskRevokedError
 from celery.result import GroupResult
-from harness.server import PATIENCE_S
+from harness.server import PATIENCE_S, wait_until
 from protocols import Common
 
 
@@ -134,18 +134,24 @@ class Celery(Common, unittest.TestCase):
         # One that waits for its time, and one that runs.
         waits = tasks.now.apply_async(countdown=3600)
         inspect = tasks.app.control.inspect(timeout=1)
-        while not any((inspect.scheduled() or {}).values()):
-            pass
+
+        def jobs(question):
+            """What the worker answers, once there is something: a busy one may take its time."""
+            found = []
+            wait_until(lambda: found.extend(sum((question() or {}).values(), [])) or found, "jobs")
+            return found
+
+        jobs(inspect.scheduled)
         tasks.app.control.revoke(waits.id)
         runs = tasks.sleep_until.delay("endless")
         client.blpop("endless", PATIENCE_S)
-        [active] = [job for jobs in inspect.active().values() for job in jobs]
+        [active] = jobs(inspect.active)
         self.assertEqual(active["id"], runs.id)
         tasks.app.control.revoke(runs.id, terminate=True, signal="SIGKILL")
         with self.assertRaises(TaskRevokedError):
             runs.get(timeout=PATIENCE_S)
         self.assertEqual(runs.state, "REVOKED")
-        self.assertIn(waits.id, next(iter(inspect.revoked().values())))
+        self.assertIn(waits.id, jobs(inspect.revoked))
 
         # The child that was killed has been replaced.
         stopped = tasks.sleep_until.delay("ended")

@@ -6,6 +6,7 @@ import sys
 import unittest
 
 import applications
+from harness.server import PATIENCE_S
 from protocols import Common
 
 
@@ -28,7 +29,7 @@ class Huey(Common, unittest.TestCase):
             os.environ["APUS_PORT"] = str(self.server.port)
             _, add_numbers = applications.huey_app()
             results = [add_numbers(n, 1) for n in range(50)]
-            values = [result(blocking=True, timeout=60) for result in results]
+            values = [result(blocking=True, timeout=PATIENCE_S) for result in results]
             self.assertEqual(values, list(range(1, 51)))
         finally:
             del os.environ["APUS_PORT"]

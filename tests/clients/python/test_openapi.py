@@ -22,7 +22,9 @@ class OpenApi(unittest.TestCase):
                 [tool, "--config-file", os.path.join(HERE, "schemathesis.toml")]
                 + ["run", f"http://127.0.0.1:{port}/v1/openapi.json", "--no-color"]
                 + ["--phases", "examples,coverage,fuzzing,stateful", "--continue-on-failure"]
-                + ["--max-examples", "25", "--seed", "1", "--request-timeout", "10"],
+                + ["--max-examples", "25", "--seed", "1", "--request-timeout", "120"]
+                # What it says of a machine that is slow.
+                + ["--suppress-health-check", "all"],
                 # It leaves files where it runs.
                 cwd=work,
                 env={**os.environ, "PYTHONPATH": HERE, "SCHEMATHESIS_HOOKS": "openapi_hooks"},

@@ -2,13 +2,14 @@
 
 import threading
 
+from harness.server import PATIENCE_S
 from protocols import both_protocols
 
 
 @both_protocols
 class PubSub:
     def next(self, pubsub):
-        message = pubsub.get_message(timeout=20)
+        message = pubsub.get_message(timeout=PATIENCE_S)
         self.assertIsNotNone(message, "no message came")
         return message["type"], message["pattern"], message["channel"], message["data"]
 
@@ -34,11 +35,11 @@ class PubSub:
     def test_sharded_channels(self):
         with self.r.pubsub() as p:
             p.ssubscribe("orders")
-            message = p.get_sharded_message(timeout=20)
+            message = p.get_sharded_message(timeout=PATIENCE_S)
             self.assertEqual((message["type"], message["data"]), ("ssubscribe", 1))
             self.assertEqual(self.r.publish("orders", "not for shards"), 0)
             self.assertEqual(self.r.spublish("orders", "one"), 1)
-            message = p.get_sharded_message(timeout=20)
+            message = p.get_sharded_message(timeout=PATIENCE_S)
             self.assertEqual((message["type"], message["data"]), ("smessage", "one"))
             self.assertEqual(self.r.pubsub_shardchannels(), ["orders"])
 

@@ -5,7 +5,7 @@ import random
 import unittest
 
 import redis
-from harness.server import Server, wait_until
+from harness.server import PATIENCE_S, Server, wait_until
 
 
 class Common:
@@ -19,7 +19,7 @@ class Common:
         cls.addClassCleanup(cls.server.close)
 
     def setUp(self):
-        self.r = redis.Redis(port=self.server.port, protocol=self.protocol, socket_timeout=20)
+        self.r = redis.Redis(port=self.server.port, protocol=self.protocol, socket_timeout=PATIENCE_S)
         self.addCleanup(self.r.close)
         self.r.flushall()
 

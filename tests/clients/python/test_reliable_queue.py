@@ -7,6 +7,7 @@ behind is moved back. No job may be lost, and none may be given to two workers.
 import threading
 import unittest
 
+from harness.server import PATIENCE_S, wait_until
 from protocols import Common
 
 
@@ -44,19 +45,18 @@ class ReliableQueue(Common, unittest.TestCase):
         for i in range(0, self.jobs, 20):
             r.lpush("queue", *[f"job{n}" for n in range(i, i + 20)])
         for thread in threads[:2]:
-            thread.join(20)
+            thread.join(PATIENCE_S)
             self.assertFalse(thread.is_alive(), "a worker got too few jobs")
         left = [r.llen("doing:0"), r.llen("doing:1")]
         self.assertEqual(left, [1, 1])
         for name in (0, 1):
             self.assertIsNotNone(r.lmove(f"doing:{name}", "queue", "LEFT", "LEFT"))
-        for _ in range(2_000):
-            if len(done) >= self.jobs or errors:
-                break
-            stop.wait(0.01)
-        stop.set()
+        try:
+            wait_until(lambda: len(done) >= self.jobs or errors, "all jobs are done")
+        finally:
+            stop.set()
         for thread in threads:
-            thread.join(20)
+            thread.join(PATIENCE_S)
         self.assertEqual(errors, [])
         self.assertEqual(sorted(done), sorted(f"job{n}" for n in range(self.jobs)))
         self.assertEqual(set(r.mget([f"ran:job{n}" for n in range(self.jobs)])), {"1"})

@@ -7,6 +7,7 @@ import unittest
 
 import applications
 import redis
+from harness.server import PATIENCE_S
 from protocols import Common
 from rq import Queue, Retry
 
@@ -30,7 +31,7 @@ class Rq(Common, unittest.TestCase):
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=120,
+            timeout=PATIENCE_S,
             text=True,
         )
         self.assertEqual(done.returncode, 0, done.stdout)

@@ -52,9 +52,9 @@ class Maxmemory(unittest.TestCase):
                 c.send(b"".join(encode("SET", "k:%d" % i, "v" * 200) for i in keys))
                 c.exactly(1000 * len("+OK\r\n"))
             c.command("CONFIG", "SET", "maxmemory", LIMIT)
-            for _ in range(20):
-                time.sleep(0.5)
-                # This command evicts for half a millisecond itself; twenty are far from enough.
+            for pause in (0.5, 1, 2, 4, 8, 16, 32, 64, 128):
+                time.sleep(pause)
+                # This command evicts for half a millisecond itself; so few are far from enough.
                 text = c.exactly(int(c.command("INFO", "memory")[1:]) + 2)
                 used = int(text.split(b"used_memory:")[1].split()[0])
                 if used < LIMIT * 1.01:

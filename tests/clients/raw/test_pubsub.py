@@ -160,7 +160,8 @@ class PubSub(unittest.TestCase):
         c, other = self.talk(), self.talk()
         c.call("SUBSCRIBE ch")
         idle = self.talk()
-        other.call("CONFIG SET timeout 1")
+        # Long enough for a client on a busy machine between connecting and its first command.
+        other.call("CONFIG SET timeout 3")
         self.assertTrue(idle.raw.is_closed())
         with Talk(self.server) as late:
             self.assertEqual(late.call("PUBLISH ch hi"), 1)

@@ -14,7 +14,7 @@ class Soak(unittest.TestCase):
     @beyond_redis
     def test_mixed_load(self):
         done = subprocess.run(
-            [sys.executable, SOAK, "--seconds", "6"], capture_output=True, text=True, timeout=180
+            [sys.executable, SOAK, "--seconds", "6"], capture_output=True, text=True, timeout=600
         )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 

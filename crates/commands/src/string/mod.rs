@@ -6,12 +6,12 @@ mod decr;
 mod decrby;
 mod delex;
 mod digest;
-pub(crate) mod get;
+mod get;
 mod getdel;
 mod getex;
 mod getrange;
 mod getset;
-pub(crate) mod incr;
+mod incr;
 mod incrby;
 mod incrbyfloat;
 mod increx;
@@ -22,7 +22,7 @@ mod msetex;
 mod msetnx;
 mod options;
 mod psetex;
-pub(crate) mod set;
+mod set;
 mod setex;
 mod setnx;
 mod setrange;
@@ -35,8 +35,13 @@ use resp::Args;
 use stdx::num::{I64_LEN_MAX, fmt_i64, parse_i64};
 use store::{Content, Db, Entry, INLINE_MAX, Str};
 
+use crate::alike::RunAlike;
 use crate::command::DataCommand;
 use crate::fail::Fail;
+
+/// Those that have a second function, for runs of them.
+pub(crate) const RUNS: &[(&str, RunAlike)] =
+    &[("get", get::run_alike), ("incr", incr::run_alike), ("set", set::run_alike)];
 
 pub(crate) static COMMANDS: &[&DataCommand] = &[
     &append::APPEND,

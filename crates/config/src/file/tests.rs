@@ -1,6 +1,7 @@
 use super::*;
-use crate::testing::{TempDir, get};
+use crate::testing::get;
 use crate::{HIDDEN, ROWS};
+use testing::TempDir;
 
 fn run(args: &[&str], stdin: &str) -> (Config, Result<Loaded, LoadError>) {
     let config = Config::new();
@@ -171,22 +172,22 @@ fn includes_are_read_where_they_stand() {
     dir.write("conf.d/a.conf", "hz 30\n");
     dir.write("conf.d/.hidden.conf", "nonsense");
     dir.write("one.conf", "port 5\n");
-    let root = dir.0.display();
+    let root = dir.display();
     let main = dir.write(
         "main.conf",
-        &format!("port 4\ndir {root}\ninclude one.conf\ninclude {root}/conf.d/*.conf\ninclude {root}/empty/*.conf\ntimeout 3\n"),
+        format!("port 4\ndir {root}\ninclude one.conf\ninclude {root}/conf.d/*.conf\ninclude {root}/empty/*.conf\ntimeout 3\n"),
     );
     let (config, loaded) = run(&[main.to_str().unwrap()], "");
     loaded.unwrap();
     assert_eq!([Id::Port, Id::Hz, Id::Timeout].map(|id| config.int(id)), [5, 20, 3]);
 
     dir.write("bad.conf", "port 1\nport x\n");
-    let main = dir.write("main2.conf", &format!("\ninclude {root}/bad.conf\n"));
+    let main = dir.write("main2.conf", format!("\ninclude {root}/bad.conf\n"));
     let error = error(&[main.to_str().unwrap()]);
     assert!(error.contains("bad.conf:2: 'port x'"), "{error}");
-    let main = dir.write("loop.conf", &format!("include {root}/loop.conf\n"));
+    let main = dir.write("loop.conf", format!("include {root}/loop.conf\n"));
     assert!(self::error(&[main.to_str().unwrap()]).contains("include itself"));
-    let main = dir.write("gone.conf", &format!("include {root}/gone/x.conf\n"));
+    let main = dir.write("gone.conf", format!("include {root}/gone/x.conf\n"));
     assert!(self::error(&[main.to_str().unwrap()]).contains("gone/x.conf: can't read"));
 }
 

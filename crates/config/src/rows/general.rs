@@ -30,7 +30,7 @@ TopicAutoCreate: "topic-auto-create", [], Bool, "yes", IMMUTABLE, Effective,
 TopicReadOnly: "topic-read-only", [], Bool, "no", IMMUTABLE, Effective,
     "Takes no records in and changes no topic.";
 TopicMemory: "topic-memory", [], Memory(16 * MB, BYTES_MAX), "256mb", IMMUTABLE, Effective,
-    "Bytes of records in memory: up to half of it is waiting to be stored, beyond which producers are told to wait, up to a quarter is kept for readers, and up to a quarter are answers that readers have not taken yet.";
+    "Bytes of records in memory: up to half of it is waiting to be stored, beyond which producers are told to wait, up to a quarter is kept or fetched for readers, and up to a quarter are answers that readers have not taken yet.";
 }
 Process {
 Databases: "databases", [], Int(1, INT_MAX), "16", IMMUTABLE, Effective,

@@ -1,16 +1,26 @@
 //! Views: a table as it is now, for another thread to read while the table goes on changing.
 //!
-//! A view has buckets of its own and the same nodes; it can be walked and nothing else. While there is one, the table changes no node
-//! where it lies and frees none: it changes copies, and what leaves it is *buried* until the last
-//! view is gone. So a view costs a copy of the buckets, some nanoseconds for each node, and what
-//! changes meanwhile.
+//! It can be walked and nothing else. What it sees it shares with the table, in two ways:
+//!
+//! - *Nodes.* While there is a view, the table changes no node where it lies and frees none: it
+//!   changes copies, and what leaves it is *buried* until the last view is gone.
+//! - *Buckets*, in [`Pieces`] of some hundred. A piece is copied once, by whoever comes first: by the
+//!   view, to read it, or by the table, before it changes anything in it. From then on it is the
+//!   view's own copy that counts, and the table is free to do with its buckets what it likes.
+//!
+//! So neither the beginning of a view nor a change takes longer because the table is large: a change
+//! copies one piece at most for each bucket that it concerns. What all of it costs in memory is some bytes
+//! for each node, and what changes meanwhile.
+//!
+//! A bucket changes in `put`, `remove` and `step` and through a [`SlotMut`], an array is freed when `step`
+//! has emptied it or its table is dropped: there, and nowhere else, the pieces concerned must have been
+//! copied before (`keep_bucket`). When there is a second view, what the first has not read is copied.
 
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::{
-    Array, BUCKETS_MAX, Bucket, CHILD, Node, POINTER, SLOTS, SlotMut, Table, child_ptr, prefetch,
-};
+use super::{Array, Node, SLOTS, SlotMut, Table, child_ptr, each_raw, prefetch};
 
 /// What has left a table of which there are views.
 pub(super) struct Grave<T>(Mutex<Buried<T>>);
@@ -62,35 +72,62 @@ impl<T: Node> Fate<T> {
 }
 
 impl<T: Node> Table<T> {
-    /// The same nodes in buckets of their own, to be walked only; see the module's text.
+    /// The same nodes, to be walked only; see the module's text.
     #[must_use]
     pub fn view(&mut self) -> Self
     where
         T: Send + Sync,
     {
         let new = || Arc::new(Grave(Mutex::new(Buried { nodes: Vec::new(), views: 0 })));
+        self.grave();
+        if let Some(before) = self.pieces.take() {
+            before.keep_all(|| {});
+        }
         let grave = self.grave.get_or_insert_with(new);
         grave.lock().views += 1;
         let grave = Some(Arc::clone(grave));
-        let mut packer = Packer::new(self.len);
-        for array in [self.main, self.old] {
-            for i in 0..array.len() {
-                if i + AHEAD < array.len() {
-                    // SAFETY: in range and alive; the table is borrowed.
-                    let ahead = unsafe { &*array.ptr(i + AHEAD) };
-                    prefetch(child_ptr(ahead.0[SLOTS - 1].load(Relaxed)).cast());
-                }
-                self.each_raw(array, i, &mut |p| packer.add(p.as_ptr().addr() as u64));
+        let parts = [Part::new(self.main, 0), Part::new(self.old, self.moved)];
+        let pieces = Arc::new(Pieces { parts, nodes: self.len });
+        self.pieces = Some(Arc::clone(&pieces));
+        let mut view = Self::new(self.phase);
+        (view.is_view, view.grave, view.pieces) = (true, grave, Some(pieces));
+        view
+    }
+
+    /// Nodes that a view sees.
+    #[cold]
+    pub(super) fn viewed(&self) -> usize {
+        self.pieces.as_ref().map_or(0, |pieces| pieces.nodes)
+    }
+
+    /// As [`Table::scan`]; the positions of a view are the numbers of its pieces.
+    #[cold]
+    pub(super) fn scan_view(&self, pos: u32, mut f: impl FnMut(NonNull<u8>)) -> Option<u32> {
+        let pieces = self.pieces.as_ref().filter(|_| self.is_view)?;
+        let nodes = pieces.piece(pos as usize)?;
+        for (i, node) in nodes.iter().enumerate() {
+            if let Some(ahead) = nodes.get(i + AHEAD) {
+                prefetch(ahead.0.as_ptr());
             }
+            f(node.0);
         }
-        Self {
-            main: packer.array,
-            len: self.len,
-            children: packer.children,
-            head: None,
-            grave,
-            is_view: true,
-            ..Self::new(self.phase)
+        pos.checked_add(1)
+    }
+
+    /// Must be called before anything changes in a bucket chain, its head being bucket `i` of
+    /// `array`.
+    #[inline]
+    pub(super) fn keep_bucket(&mut self, array: Array, i: usize) {
+        if self.pieces.is_some() {
+            self.keep_for_view(array, i);
+        }
+    }
+
+    #[cold]
+    fn keep_for_view(&mut self, array: Array, i: usize) {
+        self.grave();
+        if let Some(pieces) = &self.pieces {
+            pieces.keep(array, i);
         }
     }
 
@@ -109,6 +146,7 @@ impl<T: Node> Table<T> {
         // This sees all that the views have done, the last look at a node included.
         if self.grave.as_mut().is_some_and(|grave| Arc::get_mut(grave).is_some()) {
             self.grave = None;
+            self.pieces = None;
         }
     }
 
@@ -119,7 +157,12 @@ impl<T: Node> Table<T> {
         match self.grave.take() {
             None => Fate::Free,
             Some(grave) if self.is_view => Fate::Leave(grave),
-            Some(grave) => Fate::Bury(grave),
+            Some(grave) => {
+                if let Some(pieces) = self.pieces.take() {
+                    pieces.keep_all(stdx::breath::breathe);
+                }
+                Fate::Bury(grave)
+            }
         }
     }
 }
@@ -146,60 +189,87 @@ impl<T: Node> SlotMut<'_, T> {
     }
 }
 
-/// The buckets of a view: full ones, since nobody looks for a node in them.
-struct Packer {
+/// The buckets of a table as they were when a view began.
+pub(super) struct Pieces {
+    /// Those of both arrays.
+    parts: [Part; 2],
+    /// Nodes in them.
+    nodes: usize,
+}
+
+/// The buckets of one array.
+struct Part {
     array: Array,
-    /// The bucket that is being filled, and whether it is one of the array's: which, and otherwise a
-    /// child.
-    bucket: *const Bucket,
-    next: usize,
-    filled: usize,
-    children: usize,
+    /// The first bucket; those before it had been emptied.
+    from: usize,
+    /// What was in so many buckets each.
+    copies: Box<[OnceLock<Box<[Shared]>>]>,
 }
 
-impl Packer {
-    fn new(nodes: usize) -> Self {
-        let array = match nodes.div_ceil(SLOTS).min(ARRAY_MAX) {
-            0 => Array::NONE,
-            n => Array::new(n),
-        };
-        Self { array, bucket: std::ptr::null(), next: 0, filled: SLOTS, children: 0 }
+/// A node that a table and its view share.
+struct Shared(NonNull<u8>);
+
+// SAFETY: only tables whose nodes are `Send` and `Sync` have views, and nodes that a view sees are
+// looked at and nothing else as long as there is one.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Part {
+    fn new(array: Array, from: usize) -> Self {
+        let pieces = (array.len() - from).div_ceil(PIECE);
+        Self { array, from, copies: (0..pieces).map(|_| OnceLock::new()).collect() }
     }
 
-    #[inline]
-    fn add(&mut self, word: u64) {
-        if self.filled == SLOTS {
-            self.turn();
-        }
-        // SAFETY: `turn` has found a bucket, which is alive and nobody else's.
-        unsafe { &*self.bucket }.0[self.filled].store(word, Relaxed);
-        self.filled += 1;
-    }
-
-    fn turn(&mut self) {
-        if self.next < self.array.len() {
-            self.bucket = self.array.ptr(self.next);
-            self.next += 1;
-            self.filled = 0;
-            return;
-        }
-        // More than an array may have: the last bucket gets a chain.
-        // SAFETY: as in `add`; an array is only empty when there is nothing to add.
-        let last = &unsafe { &*self.bucket }.0[SLOTS - 1];
-        let child = Box::into_raw(Box::new(Bucket(Default::default())));
-        // SAFETY: it was just made.
-        unsafe { &*child }.0[0].store(last.load(Relaxed), Relaxed);
-        let addr = child.expose_provenance() as u64;
-        debug_assert!(addr & !POINTER == 0);
-        last.store(addr | CHILD, Relaxed);
-        (self.bucket, self.filled) = (child, 1);
-        self.children += 1;
+    /// What was in a piece. It is copied now if that has not been done yet.
+    fn piece(&self, n: usize) -> &[Shared] {
+        self.copies[n].get_or_init(|| {
+            let first = self.from + n * PIECE;
+            let end = (first + PIECE).min(self.array.len());
+            // SAFETY: in range. The array is alive and nothing in these buckets has changed since the
+            // view began: the table does neither before it has seen that this is done.
+            let bucket = |i: usize| unsafe { &*self.array.ptr(i) };
+            let mut nodes = Vec::with_capacity((end - first) * SLOTS);
+            for i in first..end {
+                if i + AHEAD < end {
+                    prefetch(child_ptr(bucket(i + AHEAD).0[SLOTS - 1].load(Relaxed)).cast());
+                }
+                each_raw(bucket(i), &mut |node| nodes.push(Shared(node)));
+            }
+            nodes.into_boxed_slice()
+        })
     }
 }
 
-/// Buckets of a view's array.
-const ARRAY_MAX: usize = if cfg!(test) { 100 } else { BUCKETS_MAX };
-/// Buckets ahead whose children are hinted at.
+impl Pieces {
+    /// The table is about to change bucket `i` of an array, which need not be one that the view sees.
+    fn keep(&self, array: Array, i: usize) {
+        // An array that was allocated where one of these was that has been freed is another one; all
+        // of that one has been copied.
+        let seen = |part: &&Part| part.array == array && (part.from..array.len()).contains(&i);
+        if let Some(part) = self.parts.iter().find(seen) {
+            part.piece((i - part.from) / PIECE);
+        }
+    }
+
+    /// What was in a piece, of all in both arrays.
+    fn piece(&self, n: usize) -> Option<&[Shared]> {
+        let [main, old] = &self.parts;
+        match n.checked_sub(main.copies.len()) {
+            None => Some(main.piece(n)),
+            Some(n) => (n < old.copies.len()).then(|| old.piece(n)),
+        }
+    }
+
+    /// The table is about to change, or to free, all of it; `each` is called now and then.
+    fn keep_all(&self, each: impl Fn()) {
+        (0..).take_while(|n| self.piece(*n).is_some()).for_each(|_| each());
+    }
+}
+
+/// Buckets that are copied together: some microseconds.
+const PIECE: usize = if cfg!(test) { 7 } else { 256 };
+/// How far ahead is hinted at.
 const AHEAD: usize = 8;
 
 #[cfg(test)]
@@ -213,12 +283,14 @@ mod tests {
 
     type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
+    fn add(all: &mut Model, e: &Entry) {
+        let Str::Inline(value) = e.str() else { panic!("inline") };
+        assert!(all.insert(e.key().to_vec(), value.to_vec()).is_none());
+    }
+
     fn content(t: &Table<Entry>) -> Model {
         let mut all = Model::new();
-        t.for_each(|e| {
-            let Str::Inline(value) = e.str() else { panic!("inline") };
-            assert!(all.insert(e.key().to_vec(), value.to_vec()).is_none());
-        });
+        t.for_each(|e| add(&mut all, e));
         assert_eq!(all.len(), t.len());
         all
     }
@@ -249,14 +321,24 @@ mod tests {
         let mut r = Rng::from_seed(11);
         let mut t = Table::<Entry>::new(100);
         let mut model = Model::new();
-        let mut views: Vec<(Table<Entry>, Model)> = Vec::new();
+        // Each is read bit by bit.
+        let mut views: Vec<(Table<Entry>, Model, Model, Option<u32>)> = Vec::new();
+        let read = |(view, _, seen, at): &mut (Table<Entry>, Model, Model, Option<u32>)| {
+            *at = at.and_then(|pos| view.scan(pos, |e| add(seen, e)));
+        };
         for round in 0..rounds {
             change(&mut t, &mut model, &mut r, if round * 4 / rounds == 2 { 50 } else { spread });
             if r.below(rounds / 40) == 0 {
-                views.push((t.view(), model.clone()));
+                views.push((t.view(), model.clone(), Model::new(), Some(0)));
+            }
+            let any = r.below(views.len().max(1) as u64) as usize;
+            if let Some(reading) = views.get_mut(any)
+                && r.below(20) == 0
+            {
+                read(reading);
             }
             if r.below(rounds / 40) == 0 && !views.is_empty() {
-                let (view, then) = views.swap_remove(r.below(views.len() as u64) as usize);
+                let (view, then, ..) = views.swap_remove(any);
                 assert_eq!(content(&view), then);
             }
             if round % 999 == 0 {
@@ -265,9 +347,38 @@ mod tests {
         }
         // A table may go before its views.
         drop(t);
-        for (view, then) in views {
+        for mut reading in views {
+            while reading.3.is_some() {
+                read(&mut reading);
+            }
+            let (view, then, seen, _) = reading;
+            assert_eq!(seen, then);
             assert_eq!(content(&view), then);
         }
+    }
+
+    #[test]
+    fn neither_a_view_nor_a_change_copies_all_buckets() {
+        let mut r = Rng::from_seed(3);
+        let (mut t, mut model) = (Table::<Entry>::new(0), Model::new());
+        for _ in 0..if cfg!(miri) { 400 } else { 20_000 } {
+            change(&mut t, &mut model, &mut r, 5_000);
+        }
+        let view = t.view();
+        let pieces = Arc::clone(view.pieces.as_ref().expect("a view has pieces"));
+        let copied = || {
+            let parts = pieces.parts.iter().flat_map(|part| &part.copies);
+            parts.filter(|copy| copy.get().is_some()).count()
+        };
+        assert_eq!(copied(), 0);
+        let then = model.clone();
+        for changes in 1..10 {
+            change(&mut t, &mut model, &mut r, 5_000);
+            // Where it changes, and what a growing table moves: from there and to there.
+            assert!(copied() <= 4 * changes, "{} after {changes}", copied());
+        }
+        assert!(copied() > 0);
+        assert_eq!(content(&view), then);
     }
 
     #[test]

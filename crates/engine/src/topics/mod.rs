@@ -96,7 +96,8 @@ impl Topics {
             auto_create: config.flag(Id::TopicAutoCreate),
             read_only: config.flag(Id::TopicReadOnly),
             pending_max: memory / 2,
-            kept_max: memory / 4,
+            // Where objects are fetched for readers, they have the other half of it.
+            kept_max: memory / if storage.shared() { 8 } else { 4 },
             answers_max: memory / 4,
             ..Options::default()
         };

@@ -35,7 +35,9 @@ pub(super) fn open(config: &Config, tell: Tell) -> Result<Arc<dyn Storage>, Erro
             let dir = PathBuf::from(config.string(Id::Dir)).join(config.string(Id::TopicCache));
             let bytes = config.bytes(Id::TopicCacheSize);
             let cache = (bytes > 0).then_some(CacheOptions { dir, bytes });
-            objects(url, cache, config.flag(Id::TopicReadOnly), tell)
+            let fetch_max = usize::try_from(config.bytes(Id::TopicMemory) / 8);
+            let fetch_max = fetch_max.unwrap_or(usize::MAX);
+            objects(url, cache, fetch_max, config.flag(Id::TopicReadOnly), tell)
         }
         other => Err(Error::Storage(format!(
             "topic-storage '{other}' is neither disk nor memory nor the URL of an object store"
@@ -43,7 +45,8 @@ pub(super) fn open(config: &Config, tell: Tell) -> Result<Arc<dyn Storage>, Erro
     }
 }
 
-/// The topics in the object store that a URL names, with what the environment says of it.
+/// The topics in the object store that a URL names, with what the environment says of it. At most `fetch_max`
+/// bytes of objects are on their way to readers.
 ///
 /// # Errors
 /// It cannot be used, or this server was built without object stores.
@@ -51,6 +54,7 @@ pub(super) fn open(config: &Config, tell: Tell) -> Result<Arc<dyn Storage>, Erro
 pub fn objects(
     url: &str,
     cache: Option<CacheOptions>,
+    fetch_max: usize,
     read_only: bool,
     tell: Tell,
 ) -> Result<Arc<dyn Storage>, Error> {
@@ -61,7 +65,8 @@ pub fn objects(
     let variables =
         variables.filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
     let bucket = Bucket::connect(url, variables)?;
-    Ok(Arc::new(Objects::open(bucket, Options { read_only, ..Options::default() }, cache, tell)?))
+    let options = Options { fetch_max, read_only, ..Options::default() };
+    Ok(Arc::new(Objects::open(bucket, options, cache, tell)?))
 }
 
 /// The same, for a server that was built without.
@@ -72,6 +77,7 @@ pub fn objects(
 pub fn objects(
     url: &str,
     _: Option<CacheOptions>,
+    _: usize,
     _: bool,
     _: Tell,
 ) -> Result<Arc<dyn Storage>, Error> {

@@ -63,13 +63,8 @@ impl Sketch {
             self.names.push(Name::default());
             self.ids.len() - 1
         } else {
-            let (mut at, mut least) = (0, f64::INFINITY);
-            for (i, &count) in self.counts.iter().enumerate() {
-                if count < least {
-                    (at, least) = (i, count);
-                }
-            }
-            at
+            let least = least(&self.counts);
+            self.counts.iter().position(|&count| count == least).unwrap_or(0)
         };
         self.ids[at] = id;
         self.seen[at] = 1;
@@ -104,6 +99,20 @@ impl Sketch {
             seen: self.seen[i],
         })
     }
+}
+
+/// The smallest of the counts. In lanes, since comparing them one after the other is most of what
+/// counting a new key costs.
+fn least(counts: &[f64]) -> f64 {
+    let mut lanes = [f64::INFINITY; 8];
+    let mut chunks = counts.chunks_exact(lanes.len());
+    let lower = |a: f64, b: f64| if b < a { b } else { a };
+    for chunk in &mut chunks {
+        for (lane, &count) in lanes.iter_mut().zip(chunk) {
+            *lane = lower(*lane, count);
+        }
+    }
+    lanes.iter().chain(chunks.remainder()).copied().fold(f64::INFINITY, lower)
 }
 
 /// What a counter says of its key.

@@ -219,6 +219,15 @@ pub trait TopicLog: Send + Sync {
     /// The storage fails. Damage is no error, but the result.
     fn verify(&self, seen: &mut dyn FnMut(&Header)) -> Result<Vec<Damage>>;
 
+    /// Makes it possible again to append where damage at the very end hides which offset comes next, by
+    /// leaving out more offsets than can be there. Returns the one to go on with, if there was such damage.
+    ///
+    /// # Errors
+    /// The storage fails.
+    fn mend(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// Gives back what is only needed while there is traffic: descriptors, indexes.
     fn rest(&self) {}
 }

@@ -34,6 +34,10 @@ pub struct Faults {
     pub stale: u64,
     /// Milliseconds that reading an object takes.
     pub get_ms: u64,
+    /// Listings begin at the beginning, whatever name they are to begin behind.
+    pub whole_lists: bool,
+    /// Nothing is deleted.
+    pub undeletable: bool,
 }
 
 #[derive(Debug)]
@@ -154,7 +158,7 @@ impl ObjectStore for Faulty {
         &self,
         locations: BoxStream<'static, Result<Path>>,
     ) -> BoxStream<'static, Result<Path>> {
-        if self.try_failing().is_err() {
+        if self.faults.lock().undeletable || self.try_failing().is_err() {
             return stream::once(async { Err(Self::error()) }).boxed();
         }
         self.store.delete_stream(locations)
@@ -180,6 +184,16 @@ impl ObjectStore for Faulty {
             all.try_filter(is_old)
         };
         stream::once(slow).flatten().boxed()
+    }
+
+    fn list_with_offset(
+        &self,
+        prefix: Option<&Path>,
+        offset: &Path,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        let (all, offset) = (self.list(prefix), offset.clone());
+        let whole = self.faults.lock().whole_lists;
+        all.try_filter(move |m| futures_util::future::ready(whole || m.location > offset)).boxed()
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {

@@ -4,9 +4,8 @@
 
 pub mod faulty;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use log::storage::disk::Disk;
@@ -16,30 +15,8 @@ use log::storage::object::{Bucket, CacheOptions, Objects};
 use log::storage::{Storage, Want};
 use log::{Broker, Input, Options};
 use object_store::memory::InMemory;
-
-/// A directory that is removed again.
-pub struct TempDir(pub PathBuf);
-
-impl TempDir {
-    pub fn new() -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let number = COUNT.fetch_add(1, Relaxed);
-        let name = format!("apus-log-test-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).expect("a temporary directory");
-        Self(path)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+pub use testing::TempDir;
+use testing::eventually;
 
 /// One kind of storage, whose brokers see what those before them have left.
 pub enum Place {
@@ -61,14 +38,7 @@ pub fn objects(bucket: Bucket, options: object::Options, cache: Option<&Path>) -
         Objects::open(bucket.clone(), options.clone(), cache, Arc::clone(&tell))
     };
     // A thread of the broker before may still be letting go.
-    let mut result = open();
-    for _ in 0..50 {
-        if result.is_ok() {
-            break;
-        }
-        result = open();
-    }
-    Arc::new(result.expect("a store"))
+    Arc::new(eventually("a store", || open().ok()))
 }
 
 impl Place {
@@ -93,8 +63,7 @@ impl Place {
             }
             Self::Disk(dir) => {
                 // A thread of the broker before may still be letting go.
-                let tries = (0..50).map(|_| Disk::open(dir.path()));
-                Arc::new(tries.flatten().next().expect("a directory"))
+                Arc::new(eventually("a directory", || Disk::open(dir.path()).ok()))
             }
         }
     }

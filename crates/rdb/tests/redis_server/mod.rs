@@ -2,10 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+
+use testing::TempDir;
 
 /// A reply.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,25 +27,6 @@ impl Value {
     }
 }
 
-/// A directory that is removed in the end.
-pub(crate) struct Dir(pub(crate) PathBuf);
-
-impl Dir {
-    pub(crate) fn new() -> Self {
-        static N: AtomicU32 = AtomicU32::new(0);
-        let n = N.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("rdb-test-{}-{n}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a directory for temporary files");
-        Self(path)
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// A redis-server that dies with the value.
 pub(crate) struct Redis {
     child: Child,
@@ -55,9 +37,8 @@ impl Redis {
     /// Starts one that loads what is in the directory; none if there is no redis-server here.
     pub(crate) fn start(dir: &Path, options: &[&str]) -> Option<Self> {
         // A socket that nobody else can have, where a port that was free a moment ago may be taken.
-        static N: AtomicU32 = AtomicU32::new(0);
-        let n = N.fetch_add(1, Ordering::Relaxed);
-        let socket = std::env::temp_dir().join(format!("rdb-test-{}-{n}.sock", std::process::id()));
+        let of_socket = TempDir::new();
+        let socket = of_socket.join("s");
         let child = Command::new("redis-server")
             .args(["--port", "0", "--save", "", "--enable-debug-command", "yes"])
             .args(options)
@@ -74,7 +55,6 @@ impl Redis {
         while child.try_wait().ok()?.is_none() {
             if let Ok(stream) = UnixStream::connect(&socket) {
                 // Connected for good: the name is of no more use.
-                let _ = std::fs::remove_file(&socket);
                 let mut redis = Self { child, stream: BufReader::new(stream) };
                 while matches!(redis.call(&["PING"]), Value::Error(_)) {
                     std::thread::sleep(Duration::from_millis(10));

@@ -7,6 +7,14 @@ use engine::Endpoint;
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+/// A write to a peer that is gone is an error, not a signal.
+#[cfg(not(target_vendor = "apple"))]
+const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
+/// Rust's runtime ignores the signal from the start.
+#[cfg(target_vendor = "apple")]
+const NO_SIGNAL: SendFlags = SendFlags::empty();
 
 /// See the module's text.
 pub(crate) enum Stream {
@@ -85,20 +93,15 @@ impl Stream {
 impl Read for Stream {
     #[inline]
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(s) => s.read(buf),
-            Stream::Unix(s) => s.read(buf),
-        }
+        let (n, _) = recv(&*self, buf, RecvFlags::empty())?;
+        Ok(n)
     }
 }
 
 impl Write for Stream {
     #[inline]
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(s) => s.write(buf),
-            Stream::Unix(s) => s.write(buf),
-        }
+        Ok(send(&*self, buf, NO_SIGNAL)?)
     }
 
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {

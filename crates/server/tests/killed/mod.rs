@@ -10,15 +10,14 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use log::batch::Batch;
 use serde_json::Value;
+use testing::PATIENCE;
 
-/// Longer than anything here takes.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Producers that number what they send, and send it again until it is acknowledged.
 const NUMBERED: u64 = 4;
 /// Producers that send everything once.
@@ -50,7 +49,9 @@ impl Rng {
     }
 }
 
-/// A port that nobody listens on, below those that the kernel gives to clients.
+/// A port that nobody listens on, below those that the kernel gives to clients: who connects again and
+/// again to a server that is gone would meet himself one day. (Should somebody else take it before we
+/// do, the server does not start, and another one is tried.)
 fn free() -> SocketAddr {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -191,6 +192,7 @@ fn produce(
     servers: &[Mutex<Server>],
     topic: &str,
     over: &AtomicBool,
+    first: &AtomicU64,
     producer: u64,
     mut rng: Rng,
 ) -> Vec<(u64, Id)> {
@@ -214,6 +216,9 @@ fn produce(
                     let answer: Value = serde_json::from_slice(&body).expect("JSON");
                     let offset = answer["first_offset"].as_u64().expect("an offset");
                     acknowledged.push((offset, id));
+                    if acknowledged.len() == 1 {
+                        first.fetch_add(1, Relaxed);
+                    }
                     break;
                 }
                 Ok((409, body)) => panic!("{target}: {}", String::from_utf8_lossy(&body)),
@@ -257,13 +262,16 @@ pub fn kill_and_check(
     start: impl Fn(usize) -> Server,
 ) -> Seen {
     let over = AtomicBool::new(false);
+    // Producers that have got something done.
+    let first = AtomicU64::new(0);
     let seen: Mutex<HashMap<u64, Id>> = Mutex::default();
     let seed = plan.seed;
     let acknowledged: Vec<Vec<(u64, Id)>> = std::thread::scope(|s| {
         let producers: Vec<_> = (1..=NUMBERED + PLAIN)
             .map(|p| {
-                let (servers, over) = (&servers, &over);
-                s.spawn(move || produce(servers, topic, over, p, Rng::new(seed * 1000 + p)))
+                let (servers, over, first) = (&servers, &over, &first);
+                let rng = Rng::new(seed * 1000 + p);
+                s.spawn(move || produce(servers, topic, over, first, p, rng))
             })
             .collect();
         for server in servers {
@@ -292,6 +300,11 @@ pub fn kill_and_check(
             // Without the lock, so that others meet a server that is gone.
             let new = start(i);
             *servers[i].lock().expect("sound") = new;
+        }
+        // On a slow machine, those who send everything once may have met nobody yet.
+        let begin = Instant::now();
+        while first.load(Relaxed) < NUMBERED + PLAIN && begin.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(5));
         }
         over.store(true, Relaxed);
         producers.into_iter().map(|p| p.join().expect("no panic")).collect()

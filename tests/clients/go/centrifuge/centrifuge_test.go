@@ -143,9 +143,13 @@ type node struct {
 func start(t *testing.T, address string, variant variant) node {
 	// A registry of its own: metrics have the process's one otherwise.
 	metrics := centrifuge.MetricsConfig{RegistererGatherer: prometheus.NewRegistry()}
-	n, err := centrifuge.New(centrifuge.Config{Metrics: metrics})
+	n, err := centrifuge.New(centrifuge.Config{
+		Metrics: metrics, ClientStaleCloseDelay: server.Patience, ClientChannelPositionCheckDelay: server.Patience,
+	})
 	server.Must(t, err)
-	shard, err := centrifuge.NewRedisShard(n, centrifuge.RedisShardConfig{Address: address, ForceRESP2: variant.resp2})
+	shard, err := centrifuge.NewRedisShard(n, centrifuge.RedisShardConfig{
+		Address: address, ForceRESP2: variant.resp2, ConnectTimeout: server.Patience, IOTimeout: server.Patience,
+	})
 	server.Must(t, err)
 	shards := []*centrifuge.RedisShard{shard}
 	broker, err := centrifuge.NewRedisBroker(n, centrifuge.RedisBrokerConfig{Shards: shards, UseLists: variant.lists})
@@ -171,7 +175,10 @@ func start(t *testing.T, address string, variant variant) node {
 		})
 	})
 	server.Must(t, n.Run())
-	handler := httptest.NewServer(centrifuge.NewHTTPStreamHandler(n, centrifuge.HTTPStreamConfig{}))
+	handler := httptest.NewServer(centrifuge.NewHTTPStreamHandler(n, centrifuge.HTTPStreamConfig{
+		// Our clients answer no pings.
+		PingPongConfig: centrifuge.PingPongConfig{PingInterval: -1},
+	}))
 	t.Cleanup(func() {
 		server.Must(t, n.Shutdown(context.Background()))
 		handler.Close()

@@ -13,7 +13,7 @@ import (
 )
 
 // Patience ends tests that would otherwise hang; nothing is measured by it.
-const Patience = 20 * time.Second
+const Patience = 180 * time.Second
 
 // FreePort returns a port that the system gives to nobody else for a minute: a connection to it,
 // closed by its own side, waits in TIME_WAIT. A server that sets SO_REUSEADDR may listen there.
@@ -43,7 +43,7 @@ func Start(t *testing.T, options ...string) string {
 	port := FreePort(t)
 	address := net.JoinHostPort("127.0.0.1", port)
 
-	args := append([]string{"serve", "--port", port, "--dir", t.TempDir(), "--save", ""}, options...)
+	args := append([]string{"serve", "--http-port", "0", "--port", port, "--dir", t.TempDir(), "--save", ""}, options...)
 	command := exec.Command(binary, args...)
 	stdout, err := command.StdoutPipe()
 	Must(t, err)

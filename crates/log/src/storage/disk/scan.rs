@@ -66,10 +66,10 @@ impl<'a> Scanner<'a> {
         Self { file: Some(file), at, end, expected, window, window_at, hint }
     }
 
-    /// Over bytes in memory that begin with the batch with offset `expected`.
-    pub(in crate::storage) fn over(bytes: Bytes, expected: u64) -> Self {
+    /// Over bytes in memory, from byte `at` of them, where the batch with offset `expected` begins.
+    pub(in crate::storage) fn over(bytes: Bytes, (at, expected): (u64, u64)) -> Self {
         let (end, hint) = (bytes.len() as u64, bytes.len());
-        Self { file: None, at: 0, end, expected, window: bytes, window_at: 0, hint }
+        Self { file: None, at, end, expected, window: bytes, window_at: 0, hint }
     }
 
     /// Offset of the batch that comes next, if there is one.
@@ -205,6 +205,11 @@ impl Index {
         if self.entries.last().is_none_or(|e| at - e.at >= INDEX_EVERY) {
             self.entries.push(Entry { offset: h.first_offset, at, us: h.appended_us });
         }
+    }
+
+    /// Entries in it.
+    pub(in crate::storage) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// The last entry that is not behind what is looked for.

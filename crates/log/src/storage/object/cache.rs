@@ -74,19 +74,20 @@ impl Cache {
         let mut found: Vec<(SystemTime, Key, u64)> = Vec::new();
         for id in files::names(dir)? {
             let path = dir.join(&id);
-            if id.starts_with(UNFINISHED) {
+            if is_unfinished(&id) {
                 files::remove(&path)?;
-            } else if path.is_dir() {
+            } else if is_id(&id) && path.is_dir() {
                 let id: Arc<str> = id.into();
                 for name in files::names(&path)? {
+                    // Whatever else is there is not ours: the directory may have been given by mistake.
+                    let Some((first, size)) = parse(&name) else { continue };
                     let file = path.join(&name);
                     let meta = fs::metadata(&file).map_err(files::at(&file))?;
-                    match parse(&name).filter(|(_, size)| *size == meta.len()) {
-                        Some((first, size)) => {
-                            let used = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                            found.push((used, (Arc::clone(&id), first), size));
-                        }
-                        None => files::remove(&file)?,
+                    if size == meta.len() {
+                        let used = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                        found.push((used, (Arc::clone(&id), first), size));
+                    } else {
+                        files::remove(&file)?;
                     }
                 }
             }
@@ -205,8 +206,19 @@ impl Cache {
 
 /// The offset and the size that a copy's name says.
 fn parse(name: &str) -> Option<(u64, u64)> {
-    let (first, size) = name.split_once('-')?;
+    let (first, size) = name.split_once('-').filter(|(first, _)| first.len() == 20)?;
     Some((first.parse().ok()?, size.parse().ok()?))
+}
+
+/// Whether that is how a topic's id looks.
+fn is_id(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Whether that is how an unfinished copy is called.
+fn is_unfinished(name: &str) -> bool {
+    let number = name.strip_prefix(UNFINISHED);
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 impl State {
@@ -244,11 +256,6 @@ impl State {
 mod tests {
     use super::*;
 
-    fn dir(name: &str) -> PathBuf {
-        let name = format!("apus-cache-test-{}-{name}", std::process::id());
-        std::env::temp_dir().join(name)
-    }
-
     fn has(cache: &Cache, id: &Arc<str>, firsts: &[u64]) -> Vec<bool> {
         // Without using them.
         let state = cache.state.lock();
@@ -257,8 +264,7 @@ mod tests {
 
     #[test]
     fn bounded_in_order_of_use_and_kept_over_restarts() {
-        let dir = dir("lru");
-        let _ = fs::remove_dir_all(&dir);
+        let dir = testing::TempDir::new();
         let id: Arc<str> = "1f".into();
         let cache = Cache::open(&dir, 1000).expect("a directory");
         for first in 0..3 {
@@ -279,7 +285,12 @@ mod tests {
         // What a crash left.
         fs::write(dir.join(".new-7"), b"half").expect("written");
         fs::write(dir.join("1f").join(format!("{:020}-9", 9)), b"half").expect("written");
+        // What is somebody else's.
+        let others = ["letters/to-whom", "letters/1-1", "1f/notes", ".new-key"];
+        fs::create_dir(dir.join("letters")).expect("created");
+        others.iter().for_each(|f| fs::write(dir.join(f), b"mine").expect("written"));
         let cache = Cache::open(&dir, 700).expect("free");
+        assert!(others.iter().all(|f| dir.join(f).exists()), "it is left alone");
         assert_eq!(has(&cache, &id, &[0, 2, 3, 9]), [true, false, true, false]);
         assert!(!dir.join(".new-7").exists());
         let copy = cache.get(&id, 3).expect("kept");
@@ -288,8 +299,9 @@ mod tests {
         assert!(cache.get(&id, 3).is_none());
         assert_eq!(cache.state.lock().bytes, 300);
         cache.forget(&id);
-        assert!(cache.get(&id, 0).is_none() && !dir.join("1f").exists());
+        assert!(
+            cache.get(&id, 0).is_none() && !dir.join("1f").join(format!("{:020}-300", 0)).exists()
+        );
         drop(cache);
-        fs::remove_dir_all(&dir).expect("removed");
     }
 }

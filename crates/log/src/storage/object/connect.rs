@@ -18,9 +18,16 @@ const RETRIES: usize = 2;
 /// After which they end.
 const RETRY: Duration = Duration::from_secs(15);
 
-/// Where S3's endpoint may be given.
-const ENDPOINTS: [&str; 4] =
-    ["aws_endpoint", "aws_endpoint_url", "aws_endpoint_url_s3", "aws_s3_endpoint"];
+/// Where an endpoint may be given.
+const ENDPOINTS: [&str; 7] = [
+    "aws_endpoint",
+    "aws_endpoint_url",
+    "aws_endpoint_url_s3",
+    "aws_s3_endpoint",
+    "azure_endpoint",
+    "azure_storage_endpoint",
+    "google_base_url",
+];
 
 impl Bucket {
     /// The bucket and prefix that a URL names: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
@@ -47,14 +54,18 @@ impl Bucket {
         let retry =
             RetryConfig { max_retries: RETRIES, retry_timeout: RETRY, ..RetryConfig::default() };
         let fail = |e: object_store::Error| Error::Storage(format!("topic-storage '{url}': {e}"));
-        let variables = variables.into_iter().map(|(k, v)| (k.to_ascii_lowercase(), v));
+        let settings = |of: &str| {
+            let all = variables.into_iter().map(|(k, v)| (k.to_ascii_lowercase(), v));
+            let mut all: Vec<_> = all.filter(|(k, _)| k.starts_with(of)).collect();
+            let is_near = |(k, v): &(String, String)| ENDPOINTS.contains(&&**k) && is_local(v);
+            // Whoever says otherwise comes later, and is right.
+            all.insert(0, (format!("{of}allow_http"), all.iter().any(is_near).to_string()));
+            all
+        };
         let store: Arc<dyn ObjectStore> = match scheme {
             "s3" => {
                 let mut s3 = AmazonS3Builder::new();
-                for (key, value) in variables.filter(|(k, _)| k.starts_with("aws_")) {
-                    if ENDPOINTS.contains(&key.as_str()) && is_local(&value) {
-                        s3 = s3.with_allow_http(true);
-                    }
+                for (key, value) in settings("aws_") {
                     if let Ok(key) = key.parse() {
                         s3 = s3.with_config(key, value);
                     }
@@ -63,7 +74,7 @@ impl Bucket {
             }
             "gs" => {
                 let mut gs = GoogleCloudStorageBuilder::new();
-                for (key, value) in variables.filter(|(k, _)| k.starts_with("google_")) {
+                for (key, value) in settings("google_") {
                     if let Ok(key) = key.parse() {
                         gs = gs.with_config(key, value);
                     }
@@ -72,7 +83,7 @@ impl Bucket {
             }
             "az" => {
                 let mut az = MicrosoftAzureBuilder::new();
-                for (key, value) in variables.filter(|(k, _)| k.starts_with("azure_")) {
+                for (key, value) in settings("azure_") {
                     if let Ok(key) = key.parse() {
                         az = az.with_config(key, value);
                     }

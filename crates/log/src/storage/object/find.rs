@@ -10,21 +10,23 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::cache::Copy;
-use super::names;
 use super::topic::{ObjectTopic, State};
+use super::{Shared, names};
 use crate::batch::{Batch, HEADER, Header};
 use crate::error::{Error, Result};
 use crate::storage::disk::scan::{Found, Gap, Index, Scanner, WINDOW, content};
 use crate::storage::memory::Picked;
 use crate::storage::{TopicLog as _, Want};
 
-/// Objects whose place is remembered, per topic that is in use.
+/// Objects whose place is remembered, per topic that is in use …
 const PLACES: usize = 20_000;
+/// … and places of batches in them: 1 MiB or so.
+const ENTRIES: usize = 40_000;
 /// Least bytes that are read of a copy at once.
 const READ_MIN: usize = 64 << 10;
-/// Objects that are fetched together with one by a reader who reads on …
-const AHEAD: usize = 7;
-/// … and bytes of them, at most.
+/// Objects behind the one that is read that are fetched for a reader who has read on for a while …
+const AHEAD: usize = 15;
+/// … and bytes of them, at most; also not more than half of what there may be for all readers.
 const AHEAD_BYTES: u64 = 32 << 20;
 /// Readers of a topic whose places are remembered for that.
 const READERS: usize = 64;
@@ -35,6 +37,8 @@ const PAGE: usize = 1000;
 #[derive(Default)]
 pub(super) struct Map {
     places: BTreeMap<u64, Place>,
+    /// In the indexes of all places.
+    entries: usize,
 }
 
 /// An object.
@@ -51,7 +55,7 @@ pub(super) struct Place {
 
 impl Map {
     pub(super) fn clear(&mut self) {
-        self.places.clear();
+        *self = Self::default();
     }
 
     /// Notes an object whose headers are known.
@@ -63,11 +67,23 @@ impl Map {
     }
 
     fn put(&mut self, first: u64, place: Place) {
-        if self.places.len() >= PLACES && !self.places.contains_key(&first) {
-            // Readers at the end are more than those who read what is old.
-            self.places.pop_first();
+        self.entries += place.entries();
+        if let Some(before) = self.places.insert(first, place) {
+            self.entries -= before.entries();
         }
-        self.places.insert(first, place);
+        while self.places.len() > PLACES || self.entries > ENTRIES {
+            // Readers at the end are more than those who read what is old.
+            let Some((_, gone)) = self.places.pop_first() else { break };
+            self.entries -= gone.entries();
+        }
+    }
+
+    /// Notes where in an object that is known its batches are.
+    fn set_index(&mut self, first: u64, index: Arc<Index>) {
+        if let Some(place) = self.places.get(&first) {
+            let place = Place { index: Some(index), ..place.clone() };
+            self.put(first, place);
+        }
     }
 
     /// The same for what is only known from a listing, unless more is.
@@ -86,7 +102,23 @@ impl Map {
     /// Forgets all before `first`.
     pub(super) fn cut(&mut self, first: u64) {
         self.places = self.places.split_off(&first);
+        self.entries = self.places.values().map(Place::entries).sum();
     }
+}
+
+impl Place {
+    fn entries(&self) -> usize {
+        self.index.as_ref().map_or(0, |i| i.len())
+    }
+}
+
+/// Somebody reads from object to object, as far as can be told.
+#[derive(Clone, Copy)]
+pub(super) struct Reader {
+    /// Where the object ends that was read last.
+    end: u64,
+    /// How many were read one after the other.
+    run: usize,
 }
 
 /// Where an object is read from.
@@ -123,69 +155,82 @@ impl ObjectTopic {
     /// was said when it was stored, or where the next one begins.
     pub(super) fn after(&self, first: u64) -> Result<Option<u64>> {
         let said = self.shared.remote.said_next(&self.object(first))?;
-        match said.filter(|next| *next > first) {
+        match said.filter(|next| (first + 1..=names::OFFSET_MAX).contains(next)) {
             Some(next) => Ok(Some(next)),
             None => self.listed_after(first),
         }
     }
 
-    /// An object that is not in the cache. Whoever has read the one before is likely to read those behind,
-    /// too: they are fetched at the same time, into the cache.
-    fn fetch(&self, first: u64, place: &Place) -> Result<Option<Bytes>> {
-        let follows = {
-            let mut fetched = self.fetched.lock();
-            let at = fetched.iter().position(|next| *next == first);
-            at.is_some_and(|at| fetched.remove(at).is_some())
-        };
-        let mut ahead = match &self.shared.cache {
-            Some(cache) if follows => self.behind(place.next, cache.bytes_max / 4)?,
-            _ => Vec::new(),
-        };
-        let last = ahead.last().map_or(place.next, |(_, place)| place.next);
-        if let Some(cache) = &self.shared.cache {
-            ahead.retain(|(first, _)| !cache.has(&self.id, *first));
-        }
-        let firsts = || std::iter::once(first).chain(ahead.iter().map(|(first, _)| *first));
-        let paths: Vec<_> = firsts().map(|first| self.object(first)).collect();
-        let mut found = None;
-        for (at, bytes) in firsts().zip(self.shared.remote.get_all(&paths)?) {
-            if let Some(bytes) = bytes {
-                self.copy(at, &bytes);
-                found = if at == first { Some(bytes) } else { found };
-            }
-        }
-        let mut fetched = self.fetched.lock();
-        fetched.push_back(last);
-        if fetched.len() > READERS {
-            fetched.pop_front();
+    /// An object that is not in the cache.
+    fn fetch(&self, first: u64, place: &Place, wait: bool) -> Result<Option<Bytes>> {
+        let Shared { remote, ahead, cache, .. } = &*self.shared;
+        let get = || Ok(remote.get(&self.object(first))?.map(|(bytes, _)| bytes));
+        let found = ahead.get(&(Arc::clone(&self.id), first), place.bytes, wait, get)?;
+        if cache.is_some()
+            && let Some(bytes) = &found
+        {
+            self.copy(first, bytes);
         }
         Ok(found)
     }
 
-    /// Objects from `from` on, some at most, and so many bytes.
-    fn behind(&self, from: u64, bytes_max: u64) -> Result<Vec<(u64, Place)>> {
+    /// Notes that somebody reads this object. Whoever has read the one before is likely to read those
+    /// behind, too: they are fetched meanwhile, the more the longer he has read on.
+    fn note_reader(&self, first: u64, place: &Place) {
+        let run = {
+            let mut readers = self.readers.lock();
+            if readers.iter().any(|r| r.end == place.next) {
+                // Somebody was here already, perhaps the same.
+                return;
+            }
+            let before = readers.iter().position(|r| r.end == first);
+            let run = before.and_then(|at| readers.remove(at)).map_or(0, |r| r.run + 1);
+            readers.push_back(Reader { end: place.next, run });
+            if readers.len() > READERS {
+                readers.pop_front();
+            }
+            run
+        };
+        if run == 0 {
+            return;
+        }
+        let Shared { remote, ahead, cache, options, .. } = &*self.shared;
+        let bytes_max = AHEAD_BYTES.min(options.fetch_max as u64 / 2);
+        for (first, place) in self.behind(place.next, AHEAD.min(1 << run.min(8)), bytes_max) {
+            if cache.as_ref().is_some_and(|c| c.has(&self.id, first)) {
+                continue;
+            }
+            let key = (Arc::clone(&self.id), first);
+            if !ahead.begin(remote, &key, self.object(first), place.bytes) {
+                break;
+            }
+        }
+    }
+
+    /// Objects from `from` on, so many and so many bytes at most.
+    fn behind(&self, from: u64, max: usize, bytes_max: u64) -> Vec<(u64, Place)> {
         let State { next: end, .. } = self.state();
         if from >= end {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let known = self.map.lock().holding(from).is_some();
         // What is wrong there is told to whoever reads there.
         if !known && self.locate(from).is_err() {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let map = self.map.lock();
         let (mut found, mut at, mut bytes) = (Vec::new(), from, 0);
-        while found.len() < AHEAD
+        while found.len() < max
             && let Some((first, place)) = map.holding(at).filter(|(first, _)| *first == at)
         {
             bytes += place.bytes;
-            if bytes > AHEAD_BYTES.min(bytes_max) {
+            if bytes > bytes_max {
                 break;
             }
             at = place.next;
             found.push((first, place));
         }
-        Ok(found)
+        found
     }
 
     /// The object that holds `offset`, which is within the topic.
@@ -325,6 +370,7 @@ impl ObjectTopic {
     /// Reads from the object that holds `offset`. Returns where to go on, if there is more to read.
     fn pick_from(&self, offset: u64, picked: &mut Picked<'_>) -> Result<Option<u64>> {
         let (first, place) = self.locate(offset)?;
+        self.note_reader(first, &place);
         let before = picked.batches.len();
         if let Some(copy) = self.shared.cache.as_ref().and_then(|c| c.get(&self.id, first)) {
             let shown = copy.path.display().to_string();
@@ -346,10 +392,15 @@ impl ObjectTopic {
             }
         }
         let path = self.object(first);
-        let Some(bytes) = self.fetch(first, &place)? else {
+        let Some(bytes) = self.fetch(first, &place, before == 0)? else {
             return Err(self.missing(first, offset));
         };
-        match self.step(Source::Store(bytes), first, &place, offset, picked)? {
+        let step = self.step(Source::Store(bytes), first, &place, offset, picked);
+        if !matches!(step, Ok(Step::Enough | Step::Next(_))) {
+            // It may be mended.
+            self.shared.ahead.remove(&(Arc::clone(&self.id), first));
+        }
+        match step? {
             Step::Enough => Ok(None),
             // The batches know better than a listing; if there were none, this is no way on.
             Step::Next(next) if next > offset => {
@@ -402,8 +453,15 @@ impl ObjectTopic {
     ) -> Result<Step> {
         let pool = &self.shared.pool;
         let copy;
+        let from = |index: &Index| {
+            let entry = index.before(|e| e.offset > offset);
+            entry.map_or((0, first), |e| (e.at, e.offset))
+        };
         let mut scanner = match source {
-            Source::Store(bytes) => Scanner::over(bytes, first),
+            Source::Store(bytes) => {
+                let from = place.index.as_deref().map_or((0, first), from);
+                Scanner::over(bytes, from)
+            }
             Source::Copy(c) => {
                 copy = c;
                 let file = (&copy.file, copy.path.as_path(), pool);
@@ -411,16 +469,12 @@ impl ObjectTopic {
                     Some(index) => Arc::clone(index),
                     None => {
                         let index = Arc::new(content(file, first, false)?.index);
-                        if let Some(place) = self.map.lock().places.get_mut(&first) {
-                            place.index = Some(Arc::clone(&index));
-                        }
+                        self.map.lock().set_index(first, Arc::clone(&index));
                         index
                     }
                 };
-                let from = index.before(|e| e.offset > offset);
-                let from = from.map_or((0, first), |e| (e.at, e.offset));
                 let hint = picked.bytes_left().clamp(READ_MIN, WINDOW);
-                Scanner::new(file, from, copy.size, hint)
+                Scanner::new(file, from(&index), copy.size, hint)
             }
         };
         loop {
@@ -437,5 +491,34 @@ impl ObjectTopic {
                 Found::End => return Ok(Step::Next(scanner.expected())),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_for_places_is_bounded() {
+        // Each is 64 KiB, so that all are in the index.
+        let headers: Vec<_> = (0..1000).map(|i| (i << 16, Header::default())).collect();
+        let mut map = Map::default();
+        for i in 0..100 {
+            map.add(i, i + 1, 1000 << 16, &headers);
+        }
+        assert_eq!((map.places.len(), map.entries), (40, ENTRIES));
+        assert!(map.holding(59).is_none() && map.holding(60).is_some());
+        map.add(99, 100, 1000 << 16, &headers[..10]);
+        map.cut(90);
+        assert_eq!((map.places.len(), map.entries), (10, 9010));
+        map.put(99, Place { next: 100, ..Place::default() });
+        assert_eq!(map.entries, 9000);
+        map.set_index(99, Arc::default());
+        map.clear();
+        assert_eq!((map.places.len(), map.entries), (0, 0));
+        for i in 0..PLACES as u64 + 7 {
+            map.put(i, Place { next: i + 1, ..Place::default() });
+        }
+        assert_eq!(map.places.len(), PLACES);
     }
 }

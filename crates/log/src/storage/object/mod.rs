@@ -5,6 +5,7 @@
 //! only if there is none of that name (`tail`). What is read comes from a bounded cache on a local
 //! disk (`cache`) if it is there. Names are in `names`; docs/topics-objects.md tells it for people.
 
+mod ahead;
 mod cache;
 #[cfg(feature = "cloud")]
 mod connect;
@@ -28,6 +29,7 @@ use object_store::path::Path;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use self::ahead::Ahead;
 use self::cache::Cache;
 use self::head::Head;
 use self::names::Root;
@@ -56,6 +58,8 @@ pub struct Options {
     pub check: Duration,
     /// How long a request is repeated that has no clear answer.
     pub patience: Duration,
+    /// Bytes of objects that are on their way to readers.
+    pub fetch_max: usize,
     /// Whether nothing may be written.
     pub read_only: bool,
 }
@@ -67,6 +71,7 @@ impl Default for Options {
             grace: Duration::from_secs(600),
             check: Duration::from_secs(10),
             patience: Duration::from_secs(30),
+            fetch_max: 32 << 20,
             read_only: false,
         }
     }
@@ -104,6 +109,7 @@ struct Shared {
     remote: Remote,
     root: Root,
     cache: Option<Cache>,
+    ahead: Arc<Ahead>,
     options: Options,
     tell: Tell,
     /// What copies are read into.
@@ -126,10 +132,11 @@ impl Shared {
     fn sweep(&self, topic: &str, id: &str) -> Result<()> {
         let path = self.root.topic(topic);
         let record = self.remote.get(&path)?.map(|(b, _)| Record::decode(&b)).transpose()?;
-        if record.is_some_and(|r| r.id == id) {
-            self.remote.delete(&[path])?;
+        // A deletion that did not come to its end was not acknowledged, and what has been appended since
+        // was: the topic stays.
+        if record.is_none_or(|r| r.id != id) {
+            self.remote.delete_all(&self.root.data(topic, id))?;
         }
-        self.remote.delete_all(&self.root.data(topic, id))?;
         self.remote.delete(&[self.root.deleted(id)])
     }
 }
@@ -201,6 +208,7 @@ impl Objects {
             remote,
             root: Root::new(bucket.prefix),
             cache,
+            ahead: Ahead::new(options.fetch_max),
             options,
             tell,
             pool: Arc::default(),
@@ -209,15 +217,18 @@ impl Objects {
         });
         if !shared.options.read_only {
             try_conditions(&shared.remote, &shared.root.tried())?;
-            let left = shared.remote.list(&shared.root.all_deleted(), None, 1000)?;
-            for listed in left {
+            let mut left = Vec::new();
+            for listed in shared.remote.list(&shared.root.all_deleted(), None, 1000)? {
                 let Some(id) = listed.path.filename() else { continue };
                 if let Some((name, _)) = shared.remote.get(&listed.path)?
                     && let Ok(name) = std::str::from_utf8(&name)
                     && check_name("topic", name).is_ok()
                 {
-                    sweep_aside(&shared, name.to_owned(), id.to_owned());
+                    left.push((name.to_owned(), id.to_owned()));
                 }
+            }
+            if !left.is_empty() {
+                sweep_aside(&shared, left);
             }
         }
         Ok(Self { shared, ids: Mutex::default() })
@@ -256,15 +267,17 @@ impl Objects {
     }
 }
 
-/// Deletes what is left of a topic, on a thread of its own; what it does not get done, the next
-/// process does.
-fn sweep_aside(shared: &Arc<Shared>, topic: String, id: String) {
+/// Deletes what is left of topics (names and ids), on a thread of its own; what it does not get done, the
+/// next process does.
+fn sweep_aside(shared: &Arc<Shared>, topics: Vec<(String, String)>) {
     let shared = Arc::clone(shared);
     let sweep = move || {
-        if let Err(e) = shared.sweep(&topic, &id)
-            && !shared.closed.load(Relaxed)
-        {
-            (shared.tell)(&format!("topic '{topic}', which was deleted, is still there: {e}"));
+        for (topic, id) in &topics {
+            if let Err(e) = shared.sweep(topic, id)
+                && !shared.closed.load(Relaxed)
+            {
+                (shared.tell)(&format!("of topic '{topic}', which was deleted, some is left: {e}"));
+            }
         }
     };
     // Without a thread, it is left to the next start.
@@ -399,7 +412,7 @@ impl Storage for Objects {
         if let Some(cache) = &self.shared.cache {
             cache.forget(&record.id);
         }
-        sweep_aside(&self.shared, topic.to_owned(), record.id);
+        sweep_aside(&self.shared, vec![(topic.to_owned(), record.id)]);
         Ok(())
     }
 
@@ -477,7 +490,7 @@ impl Storage for Objects {
                 trimmed: head.trimmed,
             }),
             map: Mutex::default(),
-            fetched: Mutex::default(),
+            readers: Mutex::default(),
             gone: AtomicBool::new(false),
             opened: Mutex::default(),
             tail: Mutex::new(Tail {

@@ -29,6 +29,8 @@ const REQUEST: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(20);
 /// … up to this.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// Bytes of an object at most: twice what the largest has that is written.
+const OBJECT_MAX: u64 = 64 << 20;
 /// Requests at the same time, of one thread that waits.
 const TOGETHER: usize = 8;
 
@@ -73,6 +75,23 @@ impl Drop for Remote {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+/// Is called once, at the latest when it is dropped.
+struct Done<F: FnOnce(Option<Bytes>)>(Option<F>);
+
+impl<F: FnOnce(Option<Bytes>)> Done<F> {
+    fn call(&mut self, found: Option<Bytes>) {
+        if let Some(done) = self.0.take() {
+            done(found);
+        }
+    }
+}
+
+impl<F: FnOnce(Option<Bytes>)> Drop for Done<F> {
+    fn drop(&mut self) {
+        self.call(None);
     }
 }
 
@@ -243,6 +262,23 @@ impl Remote {
         })
     }
 
+    /// Says of an object of records, whatever is in it, that it ends before the offset `next`.
+    pub(super) fn say_next(&self, path: &Path, next: u64) -> Result<()> {
+        let mut pause = Pause::new(self.patience);
+        loop {
+            let Some((bytes, version)) = self.get(path)? else { return Ok(()) };
+            if self.said_next(path)? == Some(next) {
+                return Ok(());
+            }
+            match self.put_saying(path, bytes, PutMode::Update(version), Some(next)) {
+                Put::Done(_) => return Ok(()),
+                Put::Refused(e) => return Err(e),
+                Put::Unknown(e) if !pause.again() => return Err(e),
+                Put::Exists | Put::Unknown(_) => {}
+            }
+        }
+    }
+
     /// Stores an object in the place of that version. Once.
     pub(super) fn replace(&self, path: &Path, bytes: Bytes, version: UpdateVersion) -> Put {
         self.put(path, bytes, PutMode::Update(version))
@@ -266,6 +302,21 @@ impl Remote {
         self.repeat(path, || fetch(Arc::clone(&self.store), path.clone()))
     }
 
+    /// Begins to fetch an object. `done` is called with it on a thread of the runtime and must not block; with
+    /// none if it is not there or does not come at once.
+    pub(super) fn get_aside(&self, path: Path, done: impl FnOnce(Option<Bytes>) + Send + 'static) {
+        let Some(runtime) = &self.runtime else { return done(None) };
+        // If the task is dropped, it is not called, and must be all the same.
+        let done = Done(Some(done));
+        let store = Arc::clone(&self.store);
+        runtime.spawn(async move {
+            let mut done = done;
+            let found = tokio::time::timeout(REQUEST, fetch(store, path)).await;
+            let found = found.ok().and_then(std::result::Result::ok).flatten();
+            done.call(found.map(|(bytes, _)| bytes));
+        });
+    }
+
     /// Several objects, side by side; those that are not there are none.
     pub(super) fn get_all(&self, paths: &[Path]) -> Result<Vec<Option<Bytes>>> {
         let Some(first) = paths.first() else { return Ok(Vec::new()) };
@@ -287,7 +338,11 @@ impl Remote {
                 match store.get_range(&path, 0..len).await {
                     Ok(bytes) => Ok(Some(bytes)),
                     Err(StoreError::NotFound { .. }) => Ok(None),
-                    Err(e) => Err(e),
+                    // Nothing cannot be asked for a part of it.
+                    Err(e) => match store.head(&path).await {
+                        Ok(meta) if meta.size == 0 => Ok(Some(Bytes::new())),
+                        _ => Err(e),
+                    },
                 }
             }
         })
@@ -308,7 +363,11 @@ impl Remote {
                     Some(after) => store.list_with_offset(Some(&folder), after),
                     None => store.list(Some(&folder)),
                 };
-                let mut found: Vec<Listed> = all
+                // Not every store can begin in the middle, or tells that it cannot.
+                let wanted = all.try_filter(|m| {
+                    future::ready(after.as_ref().is_none_or(|after| m.location > *after))
+                });
+                let mut found: Vec<Listed> = wanted
                     .take(max)
                     .map_ok(|m| Listed { path: m.location, size: m.size })
                     .try_collect()
@@ -386,6 +445,9 @@ async fn fetch(
     path: Path,
 ) -> std::result::Result<Option<(Bytes, UpdateVersion)>, StoreError> {
     match store.get_opts(&path, GetOptions::default()).await {
+        Ok(found) if found.meta.size > OBJECT_MAX => Err(StoreError::NotSupported {
+            source: format!("{} bytes, which no object of topics has", found.meta.size).into(),
+        }),
         Ok(found) => {
             let version = UpdateVersion {
                 e_tag: found.meta.e_tag.clone(),

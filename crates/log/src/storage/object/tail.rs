@@ -26,12 +26,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use object_store::UpdateVersion;
+use object_store::path::Path;
 
 use super::head::Head;
 use super::remote::{Pause, Put};
 use super::topic::{ObjectTopic, State};
 use super::{Record, names};
-use crate::batch::Header;
+use crate::batch::{HEADER, Header};
 use crate::error::{Damage, Error, Result};
 use crate::group::Group;
 use crate::settings::Settings;
@@ -47,6 +48,9 @@ const ALONE: usize = 3;
 const TOGETHER: usize = 16;
 /// … and bytes, at most.
 const TOGETHER_BYTES: u64 = 32 << 20;
+
+/// Offsets that are left out where nobody knows how many were given away: more than an object can have.
+const LEFT_OUT: u64 = 1_000_000_000_000;
 
 /// A moment, by both clocks: one stands still while the machine sleeps, the other may be set.
 #[derive(Clone, Copy, Debug)]
@@ -108,9 +112,9 @@ impl ObjectTopic {
                 group.next_offset(),
             ) {
                 Put::Done(_) => break,
-                Put::Exists => match self.shared.remote.get(&path) {
-                    Ok(Some((there, _))) if there == bytes => break,
-                    Ok(Some(_)) => return Err(Refused::Conflict),
+                Put::Exists => match self.is_there(&path, &bytes) {
+                    Ok(Some(true)) => break,
+                    Ok(Some(false)) => return Err(Refused::Conflict),
                     // Stores answer so, too, while another request for that name is under way.
                     Ok(None) => {
                         Error::Storage(format!("{}: busy", self.shared.remote.shown(&path)))
@@ -141,6 +145,17 @@ impl ObjectTopic {
         drop(tail);
         self.copy(first, &bytes);
         Ok(())
+    }
+
+    /// Whether it is these bytes that an object holds, if there is one.
+    fn is_there(&self, path: &Path, bytes: &Bytes) -> Result<Option<bool>> {
+        let begin = &bytes[..bytes.len().min(HEADER)];
+        // What somebody else has stored differs in its first header, and is fetched when it is needed.
+        match self.shared.remote.beginning(path, HEADER as u64)? {
+            Some(there) if there != begin => Ok(Some(false)),
+            Some(_) => Ok(self.shared.remote.get(path)?.map(|(there, _)| there == bytes)),
+            None => Ok(None),
+        }
     }
 
     /// Takes an object at the end into account.
@@ -362,9 +377,32 @@ impl ObjectTopic {
                 (self.shared.tell)(&damage.to_string());
                 Ok((resumes, headers))
             }
-            // Nobody knows which offset comes next.
-            None => Err(Error::Damaged(damage)),
+            None => {
+                let why = format!(
+                    "{}; nobody knows which offset comes next, so that nothing can be appended until \
+                     `apus log mend` leaves some out",
+                    damage.why
+                );
+                Err(Error::Damaged(Damage { why, ..damage }))
+            }
         }
+    }
+
+    /// See [`crate::storage::TopicLog::mend`]. Others may append at the same time, or mend: nobody can get
+    /// past the damage before it is mended, and all mend it in the same way.
+    pub(super) fn make_end_known(&self) -> Result<Option<u64>> {
+        let mut tail = self.tail.lock();
+        let hidden = match self.catch_up(&mut tail, &mut Vec::new()) {
+            Ok(()) => return Ok(None),
+            Err(Error::Damaged(_)) => self.state().next,
+            Err(e) => return Err(e),
+        };
+        // What has been found was not told to the broker: it must open the topic anew.
+        self.gone.store(true, Relaxed);
+        let next = hidden.saturating_add(LEFT_OUT).min(names::OFFSET_MAX);
+        let path = self.object(hidden);
+        self.shared.remote.say_next(&path, next)?;
+        Ok(Some(next))
     }
 }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use object_store::path::Path;
 use parking_lot::Mutex;
 
-use super::find::Map;
+use super::find::{Map, Reader};
 use super::head::Totals;
 use super::tail::Tail;
 use super::{Shared, names};
@@ -36,8 +36,8 @@ pub(super) struct ObjectTopic {
     pub(super) state: Mutex<State>,
     /// Where its objects are, as far as that is known.
     pub(super) map: Mutex<Map>,
-    /// Where objects end that were fetched for readers last.
-    pub(super) fetched: Mutex<VecDeque<u64>>,
+    /// Who has read last.
+    pub(super) readers: Mutex<VecDeque<Reader>>,
     /// It was deleted, or what this process knows of it is too old to go on from: whoever wants to use
     /// it must open it anew.
     pub(super) gone: AtomicBool,
@@ -153,11 +153,15 @@ impl TopicLog for ObjectTopic {
     fn verify(&self, seen: &mut dyn FnMut(&Header)) -> Result<Vec<Damage>> {
         let State { first, next, .. } = self.state();
         let (mut at, mut damage) = (first, Vec::new());
-        while at < next {
+        // Also what has been appended meanwhile, and what hides the end.
+        loop {
             let path = self.object(at);
             let shown = self.shared.remote.shown(&path);
             // From the store: a copy says nothing about it.
             let Some((bytes, _)) = self.shared.remote.get(&path)? else {
+                if at >= next {
+                    break;
+                }
                 let resumes = self.listed_after(at)?;
                 let gap =
                     Gap { at: 0, offset: at, resumes, why: "the object is missing".to_owned() };
@@ -180,8 +184,13 @@ impl TopicLog for ObjectTopic {
         Ok(damage)
     }
 
+    fn mend(&self) -> Result<Option<u64>> {
+        self.make_end_known()
+    }
+
     fn rest(&self) {
         self.map.lock().clear();
+        self.shared.ahead.forget(&self.id);
     }
 }
 
@@ -191,7 +200,7 @@ pub(super) fn check(
     first: u64,
     seen: &mut dyn FnMut(&Header),
 ) -> Result<(Option<u64>, Vec<Gap>)> {
-    let mut scanner = Scanner::over(bytes, first);
+    let mut scanner = Scanner::over(bytes, (0, first));
     let (mut end, mut gaps) = (None, Vec::new());
     loop {
         match scanner.next()? {
@@ -208,7 +217,13 @@ pub(super) fn check(
                 }
             }
             Found::Damage(gap) => gaps.push(gap),
-            Found::End => return Ok((end, gaps)),
+            Found::End => {
+                if end.is_none() && gaps.is_empty() {
+                    let why = "there is nothing in it".to_owned();
+                    gaps.push(Gap { at: 0, offset: first, resumes: None, why });
+                }
+                return Ok((end, gaps));
+            }
         }
     }
 }

@@ -4,6 +4,8 @@
 //! objects before deleted (see [`super::tail`] for why). How long is measured by the process that
 //! deletes, from when it first saw it in the head: clocks of several machines need not agree.
 
+use std::time::{Duration, Instant};
+
 use object_store::path::Path;
 
 use super::head::Totals;
@@ -15,6 +17,8 @@ use crate::storage::Limits;
 
 /// Objects that are deleted with one listing.
 const PAGE: usize = 1000;
+/// How long deleting goes on at once: nobody can append meanwhile.
+const TURN: Duration = Duration::from_secs(1);
 
 impl ObjectTopic {
     pub(super) fn let_go(&self, limits: &Limits, log_state: &dyn Fn() -> Vec<u8>) -> Result<bool> {
@@ -72,8 +76,13 @@ impl ObjectTopic {
         if before == 0 || since.age() < self.shared.options.grace {
             return Ok(());
         }
+        let begin = Instant::now();
         let mut last = None;
         loop {
+            if last.is_some() && begin.elapsed() >= TURN {
+                // The rest is for the next time.
+                return Ok(());
+            }
             let folder = names::log(&self.data);
             let listed = self.shared.remote.list(&folder, None, PAGE)?;
             let old: Vec<Path> = listed

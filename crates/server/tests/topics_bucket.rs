@@ -1,34 +1,31 @@
-//! Two servers on one bucket of a real S3 server (`MINIO` names the binary), both of which are killed
-//! again and again while producers and readers use them. Not part of `cargo test` by itself, since it
-//! must not pass without one; `cargo xtask test` has one built. `APUS_KILLS` for more kills than there,
+//! Two servers on one bucket of an object store's server (`MINIO` or `AZURITE` names it, or `GCS`), both of
+//! which are killed again and again while producers and readers use them. Not part of `cargo test` by
+//! itself, since it must not pass without one; `cargo xtask test` has them installed. `APUS_KILLS` for more kills than there,
 //! `APUS_SEED` for other moments.
 
 mod killed;
 #[path = "../../log/tests/server/mod.rs"]
-mod minio;
+mod server;
 
-use std::path::PathBuf;
 use std::sync::Mutex;
 
 use killed::{Plan, Server, ask, kill_and_check, number};
-use minio::{BUCKET, Minio};
+use testing::TempDir;
 
 const SERVERS: usize = 2;
 
 #[test]
 fn two_servers_on_one_bucket_are_killed() {
     let (kills, seed) = (number("APUS_KILLS", 20), number("APUS_SEED", 1));
-    let minio = Minio::start();
-    let base: PathBuf = std::env::temp_dir().join(format!("apus-two-{}", std::process::id()));
-    let dirs: Vec<PathBuf> = (0..SERVERS).map(|i| base.join(i.to_string())).collect();
-    dirs.iter().for_each(|d| std::fs::create_dir_all(d).expect("a directory"));
+    let store = server::Server::start();
+    let dirs: Vec<TempDir> = (0..SERVERS).map(|_| TempDir::new()).collect();
     let start = |i: usize| {
         Server::start(|command| {
             command
-                .args(["--topic-storage", &format!("s3://{BUCKET}/two")])
+                .args(["--topic-storage", &store.url("two")])
                 .args(["--topic-cache-size", "2mb"])
                 .args(["--dir".as_ref(), dirs[i].as_os_str()])
-                .envs(minio.environment());
+                .envs(store.environment());
         })
     };
     let servers: Vec<Mutex<Server>> = (0..SERVERS).map(|i| Mutex::new(start(i))).collect();
@@ -40,5 +37,4 @@ fn two_servers_on_one_bucket_are_killed() {
     assert!(seen.acknowledged > 100, "{seen:?}");
     eprintln!("{kills} kills: {seen:?}");
     drop(servers);
-    let _ = std::fs::remove_dir_all(&base);
 }

@@ -1,0 +1,204 @@
+//! Objects on their way from the store to readers: those that somebody waits for, and those behind them
+//! that whoever reads on is likely to want next.
+//!
+//! Memory for them is bounded by bytes ([`super::Options::fetch_max`]), from before an object is asked for
+//! until the last reader has let go of it. What was fetched ahead is dropped when it is not wanted within
+//! [`KEEP`], and before somebody has to wait: readers are only known by where they have read, so that one who
+//! goes away leaves nothing but that.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use object_store::path::Path;
+use parking_lot::{Condvar, Mutex};
+
+use super::remote::Remote;
+use crate::error::{Error, Result};
+use crate::meter::{Meter, Room};
+
+/// How long an object is kept for readers who do not come.
+const KEEP: Duration = Duration::from_secs(10);
+/// How long a reader waits for memory.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked for, as readers who let go of it do not say so.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A topic's id and the offset that the object begins with.
+pub(super) type Key = (Arc<str>, u64);
+
+/// See the module's text.
+pub(super) struct Ahead {
+    meter: Arc<Meter>,
+    objects: Mutex<HashMap<Key, Object>>,
+    /// Signalled when one has come, or does not.
+    come: Condvar,
+}
+
+enum Object {
+    Coming,
+    Here { bytes: Bytes, wanted: bool, since: Instant },
+}
+
+/// Bytes whose room is given back with them.
+struct Held {
+    bytes: Bytes,
+    _room: Room,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+fn held(bytes: Bytes, mut room: Room) -> Bytes {
+    // If it is larger than it was said to be, it is here all the same.
+    room.fit(bytes.len());
+    Bytes::from_owner(Held { bytes, _room: room })
+}
+
+impl Ahead {
+    pub(super) fn new(bytes_max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            meter: Meter::new(bytes_max),
+            objects: Mutex::default(),
+            come: Condvar::new(),
+        })
+    }
+
+    /// Begins to fetch an object that somebody will probably want, if there is memory for it.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        remote: &Remote,
+        key: &Key,
+        path: Path,
+        size: u64,
+    ) -> bool {
+        let mut objects = self.objects.lock();
+        objects.retain(|_, o| !matches!(o, Object::Here { since, .. } if since.elapsed() > KEEP));
+        if objects.contains_key(key) {
+            return true;
+        }
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let room = loop {
+            if let Some(room) = self.meter.take(size) {
+                break room;
+            }
+            // Not for those that nobody has seen yet.
+            if !drop_oldest(&mut objects, true) {
+                return false;
+            }
+        };
+        objects.insert(key.clone(), Object::Coming);
+        drop(objects);
+        let (this, key) = (Arc::clone(self), key.clone());
+        remote.get_aside(path, move |found| {
+            let mut objects = this.objects.lock();
+            match found {
+                Some(bytes) => {
+                    let (bytes, since) = (held(bytes, room), Instant::now());
+                    objects.insert(key, Object::Here { bytes, wanted: false, since });
+                }
+                // Whoever wants it asks again, and is told why.
+                None => drop(objects.remove(&key)),
+            }
+            drop(objects);
+            this.come.notify_all();
+        });
+        true
+    }
+
+    /// An object that is here or coming, or what `fetch` makes of it. Who has room already must not `wait` for
+    /// more.
+    ///
+    /// # Errors
+    /// Those of `fetch`, and [`Error::Busy`] if there is no memory.
+    pub(super) fn get(
+        &self,
+        key: &Key,
+        size: u64,
+        wait: bool,
+        fetch: impl FnOnce() -> Result<Option<Bytes>>,
+    ) -> Result<Option<Bytes>> {
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let until = Instant::now() + PATIENCE;
+        let mut objects = self.objects.lock();
+        let room = loop {
+            match objects.get_mut(key) {
+                Some(Object::Here { bytes, wanted, .. }) => {
+                    *wanted = true;
+                    return Ok(Some(bytes.clone()));
+                }
+                Some(Object::Coming) => {
+                    self.come.wait(&mut objects);
+                    continue;
+                }
+                None => {}
+            }
+            if let Some(room) = self.meter.take(size) {
+                break room;
+            }
+            if !drop_oldest(&mut objects, true) && !drop_oldest(&mut objects, false) {
+                if !wait || Instant::now() >= until {
+                    return Err(Error::Busy { retry_ms: 1000 });
+                }
+                self.come.wait_for(&mut objects, LOOK);
+            }
+        };
+        objects.insert(key.clone(), Object::Coming);
+        drop(objects);
+        // Others wait for it: they must hear of it even if this panics.
+        let mut coming = ComingIn { ahead: self, key, here: None };
+        let bytes = fetch()?.map(|bytes| held(bytes, room));
+        coming.here.clone_from(&bytes);
+        Ok(bytes)
+    }
+
+    /// Lets go of an object that is not what it should be.
+    pub(super) fn remove(&self, key: &Key) {
+        let mut objects = self.objects.lock();
+        if matches!(objects.get(key), Some(Object::Here { .. })) {
+            objects.remove(key);
+        }
+    }
+
+    /// Lets go of a topic's objects.
+    pub(super) fn forget(&self, id: &Arc<str>) {
+        self.objects.lock().retain(|key, o| matches!(o, Object::Coming) || key.0 != *id);
+    }
+}
+
+/// Says at its end what has become of an object that others wait for.
+struct ComingIn<'a> {
+    ahead: &'a Ahead,
+    key: &'a Key,
+    here: Option<Bytes>,
+}
+
+impl Drop for ComingIn<'_> {
+    fn drop(&mut self) {
+        let mut objects = self.ahead.objects.lock();
+        objects.remove(self.key);
+        if let Some(bytes) = self.here.take() {
+            let object = Object::Here { bytes, wanted: true, since: Instant::now() };
+            objects.insert(self.key.clone(), object);
+        }
+        drop(objects);
+        self.ahead.come.notify_all();
+    }
+}
+
+/// Lets go of the oldest object that is here, of those that somebody has seen or has not.
+fn drop_oldest(objects: &mut HashMap<Key, Object>, seen: bool) -> bool {
+    let here = objects.iter().filter_map(|(key, o)| match o {
+        Object::Here { wanted, since, .. } if *wanted == seen => Some((*since, key)),
+        _ => None,
+    });
+    let Some(key) = here.min_by_key(|(since, _)| *since).map(|(_, key)| key.clone()) else {
+        return false;
+    };
+    objects.remove(&key);
+    true
+}

@@ -1,0 +1,152 @@
+//! What tests of several crates need: directories and addresses that nobody else has, and patience.
+//!
+//! Tests run beside each other, beside those of other checkouts, and after some that were killed. So a
+//! directory is never one that is there already, and an address is one that the system gives to nobody
+//! else for a while.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Longer than anything takes, also on a slow machine that does much else: it only ends tests that
+/// would otherwise hang. Nothing is measured by it.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+
+/// An empty directory of its own, removed when it is dropped.
+#[derive(Debug)]
+pub struct TempDir(PathBuf);
+
+impl TempDir {
+    /// # Panics
+    ///
+    /// If the system's directory for temporary files takes none.
+    #[must_use]
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let name = format!("apus-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+            let path = std::env::temp_dir().join(name);
+            match std::fs::create_dir(&path) {
+                // As the system itself names it: macOS's is behind a link.
+                Ok(()) => return Self(path.canonicalize().unwrap_or(path)),
+                // Left by a process of the same number that was killed.
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => panic!("{}: {e}", path.display()),
+            }
+        }
+    }
+
+    /// Takes over a directory that another process has made.
+    #[must_use]
+    pub fn adopt(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes a file into it, making the directories between, and returns the file's path.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be written.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        if let Err(e) = made.and_then(|()| std::fs::write(&path, content)) {
+            panic!("{}: {e}", path.display());
+        }
+        path
+    }
+}
+
+impl Default for TempDir {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Deref for TempDir {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl AsRef<Path> for TempDir {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// An address on loopback for a server that sets `SO_REUSEADDR`, as ours, Redis and MinIO do: the
+/// system gives its port to nobody else for a minute, since a connection to it, which was closed by its
+/// own side, waits in TIME_WAIT. (A port that was only bound and closed again may be given to the next
+/// one who asks.)
+///
+/// # Errors
+///
+/// If there is no free port.
+pub fn free_address() -> io::Result<SocketAddr> {
+    let probe = TcpListener::bind("127.0.0.1:0")?;
+    let address = probe.local_addr()?;
+    let _client = TcpStream::connect(address)?;
+    drop(probe.accept()?);
+    Ok(address)
+}
+
+/// Asks until there is an answer.
+///
+/// # Panics
+///
+/// If there is none within [`PATIENCE`].
+pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(begin.elapsed() < PATIENCE, "still not so: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TempDir, free_address};
+    use std::net::TcpListener;
+
+    #[test]
+    fn directories_are_new_and_go() {
+        let (a, b) = (TempDir::new(), TempDir::new());
+        assert_ne!(a.path(), b.path());
+        let file = a.write("deep/down", "x");
+        assert_eq!(std::fs::read(&file).expect("there"), b"x");
+        let gone = a.path().to_owned();
+        drop(a);
+        assert!(!gone.exists() && b.exists());
+    }
+
+    #[test]
+    fn addresses_can_be_listened_on_and_are_given_once() {
+        let mut all: Vec<_> = (0..100).map(|_| free_address().expect("a port")).collect();
+        let listening = TcpListener::bind(all[0]);
+        assert!(listening.is_ok(), "{listening:?}");
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 100);
+    }
+}
