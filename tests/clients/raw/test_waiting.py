@@ -179,6 +179,7 @@ class Journal(unittest.TestCase):
                     try:
                         replies.append(c.line())
                     except TimeoutError:
+                        self.assertLess(c.socket.gettimeout(), 20, "it is never run")
                         # The pause began behind the command that was to end it.
                         c.socket.settimeout(20)
                         self.assertEqual(other.command("CLIENT", "UNPAUSE"), b"+OK")
