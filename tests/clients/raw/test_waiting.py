@@ -163,25 +163,27 @@ class Journal(unittest.TestCase):
         self.addCleanup(self.server.close)
 
     def test_what_a_pause_held_back_is_run_behind_replies_that_wait_for_the_disk(self):
-        with self.server.connect() as c, self.server.connect() as other:
+        with self.server.connect() as c, self.server.connect() as other, self.server.connect() as writer:
             self.assertEqual(c.command("CONFIG", "SET", "appendfsync", "always"), b"+OK")
             paused = encode("SET", "a", "1") + encode("CLIENT", "PAUSE", "100000", "WRITE") + encode("SET", "a", "2")
             for _ in range(100):
-                # At the end of the pause the first reply still waits, in some of the rounds.
+                # So much to write that the first reply still waits when the pause is over.
+                writer.send(encode("SET", "w", "v" * 2000) * 50)
                 c.send(paused)
-                other.send(encode("CLIENT", "UNPAUSE") * 1000)
-                for _ in range(1000):
-                    self.assertEqual(other.line(), b"+OK")
-                c.socket.settimeout(0.2)
+                time.sleep(0.0005)
+                self.assertEqual(other.command("CLIENT", "UNPAUSE"), b"+OK")
+                c.socket.settimeout(0.5)
                 replies = []
                 while len(replies) < 3:
                     try:
                         replies.append(c.line())
                     except TimeoutError:
-                        # The pause came after the last of them.
+                        self.assertLess(c.socket.gettimeout(), 20, "it is never run")
+                        # The pause began behind the command that was to end it.
                         c.socket.settimeout(20)
                         self.assertEqual(other.command("CLIENT", "UNPAUSE"), b"+OK")
                 self.assertEqual(replies, [b"+OK"] * 3)
+                self.assertEqual(writer.exactly(250), b"+OK\r\n" * 50)
 
     def together(self, *all_words):
         """Connections that each repeat their own commands; none of them may wait for ever."""
