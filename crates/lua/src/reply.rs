@@ -276,7 +276,25 @@ pub(crate) fn pass(bytes: &[u8], r: &mut Reply<'_>) -> bool {
 
 /// Writes the value on top of the stack as a reply, and pops it. `inner` is the protocol that the
 /// script has chosen.
-pub(crate) fn write(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: usize) {
+pub(crate) fn write(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host) {
+    let before = r.out().mark();
+    // Numbers take more than they do in Lua, but nothing takes twice as much. What does is in many
+    // places of the result, whose length may double with every level.
+    let max = r.out().buf.len().saturating_add(s.state().memory_limit().saturating_mul(2));
+    s.state().reply_max = max;
+    write_value(s, r, inner, host, 0);
+    if r.out().buf.len() > max {
+        r.out().truncate(before);
+        r.error("ERR the script's result is too large");
+    }
+}
+
+fn write_value(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: usize) {
+    if r.out().buf.len() > s.state().reply_max {
+        r.null();
+        s.pop(1);
+        return;
+    }
     if depth > DEPTH_MAX || !s.room(6) || s.check_c_stack().is_err() {
         r.error("ERR reached lua stack limit");
         s.pop(1);
@@ -308,11 +326,11 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
         r.array(n);
         for (i, item) in items[..n].iter().enumerate() {
             match item.read() {
-                Item::Text(text) => r.bulk(text),
+                Item::Text(text) if r.out().buf.len() <= s.state().reply_max => r.bulk(text),
                 Item::Number(number) => r.int(stdx_cast(number)),
                 _ => {
                     s.raw_get_at(-1, i + 1);
-                    write(s, r, inner, host, depth + 1);
+                    write_value(s, r, inner, host, depth + 1);
                 }
             }
         }
@@ -351,8 +369,8 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
         s.push_nil();
         while s.next(-2) {
             s.push_value(-2);
-            write(s, r, inner, host, depth + 1);
-            write(s, r, inner, host, depth + 1);
+            write_value(s, r, inner, host, depth + 1);
+            write_value(s, r, inner, host, depth + 1);
             n += 1;
         }
         r.end_map(mark, n);
@@ -367,7 +385,7 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
         while s.next(-2) {
             s.pop(1);
             s.push_value(-1);
-            write(s, r, inner, host, depth + 1);
+            write_value(s, r, inner, host, depth + 1);
             n += 1;
         }
         r.end_set(mark, n);
@@ -411,7 +429,7 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
             s.pop(1);
             break;
         }
-        write(s, r, inner, host, depth + 1);
+        write_value(s, r, inner, host, depth + 1);
         i += 1;
     }
     r.end_array(mark, i);

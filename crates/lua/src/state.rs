@@ -75,6 +75,8 @@ pub(crate) struct State {
     pub(crate) fronts: Vec<Front>,
     pub(crate) natives: Natives,
     pub(crate) scratch: Option<Box<Scratch>>,
+    /// How long the buffer of replies may become while a script's result is written, in bytes.
+    pub(crate) reply_max: usize,
     /// The last call's reply, which is in `scratch`, is what the script returns.
     pub(crate) passes: bool,
     /// The thread that is no coroutine.
@@ -207,6 +209,7 @@ impl Vm {
             fronts: Vec::new(),
             natives: Natives::default(),
             scratch: None,
+            reply_max: usize::MAX,
             passes: false,
             main: std::ptr::null_mut(),
             decoy: None,
@@ -494,7 +497,7 @@ impl Vm {
                 Ok(())
             }
             Ok(()) => {
-                write(s, reply, inner, host, 0);
+                write(s, reply, inner, host);
                 Ok(())
             }
             Err(_) => Err(failure(s, what.name)),
@@ -580,7 +583,7 @@ fn returned(s: Stack, bytes: &[u8], reply: &mut Reply<'_>, host: &mut dyn Host) 
     if !pass(bytes, reply) {
         s.set_top(BOTTOM);
         if push(s, &mut &*bytes, 0).is_ok() {
-            write(s, reply, Proto::V2, host, 0);
+            write(s, reply, Proto::V2, host);
         } else {
             reply.error("ERR reached lua stack limit");
         }

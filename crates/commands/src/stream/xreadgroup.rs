@@ -268,7 +268,12 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
                     let Some(found) = log.get(entry).filter(|_| budget.has_more(reply)) else {
                         break;
                     };
-                    super::reply::delivered(reply, &found, now - pending.time, pending.count);
+                    super::reply::delivered(
+                        reply,
+                        &found,
+                        now.saturating_sub(pending.time),
+                        pending.count,
+                    );
                     deliver(entry, &mut cg, now, pending.count.saturating_add(1), true);
                     budget.served();
                     n += 1;

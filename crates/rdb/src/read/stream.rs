@@ -170,7 +170,7 @@ fn load_node(log: &mut Log, first: Id, bytes: &[u8]) -> Option<()> {
     let total = u64::try_from(live).ok()?.checked_add(u64::try_from(deleted).ok()?)?;
     let fields = usize::try_from(int(&mut items)?).ok().filter(|n| *n <= listpack.count)?;
     let names: Vec<Item<'_>> = items.by_ref().take(fields).collect();
-    if names.len() != fields || int(&mut items)? != 0 || live == 0 {
+    if names.len() != fields || int(&mut items)? != 0 {
         return None;
     }
     let mut texts: Vec<Item<'_>> = Vec::new();
