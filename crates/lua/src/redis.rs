@@ -133,6 +133,7 @@ fn gather(s: Stack, scratch: &mut Scratch) -> Result<(), &'static str> {
     args.clear();
     spans.clear();
     let items = s.arguments();
+    let max = s.state().memory_limit().saturating_mul(2).min(u32::MAX as usize);
     if items.is_empty() {
         return Err("Please specify at least one argument for this redis lib call");
     }
@@ -145,7 +146,8 @@ fn gather(s: Stack, scratch: &mut Scratch) -> Result<(), &'static str> {
             _ => return Err("Lua redis lib command arguments must be strings or integers"),
         }
         let n = args.len() - start;
-        if args.len() >= u32::MAX as usize {
+        // One string may be an argument many times.
+        if args.len() >= max {
             return Err("the arguments are too large");
         }
         spans.push(Span::new(start, n));

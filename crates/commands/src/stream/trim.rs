@@ -11,6 +11,9 @@ use crate::parse::int;
 const TWICE: Fail =
     Fail::text("ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
 
+const NO_TILDE: Fail =
+    Fail::text("ERR syntax error, LIMIT cannot be used without the special ~ option");
+
 /// What to trim, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trimming {
@@ -103,12 +106,9 @@ pub(super) fn parse(db: &Db<'_>, args: &Args<'_>, xadd: bool) -> Result<Options,
                 "ERR syntax error, XTRIM must be called with a trimming strategy",
             ));
         }
-        (None, _) => None,
-        (Some((_, false)), Some(_)) => {
-            return Err(Fail::text(
-                "ERR syntax error, LIMIT cannot be used without the special ~ option",
-            ));
-        }
+        (None, None) => None,
+        (None, Some(_)) => return Err(NO_TILDE),
+        (Some((_, false)), Some(_)) => return Err(NO_TILDE),
         (Some((trim, approximate)), limit) => {
             let limit = limit.unwrap_or(if approximate { default_limit(db) } else { 0 });
             let policy = policy.unwrap_or(Policy::Keep);

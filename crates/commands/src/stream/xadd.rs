@@ -90,6 +90,8 @@ pub(crate) static XADD: DataCommand = DataCommand {
 (error) ERR syntax error, MAXLEN and MINID options at the same time are not compatible
 > XADD t MAXLEN 2 LIMIT 3 5-5 a b
 (error) ERR syntax error, LIMIT cannot be used without the special ~ option
+> XADD t LIMIT 0 5-5 a b
+(error) ERR syntax error, LIMIT cannot be used without the special ~ option
 > XADD t LIMIT 3 5-5 a b
 (error) ERR syntax error, LIMIT cannot be used without specifying a trimming strategy
 > XADD t MAXLEN -1 5-5 a b
