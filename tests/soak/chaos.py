@@ -430,16 +430,18 @@ def work(kind, port, seed, until, patience, failures):
         failures.put(f"{kind.__name__}: {type(e).__name__}: {str(e)[:2000]}")
 
 
-def killer(port, until, failures):
+def killer(port, until, patience, failures):
     """Ends scripts that do not end, while anybody works."""
     while not until.wait(0.3):
         try:
-            # Its own command may be held back by a pause, or be read behind one that waits for the script:
-            # then it is asked again, as an operator would.
-            with Client(port, timeout=5) as c:
+            with Peer(port, patience) as c:
                 for words in (("SCRIPT", "KILL"), ("FUNCTION", "KILL")):
                     c.send(encode(*words))
                     c.read()
+        except Hang as e:
+            failures.put(f"killer: {e}")
+            # Whoever waits for the script would be blamed, too.
+            return
         except (ConnectionError, OSError):
             pass
 
@@ -453,7 +455,7 @@ def load(server, seconds, a, seed):
         for i, k in enumerate(kinds)
     ]
     stop = multiprocessing.Event()
-    jobs.append(multiprocessing.Process(target=killer, args=(server.port, stop, failures)))
+    jobs.append(multiprocessing.Process(target=killer, args=(server.port, stop, a.patience, failures)))
     for j in jobs:
         j.start()
     for j in jobs[:-1]:

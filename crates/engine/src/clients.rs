@@ -46,6 +46,16 @@ pub struct Names {
     pub lib_ver: String,
 }
 
+/// SCRIPT KILL or its like that CLIENT PAUSE held back. Its thread may get stuck in a script before it
+/// gets back to the connection, and then does at least this.
+#[derive(Debug)]
+pub enum HeldKill {
+    /// The command.
+    Words(Vec<Vec<u8>>),
+    /// It was done; this is its reply.
+    Reply(Vec<u8>),
+}
+
 /// What others may know of a connection.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "fields are those of CLIENT LIST by meaning")]
@@ -94,6 +104,8 @@ pub struct Client {
     pub closing: AtomicBool,
     /// Waits for CLIENT PAUSE to end.
     pub paused: AtomicBool,
+    /// What waits for that although it could end a script.
+    pub held_kill: Mutex<Option<Box<HeldKill>>>,
     /// Commands that MULTI has queued, or -1.
     pub multi: AtomicI64,
     /// Keys that are watched.
@@ -157,6 +169,7 @@ impl Client {
             no_touch: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             paused: AtomicBool::new(false),
+            held_kill: Mutex::default(),
             multi: AtomicI64::new(-1),
             watch: AtomicU64::new(0),
             spoiled: AtomicBool::new(false),

@@ -315,8 +315,11 @@ impl Thread {
             return Err(denied.fail(&session.user, cmd.row));
         }
         let attention = engine.attention.get();
-        // While everything or all writes are paused, nothing is evicted, and nobody is refused.
-        let evicts = attention & Attention::PAUSE == 0 || !engine.check_pause();
+        // While everything or all writes are paused, nothing is evicted, and nobody is refused; nor for
+        // what can end a script, and while one is slow: it may have the shards that would be waited for.
+        let evicts = attention & Attention::BUSY == 0
+            && !flags.has(Flags::ALLOW_BUSY)
+            && (attention & Attention::PAUSE == 0 || !engine.check_pause());
         self.short_of_memory = false;
         if attention & Attention::MAXMEMORY != 0 && evicts {
             let free = self.make_room(engine);
@@ -648,9 +651,10 @@ fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
 
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE
 /// too, as in Redis: it ends by itself. Redis counts monitors among the replicas, which never wait.
+/// Nor does here what ends a script that does not end.
 #[cold]
 fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> bool {
-    if session.monitor || !engine.check_pause() {
+    if session.monitor || !engine.check_pause() || engine.is_busy() && ends_scripts(cmd.row) {
         return false;
     }
     let flags = match cmd.row.group {
@@ -660,4 +664,8 @@ fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> boo
     let queueing = session.multi.is_some() && !cmd.immediate;
     !engine.pause.writes_only.load(Relaxed)
         || !queueing && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE))
+}
+
+fn ends_scripts(row: &Row) -> bool {
+    matches!(row.name, "script|kill" | "function|kill" | "shutdown")
 }

@@ -37,7 +37,7 @@ pub mod connection;
 pub mod server;
 pub mod topics;
 
-pub use clients::{Client, Clients, Endpoint};
+pub use clients::{Client, Clients, Endpoint, HeldKill};
 pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
 };

@@ -21,7 +21,7 @@ use config::{Config, Id};
 use resp::{Args, Out, Parser, Proto, Reply, Shape, Span};
 use store::{Context, Db, Evicted, Flush, Policy, SHARDS};
 
-use crate::clients::Client;
+use crate::clients::{Client, HeldKill};
 use crate::costs::Costs;
 use crate::dispatch::{Done, commit, lookup};
 use crate::engine::{Attention, Engine, Worker};
@@ -321,8 +321,14 @@ impl Thread {
         mut args: Vec<Vec<u8>>,
         out: &mut Out,
     ) -> Option<Next> {
-        let spans: Vec<Span> = (0..args.len()).map(Span::owned).collect();
         let mark = out.mark();
+        let held = session.client.held_kill.lock().take();
+        if let Some(HeldKill::Reply(reply)) = held.map(|h| *h) {
+            out.buf.extend_from_slice(&reply);
+            self.after(session, out, mark);
+            return None;
+        }
+        let spans: Vec<Span> = (0..args.len()).map(Span::owned).collect();
         let mut reply = Reply::new(out, session.proto);
         let mut a = Args::new(&[], &spans, &mut args);
         self.since = None;

@@ -6,6 +6,36 @@ import unittest
 from harness.server import Server, beyond_redis, encode, wait_until
 
 ENDLESS = "while true do end"
+SPIN = "local t = os.clock() while os.clock() - t < 0.6 do end"
+
+
+def neighbours(test, conns):
+    """The last of these connections, the others on its thread, and those on another."""
+    for c in conns:
+        test.assertEqual(c.command("PING"), b"+PONG")
+    *conns, sleeper = conns
+    # Who does not answer now lives on the same thread.
+    sleeper.send(encode("EVAL", SPIN, "0"))
+    time.sleep(0.2)
+    for c in conns:
+        c.send(encode("PING"))
+    time.sleep(0.2)
+    here, there = [], []
+    for c in conns:
+        c.socket.setblocking(False)
+        try:
+            test.assertEqual(c.receive(7), b"+PONG\r\n")
+            there.append(c)
+        except BlockingIOError:
+            here.append(c)
+        c.socket.setblocking(True)
+        c.socket.settimeout(20)
+    for c in here:
+        # On a machine that does much else the script may have become slow.
+        test.assertIn(c.line()[:5], (b"+PONG", b"-BUSY"))
+    test.assertEqual(sleeper.line(), b"$-1")
+    test.assertTrue(len(here) >= 2 and there, "connections are spread over threads")
+    return sleeper, here, there
 
 
 @beyond_redis
@@ -111,30 +141,8 @@ class Busy(unittest.TestCase):
         conns = [server.connect() for _ in range(8)]
         for c in conns:
             self.addCleanup(c.close)
-        for c in conns:
-            self.assertEqual(c.command("PING"), b"+PONG")
-        spin = encode("EVAL", "local t = os.clock() while os.clock() - t < 0.6 do end", "0")
-        sleeper = conns.pop()
-        # Who does not answer now lives on the same thread.
-        sleeper.send(spin)
-        time.sleep(0.2)
-        for c in conns:
-            c.send(encode("PING"))
-        time.sleep(0.2)
-        here, there = [], []
-        for c in conns:
-            c.socket.setblocking(False)
-            try:
-                self.assertEqual(c.receive(7), b"+PONG\r\n")
-                there.append(c)
-            except BlockingIOError:
-                here.append(c)
-            c.socket.setblocking(True)
-            c.socket.settimeout(20)
-        for c in here:
-            self.assertEqual(c.line(), b"+PONG")
-        self.assertEqual(sleeper.line(), b"$-1")
-        self.assertTrue(len(here) >= 2 and there, "connections are spread over threads")
+        sleeper, here, there = neighbours(self, conns)
+        spin = encode("EVAL", SPIN, "0")
         sleeper.send(spin)
         time.sleep(0.1)
         # It runs again, with every shard, and on the other thread.
@@ -152,6 +160,98 @@ class Busy(unittest.TestCase):
         self.assertIn(b"Script killed by user", there[0].line())
         for c in waiting:
             self.assertEqual(c.line(), b"+OK")
+
+
+class Kills(unittest.TestCase):
+    """SCRIPT KILL is answered while a script does not end, whatever else its thread waits for."""
+
+    def start(self, *options):
+        server = Server(*options)
+        self.addCleanup(server.close)
+
+        def connect():
+            c = server.connect()
+            self.addCleanup(c.close)
+            c.socket.settimeout(20)
+            return c
+
+        return connect
+
+    def end(self, scripted, killer):
+        """Ends the script, if nobody has."""
+        while (reply := killer.command("SCRIPT", "KILL")) != b"+OK":
+            self.assertTrue(reply.startswith(b"-NOTBUSY"), reply)
+            time.sleep(0.02)
+        self.assertIn(b"Script killed by user", scripted.line())
+
+    def test_a_script_that_comes_before_what_a_pause_held_back(self):
+        # Nobody but the script's own command finds that the pause is over.
+        connect = self.start("--threads", "1", "--hz", "1", "--lua-time-limit", "20")
+        scripted, killer, other = connect(), connect(), connect()
+        for _ in range(4):
+            self.assertEqual(other.command("CLIENT", "PAUSE", "100", "ALL"), b"+OK")
+            killer.send(encode("SCRIPT", "KILL") + encode("ECHO", "behind"))
+            time.sleep(0.15)
+            scripted.send(encode("EVAL", ENDLESS, "0"))
+            reply = killer.line()
+            if reply == b"+OK":
+                self.assertIn(b"Script killed by user", scripted.line())
+            else:
+                self.assertTrue(reply.startswith(b"-NOTBUSY"), reply)
+                self.end(scripted, other)
+            self.assertEqual(killer.exactly(12), b"$6\r\nbehind\r\n")
+
+    @beyond_redis
+    def test_the_end_of_a_pause_is_not_waited_for(self):
+        connect = self.start("--threads", "2", "--lua-time-limit", "1000")
+        scripted, _, there = neighbours(self, [connect() for _ in range(8)])
+        scripted.send(encode("EVAL", ENDLESS, "0"))
+        time.sleep(0.1)
+        # Held back before the script is slow.
+        there[0].send(encode("CLIENT", "PAUSE", "100000", "ALL") + encode("SCRIPT", "KILL"))
+        self.assertEqual((there[0].line(), there[0].line()), (b"+OK", b"+OK"))
+        self.assertIn(b"Script killed by user", scripted.line())
+
+    def test_nothing_is_evicted_for_it(self):
+        # With periodic work that is rare, or that would wait for the shards instead.
+        options = ("--threads", "2", "--lua-time-limit", "1000", "--hz", "1")
+        connect = self.start(*options, "--maxmemory-policy", "allkeys-lru")
+        scripted, _, there = neighbours(self, [connect() for _ in range(8)])
+        self.assertEqual(there[0].command("CONFIG", "SET", "maxmemory", "1"), b"+OK")
+        # One that needs every shard.
+        scripted.send(encode("EVAL", "redis.call('GET', ARGV[1]) " + ENDLESS, "0", "x"))
+        time.sleep(0.1)
+        self.end(scripted, there[0])
+
+    def test_only_by_who_may(self):
+        connect = self.start("--threads", "1", "--lua-time-limit", "20")
+        scripted, user, killer = connect(), connect(), connect()
+        rules = ("ACL", "SETUSER", "u", "on", "nopass", "~*", "+@all", "-script|kill", "-shutdown")
+        self.assertEqual(killer.command(*rules), b"+OK")
+        self.assertEqual(user.command("AUTH", "u", "x"), b"+OK")
+        scripted.send(encode("EVAL", ENDLESS, "0"))
+        while not killer.command("GET", "x").startswith(b"-BUSY"):
+            time.sleep(0.01)
+        for words in (("SCRIPT", "KILL"), ("SHUTDOWN", "NOSAVE")):
+            reply = user.command(*words)
+            self.assertTrue(reply.startswith(b"-NOPERM"), reply)
+        self.assertTrue(user.command("GET", "x").startswith(b"-BUSY"))
+        self.end(scripted, killer)
+
+    def test_only_by_who_may_of_those_who_come_meanwhile(self):
+        connect = self.start("--threads", "1", "--lua-time-limit", "20")
+        scripted, killer = connect(), connect()
+        self.assertEqual(killer.command("ACL", "SETUSER", "boss", "on", ">secret", "~*", "+@all"), b"+OK")
+        self.assertEqual(killer.command("AUTH", "boss", "secret"), b"+OK")
+        self.assertEqual(killer.command("ACL", "SETUSER", "u", "on", "nopass", "~*", "+@all", "-script|kill"), b"+OK")
+        self.assertEqual(killer.command("ACL", "SETUSER", "default", "-script|kill"), b"+OK")
+        scripted.send(encode("EVAL", ENDLESS, "0"))
+        while not killer.command("GET", "x").startswith(b"-BUSY"):
+            time.sleep(0.01)
+        new = connect()
+        for reply in (new.command("SCRIPT", "KILL"), new.command("SHUTDOWN", "BADLY")):
+            self.assertTrue(reply.startswith((b"-NOPERM", b"-ERR")), reply)
+        self.end(scripted, killer)
 
 
 @beyond_redis

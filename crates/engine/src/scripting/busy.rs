@@ -10,9 +10,10 @@ use commands::Fail;
 use commands::row::Flags;
 use config::Id;
 use parking_lot::{Mutex, RwLock};
-use resp::{Args, Out, Proto, Reply};
+use resp::{Args, Out, Proto, Reply, Span};
 
-use crate::clients::Client;
+use crate::acl;
+use crate::clients::{Client, HeldKill};
 use crate::connection::hello;
 use crate::dispatch::lookup;
 use crate::engine::{Attention, Engine};
@@ -184,17 +185,17 @@ impl Engine {
 
     /// Answers a command of a client whose thread is stuck, which needs neither its session nor the
     /// keyspace: with BUSY, or by killing the script. None: it has to wait for the thread. A client
-    /// that no thread knows yet is `None`; `authenticated` is about it.
+    /// that no thread knows yet is `None`; `user` is who it has authenticated as.
     pub fn answer_busy(
         &self,
         client: Option<&Client>,
-        authenticated: bool,
+        user: Option<&[u8]>,
         args: &Args<'_>,
     ) -> Option<Vec<u8>> {
         if client.is_some_and(|c| c.multi.load(Relaxed) >= 0) {
             return None;
         }
-        let known = client.map_or(authenticated, |c| c.authenticated.load(Relaxed));
+        let known = client.map_or(user.is_some(), |c| c.authenticated.load(Relaxed));
         let mut out = Out::default();
         let proto = client.map_or(Proto::V2, Client::known_proto);
         let mut reply = Reply::new(&mut out, proto);
@@ -202,6 +203,12 @@ impl Engine {
             Err(fail) => Err(fail),
             Ok(id) => {
                 let row = self.table.get(id).row;
+                let user = match (client, user) {
+                    (Some(c), _) => Arc::clone(&c.user.read()),
+                    // He may have been deleted since.
+                    (None, Some(name)) => self.acl.user(name)?,
+                    (None, None) => Arc::clone(self.acl.default_user()),
+                };
                 match row.name {
                     "hello" if known => match hello::without_session(client?, args, &mut reply) {
                         Ok(true) => return Some(out.buf),
@@ -213,6 +220,12 @@ impl Engine {
                         Err(Fail::text("NOAUTH Authentication required."))
                     }
                     _ if !row.arity_fits(args.len()) => Err(Fail::arity(row.name)),
+                    _ if let Err(denied) = acl::check(self, &user, id, args) => {
+                        if let Some(c) = client {
+                            acl::note(self, &user, c, acl::Context::TopLevel, (id, args), denied);
+                        }
+                        Err(denied.fail(&user, row))
+                    }
                     "script|kill" => self.scripts.running.kill(true),
                     "function|kill" => self.scripts.running.kill(false),
                     "shutdown" => match shutdown::begin(self, args) {
@@ -233,6 +246,19 @@ impl Engine {
             }
         }
         Some(out.buf)
+    }
+}
+
+impl Engine {
+    /// Does what a client of a stuck thread has asked for before a pause held it back, if that is
+    /// something that ends scripts.
+    pub fn do_held_kill(&self, client: &Client) {
+        let mut held = client.held_kill.lock();
+        let Some(HeldKill::Words(words)) = held.as_deref_mut() else { return };
+        let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
+        if let Some(reply) = self.answer_busy(Some(client), None, &Args::new(&[], &spans, words)) {
+            *held = Some(Box::new(HeldKill::Reply(reply)));
+        }
     }
 }
 

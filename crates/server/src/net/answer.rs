@@ -6,7 +6,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::journal::Gate;
-use engine::{Batch, Next, Thread};
+use engine::{Batch, HeldKill, Next, Thread};
 use resp::Out;
 
 use super::conn::Conn;
@@ -143,6 +143,10 @@ impl Rim<'_> {
             Next::Wait => {
                 c.waiting = true;
                 c.session.client.paused.store(true, Relaxed);
+                if let Some(words) = c.session.deferred.as_ref().filter(|_| c.ends_scripts()) {
+                    let held = Box::new(HeldKill::Words(words.clone()));
+                    *c.session.client.held_kill.lock() = Some(held);
+                }
                 paused.push(i);
                 Turn::Keep
             }

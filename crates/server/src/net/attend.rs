@@ -50,11 +50,15 @@ impl Attendant {
         }
         self.last.set(now);
         for c in engine.clients.all() {
-            if c.thread == self.thread && is_untouched(&c) {
+            if c.thread != self.thread {
+                continue;
+            }
+            engine.do_held_kill(&c);
+            if is_untouched(&c) {
                 let Ok(fd) = RawFd::try_from(c.endpoint.fd) else { continue };
                 // SAFETY: the connection belongs to this very thread, which is here: it is open.
                 let socket = unsafe { BorrowedFd::borrow_raw(fd) };
-                let mut answer = |args: &Args<'_>| engine.answer_busy(Some(&c), true, args);
+                let mut answer = |args: &Args<'_>| engine.answer_busy(Some(&c), None, args);
                 serve(&SockRef::from(&socket), &mut answer);
             }
         }
@@ -89,7 +93,11 @@ fn greet(engine: &Engine, greeting: &mut Vec<Vec<Vec<u8>>>, args: &Args<'_>) -> 
         greeting.push(args.to_vecs(0));
         return Some(b"+OK\r\n".to_vec());
     }
-    engine.answer_busy(None, !greeting.is_empty(), args)
+    let user = greeting.last().map(|words| match words.as_slice() {
+        [_, user, _] => user.as_slice(),
+        _ => b"default",
+    });
+    engine.answer_busy(None, user, args)
 }
 
 type Answer<'a> = &'a mut dyn FnMut(&Args<'_>) -> Option<Vec<u8>>;

@@ -585,17 +585,29 @@ impl Worker {
                 Message::Purge => crate::give_back::purge(),
                 Message::Run(job) => job.run(&self.shared.engine, &mut self.thread),
                 Message::Resume => {
-                    let mut paused = std::mem::take(&mut self.paused);
                     // What ends a script must not wait behind one.
-                    paused.sort_by_key(|i| !self.conns.get(*i).is_some_and(|c| c.ends_scripts()));
-                    for i in paused {
-                        if let Some(c) = self.conns.get_mut(i) {
-                            c.waiting = false;
-                            c.session.client.paused.store(false, Relaxed);
-                            self.serve(i, false);
-                        }
-                    }
+                    self.resume_kills();
+                    let paused = std::mem::take(&mut self.paused);
+                    self.resume(&paused);
                 }
+            }
+        }
+    }
+
+    /// Goes on with those paused connections that wait with a command that ends scripts.
+    fn resume_kills(&mut self) {
+        let ends = |i: &usize| self.conns.get(*i).is_some_and(|c| c.ends_scripts());
+        let (kills, others) = std::mem::take(&mut self.paused).into_iter().partition(ends);
+        self.paused = others;
+        self.resume(&kills);
+    }
+
+    fn resume(&mut self, paused: &[usize]) {
+        for &i in paused {
+            if let Some(c) = self.conns.get_mut(i) {
+                c.waiting = false;
+                c.session.client.paused.store(false, Relaxed);
+                self.serve(i, false);
             }
         }
     }
@@ -744,6 +756,10 @@ impl Worker {
         }
         if self.out.buf.capacity() > OUTPUT {
             self.out.buf = Vec::with_capacity(OUTPUT);
+        }
+        if engine.is_busy() && !self.paused.is_empty() {
+            // The pause does not hold these back any more.
+            self.resume_kills();
         }
         self.give_back.turn(self.inbox.worker.stats.batches.load(Relaxed));
         if self.thread.index == 0 {
