@@ -178,6 +178,10 @@ fn unsupported(s: Stack, i: c_int, why: &str) -> Raise {
 
 /// Appends the value on top, which stays.
 fn append(s: Stack, c: &Config, out: &mut Vec<u8>, depth: i32) -> Result<(), Raise> {
+    // A table or a string may be in many places, and a sparse array is longer than its table.
+    if out.len() > s.state().memory_limit() {
+        return Err(Raise::text("not enough memory"));
+    }
     match s.kind(-1) {
         Kind::String => append_string(out, s.bytes(-1).unwrap_or(&[])),
         Kind::Number => append_number(s, c, out, -1)?,
@@ -186,10 +190,6 @@ fn append(s: Stack, c: &Config, out: &mut Vec<u8>, depth: i32) -> Result<(), Rai
             let depth = depth + 1;
             if depth > c.encode_depth.min(DEPTH_MAX) || !s.room(4) || s.check_c_stack().is_err() {
                 return Err(Raise::text(format!("Cannot serialise, excessive nesting ({depth})")));
-            }
-            // A table may be in many places.
-            if out.len() > s.state().memory_limit() {
-                return Err(Raise::text("not enough memory"));
             }
             match array_length(s, c)? {
                 Some(n) if n > 0 => {

@@ -260,6 +260,26 @@ impl Constant {
 }
 
 impl Proto {
+    /// Whether the function, or one within it, assigns to its closure's variable `n`.
+    fn assigns(&self, n: usize) -> bool {
+        self.code.iter().enumerate().any(|(pc, word)| {
+            let i = Instruction(*word);
+            match i.op() {
+                // SETUPVAL
+                8 => i.b() == n,
+                // CLOSURE, and an instruction for each variable behind it: GETUPVAL
+                36 => self.inner.get(i.bx()).is_some_and(|inner| {
+                    let handed = self.code.iter().skip(pc + 1).take(inner.upvalues.into());
+                    handed.enumerate().any(|(k, word)| {
+                        let from = Instruction(*word);
+                        from.op() == 4 && from.b() == n && inner.assigns(k)
+                    })
+                }),
+                _ => false,
+            }
+        })
+    }
+
     /// An operand that is a constant whole number, from 1 on.
     fn index(&self, x: usize) -> Option<u16> {
         match self.constants.get(x.checked_sub(256)?)? {
@@ -374,6 +394,8 @@ enum Value {
     Call,
     /// `ipairs`.
     Ipairs,
+    /// What `ipairs` returns first.
+    Iterator,
     /// From here on, an unknown number of other values.
     Open,
     /// Maybe something that must not get out of sight, maybe not.
@@ -384,6 +406,12 @@ impl Value {
     /// Whether it must stay in sight.
     fn is_guarded(self) -> bool {
         matches!(self, Self::Keys | Self::Redis | Self::Call | Self::Unclear)
+    }
+
+    /// What another variable gets with it. Nothing was put there that is seen here, but a closure may
+    /// have.
+    fn copied(self) -> Self {
+        if self == Self::Unset { Self::Other } else { self }
     }
 
     fn is_key(self) -> bool {
@@ -479,16 +507,19 @@ impl Prover<'_> {
                 up.push(match c.op() {
                     0 => {
                         let v = *regs.get(c.b())?;
-                        self.stays(p, &at, c.b(), v, pc)?;
+                        // Each looks at all of the code.
+                        self.steps += p.code.len() / 64;
+                        self.stays(p, &at, c.b(), v, pc, inner.assigns(k - 1))?;
                         v
                     }
                     4 => *upvalues.get(c.b())?,
                     _ => return None,
                 });
             }
-            // A constant's number means nothing in another function.
+            // A constant's number means nothing in another function, and what is not there yet may
+            // be there by the time that it runs.
             for v in &mut up {
-                if matches!(v, Value::Text(_)) {
+                if matches!(v, Value::Text(_) | Value::Unset) {
                     *v = Value::Other;
                 }
             }
@@ -501,7 +532,9 @@ impl Prover<'_> {
     }
 
     /// A variable of a closure holds `v` when the closure is made at `pc`: whatever may run after
-    /// that must not make it anything guarded, nor anything but a key if it is one.
+    /// that must not make it anything guarded, nor anything else if more is known of it than that it
+    /// is some value. When the closure assigns to it (`assigned`), it may be changed by any call from
+    /// there on, so nothing at all may be known of it.
     fn stays(
         &self,
         p: &Proto,
@@ -509,7 +542,12 @@ impl Prover<'_> {
         register: usize,
         v: Value,
         pc: usize,
+        assigned: bool,
     ) -> Option<()> {
+        let unknown = |v| matches!(v, Value::Other | Value::Unset | Value::Argv);
+        if assigned && !unknown(v) {
+            return None;
+        }
         // What comes later, and all of the loops around it.
         let mut from = pc + 1;
         let back = |(at, word): (usize, &u32)| {
@@ -531,7 +569,10 @@ impl Prover<'_> {
             if v == Value::Argv || now == Value::Argv {
                 self.escaped.set(true);
             }
-            if v.is_guarded() || now.is_guarded() || v.is_key() || matches!(v, Value::Argument(_)) {
+            if now.is_guarded() || assigned && !unknown(now) {
+                return None;
+            }
+            if !matches!(v, Value::Other | Value::Unset | Value::Text(_) | Value::Argv) {
                 return None;
             }
         }
@@ -564,7 +605,7 @@ impl Prover<'_> {
         match i.op() {
             // MOVE
             0 => {
-                let v = *r.get(b)?;
+                let v = r.get(b)?.copied();
                 set(&mut r, a, v)?;
             }
             // LOADK
@@ -587,7 +628,7 @@ impl Prover<'_> {
             }
             // GETUPVAL
             4 => {
-                let v = *upvalues.get(b)?;
+                let v = upvalues.get(b)?.copied();
                 set(&mut r, a, v)?;
             }
             // GETGLOBAL
@@ -658,10 +699,21 @@ impl Prover<'_> {
                 set(&mut r, a + 1, v)?;
                 set(&mut r, a, Value::Other)?;
             }
-            // arithmetic, UNM, NOT, LEN
-            12..=20 => set(&mut r, a, Value::Other)?,
-            // CONCAT
-            21 => set(&mut r, a, Value::Other)?,
+            // Arithmetic; the other operand's metatable may have a function for it.
+            12..=17 => {
+                plain(rk(&r, b)?)?;
+                plain(rk(&r, c)?)?;
+                set(&mut r, a, Value::Other)?;
+            }
+            // UNM, NOT, LEN: of what is guarded, no metatable says what these do.
+            18..=20 => set(&mut r, a, Value::Other)?,
+            // CONCAT, which is like arithmetic.
+            21 => {
+                for x in b..=c {
+                    plain(*r.get(x)?)?;
+                }
+                set(&mut r, a, Value::Other)?;
+            }
             // JMP
             22 => next = i.jump(pc)?,
             // EQ
@@ -671,12 +723,12 @@ impl Prover<'_> {
                 Some(_) => {}
                 None => work.push((pc + 2, r.clone())),
             },
-            // LT, LE, TEST
+            // LT, LE (functions for these belong to both operands, or are not called), TEST
             24..=26 => work.push((pc + 2, r.clone())),
             // TESTSET
             27 => {
                 work.push((pc + 2, r.clone()));
-                let v = *r.get(b)?;
+                let v = r.get(b)?.copied();
                 set(&mut r, a, v)?;
             }
             // CALL, TAILCALL
@@ -684,6 +736,10 @@ impl Prover<'_> {
                 let results = self.call(p, &r, a, b)?;
                 r.iter_mut().skip(a + 1).for_each(|v| *v = Value::Unset);
                 if i.op() == 29 || c == 0 {
+                    // The table of keys would be one of many.
+                    if results == Value::Keys {
+                        return None;
+                    }
                     set(&mut r, a, Value::Open)?;
                 } else {
                     for x in a..a + c - 1 {
@@ -691,7 +747,7 @@ impl Prover<'_> {
                     }
                     // ipairs(KEYS) returns its iterator, the table and 0.
                     if results == Value::Keys && c >= 3 {
-                        set(&mut r, a, Value::Ipairs)?;
+                        set(&mut r, a, Value::Iterator)?;
                         set(&mut r, a + 1, Value::Keys)?;
                     }
                 }
@@ -719,13 +775,14 @@ impl Prover<'_> {
             // TFORLOOP
             33 => {
                 let keys = match (*r.get(a)?, *r.get(a + 1)?) {
-                    (Value::Ipairs, Value::Keys) => true,
+                    (Value::Iterator, Value::Keys) => true,
                     (f, state) => {
                         plain(f)?;
                         plain(state)?;
                         false
                     }
                 };
+                plain(*r.get(a + 2)?)?;
                 work.push((pc + 2, r.clone()));
                 for x in 0..c {
                     set(&mut r, a + 3 + x, Value::Other)?;

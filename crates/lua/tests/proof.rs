@@ -42,6 +42,7 @@ fn what_uses_declared_keys_passes() {
         "local k = KEYS[1] local function f(n) return redis.call('SET', k, n) end f(1) f(2)",
         "local function f(n) return redis.call('SET', KEYS[1], n) end return f(1)",
         "local t = redis.call('TIME') return t[1]",
+        "local n = 0 local function f() n = n + 1 return redis.call('INCR', KEYS[1]) end f() return n",
         "return {KEYS[1], #KEYS, redis.sha1hex(KEYS[1])}",
         "if ARGV[1] ~= '' then redis.call('DEL', KEYS[1]) else redis.call('DEL', KEYS[2]) end",
         "local k = ARGV[1] == '1' and KEYS[1] or KEYS[2] return redis.call('GET', k)",
@@ -161,6 +162,38 @@ fn what_might_use_others_does_not() {
          return redis.call(d, KEYS[1]) end return f()",
         "local t = KEYS[1] and select(1, KEYS) t[1] = 'x' return redis.call('GET', KEYS[1])",
         "local s = 'GET' if ARGV[1] then s = 'KEYS' end return redis.call(s, KEYS[1])",
+        // Variables that a closure assigns to.
+        "local k local function set() k = 'other' end k = KEYS[1] set() return redis.call('GET', k)",
+        "local k local function set() k = 'other' end set() if ARGV[9] then k = KEYS[1] end \
+         return redis.call('GET', k)",
+        "local k local function set() k = 'other' end set() local j = k \
+         if ARGV[9] then j = KEYS[1] end return redis.call('GET', j)",
+        "local k local function f() local j = k if ARGV[9] then j = KEYS[1] end \
+         return redis.call('GET', j) end k = 'other' return f()",
+        "local k local function f() local function g() k = 'other' end g() end k = KEYS[1] f() \
+         return redis.call('GET', k)",
+        "local s = 'GET' local function f() s = 'MSET' end f() return redis.call(s, KEYS[1], 1, 'other')",
+        "local x = 1 local ip local function f() ip = function(t) t[1] = 'other' end end ip = ipairs f() \
+         ip(KEYS) return redis.call('GET', KEYS[1])",
+        "local ip = ipairs local function f() ip(KEYS) end ip = function(t) t[1] = 'other' end f() \
+         return redis.call('GET', KEYS[1])",
+        // The hidden variable `arg`.
+        "local function f(...) if ARGV[9] then arg = KEYS end return redis.call('GET', arg[1]) end \
+         return f('other')",
+        // What ipairs returns.
+        "local t = select(2, ipairs(KEYS)) t[1] = 'other' return redis.call('GET', KEYS[1])",
+        "local function f() return ipairs(KEYS) end local _, t = f() t[1] = 'other' \
+         return redis.call('GET', KEYS[1])",
+        "for _, t in ipairs, KEYS, 0 do t[1] = 'other' break end return redis.call('GET', KEYS[1])",
+        "for x in function(_, t) t[1] = 'other' end, nil, KEYS do end \
+         return redis.call('GET', KEYS[1])",
+        // Operators that call functions.
+        "local m = setmetatable({}, {__add = function(t) t[1] = 'other' end}) local x = KEYS + m \
+         return redis.call('GET', KEYS[1])",
+        "local m = setmetatable({}, {__concat = function(_, t) t[1] = 'other' end}) \
+         local x = m .. KEYS return redis.call('GET', KEYS[1])",
+        "local m = setmetatable({}, {__mul = function(t) t.call('GET', 'other') end}) \
+         local x = redis * m",
     ] {
         assert!(!passes(text), "{text}");
     }
@@ -189,6 +222,13 @@ fn commands_named_by_arguments_are_conditions() {
         "return redis.call(ARGV[tonumber(KEYS[1])], 'other', 1)",
         "local t = select(1, ARGV) t[1] = 'SET' return redis.call(ARGV[1], 'other', 1)",
         "return (function(...) return redis.call(..., 'other', 1) end)('SET')",
+        "local c local function f() c = 'SET' end c = ARGV[1] f() return redis.call(c, 'other', 1)",
+        "local g = tostring local function f() g = function(t) t[1] = 'SET' end end f() g(ARGV) \
+         return redis.call(ARGV[1], 'other', 1)",
+        "local g = tostring local function f() g(ARGV) end g = function(t) t[1] = 'SET' end f() \
+         return redis.call(ARGV[1], 'other', 1)",
+        "local m = setmetatable({}, {__unm = 1, __sub = function(t) t[1] = 'SET' end}) local x = ARGV - m \
+         return redis.call(ARGV[1], 'other', 1)",
     ] {
         assert_eq!(conditions(text), None, "{text}");
     }

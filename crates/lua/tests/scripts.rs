@@ -355,6 +355,9 @@ fn memory_is_limited() {
         "return string.rep(string.rep('x', 65536), 65536)",
         "local s = string.rep('\"', 20e6); return cjson.encode({s, s, s, s, s})",
         "local t = {1} for i = 1, 40 do t = {t, t} end return #cjson.encode(t)",
+        "local s = string.rep('x', 1e6); local t = {} for i = 1, 500 do t[i] = s end \
+         return #cjson.encode(t)",
+        "cjson.encode_sparse_array(false, 0) return #cjson.encode({[2e7] = 1})",
         "local t = {1} for i = 1, 15 do t = {t,t,t,t,t,t,t,t,t,t} end return #cmsgpack.pack(t)",
         "return struct.pack('!1048576 i i' .. string.rep('xi', 100), unpack({1,2,3}))",
         "return table.concat({string.rep('x', 3e7), string.rep('y', 3e7)})",
