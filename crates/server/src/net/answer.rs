@@ -219,11 +219,12 @@ pub(super) fn ends_scripts(input: &[u8]) -> bool {
 
 /// Whether this input is one command, and ends scripts. It may say no where it is.
 fn is_one_kill(input: &[u8]) -> bool {
-    ends_scripts(input)
-        && match input {
-            [b'*', ..] => memchr::memmem::find(input, b"\r\n*").is_none(),
-            line => memchr::memchr(b'\n', line) == Some(line.len() - 1),
-        }
+    let lines = match input {
+        // A command has at least these, and one behind it would have more.
+        [b'*', n @ b'1'..=b'9', b'\r', ..] => 1 + 2 * usize::from(n - b'0'),
+        _ => 1,
+    };
+    ends_scripts(input) && memchr::memchr_iter(b'\n', input).count() == lines
 }
 
 #[cfg(test)]
