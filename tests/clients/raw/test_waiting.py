@@ -223,6 +223,30 @@ class Kills(unittest.TestCase):
         time.sleep(0.1)
         self.end(scripted, there[0])
 
+    def test_what_the_journal_has_yet_to_write_does_not_hold_its_reply_back(self):
+        connect = self.start("--threads", "2", "--lua-time-limit", "1000", "--appendonly", "yes", "--appendfsync", "always")
+        scripted, _, there = neighbours(self, [connect() for _ in range(10)])
+        self.assertTrue(len(there) >= 3, "connections are spread over threads")
+        writer, killer, waiting = there[:3]
+        self.assertEqual(killer.command("CONFIG", "SET", "lua-time-limit", "50"), b"+OK")
+        for n in range(10):
+            # So much that it is not on the disk when the script begins.
+            writer.send(encode("SET", "w", "v" * 4_000_000) * 2)
+            time.sleep(0.002 * n)
+            scripted.send(encode("EVAL", "redis.call('GET', ARGV[1]) " + ENDLESS, "0", "x"))
+            time.sleep(0.005)
+            killer.send(encode("SCRIPT", "KILL"))
+            # Its thread is stuck from here on.
+            waiting.send(encode("GET", "y"))
+            reply = killer.line()
+            if reply == b"+OK":
+                self.assertIn(b"Script killed by user", scripted.line())
+            else:
+                self.assertTrue(reply.startswith(b"-NOTBUSY"), reply)
+                self.end(scripted, killer)
+            self.assertIn(waiting.line()[:3], (b"$-1", b"-BU"))
+            self.assertEqual((writer.line(), writer.line()), (b"+OK", b"+OK"))
+
     def test_only_by_who_may(self):
         connect = self.start("--threads", "1", "--lua-time-limit", "20")
         scripted, user, killer = connect(), connect(), connect()

@@ -47,6 +47,7 @@ impl Rim<'_> {
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
         out.limit = hard_limit(engine, c);
+        let late_kill = c.session.deferred.is_some() && c.ends_scripts();
         let Batch { consumed, next } = match arrived {
             Some(bytes) => thread.run(engine, &mut c.session, &mut c.parser, bytes, out),
             None => thread.run_lending(engine, &mut c.session, &mut c.parser, bytes, out),
@@ -101,6 +102,12 @@ impl Rim<'_> {
             }
             match engine.journal.gate(&thread.worker().lane, acted) {
                 Gate::Open => {}
+                // That there is no script yet, or none any more, is nothing that could be lost; and before
+                // the journal is that far, the thread may wait for the very script.
+                Gate::At(_)
+                    if c.held == 0
+                        && (late_kill && consumed == 0
+                            || arrived.is_some_and(|a| is_one_kill(&a[..consumed]))) => {}
                 Gate::At(sequence) => hold_back(c, sequence, holding),
                 Gate::Never => {
                     // Without a word: what it did may or may not be there after a restart.
@@ -210,9 +217,19 @@ pub(super) fn ends_scripts(input: &[u8]) -> bool {
         || (is(b"scri") || is(b"func")) && rest.windows(4).any(|w| w.eq_ignore_ascii_case(b"kill"))
 }
 
+/// Whether this input is one command, and ends scripts. It may say no where it is.
+fn is_one_kill(input: &[u8]) -> bool {
+    let lines = match input {
+        // A command has at least these, and one behind it would have more.
+        [b'*', n @ b'1'..=b'9', b'\r', ..] => 1 + 2 * usize::from(n - b'0'),
+        _ => 1,
+    };
+    ends_scripts(input) && memchr::memchr_iter(b'\n', input).count() == lines
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{ends_scripts, may_take_long};
+    use super::{ends_scripts, is_one_kill, may_take_long};
 
     #[test]
     fn what_ends_scripts_is_seen() {
@@ -222,6 +239,10 @@ mod tests {
             "*1\r\n$8\r\nSHUTDOWN\r\n",
         ] {
             assert!(ends_scripts(input.as_bytes()), "{input}");
+            assert!(is_one_kill(input.as_bytes()), "{input}");
+            for two in [format!("{input}get x\r\n"), format!("{input}*1\r\n$4\r\nping\r\n")] {
+                assert!(!is_one_kill(two.as_bytes()) && ends_scripts(two.as_bytes()), "{two}");
+            }
         }
         for input in ["", "get kill\r\n", "*2\r\n$6\r\nSCRIPT\r\n$5\r\nFLUSH\r\n", "*2\r\n"] {
             assert!(!ends_scripts(input.as_bytes()), "{input}");
