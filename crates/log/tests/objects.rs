@@ -468,12 +468,23 @@ fn objects_for_readers_take_no_more_memory_than_they_may() {
     let all = log.read(&from(0)).expect("there");
     assert!((1..=3).contains(&all.len()), "{}", all.len());
     drop(all);
-    // What many want is fetched once.
+}
+
+#[test]
+fn what_many_readers_want_is_fetched_once() {
+    let store = Arc::new(InMemory::new());
+    let a = process(bucket(&store), objects_options());
+    for i in 0..30u8 {
+        a.append_wait("t", input(&[&[i; 1000]])).expect("stored");
+    }
+    let faulty = Faulty::new(&store, Faults { get_ms: 30, ..Faults::default() }, 1);
+    let storage = common::objects(faulty.bucket(), objects_options(), None);
+    let log = storage.open("t", &Settings::default(), &|_| {}).expect("open");
     faulty.gets.store(0, Relaxed);
-    faulty.set(Faults { get_ms: 30, ..Faults::default() });
+    let one = Want { offset: 15, records: 1, bytes: 1, before: u64::MAX };
     std::thread::scope(|s| {
         for _ in 0..8 {
-            s.spawn(|| assert_eq!(log.read(&one(15)).expect("there").len(), 1));
+            s.spawn(|| assert_eq!(log.read(&one).expect("there").len(), 1));
         }
     });
     assert_eq!(faulty.gets.load(Relaxed), 1);
