@@ -316,3 +316,26 @@ fn groups_are_what_the_model_says() {
         assert_eq!(stream.bytes(), stdx::mem::size_class(size_of::<Group>() * 4));
     }
 }
+
+#[test]
+fn copies_of_groups_go_on() {
+    // A copy has no spare room, wherever the last piece of its lists ends.
+    for n in 1..=130 {
+        let mut stream = Stream::default();
+        stream.add_group(b"g", Id::MIN, None);
+        let add = |stream: &mut Stream, ms| {
+            let (mut group, _) = stream.group_mut(b"g").expect("there");
+            let (consumer, _) = group.find_or_add(b"c", 5);
+            group.assign(Id::new(ms, 0), Pending { time: 7, count: 1, consumer });
+        };
+        (1..=n).for_each(|ms| add(&mut stream, ms));
+        let mut copy = stream.duplicate();
+        (n + 1..=n + 3).for_each(|ms| add(&mut copy, ms));
+        let ids = |stream: &Stream| -> Vec<u64> {
+            let group = stream.group(b"g").expect("there");
+            group.pending(Id::MIN).map(|(id, _)| id.ms).collect()
+        };
+        assert_eq!(ids(&copy), (1..=n + 3).collect::<Vec<_>>());
+        assert_eq!(ids(&stream), (1..=n).collect::<Vec<_>>());
+    }
+}

@@ -89,8 +89,8 @@ impl<V> Sorted<V> {
             Err(i) if chunk.len() < CHUNK => {
                 self.chunk_bytes -= allocated(chunk);
                 if chunk.len() == chunk.capacity() {
-                    // Never beyond CHUNK: the rest would not be used.
-                    chunk.reserve_exact(chunk.len().clamp(2, CHUNK - chunk.len()));
+                    // Never beyond CHUNK: the rest would not be used. A copy may lack room for one.
+                    chunk.reserve_exact(chunk.len().max(2).min(CHUNK - chunk.len()));
                 }
                 chunk.insert(i, (id, value));
                 self.chunk_bytes += allocated(chunk);
