@@ -102,22 +102,21 @@ impl ZSet {
         let Some(score) = decide(Some(old)).filter(|score| *score != old) else {
             return;
         };
-        // SAFETY: the member stays in the dictionary, or in its grave, until it has left the tree.
+        // SAFETY: the member stays in the dictionary until it has left the tree.
         let before = Item { score: old, member: unsafe { slot.share() } };
+        // Where it goes is loaded while it leaves where it was.
+        self.tree.prefetch(score, member);
         let moves = slot.will_move();
+        if moves {
+            // Before there is a copy: from then on the old one is freed as soon as the last view is gone,
+            // which another thread may have.
+            self.tree.remove(before);
+        }
         // The tree reads members only, never their scores.
         slot.node_mut().set_score(score);
         // SAFETY: the member stays in the dictionary.
         let shared = unsafe { slot.share() };
-        // Where it goes is loaded while it leaves where it was.
-        self.tree.prefetch(score, member);
-        let left = if moves {
-            self.tree.remove(before);
-            true
-        } else {
-            self.tree.rescore(before, score)
-        };
-        if left {
+        if moves || self.tree.rescore(before, score) {
             self.tree.insert(Item { score, member: shared });
         }
     }
@@ -395,6 +394,26 @@ mod tests {
         z.tree.check();
         assert_eq!((z.len(), z.member_bytes, z.tree.bytes()), (0, 0, 0));
         assert_eq!(z.iter(0, false).count() + z.iter(0, true).count(), 0);
+    }
+
+    #[test]
+    fn scores_change_while_another_thread_drops_a_frozen_copy() {
+        let (rounds, members) = if cfg!(miri) { (20, 10) } else { (300, 200) };
+        let mut z = ZSet::new();
+        for round in 0..rounds {
+            for i in 0..members {
+                z.put(format!("{i}").as_bytes(), 0.0);
+            }
+            let frozen = z.freeze();
+            std::thread::scope(|scope| {
+                scope.spawn(move || drop(frozen));
+                for i in 0..members {
+                    z.put(format!("{i}").as_bytes(), f64::from(round + 1));
+                }
+            });
+            z.tree.check();
+        }
+        assert_eq!(z.count_scores(|s| s < f64::from(rounds)), 0);
     }
 
     #[test]
