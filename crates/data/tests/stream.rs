@@ -233,8 +233,12 @@ fn a_log_is_what_the_model_says() {
                         Trim::MinId(near.unwrap_or(Id::MAX).min(some_id(&mut rng, &model)))
                     };
                     let (approximate, limit) = (rng.index(2) == 0, rng.index(3) as u64 * 60);
-                    let gone = stream.log.trim(trim, approximate, limit);
+                    let mut ids: Vec<Id> = model.live().map(|e| e.0).collect();
+                    let mut noted = Vec::new();
+                    let gone = stream.log.trim_noting(trim, approximate, limit, Some(&mut noted));
                     assert_eq!(gone, model.trim(trim, approximate, limit), "{trim:?} {seed}");
+                    ids.truncate(gone as usize);
+                    assert_eq!(noted, ids, "{trim:?} {seed}");
                 }
                 1..=12 => {
                     let id = some_id(&mut rng, &model);

@@ -142,15 +142,9 @@ impl Trimming {
         match self.policy {
             Policy::Keep => stream.log.trim(self.trim, self.approximate, self.limit),
             Policy::Del => {
-                let pending = stream.groups().flat_map(|group| group.pending(Id::MIN));
-                let known = pending.map(|(id, _)| id).filter(|id| stream.log.get(*id).is_some());
-                let known: Vec<Id> = known.collect();
-                let gone = stream.log.trim(self.trim, self.approximate, self.limit);
-                for id in known {
-                    if gone > 0 && stream.log.get(id).is_none() {
-                        stream.forget(id);
-                    }
-                }
+                let (log, mut ids) = (&mut stream.log, Vec::new());
+                let gone = log.trim_noting(self.trim, self.approximate, self.limit, Some(&mut ids));
+                ids.into_iter().for_each(|id| stream.forget(id));
                 gone
             }
             Policy::Acked => self.apply_acknowledged(stream),
@@ -164,9 +158,11 @@ impl Trimming {
             Trim::MinId(_) => u64::MAX,
         };
         let most = if self.limit == 0 { excess } else { excess.min(self.limit) };
+        // What some group has yet to be given stays.
+        let given = stream.groups().map(|group| group.last).min().unwrap_or(Id::MAX);
         let doomed: Vec<Id> = stream
             .log
-            .range(Id::MIN, Id::MAX)
+            .range(Id::MIN, given)
             .map(|entry| entry.id)
             .take_while(|id| !matches!(self.trim, Trim::MinId(min) if *id >= min))
             .filter(|id| !stream.is_referenced(*id))

@@ -235,6 +235,17 @@ impl Log {
     /// go is in them and no more than `limit` entries go (0: any number), and then, unless
     /// `approximate`, entries of the next one. Returns how many went.
     pub fn trim(&mut self, trim: Trim, approximate: bool, limit: u64) -> u64 {
+        self.trim_noting(trim, approximate, limit, None)
+    }
+
+    /// The same; the IDs of what went are added to `ids`.
+    pub fn trim_noting(
+        &mut self,
+        trim: Trim,
+        approximate: bool,
+        limit: u64,
+        mut ids: Option<&mut Vec<Id>>,
+    ) -> u64 {
         let mut gone = 0;
         while let Some(node) = self.nodes.front() {
             if matches!(trim, Trim::MaxLen(max) if self.len <= max) {
@@ -249,6 +260,9 @@ impl Log {
                 Trim::MinId(min) => node.first < min && node.last_id().is_some_and(|id| id < min),
             };
             if whole {
+                if let Some(ids) = &mut ids {
+                    ids.extend(self.entries_of(0, node).filter(|e| !e.deleted).map(|e| e.id));
+                }
                 self.node_bytes -= node.allocated();
                 self.pop_first();
                 self.len -= entries;
@@ -260,7 +274,7 @@ impl Log {
                 continue;
             }
             if !approximate {
-                gone += self.trim_front(trim);
+                gone += self.trim_front(trim, ids.take());
             }
             break;
         }
@@ -274,7 +288,7 @@ impl Log {
     }
 
     /// Marks entries of the first node.
-    fn trim_front(&mut self, trim: Trim) -> u64 {
+    fn trim_front(&mut self, trim: Trim, ids: Option<&mut Vec<Id>>) -> u64 {
         let (front, first) = (self.front, self.first);
         let Some(node) = self.nodes.front_mut() else { return 0 };
         let excess = match trim {
@@ -288,6 +302,9 @@ impl Log {
             .take(usize::try_from(excess).unwrap_or(usize::MAX))
             .collect();
         let n = doomed.len() as u64;
+        if let Some(ids) = ids {
+            ids.extend(doomed.iter().map(|found| found.id));
+        }
         for found in doomed {
             node.delete(found);
         }
