@@ -61,6 +61,8 @@ pub struct Group {
     consumers: Vec<Option<Consumer>>,
     /// Numbers in the order of names.
     order: Vec<u32>,
+    /// Numbers that may be used again.
+    free: Vec<u32>,
     /// What the consumers hold from the allocator beyond their places.
     consumer_bytes: usize,
 }
@@ -72,6 +74,7 @@ impl Clone for Group {
             pending: self.pending.clone(),
             consumers: self.consumers.clone(),
             order: self.order.clone(),
+            free: self.free.clone(),
             ..*self
         };
         copy.pending.recount();
@@ -94,6 +97,7 @@ impl Group {
             pending: Sorted::default(),
             consumers: Vec::new(),
             order: Vec::new(),
+            free: Vec::new(),
             consumer_bytes: 0,
         }
     }
@@ -108,6 +112,7 @@ impl Group {
         super::allocated::<u8>(self.name.len())
             + super::allocated::<Option<Consumer>>(self.consumers.capacity())
             + super::allocated::<u32>(self.order.capacity())
+            + super::allocated::<u32>(self.free.capacity())
             + self.consumer_bytes
             + self.pending.bytes()
     }
@@ -165,26 +170,21 @@ impl Group {
         let consumer =
             Consumer { name: name.into(), seen: now, active: -1, pending: Sorted::default() };
         self.consumer_bytes += super::allocated::<u8>(name.len());
-        // Some are free only after a removal.
-        let free = if self.order.len() < self.consumers.len() {
-            self.consumers.iter().position(Option::is_none)
-        } else {
-            None
-        };
-        let n = free.unwrap_or_else(|| {
+        let n = self.free.pop().unwrap_or_else(|| {
             self.consumers.push(None);
-            self.consumers.len() - 1
+            self.consumers.len() as u32 - 1
         });
-        self.consumers[n] = Some(consumer);
-        self.order.insert(place, n as u32);
-        (ConsumerId(n as u32), true)
+        self.consumers[n as usize] = Some(consumer);
+        self.order.insert(place, n);
+        (ConsumerId(n), true)
     }
 
     /// Removes a consumer and what is pending with it. Returns how much that was, if it existed.
     pub fn remove_consumer(&mut self, name: &[u8]) -> Option<usize> {
         let place = self.search(name).ok()?;
-        let n = self.order.remove(place) as usize;
-        let consumer = self.consumers.get_mut(n)?.take()?;
+        let n = self.order.remove(place);
+        let consumer = self.consumers.get_mut(n as usize)?.take()?;
+        self.free.push(n);
         self.consumer_bytes -=
             super::allocated::<u8>(consumer.name.len()) + consumer.pending.bytes();
         for id in consumer.pending(Id::MIN) {
