@@ -197,6 +197,32 @@ fn randomkey_finds_the_last_one() {
     assert_eq!(run(&mut server, "RANDOMKEY"), Reply::Nil);
 }
 
+#[test]
+fn scans_of_what_was_large_go_in_steps() {
+    for (add, remove, scan) in [
+        ("ZADD k 1", "ZREM k", "ZSCAN"),
+        ("SADD k", "SREM k", "SSCAN"),
+        ("HSET k", "HDEL k", "HSCAN"),
+    ] {
+        let mut server = Server::new();
+        let value = if scan == "HSCAN" { " 1" } else { "" };
+        for i in 0..5000 {
+            run(&mut server, &format!("{add} m{i}{value}"));
+        }
+        for i in 0..4999 {
+            run(&mut server, &format!("{remove} m{i}"));
+        }
+        let (mut cursor, mut calls, mut found) = (Vec::from(b"0"), 0, 0);
+        while calls == 0 || cursor != b"0" {
+            let line = format!("{scan} k {} COUNT 1", String::from_utf8_lossy(&cursor));
+            let Reply::Array(parts) = run(&mut server, &line) else { panic!("{line}") };
+            let [Reply::Bulk(next), Reply::Array(members)] = &parts[..] else { panic!("{line}") };
+            (cursor, calls, found) = (next.clone(), calls + 1, found + members.len());
+        }
+        assert!(found > 0 && calls > 5, "{scan}: {found} found in {calls} calls");
+    }
+}
+
 /// Follows a scan to its end; the keys and the number of calls.
 fn scan(server: &mut Server, options: &str) -> (Vec<Vec<u8>>, usize) {
     let (mut cursor, mut keys, mut calls) = ("0".to_owned(), Vec::new(), 0);

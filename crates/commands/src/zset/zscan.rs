@@ -98,14 +98,16 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             });
         }
         View::Big(z) => {
-            let mut seen = 0;
+            let (mut seen, mut steps) = (0, 0u64);
             loop {
                 let next = z.scan(u32::try_from(cursor).unwrap_or(u32::MAX), |member, score| {
                     seen += 1;
                     keep(member, fmt_f64_g17(&mut buf, score));
                 });
                 cursor = next.map_or(0, u64::from);
-                if cursor == 0 || seen >= o.count {
+                steps += 1;
+                // As in Redis, empty buckets are not walked for ever.
+                if cursor == 0 || seen >= o.count || steps > o.count.saturating_mul(10) {
                     break;
                 }
             }
