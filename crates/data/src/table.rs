@@ -41,6 +41,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crossbeam_epoch as epoch;
+use stdx::mem::size_class;
 
 mod heads;
 mod view;
@@ -361,6 +362,15 @@ impl<T: Node> Table<T> {
     /// Buckets in all arrays, children included.
     pub fn buckets(&self) -> usize {
         self.main.len() + self.old.len() + self.children
+    }
+
+    /// Bytes that its buckets hold from the allocator.
+    pub fn bytes(&self) -> usize {
+        let array = |array: Array| match array.len() {
+            0 => 0,
+            n => size_class(n * size_of::<Bucket>()),
+        };
+        array(self.main) + array(self.old) + self.children * size_of::<Bucket>()
     }
 
     /// Whether a resize is under way.

@@ -53,4 +53,20 @@ fn within_a_tenth_of_the_allocator() {
             assert!(said.abs_diff(both) * 10 <= both, "{name} {n}: {said}, truly {both}");
         }
     }
+    // Integers alone are left, and the buckets of the others.
+    settle();
+    let before = used();
+    let mut draft = Draft::new(b"key", Encoding::Hashtable);
+    let text = |i: u64| format!("member:{i}");
+    for i in 0..30_000 {
+        draft.add(Item::Int(i), &LIMITS);
+        draft.add(Item::of(text(i as u64).as_bytes()), &LIMITS);
+    }
+    for i in 0..30_000 {
+        draft.remove(Item::of(text(i).as_bytes()));
+    }
+    settle();
+    let e = draft.finish();
+    let (said, truth) = (e.bytes() as u64, used() - before);
+    assert!(said.abs_diff(truth) * 10 <= truth, "{said}, truly {truth}");
 }

@@ -167,7 +167,7 @@ impl crate::big::Value for BigHash {
     const KIND: Kind = Kind::Hash;
 
     fn bytes(&self) -> usize {
-        self.fields + self.table.buckets() * 64 + self.deadlines.len() * DEADLINE_BYTES
+        self.fields + self.table.bytes() + self.deadlines.len() * DEADLINE_BYTES
     }
 
     fn effort(&self) -> usize {

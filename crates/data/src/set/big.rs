@@ -6,7 +6,6 @@
 //! encoding that OBJECT ENCODING names is Redis's, kept beside.
 
 use stdx::hash::hash64;
-use stdx::mem::size_class;
 use stdx::rng::Rng;
 
 use super::Limits;
@@ -283,8 +282,7 @@ impl Value for BigSet {
     const KIND: Kind = Kind::Set;
 
     fn bytes(&self) -> usize {
-        let table = if self.texts.is_empty() { 0 } else { size_class(self.texts.buckets() * 64) };
-        self.ints.bytes() + self.text_bytes + table
+        self.ints.bytes() + self.text_bytes + self.texts.bytes()
     }
 
     fn effort(&self) -> usize {

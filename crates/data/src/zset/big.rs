@@ -191,7 +191,7 @@ impl Value for ZSet {
     const KIND: Kind = Kind::ZSet;
 
     fn bytes(&self) -> usize {
-        self.member_bytes + self.table.buckets() * 64 + self.tree.bytes()
+        self.member_bytes + self.table.bytes() + self.tree.bytes()
     }
 
     fn effort(&self) -> usize {
