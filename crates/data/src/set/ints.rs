@@ -72,7 +72,9 @@ impl Ints {
     /// The block in which `v` is or would be; 0 when there are none.
     #[inline]
     fn block_of(&self, v: i64) -> usize {
-        self.bounds.partition_point(|b| *b <= v).saturating_sub(1)
+        // The first bound is no bound: lower ones may have come into the first block since.
+        let others = self.bounds.get(1..).unwrap_or_default();
+        others.partition_point(|b| *b <= v)
     }
 
     /// Whether `v` is a member.

@@ -1,7 +1,7 @@
 //! A member of a big sorted set: its score and its bytes in one allocation.
 //!
 //! ```text
-//!  | score, 8 bytes | length, 1 byte (255: four more bytes follow) | member |
+//!  | score, 8 bytes | length, 1 byte (255: eight more bytes follow) | member |
 //! ```
 //!
 //! The allocation has exactly the size of its class. The dictionary owns the members; the tree
@@ -17,7 +17,7 @@ use stdx::mem::size_class;
 use crate::table::Node;
 
 const SCORE: usize = 8;
-/// From this length on, the length takes five bytes.
+/// From this length on, the length takes nine bytes.
 const LONG: usize = 255;
 
 /// An owned member.
@@ -29,14 +29,13 @@ unsafe impl Send for Member {}
 unsafe impl Sync for Member {}
 
 fn layout(len: usize) -> Layout {
-    let head = SCORE + if len < LONG { 1 } else { 5 };
+    let head = SCORE + if len < LONG { 1 } else { 9 };
     Layout::from_size_align(size_class(head + len), 8).expect("lengths are below isize::MAX")
 }
 
 impl Member {
-    /// Copies the bytes. A member is at most 4 GiB long: no request may be longer.
+    /// Copies the bytes.
     pub(super) fn new(bytes: &[u8], score: f64) -> Self {
-        let len = u32::try_from(bytes.len()).expect("requests are shorter than 4 GiB");
         let layout = layout(bytes.len());
         // SAFETY: the size is not zero.
         let Some(p) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
@@ -45,11 +44,11 @@ impl Member {
             p.cast::<f64>().write(score);
             let mut at = SCORE + 1;
             if bytes.len() < LONG {
-                p.add(SCORE).write(len as u8);
+                p.add(SCORE).write(bytes.len() as u8);
             } else {
                 p.add(SCORE).write(LONG as u8);
-                p.add(at).cast::<u32>().write_unaligned(len);
-                at += 4;
+                p.add(at).cast::<u64>().write_unaligned(bytes.len() as u64);
+                at += 8;
             }
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), p.add(at).as_ptr(), bytes.len());
         }
@@ -104,8 +103,8 @@ unsafe fn read<'a>(p: NonNull<u8>) -> &'a [u8] {
         if short < LONG {
             return std::slice::from_raw_parts(p.add(SCORE + 1).as_ptr(), short);
         }
-        let len = p.add(SCORE + 1).cast::<u32>().read_unaligned() as usize;
-        std::slice::from_raw_parts(p.add(SCORE + 5).as_ptr(), len)
+        let len = p.add(SCORE + 1).cast::<u64>().read_unaligned() as usize;
+        std::slice::from_raw_parts(p.add(SCORE + 9).as_ptr(), len)
     }
 }
 
