@@ -198,6 +198,11 @@ impl Shared {
         self.trouble.lock().clone()
     }
 
+    /// Whoever closes a journal that could not be written, and goes on without one, calls this.
+    pub fn forget_trouble(&self) {
+        self.set_trouble(None);
+    }
+
     pub(crate) fn set_trouble(&self, trouble: Option<Trouble>) {
         let failing = trouble.is_some();
         *self.trouble.lock() = trouble;

@@ -138,8 +138,8 @@ pub struct Writer {
     superseded: Vec<String>,
     stopping: bool,
     controls: std::sync::mpsc::Receiver<Control>,
-    /// What has to wait for `naming`.
-    later: Option<Control>,
+    /// A new base that has to wait for `rotating` and `naming`.
+    later: Option<(Base, Done)>,
 }
 
 /// Where the writer's orders are left.
@@ -165,7 +165,7 @@ impl Writer {
             mut manifest, last, tail, baseless, mut superseded, number, adopted, ..
         } = from;
         let strays = files::strays(&*disk, &place, &manifest)?;
-        if baseless {
+        if baseless || !superseded.is_empty() {
             // They may belong to the journal that this one is to take the place of.
             superseded.extend(strays);
         } else if !strays.is_empty() {
@@ -381,23 +381,26 @@ impl Writer {
     /// Looks at what it was asked to do.
     fn obey(&mut self) -> Option<Work> {
         loop {
-            let control = self.later.take().or_else(|| self.controls.try_recv().ok())?;
+            let waits = self.rotating || self.naming.is_some();
+            let control = match self.later.take_if(|_| !waits) {
+                Some((base, done)) => Control::Rebase(base, done),
+                None => self.controls.try_recv().ok()?,
+            };
             match control {
                 Control::Stop => {
                     self.stopping = true;
                     self.retry_at = None;
+                    // What it waits for may never come: the files so far are the journal.
+                    if let Some((_, done)) = self.later.take() {
+                        done(Err("the journal is being closed".to_owned()));
+                    }
                 }
                 Control::Rotate => self.rotating = true,
-                Control::Rebase(base, done) => {
-                    if (self.rotating || self.naming.is_some()) && !self.stopping {
-                        self.later = Some(Control::Rebase(base, done));
-                        return None;
-                    }
-                    match self.rebase(base) {
-                        Ok(rebase) => return Some(Work::Rebase(rebase, done)),
-                        Err(why) => done(Err(why)),
-                    }
-                }
+                Control::Rebase(base, done) if waits => self.later = Some((base, done)),
+                Control::Rebase(base, done) => match self.rebase(base) {
+                    Ok(rebase) => return Some(Work::Rebase(rebase, done)),
+                    Err(why) => done(Err(why)),
+                },
             }
         }
     }
@@ -604,7 +607,8 @@ impl Writer {
             old: (!self.gap && self.unsynced).then_some((old.file, old.name, self.group_last)),
             new: Arc::clone(&self.segment.file),
             manifest,
-            stored: !self.baseless,
+            // Behind a segment that failed it would make damage of a torn end, until a base has both.
+            stored: !self.baseless && self.shared.trouble().is_none_or(|t| !t.lasting),
         });
         self.rotating = false;
         self.gap = false;
@@ -641,8 +645,12 @@ impl Writer {
         self.superseded.clear();
         if self.shared.trouble().is_some_and(|t| t.lasting) {
             self.trouble(None);
-            if !self.unsynced {
-                self.publish(self.group_last);
+            // What was dropped is in the base.
+            if self.group.is_empty() {
+                self.shared.set_written(self.group_last);
+                if !self.unsynced {
+                    self.publish(self.group_last);
+                }
             }
         }
         self.baseless = false;
@@ -678,6 +686,8 @@ impl Writer {
     /// From now on the segment is not trusted.
     fn distrust(&mut self, e: &io::Error) {
         self.gap = true;
+        // If it has not been named yet, nothing durable is in it.
+        self.naming = None;
         // Nothing goes on behind it but by order: what the manifest names behind it makes it damage.
         self.rotating = false;
         self.group.clear();
