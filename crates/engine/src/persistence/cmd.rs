@@ -74,6 +74,9 @@ fn bgsave(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Ou
         _ => return Err(Fail::SYNTAX),
     };
     let p = &call.engine.persistence;
+    if p.background_since.load(Relaxed) != 0 {
+        return Err(super::BUSY);
+    }
     if call.thread.in_transaction || schedule && p.busy.load(Relaxed) {
         // Within a transaction its later commands would be in the snapshot and its earlier not.
         p.scheduled.store(true, Relaxed);
