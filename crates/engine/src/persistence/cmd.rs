@@ -150,19 +150,13 @@ OK
 };
 
 fn load(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let path = super::path(call.engine);
+    let (engine, thread) = (call.engine, &mut *call.thread);
+    let path = super::path(engine);
+    super::load::prove(engine, thread, &path)?;
     // The journal would not know where this data comes from: it begins anew.
-    let journal = call.engine.journal.is_on();
-    let switch = |call: &mut Call<'_>, on: bool| {
-        crate::journal::switch(call.engine, call.thread, on && journal)
-            .map_err(|why| Fail::new(format!("ERR the journal cannot begin anew: {why}")))
-    };
-    if journal {
-        switch(call, false)?;
-    }
-    let loaded = super::load::replace_all(call.engine, call.thread, &path);
-    switch(call, true)?;
-    loaded?;
+    crate::journal::anew(engine, thread, |thread| {
+        super::load::replace_all(engine, thread, &path)
+    })??;
     reply.ok();
     Ok(())
 }
