@@ -20,6 +20,7 @@ use stdx::rng::Rng;
 struct Seen {
     durable: Mutex<u64>,
     trouble: Mutex<Option<Trouble>>,
+    doubts: Mutex<u32>,
 }
 
 impl Observer for Seen {
@@ -30,6 +31,9 @@ impl Observer for Seen {
         *self.trouble.lock() = trouble.cloned();
     }
     fn written(&self) {}
+    fn doubtful(&self) {
+        *self.doubts.lock() += 1;
+    }
     fn note(&self, _: &str) {}
 }
 
@@ -503,11 +507,13 @@ fn a_full_disk_is_tried_again() {
 fn one_of_two(policy: Sync) -> (SimDisk, Journal) {
     let disk = SimDisk::default();
     let mut journal = start(&disk, policy, 1 << 20, Recovered::fresh(Base::default()));
+    let soon = Instant::now() + Duration::from_secs(1);
     journal.append(0, b"one");
-    journal.turn(Instant::now());
+    journal.turn(soon);
     disk.set_faults(Faults { good_syncs: Some(0), drops: true, ..Faults::default() });
     journal.append(0, b"two");
-    journal.turn(Instant::now());
+    journal.turn(soon + Duration::from_secs(1));
+    assert!(journal.shared.trouble().is_some());
     disk.set_faults(Faults::default());
     (disk, journal)
 }
@@ -536,6 +542,19 @@ fn what_was_dropped_counts_as_written_when_a_base_has_it() {
     journal.orders.send(Control::Rebase(base, Box::new(|r| r.expect("rebased")))).expect("open");
     journal.turn(Instant::now() + Duration::from_secs(20));
     assert_eq!((journal.shared.written(), journal.shared.durable()), (3, 3));
+}
+
+#[test]
+fn a_sync_that_failed_and_was_tried_again_asks_for_a_rewrite() {
+    let (_, mut journal) = one_of_two(Sync::EverySecond);
+    let now = Instant::now();
+    journal.turn(now + Duration::from_secs(4));
+    assert!(journal.seen.trouble.lock().is_none());
+    journal.append(0, b"three");
+    for seconds in [6, 8] {
+        journal.turn(now + Duration::from_secs(seconds));
+    }
+    assert_eq!((journal.shared.durable(), *journal.seen.doubts.lock()), (3, 1));
 }
 
 #[test]

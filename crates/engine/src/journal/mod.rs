@@ -368,6 +368,17 @@ impl Observer for Bell {
         }
     }
 
+    fn doubtful(&self) {
+        if let Some(engine) = self.0.upgrade() {
+            log!(
+                engine.log,
+                Warning,
+                "The journal is rewritten, since the system may have dropped what it could not write"
+            );
+            engine.journal.rewrite.schedule();
+        }
+    }
+
     fn note(&self, text: &str) {
         if let Some(engine) = self.0.upgrade() {
             log!(engine.log, Warning, "Journal: {}", text);

@@ -47,6 +47,9 @@ pub trait Observer: Send + std::marker::Sync {
     fn trouble(&self, trouble: Option<&Trouble>);
     /// Whoever holds back what waits for a write may look again.
     fn written(&self);
+    /// Syncing works again after it has failed, without `always`. What the system has dropped meanwhile is
+    /// not known: only a new base makes sure.
+    fn doubtful(&self) {}
     /// Something worth a line in the log.
     fn note(&self, text: &str);
 }

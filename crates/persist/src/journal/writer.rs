@@ -21,7 +21,7 @@
 //! succeeds the server refuses writes. A sync that fails under `always` is another matter: the
 //! system may have dropped what it could not write and report success the next time. Nothing of that
 //! segment is trusted any more, nothing is acknowledged, until a rewrite has made a new base and a
-//! new segment. Under `everysec` it is tried again, as in Redis.
+//! new segment. Under `everysec` it is tried again, as in Redis, and then a rewrite is asked for.
 
 mod files;
 
@@ -126,6 +126,8 @@ pub struct Writer {
     retry_at: Option<Instant>,
     /// Records were dropped because the segment is not trusted; a new one makes an end of that.
     gap: bool,
+    /// A sync has failed and was tried again.
+    doubtful: bool,
     /// The file of the segment that comes next.
     spare: Option<Segment>,
     /// The next segment is to be begun.
@@ -239,6 +241,7 @@ impl Writer {
             pause: 0,
             retry_at: None,
             gap: false,
+            doubtful: false,
             spare: None,
             rotating: false,
             naming: None,
@@ -356,6 +359,9 @@ impl Writer {
         }
         if self.shared.trouble().is_some_and(|t| !t.lasting) {
             self.trouble(None);
+            if std::mem::take(&mut self.doubtful) {
+                self.observer.doubtful();
+            }
         }
         Step::Turn(if self.next <= self.shared.last() && !(self.gap && self.stopping) {
             Turn::More
@@ -433,6 +439,7 @@ impl Writer {
                 if self.shared.policy() == Sync::Always {
                     self.distrust(&e);
                 }
+                self.doubtful = !self.gap;
                 self.failed(now, &e);
             }
             Finished::Made(Ok(segment)) => {
