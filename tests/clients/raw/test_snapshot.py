@@ -152,6 +152,19 @@ class Snapshots(unittest.TestCase):
             ask(c, "CONFIG", "SET", "rdb-key-save-delay", "0")
             wait_until(lambda: info(c, "rdb_saves") == "1", "saved")
 
+    def test_a_long_save_does_not_keep_the_server_from_its_last_one(self):
+        with Server("--threads", "2", "--save", "3600 1000") as server, server.connect() as c:
+            ask(c, "SET", "before", "v")
+            ask(c, "CONFIG", "SET", "rdb-key-save-delay", "100000000")
+            self.assertEqual(ask(c, "BGSAVE"), b"+Background saving started")
+            ask(c, "SET", "after", "v")
+            wait_until(lambda: info(c, "current_save_keys_processed") == "1", "it saves the key")
+            ask(c, "CONFIG", "SET", "rdb-key-save-delay", "0")
+            c.send(encode("SHUTDOWN"))
+            self.assertEqual(server.wait(), 0)
+            with Restarted(server) as again, again.connect() as d:
+                self.assertEqual(ask(d, "DBSIZE"), b":2")
+
     def test_the_last_save_has_all_that_was_acknowledged(self):
         for how in ("SIGTERM", "SHUTDOWN"):
             with Server("--threads", "3", "--save", "3600 1") as server:
