@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
@@ -51,6 +51,10 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// As the system says.
     fn len(&self, path: &Path) -> io::Result<u64>;
+    /// The path that means the same file wherever the process works later.
+    fn absolute(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
     /// Takes the right to use what a file stands for, which is made if it is not there: `None` when
     /// another process has it. The right ends with what is returned, or with the process.
     ///
@@ -122,6 +126,10 @@ pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub struct Real;
 
 impl Disk for Real {
+    fn absolute(&self, path: &Path) -> PathBuf {
+        std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+    }
+
     fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn File>> {
         let file = fs::OpenOptions::new().read(true).write(true).create_new(create).open(path)?;
         Ok(Box::new(file))

@@ -20,6 +20,7 @@ use stdx::rng::Rng;
 struct Seen {
     durable: Mutex<u64>,
     trouble: Mutex<Option<Trouble>>,
+    doubts: Mutex<u32>,
 }
 
 impl Observer for Seen {
@@ -30,6 +31,9 @@ impl Observer for Seen {
         *self.trouble.lock() = trouble.cloned();
     }
     fn written(&self) {}
+    fn doubtful(&self) {
+        *self.doubts.lock() += 1;
+    }
     fn note(&self, _: &str) {}
 }
 
@@ -119,6 +123,7 @@ fn after_any_crash_what_was_durable_is_there() {
                 }),
                 1 => disk.set_faults(Faults {
                     good_syncs: Some(rng.index(20) as u32),
+                    drops: policy == Sync::Always,
                     ..Faults::default()
                 }),
                 2 => disk.set_faults(Faults {
@@ -496,4 +501,144 @@ fn a_full_disk_is_tried_again() {
     journal.turn(now + Duration::from_secs(2));
     assert!(journal.shared.trouble().is_none());
     assert_eq!(journal.shared.durable(), 1);
+}
+
+/// All that was durable before a sync failed.
+fn one_of_two(policy: Sync) -> (SimDisk, Journal) {
+    let disk = SimDisk::default();
+    let mut journal = start(&disk, policy, 1 << 20, Recovered::fresh(Base::default()));
+    let soon = Instant::now() + Duration::from_secs(1);
+    journal.append(0, b"one");
+    journal.turn(soon);
+    disk.set_faults(Faults { good_syncs: Some(0), drops: true, ..Faults::default() });
+    journal.append(0, b"two");
+    journal.turn(soon + Duration::from_secs(1));
+    assert!(journal.shared.trouble().is_some());
+    disk.set_faults(Faults::default());
+    (disk, journal)
+}
+
+#[test]
+fn a_crash_before_the_new_base_leaves_what_was_durable() {
+    let (disk, mut journal) = one_of_two(Sync::Always);
+    journal.append(0, b"three");
+    journal.turn(Instant::now() + Duration::from_secs(5));
+    journal.orders.send(Control::Rotate).expect("open");
+    journal.turn(Instant::now() + Duration::from_secs(10));
+    disk.crash(&mut Rng::from_seed(1));
+    let (values, _) = recover(&disk).expect("sound");
+    assert_eq!(values, [b"one"]);
+}
+
+#[test]
+fn what_was_dropped_counts_as_written_when_a_base_has_it() {
+    let (_, mut journal) = one_of_two(Sync::Always);
+    journal.append(0, b"three");
+    journal.turn(Instant::now() + Duration::from_secs(5));
+    assert_eq!(journal.shared.written(), 2);
+    journal.orders.send(Control::Rotate).expect("open");
+    journal.turn(Instant::now() + Duration::from_secs(10));
+    let base = Base::Snapshot { name: "a.aof.9.base".into(), bytes: 1, sequence: 3 };
+    journal.orders.send(Control::Rebase(base, Box::new(|r| r.expect("rebased")))).expect("open");
+    journal.turn(Instant::now() + Duration::from_secs(20));
+    assert_eq!((journal.shared.written(), journal.shared.durable()), (3, 3));
+}
+
+#[test]
+fn a_sync_that_failed_and_was_tried_again_asks_for_a_rewrite() {
+    let (_, mut journal) = one_of_two(Sync::EverySecond);
+    let now = Instant::now();
+    journal.turn(now + Duration::from_secs(4));
+    assert!(journal.seen.trouble.lock().is_none());
+    journal.append(0, b"three");
+    for seconds in [6, 8] {
+        journal.turn(now + Duration::from_secs(seconds));
+    }
+    assert_eq!((journal.shared.durable(), *journal.seen.doubts.lock()), (3, 1));
+}
+
+#[test]
+fn a_segment_whose_beginning_could_not_be_synced_is_not_used() {
+    for good in 0..24 {
+        let disk = SimDisk::default();
+        let mut journal = start(&disk, Sync::Always, 1000, Recovered::fresh(Base::default()));
+        disk.set_faults(Faults { good_syncs: Some(good), drops: true, ..Faults::default() });
+        let (mut now, mut written) = (Instant::now(), 0);
+        while journal.shared.trouble().is_none() {
+            journal.append(0, &[7; 400]);
+            written += 1;
+            now += Duration::from_secs(2);
+            journal.turn(now);
+        }
+        // The next attempt succeeds, whatever it has not written.
+        disk.set_faults(Faults::default());
+        now += Duration::from_secs(2);
+        journal.turn(now);
+        journal.append(0, &[7; 400]);
+        journal.turn(now);
+        let durable = *journal.seen.durable.lock();
+        drop(journal);
+        disk.crash(&mut Rng::from_seed(good.into()));
+        let (values, _) = recover(&disk).unwrap_or_else(|e| panic!("{good} good syncs: {e}"));
+        assert!(values.len() as u64 >= durable, "{good}: {durable} of {written} were durable");
+    }
+}
+
+#[test]
+fn an_empty_journal_takes_the_place_of_another_at_once_or_not_at_all() {
+    for room in [0, 100, 8300] {
+        let disk = SimDisk::default();
+        let (place, _) = filled(&disk);
+        let (values, from) = recover(&disk).expect("sound");
+        drop(from);
+        let old =
+            Recovery::open(Arc::new(disk.clone()), place.clone()).expect("sound").expect("there");
+        let from = Recovered::instead_of(Some(old.manifest), true, 40);
+        disk.set_faults(Faults { room: Some(room), ..Faults::default() });
+        let shared = Arc::new(Shared::default());
+        shared.set_policy(Sync::Always);
+        let (files, seen) = (Arc::new(disk.clone()), Arc::new(Seen::default()));
+        let started = Writer::start(files, shared, seen, place, from);
+        assert!(started.is_err(), "there was room");
+        disk.set_faults(Faults::default());
+        assert_eq!(recover(&disk).expect("the old one is still there").0, values);
+    }
+}
+
+#[test]
+fn it_ends_although_a_new_base_waits_for_a_segment_that_cannot_be_made() {
+    let disk = SimDisk::default();
+    let mut journal = start(&disk, Sync::Always, 1 << 20, Recovered::fresh(Base::default()));
+    journal.append(0, b"one");
+    journal.turn(Instant::now());
+    disk.set_faults(Faults { room: Some(1000), ..Faults::default() });
+    let (tell, told) = std::sync::mpsc::channel();
+    let done = Box::new(move |r| tell.send(r).expect("heard"));
+    let base = Base::Snapshot { name: "a.aof.9.base".into(), bytes: 1, sequence: 1 };
+    journal.orders.send(Control::Rotate).expect("open");
+    journal.orders.send(Control::Rebase(base, done)).expect("open");
+    journal.turn(Instant::now() + Duration::from_secs(5));
+    journal.orders.send(Control::Stop).expect("open");
+    assert_eq!(journal.writer.turn(Instant::now() + Duration::from_secs(5)), Turn::Stopped);
+    assert!(told.try_recv().expect("told").is_err());
+}
+
+#[test]
+fn setting_a_journal_aside_can_be_taken_up_again() {
+    for renames in 0.. {
+        let disk = SimDisk::default();
+        let (place, _) = filled(&disk);
+        let files = || Arc::new(disk.clone());
+        let open = || Recovery::open(files(), place.clone());
+        let manifest = open().expect("sound").expect("there").manifest;
+        disk.set_faults(Faults { good_renames: Some(renames), ..Faults::default() });
+        if manifest.set_aside(&disk, &place).is_ok() {
+            assert!(renames > 5 && open().expect("sound").is_none());
+            break;
+        }
+        disk.crash(&mut Rng::from_seed(renames.into()));
+        let manifest = open().expect("sound").expect("it is still there").manifest;
+        manifest.set_aside(&disk, &place).expect("it works now");
+        assert!(open().expect("sound").is_none());
+    }
 }

@@ -158,7 +158,7 @@ fn what_is_refused_says_why() {
         (9, string(&zipmap(&[])), "Zipmap integrity"),
         (16, string(&back), "Hash listpack integrity"),
         (16, string(&count), "Hash listpack integrity"),
-        (16, string(&listpack(&[b"a", b"1", b"a", b"1"])), "Hash listpack integrity"),
+        (16, string(&listpack(&[b"a", b"1", b"a", b"1"])), "Hash listpack with dup elements"),
         (17, string(&listpack(&[b"a", b"x"])), "Zset listpack integrity"),
         (20, string(&listpack(&[b"a", b"a"])), "Set listpack integrity"),
         (23, string(&listpack(&[b"a", b"", b"5", b"b", b"", b"4"])), "Hash listpack integrity"),

@@ -501,10 +501,10 @@ pub fn disable_huge_pages() {
 }
 
 /// Looks at a file of the journal (a segment, or the manifest and with it all files) or at a snapshot;
-/// with `fix` cuts off what cannot be read of the journal. The server that uses it must not be running.
+/// with `fix` cuts off what cannot be read of the journal.
 ///
 /// # Errors
-/// The file cannot be read or changed, or is none of these.
+/// The file cannot be read or changed, is none of these, or is to be changed and in use.
 pub fn check(path: &Path, fix: bool) -> io::Result<persist::journal::check::Report> {
     use persist::journal::{check, segment};
     let snapshot = |path: &Path| match engine::check_snapshot(path) {
@@ -517,6 +517,7 @@ pub fn check(path: &Path, fix: bool) -> io::Result<persist::journal::check::Repo
             "a directory; name a file: a snapshot, or a journal (appendonlydir/appendonly.aof.journal)",
         ));
     }
+    let _claim = if fix { check::claim(&persist::disk::Real, path)? } else { None };
     let mut start = Vec::new();
     let mut file = std::fs::File::open(path)?;
     io::Read::read_to_end(&mut io::Read::take(&mut file, 16), &mut start)?;

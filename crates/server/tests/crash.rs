@@ -32,6 +32,21 @@ impl Server {
     }
 
     fn start_with(dir: &Path, threads: usize, appendonly: &str, appendfsync: &str) -> Self {
+        let server = Self::spawn(dir, threads, appendonly, appendfsync, &[]);
+        // It listens before it has loaded; the first answer comes afterwards.
+        eventually("it has started", || {
+            server.connect()?.call("PING\r\n").is_some_and(|r| r == "+PONG").then_some(())
+        });
+        server
+    }
+
+    fn spawn(
+        dir: &Path,
+        threads: usize,
+        appendonly: &str,
+        appendfsync: &str,
+        options: &[&str],
+    ) -> Self {
         let socket = dir.join("s");
         let _ = std::fs::remove_file(&socket);
         let child = binary()
@@ -50,16 +65,13 @@ impl Server {
             .arg(&socket)
             .arg("--dir")
             .arg(dir)
+            .args(["--enable-debug-command", "yes"])
+            .args(options)
             .stdout(Stdio::null())
             .stdin(Stdio::null())
             .spawn()
             .expect("the binary");
-        let server = Self { child, socket };
-        // It listens before it has loaded; the first answer comes afterwards.
-        eventually("it has started", || {
-            server.connect()?.call("PING\r\n").is_some_and(|r| r == "+PONG").then_some(())
-        });
-        server
+        Self { child, socket }
     }
 
     fn connect(&self) -> Option<Client> {
@@ -324,4 +336,124 @@ fn what_cannot_be_loaded_stays_and_the_log_says_what_to_do() {
     refused("no", "dump.rdb", "REDIS0010\x00\x01k", "Restore it from a backup");
     let monitor = "*1\r\n$7\r\nMONITOR\r\n";
     refused("yes", "appendonly.aof", monitor, "BGREWRITEAOF of the Redis that wrote");
+}
+
+/// Sends all, and returns as many lines of replies.
+fn lines(c: &mut Client, requests: &[&str], n: usize) -> Vec<String> {
+    requests.iter().for_each(|r| c.send(&format!("{r}\r\n")).expect("sent"));
+    (0..n).map(|_| c.reply().expect("an answer")).collect()
+}
+
+#[test]
+fn load_begins_the_journal_anew_and_not_during_a_rewrite() {
+    let dir = TempDir::new();
+    let server = Server::start(&dir, 2);
+    let mut c = server.connect().expect("a connection");
+    for i in 0..50 {
+        assert_eq!(c.call(&format!("SET {i} v\r\n")).as_deref(), Some("+OK"));
+    }
+    let all = ["SAVE", "DEL 0 1 2", "CONFIG SET rdb-key-save-delay 20000", "BGREWRITEAOF", "LOAD"];
+    assert!(lines(&mut c, &all, 5)[4].contains("rewriting already in progress"));
+    c.rewrites(1);
+    assert_eq!(c.call("DBSIZE\r\n").as_deref(), Some(":47"));
+    assert_eq!(c.call("LOAD\r\n").as_deref(), Some("+OK"));
+    assert_eq!(c.call("SET after v\r\n").as_deref(), Some("+OK"));
+    c.rewrites(2);
+    server.kill();
+    let server = Server::start(&dir, 2);
+    let mut c = server.connect().expect("a connection");
+    assert_eq!(c.call("DBSIZE\r\n").as_deref(), Some(":51"));
+    server.kill();
+}
+
+#[test]
+fn a_transaction_may_end_one_journal_and_begin_the_next() {
+    let dir = TempDir::new();
+    let server = Server::start(&dir, 2);
+    let mut c = server.connect().expect("a connection");
+    let off = ["MULTI", "INCR n", "CONFIG SET appendonly no", "EXEC", "DEBUG LOADAOF"];
+    assert_eq!(lines(&mut c, &off, 7)[4..], [":1", "+OK", "+OK"]);
+    assert_eq!(c.number("n"), 1);
+    let anew = ["MULTI", "INCR n", "CONFIG SET appendonly no", "CONFIG SET appendonly yes", "EXEC"];
+    assert_eq!(lines(&mut c, &["CONFIG SET appendonly yes"], 1), ["+OK"]);
+    c.rewrites(1);
+    assert_eq!(lines(&mut c, &anew, 8)[5..], [":2", "+OK", "+OK"]);
+    c.rewrites(2);
+    server.kill();
+    let server = Server::start(&dir, 2);
+    assert_eq!(server.connect().expect("a connection").number("n"), 2);
+    server.kill();
+}
+
+#[test]
+fn nothing_counts_as_durable_before_there_is_a_base() {
+    let dir = TempDir::new();
+    let server = Server::start_with(&dir, 2, "no", "everysec");
+    let mut c = server.connect().expect("a connection");
+    for i in 0..20 {
+        assert_eq!(c.call(&format!("SET {i} v\r\n")).as_deref(), Some("+OK"));
+    }
+    let on = ["CONFIG SET rdb-key-save-delay 100000", "CONFIG SET appendonly yes", "SET k v"];
+    assert_eq!(lines(&mut c, &on, 3), ["+OK"; 3]);
+    assert_eq!(lines(&mut c, &["WAITAOF 1 0 100"], 3), ["*2", ":0", ":0"]);
+    assert_eq!(lines(&mut c, &["WAITAOF 1 0 0"], 3), ["*2", ":1", ":0"]);
+    assert!(c.call("INFO persistence\r\n").expect("an answer").contains("aof_rewrites:1\r"));
+    // Who waits when it ends is told so.
+    assert_eq!(
+        lines(&mut c, &["CONFIG SET appendonly no", "CONFIG SET appendonly yes"], 2),
+        ["+OK"; 2]
+    );
+    let mut other = server.connect().expect("a connection");
+    other.send("WAITAOF 1 0 0\r\n").expect("sent");
+    eventually("it waits", || {
+        let info = c.call("INFO clients\r\n").expect("an answer");
+        info.contains("blocked_clients:1\r").then_some(())
+    });
+    assert_eq!(c.call("CONFIG SET appendonly no\r\n").as_deref(), Some("+OK"));
+    assert!(other.reply().expect("an answer").starts_with("-ERR WAITAOF cannot be used"));
+    server.kill();
+}
+
+#[test]
+fn info_answers_while_the_base_is_loaded() {
+    let dir = TempDir::new();
+    let server = Server::start(&dir, 2);
+    let mut c = server.connect().expect("a connection");
+    for i in 0..1000 {
+        c.send(&format!("SET {i} v\r\n")).expect("sent");
+    }
+    (0..1000).for_each(|_| drop(c.reply()));
+    assert!(c.call("BGREWRITEAOF\r\n").is_some());
+    c.rewrites(1);
+    server.kill();
+    let server = Server::spawn(&dir, 2, "yes", "always", &["--key-load-delay", "3000"]);
+    eventually("it loads", || {
+        let mut c = server.connect()?;
+        c.call("PING\r\n").filter(|r| r.starts_with("-LOADING"))?;
+        assert!(c.call("INFO keyspace\r\n").is_some());
+        let info = c.call("INFO persistence\r\n")?;
+        assert!(info.contains("\r\nloading:1\r"), "it has waited for the end: {info}");
+        Some(())
+    });
+    server.kill();
+}
+
+#[test]
+fn what_a_server_is_writing_is_not_mended() {
+    let dir = TempDir::new();
+    let server = Server::start(&dir, 1);
+    let mut c = server.connect().expect("a connection");
+    assert_eq!(c.call("SET k v\r\n").as_deref(), Some("+OK"));
+    let check = |file: &str, fix: &[&str]| {
+        let file = dir.join("appendonlydir").join(file);
+        binary().arg("check").arg(file).args(fix).output().expect("it runs")
+    };
+    for file in ["appendonly.aof.journal", "appendonly.aof.1.seg"] {
+        assert!(check(file, &[]).status.success());
+        let out = check(file, &["--fix"]);
+        assert!(!out.status.success());
+        assert!(String::from_utf8_lossy(&out.stderr).contains("is being used"), "{out:?}");
+    }
+    server.kill();
+    assert!(check("appendonly.aof.journal", &["--fix"]).status.success());
 }

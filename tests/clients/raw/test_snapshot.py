@@ -97,10 +97,10 @@ class Snapshots(unittest.TestCase):
                 # So slow that everything changes meanwhile.
                 ask(c, "CONFIG", "SET", "rdb-key-save-delay", "5000")
                 self.assertEqual(ask(c, "BGSAVE"), b"+Background saving started")
-                self.assertEqual(
-                    ask(c, "BGSAVE"), b"-ERR Background save already in progress"
-                )
-                self.assertEqual(ask(c, "BGSAVE", "SCHEDULE"), b"+Background saving scheduled")
+                busy = b"-ERR Background save already in progress"
+                self.assertEqual(ask(c, "BGSAVE"), busy)
+                self.assertEqual(ask(c, "BGSAVE", "SCHEDULE"), busy)
+                self.assertEqual([ask(c, *w) for w in (["MULTI"], ["BGSAVE"], ["EXEC"])][2], [busy])
                 for i in range(0, 50000, 7):
                     ask(c, "APPEND", f"key:{i}", "more")
                 for name in ("list", "set", "ints", "zset", "hash", "stream"):
@@ -117,7 +117,8 @@ class Snapshots(unittest.TestCase):
                 wait_until(lambda: info(c, "rdb_saves") != "0", "saved")
                 self.assertEqual(info(c, "rdb_last_bgsave_status"), "ok")
                 os.rename(f"{server.dir}/dump.rdb", f"{server.dir}/first.rdb")
-                # The scheduled one follows, with what is there now.
+                # The next has what is there now.
+                self.assertEqual(ask(c, "BGSAVE"), b"+Background saving started")
                 wait_until(lambda: info(c, "rdb_saves") == "2", "saved again")
                 now = ask(c, "DEBUG", "DIGEST")
                 options = ("--dbfilename", "first.rdb", *DEBUG)
@@ -125,6 +126,19 @@ class Snapshots(unittest.TestCase):
                     self.assertEqual(ask(d, "DEBUG", "DIGEST"), digest)
                 with Restarted(server, *DEBUG) as second, second.connect() as d:
                     self.assertEqual(ask(d, "DEBUG", "DIGEST"), now)
+
+    def test_a_background_save_ends_in_the_directory_in_which_it_began(self):
+        with Server("--enable-protected-configs", "yes") as server, server.connect() as c:
+            for i in range(20):
+                ask(c, "SET", i, "v")
+            ask(c, "CONFIG", "SET", "rdb-key-save-delay", "20000")
+            self.assertEqual(ask(c, "BGSAVE"), b"+Background saving started")
+            os.mkdir(f"{server.dir}/other")
+            self.assertEqual(ask(c, "CONFIG", "SET", "dir", f"{server.dir}/other"), b"+OK")
+            self.assertEqual(info(c, "rdb_bgsave_in_progress"), "1", "it ended too soon")
+            wait_until(lambda: info(c, "rdb_bgsave_in_progress") == "0", "saved")
+            self.assertEqual(info(c, "rdb_last_bgsave_status"), "ok")
+            self.assertTrue(os.path.exists(f"{server.dir}/dump.rdb"))
 
     def test_a_save_is_not_begun_while_the_journal_is_rewritten(self):
         with Server(*DEBUG) as server, server.connect() as c:
@@ -137,6 +151,19 @@ class Snapshots(unittest.TestCase):
             self.assertEqual(info(c, "aof_rewrite_in_progress"), "1", "it ended too soon")
             ask(c, "CONFIG", "SET", "rdb-key-save-delay", "0")
             wait_until(lambda: info(c, "rdb_saves") == "1", "saved")
+
+    def test_a_long_save_does_not_keep_the_server_from_its_last_one(self):
+        with Server("--threads", "2", "--save", "3600 1000") as server, server.connect() as c:
+            ask(c, "SET", "before", "v")
+            ask(c, "CONFIG", "SET", "rdb-key-save-delay", "100000000")
+            self.assertEqual(ask(c, "BGSAVE"), b"+Background saving started")
+            ask(c, "SET", "after", "v")
+            wait_until(lambda: info(c, "current_save_keys_processed") == "1", "it saves the key")
+            ask(c, "CONFIG", "SET", "rdb-key-save-delay", "0")
+            c.send(encode("SHUTDOWN"))
+            self.assertEqual(server.wait(), 0)
+            with Restarted(server) as again, again.connect() as d:
+                self.assertEqual(ask(d, "DBSIZE"), b":2")
 
     def test_the_last_save_has_all_that_was_acknowledged(self):
         for how in ("SIGTERM", "SHUTDOWN"):

@@ -110,7 +110,10 @@ fn load_file(
     (&mut file).take(5).read_to_end(&mut magic).map_err(failed)?;
     if magic == b"REDIS" || magic == b"VALKE" {
         let whole = std::io::Cursor::new(magic).chain(file);
-        let (rest, file) = super::base::load_preamble(engine, player.cx(), path, whole)?;
+        let free = player.breathes();
+        let (rest, file) = super::base::let_go(engine, player.cx(), free, |cx| {
+            super::base::load_preamble(engine, cx, path, whole)
+        })?;
         let source = std::io::Cursor::new(rest).chain(file);
         return commands(engine, player, path, len, truncated, Commands::new(source, 0));
     }

@@ -8,6 +8,23 @@ use store::Context;
 use crate::engine::Engine;
 use crate::persistence::load::{Present, read, read_file};
 
+/// Calls `f` while others may look at the keyspace and all cores take part, if `free`: at the start of the
+/// server. What `cx` held, it holds again afterwards.
+pub(super) fn let_go<R>(
+    engine: &Engine,
+    cx: &mut Context,
+    free: bool,
+    f: impl FnOnce(&mut Context) -> R,
+) -> R {
+    if !free {
+        return f(cx);
+    }
+    engine.keyspace.release(cx);
+    let r = f(cx);
+    engine.keyspace.hold(cx, None);
+    r
+}
+
 /// Loads the snapshot that the segments continue. Keys whose time is over are kept: a record may say
 /// something else of them.
 pub(super) fn load_base(engine: &Engine, cx: &mut Context, path: &Path) -> Result<(), String> {

@@ -43,10 +43,14 @@ use crate::mailbox::{Job, Message};
 use crate::table::{Cmd, SessionCommand};
 use crate::thread::Thread;
 
-pub(crate) use rewrite::{Rewrite, switch, upkeep};
+pub(crate) use rewrite::{Rewrite, anew, switch, upkeep};
 pub(crate) use start::reload;
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[&cmd::BGREWRITEAOF];
+
+/// What WAITAOF answers when there is no journal.
+pub(crate) const OFF: Fail =
+    Fail::text("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
 
 /// A thread that has more bytes in its lane waits for the writer.
 const BACKLOG: usize = 64 << 20;
@@ -175,7 +179,7 @@ impl Journal {
     #[inline]
     pub fn reached(&self, sequence: u64) -> Gate {
         let gated = self.gated.load(Relaxed);
-        if sequence <= self.far(gated) {
+        if gated == OPEN || sequence <= self.far(gated) {
             Gate::Open
         } else if self.shared.is_failing() {
             if gated == WRITTEN { Gate::Open } else { Gate::Never }
@@ -230,11 +234,12 @@ impl Journal {
         Fail::new(format!("MISCONF Errors writing to the AOF file: {reason}"))
     }
 
-    /// Answers `w` when everything up to `sequence` is durable. Returns false when it is.
+    /// Answers `w` when everything up to `sequence` is durable and there is a base. Returns false when
+    /// that is so.
     pub(crate) fn wait(&self, sequence: u64, w: &Arc<Waiter>) -> bool {
         let mut waiters = self.waiters.lock();
         // Looked at under the lock under which the writer looks for waiters.
-        if sequence <= self.shared.durable() {
+        if sequence <= self.shared.durable() && self.based.load(Relaxed) {
             return false;
         }
         if waiters.len() >= 1024 {
@@ -330,16 +335,7 @@ impl Observer for Bell {
     fn durable(&self, sequence: u64) {
         let Some(engine) = self.0.upgrade() else { return };
         engine.wake_held();
-        let mut waiters = engine.journal.waiters.lock();
-        let (due, rest) = std::mem::take(&mut *waiters).into_iter().partition(|w| w.0 <= sequence);
-        *waiters = rest;
-        drop(waiters);
-        let due: Vec<(u64, Arc<Waiter>)> = due;
-        for (_, w) in due {
-            let thread = w.thread;
-            let job = move |engine: &Engine, thread: &mut Thread| thread.durable(engine, &w);
-            engine.post(thread, Message::Run(Job::new(job)));
-        }
+        engine.answer_durable(sequence);
     }
 
     fn trouble(&self, trouble: Option<&Trouble>) {
@@ -372,6 +368,17 @@ impl Observer for Bell {
         }
     }
 
+    fn doubtful(&self) {
+        if let Some(engine) = self.0.upgrade() {
+            log!(
+                engine.log,
+                Warning,
+                "The journal is rewritten, since the system may have dropped what it could not write"
+            );
+            engine.journal.rewrite.schedule();
+        }
+    }
+
     fn note(&self, text: &str) {
         if let Some(engine) = self.0.upgrade() {
             log!(engine.log, Warning, "Journal: {}", text);
@@ -389,15 +396,36 @@ impl Engine {
         });
     }
 
-    /// Makes everything durable and ends the writer. Called when no commands run any more.
+    /// Answers those in WAITAOF who wait for nothing beyond `sequence`.
+    fn answer_durable(&self, sequence: u64) {
+        let journal = &self.journal;
+        let mut waiters = journal.waiters.lock();
+        // Without a base, records that are durable are of no use.
+        if !journal.based.load(Relaxed) {
+            return;
+        }
+        let (due, rest) = std::mem::take(&mut *waiters).into_iter().partition(|w| w.0 <= sequence);
+        *waiters = rest;
+        drop(waiters);
+        let due: Vec<(u64, Arc<Waiter>)> = due;
+        for (_, w) in due {
+            let thread = w.thread;
+            let job = move |engine: &Engine, thread: &mut Thread| thread.durable(engine, &w);
+            self.post(thread, Message::Run(Job::new(job)));
+        }
+    }
+
+    /// Makes everything durable and ends the writer. Called when no commands append any more.
     pub fn close_journal(&self) {
         let Some(running) = self.journal.running.lock().take() else { return };
         self.journal.on.store(false, Relaxed);
-        self.journal.gated.store(OPEN, Relaxed);
         // It fails only when the writer has ended.
         let _ = running.orders.send(Control::Stop);
         self.journal.shared.ring();
         let _ = running.writer.join();
+        // Not before that: what was held back until then is told now.
+        self.journal.gated.store(OPEN, Relaxed);
+        self.wake_held();
         self.journal.unlock();
         if let Some(trouble) = self.journal.shared.trouble() {
             log!(
@@ -406,6 +434,16 @@ impl Engine {
                 "The end of the journal could not be written: {}",
                 trouble.text
             );
+        }
+    }
+
+    /// Nobody waits for a journal that has been closed while the server goes on.
+    fn forget_journal(&self, thread: &mut Thread) {
+        self.journal.shared.forget_trouble();
+        self.attention.set(Attention::DISK, false);
+        for (_, w) in std::mem::take(&mut *self.journal.waiters.lock()) {
+            let bytes = format!("-{}\r\n", OFF.0).into_bytes();
+            thread.answer_waiter(self, &w, bytes, Some(&OFF));
         }
     }
 }

@@ -39,11 +39,16 @@ pub(super) struct Player<'a> {
 /// which locking every shard is little.
 const BREATH: u64 = 4096;
 
+/// What spans can tell of.
+const SPAN_MAX: usize = u32::MAX as usize;
+
 struct Parsed {
     record: usize,
     time: i64,
     db: usize,
     id: u16,
+    /// Where its first argument begins in the payload; its spans count from there.
+    from: usize,
     first: usize,
     argc: usize,
     hash: u64,
@@ -88,6 +93,11 @@ impl<'a> Player<'a> {
         self.cx
     }
 
+    /// Whether others may look at the keyspace from time to time.
+    pub(super) fn breathes(&self) -> bool {
+        self.breath.is_some()
+    }
+
     /// Runs records. An error names the record by its place, and says why.
     pub(super) fn play(&mut self, changes: &[Change<'_>]) -> Result<(), (usize, String)> {
         self.breathe();
@@ -106,7 +116,8 @@ impl<'a> Player<'a> {
         let Self { engine, cx, table, spans, parsed, owned, out, .. } = self;
         let mut db = Db::lock_all(&engine.keyspace, 0, cx);
         for p in parsed.iter() {
-            let payload = changes.get(p.record).map_or(&[][..], |c| c.payload);
+            let payload = changes.get(p.record).and_then(|c| c.payload.get(p.from..));
+            let payload = payload.unwrap_or_default();
             let spans = spans.get(p.first..p.first + p.argc).unwrap_or_default();
             db.cx.set_now(p.time);
             db.select(p.db);
@@ -147,17 +158,23 @@ impl<'a> Player<'a> {
         pin: &crossbeam_epoch::Guard,
     ) -> Result<(), String> {
         let malformed = |_| "the record is malformed".to_owned();
-        if payload.len() >= u32::MAX as usize {
-            return Err("the record is longer than 4 GiB".to_owned());
-        }
         let mut commands = Commands::new(payload).map_err(malformed)?;
         loop {
             let first = self.spans.len();
             let spans = &mut self.spans;
-            let next = commands.next(|at, len| spans.push(Span::new(at, len)));
+            let (mut from, mut end) = (None, 0);
+            let next = commands.next(|at, len| {
+                let from = *from.get_or_insert(at);
+                end = at - from + len;
+                spans.push(if end < SPAN_MAX { Span::new(at - from, len) } else { Span::owned(0) });
+            });
             let Some(command) = next.map_err(malformed)? else { return Ok(()) };
+            if end >= SPAN_MAX {
+                return Err("a command is longer than 4 GiB".to_owned());
+            }
+            let from = from.unwrap_or_default();
             let spans = &self.spans[first..];
-            let args = Args::new(payload, spans, &mut []);
+            let args = Args::new(payload.get(from..).unwrap_or_default(), spans, &mut []);
             if command.db >= self.engine.keyspace.databases() {
                 return Err(format!(
                     "it belongs to database {}; there are {} (option `databases`)",
@@ -180,6 +197,7 @@ impl<'a> Player<'a> {
                 time: commands.time,
                 db: command.db,
                 id,
+                from,
                 first,
                 argc: command.argc,
                 hash,

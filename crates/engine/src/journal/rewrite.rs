@@ -11,7 +11,7 @@ use std::sync::atomic::{
 };
 
 use commands::Fail;
-use config::Id;
+use config::{Caller, Id};
 use persist::disk;
 use persist::journal::{Base, Control, Manifest, Place, Recovered};
 use store::{Context, Db};
@@ -25,6 +25,8 @@ use crate::thread::Thread;
 /// What is known about rewrites.
 pub(crate) struct Rewrite {
     busy: AtomicBool,
+    /// The writer is to take its base, and to remove files.
+    rebasing: AtomicBool,
     scheduled: AtomicBool,
     since_ms: AtomicI64,
     last_ok: AtomicBool,
@@ -39,6 +41,7 @@ impl Default for Rewrite {
     fn default() -> Self {
         Self {
             busy: AtomicBool::new(false),
+            rebasing: AtomicBool::new(false),
             scheduled: AtomicBool::new(false),
             since_ms: AtomicI64::new(0),
             last_ok: AtomicBool::new(true),
@@ -53,6 +56,9 @@ impl Default for Rewrite {
 /// After a rewrite failed, the next automatic one waits so long.
 const RETRY_MS: i64 = 60_000;
 
+/// The refusal of a second one.
+const BUSY: Fail = Fail::text("ERR Background append only file rewriting already in progress");
+
 /// Begins a rewrite.
 pub(super) fn begin(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let r = &engine.journal.rewrite;
@@ -60,8 +66,8 @@ pub(super) fn begin(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
         // The journal that is being loaded is not there yet, and must not be taken for none.
         return Err(Fail::text("ERR the data is being loaded"));
     }
-    if r.busy.compare_exchange(false, true, AcqRel, Acquire).is_err() {
-        return Err(Fail::text("ERR Background append only file rewriting already in progress"));
+    if !r.claim() {
+        return Err(BUSY);
     }
     let began = engine.clock.wall_ms() as i64;
     r.since_ms.store(began, Relaxed);
@@ -147,7 +153,10 @@ fn rebase(engine: &Engine, began: i64, base: Base) {
     let me = engine.arc();
     let done = Box::new(move |outcome: Result<(), String>| ended(&me, began, &outcome));
     let sent = match &*engine.journal.running.lock() {
-        Some(running) => running.orders.send(Control::Rebase(base, done)).is_ok(),
+        Some(running) => {
+            engine.journal.rewrite.rebasing.store(true, Relaxed);
+            running.orders.send(Control::Rebase(base, done)).is_ok()
+        }
         None => false,
     };
     if sent {
@@ -162,12 +171,11 @@ fn ended(engine: &Engine, began: i64, outcome: &Result<(), String>) {
     let now = engine.clock.wall_ms() as i64;
     r.last_ok.store(outcome.is_ok(), Relaxed);
     r.last_seconds.store((now - began) / 1000, Relaxed);
-    r.since_ms.store(0, Relaxed);
+    r.rebasing.store(false, Relaxed);
     match outcome {
         Ok(()) => {
             engine.journal.based.store(engine.journal.is_on(), Relaxed);
             engine.journal.follow_config(&engine.config);
-            r.count.fetch_add(1, Relaxed);
             r.failures.store(0, Relaxed);
             log!(engine.log, Notice, "Background append only file rewriting finished successfully");
         }
@@ -177,7 +185,11 @@ fn ended(engine: &Engine, began: i64, outcome: &Result<(), String>) {
             log!(engine.log, Warning, "Background append only file rewriting failed: {}", why);
         }
     }
+    r.since_ms.store(0, Relaxed);
     r.busy.store(false, Relaxed);
+    // Whoever sees this may begin the next.
+    r.count.fetch_add(u64::from(outcome.is_ok()), Relaxed);
+    engine.answer_durable(engine.journal.shared.durable());
 }
 
 /// Periodic work of the first worker: rewrites that were scheduled, and those that
@@ -215,26 +227,68 @@ pub(crate) fn switch(engine: &Engine, thread: &mut Thread, on: bool) -> Result<(
         return Ok(());
     }
     if !on {
-        let held = thread.in_transaction;
-        if !held {
-            engine.keyspace.hold(&mut thread.cx, None);
-        }
-        engine.keyspace.keep_journal(false);
-        engine.journal.on.store(false, Relaxed);
-        if !held {
-            engine.keyspace.release(&mut thread.cx);
-        }
+        stop_appending(engine, thread);
         if engine.journal.rewrite.is_busy() {
             // There is no child; these are the words that tools wait for.
             log!(engine.log, Notice, "Killing AOF child: the rewrite is given up");
             engine.persistence.give_up();
         }
         engine.close_journal();
+        engine.forget_journal(thread);
         return Ok(());
     }
     turn_on(engine, thread).inspect_err(|why| {
         log!(engine.log, Warning, "Unable to turn on AOF: {}", why);
     })
+}
+
+fn stop_appending(engine: &Engine, thread: &mut Thread) {
+    let held = thread.in_transaction;
+    if held {
+        // What the transaction has changed so far belongs to this journal, and not to the next.
+        thread.end_unit(engine);
+        thread.begin_unit();
+    } else {
+        engine.keyspace.hold(&mut thread.cx, None);
+    }
+    engine.keyspace.keep_journal(false);
+    engine.journal.on.store(false, Relaxed);
+    if !held {
+        engine.keyspace.release(&mut thread.cx);
+    }
+}
+
+/// Does something that no record tells of, and begins the journal anew with what is there then.
+pub(crate) fn anew<R>(
+    engine: &Engine,
+    thread: &mut Thread,
+    f: impl FnOnce(&mut Thread) -> R,
+) -> Result<R, Fail> {
+    let r = &engine.journal.rewrite;
+    // A base of what was there before must not become one of the new journal.
+    if !r.claim() {
+        return Err(BUSY);
+    }
+    // Nobody else turns it off or on meanwhile.
+    let _gate = engine.lock_config();
+    let is_on = engine.journal.is_on();
+    if is_on {
+        stop_appending(engine, thread);
+        engine.close_journal();
+        engine.forget_journal(thread);
+    }
+    let result = f(thread);
+    r.busy.store(false, Relaxed);
+    if is_on {
+        switch(engine, thread, true).map_err(|why| {
+            // The option tells what is.
+            let caller = Caller { local: true, loading: false };
+            let no = [(b"appendonly".as_slice(), b"no".as_slice())];
+            let _ = engine.config.set(&no, caller, &mut |_, _| Ok(()));
+            Fail::new(format!("ERR the journal cannot begin anew: {why}"))
+        })?;
+    }
+    Ok(result)
 }
 
 fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
@@ -277,6 +331,7 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     begin(engine, thread).map_err(|fail| {
         engine.keyspace.keep_journal(false);
         engine.close_journal();
+        engine.forget_journal(thread);
         fail.0.into_owned()
     })
 }
@@ -286,12 +341,32 @@ fn is_empty(engine: &Engine, cx: &mut Context) -> bool {
 }
 
 impl Rewrite {
+    /// Takes the right to begin one.
+    fn claim(&self) -> bool {
+        self.busy.compare_exchange(false, true, AcqRel, Acquire).is_ok()
+    }
+
     /// Has one begin as soon as it can.
     pub(super) fn schedule(&self) {
         self.scheduled.store(true, Relaxed);
     }
 
-    /// Whether one is under way.
+    /// Whether the writer is about to put a new base in the place of the files so far.
+    pub(super) fn is_rebasing(&self) -> bool {
+        self.rebasing.load(Relaxed)
+    }
+
+    /// Whether one begins as soon as it can.
+    pub(crate) fn is_scheduled(&self) -> bool {
+        self.scheduled.load(Relaxed)
+    }
+
+    /// Whether one is under way, as INFO says.
+    pub(super) fn is_running(&self) -> bool {
+        self.since_ms.load(Relaxed) != 0
+    }
+
+    /// Whether none can be begun.
     pub(crate) fn is_busy(&self) -> bool {
         self.busy.load(Relaxed)
     }

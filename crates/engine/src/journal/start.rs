@@ -147,7 +147,8 @@ pub(crate) fn reload(engine: &Engine, thread: &mut Thread) -> Result<(), String>
     if thread.in_transaction {
         return Err("a transaction cannot throw away what it holds".to_owned());
     }
-    // Shards come before it: whoever turns the journal off or on has them already.
+    // Nobody turns the journal off or on meanwhile.
+    let _gate = engine.lock_config();
     engine.keyspace.hold(&mut thread.cx, None);
     let loaded = reload_held(engine, thread);
     engine.keyspace.release(&mut thread.cx);
@@ -165,10 +166,17 @@ fn reload_held(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     if !there && running.is_none() && aof::find(&place)?.is_none() {
         return Err(format!("there is none at {}", place.dir.display()));
     }
-    let shared = &engine.journal.shared;
-    // This is for tests: all others wait for the writer, too.
-    while shared.written() < shared.last() && !shared.is_failing() {
-        shared.wait_for_progress(Duration::from_millis(20));
+    let (shared, rewrite) = (&engine.journal.shared, &engine.journal.rewrite);
+    if running.is_some() {
+        // This is for tests: all others wait for the writer, too. It takes no shard, nor `running`.
+        while (shared.written() < shared.last() || rewrite.is_rebasing()) && !shared.is_failing() {
+            shared.wait_for_progress(Duration::from_millis(20));
+        }
+        if let Some(trouble) = shared.trouble() {
+            return Err(format!("not everything is written: {}", trouble.text));
+        }
+    } else if rewrite.is_running() {
+        return Err("a rewrite is under way".to_owned());
     }
     thread.flush_all(engine);
     load(engine, &mut thread.cx, &disk, &place, Why::Reload).map(drop)
@@ -227,7 +235,10 @@ fn load(
     };
     match &found.manifest.base {
         Base::Empty(_) => {}
-        Base::Snapshot { name, .. } => base::load_base(engine, cx, &place.file(name))?,
+        Base::Snapshot { name, .. } => {
+            let path = place.file(name);
+            base::let_go(engine, cx, why == Why::Start, |cx| base::load_base(engine, cx, &path))?;
+        }
         Base::Redis { name } => {
             let files = aof::files(place, name)?;
             aof::load(engine, &mut Player::new(engine, cx, why == Why::Start), &files, truncated)?;

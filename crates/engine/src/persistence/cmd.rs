@@ -74,6 +74,9 @@ fn bgsave(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Ou
         _ => return Err(Fail::SYNTAX),
     };
     let p = &call.engine.persistence;
+    if p.background_since.load(Relaxed) != 0 {
+        return Err(super::BUSY);
+    }
     if call.thread.in_transaction || schedule && p.busy.load(Relaxed) {
         // Within a transaction its later commands would be in the snapshot and its earlier not.
         p.scheduled.store(true, Relaxed);
@@ -147,19 +150,13 @@ OK
 };
 
 fn load(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let path = super::path(call.engine);
+    let (engine, thread) = (call.engine, &mut *call.thread);
+    let path = super::path(engine);
+    super::load::prove(engine, thread, &path)?;
     // The journal would not know where this data comes from: it begins anew.
-    let journal = call.engine.journal.is_on();
-    let switch = |call: &mut Call<'_>, on: bool| {
-        crate::journal::switch(call.engine, call.thread, on && journal)
-            .map_err(|why| Fail::new(format!("ERR the journal cannot begin anew: {why}")))
-    };
-    if journal {
-        switch(call, false)?;
-    }
-    let loaded = super::load::replace_all(call.engine, call.thread, &path);
-    switch(call, true)?;
-    loaded?;
+    crate::journal::anew(engine, thread, |thread| {
+        super::load::replace_all(engine, thread, &path)
+    })??;
     reply.ok();
     Ok(())
 }

@@ -187,11 +187,12 @@ fn cut<R: Read>(
                 })?;
             }
             Item::Resize { .. } => {}
-            Item::Function(code) => {
-                if let Some(send) = send {
+            Item::Function(code) => match send {
+                Some(send) => {
                     send.send(Part::Function(code.to_vec())).map_err(|_| gone())?;
                 }
-            }
+                None => engine.try_function(code)?,
+            },
             Item::ModuleAux { module } => {
                 log!(
                     engine.log,
@@ -426,16 +427,21 @@ pub(crate) fn read_file(
     Ok(())
 }
 
-/// Replaces everything by what the snapshot file says, once the whole of it has proved readable.
-/// Nobody sees anything in between: the thread holds the whole keyspace.
-pub(crate) fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
-    if let Err(e) = check(engine, &thread.cx, path) {
+/// Refuses a snapshot file that is not whole.
+pub(crate) fn prove(engine: &Engine, thread: &Thread, path: &Path) -> Result<(), Fail> {
+    check(engine, &thread.cx, path).map_err(|e| {
         log!(engine.log, Warning, "{} is not loaded: {}", path.display(), e);
-        return Err(Fail::new(format!("ERR {} cannot be loaded: {e}", path.display())));
-    }
+        Fail::new(format!("ERR {} cannot be loaded: {e}", path.display()))
+    })
+}
+
+/// Replaces everything by what the snapshot file says, which has proved whole. Nobody sees anything
+/// in between: the thread holds the whole keyspace.
+pub(crate) fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
     within(engine, thread, |thread| {
         thread.flush_all(engine);
-        read_file(engine, &mut thread.cx, path, Present::Refuse)
+        // A key that is there twice is no reason to end with half of the data.
+        read_file(engine, &mut thread.cx, path, Present::Replace)
             .map_err(|e| Fail::new(format!("ERR {} cannot be loaded: {e}", path.display())))
     })
 }

@@ -176,11 +176,14 @@ const MISCONF: Fail = Fail::text(
      error.",
 );
 
+/// The refusal of a second one.
+const BUSY: Fail = Fail::text("ERR Background save already in progress");
+
 /// Takes a snapshot in this thread. What it holds, it holds meanwhile; other threads go on.
 pub(crate) fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
     let p = &engine.persistence;
     if !p.claim() {
-        return Err(Fail::text("ERR Background save already in progress"));
+        return Err(BUSY);
     }
     thread.collect();
     let mut at = 0;
@@ -189,7 +192,7 @@ pub(crate) fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<
     });
     let Some(taking) = taking else {
         p.busy.store(false, Relaxed);
-        return Err(Fail::text("ERR Background save already in progress"));
+        return Err(BUSY);
     };
     let outcome = taking.here(engine, &mut thread.cx, &|_| {});
     ended(engine, at, &outcome);
@@ -209,7 +212,7 @@ pub(crate) fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<
 pub(crate) fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let p = &engine.persistence;
     if !p.claim() {
-        return Err(Fail::text("ERR Background save already in progress"));
+        return Err(BUSY);
     }
     let began = engine.clock.wall_ms() as i64;
     p.last_try.store(began / 1000, Relaxed);
@@ -236,7 +239,7 @@ pub(crate) fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result
         save::begin(engine, &mut thread.cx, &path(engine), &aux, || at = engine.totals().dirty);
     let Some(taking) = taking else {
         p.busy.store(false, Relaxed);
-        return Err(Fail::text("ERR Background save already in progress"));
+        return Err(BUSY);
     };
     engine.keyspace.share(&thread.cx.seat);
     p.background_since.store(began, Relaxed);
@@ -261,7 +264,6 @@ pub(crate) fn take_base(
     written: impl FnOnce(u64) -> Result<u64, String> + Send + 'static,
     done: impl FnOnce(&Engine, Result<u64, String>) + Send + 'static,
 ) -> Result<(), Fail> {
-    const BUSY: Fail = Fail::text("ERR Background save already in progress");
     let p = &engine.persistence;
     if !p.claim() {
         return Err(BUSY);

@@ -172,14 +172,21 @@ pub(crate) fn begin(
 ) -> Option<Taking> {
     let c = &engine.config;
     let is_base = path != super::path(engine);
+    // `dir` may be another when it is done.
+    let path = engine.persistence.disk().absolute(path);
     let compress = c.flag(Id::Rdbcompression);
     let told = Use::of(c, cx);
     let queue = Arc::new(Queue::default());
     let keeper = Arc::new(Keeper { queue, early: Mutex::new(Writer::new(compress, told)) });
     let keep: Arc<dyn Keep> = Arc::<Keeper>::clone(&keeper);
-    let snapshot = engine.keyspace.begin_snapshot(cx, keep, at)?;
+    let mut functions = Vec::new();
+    let moment = || {
+        at();
+        functions = engine.function_codes();
+    };
+    let snapshot = engine.keyspace.begin_snapshot(cx, keep, moment)?;
     *engine.persistence.present.lock() = Some(Arc::clone(&keeper.queue));
-    *engine.persistence.temporary.lock() = Some(file::temporary(path));
+    *engine.persistence.temporary.lock() = Some(file::temporary(&path));
     let mut encoder = Encoder::new(compress);
     let mut head = Vec::new();
     encoder.header(&mut head);
@@ -194,7 +201,7 @@ pub(crate) fn begin(
         note(name, value.clone());
     }
     note("apus-ver", env!("CARGO_PKG_VERSION").to_owned());
-    for library in engine.function_codes() {
+    for library in functions {
         encoder.function(&mut head, &library.code);
     }
     let mut keys = 0;
@@ -212,7 +219,7 @@ pub(crate) fn begin(
         snapshot,
         keeper,
         head,
-        path: path.to_owned(),
+        path,
         wishes: Wishes {
             checksum: c.flag(Id::Rdbchecksum),
             sync_often: c.flag(if is_base {

@@ -111,11 +111,18 @@ pub(crate) fn abort(engine: &Engine) -> Result<(), Fail> {
     Ok(())
 }
 
-/// A save that is under way in the background is given up in Redis; here it ends soon.
+/// A save that is under way in the background is given up in Redis; here it may end first, if it does so
+/// soon.
 fn wait_and_save(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let path = super::path(engine);
     let started = Instant::now();
+    let mut given_up = false;
     while engine.persistence.busy.load(Relaxed) {
+        if !given_up && started.elapsed() > PATIENCE {
+            given_up = true;
+            log!(engine.log, Warning, "The background save takes long and is given up.");
+            engine.persistence.give_up();
+        }
         // Its end is a message to a worker, which may be this one.
         thread.run_jobs(engine);
         std::thread::sleep(Duration::from_millis(1));

@@ -176,6 +176,19 @@ impl Engine {
         put.map_err(|fail| fail.0.into_owned())
     }
 
+    /// Whether a library's code could be loaded.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn try_function(&self, code: &[u8]) -> Result<(), String> {
+        let seed = self.clock.monotonic_ns();
+        let mut vm = Vm::new(Machine::Functions, crate::COMPAT_VERSION, MEMORY_MAX, seed);
+        let tried = load(&mut vm, code, self, |_| false);
+        tried
+            .map(|(_, e)| e.into_iter().for_each(|e| vm.forget(e)))
+            .map_err(|fail| fail.0.into_owned())
+    }
+
     /// The code of all libraries, for a snapshot.
     pub(crate) fn function_codes(&self) -> Vec<Arc<Library>> {
         self.scripts.shelf.read().by_name.values().map(Arc::clone).collect()

@@ -46,6 +46,8 @@ pub struct Faults {
     pub room: Option<u64>,
     /// After so many good ones, syncs fail.
     pub good_syncs: Option<u32>,
+    /// Of a file whose sync fails, nothing written so far ever becomes durable, whatever later ones say.
+    pub drops: bool,
     /// After so many good ones, writes fail.
     pub good_writes: Option<u32>,
     /// After so many good ones, renames fail.
@@ -254,6 +256,9 @@ impl File for SimFile {
     fn sync(&self) -> io::Result<()> {
         let state = &mut *self.disk.0.lock();
         if over(&mut state.faults.good_syncs) {
+            if state.faults.drops {
+                state.content(self.id)?.writes.clear();
+            }
             return Err(io::Error::from_raw_os_error(EIO));
         }
         let content = state.content(self.id)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::manifest::{Base, Manifest};
 use super::segment::{self, End, HEADER, Survey};
-use crate::disk::{Disk, exists};
+use crate::disk::{Disk, Lock, exists};
 
 /// What was found, and whether all is well now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,6 +131,24 @@ pub fn check_journal(disk: &dyn Disk, path: &Path, fix: bool) -> io::Result<Repo
     }
     disk.sync_dir(dir)?;
     Ok(Report { text, sound })
+}
+
+/// The right to change the journal that a manifest or segment belongs to.
+///
+/// # Errors
+/// A server is using it (`ResourceBusy`).
+pub fn claim(disk: &dyn Disk, path: &Path) -> io::Result<Option<Lock>> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let segments = |name: &str| Some(name.strip_suffix(".seg")?.rsplit_once('.')?.0.to_owned());
+    let stem = name.strip_suffix(".journal").map(str::to_owned).or_else(|| segments(name));
+    let lock = stem.map(|stem| path.with_file_name(format!("{stem}.lock")));
+    // Files that were copied elsewhere are nobody's.
+    let Some(lock) = lock.filter(|lock| exists(disk, lock).unwrap_or(false)) else {
+        return Ok(None);
+    };
+    let busy = "it is being used by a server, which must be stopped first";
+    let taken = disk.lock(&lock)?;
+    taken.map(Some).ok_or_else(|| io::Error::new(io::ErrorKind::ResourceBusy, busy))
 }
 
 /// The snapshot that is the base of the journal with the manifest at `path`, if it is there: to be

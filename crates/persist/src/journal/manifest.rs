@@ -180,7 +180,7 @@ impl Manifest {
         }
     }
 
-    /// Sets its files aside (`.old`), itself first: there is no journal then.
+    /// Sets its files aside (`.old`), itself last: when it stops half-way, it can be called again.
     ///
     /// # Errors
     /// As the system says.
@@ -190,7 +190,6 @@ impl Manifest {
             name.push(".old");
             disk.rename(path, Path::new(&name))
         };
-        aside(&place.manifest())?;
         let base = match &self.base {
             Base::Snapshot { name, .. } => Some(name),
             _ => None,
@@ -201,6 +200,8 @@ impl Manifest {
                 _ => {}
             }
         }
+        disk.sync_dir(&place.dir)?;
+        aside(&place.manifest())?;
         disk.sync_dir(&place.dir)
     }
 

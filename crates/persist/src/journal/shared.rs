@@ -47,6 +47,9 @@ pub trait Observer: Send + std::marker::Sync {
     fn trouble(&self, trouble: Option<&Trouble>);
     /// Whoever holds back what waits for a write may look again.
     fn written(&self);
+    /// Syncing works again after it has failed, without `always`. What the system has dropped meanwhile is
+    /// not known: only a new base makes sure.
+    fn doubtful(&self) {}
     /// Something worth a line in the log.
     fn note(&self, text: &str);
 }
@@ -196,6 +199,11 @@ impl Shared {
     /// Why writing fails, if it does.
     pub fn trouble(&self) -> Option<Trouble> {
         self.trouble.lock().clone()
+    }
+
+    /// Whoever closes a journal that could not be written, and goes on without one, calls this.
+    pub fn forget_trouble(&self) {
+        self.set_trouble(None);
     }
 
     pub(crate) fn set_trouble(&self, trouble: Option<Trouble>) {

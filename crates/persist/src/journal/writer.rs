@@ -21,7 +21,7 @@
 //! succeeds the server refuses writes. A sync that fails under `always` is another matter: the
 //! system may have dropped what it could not write and report success the next time. Nothing of that
 //! segment is trusted any more, nothing is acknowledged, until a rewrite has made a new base and a
-//! new segment. Under `everysec` it is tried again, as in Redis.
+//! new segment. Under `everysec` it is tried again, as in Redis, and then a rewrite is asked for.
 
 mod files;
 
@@ -126,6 +126,8 @@ pub struct Writer {
     retry_at: Option<Instant>,
     /// Records were dropped because the segment is not trusted; a new one makes an end of that.
     gap: bool,
+    /// A sync has failed and was tried again.
+    doubtful: bool,
     /// The file of the segment that comes next.
     spare: Option<Segment>,
     /// The next segment is to be begun.
@@ -138,8 +140,8 @@ pub struct Writer {
     superseded: Vec<String>,
     stopping: bool,
     controls: std::sync::mpsc::Receiver<Control>,
-    /// What has to wait for `naming`.
-    later: Option<Control>,
+    /// A new base that has to wait for `rotating` and `naming`.
+    later: Option<(Base, Done)>,
 }
 
 /// Where the writer's orders are left.
@@ -165,7 +167,7 @@ impl Writer {
             mut manifest, last, tail, baseless, mut superseded, number, adopted, ..
         } = from;
         let strays = files::strays(&*disk, &place, &manifest)?;
-        if baseless {
+        if baseless || !superseded.is_empty() {
             // They may belong to the journal that this one is to take the place of.
             superseded.extend(strays);
         } else if !strays.is_empty() {
@@ -239,6 +241,7 @@ impl Writer {
             pause: 0,
             retry_at: None,
             gap: false,
+            doubtful: false,
             spare: None,
             rotating: false,
             naming: None,
@@ -356,6 +359,9 @@ impl Writer {
         }
         if self.shared.trouble().is_some_and(|t| !t.lasting) {
             self.trouble(None);
+            if std::mem::take(&mut self.doubtful) {
+                self.observer.doubtful();
+            }
         }
         Step::Turn(if self.next <= self.shared.last() && !(self.gap && self.stopping) {
             Turn::More
@@ -381,23 +387,26 @@ impl Writer {
     /// Looks at what it was asked to do.
     fn obey(&mut self) -> Option<Work> {
         loop {
-            let control = self.later.take().or_else(|| self.controls.try_recv().ok())?;
+            let waits = self.rotating || self.naming.is_some();
+            let control = match self.later.take_if(|_| !waits) {
+                Some((base, done)) => Control::Rebase(base, done),
+                None => self.controls.try_recv().ok()?,
+            };
             match control {
                 Control::Stop => {
                     self.stopping = true;
                     self.retry_at = None;
+                    // What it waits for may never come: the files so far are the journal.
+                    if let Some((_, done)) = self.later.take() {
+                        done(Err("the journal is being closed".to_owned()));
+                    }
                 }
                 Control::Rotate => self.rotating = true,
-                Control::Rebase(base, done) => {
-                    if (self.rotating || self.naming.is_some()) && !self.stopping {
-                        self.later = Some(Control::Rebase(base, done));
-                        return None;
-                    }
-                    match self.rebase(base) {
-                        Ok(rebase) => return Some(Work::Rebase(rebase, done)),
-                        Err(why) => done(Err(why)),
-                    }
-                }
+                Control::Rebase(base, done) if waits => self.later = Some((base, done)),
+                Control::Rebase(base, done) => match self.rebase(base) {
+                    Ok(rebase) => return Some(Work::Rebase(rebase, done)),
+                    Err(why) => done(Err(why)),
+                },
             }
         }
     }
@@ -430,6 +439,7 @@ impl Writer {
                 if self.shared.policy() == Sync::Always {
                     self.distrust(&e);
                 }
+                self.doubtful = !self.gap;
                 self.failed(now, &e);
             }
             Finished::Made(Ok(segment)) => {
@@ -604,7 +614,8 @@ impl Writer {
             old: (!self.gap && self.unsynced).then_some((old.file, old.name, self.group_last)),
             new: Arc::clone(&self.segment.file),
             manifest,
-            stored: !self.baseless,
+            // Behind a segment that failed it would make damage of a torn end, until a base has both.
+            stored: !self.baseless && self.shared.trouble().is_none_or(|t| !t.lasting),
         });
         self.rotating = false;
         self.gap = false;
@@ -641,8 +652,12 @@ impl Writer {
         self.superseded.clear();
         if self.shared.trouble().is_some_and(|t| t.lasting) {
             self.trouble(None);
-            if !self.unsynced {
-                self.publish(self.group_last);
+            // What was dropped is in the base.
+            if self.group.is_empty() {
+                self.shared.set_written(self.group_last);
+                if !self.unsynced {
+                    self.publish(self.group_last);
+                }
             }
         }
         self.baseless = false;
@@ -678,6 +693,8 @@ impl Writer {
     /// From now on the segment is not trusted.
     fn distrust(&mut self, e: &io::Error) {
         self.gap = true;
+        // If it has not been named yet, nothing durable is in it.
+        self.naming = None;
         // Nothing goes on behind it but by order: what the manifest names behind it makes it damage.
         self.rotating = false;
         self.group.clear();

@@ -444,6 +444,10 @@ impl Decoder {
     ) -> Result<Option<Entry>> {
         let bytes = blob(input, &mut self.a)?;
         let listpack = Listpack::new(bytes);
+        let step = if ex { 3 } else { 2 };
+        if listpack.as_ref().is_some_and(|l| !l.is_set_of(step)) {
+            return Err(input.bad("Hash listpack with dup elements, or uneven number of elements"));
+        }
         let e = listpack.and_then(|listpack| hash_of(head, listpack, ex, self.limits.hash));
         match e {
             Some(e) => Ok(e),
@@ -583,19 +587,15 @@ fn zset_of(
     Some(Some(zset::entry(head.key, draft, limits).set_deadline(head.deadline)))
 }
 
-/// A hash of fields and values in turn, with `ex` with deadlines behind them. None if something is
-/// wrong with it; none within if there are no fields.
+/// A hash of fields and values in turn, which are whole and distinct, with `ex` with deadlines behind
+/// them. None if something is wrong with it; none within if there are no fields.
 fn hash_of(
     head: Head<'_>,
     mut listpack: Listpack<'_>,
     ex: bool,
     limits: hash::Limits,
 ) -> Option<Option<Entry>> {
-    let step = if ex { 3 } else { 2 };
-    if !listpack.is_set_of(step) {
-        return None;
-    }
-    let fields = listpack.count / step;
+    let fields = listpack.count / if ex { 3 } else { 2 };
     if fields == 0 {
         return Some(None);
     }

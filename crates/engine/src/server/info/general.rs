@@ -127,7 +127,7 @@ pub(super) fn persistence(call: &mut Call<'_>, s: &mut Section) {
         let waiting: usize = engine.workers().iter().map(|w| w.lane.waiting()).sum();
         s.put("aof_current_size", figures.size.load(Relaxed));
         s.put("aof_base_size", figures.base_size.load(Relaxed));
-        s.put("aof_pending_rewrite", 0);
+        s.put("aof_pending_rewrite", u8::from(journal.rewrite.is_scheduled()));
         s.put("aof_buffer_length", waiting as u64 + figures.pending.load(Relaxed));
         let unsynced = journal.shared.durable() < journal.shared.written();
         s.put("aof_pending_bio_fsync", u8::from(unsynced));

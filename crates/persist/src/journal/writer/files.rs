@@ -66,8 +66,11 @@ impl Work {
             }
             Self::Make(number, ahead) => Finished::Made(make(disk, place, number, ahead)),
             Self::Name(naming) => {
+                if let Err(e) = naming.sync() {
+                    return Finished::Synced(0, Duration::ZERO, Err(e));
+                }
                 let upto = naming.old.as_ref().map(|(_, _, upto)| *upto);
-                Finished::Named(naming.run(disk, place), upto)
+                Finished::Named(naming.store(disk, place), upto)
             }
             Self::Rebase(mut rebase, done) => {
                 // After an error the manifest on disk may name the new base or the old one: neither
@@ -83,11 +86,14 @@ impl Work {
 }
 
 impl Naming {
-    fn run(self, disk: &dyn Disk, place: &Place) -> io::Result<Manifest> {
+    fn sync(&self) -> io::Result<()> {
         if let Some((file, name, _)) = &self.old {
             file.sync().map_err(|e| named("syncing", name, &e))?;
         }
-        self.new.sync().map_err(|e| named("syncing", "the new segment", &e))?;
+        self.new.sync().map_err(|e| named("syncing", "the new segment", &e))
+    }
+
+    fn store(self, disk: &dyn Disk, place: &Place) -> io::Result<Manifest> {
         if self.stored {
             // It may be in its place all the same: what is not certain is done again.
             let stored = self.manifest.store(disk, &place.manifest());
