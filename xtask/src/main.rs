@@ -31,7 +31,7 @@ cargo xtask COMMAND
   test [--only PART]... [--strict]
         Installs what the tests need (outside of the source tree), runs all of them and
         says which had to be left out. --strict makes that a failure.
-        PART: rust, transcripts, compat, access, fuzz, s3, azure, gcs, python, cli,
+        PART: rust, model, transcripts, compat, access, fuzz, s3, azure, gcs, python, cli,
         raw, go, node, seb
   ci    Formatting, lints, tidiness, documentation, short fuzzing, then `test --strict`.
   tidy  The tidiness checks alone.

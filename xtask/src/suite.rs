@@ -6,8 +6,9 @@ use crate::{Result, access, compat, fuzz, paths, setup};
 use std::path::Path;
 use std::process::Command;
 
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "rust",
+    "model",
     "transcripts",
     "compat",
     "access",
@@ -66,12 +67,14 @@ impl Options {
 /// means that nothing could run.
 pub(crate) fn run(options: &Options) -> Result<Report> {
     let mut report = Report::default();
-    let rest_needs_binary = PARTS.iter().any(|part| *part != "rust" && options.includes(part));
-    if options.includes("rust") {
-        headline("rust");
-        report.parts.push(rust());
+    for (name, part) in [("rust", rust as fn() -> Part), ("model", model)] {
+        if options.includes(name) {
+            headline(name);
+            report.parts.push(part());
+        }
     }
-    if !rest_needs_binary {
+    let rest: Vec<&str> = PARTS.into_iter().skip(2).filter(|part| options.includes(part)).collect();
+    if rest.is_empty() {
         return Ok(report);
     }
     let apus = match process::apus() {
@@ -80,15 +83,15 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
             let mut part = Part::new("apus");
             part.fail(message);
             report.parts.push(part);
-            for part in PARTS.iter().filter(|part| **part != "rust" && options.includes(part)) {
+            for part in rest {
                 report.parts.push(Part::left_out(part, "the server was not built".into()));
             }
             return Ok(report);
         }
     };
-    for name in PARTS.iter().filter(|part| **part != "rust" && options.includes(part)) {
+    for name in rest {
         headline(name);
-        let part = match *name {
+        let part = match name {
             "transcripts" => transcripts(&apus),
             "compat" => match setup::redis() {
                 Ok(()) => compat::on_redis(&apus).map_or_else(
@@ -144,6 +147,24 @@ fn rust() -> Part {
     let mut part = Part::new("rust");
     let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
     let result = process::watch(&mut command, |line| cargo_line(&mut part, line));
+    part.conclude(result)
+}
+
+/// Protocols between threads under every order of their steps: `stdx::sync`. Built apart, with loom's
+/// locks and atomics.
+fn model() -> Part {
+    let mut part = Part::new("model");
+    let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+    flags.push_str(" --cfg loom");
+    let mut command = cargo(&["test", "--lib", "--no-fail-fast"]);
+    command.args(["--package", "persist", "--package", "store", "--package", "engine"]);
+    command.args(["model::"]).env("RUSTFLAGS", flags);
+    // Beside this program, so that nothing else is built anew because of the flags.
+    let own = std::env::current_exe().map_err(|e| format!("the path of xtask: {e}"));
+    let result = own.and_then(|own| {
+        command.env("CARGO_TARGET_DIR", own.with_file_name("model"));
+        process::watch(&mut command, |line| cargo_line(&mut part, line))
+    });
     part.conclude(result)
 }
 

@@ -139,7 +139,7 @@ pub struct Worker {
     /// Where it leaves its records for the journal.
     pub lane: Arc<persist::journal::Lane>,
     /// Some of its connections wait until the journal is durable: it is woken when it is.
-    pub holds: AtomicBool,
+    pub holds: persist::journal::Holds,
 }
 
 /// See the module's text.
@@ -340,7 +340,7 @@ impl Engine {
             outboxes: Arc::default(),
             connections: AtomicU64::new(0),
             lane: self.journal.shared.add_lane(),
-            holds: AtomicBool::new(false),
+            holds: persist::journal::Holds::default(),
         });
         let mut all = self.workers.write();
         all.push(Arc::clone(&worker));

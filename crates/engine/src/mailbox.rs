@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use stdx::sync::Mutex;
 
 use crate::engine::Engine;
 use crate::thread::Thread;
@@ -98,5 +98,40 @@ impl Mailbox {
 impl std::fmt::Debug for Mailbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Mailbox").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use stdx::sync::check;
+    use stdx::sync::loom::{sync::Notify, thread};
+
+    use super::*;
+
+    /// The owner sleeps in its event loop whenever it has looked, and looks for jobs at any time.
+    #[test]
+    fn an_owner_that_takes_jobs_early_is_woken_for_the_rest() {
+        check(3, || {
+            let bell = Arc::new(Notify::new());
+            let ring = Arc::clone(&bell);
+            let mailbox = Arc::new(Mailbox::new(move || ring.notify()));
+            let posters = [
+                [Message::Run(Job::new(|_, _| ())), Message::Close(1)],
+                [Message::Resume, Message::Run(Job::new(|_, _| ()))],
+            ];
+            for messages in posters {
+                let mailbox = Arc::clone(&mailbox);
+                thread::spawn(move || messages.into_iter().for_each(|m| mailbox.post(m)));
+            }
+            let (mut jobs, mut others) = (mailbox.take_jobs().len(), Vec::new());
+            while jobs + others.len() < 4 {
+                bell.wait();
+                jobs += mailbox.take_jobs().len();
+                others.extend(mailbox.take());
+                jobs += mailbox.take_jobs().len();
+            }
+            let is_job = |m: &&Message| matches!(m, Message::Run(_));
+            assert_eq!(jobs + others.iter().filter(is_job).count(), 2);
+        });
     }
 }

@@ -7,7 +7,7 @@ mod care;
 mod store;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -613,7 +613,8 @@ impl Broker {
     /// whether all is.
     pub fn close(&self, within: Duration) -> bool {
         let inner = &self.inner;
-        inner.closed.store(true, Relaxed);
+        // Sequentially consistent, as what `answered` does in the other order: one sees the other.
+        inner.closed.store(true, SeqCst);
         let topics: Vec<Arc<Topic>> = inner.topics.read().values().cloned().collect();
         for t in &topics {
             let mut state = t.state.lock();
@@ -626,9 +627,9 @@ impl Broker {
         }
         let until = Instant::now() + within;
         let mut lock = inner.idle_lock.lock();
-        while inner.open.load(Relaxed) > 0 {
+        while inner.open.load(SeqCst) > 0 {
             if inner.idle.wait_until(&mut lock, until).timed_out() {
-                return inner.open.load(Relaxed) == 0;
+                return inner.open.load(SeqCst) == 0;
             }
         }
         true

@@ -52,10 +52,16 @@ struct State {
 }
 
 /// See the module's text.
-#[derive(Default)]
 pub(crate) struct Schedule {
     state: Mutex<State>,
     changed: Condvar,
+    idle: Duration,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self { state: Mutex::default(), changed: Condvar::new(), idle: IDLE }
+    }
 }
 
 impl Schedule {
@@ -102,7 +108,7 @@ impl Schedule {
                     state = self.state.lock();
                 }
                 next => {
-                    let until = next.unwrap_or(now + IDLE);
+                    let until = next.unwrap_or(now + self.idle);
                     state.idle += 1;
                     let late = self.changed.wait_until(&mut state, until).timed_out();
                     state.idle -= 1;
@@ -110,6 +116,10 @@ impl Schedule {
                     let ready = state.due.peek().is_some_and(|d| d.at <= Instant::now());
                     if late && !ready && (state.due.is_empty() || state.idle > 0) {
                         state.threads -= 1;
+                        if !state.due.is_empty() {
+                            // For what comes next, which this one may have been woken for.
+                            self.changed.notify_one();
+                        }
                         return;
                     }
                 }
@@ -164,5 +174,39 @@ mod tests {
             schedule.add(at, Box::new(move || tx.send(()).expect("received")));
             rx.recv_timeout(30 * IDLE).expect("in time");
         }
+    }
+
+    /// Two threads sleep until the first job's time and two for long; one of the former does the job,
+    /// and the other one is one too many.
+    #[test]
+    fn who_leaves_hands_over_what_comes_next() {
+        let schedule =
+            Arc::new(Schedule { idle: Duration::from_secs(3600), ..Schedule::default() });
+        let all = Arc::new(std::sync::Barrier::new(4));
+        for _ in 0..4 {
+            let all = Arc::clone(&all);
+            schedule.add(
+                Instant::now(),
+                Box::new(move || {
+                    all.wait();
+                }),
+            );
+        }
+        while schedule.state.lock().idle < 4 {
+            std::thread::yield_now();
+        }
+        let (tx, rx) = mpsc::channel();
+        let (done, is_done) = mpsc::channel();
+        let at = Instant::now() + Duration::from_millis(200);
+        let first = move || done.send(rx.recv()).expect("waited for");
+        schedule.add(at, Box::new(first));
+        schedule.add(
+            at + Duration::from_millis(200),
+            Box::new(move || tx.send(()).expect("waited for")),
+        );
+        is_done
+            .recv_timeout(30 * IDLE)
+            .expect("the second is done while the first waits for it")
+            .expect("sent");
     }
 }

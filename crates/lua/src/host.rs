@@ -14,6 +14,8 @@ pub enum Called {
     Refused(Cow<'static, str>),
     /// The script must end at once; nothing it does can prevent that.
     Abort,
+    /// The same, with an error: somebody has killed it.
+    Kill,
 }
 
 /// Whether a script goes on.

@@ -11,7 +11,7 @@ use crate::number;
 use crate::raw::{Kind, Raise, Returned, Stack, stdx_cast};
 use crate::reply::{push, push_error, push_refusal};
 use crate::sandbox::is_front;
-use crate::state::Machine;
+use crate::state::{Ending, KILLED, Machine};
 
 /// Buffers of calls are kept up to this size, in bytes.
 const KEEP_MAX: usize = 64 << 10;
@@ -197,6 +197,14 @@ fn generic(s: Stack, raise: bool) -> Returned {
                     s.state().aborted = true;
                     s.hook_lines();
                     s.push_bytes("the script was ended");
+                    s.state().scratch = Some(scratch);
+                    return Err(Raise::Top);
+                }
+                Called::Kill => {
+                    s.state().ending = Ending::Killed;
+                    s.hook_lines();
+                    push_refusal(s, KILLED, false);
+                    scratch.clear();
                     s.state().scratch = Some(scratch);
                     return Err(Raise::Top);
                 }

@@ -52,7 +52,7 @@ pub enum Machine {
 
 /// Whether the script that runs is being ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
+pub(crate) enum Ending {
     No,
     Killed,
 }
@@ -69,7 +69,7 @@ pub(crate) struct State {
     pub(crate) proto: Proto,
     /// The host wants the script to end, whatever it does.
     pub(crate) aborted: bool,
-    ending: Ending,
+    pub(crate) ending: Ending,
     pub(crate) panic: Option<Box<dyn Any + Send>>,
     pub(crate) random: u64,
     pub(crate) fronts: Vec<Front>,
@@ -644,6 +644,9 @@ fn handler(s: Stack) -> Returned {
     Ok(1)
 }
 
+/// The error of a script that was killed.
+pub(crate) const KILLED: &[u8] = b"Script killed by user with SCRIPT KILL...";
+
 /// The instruction hook: asks the host whether the script goes on.
 unsafe extern "C-unwind" fn hook(l: *mut lua_State, _: *mut ffi::lua_Debug) {
     if prepare_end(l) {
@@ -680,7 +683,7 @@ fn prepare_end(l: *mut lua_State) -> bool {
         } else if s.state().loading {
             push_refusal(s, b"FUNCTION LOAD timeout", false);
         } else {
-            push_refusal(s, b"Script killed by user with SCRIPT KILL...", false);
+            push_refusal(s, KILLED, false);
         }
     }
     s.state().memory.set_grace(grace);

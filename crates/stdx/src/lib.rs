@@ -1,5 +1,5 @@
 //! Small pure tools every other crate leans on: number text, globs, hashes,
-//! clocks, random numbers, histograms.
+//! clocks, random numbers, histograms, locks.
 //!
 //! Nothing here does I/O, knows a key, or knows a command. Where a module
 //! repeats behaviour that clients can see, its header names the source.
@@ -19,6 +19,7 @@ pub mod num;
 pub mod repr;
 pub mod rng;
 pub mod split;
+pub mod sync;
 
 mod sha1hex;
 pub use sha1hex::sha1hex;

@@ -11,10 +11,11 @@ use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicU8, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
 
 use data::entry::Kind;
+use stdx::sync::{AtomicBool, AtomicU8, yield_now};
 
 /// A connection's WATCH: set when a watched key has changed.
 #[derive(Debug, Default)]
@@ -88,7 +89,7 @@ impl Waiter {
 
     /// Gives the right back: it goes on waiting, or has been served.
     pub fn end_try(&self, served: bool) {
-        self.state.store(if served { DONE } else { WAITING }, std::sync::atomic::Ordering::Release);
+        self.state.store(if served { DONE } else { WAITING }, Release);
     }
 
     /// Ends the waiting from outside: time is over, the client has gone or CLIENT UNBLOCK. False
@@ -99,7 +100,7 @@ impl Waiter {
                 Ok(_) => return true,
                 Err(DONE) => return false,
                 // It is being tried: that is one command long.
-                Err(_) => std::thread::yield_now(),
+                Err(_) => yield_now(),
             }
         }
     }
@@ -199,5 +200,59 @@ impl Interest {
         let awaited = self.0.values().filter(|w| !w.waiters.is_empty());
         let told = awaited.clone().filter(|w| w.waiters.iter().any(|w| w.errors)).count();
         (awaited.count(), told)
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use stdx::sync::check;
+    use stdx::sync::loom::{cell::UnsafeCell, thread};
+
+    use super::*;
+    use crate::{Block, Empty};
+
+    /// What a waiter's command works with. loom notices when two use it who do not exclude each other.
+    struct Waiting(Waiter, UnsafeCell<()>);
+
+    impl Waiting {
+        fn new() -> Arc<Self> {
+            let block = Block::new(Vec::new(), Kind::List, None, Empty::Null);
+            Arc::new(Self(Waiter::new((1, 0), 0, &block, Box::new(())), UnsafeCell::new(())))
+        }
+
+        fn work(&self) {
+            self.1.with_mut(|_| ());
+        }
+
+        fn serve(&self, has_any: bool) -> bool {
+            let begun = self.0.begin_try();
+            if begun {
+                self.work();
+                self.0.end_try(has_any);
+            }
+            begun && has_any
+        }
+
+        fn give_up(&self) -> bool {
+            let ended = self.0.give_up();
+            if ended {
+                self.work();
+            }
+            ended
+        }
+    }
+
+    #[test]
+    fn a_waiter_is_ended_once_and_tried_by_one_at_a_time() {
+        check(3, || {
+            let w = Waiting::new();
+            let (in_vain, served) = (Arc::clone(&w), Arc::clone(&w));
+            let in_vain = thread::spawn(move || in_vain.serve(false));
+            let served = thread::spawn(move || served.serve(true));
+            let gone = w.give_up();
+            assert!(!in_vain.join().unwrap());
+            assert!(gone != served.join().unwrap());
+            assert!(!w.0.is_waiting() && !w.0.begin_try());
+        });
     }
 }

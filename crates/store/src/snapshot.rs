@@ -150,7 +150,8 @@ impl Keyspace {
     ) -> Option<Snapshot> {
         let locked = self.lock(Held::All, &cx.seat, &cx.hold);
         let saving = &self.saving;
-        if saving.is_on() {
+        // One that is being finished is still looked at with its mark.
+        if saving.state.read().is_some() {
             return None;
         }
         let state = Arc::new(State {

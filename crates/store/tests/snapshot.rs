@@ -179,3 +179,29 @@ fn a_snapshot_is_of_one_moment() {
         }
     }
 }
+
+#[test]
+fn the_next_one_begins_when_the_last_one_is_finished() {
+    let context = |n| Context::new(1000, Rng::from_seed(n));
+    let (mut cx, mut other) = (context(1), context(2));
+    let ks = Keyspace::new(1, 1000);
+    let mut set = |value: &[u8]| {
+        let key = Key::new(b"k");
+        let mut db = Db::lock_one(&ks, 0, key, &mut cx);
+        db.set(key, Content::Bytes(value), Ttl::Clear);
+    };
+    set(&[b'x'; 100_000]);
+    let saved = Arc::new(Saved::default());
+    let snapshot = ks.begin_snapshot(&mut other, saved, || {}).unwrap();
+    set(b"new");
+    for mut walk in snapshot.walks(1) {
+        while walk.step(&mut other, 1, |_, _| panic!("what has changed is frozen")) {}
+    }
+    let mut frozen = 0;
+    snapshot.finish(&mut other, |_, _| {
+        frozen += 1;
+        assert!(ks.begin_snapshot(&mut cx, Arc::new(Saved::default()), || {}).is_none());
+    });
+    assert_eq!(frozen, 1);
+    assert!(ks.begin_snapshot(&mut cx, Arc::new(Saved::default()), || {}).is_some());
+}

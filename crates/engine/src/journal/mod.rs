@@ -24,7 +24,7 @@ mod replay;
 mod rewrite;
 mod start;
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
@@ -198,7 +198,7 @@ impl Journal {
         if self.shared.policy() == Sync::Always {
             self.shared.kick();
         } else {
-            self.shared.write_through(|| worker.holds.store(true, SeqCst));
+            self.shared.write_through(|| worker.holds.announce());
         }
         while worker.lane.waiting() > BACKLOG && !self.shared.is_failing() {
             self.shared.wait_for_progress(std::time::Duration::from_millis(20));
@@ -390,7 +390,7 @@ impl Engine {
     /// Wakes the threads that hold output back.
     fn wake_held(&self) {
         self.each_worker(|w| {
-            if w.holds.swap(false, SeqCst) {
+            if w.holds.take() {
                 w.mailbox.wake();
             }
         });

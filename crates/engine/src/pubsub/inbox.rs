@@ -5,9 +5,9 @@
 //! wake-up.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use parking_lot::Mutex;
+use stdx::sync::{AtomicBool, Mutex};
 
 use super::{Encoded, Kind, Name};
 use crate::clients::Client;
@@ -81,5 +81,47 @@ mod tests {
         assert_eq!(got.len(), 2);
         inbox.post(&mut mail());
         assert!(inbox.tell());
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use stdx::sync::check;
+    use stdx::sync::loom::{sync::Notify, thread};
+
+    use super::*;
+    use crate::pubsub::{Payload, Wanted};
+
+    /// The owner sleeps in its event loop when it has looked; posters wake it only when told to.
+    #[test]
+    fn nothing_is_posted_to_an_owner_that_sleeps_untold() {
+        let name = Wanted::new(b"c").keep();
+        let message = Arc::new(Encoded::message(Kind::Channel, b"c", &Payload::Bytes(b"m")));
+        check(3, move || {
+            let (inbox, bell) = (Arc::new(Inbox::default()), Arc::new(Notify::new()));
+            for n in [2, 1] {
+                let (inbox, bell) = (Arc::clone(&inbox), Arc::clone(&bell));
+                let (name, message) = (name.clone(), Arc::clone(&message));
+                thread::spawn(move || {
+                    for _ in 0..n {
+                        let d =
+                            Delivery::Message(Kind::Channel, name.clone(), Arc::clone(&message));
+                        inbox.post(&mut vec![d]);
+                        if inbox.tell() {
+                            bell.notify();
+                        }
+                    }
+                });
+            }
+            let (mut got, mut mail) = (0, Vec::new());
+            loop {
+                inbox.take(&mut mail);
+                got += mail.drain(..).count();
+                if got == 3 {
+                    return;
+                }
+                bell.wait();
+            }
+        });
     }
 }

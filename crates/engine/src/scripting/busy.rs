@@ -4,7 +4,7 @@
 //! answers BUSY to all but a few commands, as Redis does, and SCRIPT KILL can end it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use commands::Fail;
 use commands::row::Flags;
@@ -38,14 +38,20 @@ const IDLE: u8 = 0;
 const SCRIPT: u8 = 1;
 const FUNCTION: u8 = 2;
 
+/// It may be killed, or write.
+const HARMLESS: u8 = 0;
+/// It has called a command that writes.
+const WROTE: u8 = 1;
+/// It ends as soon as it looks, and writes nothing before.
+const KILLED: u8 = 2;
+
 /// One thread's slow script, if it runs one.
 #[derive(Default)]
 pub(crate) struct Running {
     /// What kind of slow script runs: `IDLE`, `SCRIPT` or `FUNCTION`.
     slow: AtomicU8,
-    /// It has called a command that writes.
-    pub(crate) wrote: AtomicBool,
-    kill: AtomicBool,
+    /// What excludes each other: `HARMLESS`, `WROTE` or `KILLED`.
+    fate: AtomicU8,
     /// About a slow one.
     about: Mutex<About>,
     /// Bytes of the thread's machines, for INFO.
@@ -68,7 +74,23 @@ impl Running {
     }
 
     pub(crate) fn is_killed(&self) -> bool {
-        self.kill.load(Relaxed)
+        self.fate.load(Relaxed) == KILLED
+    }
+
+    /// It is about to write for the first time. False: it has been killed, and whoever did was told
+    /// that it has written nothing.
+    pub(crate) fn begin_writing(&self) -> bool {
+        if !self.is_slow() {
+            // Nobody kills it, or will before he sees this: it becomes slow under the list's lock.
+            self.fate.store(WROTE, Relaxed);
+            return true;
+        }
+        self.fate.compare_exchange(HARMLESS, WROTE, Relaxed, Relaxed).is_ok()
+    }
+
+    /// Returns false when it has written. The list's lock is held.
+    fn kill(&self) -> bool {
+        !matches!(self.fate.compare_exchange(HARMLESS, KILLED, Relaxed, Relaxed), Err(WROTE))
     }
 
     /// The script has become slow.
@@ -85,25 +107,27 @@ impl Running {
             about.name
         );
         *self.about.lock() = about;
-        self.kill.store(false, Relaxed);
         // Under the list's lock, so that nobody who ends meanwhile takes the flag back.
         let _all = engine.scripts.running.write();
         self.slow.store(if is_eval { SCRIPT } else { FUNCTION }, Relaxed);
         engine.attention.set(Attention::BUSY, true);
     }
 
-    /// It has ended.
-    pub(crate) fn end(&self, engine: &Engine) {
+    /// It has ended. Returns whether it was killed, which it may not have noticed.
+    pub(crate) fn end(&self, engine: &Engine) -> bool {
         // Only this thread sets it.
-        if self.slow.load(Relaxed) == IDLE {
-            return;
+        if self.slow.load(Relaxed) != IDLE {
+            self.slow.store(IDLE, Relaxed);
+            *self.about.lock() = About::default();
+            // Under the list's lock, so that two that end at once do not miss one another, and nobody
+            // kills it any more who has seen it slow.
+            let all = engine.scripts.running.write();
+            let any = all.iter().any(|r| r.is_slow());
+            engine.attention.set(Attention::BUSY, any);
         }
-        self.slow.store(IDLE, Relaxed);
-        *self.about.lock() = About::default();
-        // Under the list's lock, so that two that end at once do not miss one another.
-        let all = engine.scripts.running.write();
-        let any = all.iter().any(|r| r.is_slow());
-        engine.attention.set(Attention::BUSY, any);
+        let killed = self.is_killed();
+        self.fate.store(HARMLESS, Relaxed);
+        killed
     }
 }
 
@@ -150,15 +174,8 @@ impl AllRunning {
                         outcome = Err(if kind == SCRIPT { BUSY_SCRIPT } else { BUSY_FUNCTION });
                     }
                 }
-                _ if r.wrote.load(Relaxed) => {
-                    if outcome.is_err() {
-                        outcome = Err(UNKILLABLE);
-                    }
-                }
-                _ => {
-                    r.kill.store(true, Relaxed);
-                    outcome = Ok(());
-                }
+                _ if r.kill() => outcome = Ok(()),
+                _ => outcome = outcome.or(Err(UNKILLABLE)),
             }
         }
         outcome
@@ -276,17 +293,45 @@ mod tests {
     use crate::engine::Options;
     use crate::log::Log;
 
-    /// One script becomes slow while another one ends: while any is slow, everybody must know.
-    #[test]
-    fn a_slow_script_is_seen_as_long_as_it_is_slow() {
-        let engine = Engine::new(Options {
+    fn engine() -> Arc<Engine> {
+        Engine::new(Options {
             config: config::Config::new(),
             renames: Vec::new(),
             clock: stdx::clock::Clock::real(),
             log: Log::silent(),
             config_file: None,
             executable: String::new(),
-        });
+        })
+    }
+
+    /// Between the answer to SCRIPT KILL and the script's next look, it may come to its first write.
+    #[test]
+    fn a_script_writes_or_is_killed() {
+        let engine = engine();
+        let all = &engine.scripts.running;
+        let running = all.add();
+        for _ in 0..2 {
+            running.become_slow(&engine, true, About::default());
+            assert_eq!(all.kill(true), Ok(()));
+            assert!(!running.begin_writing() && running.is_killed());
+            assert_eq!(all.kill(true), Ok(()));
+            assert!(running.end(&engine), "or it would be run again");
+            assert_eq!(all.kill(true), Err(NOT_BUSY));
+            running.become_slow(&engine, true, About::default());
+            assert!(running.begin_writing());
+            assert_eq!(all.kill(true), Err(UNKILLABLE));
+            assert!(!running.end(&engine));
+            assert!(running.begin_writing());
+            running.become_slow(&engine, true, About::default());
+            assert_eq!(all.kill(true), Err(UNKILLABLE));
+            assert!(!running.end(&engine));
+        }
+    }
+
+    /// One script becomes slow while another one ends: while any is slow, everybody must know.
+    #[test]
+    fn a_slow_script_is_seen_as_long_as_it_is_slow() {
+        let engine = engine();
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {

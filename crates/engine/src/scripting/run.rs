@@ -103,14 +103,13 @@ pub(super) fn run(
         runner.over_memory = runner.thread.short_of_memory && !allows_oom(task);
         let outcome = vm.run(&task.what, &mut runner, reply);
         let stray = runner.stray;
-        task.running.wrote.store(false, Relaxed);
-        task.running.end(engine);
+        let killed = task.running.end(engine);
         call.thread.end_unit(engine);
         call.thread.cx.untold = false;
         if call.session.db != db {
             call.session.select(db);
         }
-        if outcome == Err(Failure::Aborted) && stray && !all {
+        if outcome == Err(Failure::Aborted) && stray && !all && !killed {
             engine.keyspace.release(&mut call.thread.cx);
             (all, needed_all) = (true, true);
             continue;
@@ -257,6 +256,13 @@ impl Runner<'_, '_> {
     }
 }
 
+impl Runner<'_, '_> {
+    #[cold]
+    fn note_kill(&self) {
+        log!(self.engine.log, Notice, "Lua script killed by user with SCRIPT KILL.");
+    }
+}
+
 impl Host for Runner<'_, '_> {
     fn call(&mut self, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Called {
         let engine = self.engine;
@@ -279,8 +285,11 @@ impl Host for Runner<'_, '_> {
             return Called::Abort;
         }
         if cmd.row.flags.has(Flags::WRITE) && !self.wrote {
+            if !self.task.running.begin_writing() {
+                self.note_kill();
+                return Called::Kill;
+            }
             self.wrote = true;
-            self.task.running.wrote.store(true, Relaxed);
         }
         self.thread.call_from_script(engine, self.session, id, args, reply);
         Called::Replied
@@ -314,7 +323,7 @@ impl Host for Runner<'_, '_> {
             // This thread's other connections are told that it is busy, and may kill the script.
             store::meanwhile();
             if running.is_killed() {
-                log!(self.engine.log, Notice, "Lua script killed by user with SCRIPT KILL.");
+                self.note_kill();
                 return Tick::Kill;
             }
             return Tick::Continue;

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
 use parking_lot::MutexGuard;
@@ -181,7 +181,7 @@ impl Inner {
     }
 
     pub(super) fn answered(&self, count: usize) {
-        if self.open.fetch_sub(count, Relaxed) == count && self.closed.load(Relaxed) {
+        if self.open.fetch_sub(count, SeqCst) == count && self.closed.load(SeqCst) {
             let _lock = self.idle_lock.lock();
             self.idle.notify_all();
         }

@@ -5,11 +5,9 @@
 //! that it concerns are held: within a lane numbers ascend, and for any key they follow the order of
 //! its changes.
 
-use std::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst,
-};
+use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
-use parking_lot::Mutex;
+use stdx::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex};
 
 use super::record::{self, HEADER, UNIT, Unit};
 
@@ -74,7 +72,7 @@ impl Lane {
 
     fn number(&self, inner: &mut Inner, from: usize, counter: &AtomicU64, acts: bool) {
         let frame = &mut inner.records[from..];
-        // Sequentially consistent with the writer's look before it goes to sleep.
+        // `Shared::kick` follows, with a look at whether the writer sleeps.
         let sequence = counter.fetch_add(1, SeqCst) + 1;
         record::head(frame, UNIT, sequence);
         self.waiting.store(inner.records.len(), Relaxed);

@@ -20,6 +20,8 @@
 pub mod check;
 pub mod lane;
 pub mod manifest;
+#[cfg(all(test, loom))]
+mod model;
 pub mod record;
 pub mod recover;
 pub mod redis;
@@ -36,7 +38,7 @@ pub use lane::Lane;
 pub use manifest::{Base, Manifest};
 pub use record::{Commands, Malformed, Unit};
 pub use recover::{Recovered, Recovery, Refusal};
-pub use shared::{Observer, Shared, Sync, Trouble};
+pub use shared::{Holds, Observer, Shared, Sync, Trouble};
 pub use writer::{Control, Writer};
 
 /// Where a journal is, and how large its files become.

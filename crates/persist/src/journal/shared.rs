@@ -1,14 +1,14 @@
 //! What the threads that append, the writer and those who wait for it know of each other.
 
 use std::sync::Arc;
-use std::sync::atomic::fence;
 use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed,
-    Ordering::Release, Ordering::SeqCst,
+    self, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
 };
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+use stdx::sync::{
+    AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, RwLock, fence,
+};
 
 use super::lane::Lane;
 use super::writer::Writer;
@@ -58,15 +58,34 @@ pub trait Observer: Send + std::marker::Sync {
 #[derive(Debug, Default)]
 pub struct Figures {
     /// Bytes of all segments.
-    pub size: AtomicU64,
+    pub size: atomic::AtomicU64,
     /// Bytes of the base, and of the segments when the base was made.
-    pub base_size: AtomicU64,
+    pub base_size: atomic::AtomicU64,
     /// Syncs that failed or took long.
-    pub delayed: AtomicU64,
+    pub delayed: atomic::AtomicU64,
     /// Syncs done.
-    pub syncs: AtomicU64,
+    pub syncs: atomic::AtomicU64,
     /// Bytes that the writer has taken and not written.
-    pub pending: AtomicU64,
+    pub pending: atomic::AtomicU64,
+}
+
+/// Says of a thread that it holds output back, and has to be woken when there may be less to wait for.
+#[derive(Debug, Default)]
+pub struct Holds(AtomicBool);
+
+impl Holds {
+    /// The thread says so, and only then looks at how far everything is: who gets further in between
+    /// wakes it.
+    pub fn announce(&self) {
+        self.0.store(true, Relaxed);
+        fence(SeqCst);
+    }
+
+    /// Whether the thread has to be woken: asked, once, by who has published how far everything is.
+    pub fn take(&self) -> bool {
+        fence(SeqCst);
+        self.0.load(Relaxed) && self.0.swap(false, Relaxed)
+    }
 }
 
 /// See the module's text.
@@ -163,8 +182,7 @@ impl Shared {
     /// Up to here everything is durable.
     #[inline]
     pub fn durable(&self) -> u64 {
-        // Sequentially consistent, as its store is: a thread announces that it waits, and looks here.
-        self.durable.load(SeqCst)
+        self.durable.load(Acquire)
     }
 
     /// Where the numbers begin, before anything is appended: what recovery has found is durable.
@@ -220,7 +238,7 @@ impl Shared {
     }
 
     pub(crate) fn set_durable(&self, sequence: u64) {
-        self.durable.store(sequence, SeqCst);
+        self.durable.store(sequence, Release);
     }
 
     /// Writes everything that has a number by now, unless the policy is `always` or writing fails. When
@@ -284,9 +302,12 @@ impl Shared {
     /// loop is over, so that all that it has done is synced together.
     #[inline]
     pub fn kick(&self) {
-        if self.idle.load(SeqCst)
-            && self.last() > self.expected.load(SeqCst)
-            && self.idle.swap(false, SeqCst)
+        // Between taking a number and this look, as in `sleep` between announcing and its look: one of
+        // the two sees the other.
+        fence(SeqCst);
+        if self.idle.load(Acquire)
+            && self.last() > self.expected.load(Relaxed)
+            && self.idle.swap(false, Relaxed)
         {
             self.ring();
         }
@@ -301,10 +322,11 @@ impl Shared {
     /// The writer's sleep: until it is rung for, the time is over, or numbers beyond `expected` have
     /// been given out.
     pub(crate) fn sleep(&self, time: Option<Duration>, expected: u64) {
-        self.expected.store(expected, SeqCst);
-        self.idle.store(true, SeqCst);
+        self.expected.store(expected, Relaxed);
+        self.idle.store(true, Release);
+        fence(SeqCst);
         if self.last() > expected {
-            self.idle.store(false, SeqCst);
+            self.idle.store(false, Relaxed);
             return;
         }
         let mut bell = self.bell.lock();
@@ -317,7 +339,7 @@ impl Shared {
             }
         }
         *bell = false;
-        self.idle.store(false, SeqCst);
+        self.idle.store(false, Relaxed);
     }
 
     /// Waits, `time` at most, for the writer to get on: for threads that have appended more than it

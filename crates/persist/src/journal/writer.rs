@@ -289,7 +289,8 @@ impl Writer {
                 (step, if waits { u64::MAX } else { writer.next - 1 })
             });
             match step {
-                Some((Step::Turn(Turn::More), _)) => {}
+                // Perhaps for who has a number and is about to append.
+                Some((Step::Turn(Turn::More), _)) => stdx::sync::spin_loop(),
                 Some((Step::Turn(Turn::Idle(time)), beyond)) => shared.sleep(time, beyond),
                 Some((Step::Work(work), _)) => done = Some(work.run(&*disk, &place)),
                 Some((Step::Turn(Turn::Stopped), _)) | None => break,
@@ -480,7 +481,7 @@ impl Writer {
                 if patience == 0 {
                     return false;
                 }
-                std::hint::spin_loop();
+                stdx::sync::spin_loop();
                 continue;
             }
             if let Err(e) = self.write() {

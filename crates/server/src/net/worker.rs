@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use config::Id;
@@ -501,7 +501,7 @@ impl Worker {
             return;
         }
         // Announced before the look at how far it is: whoever makes it durable in between wakes us.
-        self.inbox.worker.holds.store(true, SeqCst);
+        self.inbox.worker.holds.announce();
         while let Some((sequence, id)) = self.holding.front().copied() {
             let gate = self.shared.engine.journal.reached(sequence);
             if matches!(gate, Gate::At(_)) {
