@@ -1,5 +1,7 @@
 //! The `apus` binary: command line, start and signals.
 
+mod notify;
+
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -272,6 +274,7 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
         for path in engine.config.string(Id::Unixsocket).split_whitespace() {
             log!(log, Notice, "Ready to accept connections unix on {}", path);
         }
+        notify::ready(&engine.config, &log);
     } else {
         server.stop();
     }

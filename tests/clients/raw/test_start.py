@@ -3,9 +3,11 @@
 import os
 import resource
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 from harness.ports import free_port
 from harness.server import BINARY, PATIENCE_S, Server, beyond_redis
@@ -94,6 +96,19 @@ class Start(unittest.TestCase):
                 said = process.stdout.read().decode()
                 self.assertEqual(process.wait(PATIENCE_S), 0, said)
                 self.assertIn("Received SIGTERM while starting, exiting.", said)
+
+    def test_systemd_is_told(self):
+        with tempfile.TemporaryDirectory(prefix="apus-test-") as dir:
+            path = os.path.join(dir, "notify")
+            # Those of containers and of old versions have no name in the file system.
+            for name, shown in ((path, path), (b"\0" + path.encode(), "@" + path)):
+                with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+                    manager.bind(name)
+                    manager.settimeout(PATIENCE_S)
+                    for mode in ("systemd", "auto"):
+                        with mock.patch.dict(os.environ, NOTIFY_SOCKET=shown):
+                            with Server("--supervised", mode):
+                                self.assertIn(b"READY=1\n", manager.recv(1000))
 
     def test_a_full_disk_for_the_version(self):
         with open("/dev/full", "w") as full:
