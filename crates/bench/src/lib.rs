@@ -11,7 +11,10 @@ pub mod pubsub;
 /// Prints; a reader that has seen enough (`| head`) is not an error.
 fn print(text: &str) -> ExitCode {
     match std::io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("apus bench: standard output: {e}");
+            ExitCode::FAILURE
+        }
         _ => ExitCode::SUCCESS,
     }
 }

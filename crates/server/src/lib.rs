@@ -200,10 +200,7 @@ impl Builder {
                 Bound::Unix(..) => None,
             })
             .collect();
-        let threads = match c.int(Id::Threads) {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            n => n as usize,
-        };
+        let threads = threads_of(c);
         let engine = Engine::new(Options {
             config: self.config,
             renames: self.loaded.renames,
@@ -213,9 +210,13 @@ impl Builder {
             executable: std::env::current_exe()
                 .map_or_else(|_| "apus".into(), |p| p.display().to_string()),
         });
-        engine
-            .load_users(&self.loaded.users)
-            .map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
+        engine.load_users(&self.loaded.users).map_err(|e| {
+            let text = match &engine.config_file {
+                Some(file) if !self.loaded.users.is_empty() => format!("{}: {e}", file.display()),
+                _ => e,
+            };
+            io::Error::new(io::ErrorKind::InvalidInput, text)
+        })?;
         engine.tcp_port.store(addresses.first().map_or(0, |a| u32::from(a.port())), Relaxed);
         let shared = Arc::new(Shared {
             engine: Arc::clone(&engine),
@@ -267,6 +268,10 @@ impl Builder {
         *engine.on_dial.write() = Some(net::dial());
         handle.follow_admin().map_err(|e| io::Error::new(e.kind(), format!("admin-port: {e}")))?;
         let http = if self.open_configured {
+            let place = engine.config.string(Id::TopicStorage);
+            if place.contains("://") {
+                log!(engine.log, Notice, "Looking for topics in {}", place);
+            }
             let topics = engine.topics.wake(&engine);
             topics.map_err(|e| io::Error::other(format!("topics: {e}")))?;
             let http = http::Http::start(&engine.config, &shared);
@@ -278,12 +283,23 @@ impl Builder {
         for (i, (poll, inbox)) in polls.into_iter().zip(&inboxes).enumerate() {
             let w = Worker::new(Arc::clone(&shared), Arc::clone(inbox), poll, i, threads);
             let name = format!("apus-worker-{i}");
-            running.push(std::thread::Builder::new().name(name).spawn(move || w.run())?);
+            running.push(
+                std::thread::Builder::new().name(name).spawn(move || w.run()).map_err(no_thread)?,
+            );
         }
         let name = "apus-acceptor".to_owned();
-        running.push(std::thread::Builder::new().name(name).spawn(move || acceptor.run())?);
+        running.push(
+            std::thread::Builder::new()
+                .name(name)
+                .spawn(move || acceptor.run())
+                .map_err(no_thread)?,
+        );
         Ok(Server { handle, addresses, http, running, loading })
     }
+}
+
+fn no_thread(e: io::Error) -> io::Error {
+    io::Error::new(e.kind(), format!("a thread cannot be started: {e}"))
 }
 
 /// How loading has ended, for whoever waits for it.
@@ -360,9 +376,18 @@ impl Handle {
                 log!(self.shared.engine.log, Warning, "admin-port: {}", e);
                 "Unable to listen on the admin port. Check server logs.".to_owned()
             }),
-            Id::Maxclients => raise_file_limit(c.int(Id::Maxclients) as u64)
-                .map(|_| ())
-                .map_err(|e| format!("The operating system is not able to handle the specified number of clients: {e}")),
+            Id::Maxclients => {
+                let wanted = c.int(Id::Maxclients) as u64;
+                let text =
+                    "The operating system is not able to handle the specified number of clients";
+                match raise_file_limit(wanted, self.inboxes.len()) {
+                    Ok(room) if room < wanted => Err(format!("{text}, try with {room}")),
+                    Ok(_) => Ok(()),
+                    Err(e) => Err(format!("{text}: {e}")),
+                }
+            }
+            // Who sets it would take OK for an open port.
+            Id::TlsPort if c.int(Id::TlsPort) != 0 => Err("TLS is not built yet".into()),
             _ => Ok(()),
         }
     }
@@ -445,16 +470,25 @@ impl Server {
     }
 }
 
-/// Makes room for `clients` connections among the process's open files, as far as the system
-/// allows. Returns how many clients it allows.
+/// Worker threads that a configuration asks for.
+pub fn threads_of(config: &Config) -> usize {
+    match config.int(Id::Threads) {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n as usize,
+    }
+}
+
+/// Makes room for `clients` connections of `threads` worker threads among the process's open
+/// files, as far as the system allows. Returns for how many there is room: at most `clients`.
 ///
 /// # Errors
-/// The limit cannot be read or does not suffice and cannot be raised.
+/// The limit cannot be read, or there is room for none.
 #[expect(unsafe_code, reason = "getrlimit and setrlimit")]
-pub fn raise_file_limit(clients: u64) -> io::Result<u64> {
-    /// Descriptors for listeners, epoll, log, data files, as Redis reserves.
+pub fn raise_file_limit(clients: u64, threads: usize) -> io::Result<u64> {
+    /// Descriptors for listeners, log and data files, as Redis reserves.
     const RESERVED: u64 = 32;
-    let wanted = clients.saturating_add(RESERVED);
+    let reserved = RESERVED + 2 * threads as u64; // a poll and its waker each
+    let wanted = clients.saturating_add(reserved);
     // SAFETY: the pointer is to a live value; a zeroed rlimit is valid.
     let mut limit = unsafe {
         let mut l = std::mem::zeroed::<libc::rlimit>();
@@ -463,29 +497,27 @@ pub fn raise_file_limit(clients: u64) -> io::Result<u64> {
         }
         l
     };
-    if limit.rlim_cur >= wanted {
-        return Ok(clients);
-    }
-    limit.rlim_max = limit.rlim_max.max(wanted);
-    limit.rlim_cur = wanted;
-    // SAFETY: the pointer is to a live value.
-    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) } == 0 {
-        return Ok(clients);
-    }
-    let error = io::Error::last_os_error();
-    // Not allowed to raise the hard limit: take what there is.
-    // SAFETY: as above.
-    unsafe {
-        let mut l = std::mem::zeroed::<libc::rlimit>();
-        libc::getrlimit(libc::RLIMIT_NOFILE, &mut l);
-        l.rlim_cur = l.rlim_max.min(wanted);
-        libc::setrlimit(libc::RLIMIT_NOFILE, &l);
-        if l.rlim_cur > RESERVED && l.rlim_cur < wanted {
-            return Ok((l.rlim_cur - RESERVED).min(clients))
-                .and_then(|n: u64| if n < clients { Err(error) } else { Ok(n) });
+    if limit.rlim_cur < wanted {
+        let hard = limit.rlim_max;
+        // Not everybody may raise the hard limit: then what it allows.
+        for max in [hard.max(wanted), hard] {
+            let raised = libc::rlimit { rlim_cur: wanted.min(max), rlim_max: max };
+            // SAFETY: the pointer is to a live value.
+            if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raised) } == 0 {
+                limit = raised;
+                break;
+            }
         }
     }
-    Err(error)
+    match limit.rlim_cur.saturating_sub(reserved).min(clients) {
+        0 => Err(io::Error::other(format!(
+            "{} open files are too few: at least {} are needed. Raise the limit with `ulimit -n`, \
+             or LimitNOFILE= of the service",
+            limit.rlim_cur,
+            reserved + 1
+        ))),
+        room => Ok(room),
+    }
 }
 
 /// Does without transparent huge pages from now on, in the whole process: the kernel fills a fresh

@@ -1,11 +1,11 @@
 //! The `apus` binary: command line, start and signals.
 
-#![expect(clippy::print_stdout, reason = "help, version and documents go to standard output")]
+mod notify;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use apus::{Config, LineSink, Log, Server};
 use config::Id;
@@ -21,7 +21,7 @@ const COMMANDS: [(&str, &str); 9] = [
     ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
     ("bench pubsub [--help | OPTIONS]", "publish to subscribers of any RESP server and measure it"),
     ("bench log [--help | OPTIONS]", "drive an event log and measure it"),
-    ("log COMMAND [--help]", "look after topics on disk: create, append, tail, verify, stats"),
+    ("log COMMAND [--help]", "look after topics on disk: create, append, verify, mend …"),
     ("check FILE [--fix]", "look at a journal or a snapshot; cut a broken journal"),
     ("docs commands|configuration", "print a reference as Markdown"),
     ("help [COMMAND]", "print this, or what a command takes: every option of serve"),
@@ -59,8 +59,7 @@ fn main() -> ExitCode {
         "serve" => serve(&args[1..]),
         "" | "help" | "--help" | "-h" => help(&args[args.len().min(1)..]),
         "--version" | "-v" | "-V" | "version" => {
-            println!("apus {}", env!("CARGO_PKG_VERSION"));
-            ExitCode::SUCCESS
+            print(concat!("apus ", env!("CARGO_PKG_VERSION"), "\n"))
         }
         "bench" => bench(&args[1..]),
         "log" => {
@@ -82,7 +81,7 @@ fn main() -> ExitCode {
 fn print(text: &str) -> ExitCode {
     match io::stdout().write_all(text.as_bytes()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("apus: {e}");
+            eprintln!("apus: {}", config::os_text(&e));
             ExitCode::FAILURE
         }
         _ => ExitCode::SUCCESS,
@@ -237,18 +236,18 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
     for line in &loaded.ignored {
         log!(log, Warning, "Ignored: {}", line);
     }
-    let wanted = config.int(Id::Maxclients) as u64;
-    if let Err(e) = apus::raise_file_limit(wanted) {
-        log!(log, Warning, "The limit of open files is too low for maxclients {}: {}", wanted, e);
-    }
+    fit_file_limit(&config, &log)?;
     let pidfile = config.string(Id::Pidfile);
-    if !pidfile.is_empty()
-        && let Err(e) = std::fs::write(&pidfile, format!("{}\n", std::process::id()))
-    {
-        log!(log, Warning, "Failed to write PID file {}: {}", pidfile, config::os_text(&e));
-    }
-    // Before any thread starts, so that none of them is killed by a signal meant for the process.
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1])?;
+    // Before any other thread starts, so that none of them is killed by a signal meant for the
+    // process.
+    let signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1])?;
+    let handle = signals.handle();
+    let (running, signal_log) = (Arc::new(OnceLock::new()), log.clone());
+    let told = Arc::clone(&running);
+    let watcher = std::thread::Builder::new()
+        .name("apus-signals".into())
+        .spawn(move || watch(signals, &told, &signal_log))
+        .map_err(|e| io::Error::new(e.kind(), format!("a thread cannot be started: {e}")))?;
     let has_logfile = !config.string(Id::Logfile).is_empty();
     let started = Server::builder().config(config, loaded).log(log.clone()).start();
     if let Err(e) = &started
@@ -260,39 +259,22 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
     let server = started?;
     log!(log, Notice, "Server initialized");
     let engine = Arc::clone(server.engine());
-    let handle = signals.handle();
-    let signal_log = log.clone();
-    let stop_engine = Arc::clone(&engine);
-    let watcher = std::thread::Builder::new().name("apus-signals".into()).spawn(move || {
-        for s in &mut signals {
-            let name = match s {
-                SIGTERM => "SIGTERM",
-                SIGINT => "SIGINT",
-                SIGHUP | SIGUSR1 => {
-                    signal_log.sink().reopen();
-                    continue;
-                }
-                _ => continue,
-            };
-            // As in Redis: who presses Ctrl-C again does not want to wait for the snapshot.
-            if s == SIGINT && stop_engine.is_shutting_down() {
-                log!(signal_log, Warning, "Received {} again, exiting at once.", name);
-                stop_engine.abandon_save();
-                std::process::exit(1);
-            }
-            log!(signal_log, Warning, "Received {} scheduling shutdown...", name);
-            let how = if s == SIGTERM { Id::ShutdownOnSigterm } else { Id::ShutdownOnSigint };
-            stop_engine.ask_shutdown(how);
-        }
-    })?;
+    let _ = running.set(Arc::clone(&engine));
+    // Only now: one that cannot start leaves the file to the one that is running.
+    if !pidfile.is_empty()
+        && let Err(e) = std::fs::write(&pidfile, format!("{}\n", std::process::id()))
+    {
+        log!(log, Warning, "Failed to write PID file {}: {}", pidfile, config::os_text(&e));
+    }
     let loaded = server.wait_until_loaded();
     if loaded.is_ok() {
         for a in server.addresses() {
             log!(log, Notice, "Ready to accept connections tcp on {}", a);
         }
-        if server.addresses().is_empty() {
-            log!(log, Notice, "Ready to accept connections unix");
+        for path in engine.config.string(Id::Unixsocket).split_whitespace() {
+            log!(log, Notice, "Ready to accept connections unix on {}", path);
         }
+        notify::ready(&engine.config, &log);
     } else {
         server.stop();
     }
@@ -305,4 +287,62 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
     handle.close();
     let _ = watcher.join();
     loaded.map_err(io::Error::other)
+}
+
+/// Makes room for `maxclients` among the open files, or makes it as many as there is room for.
+fn fit_file_limit(config: &Config, log: &Log) -> io::Result<()> {
+    let wanted = config.int(Id::Maxclients) as u64;
+    let room = apus::raise_file_limit(wanted, apus::threads_of(config))?;
+    if room < wanted {
+        log!(
+            log,
+            Warning,
+            "maxclients is {} instead of {}: the limit of open files is too low. Raise it with \
+             `ulimit -n`, or LimitNOFILE= of the service.",
+            room,
+            wanted
+        );
+        let line = format!("maxclients {room}");
+        config::load_text(config, "ulimit", line.as_bytes()).map_err(io::Error::other)?;
+    }
+    Ok(())
+}
+
+/// The engine, if the server runs within a second: the shorter starts are waited for, so that what
+/// their first client has written is saved.
+fn started(running: &OnceLock<Arc<engine::Engine>>) -> Option<&Arc<engine::Engine>> {
+    for _ in 0..100 {
+        if running.get().is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+    running.get()
+}
+
+/// What signals do, until they are closed. Before the server runs there is nothing to be saved.
+fn watch(mut signals: Signals, running: &OnceLock<Arc<engine::Engine>>, log: &Log) {
+    for s in &mut signals {
+        let name = match s {
+            SIGTERM => "SIGTERM",
+            SIGINT => "SIGINT",
+            SIGHUP | SIGUSR1 => {
+                log.sink().reopen();
+                continue;
+            }
+            _ => continue,
+        };
+        let Some(engine) = started(running) else {
+            log!(log, Warning, "Received {} while starting, exiting.", name);
+            std::process::exit(0);
+        };
+        // As in Redis: who presses Ctrl-C again does not want to wait for the snapshot.
+        if s == SIGINT && engine.is_shutting_down() {
+            log!(log, Warning, "Received {} again, exiting at once.", name);
+            engine.abandon_save();
+            std::process::exit(1);
+        }
+        log!(log, Warning, "Received {} scheduling shutdown...", name);
+        let how = if s == SIGTERM { Id::ShutdownOnSigterm } else { Id::ShutdownOnSigint };
+        engine.ask_shutdown(how);
+    }
 }

@@ -226,6 +226,12 @@ fn mistakes_get_a_message_and_an_exit_code() {
     assert_eq!(text, "");
     let text = fails("-a secret -c 2 -n 5 --json /nowhere/file PING", 1, "/nowhere/file: ");
     assert!(text.contains("5 requests completed"), "{text}");
+    let mut apus = Command::new(env!("CARGO_BIN_EXE_apus"));
+    apus.args(["bench", "pubsub", "-p", &port, "-a", "secret", "--subscribers", "2"]);
+    let out = apus.args(["--duration", "0.1", "--json", "/nowhere/file"]).output();
+    let out = out.expect("the binary runs");
+    assert!(out.status.code() == Some(1), "{out:?}");
+    assert!(String::from_utf8_lossy(&out.stdout).contains("deliveries/s"), "{out:?}");
     stop(locked);
     let small = server(&[("maxclients", "5")]);
     let (code, _, error) =

@@ -88,10 +88,11 @@ fn bench(o: &Options) -> Result<(), String> {
         );
         runs.push(run);
     }
+    // First of all, so that what was measured is seen if the file cannot be written.
+    crate::print(&report(o, &runs));
     if let Some(path) = &o.json {
         std::fs::write(path, json(o, &runs)).map_err(|e| format!("{path}: {e}"))?;
     }
-    crate::print(&report(o, &runs));
     Ok(())
 }
 

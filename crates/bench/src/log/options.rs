@@ -91,8 +91,13 @@ impl Options {
                 "--read" => o.read = true,
                 "--keep" => o.keep = true,
                 _ => {
-                    let value = rest.next().ok_or_else(|| format!("{name} needs a value"));
-                    o.set(name, value?)?;
+                    let value = rest.next().ok_or_else(|| {
+                        format!(
+                            "{name} needs a value, or there is no such option; --help tells what \
+                             there is"
+                        )
+                    })?;
+                    o.set(name, value)?;
                 }
             }
         }

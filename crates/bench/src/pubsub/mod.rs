@@ -41,12 +41,12 @@ fn bench(o: &Options) -> Result<bool, String> {
         }
     }
     let rows: Vec<Figures> = runs.iter().map(|r| Figures::of(r)).collect();
+    // First of all, so that what was measured is seen if the file cannot be written.
+    crate::print(&report(o, &rows));
     if let Some(path) = &o.json {
         std::fs::write(path, json(o, &rows)).map_err(|e| format!("{path}: {e}"))?;
     }
-    let complete = rows.iter().all(|r| r.lost == 0);
-    crate::print(&report(o, &rows));
-    Ok(complete)
+    Ok(rows.iter().all(|r| r.lost == 0))
 }
 
 /// Medians over repetitions.

@@ -39,8 +39,8 @@ Daemonize: "daemonize", [], Bool, "no", IMMUTABLE, Accepted(SUPERVISOR),
     "Goes to the background after starting.";
 Pidfile: "pidfile", [], Optional(any), "", IMMUTABLE, Effective,
     "File to write the process id to; empty for none.";
-Supervised: "supervised", [], Choice(Supervised::NAMES), "no", IMMUTABLE, Accepted(SUPERVISOR),
-    "Tells a supervisor (upstart, systemd) when the server is ready.";
+Supervised: "supervised", [], Choice(Supervised::NAMES), "no", IMMUTABLE, Effective,
+    "Whether systemd is told when the server is ready (Type=notify of its service): systemd; auto: if it asks to be told; no and upstart: never.";
 AlwaysShowLogo: "always-show-logo", [], Bool, "no", IMMUTABLE, Accepted(COSMETIC),
     "Prints a banner at the start.";
 SetProcTitle: "set-proc-title", [], Bool, "yes", IMMUTABLE, Accepted(COSMETIC),

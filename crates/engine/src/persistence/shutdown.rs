@@ -48,7 +48,11 @@ pub(crate) fn shut_down(
         if let Err(e) = wait_and_save(engine, thread)
             && !request.force
         {
-            log!(engine.log, Warning, "Error trying to save the DB, can't exit.");
+            log!(
+                engine.log,
+                Warning,
+                "Error trying to save the DB, can't exit. SHUTDOWN NOSAVE exits without."
+            );
             engine.shutting_down.store(0, Relaxed);
             engine.end_pause();
             return Err(if e.0.len() > 3 { e } else { FAILED });

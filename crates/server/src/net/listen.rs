@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
@@ -66,9 +66,15 @@ fn listen(address: SocketAddr, backlog: i32) -> io::Result<TcpListener> {
 pub(crate) fn bind_unix(path: &Path, mode: u32, backlog: i32) -> io::Result<Bound> {
     let explain =
         |e: io::Error| io::Error::new(e.kind(), format!("unix socket {}: {e}", path.display()));
-    match std::fs::remove_file(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(explain(e)),
-        _ => {}
+    match std::fs::symlink_metadata(path) {
+        // A mistyped path must not cost anybody a file.
+        Ok(there) if !there.file_type().is_socket() => {
+            let text = "there is something that is no socket; remove it or take another path";
+            return Err(explain(io::Error::new(io::ErrorKind::AlreadyExists, text)));
+        }
+        Ok(_) => std::fs::remove_file(path).map_err(explain)?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(explain(e)),
     }
     let open = || -> io::Result<UnixListener> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use config::Id;
+use config::{Id, Supervised};
 use store::Db;
 
 use super::Section;
@@ -31,7 +31,8 @@ pub(super) fn server(call: &mut Call<'_>, s: &mut Section) {
     // Not compiled by gcc; Redis shows this then.
     s.put("gcc_version", "0.0.0");
     s.put("process_id", std::process::id());
-    s.put("process_supervised", "no");
+    let supervised: Supervised = config.chosen(Id::Supervised);
+    s.put("process_supervised", if supervised == Supervised::Systemd { "systemd" } else { "no" });
     s.put("run_id", &engine.run_id);
     s.put("tcp_port", engine.tcp_port.load(Relaxed));
     s.put("server_time_usec", wall_us);
