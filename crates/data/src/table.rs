@@ -57,6 +57,8 @@ const SLOTS: usize = 8;
 const FILL_MAX_QUARTERS: usize = 25;
 /// The most buckets one table may have; beyond it chains grow instead.
 const BUCKETS_MAX: usize = (1 << 22) - 1;
+/// How many buckets ahead of a walk the words of one are prefetched.
+const BUCKETS_AHEAD: usize = 4;
 const POINTER: u64 = (1 << 48) - 1;
 const CHILD: u64 = 1;
 
@@ -704,12 +706,38 @@ impl<T: Node> Table<T> {
     }
 
     /// As [`scan`](Self::scan), and `f` may change what is not the node's hash and does not move
-    /// it. The nodes of a bucket are prefetched before the first of them is looked at.
+    /// it. Between any two nodes one of the next bucket is prefetched.
     pub fn scan_mut(&mut self, pos: u32, mut f: impl FnMut(&mut T)) -> Option<u32> {
-        self.scan_raw(pos, |p| prefetch(p.as_ptr()));
-        // SAFETY: a word owns a live node, and `&mut self` makes this the only borrow of any; the
-        // copy is never dropped.
-        self.scan_raw(pos, |p| f(&mut ManuallyDrop::new(unsafe { T::from_raw(p) })))
+        let mut ahead = self.ahead(pos).into_iter();
+        let mut prefetch_next = || {
+            if let Some(v) = ahead.next() {
+                let node = ((v & POINTER) as usize) as *const u8;
+                prefetch(node);
+                prefetch(node.wrapping_add(64));
+            }
+        };
+        let next = self.scan_raw(pos, |p| {
+            prefetch_next();
+            // SAFETY: a word owns a live node, and `&mut self` makes this the only borrow of any;
+            // the copy is never dropped.
+            f(&mut ManuallyDrop::new(unsafe { T::from_raw(p) }));
+        });
+        for _ in 0..SLOTS {
+            prefetch_next();
+        }
+        next
+    }
+
+    /// The words of the bucket behind the one that covers `pos`, if there is one; prefetches a later one.
+    fn ahead(&self, pos: u32) -> [u64; SLOTS] {
+        let (array, i) = if self.main.is_none() { (Array::NONE, 0) } else { self.locate(pos) };
+        if i + 1 >= array.len() {
+            return [0; SLOTS];
+        }
+        prefetch(array.ptr((i + BUCKETS_AHEAD).min(array.len() - 1)).cast());
+        // SAFETY: in range and alive.
+        let bucket = unsafe { &*array.ptr(i + 1) };
+        std::array::from_fn(|k| bucket.0[k].load(Relaxed))
     }
 
     fn scan_raw(&self, pos: u32, mut f: impl FnMut(NonNull<u8>)) -> Option<u32> {

@@ -3,6 +3,8 @@
 
 use std::fs;
 use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -79,6 +81,12 @@ pub trait File: Send + Sync {
     /// As the system says; what was written since the last success may be lost, whatever a later
     /// call says.
     fn sync(&self) -> io::Result<()>;
+    /// Has the system begin to write a range to the disk, so that a later [`sync`](Self::sync) has less
+    /// to do; with `wait`, returns when that range is written. Nothing is durable by it.
+    ///
+    /// # Errors
+    /// As the system says, with the consequences that [`sync`](Self::sync) names.
+    fn write_out(&self, range: Range<u64>, wait: bool) -> io::Result<()>;
     /// Cuts the file, or extends it by zeros.
     ///
     /// # Errors
@@ -182,6 +190,28 @@ impl File for fs::File {
 
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn write_out(&self, range: Range<u64>, wait: bool) -> io::Result<()> {
+        let flags = libc::SYNC_FILE_RANGE_WRITE
+            | if wait {
+                libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WAIT_AFTER
+            } else {
+                0
+            };
+        let (from, len) = (range.start as i64, (range.end - range.start) as i64);
+        // SAFETY: takes numbers only; the file is open.
+        #[expect(unsafe_code, reason = "neither std nor rustix has it")]
+        match unsafe { libc::sync_file_range(self.as_raw_fd(), from, len, flags) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn write_out(&self, _range: Range<u64>, wait: bool) -> io::Result<()> {
+        if wait { self.sync_data() } else { Ok(()) }
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

@@ -10,6 +10,9 @@
 pub const RATIO_MAX: usize = 88;
 
 const HASH_BITS: u32 = 13;
+/// For inputs of up to [`SHORT`] bytes, a part of the table that stays in the nearest cache.
+const HASH_BITS_SHORT: u32 = 8;
+const SHORT: usize = 256;
 const OFFSET_MAX: usize = 1 << 13;
 const LITERALS_MAX: usize = 32;
 const MATCH_MAX: usize = 264;
@@ -28,8 +31,8 @@ impl Default for Compressor {
     }
 }
 
-fn hash(word: u32) -> usize {
-    ((word & 0xff_ffff).wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)) as usize
+fn hash(word: u32, bits: u32) -> usize {
+    ((word & 0xff_ffff).wrapping_mul(0x9e37_79b1) >> (32 - bits)) as usize
 }
 
 impl Compressor {
@@ -54,12 +57,13 @@ impl Compressor {
             self.seen.fill(0);
             self.base = 1;
         }
+        let bits = if input.len() <= SHORT { HASH_BITS_SHORT } else { HASH_BITS };
         let (base, from) = (self.base, out.len());
         self.base += len;
         let (mut at, mut literals) = (0, 0);
         while let Some(window) = input.get(at..at + 4) {
             let word = u32::from_le_bytes([window[0], window[1], window[2], window[3]]);
-            let place = &mut self.seen[hash(word)];
+            let place = &mut self.seen[hash(word, bits)];
             let before = std::mem::replace(place, base + at as u32);
             if before >= base {
                 let back = at - (before - base) as usize;

@@ -6,29 +6,91 @@
 //! these threads pause ([`Background::breathe`]) whenever they have worked for `WORK`, and that is
 //! how long a request waits for them.
 //!
-//! How long they pause depends on whether the core is wanted: a thread that is alone gets it back at
-//! once. They are not nice, since they hold shards now and then: who is nice, and has lost the core
-//! to another process, gets it back late.
+//! How long they pause depends on whether the cores are wanted, which is so when the process's other
+//! threads need the greater part of them, or when a thread gets its core back late. Then these threads
+//! work one after the other, and all of them together get a bounded share ([`SHARE`]). A thread that
+//! is alone on its core gets that back at once. They are not nice, since they hold shards now and then:
+//! who is nice, and has lost the core to another process, gets it back late.
 //!
 //! The idle class (`SCHED_IDLE`), which gives way at once, was tried: among others that are busy it
 //! gets nothing, shards that it holds included, and only a privileged process can leave it.
 
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+use rustix::time::{ClockId, clock_gettime};
+
 /// How long a thread works at a time.
-const WORK: Duration = Duration::from_micros(200);
-/// How long it pauses on a core that nobody else wants, and on one that is wanted.
-const PAUSE: (Duration, Duration) = (Duration::from_micros(30), Duration::from_micros(200));
+const WORK: Duration = Duration::from_micros(100);
+/// How long it pauses on a core that nobody else wants.
+const PAUSE: Duration = Duration::from_micros(30);
+/// What all of them together get of cores that are wanted.
+const SHARE: f64 = 0.4;
 /// Having got the core back so much too late, a thread has seen that it is wanted.
 const LATE: Duration = Duration::from_micros(30);
 /// After so many pauses without that it is not wanted any more.
 const CALM: u8 = 20;
+/// How often it is looked how much of the cores the threads that serve connections need.
+const WINDOW: Duration = Duration::from_millis(5);
+
+/// What these threads know together.
+static PACE: Mutex<Option<Pace>> = Mutex::new(None);
+
+/// Who works when, on cores that are wanted: one thread at a time per core, and after each a rest.
+#[derive(Debug)]
+struct Pace {
+    cores: u32,
+    /// When the next one may work.
+    next: Instant,
+    /// When it was last looked, what the process had used by then, and these threads since.
+    seen: (Instant, Duration, Duration),
+    /// The others need the greater part of the cores.
+    wanted: bool,
+}
+
+impl Pace {
+    fn new(now: Instant) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let seen = (now, cpu_time(ClockId::ProcessCPUTime), Duration::ZERO);
+        Self { cores, next: now, seen, wanted: false }
+    }
+
+    /// Notes that a thread of these has used so much; `all` is what the process has.
+    fn add(&mut self, now: Instant, worked: Duration, all: impl FnOnce() -> Duration) {
+        self.seen.2 += worked;
+        let elapsed = now.duration_since(self.seen.0);
+        if elapsed >= WINDOW {
+            let all = all();
+            let others = all.saturating_sub(self.seen.1).saturating_sub(self.seen.2);
+            self.wanted = others > elapsed * self.cores / 2;
+            self.seen = (now, all, Duration::ZERO);
+        }
+    }
+
+    /// How long a thread pauses that has used so much until `now`.
+    fn pause(&mut self, now: Instant, worked: Duration, wanted: bool) -> Duration {
+        if !wanted && !self.wanted {
+            return PAUSE;
+        }
+        let turn = worked.max(WORK) / self.cores;
+        let at = self.next.max(now + PAUSE);
+        self.next = at + turn.div_f64(SHARE);
+        at.duration_since(now)
+    }
+}
+
+fn cpu_time(clock: ClockId) -> Duration {
+    let t = clock_gettime(clock);
+    Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
+}
 
 /// The pauses of a thread.
 #[derive(Debug)]
 pub struct Background {
     /// When it last paused.
     since: Instant,
+    /// The thread's processor time by then.
+    used: Duration,
     /// Pauses until the core is taken for free.
     wanted: u8,
 }
@@ -37,7 +99,7 @@ impl Background {
     /// For the calling thread.
     pub fn begin() -> Self {
         precise_pauses();
-        Self { since: Instant::now(), wanted: CALM }
+        Self { since: Instant::now(), used: cpu_time(ClockId::ThreadCPUTime), wanted: CALM }
     }
 
     /// Called often, where the thread holds nothing: pauses when it has worked for long.
@@ -46,9 +108,17 @@ impl Background {
         if now.duration_since(self.since) < WORK {
             return;
         }
-        let pause = if self.wanted > 0 { PAUSE.1 } else { PAUSE.0 };
+        let used = cpu_time(ClockId::ThreadCPUTime);
+        let pause = {
+            let mut pace = PACE.lock();
+            let pace = pace.get_or_insert_with(|| Pace::new(now));
+            let worked = used.saturating_sub(self.used);
+            pace.add(now, worked, || cpu_time(ClockId::ProcessCPUTime));
+            pace.pause(now, worked, self.wanted > 0)
+        };
         std::thread::sleep(pause);
         self.since = Instant::now();
+        self.used = used;
         let late = self.since.duration_since(now).saturating_sub(pause) > LATE;
         self.wanted = if late { CALM } else { self.wanted.saturating_sub(1) };
     }
@@ -81,16 +151,44 @@ mod tests {
     #[test]
     fn it_pauses_when_it_has_worked_for_long() {
         let mut b = Background::begin();
-        let began = b.since;
         b.since = Instant::now() + WORK;
         let before = b.since;
         b.breathe();
         assert_eq!(b.since, before, "not yet");
-        b.since = began.checked_sub(WORK).unwrap_or(began);
+        b.since = Instant::now().checked_sub(WORK).expect("the machine has run for so long");
         b.wanted = 1;
-        let before = b.since;
+        let before = Instant::now();
         b.breathe();
-        assert!(b.since >= before + WORK);
+        assert!(b.since >= before + PAUSE);
         assert!(b.wanted == 0 || b.wanted == CALM);
+    }
+
+    #[test]
+    fn on_wanted_cores_they_work_one_after_the_other() {
+        let now = Instant::now();
+        let mut pace = Pace { cores: 1, ..Pace::new(now) };
+        assert_eq!(pace.pause(now, WORK, false), PAUSE, "not wanted");
+        // Two threads that have worked at the same time, against the rules.
+        let mut at = [now; 2];
+        let mut turns = Vec::new();
+        for turn in 0..10 {
+            let pause = pace.pause(at[turn % 2], WORK, true);
+            turns.push(at[turn % 2] + pause);
+            at[turn % 2] += pause + WORK;
+        }
+        for pair in turns.windows(2) {
+            assert_eq!(pair[1] - pair[0], WORK.div_f64(SHARE));
+        }
+    }
+
+    #[test]
+    fn cores_that_others_need_are_wanted() {
+        let now = Instant::now();
+        let mut pace = Pace { cores: 1, ..Pace::new(now) };
+        pace.seen = (now, WINDOW, Duration::ZERO);
+        pace.add(now + WINDOW, WINDOW / 2, || 2 * WINDOW);
+        assert!(!pace.wanted, "half of it was theirs");
+        pace.add(now + 2 * WINDOW, WINDOW / 4, || 3 * WINDOW);
+        assert!(pace.wanted);
     }
 }

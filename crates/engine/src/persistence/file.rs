@@ -9,9 +9,12 @@ use store::Background;
 
 use super::queue::Queue;
 
-/// Bytes after which the file is forced to disk (`rdb-save-incremental-fsync`), so that the end of
-/// the snapshot is not one long wait for everybody who uses the disk.
-const SYNC_EVERY: u64 = 4 << 20;
+/// Bytes that the system is told to write to the disk at once (`rdb-save-incremental-fsync`), so that
+/// the end of the snapshot is not one long wait for everybody who uses the disk. To begin it takes the
+/// core for as long as all these pages need.
+const BEGIN_EVERY: u64 = 256 << 10;
+/// Bytes that may be on their way: those before them are waited for.
+const UNDER_WAY: u64 = 4 << 20;
 
 /// Bytes that are written at once: about as much work as is done between two pauses.
 const PART: usize = 128 << 10;
@@ -72,16 +75,22 @@ fn write_to(
         disk.remove(temp)?;
     }
     let file = disk.open(temp, true)?;
-    let (mut crc, mut bytes, mut synced) = (0, 0u64, 0u64);
+    let (mut crc, mut bytes) = (0, 0u64);
+    let (mut begun, mut written) = (0, 0);
     let mut add = |piece: &[u8]| {
         file.write_at(piece, bytes)?;
         if wishes.checksum {
             crc = rdb::crc64(crc, piece);
         }
         bytes += piece.len() as u64;
-        if wishes.sync_often && bytes - synced >= SYNC_EVERY {
-            file.sync()?;
-            synced = bytes;
+        if wishes.sync_often && bytes - begun >= BEGIN_EVERY {
+            file.write_out(begun..bytes, false)?;
+            begun = bytes;
+            if begun - written >= 2 * UNDER_WAY {
+                let until = written + UNDER_WAY;
+                file.write_out(written..until, true)?;
+                written = until;
+            }
         }
         io::Result::Ok(())
     };

@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::server::COMPAT_VERSION;
 
 /// Bytes that are serialised under one hold of a shard: some tens of microseconds.
-const STEP: usize = 16 << 10;
+const STEP: usize = 8 << 10;
 /// Bytes that are sent at once.
 const PIECE: usize = 256 << 10;
 

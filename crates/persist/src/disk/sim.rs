@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -268,6 +269,13 @@ impl File for SimFile {
             if at < end {
                 content.durable[at..end].copy_from_slice(&content.now[at..end]);
             }
+        }
+        Ok(())
+    }
+
+    fn write_out(&self, _range: Range<u64>, wait: bool) -> io::Result<()> {
+        if wait && over(&mut self.disk.0.lock().faults.good_syncs) {
+            return Err(io::Error::from_raw_os_error(EIO));
         }
         Ok(())
     }
