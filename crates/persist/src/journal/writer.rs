@@ -364,7 +364,8 @@ impl Writer {
                 self.observer.doubtful();
             }
         }
-        Step::Turn(if self.next <= self.shared.last() && !(self.gap && self.stopping) {
+        let more = self.next <= self.shared.last() && !(self.gap && self.stopping);
+        Step::Turn(if more || self.stopping && self.closing_mark() {
             Turn::More
         } else if self.stopping {
             Turn::Stopped
@@ -553,6 +554,18 @@ impl Writer {
         }
         let pending = self.sources.iter().map(|s| s.bytes.len() - s.at).sum::<usize>();
         self.shared.figures.pending.store((pending + self.group.len()) as u64, Relaxed);
+    }
+
+    /// When everything is durable and no mark says so, one is to be written: whatever becomes of the
+    /// file after an orderly end is damage.
+    fn closing_mark(&mut self) -> bool {
+        let durable = self.shared.durable();
+        if self.gap || durable != self.group_last || self.segment.marked == durable {
+            return false;
+        }
+        record::mark(&mut self.group, self.next, durable, &self.segment.salt, self.segment.seed);
+        self.segment.marked = durable;
+        true
     }
 
     fn write(&mut self) -> io::Result<()> {

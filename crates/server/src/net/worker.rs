@@ -166,9 +166,11 @@ impl Worker {
         let mut events = Events::with_capacity(1024);
         let mut next_cron = 0u64;
         let mut housekeeping = 0u64;
+        // What it has written is to reach the journal now, not when the next request comes.
+        let mut went_on_held = false;
         loop {
             let now = self.thread.mono();
-            let wait = if !self.more.is_empty() || self.thread.ready() > 0 {
+            let wait = if !self.more.is_empty() || self.thread.ready() > 0 || went_on_held {
                 Duration::ZERO
             } else {
                 let cron = Duration::from_nanos(next_cron.saturating_sub(now));
@@ -221,7 +223,7 @@ impl Worker {
             self.read_mail();
             self.time_out();
             engine.journal.turn_over(&self.inbox.worker);
-            self.release();
+            went_on_held = self.release();
             self.thread.send_mail(engine);
             self.send_pushes();
             if self.shared.stopping() {
@@ -495,10 +497,12 @@ impl Worker {
         self.held = held;
     }
 
-    /// Sends what has waited for the journal and need not wait any more.
-    fn release(&mut self) {
+    /// Sends what has waited for the journal and need not wait any more. Whether connections went on
+    /// with requests that had come meanwhile.
+    fn release(&mut self) -> bool {
+        let mut went_on = false;
         if self.holding.is_empty() {
-            return;
+            return went_on;
         }
         // Announced before the look at how far it is: whoever makes it durable in between wakes us.
         self.inbox.worker.holds.announce();
@@ -524,8 +528,10 @@ impl Worker {
                 self.note_sent(i, sent);
             } else {
                 self.serve(i, true);
+                went_on = true;
             }
         }
+        went_on
     }
 
     fn note_sent(&mut self, i: usize, sent: io::Result<usize>) {
