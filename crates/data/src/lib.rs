@@ -5,6 +5,7 @@
 
 pub mod big;
 pub mod bits;
+mod chunked;
 pub mod entry;
 pub mod geo;
 pub mod hash;

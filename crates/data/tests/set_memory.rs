@@ -1,7 +1,7 @@
 //! What MEMORY USAGE says of a set is what the allocator gave.
 
 use data::packed::Item;
-use data::set::{Draft, Encoding, Limits, Set};
+use data::set::{BigSet, Draft, Encoding, Limits, Set};
 use stdx::mem::{Counting, used};
 
 #[global_allocator]
@@ -42,6 +42,23 @@ fn within_a_tenth_of_the_allocator() {
             }
             drop(buf);
             let e = draft.finish();
+            settle();
+            let truth = used() - before;
+            let said = e.bytes() as u64;
+            assert!(said.abs_diff(truth) * 10 <= truth, "{name} {n}: {said}, truly {truth}");
+            // Shared for a moment, and changed before and after that ends.
+            let mut e = e;
+            let frozen = e.freeze();
+            let mut change = || {
+                let Some(set) = e.value_mut::<BigSet>() else { return };
+                for i in 0..20 {
+                    set.put(Item::of(member(i * 3).as_bytes()));
+                    set.remove(Item::of(member(i * 3).as_bytes()));
+                }
+            };
+            change();
+            drop(frozen);
+            change();
             settle();
             let truth = used() - before;
             let said = e.bytes() as u64;

@@ -253,3 +253,41 @@ fn damaged_runs_do_no_harm() {
         }
     }
 }
+
+#[test]
+fn a_frozen_set_of_integers_stays_as_it_was() {
+    for seed in 0..4 {
+        let mut rng = Rng::from_seed(seed);
+        let (mut set, mut model) = (BigSet::new(Encoding::Hashtable), BTreeSet::new());
+        let mut frozen: Vec<(BigSet, BTreeSet<i64>)> = Vec::new();
+        let is = |set: &BigSet, model: &BTreeSet<i64>| set.ints().walk().eq(model.iter().copied());
+        for round in 0..120_000 {
+            let v = match value(&mut rng) {
+                v @ -200_000..200_000 => v * 50 + rng.index(50) as i64,
+                v => v,
+            };
+            // Growing, shrinking, growing.
+            if rng.index(10) < [2, 2, 9, 3][round / 30_000] {
+                let v = model.range(v..).next().copied().unwrap_or(v);
+                assert_eq!(set.remove(Item::Int(v)), model.remove(&v));
+            } else {
+                assert_eq!(set.put(Item::Int(v)), model.insert(v));
+            }
+            if round % 9_000 == 8_999 {
+                frozen.push((set.freeze(), model.clone()));
+            }
+            if round % 20_000 == 19_999 {
+                let (copy, then) = frozen.swap_remove(rng.index(frozen.len()));
+                assert!(is(&copy, &then), "seed {seed}, round {round}");
+                assert!(is(&set, &model), "seed {seed}, round {round}");
+            }
+        }
+        drop(set);
+        assert!(frozen.len() > 2);
+        std::thread::scope(|scope| {
+            for (copy, then) in frozen {
+                scope.spawn(move || assert!(is(&copy, &then)));
+            }
+        });
+    }
+}

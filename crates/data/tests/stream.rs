@@ -343,3 +343,101 @@ fn copies_of_groups_go_on() {
         assert_eq!(ids(&stream), (1..=n).collect::<Vec<_>>());
     }
 }
+
+/// All that there is to be saved, node by node.
+fn image(stream: &Stream) -> (Vec<(Id, bool, Texts)>, Vec<String>) {
+    let log = &stream.log;
+    let entries = log.saved_nodes().flat_map(|node| node.entries());
+    let entries = entries.map(|e| {
+        (e.id, e.deleted, e.fields().flat_map(|(f, v)| [f.to_vec(), v.to_vec()]).collect())
+    });
+    let mut notes = vec![format!("{} {} {} {}", log.last, log.max_deleted, log.added, log.len())];
+    for group in stream.groups() {
+        notes.push(format!("{:?} {} {:?}", group.name(), group.last, group.pending_len()));
+        notes.extend(group.pending(Id::MIN).map(|(id, p)| format!("{id} {p:?}")));
+        for consumer in group.consumers() {
+            let ids: Vec<_> = consumer.pending(Id::MIN).collect();
+            notes.push(format!("{:?} {} {ids:?}", consumer.name(), consumer.pending_len()));
+        }
+    }
+    (entries.collect(), notes)
+}
+
+fn change(stream: &mut Stream, rng: &mut Rng, limits: NodeLimits) {
+    let some = |rng: &mut Rng, stream: &Stream| {
+        let (first, last) = (stream.log.first(), stream.log.last);
+        Id::new(first.ms + rng.below(last.ms - first.ms + 1), 0)
+    };
+    match rng.index(200) {
+        0 => {
+            let len = stream.log.len();
+            stream.log.trim(Trim::MaxLen(len - rng.below(len / 60 + 1)), rng.index(2) == 0, 0);
+        }
+        1 if rng.index(9) == 0 => drop(stream.remove_group(b"g2")),
+        2 => drop(stream.add_group(b"g2", Id::MIN, None)),
+        3..30 => drop(stream.log.delete(some(rng, stream))),
+        30..110 => {
+            let id = some(rng, stream);
+            let name: &[u8] = [b"g1", b"g2"][rng.index(2)];
+            let Some((mut group, _)) = stream.group_mut(name) else { return };
+            let name = format!("c{}", rng.index(6));
+            match rng.index(20) {
+                0 if rng.index(40) == 0 => drop(group.remove_consumer(name.as_bytes())),
+                1 => group.set_delivery(id, 8, 3),
+                2..6 => drop(group.forget(id)),
+                _ => {
+                    let (consumer, _) = group.find_or_add(name.as_bytes(), 5);
+                    group.assign(id, Pending { time: 7, count: rng.below(9), consumer });
+                }
+            }
+        }
+        110..114 => stream.forget(some(rng, stream)),
+        _ => {
+            let id = Id::new(stream.log.last.ms + 1, 0);
+            let texts = some_texts(rng);
+            stream.log.append(id, texts.iter().map(Vec::as_slice), limits);
+        }
+    }
+}
+
+#[test]
+fn a_frozen_stream_stays_as_it_was() {
+    for seed in 0..4 {
+        let mut rng = Rng::from_seed(seed);
+        let limits = NodeLimits { bytes: 4096, entries: [4, 10, 30][rng.index(3)] };
+        let mut stream = Stream::default();
+        stream.add_group(b"g1", Id::MIN, None);
+        let mut frozen = Vec::new();
+        for round in 0..20_000 {
+            change(&mut stream, &mut rng, limits);
+            if round % 2_500 == 1_000 {
+                let then = image(&stream);
+                frozen.push((stream.freeze(), then));
+                assert!(image(&stream) == frozen[frozen.len() - 1].1);
+            }
+            if round % 3_000 == 2_000 {
+                let (copy, then) = frozen.swap_remove(rng.index(frozen.len()));
+                assert!(image(&copy) == then, "seed {seed}, round {round}");
+            }
+        }
+        assert!(stream.log.nodes() > 70, "{}", stream.log.nodes());
+        drop(stream);
+        assert!(frozen.len() > 1);
+        assert!(frozen.iter().all(|(copy, then)| image(copy) == *then));
+    }
+}
+
+#[test]
+fn another_thread_reads_a_frozen_stream() {
+    let mut rng = Rng::from_seed(1);
+    let limits = NodeLimits { bytes: 4096, entries: 5 };
+    let mut stream = Stream::default();
+    stream.add_group(b"g1", Id::MIN, None);
+    for _ in 0..20 {
+        let (copy, then) = (stream.freeze(), image(&stream));
+        std::thread::scope(|scope| {
+            scope.spawn(move || assert!(image(&copy) == then));
+            (0..500).for_each(|_| change(&mut stream, &mut rng, limits));
+        });
+    }
+}

@@ -55,4 +55,39 @@ fn bytes_are_those_of_the_allocator() {
             stream = build(&mut rng, entries, deletes, groups);
         }
     }
+    // Frozen, with the copy there and gone, changed and not.
+    for changed in [false, true] {
+        for gone in [false, true] {
+            let mut stream = build(&mut rng, 9000, 500, 3);
+            let copy = stream.freeze();
+            if changed {
+                let limits = NodeLimits { bytes: 4096, entries: 100 };
+                stream.log.append(Id::new(9001, 0), [&b"f"[..], b"v"].into_iter(), limits);
+                for _ in 0..500 {
+                    stream.log.delete(Id::new(1 + rng.below(9000), 0));
+                }
+                let (mut group, _) = stream.group_mut(b"group 1").expect("there");
+                for _ in 0..100 {
+                    group.forget(Id::new(rng.below(2000), 0));
+                }
+            }
+            let copied = copy.bytes();
+            let mut copy = Some(copy);
+            if gone {
+                copy = None;
+            }
+            let (bytes, before) = (stream.bytes(), held());
+            drop(stream);
+            let freed = before - held();
+            if gone {
+                assert_eq!(bytes, freed, "{changed}");
+            } else {
+                // What is shared is freed with the last that has it.
+                assert!(freed < bytes, "{changed}");
+                let before = held();
+                drop(copy);
+                assert_eq!(copied, before - held(), "{changed}");
+            }
+        }
+    }
 }

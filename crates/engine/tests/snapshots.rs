@@ -162,7 +162,7 @@ fn fill(server: &mut Server, n: u64) {
                 format!("SADD s{suffix} m:{i}"),
                 format!("SADD n{suffix} {}", i * 3),
                 format!("RPUSH l{suffix} e:{i}"),
-                format!("XADD x{suffix} {}-1 f v:{i}", i + 1),
+                format!("XADD x{suffix} {}-1 f {}:v", i + 1, "0123456789".repeat(i as usize % 11)),
                 format!("APPEND t{suffix} {}", "text".repeat(20)),
             ] {
                 let reply = server.line(&line);
@@ -172,7 +172,17 @@ fn fill(server: &mut Server, n: u64) {
         server.line(&format!("HPEXPIREAT h{suffix} 4102444800000 FIELDS 2 f:1 f:7"));
         server.line(&format!("PEXPIREAT z{suffix} 4102444800000"));
         server.line(&format!("XGROUP CREATE x{suffix} g 0"));
-        server.line(&format!("XREADGROUP GROUP g c COUNT 30 STREAMS x{suffix} >"));
+        for consumer in 0..5 {
+            server.line(&format!(
+                "XREADGROUP GROUP g c{consumer} COUNT {} STREAMS x{suffix} >",
+                n / 6
+            ));
+        }
+    }
+    for i in 0..100_u64 {
+        let more: Vec<String> =
+            (0..600).map(|j| (10_000 + (i * 600 + j) * 70_000).to_string()).collect();
+        server.line(&format!("SADD n {}", more.join(" ")));
     }
 }
 
@@ -189,15 +199,15 @@ fn change(rng: &mut Rng) -> String {
         9 => format!("HINCRBY h{suffix} n:{} 1", i % 5),
         10 => format!("SADD s{suffix} m:{i}"),
         11 | 12 => format!("SREM s{suffix} m:{i}"),
-        13 => format!("SADD n{suffix} {i} x:{i}"),
-        14 => format!("SREM n{suffix} {i}"),
+        13 => format!("SADD n{suffix} {i} {} x:{i}", i * 1_000_003),
+        14 => format!("SREM n{suffix} {i} {}", 10_000 + i * 1_400_000),
         15 => format!("LPUSH l{suffix} a:{i}"),
         16 => format!("LSET l{suffix} {} b:{i}", i % 40),
         17 => format!("LREM l{suffix} 1 e:{i}"),
         18 => format!("LINSERT l{suffix} BEFORE e:{i} c:{i}"),
         19 => format!("XADD x{suffix} * f w:{i}"),
         20 => format!("XDEL x{suffix} {i}-1"),
-        21 => format!("XACK x{suffix} g {}-1", i % 30),
+        21 => format!("XACK x{suffix} g {i}-1"),
         22 => format!("SETRANGE t{suffix} {i} changed"),
         23 => format!("APPEND t{suffix} more"),
         24 if rng.index(40) == 0 => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use data::stream::{Id, NodeLimits, Stream};
 use stdx::rng::Rng;
 use store::{Content, Context, Db, Entry, Flush, Keep, Key, Keyspace, Kind, Str, Ttl};
 
@@ -56,15 +57,47 @@ fn image(ks: &Keyspace, cx: &mut Context) -> Image {
     all
 }
 
-/// A random change of one of two collections, which become so large that a snapshot takes a frozen copy.
+/// A random change of one of four collections, which are or become so large that a snapshot takes a
+/// frozen copy.
 fn change_large(ks: &Keyspace, cx: &mut Context, rng: &mut Rng, more: bool) {
-    let (name, kind) = [("set", Kind::Set), ("hash", Kind::Hash)][rng.index(2)];
+    let (name, kind) =
+        [("set", Kind::Set), ("ints", Kind::Set), ("hash", Kind::Hash), ("log", Kind::Stream)]
+            [rng.index(4)];
     let key = Key::new(name.as_bytes());
     let mut db = Db::lock_all(ks, 1, cx);
     if db.write(key).is_none() {
-        db.create_run(key, kind);
+        match name {
+            "ints" => {
+                let ints: Vec<i64> = (0..9_000).map(|i| i << 40).collect();
+                let set = data::set::BigSet::from_ints(&ints, data::set::Encoding::Hashtable);
+                db.create(key, Entry::big(key.bytes, set, None, 0));
+            }
+            "log" => drop(db.create(key, Entry::big(key.bytes, Stream::default(), None, 0))),
+            _ => drop(db.create_run(key, kind)),
+        }
     }
     let Some(mut e) = db.peek(key) else { return };
+    if let Some(stream) = e.node_mut().value_mut::<Stream>() {
+        let limits = NodeLimits { bytes: 4096, entries: 4 };
+        let id = Id::new(stream.log.last.ms + 1, 0);
+        if more || rng.index(2) == 0 {
+            let value = rng.next_u64().to_string().repeat(12);
+            stream.log.append(id, [&b"field"[..], value.as_bytes()].into_iter(), limits);
+        } else {
+            stream.log.delete(Id::new(rng.below(id.ms), 0));
+        }
+        return;
+    }
+    if name == "ints" {
+        let text = ((rng.below(9_000) << 40) + rng.below(9)).to_string();
+        let item = store::packed::Item::of(text.as_bytes());
+        if more || rng.index(2) == 0 {
+            data::set::add(&mut e, item, &LIMITS);
+        } else {
+            data::set::remove(&mut e, item);
+        }
+        return;
+    }
     let part = format!("m{}", rng.index(2000));
     let item = store::packed::Item::of(part.as_bytes());
     let text = rng.next_u64().to_string();
@@ -146,7 +179,7 @@ fn a_snapshot_is_of_one_moment() {
             for _ in 0..rng.index(2000) {
                 change(&ks, &mut cx, &mut rng);
             }
-            for _ in 0..1300 + rng.index(700) {
+            for _ in 0..2600 + rng.index(1400) {
                 change_large(&ks, &mut cx, &mut rng, true);
             }
             let before = image(&ks, &mut cx);

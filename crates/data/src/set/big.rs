@@ -302,7 +302,7 @@ impl Value for BigSet {
     }
 
     fn freeze(&mut self) -> Self {
-        let (ints, texts) = (self.ints.clone(), self.texts.view());
+        let (ints, texts) = (self.ints.freeze(), self.texts.view());
         Self { ints, texts, text_bytes: self.text_bytes, encoding: self.encoding }
     }
 

@@ -6,6 +6,8 @@
 
 use stdx::mem::size_class;
 
+use crate::chunked::Leaf;
+
 /// Members a block holds before it is split: small enough that shifting half of them costs about
 /// as much as the cache misses of finding the place.
 pub(super) const BLOCK_MAX: usize = 512;
@@ -50,6 +52,20 @@ fn reserve<T>(v: &mut Vec<T>) {
     if v.len() == v.capacity() {
         let bytes = size_class((v.len() + 1).max(8) * size_of::<T>());
         v.reserve_exact(bytes / size_of::<T>() - v.len());
+    }
+}
+
+impl Leaf for Block {
+    type Key = i64;
+
+    #[inline]
+    fn key(&self) -> i64 {
+        self.base
+    }
+
+    #[inline]
+    fn heap(&self) -> usize {
+        each_width!(&self.offsets, o => held(o))
     }
 }
 
@@ -198,12 +214,6 @@ impl Block {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = i64> + '_ {
         (0..self.len()).filter_map(|i| self.get(i))
-    }
-
-    /// Bytes held from the allocator beyond the block itself.
-    #[inline]
-    pub(super) fn heap(&self) -> usize {
-        each_width!(&self.offsets, o => held(o))
     }
 }
 

@@ -1,9 +1,7 @@
-//! The integers of a big set: sorted blocks, and a directory of their lower bounds.
+//! The integers of a big set: sorted blocks, found by the lowest value that each can keep.
 //!
 //! ```text
-//!  bounds  |     1 |   640 |  1201 | …     found by binary search; of a million members, 20 KB
-//!  blocks  |   |   |   |   |   |   | …
-//!             └ base 1: 0 1 2 5 …   up to 512 distances of 2, 4 or 8 bytes
+//!  base 1: 0 1 2 5 …  |  base 640: 0 3 4 …  |  base 1201: …      up to 512 distances of 2, 4 or 8 bytes each
 //! ```
 //!
 //! Why not a hash table: value order makes neighbours alike, so that they are kept as small
@@ -11,13 +9,13 @@
 //! Redis); intersections are merges; a scan cursor is a value. It has no worst case that a client
 //! could provoke either.
 //!
-//! Invariants: no block is empty or longer than [`BLOCK_MAX`]; every member of block `i` but the
-//! first is at least `bounds[i]`, and every member of a block is below the next bound.
+//! Invariants: no block is empty or longer than [`BLOCK_MAX`]; every member of a block is below the
+//! base of the next.
 
-use stdx::mem::size_class;
 use stdx::rng::Rng;
 
 use super::block::{BLOCK_MAX, Block};
+use crate::chunked::{Chunked, Iter, Leaf as _, Place};
 
 /// Blocks that have become smaller than this are joined with a neighbour …
 const BLOCK_MIN: usize = 64;
@@ -25,22 +23,11 @@ const BLOCK_MIN: usize = 64;
 const JOIN_MAX: usize = 384;
 
 /// See the module's text.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Ints {
-    bounds: Vec<i64>,
-    blocks: Vec<Block>,
+    blocks: Chunked<Block>,
+    blocks_len: usize,
     len: usize,
-    /// Bytes of all blocks' offsets.
-    heap: usize,
-}
-
-impl Clone for Ints {
-    fn clone(&self) -> Self {
-        let blocks = self.blocks.clone();
-        // The copies have no spare room, so they are smaller.
-        let heap = blocks.iter().map(Block::heap).sum();
-        Self { bounds: self.bounds.clone(), blocks, len: self.len, heap }
-    }
 }
 
 impl Ints {
@@ -59,115 +46,94 @@ impl Ints {
     /// The set of some values, ascending, none twice.
     pub fn from_sorted(values: &[i64]) -> Self {
         let mut ints = Self::default();
-        for chunk in values.chunks(BLOCK_MAX) {
-            let block = Block::new(chunk);
-            ints.heap += block.heap();
-            ints.bounds.push(chunk[0]);
-            ints.blocks.push(block);
-        }
-        ints.len = values.len();
+        values.chunks(BLOCK_MAX).for_each(|chunk| ints.push(Block::new(chunk)));
         ints
     }
 
-    /// The block in which `v` is or would be; 0 when there are none.
-    #[inline]
-    fn block_of(&self, v: i64) -> usize {
-        // The first bound is no bound: lower ones may have come into the first block since.
-        let others = self.bounds.get(1..).unwrap_or_default();
-        others.partition_point(|b| *b <= v)
+    /// A copy for a snapshot, which shares blocks.
+    pub(super) fn freeze(&mut self) -> Self {
+        Self { blocks: self.blocks.freeze(), ..*self }
+    }
+
+    /// Adds a block behind all others.
+    fn push(&mut self, block: Block) {
+        self.len += block.len();
+        self.blocks_len += 1;
+        self.blocks.push(block);
     }
 
     /// Whether `v` is a member.
     #[inline]
     pub fn contains(&self, v: i64) -> bool {
-        self.blocks.get(self.block_of(v)).is_some_and(|b| b.find(v).is_ok())
+        self.blocks.near(v).is_some_and(|b| b.find(v).is_ok())
     }
 
     /// Adds `v`. Returns whether it was absent.
     pub fn insert(&mut self, v: i64) -> bool {
-        let mut i = self.block_of(v);
-        let Some(block) = self.blocks.get(i) else {
-            self.put_block(0, v, Block::new(&[v]));
-            self.len = 1;
+        let Some(entry) = self.blocks.entry(v) else {
+            self.push(Block::new(&[v]));
             return true;
         };
-        let Err(mut at) = block.find(v) else { return false };
+        let block = entry.leaf();
+        let Err(at) = block.find(v) else { return false };
         if block.len() >= BLOCK_MAX {
-            if at == block.len() && i + 1 == self.blocks.len() {
-                // Ascending values leave full blocks behind.
-                self.put_block(i + 1, v, Block::new(&[v]));
-                self.len += 1;
-                return true;
-            }
-            self.heap -= self.blocks[i].heap();
-            let upper = self.blocks[i].split();
-            self.heap += self.blocks[i].heap();
-            let low = self.blocks[i].len();
-            let bound = upper.get(0).unwrap_or(v);
-            self.put_block(i + 1, bound, upper);
-            if v >= bound {
-                i += 1;
-                at -= low;
-            }
+            let (place, behind) = (entry.place, at == block.len());
+            return self.insert_full(place, behind, v);
         }
-        let block = &mut self.blocks[i];
-        self.heap -= block.heap();
-        block.insert(at, v);
-        self.heap += block.heap();
+        entry.edit(|block| block.insert(at, v));
         self.len += 1;
         true
     }
 
-    fn put_block(&mut self, i: usize, bound: i64, block: Block) {
-        self.heap += block.heap();
-        self.bounds.insert(i, bound);
-        self.blocks.insert(i, block);
-    }
-
-    fn drop_block(&mut self, i: usize) {
-        self.heap -= self.blocks[i].heap();
-        self.bounds.remove(i);
-        self.blocks.remove(i);
+    /// Adds `v`, whose block is full, to it or `behind` it.
+    #[cold]
+    fn insert_full(&mut self, place: Place, behind: bool, v: i64) -> bool {
+        if behind && place == self.blocks.last_place() {
+            // Ascending values leave full blocks behind.
+            self.push(Block::new(&[v]));
+            return true;
+        }
+        if let Some(upper) = self.blocks.edit(place, Block::split) {
+            self.blocks.insert_after(place, upper);
+            self.blocks_len += 1;
+        }
+        self.insert(v)
     }
 
     /// Takes `v` out. Returns whether it was present.
     pub fn remove(&mut self, v: i64) -> bool {
-        let i = self.block_of(v);
-        let Some(block) = self.blocks.get_mut(i) else { return false };
+        let Some(entry) = self.blocks.entry(v) else { return false };
+        let (block, place) = (entry.leaf(), entry.place);
         let Ok(at) = block.find(v) else { return false };
-        if block.len() == 1 {
-            self.drop_block(i);
+        let left = block.len() - 1;
+        if left == 0 {
+            self.drop_block(place);
         } else {
-            self.heap -= block.heap();
-            block.remove(at);
-            self.heap += block.heap();
-            if block.len() < BLOCK_MIN {
-                self.join(i);
+            entry.edit(|block| block.remove(at));
+            if left < BLOCK_MIN {
+                self.join(place);
             }
         }
         self.len -= 1;
-        if self.bounds.capacity() > 4 * self.bounds.len() + 16 {
-            self.bounds.shrink_to(2 * self.bounds.len());
-            self.blocks.shrink_to(2 * self.blocks.len());
-        }
         true
     }
 
-    /// Joins block `i` with the next or the previous one if both are small.
-    fn join(&mut self, i: usize) {
-        let size = |i: usize| self.blocks.get(i).map_or(BLOCK_MAX, Block::len);
-        let low = if size(i) + size(i + 1) <= JOIN_MAX {
-            i
-        } else if i > 0 && size(i - 1) + size(i) <= JOIN_MAX {
-            i - 1
-        } else {
-            return;
-        };
-        let next = self.blocks[low + 1].clone();
-        self.drop_block(low + 1);
-        self.heap -= self.blocks[low].heap();
-        self.blocks[low].join(&next);
-        self.heap += self.blocks[low].heap();
+    fn drop_block(&mut self, place: Place) {
+        self.blocks.remove(place);
+        self.blocks_len -= 1;
+    }
+
+    /// Joins a block with the next or the previous one if both together are small.
+    fn join(&mut self, place: Place) {
+        let size = |place: Place| self.blocks.get(place).map_or(BLOCK_MAX, Block::len);
+        let few = |low: &Place| size(*low) + size(self.blocks.after(*low)) <= JOIN_MAX;
+        let before = self.blocks.before(place).filter(few);
+        let Some(low) = Some(place).filter(few).or(before) else { return };
+        let behind = self.blocks.after(low);
+        if let Some(next) = self.blocks.get(behind).cloned() {
+            self.blocks.edit(low, |block| block.join(&next));
+            self.drop_block(behind);
+        }
     }
 
     /// The highest member.
@@ -177,12 +143,9 @@ impl Ints {
 
     /// A member, every one with the same chance; none of an empty set.
     pub fn random(&self, rng: &mut Rng) -> Option<i64> {
-        if self.blocks.is_empty() {
-            return None;
-        }
         loop {
             // A place among `BLOCK_MAX` in any block; it counts when there is a member.
-            let block = &self.blocks[rng.index(self.blocks.len())];
+            let block = self.blocks.random(|n| rng.index(n))?;
             if let Some(v) = block.get(rng.index(BLOCK_MAX)) {
                 return Some(v);
             }
@@ -192,25 +155,30 @@ impl Ints {
     /// A walk over all members in ascending order.
     #[inline]
     pub fn walk(&self) -> Walk<'_> {
-        Walk { ints: self, block: 0, at: 0 }
+        self.walk_blocks(Place::FIRST)
     }
 
     /// A walk over the members that are not below `v`.
     pub fn walk_from(&self, v: i64) -> Walk<'_> {
-        let mut walk = self.walk();
+        let mut walk = self.walk_blocks(self.blocks.find(v));
         walk.seek(v);
         walk
     }
 
+    #[inline]
+    fn walk_blocks(&self, place: Place) -> Walk<'_> {
+        let mut blocks = self.blocks.iter_from(place);
+        Walk { ints: self, block: blocks.next(), blocks, at: 0 }
+    }
+
     /// Bytes held from the allocator.
     pub fn bytes(&self) -> usize {
-        let of = |n: usize| if n == 0 { 0 } else { size_class(n) };
-        self.heap + of(self.bounds.capacity() * 8) + of(self.blocks.capacity() * size_of::<Block>())
+        self.blocks.bytes()
     }
 
     /// Allocations.
     pub fn allocations(&self) -> usize {
-        self.blocks.len() + 2
+        self.blocks_len + 2
     }
 }
 
@@ -218,7 +186,9 @@ impl Ints {
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
     ints: &'a Ints,
-    block: usize,
+    block: Option<&'a Block>,
+    /// Those behind it.
+    blocks: Iter<'a, Block>,
     at: usize,
 }
 
@@ -226,27 +196,29 @@ impl Walk<'_> {
     /// Skips what is below `v`.
     #[inline]
     pub fn seek(&mut self, v: i64) {
-        let ints = self.ints;
-        let Some(block) = ints.blocks.get(self.block) else { return };
-        if block.last() < v {
-            let further = &ints.bounds[self.block + 1..];
-            // Mostly it is the next block.
-            let skip = if further.get(1).is_none_or(|b| *b > v) {
-                1
-            } else {
-                further.partition_point(|b| *b <= v).max(1)
-            };
-            self.block += skip;
-            self.at = 0;
-            let Some(block) = ints.blocks.get(self.block) else { return };
-            self.at = block.seek(0, v);
-            if self.at == block.len() {
-                self.block += 1;
-                self.at = 0;
-            }
+        let Some(block) = self.block else { return };
+        if block.last() >= v {
+            self.at = block.seek(self.at, v);
             return;
         }
-        self.at = block.seek(self.at, v);
+        // Mostly it is the next block.
+        if self.blocks.near().get(1).is_some_and(|after| after.key() > v) {
+            self.enter();
+        } else {
+            self.blocks = self.ints.blocks.iter_from(self.ints.blocks.find(v));
+            self.enter();
+        }
+        let Some(block) = self.block else { return };
+        self.at = block.seek(0, v);
+        if self.at == block.len() {
+            self.enter();
+        }
+    }
+
+    /// Goes on to the next block.
+    #[inline]
+    fn enter(&mut self) {
+        (self.block, self.at) = (self.blocks.next(), 0);
     }
 }
 
@@ -255,12 +227,11 @@ impl Iterator for Walk<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<i64> {
-        let block = self.ints.blocks.get(self.block)?;
+        let block = self.block?;
         let v = block.get(self.at)?;
         self.at += 1;
         if self.at >= block.len() {
-            self.block += 1;
-            self.at = 0;
+            self.enter();
         }
         Some(v)
     }

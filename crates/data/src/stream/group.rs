@@ -30,6 +30,14 @@ pub struct Consumer {
 }
 
 impl Consumer {
+    fn freeze(&mut self) -> Self {
+        Self { name: self.name.clone(), pending: self.pending.freeze(), ..*self }
+    }
+
+    fn bytes(&self) -> usize {
+        super::allocated::<u8>(self.name.len()) + self.pending.bytes()
+    }
+
     /// Its name.
     pub fn name(&self) -> &[u8] {
         &self.name
@@ -77,13 +85,7 @@ impl Clone for Group {
             free: self.free.clone(),
             ..*self
         };
-        copy.pending.recount();
-        copy.consumer_bytes = 0;
-        for consumer in copy.consumers.iter_mut().flatten() {
-            consumer.pending.recount();
-            copy.consumer_bytes +=
-                super::allocated::<u8>(consumer.name.len()) + consumer.pending.bytes();
-        }
+        copy.count_consumers();
         copy
     }
 }
@@ -100,6 +102,30 @@ impl Group {
             free: Vec::new(),
             consumer_bytes: 0,
         }
+    }
+
+    /// A copy for a snapshot, which shares what is pending.
+    pub(super) fn freeze(&mut self) -> Self {
+        let mut copy = Self {
+            name: self.name.clone(),
+            pending: self.pending.freeze(),
+            consumers: self
+                .consumers
+                .iter_mut()
+                .map(|c| c.as_mut().map(Consumer::freeze))
+                .collect(),
+            order: self.order.clone(),
+            free: self.free.clone(),
+            ..*self
+        };
+        self.count_consumers();
+        copy.count_consumers();
+        copy
+    }
+
+    /// Counts anew what the consumers hold, since copies have other capacities.
+    fn count_consumers(&mut self) {
+        self.consumer_bytes = self.consumers.iter().flatten().map(Consumer::bytes).sum();
     }
 
     /// Its name.
@@ -185,8 +211,7 @@ impl Group {
         let n = self.order.remove(place);
         let consumer = self.consumers.get_mut(n as usize)?.take()?;
         self.free.push(n);
-        self.consumer_bytes -=
-            super::allocated::<u8>(consumer.name.len()) + consumer.pending.bytes();
+        self.consumer_bytes -= consumer.bytes();
         for id in consumer.pending(Id::MIN) {
             self.pending.remove(id);
         }
@@ -215,16 +240,13 @@ impl Group {
 
     /// Sets time and count of a pending entry.
     pub fn set_delivery(&mut self, id: Id, time: i64, count: u64) {
-        if let Some(pending) = self.pending.get_mut(id) {
-            (pending.time, pending.count) = (time, count);
-        }
+        self.pending.edit(id, |pending| (pending.time, pending.count) = (time, count));
     }
 
     /// Makes an entry pending with a consumer, whoever it was pending with.
     pub fn assign(&mut self, id: Id, pending: Pending) {
-        match self.pending.get_mut(id) {
-            Some(old) => {
-                let before = std::mem::replace(old, pending).consumer;
+        match self.pending.edit(id, |old| std::mem::replace(old, pending).consumer) {
+            Some(before) => {
                 if before == pending.consumer {
                     return;
                 }

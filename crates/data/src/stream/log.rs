@@ -1,10 +1,8 @@
 //! The entries of a stream, in nodes, in order.
 //!
-//! Invariants: the first and the last node have entries. A node in between that lost its last
-//! entry leaves its place behind (a removal from the middle would move all that follow), until
-//! half of the places are empty. `bytes` is what all of it holds from the allocator.
+//! Invariant: every node has entries, and the last one ends with `tail`.
 
-use std::collections::VecDeque;
+use crate::chunked::{Chunked, Iter, Place};
 
 use super::id::Id;
 use super::node::{EveryOther, Fields, Found, Node};
@@ -32,13 +30,10 @@ pub enum Trim {
 }
 
 /// See the module's text.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Log {
-    pub(super) nodes: VecDeque<Node>,
-    /// Places of removed nodes.
-    removed: usize,
-    /// Bytes that the nodes hold, without the queue.
-    pub(super) node_bytes: usize,
+    pub(super) nodes: Chunked<Node>,
+    pub(super) nodes_len: usize,
     /// The ID of the last entry of the last node, deleted or not.
     pub(super) tail: Id,
     pub(super) len: u64,
@@ -53,14 +48,6 @@ pub struct Log {
     pub max_deleted: Id,
     /// Entries ever added.
     pub added: u64,
-}
-
-impl Clone for Log {
-    fn clone(&self) -> Self {
-        let nodes: VecDeque<Node> = self.nodes.iter().filter(|n| n.total > 0).cloned().collect();
-        let node_bytes = nodes.iter().map(Node::allocated).sum();
-        Self { nodes, removed: 0, node_bytes, ..*self }
-    }
 }
 
 impl Log {
@@ -81,12 +68,17 @@ impl Log {
 
     /// Nodes with entries.
     pub fn nodes(&self) -> usize {
-        self.nodes.len() - self.removed
+        self.nodes_len
     }
 
     /// Bytes that it holds from the allocator.
     pub fn bytes(&self) -> usize {
-        self.node_bytes + super::allocated::<Node>(self.nodes.capacity())
+        self.nodes.bytes()
+    }
+
+    /// A copy for a snapshot, which shares nodes.
+    pub(super) fn freeze(&mut self) -> Self {
+        Self { nodes: self.nodes.freeze(), ..*self }
     }
 
     /// Adds an entry of fields and values in turn. The caller has seen to it that the ID is
@@ -98,28 +90,18 @@ impl Log {
         debug_assert!(id > self.last);
         let total_len = texts.clone().map(<[u8]>::len).sum::<usize>();
         let max = if limits.bytes == 0 { BYTES_MAX } else { limits.bytes.min(BYTES_MAX) };
-        let fits = self.nodes.back().is_some_and(|node| {
+        let fits = self.nodes.last().is_some_and(|node| {
             // A saved stream may end with a deleted entry whose ID comes again.
             id > self.tail
                 && node.listpack_len() + total_len < max
                 && (limits.entries == 0 || (node.total as usize) < limits.entries)
         });
-        let mut before = 0;
-        if fits {
-            before = self.nodes.back().map_or(0, Node::allocated);
-        } else {
-            if let Some(full) = self.nodes.back_mut() {
-                self.node_bytes -= full.allocated();
-                full.seal();
-                self.node_bytes += full.allocated();
-            }
-            self.nodes.push_back(Node::new(id, EveryOther(texts.clone())));
+        if !fits {
+            self.nodes.edit_own_last(Node::seal);
+            self.add_node(Node::new(id, EveryOther(texts.clone())));
         }
         let last = fits.then_some(self.tail);
-        if let Some(node) = self.nodes.back_mut() {
-            node.push(last, id, texts, total_len);
-            self.node_bytes = self.node_bytes - before + node.allocated();
-        }
+        self.nodes.edit_last(|node| node.push(last, id, texts, total_len));
         self.tail = id;
         self.last = id;
         self.len += 1;
@@ -129,27 +111,33 @@ impl Log {
         }
     }
 
-    /// Entries of the node at `index`, all that are not deleted among them.
+    pub(super) fn add_node(&mut self, node: Node) {
+        self.nodes.push(node);
+        self.nodes_len += 1;
+    }
+
+    /// Entries of the node at `place`, all that are not deleted among them.
     #[inline]
-    fn entries_of<'a>(&self, index: usize, node: &'a Node) -> super::node::Entries<'a> {
-        if index == 0 { node.entries_from(self.front, self.first) } else { node.entries() }
+    fn entries_of<'a>(&self, place: Place, node: &'a Node) -> super::node::Entries<'a> {
+        if place == Place::FIRST {
+            node.entries_from(self.front, self.first)
+        } else {
+            node.entries()
+        }
     }
 
     /// The entries from `start` to `end`, both included, in order.
     pub fn range(&self, start: Id, end: Id) -> Range<'_> {
-        let node = self.index_of(start);
-        Range { log: self, node, entries: None, start, end }
+        let place = self.nodes.find(start);
+        let mut nodes = self.nodes.iter_from(place);
+        let entries = nodes.next().filter(|node| node.first <= end);
+        let entries = entries.map(|node| (node, self.entries_of(place, node)));
+        Range { nodes, entries, start, end }
     }
 
     /// The same from the last to the first.
     pub fn range_rev(&self, start: Id, end: Id) -> RangeRev<'_> {
-        let node = self.nodes.partition_point(|node| node.first <= end);
-        RangeRev { log: self, node, found: Vec::new(), start, end }
-    }
-
-    /// The last place whose node begins at or before `id`, or the first.
-    fn index_of(&self, id: Id) -> usize {
-        self.nodes.partition_point(|node| node.first <= id).saturating_sub(1)
+        RangeRev { log: self, next: Some(self.nodes.find(end)), node: None, start, end }
     }
 
     /// The entry with this ID.
@@ -159,7 +147,7 @@ impl Log {
 
     /// The ID of the last entry.
     pub fn last_entry(&self) -> Option<Id> {
-        if self.nodes.back().is_some_and(|node| node.live == node.total) {
+        if self.nodes.last().is_some_and(|node| node.live == node.total) {
             return Some(self.tail);
         }
         self.range_rev(Id::MIN, Id::MAX).next().map(|e| e.id)
@@ -167,19 +155,17 @@ impl Log {
 
     /// Deletes an entry. Returns whether it was there.
     pub fn delete(&mut self, id: Id) -> bool {
-        let index = self.index_of(id);
-        let Some(node) = self.nodes.get_mut(index) else { return false };
+        let place = self.nodes.find(id);
+        let Some(node) = self.nodes.get(place) else { return false };
         let Some(found) = node.entries().find(|e| e.id >= id).filter(|e| e.id == id && !e.deleted)
         else {
             return false;
         };
-        node.delete(found);
         self.len -= 1;
-        if node.live == 0 {
-            self.node_bytes -= node.allocated();
-            node.clear();
-            self.removed += 1;
-            self.tidy();
+        if node.live == 1 {
+            self.remove_node(place);
+        } else {
+            self.nodes.edit(place, |node| node.delete(found));
         }
         if self.len == 0 {
             (self.first, self.front) = (Id::MIN, 0);
@@ -192,42 +178,24 @@ impl Log {
 
     /// Finds the first entry, which is the one that was or a later one.
     pub(super) fn find_first(&mut self) {
-        let live = |(i, node)| self.entries_of(i, node).find(|e| !e.deleted).map(|e| (i, e));
-        let found = self.nodes.iter().enumerate().find_map(live);
-        (self.first, self.front) = match found {
-            None => (Id::MIN, 0),
-            Some((0, e)) => (e.id, e.start()),
-            Some((_, e)) => (e.id, 0),
+        let mut nodes = self.nodes.iter();
+        let live = |mut entries: super::node::Entries<'_>| entries.find(|e| !e.deleted);
+        let first = nodes.next().map(|node| self.entries_of(Place::FIRST, node));
+        (self.first, self.front) = match first.and_then(live) {
+            Some(e) => (e.id, e.start()),
+            None => (nodes.find_map(|node| live(node.entries())).map_or(Id::MIN, |e| e.id), 0),
         };
     }
 
-    /// Removes the first node.
-    fn pop_first(&mut self) -> Option<Node> {
-        self.front = 0;
-        self.nodes.pop_front()
-    }
-
-    /// Restores the invariants of the places.
-    fn tidy(&mut self) {
-        while self.nodes.front().is_some_and(|node| node.total == 0) {
-            self.pop_first();
-            self.removed -= 1;
+    pub(super) fn remove_node(&mut self, place: Place) {
+        let last = place == self.nodes.last_place();
+        if place == Place::FIRST {
+            self.front = 0;
         }
-        let mut popped = false;
-        while self.nodes.back().is_some_and(|node| node.total == 0) {
-            self.nodes.pop_back();
-            self.removed -= 1;
-            popped = true;
-        }
-        if popped {
-            self.tail = self.nodes.back().and_then(Node::last_id).unwrap_or_default();
-        }
-        if self.removed > 16 && self.removed > self.nodes.len() / 2 {
-            self.nodes.retain(|node| node.total > 0);
-            self.removed = 0;
-        }
-        if self.nodes.capacity() > 4 * self.nodes.len() + 16 {
-            self.nodes.shrink_to(2 * self.nodes.len());
+        self.nodes.remove(place);
+        self.nodes_len -= 1;
+        if last {
+            self.tail = self.nodes.last().and_then(Node::last_id).unwrap_or_default();
         }
     }
 
@@ -247,7 +215,7 @@ impl Log {
         mut ids: Option<&mut Vec<Id>>,
     ) -> u64 {
         let mut gone = 0;
-        while let Some(node) = self.nodes.front() {
+        while let Some(node) = self.nodes.first() {
             if matches!(trim, Trim::MaxLen(max) if self.len <= max) {
                 break;
             }
@@ -261,16 +229,12 @@ impl Log {
             };
             if whole {
                 if let Some(ids) = &mut ids {
-                    ids.extend(self.entries_of(0, node).filter(|e| !e.deleted).map(|e| e.id));
+                    let entries = self.entries_of(Place::FIRST, node);
+                    ids.extend(entries.filter(|e| !e.deleted).map(|e| e.id));
                 }
-                self.node_bytes -= node.allocated();
-                self.pop_first();
+                self.remove_node(Place::FIRST);
                 self.len -= entries;
                 gone += entries;
-                while self.nodes.front().is_some_and(|node| node.total == 0) {
-                    self.pop_first();
-                    self.removed -= 1;
-                }
                 continue;
             }
             if !approximate {
@@ -278,7 +242,6 @@ impl Log {
             }
             break;
         }
-        self.tidy();
         if self.len == 0 {
             (self.first, self.front) = (Id::MIN, 0);
         } else if gone > 0 {
@@ -290,7 +253,7 @@ impl Log {
     /// Marks entries of the first node.
     fn trim_front(&mut self, trim: Trim, ids: Option<&mut Vec<Id>>) -> u64 {
         let (front, first) = (self.front, self.first);
-        let Some(node) = self.nodes.front_mut() else { return 0 };
+        let Some(node) = self.nodes.first() else { return 0 };
         let excess = match trim {
             Trim::MaxLen(max) => self.len.saturating_sub(max),
             Trim::MinId(_) => u64::MAX,
@@ -305,8 +268,9 @@ impl Log {
         if let Some(ids) = ids {
             ids.extend(doomed.iter().map(|found| found.id));
         }
-        for found in doomed {
-            node.delete(found);
+        if n > 0 {
+            let delete = |node: &mut Node| doomed.into_iter().for_each(|found| node.delete(found));
+            self.nodes.edit(Place::FIRST, delete);
         }
         self.len -= n;
         n
@@ -331,9 +295,9 @@ impl<'a> Entry<'a> {
 
 /// See [`Log::range`].
 pub struct Range<'a> {
-    log: &'a Log,
-    node: usize,
-    entries: Option<super::node::Entries<'a>>,
+    nodes: Iter<'a, Node>,
+    /// A node, and what is left of it.
+    entries: Option<(&'a Node, super::node::Entries<'a>)>,
     start: Id,
     end: Id,
 }
@@ -343,19 +307,14 @@ impl<'a> Iterator for Range<'a> {
 
     fn next(&mut self) -> Option<Entry<'a>> {
         loop {
-            let node = self.log.nodes.get(self.node)?;
-            if node.first > self.end {
-                return None;
-            }
-            let (log, index) = (self.log, self.node);
-            let entries = self.entries.get_or_insert_with(|| log.entries_of(index, node));
-            let start = self.start;
+            let (node, entries) = self.entries.as_mut()?;
+            let (node, start) = (*node, self.start);
             match entries.find(|e| e.id >= start && !e.deleted) {
                 Some(found) if found.id > self.end => return None,
                 Some(found) => return Some(Entry { id: found.id, node, found }),
                 None => {
-                    self.entries = None;
-                    self.node += 1;
+                    let next = self.nodes.next().filter(|node| node.first <= self.end);
+                    self.entries = next.map(|node| (node, node.entries()));
                 }
             }
         }
@@ -365,10 +324,10 @@ impl<'a> Iterator for Range<'a> {
 /// See [`Log::range_rev`].
 pub struct RangeRev<'a> {
     log: &'a Log,
-    /// The node behind the one that `found` is of.
-    node: usize,
-    /// What is left of a node; nodes are read forwards only.
-    found: Vec<Found>,
+    /// Where the next node is.
+    next: Option<Place>,
+    /// A node, and what is left of it; nodes are read forwards only.
+    node: Option<(&'a Node, Vec<Found>)>,
     start: Id,
     end: Id,
 }
@@ -378,21 +337,22 @@ impl<'a> Iterator for RangeRev<'a> {
 
     fn next(&mut self) -> Option<Entry<'a>> {
         loop {
-            if let Some(found) = self.found.pop() {
-                let node = self.log.nodes.get(self.node)?;
-                return (found.id >= self.start).then_some(Entry { id: found.id, node, found });
+            if let Some((node, left)) = &mut self.node {
+                if let Some(found) = left.pop() {
+                    return Some(Entry { id: found.id, node, found });
+                }
+                if node.first < self.start {
+                    return None;
+                }
             }
-            self.node = self.node.checked_sub(1)?;
-            let node = self.log.nodes.get(self.node)?;
-            if node.total == 0 {
-                continue;
-            }
+            let place = self.next?;
+            self.next = self.log.nodes.before(place);
+            let node = self.log.nodes.get(place)?;
             let (start, end) = (self.start, self.end);
-            let within = self.log.entries_of(self.node, node).take_while(|e| e.id <= end);
-            self.found.extend(within.filter(|e| e.id >= start && !e.deleted));
-            if self.found.is_empty() && node.first < start {
-                return None;
-            }
+            let mut left = self.node.take().map(|(_, left)| left).unwrap_or_default();
+            let within = self.log.entries_of(place, node).take_while(|e| e.id <= end);
+            left.extend(within.filter(|e| e.id >= start && !e.deleted));
+            self.node = Some((node, left));
         }
     }
 }

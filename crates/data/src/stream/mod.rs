@@ -91,6 +91,11 @@ impl Stream {
         }
     }
 
+    /// Counts anew what the groups hold, since copies have other capacities.
+    fn count_groups(&mut self) {
+        self.group_bytes = self.groups.iter().map(Group::bytes).sum();
+    }
+
     /// How many entries a group has yet to be given, if that can be told.
     pub fn lag(&self, group: &Group) -> Option<u64> {
         let log = &self.log;
@@ -187,7 +192,15 @@ impl Value for Stream {
 
     fn duplicate(&self) -> Self {
         let mut copy = self.clone();
-        copy.group_bytes = copy.groups.iter().map(Group::bytes).sum();
+        copy.count_groups();
+        copy
+    }
+
+    fn freeze(&mut self) -> Self {
+        let groups = self.groups.iter_mut().map(Group::freeze).collect();
+        let mut copy = Self { log: self.log.freeze(), groups, group_bytes: 0 };
+        self.count_groups();
+        copy.count_groups();
         copy
     }
 }

@@ -22,6 +22,7 @@
 //! Which entries share a node is Redis's choice, because trimming with `~` shows it: a node knows
 //! how long Redis's listpack of the same entries would be.
 
+use crate::chunked::Leaf;
 use crate::packed::Item;
 
 use super::id::Id;
@@ -45,7 +46,7 @@ pub(super) struct Node {
     body: u32,
     /// Entries that are not deleted.
     pub(super) live: u32,
-    /// Entries; none when the node was removed and only its place is left.
+    /// Entries.
     pub(super) total: u32,
     /// Bytes of Redis's listpack, without its counts of entries.
     listpack: u32,
@@ -282,6 +283,20 @@ fn skip(b: &[u8], at: usize) -> Option<usize> {
     })
 }
 
+impl Leaf for Node {
+    type Key = Id;
+
+    #[inline]
+    fn key(&self) -> Id {
+        self.first
+    }
+
+    #[inline]
+    fn heap(&self) -> usize {
+        super::allocated::<u8>(self.bytes.capacity())
+    }
+}
+
 impl Node {
     /// A node for an entry of these fields, which is not in it yet.
     pub(super) fn new<'a>(first: Id, fields: impl ExactSizeIterator<Item = &'a [u8]>) -> Self {
@@ -300,11 +315,6 @@ impl Node {
         Self { first, bytes, body, live: 0, total: 0, listpack: saturate(listpack) }
     }
 
-    /// Bytes that it holds from the allocator.
-    pub(super) fn allocated(&self) -> usize {
-        super::allocated::<u8>(self.bytes.capacity())
-    }
-
     /// Bytes of the listpack that Redis would keep.
     pub(super) fn listpack_len(&self) -> usize {
         let count = |n: u32| Item::Int(n.into()).encoded_len();
@@ -317,12 +327,6 @@ impl Node {
         if class < self.bytes.capacity() {
             self.bytes.shrink_to(class);
         }
-    }
-
-    /// Frees the entries; the place stays.
-    pub(super) fn clear(&mut self) {
-        self.bytes = Vec::new();
-        (self.body, self.live, self.total, self.listpack) = (0, 0, 0, 0);
     }
 
     /// Whether the node's first entry had exactly these fields.

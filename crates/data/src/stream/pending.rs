@@ -1,135 +1,142 @@
 //! A sorted map from IDs, made for lists of pending entries: they grow at the end and shrink near
 //! the front.
 //!
-//! Chunks of up to [`CHUNK`] pairs in a queue. Full chunks stay full while entries are appended,
-//! and every byte is accounted for, neither of which `BTreeMap` offers.
+//! Runs of up to [`RUN_MAX`] pairs in a sequence that frozen copies share. Full runs stay full while
+//! entries are appended, and every byte is accounted for, neither of which `BTreeMap` offers.
 
-use std::collections::VecDeque;
+use std::fmt::Debug;
+
+use crate::chunked::{Chunked, Entry, Leaf, Place};
 
 use super::id::Id;
 
-/// Pairs of a chunk at most.
-const CHUNK: usize = 64;
+/// Pairs of a run at most.
+const RUN_MAX: usize = 64;
 
-type Chunk<V> = Vec<(Id, V)>;
+type Run<V> = Vec<(Id, V)>;
 
-/// See the module's text. No chunk is empty.
-#[derive(Clone, Debug)]
-pub(super) struct Sorted<V> {
-    chunks: VecDeque<Chunk<V>>,
-    len: usize,
-    chunk_bytes: usize,
-}
+impl<V: Clone + Debug> Leaf for Run<V> {
+    type Key = Id;
 
-impl<V> Default for Sorted<V> {
-    fn default() -> Self {
-        Self { chunks: VecDeque::new(), len: 0, chunk_bytes: 0 }
+    #[inline]
+    fn key(&self) -> Id {
+        self.first().map_or(Id::MIN, |(first, _)| *first)
+    }
+
+    #[inline]
+    fn heap(&self) -> usize {
+        super::allocated::<(Id, V)>(self.capacity())
     }
 }
 
-fn allocated<V>(chunk: &Chunk<V>) -> usize {
-    super::allocated::<(Id, V)>(chunk.capacity())
+/// Where an ID is, or where it would be.
+fn find<V>(run: &[(Id, V)], id: Id) -> Result<usize, usize> {
+    run.binary_search_by_key(&id, |(id, _)| *id)
 }
 
-impl<V> Sorted<V> {
+/// See the module's text. No run is empty.
+#[derive(Clone, Debug)]
+pub(super) struct Sorted<V: Clone + Debug> {
+    runs: Chunked<Run<V>>,
+    len: usize,
+}
+
+impl<V: Clone + Debug> Default for Sorted<V> {
+    fn default() -> Self {
+        Self { runs: Chunked::default(), len: 0 }
+    }
+}
+
+impl<V: Clone + Debug> Sorted<V> {
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
     /// Bytes that it holds from the allocator.
     pub(super) fn bytes(&self) -> usize {
-        self.chunk_bytes + super::allocated::<Chunk<V>>(self.chunks.capacity())
+        self.runs.bytes()
     }
 
-    /// Counts the bytes anew, for a copy: it has other capacities.
-    pub(super) fn recount(&mut self) {
-        self.chunk_bytes = self.chunks.iter().map(allocated).sum();
+    /// A copy for a snapshot, which shares runs.
+    pub(super) fn freeze(&mut self) -> Self {
+        Self { runs: self.runs.freeze(), len: self.len }
     }
 
-    /// The chunk that has `id`, or would.
-    fn chunk_of(&self, id: Id) -> usize {
-        // Appending is the usual case.
-        match self.chunks.back().and_then(|chunk| chunk.first()) {
-            Some((first, _)) if *first <= id => self.chunks.len() - 1,
-            _ => self
-                .chunks
-                .partition_point(|chunk| chunk.first().is_some_and(|(first, _)| *first <= id))
-                .saturating_sub(1),
+    /// The run that has `id`, or would.
+    fn run_of(&self, id: Id) -> Place {
+        // To append is usual, and to take from the front.
+        match (self.runs.first(), self.runs.last()) {
+            (_, Some(last)) if last.key() <= id => self.runs.last_place(),
+            (Some(first), _) if first.last().is_some_and(|(last, _)| *last >= id) => Place::FIRST,
+            _ => self.runs.find(id),
         }
     }
 
-    fn find(&self, id: Id) -> Option<(usize, usize)> {
-        let c = self.chunk_of(id);
-        let chunk = self.chunks.get(c)?;
-        chunk.binary_search_by_key(&id, |(id, _)| *id).ok().map(|i| (c, i))
+    /// The same, to be looked at and perhaps changed.
+    fn entry(&mut self, id: Id) -> Option<Entry<'_, Run<V>>> {
+        let place = self.run_of(id);
+        self.runs.entry_at(place)
     }
 
     pub(super) fn get(&self, id: Id) -> Option<&V> {
-        let (c, i) = self.find(id)?;
-        Some(&self.chunks.get(c)?.get(i)?.1)
+        let run = self.runs.get(self.run_of(id))?;
+        let i = find(run, id).ok()?;
+        Some(&run[i].1)
     }
 
-    pub(super) fn get_mut(&mut self, id: Id) -> Option<&mut V> {
-        let (c, i) = self.find(id)?;
-        Some(&mut self.chunks.get_mut(c)?.get_mut(i)?.1)
+    /// Changes the value of an ID that is there.
+    pub(super) fn edit<R>(&mut self, id: Id, f: impl FnOnce(&mut V) -> R) -> Option<R> {
+        let entry = self.entry(id)?;
+        let i = find(entry.leaf(), id).ok()?;
+        Some(entry.edit(|run| f(&mut run[i].1)))
     }
 
     /// Adds a pair, replacing the value of an ID that is there.
     pub(super) fn insert(&mut self, id: Id, value: V) {
-        let c = self.chunk_of(id);
-        let Some(chunk) = self.chunks.get_mut(c) else {
-            return self.push_chunk(0, id, value);
-        };
-        match chunk.binary_search_by_key(&id, |(id, _)| *id) {
-            Ok(i) => {
-                if let Some(pair) = chunk.get_mut(i) {
-                    pair.1 = value;
-                }
-            }
-            Err(i) if chunk.len() < CHUNK => {
-                self.chunk_bytes -= allocated(chunk);
-                if chunk.len() == chunk.capacity() {
-                    // Never beyond CHUNK: the rest would not be used. A copy may lack room for one.
-                    chunk.reserve_exact(chunk.len().max(2).min(CHUNK - chunk.len()));
-                }
-                chunk.insert(i, (id, value));
-                self.chunk_bytes += allocated(chunk);
+        let Some(entry) = self.entry(id) else { return self.push_run(Place::FIRST, id, value) };
+        let (run, place) = (entry.leaf(), entry.place);
+        match find(run, id) {
+            Ok(i) => entry.edit(|run| run[i].1 = value),
+            Err(i) if run.len() < RUN_MAX => {
+                entry.edit(|run| {
+                    if run.len() == run.capacity() {
+                        // Never beyond RUN_MAX: the rest would not be used. A copy may lack room for one.
+                        run.reserve_exact(run.len().max(2).min(RUN_MAX - run.len()));
+                    }
+                    run.insert(i, (id, value));
+                });
                 self.len += 1;
             }
-            Err(i) if i == chunk.len() => self.push_chunk(c + 1, id, value),
+            Err(i) if i == run.len() => self.push_run(place, id, value),
             Err(_) => {
-                self.chunk_bytes -= allocated(chunk);
-                let rest = chunk.split_off(CHUNK / 2);
-                self.chunk_bytes += allocated(chunk) + allocated(&rest);
-                self.chunks.insert(c + 1, rest);
+                let rest = entry.edit(|run| run.split_off(RUN_MAX / 2));
+                self.runs.insert_after(place, rest);
                 self.insert(id, value);
             }
         }
     }
 
-    fn push_chunk(&mut self, at: usize, id: Id, value: V) {
-        let mut chunk = Vec::with_capacity(2);
-        chunk.push((id, value));
-        self.chunk_bytes += allocated(&chunk);
-        self.chunks.insert(at, chunk);
+    fn push_run(&mut self, behind: Place, id: Id, value: V) {
+        let mut run = Vec::with_capacity(2);
+        run.push((id, value));
+        self.runs.insert_after(behind, run);
         self.len += 1;
     }
 
     pub(super) fn remove(&mut self, id: Id) -> Option<V> {
-        let (c, i) = self.find(id)?;
-        let chunk = self.chunks.get_mut(c)?;
-        self.chunk_bytes -= allocated(chunk);
-        let (_, value) = chunk.remove(i);
-        if chunk.len() <= chunk.capacity() / 4 {
-            chunk.shrink_to(chunk.len() * 2);
-        }
-        self.chunk_bytes += allocated(chunk);
-        if chunk.is_empty() {
-            self.chunk_bytes -= allocated(chunk);
-            self.chunks.remove(c);
-            if self.chunks.capacity() > 4 * self.chunks.len() + 16 {
-                self.chunks.shrink_to(2 * self.chunks.len());
+        let entry = self.entry(id)?;
+        let (run, place) = (entry.leaf(), entry.place);
+        let i = find(run, id).ok()?;
+        let last = run.len() == 1;
+        let (_, value) = entry.edit(|run| {
+            let pair = run.remove(i);
+            if run.len() <= run.capacity() / 4 {
+                run.shrink_to(run.len() * 2);
             }
+            pair
+        });
+        if last {
+            self.runs.remove(place);
         }
         self.len -= 1;
         Some(value)
@@ -137,16 +144,16 @@ impl<V> Sorted<V> {
 
     /// The pairs with IDs from `start` on, in order.
     pub(super) fn iter_from(&self, start: Id) -> impl Iterator<Item = (Id, &V)> + Clone {
-        let c = self.chunk_of(start);
-        let skip = self.chunks.get(c).map_or(0, |chunk| chunk.partition_point(|p| p.0 < start));
-        self.chunks.range(c.min(self.chunks.len())..).flatten().skip(skip).map(|(id, v)| (*id, v))
+        let place = self.run_of(start);
+        let skip = self.runs.get(place).map_or(0, |run| run.partition_point(|p| p.0 < start));
+        self.runs.iter_from(place).flatten().skip(skip).map(|(id, v)| (*id, v))
     }
 
     pub(super) fn first(&self) -> Option<Id> {
-        self.chunks.front()?.first().map(|(id, _)| *id)
+        self.runs.first()?.first().map(|(id, _)| *id)
     }
 
     pub(super) fn last(&self) -> Option<Id> {
-        self.chunks.back()?.last().map(|(id, _)| *id)
+        self.runs.last()?.last().map(|(id, _)| *id)
     }
 }

@@ -70,29 +70,25 @@ impl Log {
         if total_len > super::BYTES_MAX || id == Id::MIN {
             return false;
         }
-        let behind = self.nodes.is_empty() || id > self.tail;
+        let behind = self.nodes.last().is_none() || id > self.tail;
         // XSETID may have gone back behind deleted entries, but never behind others.
         match deleted {
             true if !behind => return true,
             false if self.len > 0 && id <= self.last => return false,
             _ => {}
         }
-        let begin = begin || self.nodes.is_empty() || !behind;
-        let mut before = 0;
+        let begin = begin || self.nodes.last().is_none() || !behind;
         if begin {
             self.end_node();
-            self.nodes.push_back(Node::new(id, EveryOther(texts.clone())));
-        } else {
-            before = self.nodes.back().map_or(0, Node::allocated);
+            self.add_node(Node::new(id, EveryOther(texts.clone())));
         }
         let last = (!begin).then_some(self.tail);
-        if let Some(node) = self.nodes.back_mut() {
+        self.nodes.edit_last(|node| {
             let start = node.push(last, id, texts, total_len);
             if deleted {
                 node.mark_deleted(start);
             }
-            self.node_bytes = self.node_bytes - before + node.allocated();
-        }
+        });
         self.tail = id;
         if !deleted {
             self.last = id;
@@ -103,13 +99,10 @@ impl Log {
 
     /// Ends the last node: one without entries goes.
     fn end_node(&mut self) {
-        let Some(node) = self.nodes.back_mut() else { return };
-        self.node_bytes -= node.allocated();
-        if node.live == 0 {
-            self.nodes.pop_back();
+        if self.nodes.last().is_some_and(|node| node.live == 0) {
+            self.remove_node(self.nodes.last_place());
         } else {
-            node.seal();
-            self.node_bytes += node.allocated();
+            self.nodes.edit_own_last(Node::seal);
         }
     }
 
@@ -117,7 +110,7 @@ impl Log {
     /// last entry now), `max_deleted` and `added`.
     pub fn loaded(&mut self) {
         self.end_node();
-        self.tail = self.nodes.back().and_then(Node::last_id).unwrap_or_default();
+        self.tail = self.nodes.last().and_then(Node::last_id).unwrap_or_default();
         self.front = 0;
         self.find_first();
     }
