@@ -30,9 +30,10 @@ cargo xtask COMMAND
 
   test [--only PART]... [--strict]
         Installs what the tests need (outside of the source tree), runs all of them and
-        says which had to be left out. --strict makes that a failure.
+        says which had to be left out. --strict makes that a failure, unless a registry
+        does not give what is needed.
         PART: rust, model, transcripts, compat, access, fuzz, s3, azure, gcs, python, cli,
-        raw, go, node, seb
+        raw, go, brokers, node, seb
   ci    Formatting, lints, tidiness, documentation, short fuzzing, then `test --strict`.
   tidy  The tidiness checks alone.
   compat [--server HOST:PORT]

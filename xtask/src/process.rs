@@ -46,6 +46,29 @@ pub(crate) fn must(command: &mut Command) -> Result<()> {
     }
 }
 
+/// How the reason begins when a registry does not give something to anybody, which no second attempt
+/// changes.
+pub(crate) const REFUSED: &str = "the registry does not give it: ";
+
+/// Runs a command of Go's that fetches modules and must succeed.
+///
+/// # Errors
+/// [`REFUSED`] and what the registry said, if it says that it does not have a module.
+pub(crate) fn must_fetch(command: &mut Command) -> Result<()> {
+    let output = command.output().map_err(|e| format!("{}: {e}", shown(command)))?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    eprint!("{told}");
+    if output.status.success() {
+        return Ok(());
+    }
+    let answers = ["403 Forbidden", "404 Not Found", "410 Gone"];
+    let refusal = told.lines().find(|line| answers.iter().any(|a| line.contains(a)));
+    Err(match refusal {
+        Some(line) => format!("{REFUSED}{}", line.split(": reading").next().unwrap_or(line)),
+        None => format!("`{}` failed", shown(command)),
+    })
+}
+
 /// Runs a command, shows what it prints as it comes, and hands each line of its standard
 /// output to `line`; whether it succeeded.
 pub(crate) fn watch(command: &mut Command, mut line: impl FnMut(&str)) -> Result<bool> {

@@ -4,7 +4,7 @@
 //! that text ends up behind "LEFT OUT". A stamp with the pinned versions marks a finished
 //! installation, so that the second run installs nothing.
 
-use crate::process::{must, output, which};
+use crate::process::{REFUSED, must, must_fetch, output, which};
 use crate::{Result, paths};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -95,13 +95,14 @@ pub(crate) fn python() -> Result<PathBuf> {
     Ok(python)
 }
 
-/// The modules of the Go tests, in Go's own cache.
-pub(crate) fn go() -> Result<()> {
+/// The modules that some packages of the Go tests need, in Go's own cache.
+pub(crate) fn go(packages: &[&str]) -> Result<()> {
     which("go").ok_or("there is no go")?;
     again(|| {
-        must(
+        must_fetch(
             Command::new("go")
-                .args(["mod", "download"])
+                .args(["list", "-deps", "-test"])
+                .args(packages)
                 .env("GOFLAGS", "-mod=readonly")
                 .current_dir(paths::root().join("tests/clients/go")),
         )
@@ -116,7 +117,7 @@ pub(crate) fn minio() -> Result<PathBuf> {
     installed(&dir, VERSION, || {
         println!("Building MinIO, once");
         again(|| {
-            must(
+            must_fetch(
                 Command::new("go").args(["install", VERSION]).env("GOBIN", &dir).env("GOFLAGS", ""),
             )
         })
@@ -183,6 +184,7 @@ fn again(mut ask: impl FnMut() -> Result<()>) -> Result<()> {
     for pause in PAUSES_S {
         match ask() {
             Ok(()) => return Ok(()),
+            Err(why) if why.starts_with(REFUSED) => return Err(why),
             Err(why) => println!("{why}; once more in {pause} s"),
         }
         std::thread::sleep(std::time::Duration::from_secs(pause));

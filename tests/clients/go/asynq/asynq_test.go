@@ -1,4 +1,5 @@
-package clients
+// Package asynq runs the task queue asynq on the apus binary.
+package asynq
 
 import (
 	"context"
@@ -8,15 +9,20 @@ import (
 	"testing"
 	"time"
 
+	"apus.test/clients/server"
 	"github.com/hibiken/asynq"
 )
+
+const patience = server.Patience
+
+var must, eventually = server.Must, server.Eventually
 
 // TestAsynq is asynq's quick start, a client and a server with handlers, with everything that it
 // keeps in Lua: schedules, retries, unique tasks, groups, archives, pausing. Its inspector, on which
 // its web interface rests, says what became of each.
 func TestAsynq(t *testing.T) {
 	connection := asynq.RedisClientOpt{
-		Addr: start(t), DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience,
+		Addr: server.Start(t), DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience,
 	}
 	client := asynq.NewClient(connection)
 	t.Cleanup(func() { _ = client.Close() })
@@ -42,7 +48,7 @@ func TestAsynq(t *testing.T) {
 		_, err := task.ResultWriter().Write([]byte("did " + name))
 		return err
 	})
-	server := asynq.NewServer(connection, asynq.Config{
+	worker := asynq.NewServer(connection, asynq.Config{
 		Concurrency:              4,
 		Queues:                   map[string]int{"default": 1, "urgent": 3},
 		LogLevel:                 asynq.FatalLevel,
@@ -55,8 +61,8 @@ func TestAsynq(t *testing.T) {
 			return asynq.NewTask("work", fmt.Appendf(nil, "%d of %s", len(tasks), group))
 		}),
 	})
-	must(t, server.Start(mux))
-	t.Cleanup(server.Shutdown)
+	must(t, worker.Start(mux))
+	t.Cleanup(worker.Shutdown)
 
 	enqueue := func(payload string, options ...asynq.Option) *asynq.TaskInfo {
 		t.Helper()
