@@ -64,7 +64,12 @@ impl Server {
             while begin.elapsed() < PATIENCE && matches!(process.try_wait(), Ok(None)) {
                 // The data port listens first.
                 if TcpStream::connect(data).is_ok() && TcpStream::connect(admin).is_ok() {
-                    return Self { process, data, admin };
+                    let server = Self { process, data, admin };
+                    // Both ports listen while it still loads.
+                    while begin.elapsed() < PATIENCE && server.get("/readyz").status != 200 {
+                        std::thread::sleep(Duration::from_millis(10));
+                    }
+                    return server;
                 }
                 std::thread::sleep(Duration::from_millis(10));
             }
