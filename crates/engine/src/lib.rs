@@ -43,7 +43,7 @@ pub use engine::{
 };
 pub use lend::Lends;
 pub use mailbox::{Job, Mailbox, Message};
-pub use migrate::{Dial, Wire};
+pub use migrate::{Dial, Unreached, Wire};
 pub use persistence::check_snapshot;
 pub use session::{ReplyMode, Session};
 pub use stats::{CommandStats, ThreadStats, Totals};
