@@ -541,7 +541,8 @@ impl Engine {
         let gate = self.pause.gate.lock();
         // Somebody may have made it longer, or ended it, before the lock was ours.
         let until = self.pause.until_ms.load(Relaxed);
-        if until != 0 && self.clock.wall_ms() as i64 >= until {
+        // Milliseconds are cut off: one later it is not a moment too early.
+        if until != 0 && self.clock.wall_ms() as i64 > until {
             self.resume(&gate);
             return false;
         }
