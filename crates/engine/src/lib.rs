@@ -26,6 +26,7 @@ pub mod pubsub;
 mod scripting;
 mod session;
 mod settings;
+mod shares;
 mod stats;
 mod table;
 mod thread;
@@ -37,7 +38,7 @@ pub mod connection;
 pub mod server;
 pub mod topics;
 
-pub use clients::{Client, Clients, Endpoint, HeldKill};
+pub use clients::{Client, Clients, Endpoint, HeldKill, Look};
 pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
 };
