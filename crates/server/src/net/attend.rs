@@ -24,9 +24,12 @@ use crate::Shared;
 /// What is looked at of a connection's input, in bytes.
 const LOOK: usize = 16 * 1024;
 
+/// What belongs to a connection whoever has it.
+type Known = (Arc<Client>, Arc<Stream>);
+
 /// The connections of a thread, by client number.
 #[derive(Default)]
-pub(crate) struct Attended(Mutex<BTreeMap<u64, (Arc<Client>, Arc<Stream>)>>);
+pub(crate) struct Attended(Mutex<BTreeMap<u64, Known>>);
 
 impl Attended {
     pub(crate) fn insert(&self, client: Arc<Client>, stream: Arc<Stream>) {
