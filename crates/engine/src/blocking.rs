@@ -207,12 +207,12 @@ impl Thread {
         if !engine.keyspace.covers(&self.cx, &shard) {
             return false;
         }
-        // Where it is in the order; who leaves meanwhile moves nobody.
+        // The place in the order. A waiter that leaves meanwhile does not change the place of another.
         let mut last = 0;
         loop {
             let mut db = Db::lock_one(&engine.keyspace, index, key, &mut self.cx);
             let next = db.next_waiting(key, last);
-            // The look may have removed the key.
+            // `next_waiting` may have removed an expired key.
             commit(engine, &mut self.pubsub, &mut db);
             drop(db);
             let Some(w) = next else { return true };
@@ -436,7 +436,7 @@ impl Thread {
 }
 
 enum Tried {
-    /// It has been served, goes on waiting, or does not wait any more.
+    /// The waiter has been served, still waits, or does not wait any more.
     Over,
     /// It needs shards that may not be locked now.
     Uncovered,

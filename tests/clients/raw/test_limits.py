@@ -75,23 +75,23 @@ class Connections(unittest.TestCase):
                 closed.join()
         self.assertEqual(reply, b"+PONG")
 
-    def test_who_has_just_been_answered_is_not_idle(self):
+    def test_a_client_that_was_just_answered_is_not_idle(self):
         with Server() as server, server.connect() as c:
             self.assertEqual(c.command("CONFIG", "SET", "timeout", 2), b"+OK")
-            # While it waits it is not idle, and its time begins when it is answered.
+            # A blocked client is not idle; its idle time begins when it is answered.
             c.send(encode("BLPOP", "nothing", "3.5"))
             self.assertEqual(c.line(), b"*-1")
             time.sleep(0.5)
             self.assertEqual(c.command("PING"), b"+PONG")
 
-    def test_who_reads_a_long_reply_is_not_idle(self):
+    def test_a_reader_of_a_long_reply_is_not_idle(self):
         with Server() as server, server.connect() as c:
             self.assertEqual(c.command("SET", "k", "x" * 50 * MB), b"+OK")
             self.assertEqual(c.command("CONFIG", "SET", "timeout", 1), b"+OK")
             c.send(encode("GET", "k"))
             self.assertEqual(c.line(), b"$50000000")
             left = 50 * MB + 2
-            # Slowly, for some seconds, but never is there a second in which it takes nothing.
+            # Slowly, for some seconds, but something in every second.
             for _ in range(30):
                 left -= len(c.exactly(MB))
                 time.sleep(0.1)
@@ -99,7 +99,7 @@ class Connections(unittest.TestCase):
             self.assertEqual(c.command("PING"), b"+PONG")
 
     @beyond_redis
-    def test_who_has_gone_holds_no_memory(self):
+    def test_a_client_that_has_gone_holds_no_memory(self):
         def work(seconds):
             return encode("EVAL", f"local t = os.clock() while os.clock() - t < {seconds} do end", 0)
 
@@ -109,7 +109,7 @@ class Connections(unittest.TestCase):
             self.assertEqual(worker.command("CONFIG", "SET", "maxmemory-clients", "10mb"), b"+OK")
             beside, apart = [], []
             while not (beside and len(apart) > 1):
-                # Who is on the same thread is answered later.
+                # Clients on the same thread are answered later.
                 worker.send(work(0.5))
                 time.sleep(0.1)
                 for c in others:
@@ -130,7 +130,7 @@ class Connections(unittest.TestCase):
                 return max(int(bytes) for bytes in re.findall(rb"tot-mem=(\d+)", text))
 
             wait_until(lambda: memory() >= 4 * MB, "the beginning of a large command arrives")
-            # Its thread does not get to see that it leaves.
+            # The thread is busy when the client leaves.
             worker.send(work(2))
             time.sleep(0.3)
             large.close()

@@ -107,7 +107,7 @@ class Migrate(unittest.TestCase):
             self.assertEqual(c.command(*target, "REPLACE", "AUTH2", "default", "secret"), b"+OK")
             self.assertEqual(c.command("EXISTS", "k"), b":0")
 
-    def test_a_target_that_nobody_listens_at(self):
+    def test_a_closed_port(self):
         with Server() as a, a.connect() as c, socket.socket() as bound:
             bound.bind(("127.0.0.1", 0))
             c.command("SET", "k", "v")

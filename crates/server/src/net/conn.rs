@@ -149,7 +149,7 @@ impl Conn {
         Ok(n)
     }
 
-    /// Counts a write of `n` bytes. A peer that takes replies is no idle one, as in Redis.
+    /// Counts a write of `n` bytes. A client that receives replies is not idle, as in Redis.
     #[inline]
     pub(crate) fn note_sent(&self, stats: &engine::ThreadStats, n: usize, now_ms: i64) {
         let client = &self.session.client;

@@ -104,17 +104,17 @@ mod tests {
         let stream = Stream::Unix(ours);
         let endpoint: Endpoint = stream.endpoint();
         let mut c = Conn::new(Arc::new(stream), Session::new(&engine, thread, endpoint));
-        // Between two milliseconds.
+        // In the middle of a millisecond.
         hand.advance_us(900);
         assert!(!over_output_limit(&engine, &mut c, 20_001));
         hand.advance_us(2_999_999);
         assert!(!over_output_limit(&engine, &mut c, 20_001));
-        // What the wall clock says makes no difference.
+        // A step of the wall clock makes no difference.
         hand.set_wall_ms(1_780_000_000_000);
         assert!(!over_output_limit(&engine, &mut c, 20_001));
         hand.advance_us(2);
         assert!(over_output_limit(&engine, &mut c, 20_001));
-        // Once below it, and its time begins anew.
+        // Output below the limit ends the period.
         assert!(!over_output_limit(&engine, &mut c, 20_000));
         assert!(!over_output_limit(&engine, &mut c, 20_001));
     }

@@ -546,8 +546,7 @@ impl Worker {
     fn close(&mut self, i: usize) {
         let Some(mut c) = self.conns.try_remove(i) else { return };
         self.inbox.attended.remove(&c.session.client);
-        // Now it has one owner. An unregistered socket that is dropped is closed; errors have nobody to
-        // go to.
+        // Now the socket has one owner. Dropping it closes it; there is no use for an error here.
         let stream = Arc::get_mut(&mut c.stream);
         let _ = stream.map(|stream| self.poll.registry().deregister(stream));
         let id = c.session.client.id;
@@ -595,7 +594,7 @@ impl Worker {
                 Message::Purge => crate::give_back::purge(),
                 Message::Run(job) => {
                     job.run(&self.shared.engine, &mut self.thread);
-                    // It may have taken long, and those who are answered next go on with their input.
+                    // The job may have taken long, and the next messages run commands.
                     self.thread.tick(&self.shared.engine);
                 }
                 Message::Resume => {
