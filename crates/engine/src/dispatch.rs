@@ -224,11 +224,12 @@ impl Thread {
         let since = self.since.take().filter(|_| engine.attention.get() == 0);
         let start = since.unwrap_or_else(|| engine.clock.monotonic_ns());
         self.mono = start;
+        self.time_went_by();
         let errors = reply.errors();
         let failed = self.answer(engine, session, id, args, reply);
         self.mono = engine.clock.monotonic_ns();
         let nanos = self.mono.saturating_sub(start);
-        self.time_went_by(nanos);
+        self.time_went_by();
         if let Some(w) = &session.blocked {
             // It counts when it is answered.
             blocking::spent(w, nanos);

@@ -158,6 +158,13 @@ pub fn reset_peak() {
     PEAK.store(used() as i64, Relaxed);
 }
 
+/// Bytes that an allocation for `n` values takes; none is made for none.
+#[inline]
+pub const fn allocated<T>(n: usize) -> usize {
+    let bytes = n * size_of::<T>();
+    if bytes == 0 { 0 } else { size_class(bytes) }
+}
+
 /// The bytes an allocation of `n` bytes takes: mimalloc's size classes, which are multiples of 16
 /// up to 64 and then four steps to every doubling. An allocation made with exactly this size
 /// wastes nothing inside its class.
