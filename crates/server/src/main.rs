@@ -290,7 +290,20 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
 /// Makes room for `maxclients` among the open files, or makes it as many as there is room for.
 fn fit_file_limit(config: &Config, log: &Log) -> io::Result<()> {
     let wanted = config.int(Id::Maxclients) as u64;
-    let room = apus::raise_file_limit(wanted, apus::threads_of(config))?;
+    let http = apus::http_connections(config);
+    let files = apus::raise_file_limit(wanted, apus::threads_of(config), http)?;
+    let room = files.clients;
+    if files.http < http {
+        log!(
+            log,
+            Warning,
+            "http-max-connections is {} instead of {}: the limit of open files is too low.",
+            files.http,
+            http
+        );
+        let line = format!("http-max-connections {}", files.http);
+        config::load_text(config, "ulimit", line.as_bytes()).map_err(io::Error::other)?;
+    }
     if room < wanted {
         log!(
             log,

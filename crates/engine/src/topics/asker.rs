@@ -35,7 +35,8 @@ pub(super) fn fail(e: &Error) -> Fail {
         Error::OutOfBounds { .. } => "OUTOFBOUNDS",
         Error::Sequence { .. } => "SEQUENCE",
         Error::Damaged(_) => "DAMAGED",
-        Error::Busy { .. } | Error::Larger { .. } | Error::Closed => "TRYAGAIN",
+        Error::NoGroup(_) => "NOGROUP",
+        Error::Busy { .. } | Error::Larger { .. } | Error::NotYet(_) | Error::Closed => "TRYAGAIN",
         Error::ReadOnly => "READONLY",
         Error::Bad(_) | Error::TooLarge(_) | Error::Storage(_) => "ERR",
     };
