@@ -30,6 +30,7 @@ fn place(segment_bytes: u64) -> Place {
 }
 
 fn engine(lines: &str, now_ms: u64) -> (Arc<Engine>, VirtualClock) {
+    testing::leave_the_sources();
     let config = Config::new();
     let lines = format!(
         "threads 1\nappendonly yes\nenable-debug-command yes\nset-max-intset-entries 8\n\
