@@ -102,7 +102,13 @@ pub fn load<A: AsRef<OsStr>>(
         let path = std::path::absolute(path_of(first))
             .map_err(|error| unreadable(path_of(first), &error))?;
         loader.loaded.file = Some(path.clone());
-        loader.file(&path, 0)?;
+        loader.file(&path, 0).map_err(|mut error| {
+            // `port 7000` as a file has it.
+            if let Some(id) = lookup(first).filter(|_| !path.exists()) {
+                error.reason.push_str(&format!("; did you mean --{}?", id.name()));
+            }
+            error
+        })?;
         options = rest;
     }
     let (lines, from_stdin) = option_lines(options, options.len() == args.len());

@@ -772,3 +772,23 @@ fn what_was_set_aside_stays() {
         drop(start(&disk, Sync::Always, 4000, Recovered::fresh(Base::default())));
     }
 }
+
+#[test]
+fn without_aof_load_truncated_a_torn_end_stops_the_start() {
+    let disk = SimDisk::default();
+    let mut journal = start(&disk, Sync::Never, 1 << 20, Recovered::fresh(Base::default()));
+    (0..3u8).for_each(|i| journal.append(0, &[i; 100]));
+    journal.turn(Instant::now());
+    drop(journal);
+    let name = place(0).file("a.aof.1.seg");
+    disk.damage(&name, |b| b.truncate(b.len() - 5));
+    let bytes = disk.read(&name).expect("there");
+    let open = || Recovery::open(Arc::new(disk.clone()), place(0)).expect("sound").expect("there");
+    let refused = open().replay(false, |_, _| Ok(())).expect_err("refused").to_string();
+    assert!(refused.contains("ends in the middle of a record, at offset"), "{refused}");
+    assert_eq!(disk.read(&name).expect("there"), bytes, "it stays as it is");
+    let recovered = open().replay(true, |_, _| Ok(())).expect("cut");
+    let (file, at, lost) = recovered.cut.expect("cut");
+    assert!(file.ends_with("a.aof.1.seg") && at + lost == bytes.len() as u64);
+    assert_eq!(recovered.last, 2);
+}

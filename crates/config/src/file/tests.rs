@@ -100,6 +100,7 @@ fn command_line_errors_show_the_line_and_the_reason() {
         (&["--maxmemory", "-p"], ["'maxmemory \"-p\"'", "must be a memory value"]),
         (&["--port=x"], [r#"'port "x"'"#, "parsed into an integer"]),
         (&["--prot=7000"], ["'prot", "did you mean 'port'?"]),
+        (&["port", "7000"], ["can't read", "did you mean --port?"]),
         (&["/no/such/file"], ["/no/such/file", "No such file or directory"]),
     ] {
         let error = error(args);
@@ -278,11 +279,11 @@ fn what_would_do_harm_when_it_is_missing_stops_the_start() {
         assert!(said.starts_with(&format!("redis.conf:2: '{name}")), "{said}");
         assert!(said.contains(why), "{said}");
         let dir = TempDir::new();
-        let file = dir.write("redis.conf", &format!("{line}\n"));
+        let file = dir.write("redis.conf", format!("{line}\n"));
         let said = error(&[file.to_str().unwrap()]);
         assert!(said.contains("redis.conf:1: ") && said.contains(why), "{said}");
         // So it is in a file that another includes, and on the command line.
-        let outer = dir.write("outer.conf", &format!("include {}\n", file.display()));
+        let outer = dir.write("outer.conf", format!("include {}\n", file.display()));
         let said = error(&[outer.to_str().unwrap()]);
         assert!(said.contains("redis.conf:1: ") && said.contains(why), "{said}");
         let (name, value) = line.split_once(' ').unwrap();
