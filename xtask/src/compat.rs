@@ -64,9 +64,11 @@ pub(crate) fn run(args: &[String]) -> Result<Report> {
     match args {
         [] => {
             setup::redis()?;
-            on_redis(&process::apus()?)
+            on_redis(&process::apus(false)?)
         }
-        [flag, address] if flag == "--server" => replay(address, &transcripts(&process::apus()?)?),
+        [flag, address] if flag == "--server" => {
+            replay(address, &transcripts(&process::apus(false)?)?)
+        }
         _ => Err("compat takes nothing but --server HOST:PORT".into()),
     }
 }

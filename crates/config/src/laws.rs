@@ -35,7 +35,7 @@ fn every_row_is_documented() {
     for row in &ROWS {
         assert!(row.doc.len() > 20 && row.doc.ends_with('.'), "{}", row.name);
         assert!(!row.doc.contains('\n'));
-        if let State::Accepted(why) = row.state {
+        if let State::Accepted(why) | State::Refused(why) = row.state {
             assert!(!why.is_empty() && !why.ends_with('.'), "{}", row.name);
         }
         assert!(Area::ALL.iter().any(|(area, _)| *area == row.area));
@@ -121,7 +121,14 @@ fn what_is_set_is_what_is_got() {
             }
             let line = format!("{} {}", row.name, stdx::repr::quoted(text.as_bytes()));
             let fresh = Config::new();
-            crate::load_text(&fresh, "test", line.as_bytes()).unwrap();
+            let loaded = crate::load_text(&fresh, "test", line.as_bytes());
+            match row.state {
+                State::Refused(why) if !fresh.is_default(row.id) => {
+                    let said = loaded.unwrap_err().to_string();
+                    assert!(said.starts_with("test:1: '") && said.ends_with(why), "{said}");
+                }
+                _ => drop(loaded.unwrap()),
+            }
             assert_eq!(get(&fresh, row.name), text, "{line}");
             for alias in row.aliases {
                 assert_eq!(get(&fresh, alias), text, "{alias}");

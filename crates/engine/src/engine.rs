@@ -46,8 +46,6 @@ impl Attention {
     pub const TIMING: u32 = 8;
     /// The server is loading its data.
     pub const LOADING: u32 = 16;
-    /// Commands were renamed or the like; keeps room for later reasons.
-    pub const SHUTDOWN: u32 = 32;
     /// Writes are refused because the journal cannot be written.
     pub const DISK: u32 = 128;
     /// Writes are refused because the last snapshot failed.

@@ -23,6 +23,7 @@ mod mailbox;
 mod migrate;
 mod persistence;
 pub mod pubsub;
+mod reload;
 mod scripting;
 mod session;
 mod settings;

@@ -31,6 +31,7 @@
 //! ```
 
 mod admin;
+mod check;
 pub mod docs;
 mod give_back;
 mod http;
@@ -47,6 +48,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+pub use check::check;
 pub use config::{Config, Loaded};
 pub use engine::log::{Level, Log, Sink};
 pub use engine::{Engine, ShutdownRequest};
@@ -217,6 +219,9 @@ impl Builder {
             };
             io::Error::new(io::ErrorKind::InvalidInput, text)
         })?;
+        if self.open_configured {
+            engine.warn_at_start();
+        }
         engine.tcp_port.store(addresses.first().map_or(0, |a| u32::from(a.port())), Relaxed);
         let shared = Arc::new(Shared {
             engine: Arc::clone(&engine),
@@ -572,50 +577,6 @@ pub fn disable_huge_pages() {
     }
 }
 
-/// Looks at a file of the journal (a segment, or the manifest and with it all files) or at a snapshot;
-/// with `fix` cuts off what cannot be read of the journal.
-///
-/// # Errors
-/// The file cannot be read or changed, is none of these, or is to be changed and in use.
-pub fn check(path: &Path, fix: bool) -> io::Result<persist::journal::check::Report> {
-    use persist::journal::{check, segment};
-    let snapshot = |path: &Path| match engine::check_snapshot(path) {
-        Ok(keys) => (format!("{}: a whole snapshot, {keys} keys\n", path.display()), true),
-        Err(why) => (format!("{}: a damaged snapshot: {why}\n", path.display()), false),
-    };
-    if path.is_dir() {
-        return Err(io::Error::new(
-            io::ErrorKind::IsADirectory,
-            "a directory; name a file: a snapshot, or a journal (appendonlydir/appendonly.aof.journal)",
-        ));
-    }
-    let _claim = if fix { check::claim(&persist::disk::Real, path)? } else { None };
-    let mut start = Vec::new();
-    let mut file = std::fs::File::open(path)?;
-    io::Read::read_to_end(&mut io::Read::take(&mut file, 16), &mut start)?;
-    if segment::is_segment(&start) {
-        check::check_segment(&persist::disk::Real, path, fix)
-    } else if start.starts_with(b"apus-journal") || path.extension().is_some_and(|e| e == "journal")
-    {
-        let mut report = check::check_journal(&persist::disk::Real, path, fix)?;
-        if let Some(base) = check::base_of(&persist::disk::Real, path)? {
-            let (text, sound) = snapshot(&base);
-            report.text.push_str(&text);
-            report.sound &= sound;
-        }
-        Ok(report)
-    } else if start.starts_with(b"REDIS") || start.starts_with(b"VALKEY") {
-        let (text, sound) = snapshot(path);
-        // A snapshot cannot be cut: what follows the damage is not to be found.
-        Ok(check::Report { text, sound })
-    } else {
-        Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "neither a segment nor a manifest of a journal, nor a snapshot",
-        ))
-    }
-}
-
 /// Takes over options at CONFIG SET and at start that concern the process: `dir`, `loglevel`.
 ///
 /// # Errors
@@ -638,7 +599,7 @@ pub fn level_of(config: &Config) -> Level {
 }
 
 /// A caller of CONFIG SET with all rights, for hooks and tests.
-pub const LOCAL: Caller = Caller { local: true, loading: false };
+pub const LOCAL: Caller = Caller { local: true, loading: false, owner: false };
 
 #[cfg(test)]
 mod tests {

@@ -53,6 +53,12 @@ fn parse(args: &[String]) -> Result<Asked, String> {
         last: 10,
         words: Vec::new(),
     };
+    // `--dir=d` is `--dir d`.
+    let both = |arg: &String| match arg.split_once('=') {
+        Some((name, value)) if name.starts_with("--") => vec![name.to_owned(), value.to_owned()],
+        _ => vec![arg.clone()],
+    };
+    let args: Vec<String> = args.iter().flat_map(both).collect();
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         let mut value = || rest.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -76,7 +82,12 @@ fn parse(args: &[String]) -> Result<Asked, String> {
         "append" | "mend" => (words == 1, "TOPIC"),
         "tail" => (words == 1, "TOPIC [-n N]"),
         "verify" | "stats" => (words <= 1, "[TOPIC]"),
-        other => return Err(format!("there is no command '{other}'")),
+        other => {
+            let names = ["create", "append", "tail", "verify", "mend", "stats"];
+            let near = config::help::nearest_of(other, names);
+            let meant = near.map_or_else(String::new, |near| format!(", did you mean '{near}'?"));
+            return Err(format!("there is no command '{other}'{meant}"));
+        }
     };
     if fits { Ok(asked) } else { Err(format!("it is 'apus log {} {usage}'", asked.command)) }
 }

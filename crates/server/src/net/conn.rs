@@ -51,6 +51,8 @@ pub(crate) struct Conn {
     pub(crate) short: bool,
     /// The journal must be durable up to here before anything is sent; 0 for nothing to wait for.
     pub(crate) held: u64,
+    /// What is held back tells of changes that this connection has made.
+    pub(crate) held_acts: bool,
 }
 
 impl Conn {
@@ -70,6 +72,7 @@ impl Conn {
             queued: false,
             short: true,
             held: 0,
+            held_acts: false,
         }
     }
 

@@ -517,16 +517,16 @@ impl Worker {
             }
             self.holding.pop_front();
             let Some(&i) = self.places.get(&id) else { continue };
-            if gate == Gate::Never {
+            let c = &mut *self.conns[i];
+            if gate == Gate::Never && c.held_acts {
                 self.close(i);
                 continue;
             }
-            let c = &mut *self.conns[i];
             // It may wait for more than this.
             if c.held != sequence {
                 continue;
             }
-            c.held = 0;
+            (c.held, c.held_acts) = (0, false);
             if c.has_only_output() {
                 let sent = c.send_pending();
                 self.note_sent(i, sent);
@@ -634,7 +634,10 @@ impl Worker {
             // It was served by somebody else's command, on whatever thread: as if it had acted itself.
             match self.shared.engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
                 Gate::Open => {}
-                Gate::At(n) => hold_back(c, n, &mut self.holding),
+                Gate::At(n) => {
+                    c.held_acts = true;
+                    hold_back(c, n, &mut self.holding);
+                }
                 Gate::Never => return self.close(i),
             }
             let mut out = Out { buf: bytes, ..Out::default() };
