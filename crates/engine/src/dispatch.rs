@@ -324,7 +324,9 @@ impl Thread {
         if attention & Attention::MAXMEMORY != 0 && evicts {
             let free = self.make_room(engine);
             self.short_of_memory = !free;
-            if !free && flags_with_queue(session, cmd).has(Flags::DENYOOM) {
+            // What is queued takes memory, too, whatever it will do.
+            let queues = session.multi.is_some() && !cmd.immediate;
+            if !free && (queues || flags_with_queue(session, cmd).has(Flags::DENYOOM)) {
                 return Err(OOM);
             }
         }
