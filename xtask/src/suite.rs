@@ -68,13 +68,16 @@ impl Options {
 /// means that nothing could run.
 pub(crate) fn run(options: &Options) -> Result<Report> {
     let mut report = Report::default();
-    for (name, part) in [("rust", rust as fn() -> Part), ("model", model)] {
+    let without_server = [("rust", rust as fn() -> Part), ("model", model)];
+    for (name, part) in without_server {
         if options.includes(name) {
             headline(name);
             report.parts.push(part());
         }
     }
-    let rest: Vec<&str> = PARTS.into_iter().skip(2).filter(|part| options.includes(part)).collect();
+    let needs_server = |part: &&str| without_server.iter().all(|(name, _)| name != part);
+    let rest: Vec<&str> =
+        PARTS.into_iter().filter(needs_server).filter(|part| options.includes(part)).collect();
     if rest.is_empty() {
         return Ok(report);
     }

@@ -265,7 +265,7 @@ fn every_effective_option_is_read_and_no_other() {
         match row.state {
             State::Effective if !read => wrong.push(format!("{} is read nowhere", row.name)),
             State::Accepted(_) if read && !shown => {
-                wrong.push(format!("{} has no effect, they say, and is read", row.name));
+                wrong.push(format!("{} is said to have no effect and is read", row.name));
             }
             _ => {}
         }

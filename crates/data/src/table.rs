@@ -41,7 +41,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crossbeam_epoch as epoch;
-use stdx::mem::size_class;
+use stdx::mem::allocated;
 
 mod heads;
 mod view;
@@ -372,10 +372,7 @@ impl<T: Node> Table<T> {
 
     /// Bytes that its buckets hold from the allocator.
     pub fn bytes(&self) -> usize {
-        let array = |array: Array| match array.len() {
-            0 => 0,
-            n => size_class(n * size_of::<Bucket>()),
-        };
+        let array = |array: Array| allocated::<Bucket>(array.len());
         array(self.main) + array(self.old) + self.children * size_of::<Bucket>()
     }
 

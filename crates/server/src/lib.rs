@@ -266,6 +266,10 @@ impl Builder {
             None => Ok(()),
         }));
         *engine.on_dial.write() = Some(net::dial());
+        let looked_at = inboxes.clone();
+        *engine.on_look.write() = Some(Arc::new(move |client| {
+            looked_at.get(client.thread).is_some_and(|inbox| inbox.has_gone(client))
+        }));
         handle.follow_admin().map_err(|e| io::Error::new(e.kind(), format!("admin-port: {e}")))?;
         let http = if self.open_configured {
             let place = engine.config.string(Id::TopicStorage);
@@ -283,23 +287,20 @@ impl Builder {
         for (i, (poll, inbox)) in polls.into_iter().zip(&inboxes).enumerate() {
             let w = Worker::new(Arc::clone(&shared), Arc::clone(inbox), poll, i, threads);
             let name = format!("apus-worker-{i}");
-            running.push(
-                std::thread::Builder::new().name(name).spawn(move || w.run()).map_err(no_thread)?,
-            );
+            running.push(start_thread(name, move || w.run())?);
         }
-        let name = "apus-acceptor".to_owned();
-        running.push(
-            std::thread::Builder::new()
-                .name(name)
-                .spawn(move || acceptor.run())
-                .map_err(no_thread)?,
-        );
+        running.push(start_thread("apus-acceptor".to_owned(), move || acceptor.run())?);
         Ok(Server { handle, addresses, http, running, loading })
     }
 }
 
-fn no_thread(e: io::Error) -> io::Error {
-    io::Error::new(e.kind(), format!("a thread cannot be started: {e}"))
+/// Starts a thread that the server cannot do without.
+///
+/// # Errors
+/// The system gives none.
+pub fn start_thread(name: String, f: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let started = std::thread::Builder::new().name(name).spawn(f);
+    started.map_err(|e| io::Error::new(e.kind(), format!("a thread cannot be started: {e}")))
 }
 
 /// How loading has ended, for whoever waits for it.

@@ -244,10 +244,8 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
     let handle = signals.handle();
     let (running, signal_log) = (Arc::new(OnceLock::new()), log.clone());
     let told = Arc::clone(&running);
-    let watcher = std::thread::Builder::new()
-        .name("apus-signals".into())
-        .spawn(move || watch(signals, &told, &signal_log))
-        .map_err(|e| io::Error::new(e.kind(), format!("a thread cannot be started: {e}")))?;
+    let watcher =
+        apus::start_thread("apus-signals".into(), move || watch(signals, &told, &signal_log))?;
     let has_logfile = !config.string(Id::Logfile).is_empty();
     let started = Server::builder().config(config, loaded).log(log.clone()).start();
     if let Err(e) = &started
