@@ -55,8 +55,8 @@ const SLOTS: usize = 8;
 /// Quarters of the mean number of nodes per bucket at which the table grows. At 6.25 of 8, one
 /// bucket in eight has a child, and two nodes in a hundred are in one.
 const FILL_MAX_QUARTERS: usize = 25;
-/// The most buckets one table may have, a half of all positions: 13 thousand million nodes. Beyond it
-/// chains grow instead.
+/// The most buckets one table may have: half as many as there are positions, for 13 thousand million
+/// nodes. A table with more nodes has longer chains.
 const BUCKETS_MAX: usize = 1 << 31;
 /// How many buckets ahead of a walk the words of one are prefetched.
 const BUCKETS_AHEAD: usize = 4;

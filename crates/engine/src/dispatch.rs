@@ -325,7 +325,7 @@ impl Thread {
         if attention & Attention::MAXMEMORY != 0 && evicts {
             let free = self.make_room(engine);
             self.short_of_memory = !free;
-            // What is queued takes memory, too, whatever it will do.
+            // A queued command takes memory, whatever it does.
             let queues = session.multi.is_some() && !cmd.immediate;
             if !free && (queues || flags_with_queue(session, cmd).has(Flags::DENYOOM)) {
                 return Err(OOM);
@@ -563,7 +563,7 @@ impl Thread {
             if !more {
                 break;
             }
-            // The next command, or the periodic work, goes on with it.
+            // The next command or the periodic work goes on with the eviction.
             evicted += 1;
             if evicted.is_multiple_of(EVICT_FEWEST)
                 && engine.clock.monotonic_ns() - start > self.hot.evict_ns

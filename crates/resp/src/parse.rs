@@ -681,7 +681,7 @@ mod tests {
         }
     }
 
-    /// Arguments that end behind what a span can say are copied: none is taken for another.
+    /// Arguments that end behind [`Span::END_MAX`] are copied, and every argument is the one that was sent.
     #[test]
     fn commands_beyond_the_reach_of_spans_have_their_arguments() {
         let word = |i: usize| format!("word:{i}").into_bytes();

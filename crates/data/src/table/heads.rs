@@ -28,8 +28,8 @@ pub struct Heads {
 const LEN_BITS: u32 = 22;
 
 /// An array as one word, so that unlocked readers see pointer and length together:
-/// (pointer >> 6) << 22 | length. Arrays are aligned to their buckets of 64 bytes. A longer one than
-/// can be said is none to others, which then go without hints.
+/// (pointer >> 6) << 22 | length. Arrays are aligned to their buckets of 64 bytes. An
+/// array that is too long for this is published as none: threads without the lock then get no hints.
 fn pack(array: Array) -> u64 {
     let len = array.len as u64;
     if len >> LEN_BITS == 0 { (array.base as u64 >> 6) << LEN_BITS | len } else { 0 }

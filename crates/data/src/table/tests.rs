@@ -98,7 +98,7 @@ fn positions_follow_each_other_without_gap() {
     }
 }
 
-/// More buckets than a head can tell of: no hints, and nothing else is different.
+/// An array that is too long to be published: lookups without hints work as others do.
 #[test]
 #[cfg_attr(miri, ignore = "an array of 320 MiB")]
 fn a_table_of_many_buckets_has_no_chains() {
@@ -128,7 +128,7 @@ fn a_table_of_many_buckets_has_no_chains() {
 }
 
 #[test]
-fn tables_grow_beyond_what_a_head_can_tell_of() {
+fn positions_of_very_long_arrays() {
     const { assert!(BUCKETS_MAX > 1 << 24) };
     let a = Array { base: 64, len: 1 << 31 };
     assert_eq!(a.index(u32::MAX), (1 << 31) - 1);

@@ -18,8 +18,8 @@ pub(super) fn is_subscriber(c: &Conn) -> bool {
 }
 
 /// Whether what has come of a command that is not whole, with the commands that MULTI has queued, is
-/// more than `client-query-buffer-limit` allows; logged and counted. Nothing else bounds what a client
-/// queues where `maxmemory` and `maxmemory-clients` are not set. So does Redis since 7.2.
+/// more than `client-query-buffer-limit` allows; logged and counted. Redis counts the queue since 7.2.
+/// Without `maxmemory` and `maxmemory-clients` this is the only bound of the queue.
 pub(super) fn over_query_limit(
     engine: &engine::Engine,
     c: &Conn,
