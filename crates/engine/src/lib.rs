@@ -48,6 +48,7 @@ pub use mailbox::{Job, Mailbox, Message};
 pub use migrate::{Dial, Unreached, Wire};
 pub use persistence::check_snapshot;
 pub use session::{ReplyMode, Session};
+pub use settings::cron_ns;
 pub use stats::{CommandStats, ThreadStats, Totals};
 pub use store::do_meanwhile;
 pub use table::{Call, Cmd, Run, SessionCommand, SessionFn, Table};

@@ -71,6 +71,8 @@ pub(crate) struct Hot {
     pub(crate) latency_tracking: bool,
     pub(crate) maxmemory: u64,
     pub(crate) policy: Policy,
+    /// How long one command evicts at most.
+    pub(crate) evict_ns: u64,
     /// Bytes that all clients may hold together; 0: any number.
     pub(crate) clients_max: u64,
 }
@@ -144,6 +146,7 @@ impl Thread {
                 latency_tracking: true,
                 maxmemory: 0,
                 policy: Policy::NoEviction,
+                evict_ns: 0,
                 clients_max: 0,
             },
             evicted: Evicted::default(),
@@ -253,6 +256,7 @@ impl Thread {
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
+            evict_ns: settings::evict_ns(c.int(Id::MaxmemoryEvictionTenacity)),
             clients_max: match c.int(Id::MaxmemoryClients) {
                 // A part of `maxmemory`, in percent; all of what is not limited is no limit.
                 percent @ ..0 => {

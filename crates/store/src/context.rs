@@ -43,7 +43,6 @@ pub struct Small {
     pub hash_max_listpack_value: usize,
     /// Positive: elements; -1 to -5: 4 to 64 KiB.
     pub list_max_listpack_size: i64,
-    pub list_compress_depth: usize,
     pub set_max_intset_entries: usize,
     pub set_max_listpack_entries: usize,
     pub set_max_listpack_value: usize,
@@ -60,7 +59,6 @@ impl Default for Small {
             hash_max_listpack_entries: 512,
             hash_max_listpack_value: 64,
             list_max_listpack_size: -2,
-            list_compress_depth: 0,
             set_max_intset_entries: 512,
             set_max_listpack_entries: 128,
             set_max_listpack_value: 64,

@@ -324,6 +324,58 @@ class Memory(unittest.TestCase):
                 self.assertEqual(c.command("EXISTS", "k"), b":0")
                 self.assertEqual(c.command("SET", "k", "x" * 900_000), b"+OK")
 
+    def queue_until_closed(self, c, size):
+        """Queues commands of `size` bytes; how many were queued when the connection was closed."""
+        self.assertEqual(c.command("MULTI"), b"+OK")
+        for i in range(400):
+            try:
+                reply = c.command("SET", "k", "x" * size)
+            except (BrokenPipeError, ConnectionResetError):
+                return i
+            if reply != b"+QUEUED":
+                self.assertEqual(reply, b"", "closed without a word")
+                return i
+        return None
+
+    @beyond_redis  # Redis 7.2 and later do.
+    def test_what_multi_queues_counts_as_input(self):
+        with Server("--client-query-buffer-limit", "1mb") as server, server.connect() as other:
+            with server.connect() as c:
+                self.assertIn(self.queue_until_closed(c, 100_000), range(9, 12))
+            with server.connect() as c:
+                # What has been run, or dropped, counts no longer.
+                for end in ["EXEC", "DISCARD"] * 3:
+                    self.assertEqual(c.command("MULTI"), b"+OK")
+                    for _ in range(8):
+                        self.assertEqual(c.command("SET", "k", "x" * 100_000), b"+QUEUED")
+                    c.send(encode(end))
+                    self.assertIn(c.line(), [b"*8", b"+OK"])
+                    if end == "EXEC":
+                        c.exactly(8 * len("+OK\r\n"))
+            self.assertEqual(other.command("PING"), b"+PONG")
+
+    def test_what_multi_queues_counts_as_memory_of_the_client(self):
+        with Server("--maxmemory-clients", "5mb") as server, server.connect() as other:
+            self.assertEqual(other.command("PING"), b"+PONG")
+            with server.connect() as c:
+                queued = self.queue_until_closed(c, 100_000)
+                self.assertIsNotNone(queued, "it queued 40 MB")
+            self.assertEqual(other.command("PING"), b"+PONG", "the others stay")
+            text = other.exactly(int(other.command("INFO", "stats")[1:]))
+            self.assertIn(b"evicted_clients:1\r\n", text)
+
+    def test_nothing_is_queued_without_memory(self):
+        with Server("--maxmemory-policy", "noeviction") as server, server.connect() as c:
+            c.command("SET", "k", "v")
+            self.assertEqual(c.command("MULTI"), b"+OK")
+            with server.connect() as other:
+                self.assertEqual(other.command("CONFIG", "SET", "maxmemory", 1), b"+OK")
+            # Whatever it would do: to be queued takes memory, too.
+            self.assertRegex(c.command("GET", "k"), b"^-OOM ")
+            self.assertRegex(c.command("EXEC"), b"^-EXECABORT ")
+            # Outside of a transaction reading needs none.
+            self.assertEqual(c.command("STRLEN", "k"), b":1")
+
     def test_memory_of_closed_connections_comes_back(self):
         with Server() as server, server.connect() as other:
             for _ in range(3):

@@ -17,15 +17,17 @@ pub(super) fn is_subscriber(c: &Conn) -> bool {
     c.session.client.pubsub.load(Relaxed)
 }
 
-/// Whether what has come of a command that is not whole is more than `client-query-buffer-limit`
-/// allows; logged and counted.
+/// Whether what has come of a command that is not whole, with the commands that MULTI has queued, is
+/// more than `client-query-buffer-limit` allows; logged and counted. Redis counts the queue since 7.2.
+/// Without `maxmemory` and `maxmemory-clients` this is the only bound of the queue.
 pub(super) fn over_query_limit(
     engine: &engine::Engine,
     c: &Conn,
     stats: &engine::ThreadStats,
 ) -> bool {
     let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
-    if c.buf.len() + c.stock.len() + c.parser.received() <= limit {
+    let queued = c.session.queued_bytes();
+    if c.buf.len() + c.stock.len() + c.parser.received() + queued <= limit {
         return false;
     }
     log!(

@@ -34,9 +34,9 @@ const HELD: usize = 32;
 pub(super) const SMALL: usize = 256;
 /// Leftovers up to this size are copied in front of the next read; longer ones grow in place.
 pub(super) const LEFTOVER: usize = 32 * 1024;
-/// One turn of the periodic work may take this long, a fifth of the time at most when there is much
-/// to do: short turns, because connections wait meanwhile.
-const CRON_NS: u64 = 250_000;
+/// With work left, the periodic work has a turn this often: short turns, because connections wait
+/// meanwhile. [`engine::cron_ns`] says which part of it.
+const CRON_EVERY_NS: u64 = 1_000_000;
 /// One turn takes at most so many bytes of a large argument, so that a fast sender does not keep
 /// others waiting.
 const BIG_TURN: usize = 4 << 20;
@@ -240,9 +240,10 @@ impl Worker {
             let now = self.thread.mono();
             if now >= next_cron {
                 let hz = engine.config.int(Id::Hz).clamp(1, 500) as u64;
-                let due = self.thread.cron(engine, self.threads, CRON_NS);
+                let share = engine::cron_ns(engine.config.int(Id::ActiveExpireEffort));
+                let due = self.thread.cron(engine, self.threads, share);
                 // With work left the next turn comes soon, but connections are served in between.
-                next_cron = now + if due { 4 * CRON_NS } else { 1_000_000_000 / hz };
+                next_cron = now + if due { CRON_EVERY_NS } else { 1_000_000_000 / hz };
                 if now >= housekeeping {
                     housekeeping = now + 100_000_000;
                     self.housekeeping();
