@@ -134,6 +134,11 @@ fn empty_reply(job: &Job) -> Vec<u8> {
 }
 
 impl Client {
+    /// What the client waits for, if that has this ticket.
+    pub(crate) fn waits_for(&self, ticket: u64) -> Option<Arc<Waiter>> {
+        self.blocked.lock().clone().filter(|w| w.ticket == ticket)
+    }
+
     /// When the command that blocks it gives up, in Unix milliseconds, if it is blocked and does.
     pub fn waits_until(&self) -> Option<i64> {
         job(self.blocked.lock().as_ref()?)?.deadline
@@ -369,18 +374,16 @@ impl Thread {
     }
 
     /// Answers a client that waits for something else than keys, if it still waits for what has this
-    /// token as its last argument.
+    /// ticket.
     pub(crate) fn answer_waiting(
         &mut self,
         engine: &Engine,
         client: &Client,
-        token: &[u8],
+        ticket: u64,
         bytes: Vec<u8>,
         failed: Option<&Fail>,
     ) {
-        let w = client.blocked.lock().clone();
-        let mine = |w: &Arc<Waiter>| job(w).and_then(|j| j.args.last()).is_some_and(|a| a == token);
-        if let Some(w) = w.filter(mine) {
+        if let Some(w) = client.waits_for(ticket) {
             self.answer_waiter(engine, &w, bytes, failed);
         }
     }

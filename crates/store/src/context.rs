@@ -4,6 +4,8 @@
 //! read once per batch, so that all commands of a batch (and of a script or transaction) agree on
 //! what has expired.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use data::entry::Kind;
 use stdx::rng::Rng;
 
@@ -108,12 +110,22 @@ pub struct Block {
     /// The arguments to run again with, if they are not its own (XREAD, to which `$` means the end
     /// as it was when it began to wait).
     pub args: Option<Vec<Vec<u8>>>,
+    /// What it waits for, if whoever answers it knows that by a number ([`Block::ticket`]); 0: nothing
+    /// like that.
+    pub ticket: u64,
 }
 
 impl Block {
+    /// A number for one waiting. Whoever will answer has it before the connection waits, and answers
+    /// nothing else that the connection may wait for by then.
+    pub fn ticket() -> u64 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        LAST.fetch_add(1, Relaxed) + 1
+    }
+
     /// A command that runs again as it is, when one of the keys changes.
     pub fn new(keys: Vec<Vec<u8>>, kind: Kind, deadline: Option<i64>, empty: Empty) -> Self {
-        Self { keys, kind, deadline, again: None, empty, errors: false, args: None }
+        Self { keys, kind, deadline, again: None, empty, errors: false, args: None, ticket: 0 }
     }
 }
 

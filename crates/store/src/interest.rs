@@ -51,6 +51,8 @@ pub struct Waiter {
     pub kind: Kind,
     /// It is run again also when its key is gone or holds another type.
     pub errors: bool,
+    /// The number of this waiting, if it has one ([`crate::Block::ticket`]).
+    pub ticket: u64,
     /// What the engine needs to run it again.
     pub job: Box<dyn Any + Send + Sync>,
     state: AtomicU8,
@@ -82,6 +84,7 @@ impl Waiter {
             keys: block.keys.clone(),
             kind: block.kind,
             errors: block.errors,
+            ticket: block.ticket,
             job,
             state: AtomicU8::new(WAITING),
         }
