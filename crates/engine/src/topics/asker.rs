@@ -23,7 +23,7 @@ pub(super) struct Asker {
     client: Arc<Client>,
     proto: Proto,
     /// What tells this command from others that the connection may wait for later.
-    ticket: u64,
+    answer_id: u64,
 }
 
 /// Texts of the log as error replies.
@@ -60,21 +60,21 @@ impl Asker {
         if !cx.may_block {
             return Err(Fail::text("ERR topics are not for transactions and scripts"));
         }
-        let ticket = Block::ticket();
+        let answer_id = Block::next_answer_id();
         let args = what.iter().map(|w| w.as_bytes().to_vec()).collect();
         let (empty, errors) = (Empty::NullArray, false);
         let kind = Kind::String;
         cx.block = Some(Block {
             errors,
             args: Some(args),
-            ticket,
+            answer_id,
             ..Block::new(Vec::new(), kind, deadline, empty)
         });
         Ok(Self {
             worker: Arc::clone(call.thread.worker()),
             client: Arc::clone(&call.session.client),
             proto: call.session.proto,
-            ticket,
+            answer_id,
         })
     }
 
@@ -87,18 +87,18 @@ impl Asker {
             reply.error(fail.bytes());
         }
         let bytes = if out.shared.is_empty() { out.buf } else { out.join() };
-        let (client, ticket) = (Arc::clone(&self.client), self.ticket);
+        let (client, answer_id) = (Arc::clone(&self.client), self.answer_id);
         self.worker.mailbox.post(Message::Run(Job::new(move |engine, thread| {
-            thread.answer_waiting(engine, &client, ticket, bytes, failed.as_ref());
+            thread.answer_waiting(engine, &client, answer_id, bytes, failed.as_ref());
         })));
     }
 
     /// Keeps what wakes the connection for as long as it waits for this command. That may be over by now,
     /// and the connection may wait for something else.
     pub(super) fn hold(&self, waiting: Option<::log::Waiting>) {
-        let (client, ticket) = (Arc::clone(&self.client), self.ticket);
+        let (client, answer_id) = (Arc::clone(&self.client), self.answer_id);
         self.worker.mailbox.post(Message::Run(Job::new(move |_, _| {
-            if client.waits_for(ticket).is_some() {
+            if client.waits_for(answer_id).is_some() {
                 *client.topic_wait.lock() = waiting;
             }
         })));
