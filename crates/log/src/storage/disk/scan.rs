@@ -67,12 +67,14 @@ impl<'a> Scanner<'a> {
     }
 
     /// Over bytes in memory, from byte `at` of them, where the batch with offset `expected` begins.
+    #[cfg(feature = "objects")]
     pub(in crate::storage) fn over(bytes: Bytes, (at, expected): (u64, u64)) -> Self {
         let (end, hint) = (bytes.len() as u64, bytes.len());
         Self { file: None, at, end, expected, window: bytes, window_at: 0, hint }
     }
 
     /// Offset of the batch that comes next, if there is one.
+    #[cfg(feature = "objects")]
     pub(in crate::storage) fn expected(&self) -> u64 {
         self.expected
     }
@@ -208,6 +210,7 @@ impl Index {
     }
 
     /// Entries in it.
+    #[cfg(feature = "objects")]
     pub(in crate::storage) fn len(&self) -> usize {
         self.entries.len()
     }
