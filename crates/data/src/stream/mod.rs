@@ -19,7 +19,7 @@ pub use saved::{NodeView, SavedEntry};
 
 use crate::big::Value;
 use crate::entry::Kind;
-use crate::walk::Part;
+use crate::part::Part;
 
 /// Bytes that an allocation for `n` values takes; none is made for none.
 fn allocated<T>(n: usize) -> usize {
