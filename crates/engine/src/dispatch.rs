@@ -29,8 +29,8 @@ const OOM: Fail = Fail::text("OOM command not allowed when used memory > 'maxmem
 const NOAUTH: Fail = Fail::text("NOAUTH Authentication required.");
 const LOADING: Fail = Fail::text("LOADING Apus is loading the dataset in memory");
 
-/// One command evicts for this long at most.
-const EVICT_NS: u64 = 500_000;
+/// Keys that one command evicts before it looks at the clock, as in Redis.
+const EVICT_FEWEST: u32 = 16;
 
 /// What became of a command.
 #[derive(Debug, PartialEq, Eq)]
@@ -224,11 +224,12 @@ impl Thread {
         let since = self.since.take().filter(|_| engine.attention.get() == 0);
         let start = since.unwrap_or_else(|| engine.clock.monotonic_ns());
         self.mono = start;
+        self.time_went_by();
         let errors = reply.errors();
         let failed = self.answer(engine, session, id, args, reply);
         self.mono = engine.clock.monotonic_ns();
         let nanos = self.mono.saturating_sub(start);
-        self.time_went_by(nanos);
+        self.time_went_by();
         if let Some(w) = &session.blocked {
             // It counts when it is answered.
             blocking::spent(w, nanos);
@@ -324,7 +325,9 @@ impl Thread {
         if attention & Attention::MAXMEMORY != 0 && evicts {
             let free = self.make_room(engine);
             self.short_of_memory = !free;
-            if !free && flags_with_queue(session, cmd).has(Flags::DENYOOM) {
+            // A queued command takes memory, whatever it does.
+            let queues = session.multi.is_some() && !cmd.immediate;
+            if !free && (queues || flags_with_queue(session, cmd).has(Flags::DENYOOM)) {
                 return Err(OOM);
             }
         }
@@ -519,7 +522,11 @@ impl Thread {
 
     /// Whether more memory is in use than `maxmemory`.
     pub(crate) fn is_over_memory(&self) -> bool {
-        self.hot.maxmemory != 0 && stdx::mem::used() > self.hot.maxmemory
+        let max = self.hot.maxmemory;
+        // What is apart is looked at only where it matters: this is asked before every write.
+        max != 0
+            && stdx::mem::used() > max
+            && stdx::mem::used().saturating_sub(stdx::mem::apart()) > max
     }
 
     /// Evicts until memory is below `maxmemory`, for a bounded time. Returns whether commands that
@@ -534,11 +541,13 @@ impl Thread {
         // Nobody's doing, so that everybody is told.
         self.cx.client = 0;
         let start = engine.clock.monotonic_ns();
-        let mut more = true;
+        let (mut more, mut evicted) = (true, 0u32);
         // What clients are told of a key that goes takes memory, too, until it has been sent, and buffers
         // that are kept for the next time: that must not make further keys go.
         let mut told = engine.outbox_bytes();
-        while stdx::mem::used().saturating_sub(told) > max {
+        // Nor does what has limits of its own: topics, HTTP.
+        let counted = |told: u64| stdx::mem::used().saturating_sub(told + stdx::mem::apart());
+        while counted(told) > max {
             let policy = self.hot.policy;
             let pubsub = &mut self.pubsub;
             let commit = |db: &mut Db<'_>| {
@@ -548,13 +557,17 @@ impl Thread {
             };
             more = self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit);
             // What is being freed in the background will be enough, unless very much is missing.
-            if engine.keyspace.lazy_counts().0 > 0
-                && stdx::mem::used().saturating_sub(told) < max.saturating_add(max / 8)
-            {
+            if engine.keyspace.lazy_counts().0 > 0 && counted(told) < max.saturating_add(max / 8) {
                 break;
             }
-            // Redis bounds a cycle by time too; the next command goes on with it.
-            if !more || engine.clock.monotonic_ns() - start > EVICT_NS {
+            if !more {
+                break;
+            }
+            // The next command or the periodic work goes on with the eviction.
+            evicted += 1;
+            if evicted.is_multiple_of(EVICT_FEWEST)
+                && engine.clock.monotonic_ns() - start > self.hot.evict_ns
+            {
                 break;
             }
         }
@@ -565,7 +578,7 @@ impl Thread {
             engine.latency.record("eviction-cycle", nanos, self.cx.now);
         }
         // Values that are being freed in the background make room soon.
-        more || stdx::mem::used().saturating_sub(told) <= max || engine.keyspace.lazy_counts().0 > 0
+        more || counted(told) <= max || engine.keyspace.lazy_counts().0 > 0
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use stdx::crc32c::crc32c;
+use stdx::mem::Apart;
 
 use crate::batch::Header;
 
@@ -44,7 +45,11 @@ pub(crate) enum Verdict {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Producers {
     known: HashMap<u64, VecDeque<Stored>>,
+    apart: Apart,
 }
+
+/// Bytes that a producer takes, about.
+const EACH: usize = REMEMBERED * size_of::<Stored>() + 48;
 
 impl Producers {
     /// Judges a batch, `unstored` being the numbers of the same producer's batches that are about to
@@ -88,6 +93,7 @@ impl Producers {
             let cut = *cut;
             self.known.retain(|_, k| newest(k) >= cut);
         }
+        self.apart.set(self.known.len() * EACH);
     }
 
     /// The written form; empty if there is nobody to remember.

@@ -93,6 +93,8 @@ pub struct Keyspace {
     /// Reasons to note what commands change: watches and waiters registered, and features that
     /// listen. Raised before the shard is locked under which the reason must hold.
     interest: AtomicUsize,
+    /// The last ticket that was drawn.
+    tickets: AtomicU64,
 }
 
 // SAFETY: the parts are only reached through `part`, which requires the shard's lock to be held by
@@ -137,6 +139,7 @@ impl Keyspace {
             shared: AtomicUsize::new(0),
             saving: Saving::default(),
             interest,
+            tickets: AtomicU64::new(0),
         })
     }
 
@@ -221,6 +224,12 @@ impl Keyspace {
         } else {
             self.interest.fetch_sub(JOURNAL, Relaxed);
         }
+    }
+
+    /// The next place in the order in which commands begin to wait, from 1 on. A command draws it while it
+    /// holds the shards of its keys, so the tickets of a key's waiters are in the order of their arrival.
+    pub fn ticket(&self) -> u64 {
+        self.tickets.fetch_add(1, Relaxed) + 1
     }
 
     /// Makes commands note their changes from now on, for one more reason. Must be undone by

@@ -32,6 +32,7 @@ use ::commands::keys::Argv;
 use config::{AclPubsubDefault, Config, Id};
 use parking_lot::{Mutex, RwLock};
 
+pub(crate) use change::reload;
 pub use check::{Denied, Reason, check};
 pub(crate) use check::{may_listen, reads_all};
 pub(crate) use cmd::COMMANDS;

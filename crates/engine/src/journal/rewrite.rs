@@ -233,8 +233,7 @@ pub(crate) fn switch(engine: &Engine, thread: &mut Thread, on: bool) -> Result<(
             log!(engine.log, Notice, "Killing AOF child: the rewrite is given up");
             engine.persistence.give_up();
         }
-        engine.close_journal();
-        engine.forget_journal(thread);
+        engine.end_journal(thread);
         return Ok(());
     }
     turn_on(engine, thread).inspect_err(|why| {
@@ -274,15 +273,14 @@ pub(crate) fn anew<R>(
     let is_on = engine.journal.is_on();
     if is_on {
         stop_appending(engine, thread);
-        engine.close_journal();
-        engine.forget_journal(thread);
+        engine.end_journal(thread);
     }
     let result = f(thread);
     r.busy.store(false, Relaxed);
     if is_on {
         switch(engine, thread, true).map_err(|why| {
             // The option tells what is.
-            let caller = Caller { local: true, loading: false };
+            let caller = Caller { local: true, ..Caller::default() };
             let no = [(b"appendonly".as_slice(), b"no".as_slice())];
             let _ = engine.config.set(&no, caller, &mut |_, _| Ok(()));
             Fail::new(format!("ERR the journal cannot begin anew: {why}"))
@@ -330,8 +328,7 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     }
     begin(engine, thread).map_err(|fail| {
         engine.keyspace.keep_journal(false);
-        engine.close_journal();
-        engine.forget_journal(thread);
+        engine.end_journal(thread);
         fail.0.into_owned()
     })
 }

@@ -254,9 +254,7 @@ impl Runner<'_, '_> {
         }
         Called::Refused(text)
     }
-}
 
-impl Runner<'_, '_> {
     #[cold]
     fn note_kill(&self) {
         log!(self.engine.log, Notice, "Lua script killed by user with SCRIPT KILL.");

@@ -31,6 +31,8 @@ pub(super) const NO_COMMAND: u16 = u16::MAX;
 const SUBSCRIBED_MAX: usize = 16;
 /// Receivers of one message beyond which its time is told from that of its neighbours.
 const FEW_RECEIVERS: u64 = 32;
+/// Arguments of one command behind which a group ends.
+const ARGUMENTS_MANY: u32 = 1 << 20;
 /// Output of one command from which on its time is told from that of its neighbours, in bytes.
 const LONG_REPLY: usize = 8 << 10;
 
@@ -152,7 +154,8 @@ impl Thread {
                     self.group.push(Pending { end: pos, first, argc, id, top, near: 0, hash });
                     // A resumed command's large arguments are not in the input: it must not be
                     // parsed again, so nothing before it may stop the group.
-                    if resumed {
+                    // Arguments are numbered with 32 bits, and one command has up to 2^31.
+                    if resumed || argc > ARGUMENTS_MANY {
                         break;
                     }
                 }
@@ -362,7 +365,7 @@ impl Thread {
                 self.mono = engine.clock.monotonic_ns();
                 self.since = Some(self.mono);
                 let nanos = self.mono.saturating_sub(start);
-                self.time_went_by(nanos);
+                self.time_went_by();
                 let run = &group[i..i + light];
                 self.account(engine, session, run, nanos);
                 if nanos >= self.hot.slow_ns {
