@@ -25,9 +25,7 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 /// `old` knows it.
 pub(crate) fn unseal(bytes: &[u8], old: impl FnOnce(&[u8]) -> bool) -> Option<&[u8]> {
     match split(bytes) {
-        Some((text, sum)) => {
-            (format!("{:08x}", crc32c(0, text)).as_bytes() == sum).then_some(text)
-        }
+        Some((text, sum)) => (format!("{:08x}", crc32c(0, text)).as_bytes() == sum).then_some(text),
         None => old(bytes).then_some(bytes),
     }
 }
