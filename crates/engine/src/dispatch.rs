@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use commands::Fail;
 use commands::fail::quoted;
-use commands::row::{Flags, Group, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope, Traits};
 use config::Id;
 use resp::{Args, Reply};
 use store::{Db, Key, ShardSet};
@@ -196,7 +196,7 @@ impl Thread {
             return Done::Yes;
         }
         let done = self.call_command(engine, session, id, args, reply);
-        if session.caching && session.multi.is_none() && !cmd.row.name.starts_with("client|") {
+        if session.caching && session.multi.is_none() && !cmd.traits.has(Traits::CONNECTIONS) {
             session.caching = false;
         }
         if !self.cx.ready.is_empty() {
@@ -237,7 +237,7 @@ impl Thread {
         }
         self.since = Some(self.mono);
         // The errors of a transaction's commands are theirs.
-        if failed || reply.errors() != errors && cmd.row.name != "exec" {
+        if failed || reply.errors() != errors && !cmd.traits.has(Traits::EXEC) {
             bump(&self.worker.stats.commands[usize::from(id)].failed, 1);
         }
         if self.count_call(engine, &session.client, id, nanos) {
@@ -332,7 +332,7 @@ impl Thread {
             }
         }
         let writes = flags_with_queue(session, cmd).has(Flags::WRITE);
-        if (writes || cmd.row.name == "ping")
+        if (writes || cmd.traits.has(Traits::NEEDS_DISK))
             && let Some(fail) = engine.refuses_writes()
         {
             return Err(fail);
@@ -340,7 +340,7 @@ impl Thread {
         if writes && let Some(fail) = engine.lacks_replicas() {
             return Err(fail);
         }
-        if session.only_subscribes() && !while_subscribed(cmd.row) {
+        if session.only_subscribes() && !cmd.traits.has(Traits::WHILE_SUBSCRIBED) {
             return Err(subscribed(cmd.row));
         }
         if attention & Attention::LOADING != 0 && !flags.has(Flags::LOADING) {
@@ -431,7 +431,7 @@ impl Thread {
             drop(db);
         }
         self.cx.keep_expired = false;
-        if cmd.row.scope == Scope::All && cmd.row.name == "flushall" && outcome.is_ok() {
+        if cmd.row.scope == Scope::All && cmd.traits.has(Traits::SAVES_AFTER) && outcome.is_ok() {
             self.save_after_flush(engine);
         }
         if !self.cx.overdue.is_empty() {
@@ -484,7 +484,7 @@ impl Thread {
         reply: &mut Reply<'_>,
     ) {
         if let Some(multi) = &mut session.multi {
-            if id.is_some_and(|id| engine.table.get(id).row.name == "exec") {
+            if id.is_some_and(|id| engine.table.get(id).traits.has(Traits::EXEC)) {
                 // An EXEC that may not run ends its transaction.
                 let text = format!("EXECABORT Transaction discarded because of: {}", fail.0);
                 self.discard(engine, session);
@@ -608,11 +608,6 @@ pub(crate) fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, ow
     }
 }
 
-/// Whether a client that is subscribed in RESP2 may run a command.
-fn while_subscribed(row: &Row) -> bool {
-    row.name.ends_with("subscribe") || ["ping", "quit", "reset"].contains(&row.name)
-}
-
 #[cold]
 fn subscribed(row: &Row) -> Fail {
     Fail::new(format!(
@@ -658,7 +653,7 @@ pub(crate) fn shards_of<A: commands::row::Argv + ?Sized>(
 /// A command's flags, and for EXEC those of what it runs, too: a transaction writes, and needs
 /// memory, when one of its commands does.
 fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
-    let queued = session.multi.as_ref().filter(|_| cmd.row.name == "exec");
+    let queued = session.multi.as_ref().filter(|_| cmd.traits.has(Traits::EXEC));
     cmd.row.flags.or(queued.map_or(Flags::NONE, |m| m.flags))
 }
 
@@ -667,7 +662,10 @@ fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
 /// Nor does here what ends a script that does not end.
 #[cold]
 fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> bool {
-    if session.monitor || !engine.check_pause() || engine.is_busy() && ends_scripts(cmd.row) {
+    if session.monitor
+        || !engine.check_pause()
+        || engine.is_busy() && cmd.traits.has(Traits::ENDS_SCRIPTS)
+    {
         return false;
     }
     let flags = match cmd.row.group {
@@ -677,8 +675,4 @@ fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> boo
     let queueing = session.multi.is_some() && !cmd.immediate;
     !engine.pause.writes_only.load(Relaxed)
         || !queueing && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE))
-}
-
-fn ends_scripts(row: &Row) -> bool {
-    matches!(row.name, "script|kill" | "function|kill" | "shutdown")
 }

@@ -11,7 +11,7 @@ use stdx::rng::Rng;
 
 use crate::effects::Effects;
 use crate::lazy::Garbage;
-use crate::shards::{Hold, Seat};
+use crate::lock_set::{Hold, Seat};
 
 /// LFU counter of a new key.
 pub const LFU_INIT: u32 = 5;

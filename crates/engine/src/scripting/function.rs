@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use commands::row::{Acl, Flags, Group, Row, Scope};
+use commands::row::{Acl, Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use lua::Machine;
 use resp::{Args, Reply};
@@ -22,6 +22,7 @@ pub(super) static FUNCTION: SessionCommand = SessionCommand {
         group: Group::Scripting,
         since: "7.0.0",
         arity: -2,
+        traits: Traits::FUNCTIONS,
         scope: Scope::None,
         complexity: "Depends on subcommand.",
         summary: "Commands about libraries of functions.",
@@ -414,6 +415,7 @@ OK
 static KILL: SessionCommand = sub(
     Row {
         name: "function|kill",
+        traits: Traits::ENDS_SCRIPTS,
         arity: 2,
         flags: Flags::NOSCRIPT.or(Flags::ALLOW_BUSY),
         tips: &["request_policy:all_shards", "response_policy:one_succeeded"],

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use commands::row::{Flags, Group, Scope};
+use commands::row::{Flags, Group, Scope, Traits};
 use commands::{Fail, Outcome};
 use lua::{Called, Failure, Host, Invocation, Registered, Tick, Uses, Vm};
 use resp::{Args, Reply};
@@ -196,7 +196,7 @@ impl Runner<'_, '_> {
     fn covers(&self, cmd: &Cmd, args: &Args<'_>) -> bool {
         let keys = match (cmd.run, cmd.row.group) {
             (Run::Session(_), Group::PubSub) => true,
-            (Run::Session(_), Group::Connection) => !cmd.row.name.starts_with("client|"),
+            (Run::Session(_), Group::Connection) => !cmd.traits.has(Traits::CONNECTIONS),
             (Run::Session(_), _) => false,
             (Run::Data(_), _) => match cmd.row.scope_of(args) {
                 Scope::None => true,

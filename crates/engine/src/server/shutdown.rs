@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use commands::row::{Flags, Group, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
@@ -16,6 +16,7 @@ pub(crate) static SHUTDOWN: SessionCommand = super::command(
         name: "shutdown",
         group: Group::Server,
         arity: -1,
+        traits: Traits::ENDS_SCRIPTS,
         flags: super::ADMIN.or(Flags::NO_MULTI).or(Flags::SENTINEL).or(Flags::ALLOW_BUSY),
         history: &[("7.0.0", "Added the `NOW`, `FORCE` and `ABORT` modifiers.")],
         scope: Scope::None,
