@@ -41,6 +41,8 @@ pub(crate) struct Conn {
     pub(crate) hangup: bool,
     /// Waits for CLIENT PAUSE to end.
     pub(crate) waiting: bool,
+    /// Waits until a thread to which it has given much to deliver has less.
+    pub(crate) crowded: bool,
     /// Unix milliseconds since when the soft output limit is exceeded; 0 when it is not.
     pub(crate) soft_since: i64,
     /// In the worker's list of connections to go on with.
@@ -64,6 +66,7 @@ impl Conn {
             readable: false,
             hangup: false,
             waiting: false,
+            crowded: false,
             soft_since: 0,
             queued: false,
             short: true,
@@ -78,6 +81,7 @@ impl Conn {
             && self.readable
             && !self.hangup
             && !self.waiting
+            && !self.crowded
             && self.buf.is_empty()
             && self.stock.is_empty()
             && !self.parser.is_active()
