@@ -102,6 +102,9 @@ pub struct Client {
     pub(crate) subs: Mutex<Option<Box<Subscriptions>>>,
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
+    /// What was done for it while it was blocked has given a thread too much to deliver: its number plus
+    /// one. 0 if not.
+    pub crowded: AtomicU32,
     /// Set when the connection is to be closed after what it is sending.
     pub closing: AtomicBool,
     /// Waits for CLIENT PAUSE to end.
@@ -169,6 +172,7 @@ impl Client {
             subs: Mutex::default(),
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),
+            crowded: AtomicU32::new(0),
             closing: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             held_kill: Mutex::default(),

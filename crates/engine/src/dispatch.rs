@@ -219,6 +219,7 @@ impl Thread {
         let hidden = Flags::SKIP_MONITOR.or(Flags::ADMIN);
         if engine.attention.get() & Attention::MONITOR != 0 && !cmd.row.flags.has_any(hidden) {
             engine.monitors.feed(engine, session, self.wall_us(engine), args);
+            self.pubsub.note_crowd(engine);
         }
         // What checks take before a command is not its time.
         let since = self.since.take().filter(|_| engine.attention.get() == 0);

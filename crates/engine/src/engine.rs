@@ -360,6 +360,11 @@ impl Engine {
         self.workers().iter().map(|worker| worker.outboxes.load(Relaxed) as u64).sum()
     }
 
+    /// The worker thread with this number.
+    pub(crate) fn worker(&self, thread: usize) -> Option<Arc<Worker>> {
+        self.workers.read().get(thread).cloned()
+    }
+
     /// All worker threads.
     pub fn workers(&self) -> Vec<Arc<Worker>> {
         self.workers.read().clone()

@@ -19,7 +19,7 @@ mod frozen;
 mod link;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::AcqRel};
+use std::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Relaxed};
 use std::time::Duration;
 
 use commands::row::{
@@ -413,6 +413,10 @@ impl Trip {
         }
         thread.serve_ready(engine);
         engine.thaw(&plan.keys);
+        thread.send_mail(engine);
+        if let Some(crowded) = thread.take_crowded() {
+            client.crowded.store(crowded as u32 + 1, Relaxed);
+        }
         thread.answer_waiter(engine, &self.waiter, out.join(), failed.as_ref());
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Rim<'a> {
     pub(super) paused: &'a mut Vec<usize>,
     pub(super) timers: &'a mut BinaryHeap<Reverse<(i64, u64)>>,
     pub(super) holding: &'a mut VecDeque<(u64, u64)>,
+    /// Where connections wait until a thread has less to deliver; none when nothing is waited for any more.
+    pub(super) crowded: Option<&'a mut VecDeque<(usize, u64)>>,
 }
 
 impl Rim<'_> {
@@ -42,7 +44,7 @@ impl Rim<'_> {
         arrived: Option<&[u8]>,
         left: usize,
     ) -> io::Result<Turn> {
-        let Self { engine, stats, thread, out, paused, timers, holding } = self;
+        let Self { engine, stats, thread, out, paused, timers, holding, crowded } = self;
         let acted = thread.worker().lane.acted();
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
@@ -52,6 +54,10 @@ impl Rim<'_> {
             Some(bytes) => thread.run(engine, &mut c.session, &mut c.parser, bytes, out),
             None => thread.run_lending(engine, &mut c.session, &mut c.parser, bytes, out),
         };
+        if let (Some(crowd), Some(waiting)) = (thread.take_crowded(), crowded) {
+            c.crowded = true;
+            waiting.push_back((crowd, c.session.client.id));
+        }
         if next == Next::Close {
             // Whoever has read the last reply may rely on it that the client is no more.
             c.session.client.closing.store(true, Relaxed);
@@ -166,6 +172,8 @@ impl Rim<'_> {
                 }
                 Turn::Keep
             }
+            // It goes on, and is read from, when the others have delivered what it gave them.
+            _ if c.crowded => Turn::Keep,
             // The socket has told of its input already and will not do so again.
             _ if c.unsent() > 0 && c.readable => Turn::Again,
             _ if c.unsent() > 0 => Turn::Keep,
