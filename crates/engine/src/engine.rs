@@ -14,6 +14,7 @@ use store::Keyspace;
 use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::costs::CostStats;
+use crate::ends::Ends;
 use crate::journal::Journal;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
@@ -225,8 +226,10 @@ pub struct Engine {
     pub blocked_clients: AtomicU64,
     /// Instantaneous rates, sampled by the periodic work.
     pub rates: Rates,
-    /// 0 no, 1 asked for.
+    /// How the server ends, if it does: see [`crate::ends`].
     pub shutting_down: AtomicU8,
+    /// Which threads have ended.
+    pub ends: Ends,
     /// The journal (`appendonly`).
     pub journal: Journal,
     /// FLUSHALL found a snapshot being taken, and wants one when that is over.
@@ -319,6 +322,7 @@ impl Engine {
             blocked_clients: AtomicU64::new(0),
             rates: Rates::default(),
             shutting_down: AtomicU8::new(0),
+            ends: Ends::default(),
             journal: Journal::default(),
             save_owed: AtomicBool::new(false),
             persistence: Persistence::new(now),

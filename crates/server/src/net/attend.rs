@@ -4,17 +4,18 @@
 //! back to its event loop. From within, every now and then, it looks at its other connections: their
 //! commands are answered with BUSY, and SCRIPT KILL ends the script. That goes past the connections'
 //! own state, which is borrowed further up the stack: only sockets of which nothing is under way are
-//! touched, whole commands alone are taken from them, and whatever needs a session stays where it is.
+//! touched, whole commands alone are taken from them, and what needs the thread stays where it is. Commands
+//! that change their session only (HELLO, AUTH) are answered, and the session follows later.
 
 #![expect(unsafe_code, reason = "borrows sockets by their number")]
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::{Client, Engine};
+use engine::Client;
 use resp::{Args, Limits, Parsed, Parser};
 use socket2::SockRef;
 
@@ -49,6 +50,9 @@ impl Attendant {
             return;
         }
         self.last.set(now);
+        for a in self.inbox.arrivals().iter_mut() {
+            a.begin(engine, self.thread);
+        }
         for c in engine.clients.all() {
             if c.thread != self.thread {
                 continue;
@@ -58,15 +62,14 @@ impl Attendant {
                 let Ok(fd) = RawFd::try_from(c.endpoint.fd) else { continue };
                 // SAFETY: the connection belongs to this very thread, which is here: it is open.
                 let socket = unsafe { BorrowedFd::borrow_raw(fd) };
-                let mut answer = |args: &Args<'_>| engine.answer_busy(Some(&c), None, args);
-                serve(&SockRef::from(&socket), &mut answer);
+                let mut answer = |args: &Args<'_>| engine.answer_busy(&c, args);
+                let socket = SockRef::from(&socket);
+                serve(&socket, &mut answer);
+                if c.closing.load(Relaxed) {
+                    // The thread closes it when it can; the client sees the end now.
+                    let _ = socket.shutdown(std::net::Shutdown::Write);
+                }
             }
-        }
-        for a in self.inbox.arrivals().iter_mut() {
-            let socket = a.stream.as_fd();
-            let greeting = &mut a.greeting;
-            let mut answer = |args: &Args<'_>| greet(engine, greeting, args);
-            serve(&SockRef::from(&socket), &mut answer);
         }
     }
 }
@@ -79,25 +82,6 @@ fn is_untouched(c: &Client) -> bool {
         && !c.paused.load(Relaxed)
         && !c.closing.load(Relaxed)
         && c.blocked.lock().is_none()
-}
-
-/// A command of a client that the thread has not welcomed yet. What it says about itself is kept for
-/// then.
-fn greet(engine: &Engine, greeting: &mut Vec<Vec<Vec<u8>>>, args: &Args<'_>) -> Option<Vec<u8>> {
-    if args.is(0, "auth") && (2..=3).contains(&args.len()) && !engine.acl.is_open() {
-        let user = if args.len() == 3 { &args[1] } else { b"default".as_slice() };
-        let password = args.iter_from(1).next_back().unwrap_or(&[]);
-        if !engine.acl.lets_in(user, password) {
-            return None;
-        }
-        greeting.push(args.to_vecs(0));
-        return Some(b"+OK\r\n".to_vec());
-    }
-    let user = greeting.last().map(|words| match words.as_slice() {
-        [_, user, _] => user.as_slice(),
-        _ => b"default",
-    });
-    engine.answer_busy(None, user, args)
 }
 
 type Answer<'a> = &'a mut dyn FnMut(&Args<'_>) -> Option<Vec<u8>>;

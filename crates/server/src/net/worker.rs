@@ -63,8 +63,16 @@ pub(crate) struct Inbox {
 pub(crate) struct Arrival {
     pub(crate) stream: Stream,
     endpoint: Endpoint,
-    /// Commands that were answered already, while the thread was stuck.
-    pub(crate) greeting: Vec<Vec<Vec<u8>>>,
+    /// It has begun already, while the thread was stuck.
+    session: Option<Session>,
+}
+
+impl Arrival {
+    /// Begins its session, unless that was done.
+    pub(crate) fn begin(&mut self, engine: &engine::Engine, thread: usize) {
+        let endpoint = &self.endpoint;
+        self.session.get_or_insert_with(|| Session::new(engine, thread, endpoint.clone()));
+    }
 }
 
 impl Inbox {
@@ -74,7 +82,7 @@ impl Inbox {
 
     /// Hands a connection over to the worker.
     pub(crate) fn give(&self, s: Stream, e: Endpoint) {
-        self.arrivals.lock().push(Arrival { stream: s, endpoint: e, greeting: Vec::new() });
+        self.arrivals.lock().push(Arrival { stream: s, endpoint: e, session: None });
         self.worker.mailbox.wake();
     }
 
@@ -712,13 +720,9 @@ impl Worker {
     }
 
     fn welcome(&mut self, arrival: Arrival) {
-        let Arrival { stream, endpoint, greeting } = arrival;
+        let Arrival { stream, endpoint, session } = arrival;
         let engine = &self.shared.engine;
-        let mut session = Session::new(engine, self.thread.index, endpoint);
-        for words in greeting {
-            let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-            self.thread.call(engine, &mut session, &words);
-        }
+        let session = session.unwrap_or_else(|| Session::new(engine, self.thread.index, endpoint));
         let id = session.client.id;
         let i = self.conns.insert(Box::new(Conn::new(stream, session)));
         self.places.insert(id, i);
