@@ -111,6 +111,10 @@ pub struct Client {
     pub paused: AtomicBool,
     /// What waits for that although it could end a script.
     pub held_kill: Mutex<Option<Box<HeldKill>>>,
+    /// `early` is not empty.
+    pub(crate) has_early: AtomicBool,
+    /// Commands that were answered while its thread was stuck, for its session to follow.
+    pub(crate) early: Mutex<Vec<Vec<Vec<u8>>>>,
     /// Commands that MULTI has queued, or -1.
     pub multi: AtomicI64,
     /// Keys that are watched.
@@ -176,6 +180,8 @@ impl Client {
             closing: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             held_kill: Mutex::default(),
+            has_early: AtomicBool::new(false),
+            early: Mutex::default(),
             multi: AtomicI64::new(-1),
             watch: AtomicU64::new(0),
             spoiled: AtomicBool::new(false),

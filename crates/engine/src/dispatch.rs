@@ -102,6 +102,22 @@ fn unknown(args: &Args<'_>) -> Fail {
     Fail::new(text)
 }
 
+/// Whether SCRIPT KILL and its like wait until the scripts that run are slow or have ended.
+#[cold]
+fn waits_for_script(engine: &Engine, session: &mut Session) -> bool {
+    if session.multi.is_some() {
+        return false;
+    }
+    if session.asked == 0 {
+        session.asked = engine.clock.monotonic_ns();
+    }
+    let waits = engine.scripts.running.is_undecided(session.asked);
+    if !waits {
+        session.asked = 0;
+    }
+    waits
+}
+
 /// Answers an error, and counts it among the replies and by its kind.
 pub(crate) fn answer_error(worker: &Worker, engine: &Engine, fail: &Fail, reply: &mut Reply<'_>) {
     engine.count_error(&fail.0);
@@ -174,6 +190,12 @@ impl Thread {
             self.take_outbox(session, reply.out());
         }
         if engine.attention.get() & Attention::PAUSE != 0 && paused(engine, session, cmd, args) {
+            return Done::Wait;
+        }
+        if cmd.row.group == Group::Scripting
+            && cmd.row.flags.has(Flags::ALLOW_BUSY)
+            && waits_for_script(engine, session)
+        {
             return Done::Wait;
         }
         if engine.attention.get() & Attention::MIGRATE != 0

@@ -311,6 +311,9 @@ impl Thread {
         self.costs.begin(&self.worker.costs);
         engine.hotkeys.follow(&mut self.probe);
         bump(&self.worker.stats.batches, 1);
+        if session.client.has_early.load(Relaxed) {
+            self.catch_up(engine, session);
+        }
         let c = &session.client;
         // Never 0 while something is executed, be it a command that waited or one whose last argument
         // is not in `input`: other threads' and this one's own looks at it would take it for idle.

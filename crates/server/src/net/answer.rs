@@ -217,13 +217,13 @@ pub(super) fn may_take_long(input: &[u8]) -> bool {
         || memchr::memmem::find_iter(input, b"\r\n*").any(|at| runs_script(&input[at + 2..]))
 }
 
-/// Whether this input begins with SCRIPT KILL, FUNCTION KILL or SHUTDOWN: what ends a script that does
-/// not end. It may say so of others.
+/// Whether this input begins with SCRIPT KILL, FUNCTION KILL or SHUTDOWN, which end a script that does
+/// not end, or with FUNCTION STATS, which tells of it. It may say so of others.
 pub(super) fn ends_scripts(input: &[u8]) -> bool {
     let Some((start, rest)) = name_of(input) else { return false };
     let is = |word: &[u8; 4]| start.eq_ignore_ascii_case(word);
-    is(b"shut")
-        || (is(b"scri") || is(b"func")) && rest.windows(4).any(|w| w.eq_ignore_ascii_case(b"kill"))
+    let has = |word: &[u8; 4]| rest.windows(4).any(|w| w.eq_ignore_ascii_case(word));
+    is(b"shut") || (is(b"scri") || is(b"func")) && has(b"kill") || is(b"func") && has(b"stat")
 }
 
 /// Whether this input is one command, and ends scripts. It may say no where it is.
@@ -246,6 +246,7 @@ mod tests {
             "script kill\r\n",
             "*2\r\n$8\r\nFUNCTION\r\n$4\r\nKill\r\n",
             "*1\r\n$8\r\nSHUTDOWN\r\n",
+            "*2\r\n$8\r\nfunction\r\n$5\r\nSTATS\r\n",
         ] {
             assert!(ends_scripts(input.as_bytes()), "{input}");
             assert!(is_one_kill(input.as_bytes()), "{input}");

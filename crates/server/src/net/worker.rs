@@ -65,8 +65,17 @@ pub(crate) struct Inbox {
 pub(crate) struct Arrival {
     pub(crate) stream: Stream,
     endpoint: Endpoint,
-    /// Commands that were answered already, while the thread was stuck.
-    pub(crate) greeting: Vec<Vec<Vec<u8>>>,
+    /// It has begun already, while the thread was stuck.
+    session: Option<Session>,
+}
+
+impl Arrival {
+    /// Begins its session, unless that was done.
+    pub(crate) fn begin(&mut self, engine: &engine::Engine, thread: usize) -> Arc<engine::Client> {
+        let endpoint = &self.endpoint;
+        let begin = || Session::new(engine, thread, endpoint.clone());
+        Arc::clone(&self.session.get_or_insert_with(begin).client)
+    }
 }
 
 impl Inbox {
@@ -76,7 +85,7 @@ impl Inbox {
 
     /// Hands a connection over to the worker.
     pub(crate) fn give(&self, s: Stream, e: Endpoint) {
-        self.arrivals.lock().push(Arrival { stream: s, endpoint: e, greeting: Vec::new() });
+        self.arrivals.lock().push(Arrival { stream: s, endpoint: e, session: None });
         self.worker.mailbox.wake();
     }
 
@@ -174,7 +183,8 @@ impl Worker {
     pub(crate) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let engine = &shared.engine;
-        let attendant = Attendant::new(Arc::clone(&shared), Arc::clone(&self.inbox));
+        let attendant =
+            Attendant::new(Arc::clone(&shared), Arc::clone(&self.inbox), self.thread.index);
         engine::do_meanwhile(Box::new(move || attendant.attend()));
         let mut events = Events::with_capacity(1024);
         let mut next_cron = 0u64;
@@ -752,13 +762,9 @@ impl Worker {
     }
 
     fn welcome(&mut self, arrival: Arrival) {
-        let Arrival { mut stream, endpoint, greeting } = arrival;
+        let Arrival { mut stream, endpoint, session } = arrival;
         let engine = &self.shared.engine;
-        let mut session = Session::new(engine, self.thread.index, endpoint);
-        for words in greeting {
-            let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-            self.thread.call(engine, &mut session, &words);
-        }
+        let session = session.unwrap_or_else(|| Session::new(engine, self.thread.index, endpoint));
         let id = session.client.id;
         let both = Interest::READABLE | Interest::WRITABLE;
         let token = Token(self.conns.vacant_key());
