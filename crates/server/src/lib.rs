@@ -279,7 +279,7 @@ impl Builder {
         if self.open_configured {
             let clients = engine.config.int(Id::Maxclients) as u64;
             let files = raise_file_limit(clients, threads, http_connections(&engine.config));
-            // Who cannot read the limit finds out where it is reached.
+            // Without it, topics use their default.
             if let Ok(files) = files {
                 engine.topics.descriptors.store(files.topics as usize, Relaxed);
             }
@@ -501,6 +501,9 @@ pub fn threads_of(config: &Config) -> usize {
     }
 }
 
+/// Files that topics have use for.
+const TOPICS_MAX: u64 = 512;
+
 /// For what there is room among the process's open files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Files {
@@ -512,16 +515,18 @@ pub struct Files {
     pub topics: u64,
 }
 
-/// Shares `files` out. What the process itself needs comes first: what is `reserved` is for the journal,
-/// snapshots, listeners and threads. Where there are too few, topics and HTTP get an eighth of the rest each.
+/// Shares `files` out. What the process itself needs comes first: `reserved` are for the journal,
+/// snapshots, listeners and threads. Where there are too few, HTTP gets an eighth of the rest at most, and
+/// topics an eighth or what they work well with.
 fn share(files: u64, reserved: u64, clients: u64, http: u64) -> Files {
-    /// Files that topics have use for.
-    const TOPICS: u64 = 512;
+    /// Files that topics work well with.
+    const TOPICS: u64 = 64;
     /// And at least.
     const LEAST: u64 = 8;
     let rest = files.saturating_sub(reserved);
-    if rest >= clients.saturating_add(http).saturating_add(TOPICS) {
-        return Files { clients, http, topics: TOPICS };
+    let others = clients.saturating_add(http);
+    if rest >= others.saturating_add(TOPICS) {
+        return Files { clients, http, topics: (rest - others).min(TOPICS_MAX) };
     }
     let part = (rest / 8).max(LEAST);
     let (topics, http) = (part.min(TOPICS), http.min(part));
@@ -538,7 +543,7 @@ pub fn raise_file_limit(clients: u64, threads: usize, http: u64) -> io::Result<F
     /// Descriptors for listeners, log, journal and snapshots, as Redis reserves.
     const RESERVED: u64 = 32;
     let reserved = RESERVED + 2 * threads as u64; // a poll and its waker each
-    let wanted = clients.saturating_add(reserved).saturating_add(http).saturating_add(512);
+    let wanted = clients.saturating_add(reserved).saturating_add(http).saturating_add(TOPICS_MAX);
     // SAFETY: the pointer is to a live value; a zeroed rlimit is valid.
     let mut limit = unsafe {
         let mut l = std::mem::zeroed::<libc::rlimit>();
@@ -622,6 +627,8 @@ mod tests {
         assert_eq!(share(20_000, 36, 10_000, 1024), files(10_000, 1024, 512));
         assert_eq!(share(256, 36, 10_000, 1024), files(166, 27, 27));
         assert_eq!(share(256, 36, 166, 27), files(166, 27, 27), "the same once more");
+        assert_eq!(share(10_136, 36, 10_000, 0), files(10_000, 0, 100));
+        assert_eq!(share(10_032, 36, 10_000, 0), files(9932, 0, 64));
         assert_eq!(share(64, 36, 10_000, 0), files(20, 0, 8));
         assert_eq!(share(40, 36, 10_000, 0).clients, 0);
     }

@@ -66,7 +66,7 @@ class Start(unittest.TestCase):
         with Server("--threads", "1", "--maxclients", hard) as server, server.connect() as c:
             server.wait_for_log(f"instead of {hard}: the limit of open files is too low")
             # What topics may have open is put by, too.
-            allowed = hard - 34 - 512
+            allowed = hard - 34 - 64
             self.assertEqual(c.command("CONFIG", "SET", "maxclients", str(allowed)), b"+OK")
             said = c.command("CONFIG", "SET", "maxclients", str(1 << 31))
             self.assertIn(b"The operating system is not able to handle", said)

@@ -185,7 +185,7 @@ fn wait_for(engine: &Arc<Engine>, url: &str) {
         let (done, is_done) = mpsc::channel();
         let opener = Arc::clone(engine);
         let open = move || {
-            // Whoever waited may have given up.
+            // The receiver may have ended.
             let _ = done.send(opener.topics.open_now(&opener).map(|_| ()));
         };
         let thread = std::thread::Builder::new().name("apus-log-open".to_owned()).spawn(open);

@@ -183,7 +183,8 @@ fn read(
     begin: Option<(u64, bool)>,
     tries: u32,
 ) {
-    let step = || -> Result<Option<((u64, bool), Fetched, Room)>, Error> {
+    type Found = ((u64, bool), Fetched, Room);
+    let step = || -> Result<Option<Found>, Error> {
         let topic = &request.topic;
         let begin = match (begin, &request.from) {
             (Some(begin), _) => begin,

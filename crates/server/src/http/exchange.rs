@@ -252,7 +252,7 @@ pub(super) async fn answer(
     }
 }
 
-/// What there is, for people who look with a browser or without.
+/// `GET /`: the paths there are, as text or as HTML with links.
 fn index(request: &Request<Incoming>) -> Response {
     const PATHS: [(&str, &str); 4] = [
         ("/v1/topics", "the topics"),

@@ -13,9 +13,9 @@ use parking_lot::{Condvar, Mutex};
 use super::topic::DiskTopic;
 use crate::error::{Error, Result};
 
-/// How long somebody waits for a descriptor, if all are being used …
+/// How long a thread waits for a descriptor while all are in use …
 const PATIENCE: Duration = Duration::from_secs(10);
-/// … and how often it is looked for one whose use is over.
+/// … and how often it looks for one.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// See the module's text.
@@ -29,7 +29,7 @@ pub(super) struct Descriptors {
 struct State {
     used: usize,
     number: u64,
-    /// Those who keep one.
+    /// Topics that keep one.
     keepers: HashMap<u64, Weak<DiskTopic>>,
 }
 
@@ -79,7 +79,7 @@ impl Descriptors {
                         self.max
                     )));
                 }
-                // Who keeps one gives it back only when asked.
+                // A topic that has stopped writing does not signal that its file may be closed.
                 self.freed.wait_for(&mut state, LOOK);
             }
         }

@@ -17,7 +17,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -58,6 +58,8 @@ pub(super) struct DiskTopic {
     me: Weak<Self>,
     /// When it was written to: a count that goes up.
     used: AtomicU64,
+    /// An append follows, for which the writer is open. Changed while `writer` is locked.
+    reserved: AtomicBool,
     /// What the file [`SEGMENTS`] says.
     recorded: Mutex<Option<Ends>>,
     /// Files that are not of the topic any more and could not be removed.
@@ -207,8 +209,8 @@ impl DiskTopic {
             && segments.last().is_none_or(|s| s.first < last)
         {
             return Err(Error::Storage(format!(
-                "topic '{name}': its last segment {} is missing, so nobody knows which offset comes \
-                 next. Put it back from a backup; or stop the server, and `apus log mend {name}` goes \
+                "topic '{name}': its last segment {} is missing, so the next offset is not \
+                 known. Put it back from a backup; or stop the server, and `apus log mend {name}` goes \
                  on behind all offsets that it can have had",
                 path_of(&dir, last).display()
             )));
@@ -234,6 +236,7 @@ impl DiskTopic {
             descriptors,
             me: Weak::clone(me),
             used: AtomicU64::new(0),
+            reserved: AtomicBool::new(false),
             recorded: Mutex::new(known),
             left: Mutex::new(left),
         });
@@ -273,7 +276,8 @@ impl DiskTopic {
 
     /// Closes the file that is written to, unless it is being written to; whether one was closed.
     pub(super) fn let_go(&self) -> bool {
-        self.writer.try_lock().is_some_and(|mut w| w.take().is_some())
+        let Some(mut writer) = self.writer.try_lock() else { return false };
+        !self.reserved.load(Relaxed) && writer.take().is_some()
     }
 
     /// Looks at the last segment, the only one that a crash can have left unfinished.
@@ -312,8 +316,15 @@ impl DiskTopic {
             let before = state.segments.len().checked_sub(2).map(|i| state.segments[i].clone());
             if let Some(s) = before {
                 let path = path_of(&self.dir, s.first);
-                let file = File::open(&path).map_err(files::at(&path))?;
-                state.latest_us = content((&file, &path, &self.pool), s.first, false)?.latest_us;
+                match File::open(&path) {
+                    Ok(file) => {
+                        let found = content((&file, &path, &self.pool), s.first, false)?;
+                        state.latest_us = found.latest_us;
+                    }
+                    // Reading there tells that it is missing.
+                    Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(e) => return Err(files::at(&path)(e)),
+                }
             }
         }
         drop(state);
@@ -527,6 +538,7 @@ impl TopicLog for DiskTopic {
         if writer.is_none() {
             *writer = Some(self.open_writer()?);
         }
+        self.reserved.store(true, Relaxed);
         Ok(writer.as_ref().map_or(0, |w| w.tail.len()))
     }
 
@@ -536,6 +548,7 @@ impl TopicLog for DiskTopic {
 
     fn append(&self, group: &mut Group, sync: bool) -> std::result::Result<(), Refused> {
         let mut writer = self.writer.lock();
+        self.reserved.store(false, Relaxed);
         let result = match writer.as_mut() {
             Some(w) => self.write(w, group, sync),
             None => Err(Error::Storage("append without reserve".to_owned())),
