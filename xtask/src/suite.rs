@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every test there is, part by part.
 
-use crate::process::{self, Server, cargo};
+use crate::process::{self, FEATURES, Server, cargo};
 use crate::report::{Part, Report};
 use crate::{Result, access, compat, fuzz, paths, setup};
 use std::path::Path;
@@ -66,13 +66,16 @@ impl Options {
 /// means that nothing could run.
 pub(crate) fn run(options: &Options) -> Result<Report> {
     let mut report = Report::default();
-    for (name, part) in [("rust", rust as fn() -> Part), ("model", model)] {
+    let without_server = [("rust", rust as fn() -> Part), ("model", model)];
+    for (name, part) in without_server {
         if options.includes(name) {
             headline(name);
             report.parts.push(part());
         }
     }
-    let rest: Vec<&str> = PARTS.into_iter().skip(2).filter(|part| options.includes(part)).collect();
+    let needs_server = |part: &&str| without_server.iter().all(|(name, _)| name != part);
+    let rest: Vec<&str> =
+        PARTS.into_iter().filter(needs_server).filter(|part| options.includes(part)).collect();
     if rest.is_empty() {
         return Ok(report);
     }
@@ -143,7 +146,7 @@ pub(crate) fn headline(name: &str) {
 fn rust() -> Part {
     let mut part = Part::new("rust");
     let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
-    let result = process::watch(&mut command, |line| cargo_line(&mut part, line));
+    let result = process::watch(command.args(FEATURES), |line| cargo_line(&mut part, line));
     part.conclude(result)
 }
 
@@ -244,7 +247,7 @@ fn bucket(name: &str, variable: &str, binary: &Path) -> Part {
     let mut part = Part::new(name);
     // All of the workspace, as for "rust", so that nothing is built anew with other features.
     let mut command = cargo(&["test", "--workspace", "--features", "log/cloud"]);
-    command.args(["--test", "bucket", "--test", "topics_bucket"]);
+    command.args(FEATURES).args(["--test", "bucket", "--test", "topics_bucket"]);
     for name in ["MINIO", "AZURITE", "GCS"] {
         command.env_remove(name);
     }

@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use stdx::mem::size_class;
+use stdx::mem::{allocated, size_class};
 
 /// What a sequence is made of.
 pub(crate) trait Leaf: Clone + Debug {
@@ -100,11 +100,6 @@ impl<T: Leaf> Chunk<T> {
 /// Bytes of an `Arc`'s allocation, which has two counts and the three words of a vector.
 const ARC: usize = size_class(5 * size_of::<usize>());
 
-/// Bytes that an allocation for `n` values takes; none is made for none.
-fn allocated<T>(n: usize) -> usize {
-    if n == 0 { 0 } else { size_class(n * size_of::<T>()) }
-}
-
 fn heap<T: Leaf>(leaves: &[T]) -> usize {
     leaves.iter().map(T::heap).sum()
 }
@@ -136,11 +131,26 @@ fn place_in<T: Leaf>(leaves: &[T], key: T::Key) -> usize {
     leaves.partition_point(|leaf| leaf.key() <= key).saturating_sub(1)
 }
 
+/// The parts before the tail; boxed, since most sequences are a tail alone.
+type Before<T> = Option<Box<VecDeque<Part<T>>>>;
+
+/// The chunk of a part; the part behind the last is the tail.
+#[inline]
+fn chunk_of<'a, T: Leaf>(
+    before: &'a mut Before<T>,
+    tail: &'a mut Chunk<T>,
+    part: usize,
+) -> &'a mut Chunk<T> {
+    match before {
+        Some(parts) if part < parts.len() => &mut parts[part].chunk,
+        _ => tail,
+    }
+}
+
 /// See the module's text.
 #[derive(Debug)]
 pub(crate) struct Chunked<T: Leaf> {
-    #[expect(clippy::box_collection, reason = "most sequences are a tail alone")]
-    before: Option<Box<VecDeque<Part<T>>>>,
+    before: Before<T>,
     tail: Chunk<T>,
     held: usize,
 }
@@ -288,10 +298,7 @@ impl<T: Leaf> Chunked<T> {
     /// The leaf at a place, to be looked at and perhaps changed.
     #[inline]
     pub(crate) fn entry_at(&mut self, place: Place) -> Option<Entry<'_, T>> {
-        let chunk = match &mut self.before {
-            Some(parts) if place.part < parts.len() => &mut parts[place.part].chunk,
-            _ => &mut self.tail,
-        };
+        let chunk = chunk_of(&mut self.before, &mut self.tail, place.part);
         let there = place.at < chunk.leaves().len();
         there.then_some(Entry { chunk, held: &mut self.held, place })
     }
@@ -322,21 +329,10 @@ impl<T: Leaf> Chunked<T> {
         Iter { all: self, part: place.part, leaves: leaves.iter() }
     }
 
-    /// The leaves of a part to be changed, and the count of what is held.
-    #[inline]
-    fn own(&mut self, part: usize) -> (&mut Vec<T>, &mut usize) {
-        let chunk = match &mut self.before {
-            Some(parts) if part < parts.len() => &mut parts[part].chunk,
-            _ => &mut self.tail,
-        };
-        (chunk.own(&mut self.held), &mut self.held)
-    }
-
     /// Works on a leaf, whose content stays in order with its neighbours'.
     #[inline]
     pub(crate) fn edit<R>(&mut self, place: Place, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let (leaves, held) = self.own(place.part);
-        leaves.get_mut(place.at).map(|leaf| measured(leaf, held, f))
+        self.entry_at(place).map(|entry| entry.edit(f))
     }
 
     /// The same with the last leaf.
@@ -409,10 +405,10 @@ impl<T: Leaf> Chunked<T> {
 
     /// Changes a part's vector.
     fn resize<R>(&mut self, part: usize, f: impl FnOnce(&mut Vec<T>) -> R) -> R {
-        let (leaves, held) = self.own(part);
+        let leaves = chunk_of(&mut self.before, &mut self.tail, part).own(&mut self.held);
         let before = allocated::<T>(leaves.capacity());
         let r = f(leaves);
-        *held = *held - before + allocated::<T>(leaves.capacity());
+        self.held = self.held - before + allocated::<T>(leaves.capacity());
         r
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use commands::Fail;
 use commands::fail::quoted;
-use commands::row::{Flags, Group, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope, Traits};
 use config::Id;
 use resp::{Args, Reply};
 use store::{Db, Key, ShardSet};
@@ -29,8 +29,8 @@ const OOM: Fail = Fail::text("OOM command not allowed when used memory > 'maxmem
 const NOAUTH: Fail = Fail::text("NOAUTH Authentication required.");
 const LOADING: Fail = Fail::text("LOADING Apus is loading the dataset in memory");
 
-/// One command evicts for this long at most.
-const EVICT_NS: u64 = 500_000;
+/// Keys that one command evicts before it looks at the clock, as in Redis.
+const EVICT_FEWEST: u32 = 16;
 
 /// What became of a command.
 #[derive(Debug, PartialEq, Eq)]
@@ -100,6 +100,22 @@ fn unknown(args: &Args<'_>) -> Fail {
         text.push_str(&format!("'{}' ", quoted(a)));
     }
     Fail::new(text)
+}
+
+/// Whether SCRIPT KILL and its like wait until the scripts that run are slow or have ended.
+#[cold]
+fn waits_for_script(engine: &Engine, session: &mut Session) -> bool {
+    if session.multi.is_some() {
+        return false;
+    }
+    if session.asked == 0 {
+        session.asked = engine.clock.monotonic_ns();
+    }
+    let waits = engine.scripts.running.is_undecided(session.asked);
+    if !waits {
+        session.asked = 0;
+    }
+    waits
 }
 
 /// Answers an error, and counts it among the replies and by its kind.
@@ -176,6 +192,12 @@ impl Thread {
         if engine.attention.get() & Attention::PAUSE != 0 && paused(engine, session, cmd, args) {
             return Done::Wait;
         }
+        if cmd.row.group == Group::Scripting
+            && cmd.row.flags.has(Flags::ALLOW_BUSY)
+            && waits_for_script(engine, session)
+        {
+            return Done::Wait;
+        }
         if engine.attention.get() & Attention::MIGRATE != 0
             && engine.waits_for_move(session, cmd, args)
         {
@@ -196,7 +218,7 @@ impl Thread {
             return Done::Yes;
         }
         let done = self.call_command(engine, session, id, args, reply);
-        if session.caching && session.multi.is_none() && !cmd.row.name.starts_with("client|") {
+        if session.caching && session.multi.is_none() && !cmd.traits.has(Traits::CONNECTIONS) {
             session.caching = false;
         }
         if !self.cx.ready.is_empty() {
@@ -219,16 +241,18 @@ impl Thread {
         let hidden = Flags::SKIP_MONITOR.or(Flags::ADMIN);
         if engine.attention.get() & Attention::MONITOR != 0 && !cmd.row.flags.has_any(hidden) {
             engine.monitors.feed(engine, session, self.wall_us(engine), args);
+            self.pubsub.note_crowd(engine);
         }
         // What checks take before a command is not its time.
         let since = self.since.take().filter(|_| engine.attention.get() == 0);
         let start = since.unwrap_or_else(|| engine.clock.monotonic_ns());
         self.mono = start;
+        self.time_went_by();
         let errors = reply.errors();
         let failed = self.answer(engine, session, id, args, reply);
         self.mono = engine.clock.monotonic_ns();
         let nanos = self.mono.saturating_sub(start);
-        self.time_went_by(nanos);
+        self.time_went_by();
         if let Some(w) = &session.blocked {
             // It counts when it is answered.
             blocking::spent(w, nanos);
@@ -236,7 +260,7 @@ impl Thread {
         }
         self.since = Some(self.mono);
         // The errors of a transaction's commands are theirs.
-        if failed || reply.errors() != errors && cmd.row.name != "exec" {
+        if failed || reply.errors() != errors && !cmd.traits.has(Traits::EXEC) {
             bump(&self.worker.stats.commands[usize::from(id)].failed, 1);
         }
         if self.count_call(engine, &session.client, id, nanos) {
@@ -324,12 +348,14 @@ impl Thread {
         if attention & Attention::MAXMEMORY != 0 && evicts {
             let free = self.make_room(engine);
             self.short_of_memory = !free;
-            if !free && flags_with_queue(session, cmd).has(Flags::DENYOOM) {
+            // A queued command takes memory, whatever it does.
+            let queues = session.multi.is_some() && !cmd.immediate;
+            if !free && (queues || flags_with_queue(session, cmd).has(Flags::DENYOOM)) {
                 return Err(OOM);
             }
         }
         let writes = flags_with_queue(session, cmd).has(Flags::WRITE);
-        if (writes || cmd.row.name == "ping")
+        if (writes || cmd.traits.has(Traits::NEEDS_DISK))
             && let Some(fail) = engine.refuses_writes()
         {
             return Err(fail);
@@ -337,7 +363,7 @@ impl Thread {
         if writes && let Some(fail) = engine.lacks_replicas() {
             return Err(fail);
         }
-        if session.only_subscribes() && !while_subscribed(cmd.row) {
+        if session.only_subscribes() && !cmd.traits.has(Traits::WHILE_SUBSCRIBED) {
             return Err(subscribed(cmd.row));
         }
         if attention & Attention::LOADING != 0 && !flags.has(Flags::LOADING) {
@@ -428,7 +454,7 @@ impl Thread {
             drop(db);
         }
         self.cx.keep_expired = false;
-        if cmd.row.scope == Scope::All && cmd.row.name == "flushall" && outcome.is_ok() {
+        if cmd.row.scope == Scope::All && cmd.traits.has(Traits::SAVES_AFTER) && outcome.is_ok() {
             self.save_after_flush(engine);
         }
         if !self.cx.overdue.is_empty() {
@@ -481,7 +507,7 @@ impl Thread {
         reply: &mut Reply<'_>,
     ) {
         if let Some(multi) = &mut session.multi {
-            if id.is_some_and(|id| engine.table.get(id).row.name == "exec") {
+            if id.is_some_and(|id| engine.table.get(id).traits.has(Traits::EXEC)) {
                 // An EXEC that may not run ends its transaction.
                 let text = format!("EXECABORT Transaction discarded because of: {}", fail.0);
                 self.discard(engine, session);
@@ -519,7 +545,11 @@ impl Thread {
 
     /// Whether more memory is in use than `maxmemory`.
     pub(crate) fn is_over_memory(&self) -> bool {
-        self.hot.maxmemory != 0 && stdx::mem::used() > self.hot.maxmemory
+        let max = self.hot.maxmemory;
+        // What is apart is looked at only where it matters: this is asked before every write.
+        max != 0
+            && stdx::mem::used() > max
+            && stdx::mem::used().saturating_sub(stdx::mem::apart()) > max
     }
 
     /// Evicts until memory is below `maxmemory`, for a bounded time. Returns whether commands that
@@ -534,11 +564,13 @@ impl Thread {
         // Nobody's doing, so that everybody is told.
         self.cx.client = 0;
         let start = engine.clock.monotonic_ns();
-        let mut more = true;
+        let (mut more, mut evicted) = (true, 0u32);
         // What clients are told of a key that goes takes memory, too, until it has been sent, and buffers
         // that are kept for the next time: that must not make further keys go.
         let mut told = engine.outbox_bytes();
-        while stdx::mem::used().saturating_sub(told) > max {
+        // Nor does what has limits of its own: topics, HTTP.
+        let counted = |told: u64| stdx::mem::used().saturating_sub(told + stdx::mem::apart());
+        while counted(told) > max {
             let policy = self.hot.policy;
             let pubsub = &mut self.pubsub;
             let commit = |db: &mut Db<'_>| {
@@ -548,13 +580,17 @@ impl Thread {
             };
             more = self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit);
             // What is being freed in the background will be enough, unless very much is missing.
-            if engine.keyspace.lazy_counts().0 > 0
-                && stdx::mem::used().saturating_sub(told) < max.saturating_add(max / 8)
-            {
+            if engine.keyspace.lazy_counts().0 > 0 && counted(told) < max.saturating_add(max / 8) {
                 break;
             }
-            // Redis bounds a cycle by time too; the next command goes on with it.
-            if !more || engine.clock.monotonic_ns() - start > EVICT_NS {
+            if !more {
+                break;
+            }
+            // The next command or the periodic work goes on with the eviction.
+            evicted += 1;
+            if evicted.is_multiple_of(EVICT_FEWEST)
+                && engine.clock.monotonic_ns() - start > self.hot.evict_ns
+            {
                 break;
             }
         }
@@ -565,7 +601,7 @@ impl Thread {
             engine.latency.record("eviction-cycle", nanos, self.cx.now);
         }
         // Values that are being freed in the background make room soon.
-        more || stdx::mem::used().saturating_sub(told) <= max || engine.keyspace.lazy_counts().0 > 0
+        more || counted(told) <= max || engine.keyspace.lazy_counts().0 > 0
     }
 }
 
@@ -593,11 +629,6 @@ pub(crate) fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, ow
         db.cx.counters.dirty += effects.dirty;
         effects.dirty = 0;
     }
-}
-
-/// Whether a client that is subscribed in RESP2 may run a command.
-fn while_subscribed(row: &Row) -> bool {
-    row.name.ends_with("subscribe") || ["ping", "quit", "reset"].contains(&row.name)
 }
 
 #[cold]
@@ -645,7 +676,7 @@ pub(crate) fn shards_of<A: commands::row::Argv + ?Sized>(
 /// A command's flags, and for EXEC those of what it runs, too: a transaction writes, and needs
 /// memory, when one of its commands does.
 fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
-    let queued = session.multi.as_ref().filter(|_| cmd.row.name == "exec");
+    let queued = session.multi.as_ref().filter(|_| cmd.traits.has(Traits::EXEC));
     cmd.row.flags.or(queued.map_or(Flags::NONE, |m| m.flags))
 }
 
@@ -654,7 +685,10 @@ fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
 /// Nor does here what ends a script that does not end.
 #[cold]
 fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> bool {
-    if session.monitor || !engine.check_pause() || engine.is_busy() && ends_scripts(cmd.row) {
+    if session.monitor
+        || !engine.check_pause()
+        || engine.is_busy() && cmd.traits.has(Traits::ENDS_SCRIPTS)
+    {
         return false;
     }
     let flags = match cmd.row.group {
@@ -664,8 +698,4 @@ fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> boo
     let queueing = session.multi.is_some() && !cmd.immediate;
     !engine.pause.writes_only.load(Relaxed)
         || !queueing && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE))
-}
-
-fn ends_scripts(row: &Row) -> bool {
-    matches!(row.name, "script|kill" | "function|kill" | "shutdown")
 }

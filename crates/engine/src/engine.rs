@@ -13,7 +13,9 @@ use store::Keyspace;
 
 use crate::acl::Acl;
 use crate::clients::Clients;
+use crate::clients::Look;
 use crate::costs::CostStats;
+use crate::ends::Ends;
 use crate::journal::Journal;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
@@ -209,6 +211,9 @@ pub struct Engine {
     pub on_config: RwLock<Option<ConfigHook>>,
     /// Called by MIGRATE to connect to another server; set by whoever owns sockets.
     pub on_dial: RwLock<Option<Dial>>,
+    /// Says whether the peer of a connection has closed it, which the thread of the connection may not
+    /// have noticed yet; set by the owner of the sockets.
+    pub on_look: RwLock<Option<Look>>,
     /// The replication ID: 40 hexadecimal digits (DEBUG CHANGE-REPL-ID draws a new one).
     pub replication_id: RwLock<String>,
     /// Bytes in use when the engine had just been made, for INFO memory.
@@ -223,8 +228,10 @@ pub struct Engine {
     pub blocked_clients: AtomicU64,
     /// Instantaneous rates, sampled by the periodic work.
     pub rates: Rates,
-    /// 0 no, 1 asked for.
+    /// How the server ends, if it does: see [`crate::ends`].
     pub shutting_down: AtomicU8,
+    /// Which threads have ended.
+    pub ends: Ends,
     /// The journal (`appendonly`).
     pub journal: Journal,
     /// FLUSHALL found a snapshot being taken, and wants one when that is over.
@@ -309,6 +316,7 @@ impl Engine {
             on_shutdown: RwLock::default(),
             on_config: RwLock::default(),
             on_dial: RwLock::default(),
+            on_look: RwLock::default(),
             replication_id: RwLock::new(random_id(now)),
             startup_memory: stdx::mem::used(),
             cron_paused: AtomicBool::new(false),
@@ -317,6 +325,7 @@ impl Engine {
             blocked_clients: AtomicU64::new(0),
             rates: Rates::default(),
             shutting_down: AtomicU8::new(0),
+            ends: Ends::default(),
             journal: Journal::default(),
             save_owed: AtomicBool::new(false),
             persistence: Persistence::new(now),
@@ -353,6 +362,11 @@ impl Engine {
     /// What all buffers take in which push messages wait to be sent, those kept for the next time included.
     pub(crate) fn outbox_bytes(&self) -> u64 {
         self.workers().iter().map(|worker| worker.outboxes.load(Relaxed) as u64).sum()
+    }
+
+    /// The worker thread with this number.
+    pub(crate) fn worker(&self, thread: usize) -> Option<Arc<Worker>> {
+        self.workers.read().get(thread).cloned()
     }
 
     /// All worker threads.
@@ -539,7 +553,8 @@ impl Engine {
         let gate = self.pause.gate.lock();
         // Somebody may have made it longer, or ended it, before the lock was ours.
         let until = self.pause.until_ms.load(Relaxed);
-        if until != 0 && self.clock.wall_ms() as i64 >= until {
+        // Both times are rounded down to milliseconds, so the pause lasts until the next one.
+        if until != 0 && self.clock.wall_ms() as i64 > until {
             self.resume(&gate);
             return false;
         }

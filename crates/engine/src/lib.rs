@@ -15,6 +15,7 @@ mod blocking;
 mod clients;
 pub mod costs;
 mod dispatch;
+pub mod ends;
 mod engine;
 pub mod journal;
 mod lend;
@@ -27,6 +28,7 @@ mod reload;
 mod scripting;
 mod session;
 mod settings;
+mod shares;
 mod stats;
 mod table;
 mod thread;
@@ -38,15 +40,16 @@ pub mod connection;
 pub mod server;
 pub mod topics;
 
-pub use clients::{Client, Clients, Endpoint, HeldKill};
+pub use clients::{Client, Clients, Endpoint, HeldKill, Look};
 pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
 };
 pub use lend::Lends;
 pub use mailbox::{Job, Mailbox, Message};
-pub use migrate::{Dial, Wire};
+pub use migrate::{Dial, Unreached, Wire};
 pub use persistence::check_snapshot;
 pub use session::{ReplyMode, Session};
+pub use settings::cron_ns;
 pub use stats::{CommandStats, ThreadStats, Totals};
 pub use store::do_meanwhile;
 pub use table::{Call, Cmd, Run, SessionCommand, SessionFn, Table};

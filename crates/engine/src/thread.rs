@@ -36,9 +36,6 @@ use crate::table::Call;
 use crate::topkeys::Probe;
 use crate::tracking;
 
-/// A command that took so long has deadlines to go by: those are in milliseconds.
-const LONG_NS: u64 = 1_000_000;
-
 /// How a batch ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
@@ -74,6 +71,8 @@ pub(crate) struct Hot {
     pub(crate) latency_tracking: bool,
     pub(crate) maxmemory: u64,
     pub(crate) policy: Policy,
+    /// How long one command evicts at most.
+    pub(crate) evict_ns: u64,
     /// Bytes that all clients may hold together; 0: any number.
     pub(crate) clients_max: u64,
 }
@@ -96,10 +95,14 @@ pub struct Thread {
     /// Next shard for the periodic work, and how many have had their turn in a round that ran out of time.
     sweep: usize,
     swept: usize,
+    /// A thread that could not deliver fast enough what the periodic work had to tell.
+    crowded_by_cron: Option<usize>,
     /// Wall clock minus monotonic clock, in nanoseconds.
     wall_offset: i64,
     /// Monotonic clock when it was last read, in nanoseconds.
     pub(crate) mono: u64,
+    /// When the wall clock's next millisecond begins, on the monotonic clock.
+    now_until: u64,
     /// When the command before ended, where the next one follows at once: it starts then, and the
     /// clock is read once per command.
     pub(crate) since: Option<u64>,
@@ -145,6 +148,7 @@ impl Thread {
                 latency_tracking: true,
                 maxmemory: 0,
                 policy: Policy::NoEviction,
+                evict_ns: 0,
                 clients_max: 0,
             },
             evicted: Evicted::default(),
@@ -154,8 +158,10 @@ impl Thread {
             hashes: Vec::new(),
             sweep: 0,
             swept: 0,
+            crowded_by_cron: None,
             wall_offset: 0,
             mono: 0,
+            now_until: 0,
             since: None,
             shape: None,
             long: NO_COMMAND,
@@ -182,7 +188,7 @@ impl Thread {
         let wall = engine.clock.wall_us();
         self.mono = engine.clock.monotonic_ns();
         self.wall_offset = wall as i64 * 1000 - self.mono as i64;
-        self.cx.set_now((wall / 1000) as i64);
+        self.set_now();
     }
 
     /// Reads the monotonic clock and derives the wall time from it; called when the event loop
@@ -190,16 +196,23 @@ impl Thread {
     #[inline]
     pub fn tick(&mut self, engine: &Engine) -> u64 {
         self.mono = engine.clock.monotonic_ns();
-        self.cx.set_now((self.mono as i64 + self.wall_offset) / 1_000_000);
+        self.set_now();
         self.mono
     }
 
-    /// What comes behind a command that took long runs at a later time, in the same batch, too. Within
-    /// transactions and scripts time stands still.
+    fn set_now(&mut self) {
+        let now_ms = (self.mono as i64 + self.wall_offset) / 1_000_000;
+        self.cx.set_now(now_ms);
+        self.now_until = ((now_ms + 1) * 1_000_000 - self.wall_offset) as u64;
+    }
+
+    /// Sets the commands' time to the clock's last reading, once that is in another millisecond. A deadline
+    /// counts from when its command runs: with the time at which its batch began, the deadline would be too
+    /// early behind many short commands. Within transactions and scripts time stands still.
     #[inline]
-    pub(crate) fn time_went_by(&mut self, nanos: u64) {
-        if nanos >= LONG_NS && !self.in_transaction {
-            self.cx.set_now((self.mono as i64 + self.wall_offset) / 1_000_000);
+    pub(crate) fn time_went_by(&mut self) {
+        if self.mono >= self.now_until && !self.in_transaction {
+            self.set_now();
         }
     }
 
@@ -246,6 +259,7 @@ impl Thread {
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
+            evict_ns: settings::evict_ns(c.int(Id::MaxmemoryEvictionTenacity)),
             clients_max: match c.int(Id::MaxmemoryClients) {
                 // A part of `maxmemory`, in percent; all of what is not limited is no limit.
                 percent @ ..0 => {
@@ -297,6 +311,9 @@ impl Thread {
         self.costs.begin(&self.worker.costs);
         engine.hotkeys.follow(&mut self.probe);
         bump(&self.worker.stats.batches, 1);
+        if session.client.has_early.load(Relaxed) {
+            self.catch_up(engine, session);
+        }
         let c = &session.client;
         // Never 0 while something is executed, be it a command that waited or one whose last argument
         // is not in `input`: other threads' and this one's own looks at it would take it for idle.
@@ -306,6 +323,8 @@ impl Thread {
             self.receive();
             self.take_outbox(session, out);
         }
+        // What was done for nobody in particular holds up nobody.
+        self.pubsub.crowded = None;
         let batch = self.run_batch(engine, session, parser, input, out);
         self.send_mail(engine);
         let (c, left) = (&session.client, input.len() - batch.consumed);
@@ -407,6 +426,10 @@ impl Thread {
         let mut left = !paused && self.make_room(engine) && self.is_over_memory();
         let (mut looked, mut expired) = (std::mem::take(&mut self.swept), 0);
         let round = SHARDS.div_ceil(threads);
+        // What expires is told to many, maybe: not faster than they are sent it.
+        let active =
+            active && self.crowded_by_cron.is_none_or(|thread| self.has_room(engine, thread));
+        self.pubsub.crowded = None;
         while looked < round {
             let s = self.sweep;
             self.sweep += threads;
@@ -435,7 +458,7 @@ impl Thread {
             if !self.cx.ready.is_empty() {
                 self.serve_ready(engine);
             }
-            if engine.clock.monotonic_ns() - start > budget_ns {
+            if self.pubsub.crowded.is_some() || engine.clock.monotonic_ns() - start > budget_ns {
                 if expired > 0 {
                     self.cx.counters.expired_time_cap_reached += 1;
                     left = true;
@@ -450,6 +473,9 @@ impl Thread {
         }
         self.collect();
         self.send_mail(engine);
+        if active {
+            self.crowded_by_cron = self.pubsub.crowded.take();
+        }
         let nanos = engine.clock.monotonic_ns() - start;
         bump(&self.worker.stats.expire_cycle_nanos, nanos);
         bump(&self.worker.stats.cron_nanos, nanos);

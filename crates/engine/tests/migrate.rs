@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use common::{Conn, Server};
-use engine::Wire;
+use engine::{Message, Unreached, Wire};
 use parking_lot::Mutex;
 
 /// What the target does when it is next read from.
@@ -85,7 +85,7 @@ impl Target {
         let target = self.clone();
         *s.engine.on_dial.write() = Some(Arc::new(move |_, _, _| {
             let steps = target.connections.lock().pop_front();
-            let steps = steps.ok_or(ErrorKind::ConnectionRefused)?.into();
+            let steps = steps.ok_or(Unreached::Refused)?.into();
             Ok(Box::new(Connection { steps, target: target.clone() }) as Box<dyn Wire>)
         }));
     }
@@ -153,6 +153,30 @@ fn commands_over_a_key_that_is_moved_wait_and_others_do_not() {
 }
 
 #[test]
+fn one_that_was_ended_from_outside_answers_nothing_that_waits_later() {
+    let mut s = Server::new();
+    let target = Target::new(vec![vec![Says("+OK\r\n"), Says("+OK\r\n")]]);
+    target.serve(&s);
+    let (mut c, mut other) = (s.connect(), s.connect());
+    s.send(&mut c, "SET a 1");
+    assert_eq!(s.send(&mut c, "MIGRATE h 1 a 0 100"), "");
+    let begins = s.thread.worker().mailbox.take();
+    let unblock = format!("CLIENT UNBLOCK {}", c.session.client.id);
+    assert_eq!(s.send(&mut other, &unblock), ":1\r\n");
+    s.send(&mut c, "BLPOP list 0");
+    for message in begins {
+        if let Message::Run(job) = message {
+            job.run(&s.engine, &mut s.thread);
+        }
+    }
+    assert_eq!(s.deliver(&mut c), b"$-1\r\n", "the answer to MIGRATE alone");
+    assert_eq!(s.send(&mut other, "SET a 2"), "+OK\r\n", "the key is not on its way");
+    assert_eq!(target.received(), "");
+    s.send(&mut other, "RPUSH list x");
+    assert_eq!(s.deliver(&mut c), b"*2\r\n$4\r\nlist\r\n$1\r\nx\r\n");
+}
+
+#[test]
 fn a_script_that_changes_the_key_keeps_it_here() {
     let mut s = Server::new();
     let (target, open) = Target::gated(vec![vec![Says("+OK\r\n"), Says("+OK\r\n")]]);
@@ -199,7 +223,7 @@ fn nothing_is_lost_with_a_target_that_fails() {
     let mut s = Server::new();
     let mut c = s.connect();
     let cases: [(Vec<Vec<Step>>, &str); 4] = [
-        (vec![], "-IOERR error or timeout connecting to the client\r\n"),
+        (vec![], "-IOERR error or timeout writing to target instance\r\n"),
         (
             vec![vec![Fails(ErrorKind::TimedOut)], vec![Says("+OK\r\n+OK\r\n")]],
             "-IOERR error or timeout reading to target instance\r\n",

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+use stdx::crc32c::crc32c;
 
 use crate::batch::Batch;
 use crate::buf::Pool;
@@ -27,6 +28,8 @@ use crate::topic::{Appended, Done, Pending, Phase, Topic, Wake, Work};
 
 /// How long a refused producer should wait.
 const RETRY_MS: u64 = 100;
+/// Least bytes that a reader takes room for: as many are read at once at least.
+const READ_LEAST: usize = 64 << 10;
 /// Retries against others who write the same topic, before a producer is told that it is too much.
 const CONFLICTS: usize = 100;
 
@@ -111,8 +114,41 @@ pub struct Counters {
     pub groups: AtomicU64,
     /// Retries that were recognised.
     pub duplicates: AtomicU64,
-    /// Appends that were refused for lack of room.
+    /// Appends and reads that were refused for lack of room.
     pub refused: AtomicU64,
+    /// Appends that were answered with offsets.
+    pub appends: AtomicU64,
+    /// Reads that found records.
+    pub reads: AtomicU64,
+    /// Bytes that they found, as stored.
+    pub read_bytes: AtomicU64,
+    /// Appends that the storage failed to store, and other troubles that the log tells of.
+    pub storage_errors: AtomicU64,
+}
+
+/// What a broker uses now, and what it may.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Figures {
+    /// Topics that are open.
+    pub open_topics: usize,
+    /// Appends that have not been answered.
+    pub waiting_appends: usize,
+    /// Bytes that wait to be stored, and how many may.
+    pub pending: (usize, usize),
+    /// Bytes of batches that are kept for readers, and how many may be.
+    pub kept: (usize, usize),
+    /// Bytes of answers that readers have not taken yet, and how many may be.
+    pub answers: (usize, usize),
+    /// Descriptors in use, and how many may be.
+    pub descriptors: (usize, usize),
+}
+
+impl Counters {
+    fn read(&self, f: &Fetched) {
+        let bytes: usize = f.batches.iter().map(|b| b.bytes.len()).sum();
+        self.reads.fetch_add(1, Relaxed);
+        self.read_bytes.fetch_add(bytes as u64, Relaxed);
+    }
 }
 
 struct Inner {
@@ -162,7 +198,7 @@ impl Broker {
         }
         let inner = Arc::new(Inner {
             storage,
-            meter: Meter::new(options.pending_max),
+            meter: Meter::apart(options.pending_max),
             answers: Meter::new(options.answers_max),
             kept_meter: Meter::new(options.kept_max),
             options,
@@ -194,6 +230,20 @@ impl Broker {
         &self.inner.counters
     }
 
+    /// What it uses now, and what it may.
+    pub fn figures(&self) -> Figures {
+        let inner = &self.inner;
+        let both = |m: &Meter| (m.taken(), m.max());
+        Figures {
+            open_topics: inner.topics.read().values().filter(|t| t.open.read().is_some()).count(),
+            waiting_appends: inner.open.load(Relaxed),
+            pending: both(&inner.meter),
+            kept: both(&inner.kept_meter),
+            answers: both(&inner.answers),
+            descriptors: inner.storage.descriptors(),
+        }
+    }
+
     /// How it behaves.
     pub fn options(&self) -> &Options {
         &self.inner.options
@@ -215,7 +265,44 @@ impl Broker {
     /// # Errors
     /// [`Error::Busy`].
     pub fn answer_room(&self, bytes: usize) -> Result<Room> {
-        self.inner.answers.take(bytes).ok_or(Error::Busy { retry_ms: RETRY_MS })
+        self.inner.answers.take(bytes).ok_or_else(|| {
+            self.inner.counters.refused.fetch_add(1, Relaxed);
+            Error::Busy { retry_ms: RETRY_MS }
+        })
+    }
+
+    /// Reads whole batches, with room for them. Nothing is read for which there is no room, so that readers
+    /// together cost no more than there may be; where room is scarce, less is read than is wanted.
+    ///
+    /// # Errors
+    /// As [`Broker::read`], and [`Error::Busy`].
+    pub fn read_held(&self, topic: &str, want: &Want) -> Result<(Fetched, Room)> {
+        let mut bytes = want.bytes.min(self.inner.answers.max()).max(READ_LEAST);
+        let mut room = loop {
+            match self.answer_room(bytes) {
+                Ok(room) => break room,
+                Err(_) if bytes > READ_LEAST => bytes = (bytes / 2).max(READ_LEAST),
+                Err(e) => return Err(e),
+            }
+        };
+        let busy = || Error::Busy { retry_ms: RETRY_MS };
+        loop {
+            let bytes = want.bytes.min(room.bytes());
+            match self.read(topic, &Want { bytes, most: room.bytes(), ..*want }) {
+                // That of one is enough.
+                Err(Error::Larger { bytes }) if bytes > room.bytes() => {
+                    if !room.fit(bytes) {
+                        return Err(busy());
+                    }
+                }
+                Err(e) => return Err(e),
+                Ok(fetched) => {
+                    // It is more only where it is in memory already.
+                    let bytes = fetched.batches.iter().map(|b| b.bytes.len()).sum();
+                    return if room.fit(bytes) { Ok((fetched, room)) } else { Err(busy()) };
+                }
+            }
+        }
     }
 
     /// Bytes of batches that are kept for readers, or that readers have not let go of yet.
@@ -459,9 +546,11 @@ impl Broker {
             (t, log) = self.caught_up(topic, false)?;
         }
         if let Some(fetched) = fetch_kept(&t, &log, want) {
-            return fetched;
+            return fetched.inspect(|f| self.inner.counters.read(f));
         }
-        Ok(Fetched { batches: log.read(want)?, extent: log.extent() })
+        let fetched = Fetched { batches: log.read(want)?, extent: log.extent() };
+        self.inner.counters.read(&fetched);
+        Ok(fetched)
     }
 
     /// The same without waiting, if that is possible.
@@ -471,7 +560,8 @@ impl Broker {
         if self.inner.storage.shared() && log.extent().next <= want.offset {
             return None;
         }
-        fetch_kept(&t, &log, want)
+        let fetched = fetch_kept(&t, &log, want);
+        fetched.map(|found| found.inspect(|f| self.inner.counters.read(f)))
     }
 
     /// Calls `wake` when the topic, which must be open, has a record with this offset, or is gone; at
@@ -524,7 +614,8 @@ impl Broker {
         if offset > next {
             return Err(Error::OutOfBounds { offset, first, next });
         }
-        self.inner.storage.put(topic, &format!("groups/{group}"), offset.to_string().as_bytes())
+        let text = serde_json::json!({"offset": offset}).to_string();
+        self.inner.storage.put(topic, &format!("groups/{group}"), text.as_bytes())
     }
 
     /// The offset that a group has committed.
@@ -536,10 +627,30 @@ impl Broker {
         self.topic(topic, false)?;
         let name = format!("groups/{group}");
         let Some(value) = self.inner.storage.get(topic, &name)? else { return Ok(None) };
-        let offset = std::str::from_utf8(&value).ok().and_then(|v| v.parse().ok());
+        // A bare number is what an earlier version has written.
+        let value: Option<serde_json::Value> = serde_json::from_slice(&value).ok();
+        let offset = value.and_then(|v| v.as_u64().or_else(|| v.get("offset")?.as_u64()));
         offset
             .map(Some)
             .ok_or_else(|| Error::Storage(format!("topic '{topic}': {name} holds no offset")))
+    }
+
+    /// The offset that a reader of a group begins with, and whether the group is new: it has committed
+    /// nothing, and `reset` says where it begins then; none: that is [`Error::NoGroup`].
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], [`Error::NoGroup`], or the storage fails.
+    pub fn start_group(
+        &self,
+        topic: &str,
+        group: &str,
+        reset: Option<Start>,
+    ) -> Result<(u64, bool)> {
+        if let Some(offset) = self.committed(topic, group)? {
+            return Ok((offset, false));
+        }
+        let reset = reset.ok_or_else(|| Error::NoGroup(group.to_owned()))?;
+        Ok((self.start(topic, reset, false)?, true))
     }
 
     /// All groups and what they have committed.
@@ -563,7 +674,12 @@ impl Broker {
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails.
     pub fn forget_group(&self, topic: &str, group: &str) -> Result<bool> {
-        let there = self.committed(topic, group)?.is_some();
+        let there = match self.committed(topic, group) {
+            Ok(offset) => offset.is_some(),
+            // It is damaged: deleting it is one way out.
+            Err(Error::Storage(_)) => true,
+            Err(e) => return Err(e),
+        };
         if self.inner.options.read_only {
             return Err(Error::ReadOnly);
         }
@@ -592,21 +708,30 @@ impl Broker {
         self.topic(topic, false)?.1.verify(seen)
     }
 
-    /// Makes it possible again to append where nobody knows which offset comes next. Returns the one to go on
-    /// with, if there was something to mend.
+    /// Makes a topic usable again whose own files are damaged, and makes it possible again to append where
+    /// nobody knows which offset comes next. Returns what was done, and the offset to go on with, if the
+    /// records did not tell.
     ///
     /// # Errors
     /// [`Error::NoTopic`], [`Error::ReadOnly`], or the storage fails.
-    pub fn mend(&self, topic: &str) -> Result<Option<u64>> {
+    pub fn mend(&self, topic: &str) -> Result<(Vec<String>, Option<u64>)> {
+        check_name("topic", topic)?;
         if self.inner.options.read_only {
             return Err(Error::ReadOnly);
         }
-        self.topic(topic, false)?.1.mend()
+        let known = self.inner.topics.read().get(topic).is_some_and(|t| t.open.read().is_some());
+        let done = if known { Vec::new() } else { self.inner.storage.mend(topic)? };
+        Ok((done, self.topic(topic, false)?.1.mend()?))
     }
 
     /// Does something that may wait for the storage on a thread of the log.
     pub fn aside(&self, job: Box<dyn FnOnce() + Send>) {
         self.inner.schedule.add(Instant::now(), job);
+    }
+
+    /// The same a little later.
+    pub fn aside_later(&self, after: Duration, job: Box<dyn FnOnce() + Send>) {
+        self.inner.schedule.add(Instant::now() + after, job);
     }
 
     /// Takes nothing more in, and waits until what was accepted is stored; at most so long. Returns
@@ -738,7 +863,7 @@ impl Inner {
     }
 
     fn naming(&self, topic: &str) -> &Mutex<()> {
-        let sum = crc32c::crc32c(topic.as_bytes());
+        let sum = crc32c(0, topic.as_bytes());
         &self.naming[sum as usize % NAMINGS]
     }
 

@@ -19,11 +19,12 @@ mod meter;
 mod pages;
 mod producers;
 mod schedule;
+mod seal;
 mod settings;
 pub mod storage;
 mod topic;
 
-pub use broker::{Broker, Counters, Description, Fetched, Options, Start, Tell, Waiting};
+pub use broker::{Broker, Counters, Description, Fetched, Figures, Options, Start, Tell, Waiting};
 pub use chunks::Chunks;
 pub use error::{Damage, Error, Result};
 pub use group::{Group, Stamp};

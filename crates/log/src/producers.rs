@@ -6,6 +6,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use stdx::crc32c::crc32c;
+use stdx::mem::Apart;
+
 use crate::batch::Header;
 
 /// Batches of a producer that are remembered.
@@ -42,7 +45,11 @@ pub(crate) enum Verdict {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Producers {
     known: HashMap<u64, VecDeque<Stored>>,
+    apart: Apart,
 }
+
+/// Bytes that a producer takes, about.
+const EACH: usize = REMEMBERED * size_of::<Stored>() + 48;
 
 impl Producers {
     /// Judges a batch, `unstored` being the numbers of the same producer's batches that are about to
@@ -86,6 +93,7 @@ impl Producers {
             let cut = *cut;
             self.known.retain(|_, k| newest(k) >= cut);
         }
+        self.apart.set(self.known.len() * EACH);
     }
 
     /// The written form; empty if there is nobody to remember.
@@ -103,7 +111,7 @@ impl Producers {
                 }
             }
         }
-        let crc = crc32c::crc32c(&bytes);
+        let crc = crc32c(0, &bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
         bytes
     }
@@ -115,7 +123,7 @@ impl Producers {
             return Some(it);
         }
         let (body, crc) = bytes.split_last_chunk::<4>()?;
-        if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+        if crc32c(0, body) != u32::from_le_bytes(*crc) {
             return None;
         }
         let (version, rows) = body.split_first()?;

@@ -289,8 +289,8 @@ fn a_damaged_object_is_an_error_with_its_place() {
     assert!(e.to_string().contains("apus log mend"), "{e}");
     assert_eq!(c.verify("t", &mut |_| {}).expect("read").len(), 2);
     // Nobody gets the offsets that may have been given away.
-    assert_eq!(c.mend("t"), Ok(Some(1_000_000_000_006)));
-    assert_eq!(c.mend("t"), Ok(None));
+    assert_eq!(c.mend("t"), Ok((Vec::new(), Some(1_000_000_000_006))));
+    assert_eq!(c.mend("t"), Ok((Vec::new(), None)));
     for (broker, offset) in [(&c, 1_000_000_000_006), (&a, 1_000_000_000_007)] {
         let stored = broker.append_wait("t", input(&[b"x"]));
         assert_eq!(stored.map(|s| s.first_offset), Ok(offset));
@@ -422,7 +422,8 @@ fn who_reads_on_gets_what_comes_next_meanwhile() {
         slow.gets.store(0, Relaxed);
         slow.together.store(0, Relaxed);
         // One alone is fetched alone, and once.
-        let one = |offset| Want { offset, records: 1, bytes: 1, before: u64::MAX };
+        let one =
+            |offset| Want { offset, records: 1, bytes: 1, before: u64::MAX, most: usize::MAX };
         for _ in 0..2 {
             assert_eq!(log.read(&one(120)).expect("there").len(), 1);
         }
@@ -452,7 +453,7 @@ fn objects_for_readers_take_no_more_memory_than_they_may() {
     let storage = common::objects(faulty.bucket(), options, None);
     let log = storage.open("t", &Settings::default(), &|_| {}).expect("open");
     faulty.together.store(0, Relaxed);
-    let one = |offset| Want { offset, records: 1, bytes: 1, before: u64::MAX };
+    let one = |offset| Want { offset, records: 1, bytes: 1, before: u64::MAX, most: usize::MAX };
     // Readers who keep what they have read leave no room for others …
     let mut held: Vec<_> = (0..3).map(|i| log.read(&one(i)).expect("there")).collect();
     assert!(faulty.together.load(Relaxed) <= 2);
@@ -481,7 +482,7 @@ fn what_many_readers_want_is_fetched_once() {
     let storage = common::objects(faulty.bucket(), objects_options(), None);
     let log = storage.open("t", &Settings::default(), &|_| {}).expect("open");
     faulty.gets.store(0, Relaxed);
-    let one = Want { offset: 15, records: 1, bytes: 1, before: u64::MAX };
+    let one = Want { offset: 15, records: 1, bytes: 1, before: u64::MAX, most: usize::MAX };
     std::thread::scope(|s| {
         for _ in 0..8 {
             s.spawn(|| assert_eq!(log.read(&one).expect("there").len(), 1));

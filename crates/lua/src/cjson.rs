@@ -1,4 +1,5 @@
-//! The library `cjson`: JSON with the choices of lua-cjson 2.1, which Redis has.
+//! The library `cjson`: JSON with the choices of lua-cjson 2.1, which Redis has. Not `serde_json`, which has no
+//! sparse arrays, no depth that scripts set and no numbers written with as many digits as they say.
 
 use std::ffi::c_int;
 
@@ -182,6 +183,7 @@ fn append(s: Stack, c: &Config, out: &mut Vec<u8>, depth: i32) -> Result<(), Rai
     if out.len() > s.state().memory_limit() {
         return Err(Raise::text("not enough memory"));
     }
+    s.look(8)?;
     match s.kind(-1) {
         Kind::String => append_string(out, s.bytes(-1).unwrap_or(&[])),
         Kind::Number => append_number(s, c, out, -1)?,

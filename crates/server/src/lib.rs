@@ -271,13 +271,21 @@ impl Builder {
             None => Ok(()),
         }));
         *engine.on_dial.write() = Some(net::dial());
+        let looked_at = inboxes.clone();
+        *engine.on_look.write() = Some(Arc::new(move |client| {
+            looked_at.get(client.thread).is_some_and(|inbox| inbox.has_gone(client))
+        }));
         handle.follow_admin().map_err(|e| io::Error::new(e.kind(), format!("admin-port: {e}")))?;
-        let http = if self.open_configured {
-            let place = engine.config.string(Id::TopicStorage);
-            if place.contains("://") {
-                log!(engine.log, Notice, "Looking for topics in {}", place);
+        if self.open_configured {
+            let clients = engine.config.int(Id::Maxclients) as u64;
+            let files = raise_file_limit(clients, threads, http_connections(&engine.config));
+            // Who cannot read the limit finds out where it is reached.
+            if let Ok(files) = files {
+                engine.topics.descriptors.store(files.topics as usize, Relaxed);
             }
-            let topics = engine.topics.wake(&engine);
+        }
+        let http = if self.open_configured {
+            let topics = engine::topics::Topics::wake(&engine);
             topics.map_err(|e| io::Error::other(format!("topics: {e}")))?;
             let http = http::Http::start(&engine.config, &shared);
             http.map_err(|e| io::Error::new(e.kind(), format!("http-port: {e}")))?
@@ -288,23 +296,28 @@ impl Builder {
         for (i, (poll, inbox)) in polls.into_iter().zip(&inboxes).enumerate() {
             let w = Worker::new(Arc::clone(&shared), Arc::clone(inbox), poll, i, threads);
             let name = format!("apus-worker-{i}");
-            running.push(
-                std::thread::Builder::new().name(name).spawn(move || w.run()).map_err(no_thread)?,
-            );
+            let engine = Arc::clone(&engine);
+            running.push(start_thread(name, move || {
+                let _alive = engine.ends.alive();
+                w.run();
+            })?);
         }
-        let name = "apus-acceptor".to_owned();
-        running.push(
-            std::thread::Builder::new()
-                .name(name)
-                .spawn(move || acceptor.run())
-                .map_err(no_thread)?,
-        );
+        let of = Arc::clone(&engine);
+        running.push(start_thread("apus-acceptor".to_owned(), move || {
+            let _alive = of.ends.alive();
+            acceptor.run();
+        })?);
         Ok(Server { handle, addresses, http, running, loading })
     }
 }
 
-fn no_thread(e: io::Error) -> io::Error {
-    io::Error::new(e.kind(), format!("a thread cannot be started: {e}"))
+/// Starts a thread that the server cannot do without.
+///
+/// # Errors
+/// The system gives none.
+pub fn start_thread(name: String, f: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let started = std::thread::Builder::new().name(name).spawn(f);
+    started.map_err(|e| io::Error::new(e.kind(), format!("a thread cannot be started: {e}")))
 }
 
 /// How loading has ended, for whoever waits for it.
@@ -385,8 +398,10 @@ impl Handle {
                 let wanted = c.int(Id::Maxclients) as u64;
                 let text =
                     "The operating system is not able to handle the specified number of clients";
-                match raise_file_limit(wanted, self.inboxes.len()) {
-                    Ok(room) if room < wanted => Err(format!("{text}, try with {room}")),
+                match raise_file_limit(wanted, self.inboxes.len(), http_connections(c)) {
+                    Ok(files) if files.clients < wanted => {
+                        Err(format!("{text}, try with {}", files.clients))
+                    }
                     Ok(_) => Ok(()),
                     Err(e) => Err(format!("{text}: {e}")),
                 }
@@ -452,13 +467,16 @@ impl Server {
         self.handle.stop();
     }
 
-    /// Waits until all threads have ended.
+    /// Waits until all threads have ended. One that SHUTDOWN NOSAVE has stopped amid a script which has
+    /// written never does: it sleeps as long as the process lives.
     pub fn join(self) {
-        for t in self.running {
-            // A panic has been reported by the thread itself.
-            let _ = t.join();
-        }
         let engine = &self.handle.shared.engine;
+        if engine.ends.wait(self.running.len(), Duration::from_nanos(DRAIN_NS)) {
+            for t in self.running {
+                // A panic has been reported by the thread itself.
+                let _ = t.join();
+            }
+        }
         if let Some(http) = &self.http {
             http.begin_stop();
         }
@@ -483,17 +501,44 @@ pub fn threads_of(config: &Config) -> usize {
     }
 }
 
-/// Makes room for `clients` connections of `threads` worker threads among the process's open
-/// files, as far as the system allows. Returns for how many there is room: at most `clients`.
+/// For what there is room among the process's open files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// Connections of clients.
+    pub clients: u64,
+    /// Connections of the HTTP interface of topics.
+    pub http: u64,
+    /// Files that topics have open at once.
+    pub topics: u64,
+}
+
+/// Shares `files` out. What the process itself needs comes first: what is `reserved` is for the journal,
+/// snapshots, listeners and threads. Where there are too few, topics and HTTP get an eighth of the rest each.
+fn share(files: u64, reserved: u64, clients: u64, http: u64) -> Files {
+    /// Files that topics have use for.
+    const TOPICS: u64 = 512;
+    /// And at least.
+    const LEAST: u64 = 8;
+    let rest = files.saturating_sub(reserved);
+    if rest >= clients.saturating_add(http).saturating_add(TOPICS) {
+        return Files { clients, http, topics: TOPICS };
+    }
+    let part = (rest / 8).max(LEAST);
+    let (topics, http) = (part.min(TOPICS), http.min(part));
+    Files { clients: clients.min(rest.saturating_sub(topics + http)), http, topics }
+}
+
+/// Makes room for `clients` connections of `threads` worker threads and `http` connections among the
+/// process's open files, as far as the system allows. Returns for how many there is room.
 ///
 /// # Errors
-/// The limit cannot be read, or there is room for none.
+/// The limit cannot be read, or there is room for no client.
 #[expect(unsafe_code, reason = "getrlimit and setrlimit")]
-pub fn raise_file_limit(clients: u64, threads: usize) -> io::Result<u64> {
-    /// Descriptors for listeners, log and data files, as Redis reserves.
+pub fn raise_file_limit(clients: u64, threads: usize, http: u64) -> io::Result<Files> {
+    /// Descriptors for listeners, log, journal and snapshots, as Redis reserves.
     const RESERVED: u64 = 32;
     let reserved = RESERVED + 2 * threads as u64; // a poll and its waker each
-    let wanted = clients.saturating_add(reserved);
+    let wanted = clients.saturating_add(reserved).saturating_add(http).saturating_add(512);
     // SAFETY: the pointer is to a live value; a zeroed rlimit is valid.
     let mut limit = unsafe {
         let mut l = std::mem::zeroed::<libc::rlimit>();
@@ -514,15 +559,21 @@ pub fn raise_file_limit(clients: u64, threads: usize) -> io::Result<u64> {
             }
         }
     }
-    match limit.rlim_cur.saturating_sub(reserved).min(clients) {
-        0 => Err(io::Error::other(format!(
+    let files = share(limit.rlim_cur, reserved, clients, http);
+    if files.clients == 0 {
+        return Err(io::Error::other(format!(
             "{} open files are too few: at least {} are needed. Raise the limit with `ulimit -n`, \
              or LimitNOFILE= of the service",
             limit.rlim_cur,
-            reserved + 1
-        ))),
-        room => Ok(room),
+            reserved + 8 + http.min(8) + 1
+        )));
     }
+    Ok(files)
+}
+
+/// Connections that the HTTP interface may have, if there is one.
+pub fn http_connections(config: &Config) -> u64 {
+    if config.int(Id::HttpPort) == 0 { 0 } else { config.int(Id::HttpMaxConnections) as u64 }
 }
 
 /// Does without transparent huge pages from now on, in the whole process: the kernel fills a fresh
@@ -560,3 +611,18 @@ pub fn level_of(config: &Config) -> Level {
 
 /// A caller of CONFIG SET with all rights, for hooks and tests.
 pub const LOCAL: Caller = Caller { local: true, loading: false, owner: false };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_shared_out() {
+        let files = |clients, http, topics| Files { clients, http, topics };
+        assert_eq!(share(20_000, 36, 10_000, 1024), files(10_000, 1024, 512));
+        assert_eq!(share(256, 36, 10_000, 1024), files(166, 27, 27));
+        assert_eq!(share(256, 36, 166, 27), files(166, 27, 27), "the same once more");
+        assert_eq!(share(64, 36, 10_000, 0), files(20, 0, 8));
+        assert_eq!(share(40, 36, 10_000, 0).clients, 0);
+    }
+}

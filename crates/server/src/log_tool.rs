@@ -23,8 +23,9 @@ Usage: apus log COMMAND [--dir DIR | --storage URL] [ARGUMENTS]
   append TOPIC                       appends every line of standard input as a record
   tail TOPIC [-n N]                  prints the last N records, a line each; 10
   verify [TOPIC]                     reads everything, and checks checksums and that no offset is missing
-  mend TOPIC                         in an object store, makes appending possible again where the last
-                                     object is so damaged that it does not say which offset comes next
+  mend TOPIC                         makes a topic usable again whose settings are damaged (with settings
+                                     that keep all records), whose last segment is missing, or whose last
+                                     object does not say which offset comes next
   stats [TOPIC]                      prints what topics have
 
   --dir DIR       the server's `dir`; the current directory
@@ -228,7 +229,7 @@ fn tail(broker: &Broker, topic: &str, last: u64) -> Result<bool, Error> {
     let extent = broker.describe(topic, false)?.extent;
     let mut offset = extent.next.saturating_sub(last).max(extent.first);
     while offset < extent.next {
-        let want = Want { offset, records: last, bytes: 1 << 20, before: u64::MAX };
+        let want = Want::from(offset, last, 1 << 20);
         for b in broker.read(topic, &want)?.batches {
             let skip = offset.saturating_sub(b.header.first_offset) as usize;
             for record in b.records()?.iter().skip(skip) {
@@ -242,8 +243,13 @@ fn tail(broker: &Broker, topic: &str, last: u64) -> Result<bool, Error> {
 }
 
 fn mend(broker: &Broker, topic: &str) -> Result<bool, Error> {
-    match broker.mend(topic)? {
+    let (done, next) = broker.mend(topic)?;
+    for what in &done {
+        print(&format!("{topic}: {what}\n"))?;
+    }
+    match next {
         Some(next) => print(&format!("{topic}: the next record gets offset {next}\n"))?,
+        None if !done.is_empty() => {}
         None => print(&format!("{topic}: there is nothing that keeps from appending\n"))?,
     }
     Ok(true)

@@ -252,10 +252,9 @@ fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Resu
     let handle = signals.handle();
     let (running, signal_log) = (Arc::new(OnceLock::new()), log.clone());
     let told = Arc::clone(&running);
-    let watcher = std::thread::Builder::new()
-        .name("apus-signals".into())
-        .spawn(move || watch(signals, &told, source, &signal_log))
-        .map_err(|e| io::Error::new(e.kind(), format!("a thread cannot be started: {e}")))?;
+    let watcher = apus::start_thread("apus-signals".into(), move || {
+        watch(signals, &told, source, &signal_log);
+    })?;
     let has_logfile = !config.string(Id::Logfile).is_empty();
     let started = Server::builder().config(config, loaded).log(log.clone()).start();
     if let Err(e) = &started
@@ -300,7 +299,20 @@ fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Resu
 /// Makes room for `maxclients` among the open files, or makes it as many as there is room for.
 fn fit_file_limit(config: &Config, log: &Log) -> io::Result<()> {
     let wanted = config.int(Id::Maxclients) as u64;
-    let room = apus::raise_file_limit(wanted, apus::threads_of(config))?;
+    let http = apus::http_connections(config);
+    let files = apus::raise_file_limit(wanted, apus::threads_of(config), http)?;
+    let room = files.clients;
+    if files.http < http {
+        log!(
+            log,
+            Warning,
+            "http-max-connections is {} instead of {}: the limit of open files is too low.",
+            files.http,
+            http
+        );
+        let line = format!("http-max-connections {}", files.http);
+        config::load_text(config, "ulimit", line.as_bytes()).map_err(io::Error::other)?;
+    }
     if room < wanted {
         log!(
             log,

@@ -15,6 +15,7 @@
 //! The idle class (`SCHED_IDLE`), which gives way at once, was tried: among others that are busy it
 //! gets nothing, shards that it holds included, and only a privileged process can leave it.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -34,7 +35,7 @@ const CALM: u8 = 20;
 const WINDOW: Duration = Duration::from_millis(5);
 
 /// What these threads know together.
-static PACE: Mutex<Option<Pace>> = Mutex::new(None);
+static PACE: LazyLock<Mutex<Pace>> = LazyLock::new(|| Mutex::new(Pace::new(Instant::now())));
 
 /// Who works when, on cores that are wanted: one thread at a time per core, and after each a rest.
 #[derive(Debug)]
@@ -42,8 +43,12 @@ struct Pace {
     cores: u32,
     /// When the next one may work.
     next: Instant,
-    /// When it was last looked, what the process had used by then, and these threads since.
-    seen: (Instant, Duration, Duration),
+    /// When it was last looked what the others need.
+    looked: Instant,
+    /// The process's processor time by then.
+    all: Duration,
+    /// That of these threads since.
+    ours: Duration,
     /// The others need the greater part of the cores.
     wanted: bool,
 }
@@ -51,19 +56,19 @@ struct Pace {
 impl Pace {
     fn new(now: Instant) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-        let seen = (now, cpu_time(ClockId::ProcessCPUTime), Duration::ZERO);
-        Self { cores, next: now, seen, wanted: false }
+        let all = cpu_time(ClockId::ProcessCPUTime);
+        Self { cores, next: now, looked: now, all, ours: Duration::ZERO, wanted: false }
     }
 
     /// Notes that a thread of these has used so much; `all` is what the process has.
     fn add(&mut self, now: Instant, worked: Duration, all: impl FnOnce() -> Duration) {
-        self.seen.2 += worked;
-        let elapsed = now.duration_since(self.seen.0);
+        self.ours += worked;
+        let elapsed = now.duration_since(self.looked);
         if elapsed >= WINDOW {
             let all = all();
-            let others = all.saturating_sub(self.seen.1).saturating_sub(self.seen.2);
+            let others = all.saturating_sub(self.all).saturating_sub(self.ours);
             self.wanted = others > elapsed * self.cores / 2;
-            self.seen = (now, all, Duration::ZERO);
+            (self.looked, self.all, self.ours) = (now, all, Duration::ZERO);
         }
     }
 
@@ -111,7 +116,6 @@ impl Background {
         let used = cpu_time(ClockId::ThreadCPUTime);
         let pause = {
             let mut pace = PACE.lock();
-            let pace = pace.get_or_insert_with(|| Pace::new(now));
             let worked = used.saturating_sub(self.used);
             pace.add(now, worked, || cpu_time(ClockId::ProcessCPUTime));
             pace.pause(now, worked, self.wanted > 0)
@@ -185,7 +189,7 @@ mod tests {
     fn cores_that_others_need_are_wanted() {
         let now = Instant::now();
         let mut pace = Pace { cores: 1, ..Pace::new(now) };
-        pace.seen = (now, WINDOW, Duration::ZERO);
+        (pace.looked, pace.all, pace.ours) = (now, WINDOW, Duration::ZERO);
         pace.add(now + WINDOW, WINDOW / 2, || 2 * WINDOW);
         assert!(!pace.wanted, "half of it was theirs");
         pace.add(now + 2 * WINDOW, WINDOW / 4, || 3 * WINDOW);

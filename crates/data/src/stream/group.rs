@@ -1,5 +1,7 @@
 //! Consumer groups: how far they have read, and what their consumers have not acknowledged.
 
+use stdx::mem::allocated;
+
 use super::id::Id;
 use super::pending::Sorted;
 
@@ -35,7 +37,7 @@ impl Consumer {
     }
 
     fn bytes(&self) -> usize {
-        super::allocated::<u8>(self.name.len()) + self.pending.bytes()
+        allocated::<u8>(self.name.len()) + self.pending.bytes()
     }
 
     /// Its name.
@@ -135,10 +137,10 @@ impl Group {
 
     /// Bytes that it holds from the allocator beyond its own size.
     pub(super) fn bytes(&self) -> usize {
-        super::allocated::<u8>(self.name.len())
-            + super::allocated::<Option<Consumer>>(self.consumers.capacity())
-            + super::allocated::<u32>(self.order.capacity())
-            + super::allocated::<u32>(self.free.capacity())
+        allocated::<u8>(self.name.len())
+            + allocated::<Option<Consumer>>(self.consumers.capacity())
+            + allocated::<u32>(self.order.capacity())
+            + allocated::<u32>(self.free.capacity())
             + self.consumer_bytes
             + self.pending.bytes()
     }
@@ -195,7 +197,7 @@ impl Group {
         };
         let consumer =
             Consumer { name: name.into(), seen: now, active: -1, pending: Sorted::default() };
-        self.consumer_bytes += super::allocated::<u8>(name.len());
+        self.consumer_bytes += allocated::<u8>(name.len());
         let n = self.free.pop().unwrap_or_else(|| {
             self.consumers.push(None);
             self.consumers.len() as u32 - 1

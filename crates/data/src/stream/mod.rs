@@ -10,6 +10,7 @@ mod pending;
 mod saved;
 
 use std::ops::{Deref, DerefMut};
+use stdx::mem::allocated;
 
 pub use group::{Consumer, ConsumerId, Group, Pending};
 pub use id::Id;
@@ -19,13 +20,7 @@ pub use saved::{NodeView, SavedEntry};
 
 use crate::big::Value;
 use crate::entry::Kind;
-use crate::walk::Part;
-
-/// Bytes that an allocation for `n` values takes; none is made for none.
-fn allocated<T>(n: usize) -> usize {
-    let bytes = n * size_of::<T>();
-    if bytes == 0 { 0 } else { stdx::mem::size_class(bytes) }
-}
+use crate::part::Part;
 
 /// See the module's text.
 #[derive(Clone, Debug, Default)]

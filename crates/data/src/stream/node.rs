@@ -22,6 +22,8 @@
 //! Which entries share a node is Redis's choice, because trimming with `~` shows it: a node knows
 //! how long Redis's listpack of the same entries would be.
 
+use stdx::mem::allocated;
+
 use crate::chunked::Leaf;
 use crate::packed::Item;
 
@@ -293,7 +295,7 @@ impl Leaf for Node {
 
     #[inline]
     fn heap(&self) -> usize {
-        super::allocated::<u8>(self.bytes.capacity())
+        allocated::<u8>(self.bytes.capacity())
     }
 }
 

@@ -4,6 +4,8 @@
 //! Runs of up to [`RUN_MAX`] pairs in a sequence that frozen copies share. Full runs stay full while
 //! entries are appended, and every byte is accounted for, neither of which `BTreeMap` offers.
 
+use stdx::mem::allocated;
+
 use std::fmt::Debug;
 
 use crate::chunked::{Chunked, Entry, Leaf, Place};
@@ -25,7 +27,7 @@ impl<V: Clone + Debug> Leaf for Run<V> {
 
     #[inline]
     fn heap(&self) -> usize {
-        super::allocated::<(Id, V)>(self.capacity())
+        allocated::<(Id, V)>(self.capacity())
     }
 }
 

@@ -440,8 +440,9 @@ impl Engine {
         }
     }
 
-    /// Nobody waits for a journal that has been closed while the server goes on.
-    fn forget_journal(&self, thread: &mut Thread) {
+    /// Closes the journal while the server goes on: nobody waits for it any more.
+    fn end_journal(&self, thread: &mut Thread) {
+        self.close_journal();
         self.journal.shared.forget_trouble();
         self.attention.set(Attention::DISK, false);
         for (_, w) in std::mem::take(&mut *self.journal.waiters.lock()) {

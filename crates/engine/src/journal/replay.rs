@@ -4,6 +4,7 @@
 //! the time at which it ran first: what had expired then has expired again. Records come some at a
 //! time, and what they need is prefetched.
 
+use commands::row::Traits;
 use persist::journal::Commands;
 use persist::journal::segment::Change;
 use resp::{Args, Out, Proto, Reply, Span};
@@ -38,9 +39,6 @@ pub(super) struct Player<'a> {
 /// Commands between two moments in which others may look at the keyspace: about a millisecond, against
 /// which locking every shard is little.
 const BREATH: u64 = 4096;
-
-/// What spans can tell of.
-const SPAN_MAX: usize = u32::MAX as usize;
 
 struct Parsed {
     record: usize,
@@ -102,6 +100,7 @@ impl<'a> Player<'a> {
     pub(super) fn play(&mut self, changes: &[Change<'_>]) -> Result<(), (usize, String)> {
         self.breathe();
         self.spans.clear();
+        self.owned.clear();
         self.parsed.clear();
         let pin = crossbeam_epoch::pin();
         for (record, change) in changes.iter().enumerate() {
@@ -123,7 +122,7 @@ impl<'a> Player<'a> {
             db.select(p.db);
             let cmd = table.get(p.id);
             let mut args = Args::new(payload, spans, owned);
-            if cmd.row.name.starts_with("function|") {
+            if cmd.traits.has(Traits::FUNCTIONS) {
                 engine.replay_function(&args).map_err(|why| (p.record, why))?;
                 continue;
             }
@@ -162,19 +161,19 @@ impl<'a> Player<'a> {
         loop {
             let first = self.spans.len();
             let spans = &mut self.spans;
-            let (mut from, mut end) = (None, 0);
+            let owned = &mut self.owned;
+            let mut from = None;
             let next = commands.next(|at, len| {
                 let from = *from.get_or_insert(at);
-                end = at - from + len;
-                spans.push(if end < SPAN_MAX { Span::new(at - from, len) } else { Span::owned(0) });
+                spans.push(Span::within(at - from, len).unwrap_or_else(|| {
+                    owned.push(payload.get(at..at + len).unwrap_or_default().to_vec());
+                    Span::owned(owned.len() - 1)
+                }));
             });
             let Some(command) = next.map_err(malformed)? else { return Ok(()) };
-            if end >= SPAN_MAX {
-                return Err("a command is longer than 4 GiB".to_owned());
-            }
             let from = from.unwrap_or_default();
             let spans = &self.spans[first..];
-            let args = Args::new(payload.get(from..).unwrap_or_default(), spans, &mut []);
+            let args = Args::new(payload.get(from..).unwrap_or_default(), spans, &mut self.owned);
             if command.db >= self.engine.keyspace.databases() {
                 return Err(format!(
                     "it belongs to database {}; there are {} (option `databases`)",
@@ -216,7 +215,7 @@ impl<'a> Player<'a> {
         if !cmd.arity_fits(args.len()) {
             return Err(format!("{} has a wrong number of arguments", cmd.row.name));
         }
-        if cmd.row.name.starts_with("function|") {
+        if cmd.traits.has(Traits::FUNCTIONS) {
             return self.engine.replay_function(&args);
         }
         let name = cmd.row.name;

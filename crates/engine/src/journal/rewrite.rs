@@ -233,8 +233,7 @@ pub(crate) fn switch(engine: &Engine, thread: &mut Thread, on: bool) -> Result<(
             log!(engine.log, Notice, "Killing AOF child: the rewrite is given up");
             engine.persistence.give_up();
         }
-        engine.close_journal();
-        engine.forget_journal(thread);
+        engine.end_journal(thread);
         return Ok(());
     }
     turn_on(engine, thread).inspect_err(|why| {
@@ -274,8 +273,7 @@ pub(crate) fn anew<R>(
     let is_on = engine.journal.is_on();
     if is_on {
         stop_appending(engine, thread);
-        engine.close_journal();
-        engine.forget_journal(thread);
+        engine.end_journal(thread);
     }
     let result = f(thread);
     r.busy.store(false, Relaxed);
@@ -330,8 +328,7 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     }
     begin(engine, thread).map_err(|fail| {
         engine.keyspace.keep_journal(false);
-        engine.close_journal();
-        engine.forget_journal(thread);
+        engine.end_journal(thread);
         fail.0.into_owned()
     })
 }

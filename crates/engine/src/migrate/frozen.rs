@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use commands::row::Argv;
+use commands::row::{Argv, Traits};
 use parking_lot::Mutex;
 
 use crate::engine::{Attention, Engine};
@@ -57,7 +57,7 @@ impl Engine {
         };
         match &session.multi {
             None => named(cmd, args),
-            Some(multi) if cmd.row.name == "exec" => {
+            Some(multi) if cmd.traits.has(Traits::EXEC) => {
                 multi.commands().any(|(id, args)| named(self.table.get(id), &args))
             }
             // It is only queued.

@@ -31,6 +31,8 @@ pub(super) const NO_COMMAND: u16 = u16::MAX;
 const SUBSCRIBED_MAX: usize = 16;
 /// Receivers of one message beyond which its time is told from that of its neighbours.
 const FEW_RECEIVERS: u64 = 32;
+/// Arguments of one command behind which a group ends.
+const ARGUMENTS_MANY: u32 = 1 << 20;
 /// Output of one command from which on its time is told from that of its neighbours, in bytes.
 const LONG_REPLY: usize = 8 << 10;
 
@@ -68,7 +70,7 @@ impl Thread {
                 batch.next = Next::Close;
                 return batch;
             }
-            if out.len() >= OUTPUT_PAUSE {
+            if self.must_pause(out) {
                 batch.next = Next::Flush;
                 return batch;
             }
@@ -108,6 +110,13 @@ impl Thread {
                 }
             }
         }
+    }
+
+    /// Whether to send what there is before anything else is executed, or to wait until others have sent
+    /// what they were given: see [`Thread::take_crowded`].
+    #[inline]
+    fn must_pause(&self, out: &Out) -> bool {
+        out.len() >= OUTPUT_PAUSE || self.pubsub.crowded.is_some()
     }
 
     /// Parses up to a group of commands, and prefetches for those that take the short way.
@@ -152,7 +161,8 @@ impl Thread {
                     self.group.push(Pending { end: pos, first, argc, id, top, near: 0, hash });
                     // A resumed command's large arguments are not in the input: it must not be
                     // parsed again, so nothing before it may stop the group.
-                    if resumed {
+                    // Arguments are numbered with 32 bits, and one command has up to 2^31.
+                    if resumed || argc > ARGUMENTS_MANY {
                         break;
                     }
                 }
@@ -362,7 +372,7 @@ impl Thread {
                 self.mono = engine.clock.monotonic_ns();
                 self.since = Some(self.mono);
                 let nanos = self.mono.saturating_sub(start);
-                self.time_went_by(nanos);
+                self.time_went_by();
                 let run = &group[i..i + light];
                 self.account(engine, session, run, nanos);
                 if nanos >= self.hot.slow_ns {
@@ -382,7 +392,7 @@ impl Thread {
                 }
                 i += light;
                 *consumed = group[i - 1].end;
-                if i < group.len() && out.len() >= OUTPUT_PAUSE {
+                if i < group.len() && self.must_pause(out) {
                     next = Some(Next::Flush);
                     break;
                 }
@@ -426,7 +436,7 @@ impl Thread {
                 None => self.probe.pass(1),
             }
             self.after(session, out, mark);
-            if out.len() >= OUTPUT_PAUSE && i < group.len() {
+            if i < group.len() && self.must_pause(out) {
                 next = Some(Next::Flush);
                 break;
             }
@@ -561,7 +571,7 @@ impl Thread {
             let receivers = pubsub::deliver(engine, &mut self.pubsub, kind, p.hash, &mut args);
             reply.int(receivers as i64);
             n += 1;
-            if receivers > FEW_RECEIVERS {
+            if receivers > FEW_RECEIVERS || self.pubsub.crowded.is_some() {
                 break;
             }
         }

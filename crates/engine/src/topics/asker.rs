@@ -5,7 +5,6 @@
 //! before the connection waits.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ::log::Error;
 use commands::{Fail, Outcome};
@@ -24,7 +23,7 @@ pub(super) struct Asker {
     client: Arc<Client>,
     proto: Proto,
     /// What tells this command from others that the connection may wait for later.
-    token: Vec<u8>,
+    answer_id: u64,
 }
 
 /// Texts of the log as error replies.
@@ -35,7 +34,8 @@ pub(super) fn fail(e: &Error) -> Fail {
         Error::OutOfBounds { .. } => "OUTOFBOUNDS",
         Error::Sequence { .. } => "SEQUENCE",
         Error::Damaged(_) => "DAMAGED",
-        Error::Busy { .. } | Error::Closed => "TRYAGAIN",
+        Error::NoGroup(_) => "NOGROUP",
+        Error::Busy { .. } | Error::Larger { .. } | Error::NotYet(_) | Error::Closed => "TRYAGAIN",
         Error::ReadOnly => "READONLY",
         Error::Bad(_) | Error::TooLarge(_) | Error::Storage(_) => "ERR",
     };
@@ -56,26 +56,25 @@ impl Asker {
         what: [&str; 2],
         deadline: Option<i64>,
     ) -> Result<Self, Fail> {
-        static TOKEN: AtomicU64 = AtomicU64::new(0);
         let cx = &mut call.thread.cx;
         if !cx.may_block {
             return Err(Fail::text("ERR topics are not for transactions and scripts"));
         }
-        let token = format!("#{}", TOKEN.fetch_add(1, Relaxed)).into_bytes();
-        let mut args: Vec<Vec<u8>> = what.iter().map(|w| w.as_bytes().to_vec()).collect();
-        args.push(token.clone());
+        let answer_id = Block::next_answer_id();
+        let args = what.iter().map(|w| w.as_bytes().to_vec()).collect();
         let (empty, errors) = (Empty::NullArray, false);
         let kind = Kind::String;
         cx.block = Some(Block {
             errors,
             args: Some(args),
+            answer_id,
             ..Block::new(Vec::new(), kind, deadline, empty)
         });
         Ok(Self {
             worker: Arc::clone(call.thread.worker()),
             client: Arc::clone(&call.session.client),
             proto: call.session.proto,
-            token,
+            answer_id,
         })
     }
 
@@ -88,14 +87,20 @@ impl Asker {
             reply.error(fail.bytes());
         }
         let bytes = if out.shared.is_empty() { out.buf } else { out.join() };
-        let (client, token) = (Arc::clone(&self.client), self.token.clone());
+        let (client, answer_id) = (Arc::clone(&self.client), self.answer_id);
         self.worker.mailbox.post(Message::Run(Job::new(move |engine, thread| {
-            thread.answer_waiting(engine, &client, &token, bytes, failed.as_ref());
+            thread.answer_waiting(engine, &client, answer_id, bytes, failed.as_ref());
         })));
     }
 
-    /// Keeps what wakes the connection for as long as it waits.
+    /// Keeps what wakes the connection for as long as it waits for this command. That may be over by now,
+    /// and the connection may wait for something else.
     pub(super) fn hold(&self, waiting: Option<::log::Waiting>) {
-        *self.client.topic_wait.lock() = waiting;
+        let (client, answer_id) = (Arc::clone(&self.client), self.answer_id);
+        self.worker.mailbox.post(Message::Run(Job::new(move |_, _| {
+            if client.waits_for(answer_id).is_some() {
+                *client.topic_wait.lock() = waiting;
+            }
+        })));
     }
 }

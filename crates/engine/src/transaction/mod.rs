@@ -17,7 +17,7 @@ mod watch;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use commands::row::{Flags, Group, Scope};
+use commands::row::{Flags, Group, Scope, Traits};
 use resp::Args;
 use store::{Db, Key, ShardSet, Watch};
 
@@ -42,6 +42,8 @@ pub(crate) struct Multi {
     shards: ShardSet,
     /// One of them needs every shard.
     all: bool,
+    /// Bytes of their arguments.
+    pub(crate) bytes: usize,
 }
 
 struct Queued {
@@ -76,12 +78,13 @@ impl Multi {
             (Run::Session(_), _) => {
                 self.all |= match cmd.row.group {
                     // CLIENT UNBLOCK ends what is registered in some shard.
-                    Group::Connection => cmd.row.name.starts_with("client|"),
+                    Group::Connection => cmd.traits.has(Traits::CONNECTIONS),
                     Group::PubSub => false,
                     _ => true,
                 };
             }
         }
+        self.bytes += args.bytes();
         let args = args.to_vecs(0);
         let bytes: usize = args.iter().map(|a| a.capacity() + size_of::<Vec<u8>>()).sum();
         self.queue.push(Queued { command, args });

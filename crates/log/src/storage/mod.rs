@@ -3,8 +3,10 @@
 
 pub mod disk;
 pub mod memory;
+#[cfg(feature = "objects")]
 pub mod object;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +14,18 @@ use crate::batch::{Batch, Header};
 use crate::error::{Damage, Error, Result};
 use crate::group::Group;
 use crate::settings::Settings;
+
+/// A directory for copies of objects, and how many bytes of them.
+#[derive(Clone, Debug)]
+pub struct CacheOptions {
+    /// The directory, which is created if needed.
+    pub dir: PathBuf,
+    /// Bytes at most.
+    pub bytes: u64,
+}
+
+/// Is told what people should know.
+pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A place that keeps topics. All of it may block.
 pub trait Storage: Send + Sync + 'static {
@@ -27,6 +41,11 @@ pub trait Storage: Send + Sync + 'static {
     /// Whether others may write the same topics.
     fn shared(&self) -> bool {
         false
+    }
+
+    /// Descriptors in use, and how many may be.
+    fn descriptors(&self) -> (usize, usize) {
+        (0, 0)
     }
 
     /// The names of all topics, sorted.
@@ -71,6 +90,16 @@ pub trait Storage: Send + Sync + 'static {
     /// The storage fails.
     fn names(&self, topic: &str, prefix: &str) -> Result<Vec<String>>;
 
+    /// Makes a topic usable again whose own files are damaged or missing, so that it is not opened; nothing
+    /// that can still be read is lost. Returns what was done, for people.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], or the storage fails.
+    fn mend(&self, topic: &str) -> Result<Vec<String>> {
+        let _ = topic;
+        Ok(Vec::new())
+    }
+
     /// Opens a topic that exists; what a crash has left unfinished is cleared up. `tell` is told what
     /// people should know.
     ///
@@ -113,6 +142,16 @@ pub struct Want {
     pub bytes: usize,
     /// Offset at which to stop.
     pub before: u64,
+    /// Bytes that there is memory for: a batch with more is not read, but refused with
+    /// [`Error::Larger`] if it is the first one. What is in memory already is not refused.
+    pub most: usize,
+}
+
+impl Want {
+    /// What begins with an offset: so many records and bytes, whatever the first batch has.
+    pub fn from(offset: u64, records: u64, bytes: usize) -> Self {
+        Self { offset, records, bytes, before: u64::MAX, most: usize::MAX }
+    }
 }
 
 /// What is to go.

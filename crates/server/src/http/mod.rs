@@ -4,11 +4,13 @@
 //! may wait for a disk runs on the runtime's blocking threads, or answers through a callback.
 //!
 //! - [`serve`]: connections, their bounds, and the orderly end.
+//! - [`intake`]: what connections hold of requests, bounded in bytes and in time.
 //! - [`exchange`]: what all routes share: queries, bodies, answers, the key.
 //! - [`seb`]: Seb's four routes. [`multipart`]: the form of their bodies.
 //! - [`v1`]: everything else.
 
 mod exchange;
+mod intake;
 mod multipart;
 mod seb;
 mod serve;
@@ -95,6 +97,7 @@ impl Http {
             engine: Arc::clone(&shared.engine),
             key: config.with_bytes(Id::HttpApiKey, <[u8]>::to_vec),
             stopped,
+            intake: intake::Intake::new(),
         });
         for listener in listeners {
             let (state, places) = (Arc::clone(&state), Arc::clone(&connections));

@@ -4,25 +4,51 @@
 //! back to its event loop. From within, every now and then, it looks at its other connections: their
 //! commands are answered with BUSY, and SCRIPT KILL ends the script. That goes past the connections'
 //! own state, which is borrowed further up the stack: only sockets of which nothing is under way are
-//! touched, whole commands alone are taken from them, and whatever needs a session stays where it is.
-
-#![expect(unsafe_code, reason = "borrows sockets by their number")]
+//! touched, whole commands alone are taken from them, and what needs the thread stays where it is. Commands
+//! that change their session only (HELLO, AUTH) are answered, and the session follows later. Each socket
+//! has two owners for that: its connection, and [`Attended`].
 
 use std::cell::Cell;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::{Client, Engine};
+use engine::Client;
+use parking_lot::Mutex;
 use resp::{Args, Limits, Parsed, Parser};
-use socket2::SockRef;
 
+use super::Stream;
 use super::worker::Inbox;
 use crate::Shared;
 
 /// What is looked at of a connection's input, in bytes.
 const LOOK: usize = 16 * 1024;
+
+/// A connection as other threads know it, and its socket.
+type Known = (Arc<Client>, Arc<Stream>);
+
+/// The connections of a thread, by client number.
+#[derive(Default)]
+pub(crate) struct Attended(Mutex<BTreeMap<u64, Known>>);
+
+impl Attended {
+    pub(crate) fn insert(&self, client: Arc<Client>, stream: Arc<Stream>) {
+        self.0.lock().insert(client.id, (client, stream));
+    }
+
+    pub(crate) fn remove(&self, client: &Client) {
+        self.0.lock().remove(&client.id);
+    }
+
+    /// Whether the peer of a connection has closed it and no reply is due to it. The thread of the
+    /// connection will close it as well, as soon as it sees that.
+    pub(crate) fn has_gone(&self, client: &Client) -> bool {
+        client.output_bytes.load(Relaxed) == 0
+            && client.blocked.lock().is_none()
+            && self.0.lock().get(&client.id).is_some_and(|(_, stream)| stream.is_closed_by_peer())
+    }
+}
 
 /// See the module's text.
 pub(crate) struct Attendant {
@@ -49,24 +75,26 @@ impl Attendant {
             return;
         }
         self.last.set(now);
-        for c in engine.clients.all() {
-            if c.thread != self.thread {
-                continue;
-            }
-            engine.do_held_kill(&c);
-            if is_untouched(&c) {
-                let Ok(fd) = RawFd::try_from(c.endpoint.fd) else { continue };
-                // SAFETY: the connection belongs to this very thread, which is here: it is open.
-                let socket = unsafe { BorrowedFd::borrow_raw(fd) };
-                let mut answer = |args: &Args<'_>| engine.answer_busy(Some(&c), None, args);
-                serve(&SockRef::from(&socket), &mut answer);
-            }
-        }
         for a in self.inbox.arrivals().iter_mut() {
-            let socket = a.stream.as_fd();
-            let greeting = &mut a.greeting;
-            let mut answer = |args: &Args<'_>| greet(engine, greeting, args);
-            serve(&SockRef::from(&socket), &mut answer);
+            let client = a.begin(engine, self.thread);
+            self.look_at(&client, &a.stream);
+        }
+        let known: Vec<Known> = self.inbox.attended.0.lock().values().cloned().collect();
+        for (client, stream) in &known {
+            self.look_at(client, stream);
+        }
+    }
+
+    /// Looks after one connection.
+    fn look_at(&self, c: &Client, stream: &Stream) {
+        let engine = &self.shared.engine;
+        engine.do_held_kill(c);
+        if is_untouched(c) {
+            serve(stream, &mut |args: &Args<'_>| engine.answer_busy(c, args));
+            if c.closing.load(Relaxed) {
+                // The thread closes it when it can; the client sees the end now.
+                stream.finish();
+            }
         }
     }
 }
@@ -81,33 +109,13 @@ fn is_untouched(c: &Client) -> bool {
         && c.blocked.lock().is_none()
 }
 
-/// A command of a client that the thread has not welcomed yet. What it says about itself is kept for
-/// then.
-fn greet(engine: &Engine, greeting: &mut Vec<Vec<Vec<u8>>>, args: &Args<'_>) -> Option<Vec<u8>> {
-    if args.is(0, "auth") && (2..=3).contains(&args.len()) && !engine.acl.is_open() {
-        let user = if args.len() == 3 { &args[1] } else { b"default".as_slice() };
-        let password = args.iter_from(1).next_back().unwrap_or(&[]);
-        if !engine.acl.lets_in(user, password) {
-            return None;
-        }
-        greeting.push(args.to_vecs(0));
-        return Some(b"+OK\r\n".to_vec());
-    }
-    let user = greeting.last().map(|words| match words.as_slice() {
-        [_, user, _] => user.as_slice(),
-        _ => b"default",
-    });
-    engine.answer_busy(None, user, args)
-}
-
 type Answer<'a> = &'a mut dyn FnMut(&Args<'_>) -> Option<Vec<u8>>;
 
 /// Answers the whole commands at the start of a socket's input, up to one that has to wait.
-fn serve(socket: &SockRef<'_>, answer: Answer<'_>) {
-    let mut space = [MaybeUninit::<u8>::uninit(); LOOK];
+fn serve(mut socket: &Stream, answer: Answer<'_>) {
+    let mut space = [0; LOOK];
     let Ok(n) = socket.peek(&mut space) else { return };
-    // SAFETY: `peek` has written so many bytes.
-    let input = unsafe { std::slice::from_raw_parts(space.as_ptr().cast::<u8>(), n) };
+    let input = &space[..n];
     let mut consumed = 0;
     // Nothing large is taken apart here: that waits for the thread.
     let limits = Limits { bulk_max: LOOK, unauthenticated: true };
@@ -118,7 +126,7 @@ fn serve(socket: &SockRef<'_>, answer: Answer<'_>) {
             Parsed::Nothing(end) if end > 0 => consumed += end,
             Parsed::Command(end) => {
                 let Some(reply) = answer(&Args::new(rest, &spans, &mut owned)) else { break };
-                if socket.send(&reply).ok() != Some(reply.len()) {
+                if socket.write(&reply).ok() != Some(reply.len()) {
                     // A socket that takes no short reply is one that nobody reads from.
                     break;
                 }
@@ -129,7 +137,7 @@ fn serve(socket: &SockRef<'_>, answer: Answer<'_>) {
     }
     let mut left = consumed;
     while left > 0 {
-        let Ok(n @ 1..) = socket.recv(&mut space[..left.min(LOOK)]) else { break };
+        let Ok(n @ 1..) = socket.read(&mut space[..left.min(LOOK)]) else { break };
         left -= n;
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use config::Id;
 use engine::journal::Gate;
-use engine::{Endpoint, Message, Session, Thread, log};
+use engine::{Client, Endpoint, Message, Session, Thread, log};
 use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::{Mutex, MutexGuard};
 use resp::Out;
@@ -22,7 +22,7 @@ use slab::Slab;
 
 use super::Stream;
 use super::answer::{Rim, Turn, ends_scripts, hold_back, may_take_long};
-use super::attend::Attendant;
+use super::attend::{Attendant, Attended};
 use super::conn::{Conn, INPUT, Source};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
 use crate::Shared;
@@ -34,9 +34,9 @@ const HELD: usize = 32;
 pub(super) const SMALL: usize = 256;
 /// Leftovers up to this size are copied in front of the next read; longer ones grow in place.
 pub(super) const LEFTOVER: usize = 32 * 1024;
-/// One turn of the periodic work may take this long, a fifth of the time at most when there is much
-/// to do: short turns, because connections wait meanwhile.
-const CRON_NS: u64 = 250_000;
+/// With work left, the periodic work has a turn this often: short turns, because connections wait
+/// meanwhile. [`engine::cron_ns`] says which part of it.
+const CRON_EVERY_NS: u64 = 1_000_000;
 /// One turn takes at most so many bytes of a large argument, so that a fast sender does not keep
 /// others waiting.
 const BIG_TURN: usize = 4 << 20;
@@ -57,25 +57,41 @@ const WAKE: Token = Token(usize::MAX);
 pub(crate) struct Inbox {
     pub(crate) worker: Arc<engine::Worker>,
     arrivals: Mutex<Vec<Arrival>>,
+    /// The connections that have arrived.
+    pub(super) attended: Attended,
 }
 
 /// A connection on its way to its thread.
 pub(crate) struct Arrival {
     pub(crate) stream: Stream,
     endpoint: Endpoint,
-    /// Commands that were answered already, while the thread was stuck.
-    pub(crate) greeting: Vec<Vec<Vec<u8>>>,
+    /// It has begun already, while the thread was stuck.
+    session: Option<Session>,
+}
+
+impl Arrival {
+    /// Begins its session, unless that was done.
+    pub(crate) fn begin(&mut self, engine: &engine::Engine, thread: usize) -> Arc<engine::Client> {
+        let endpoint = &self.endpoint;
+        let begin = || Session::new(engine, thread, endpoint.clone());
+        Arc::clone(&self.session.get_or_insert_with(begin).client)
+    }
 }
 
 impl Inbox {
     pub(crate) fn new(worker: Arc<engine::Worker>) -> Arc<Self> {
-        Arc::new(Self { worker, arrivals: Mutex::default() })
+        Arc::new(Self { worker, arrivals: Mutex::default(), attended: Attended::default() })
     }
 
     /// Hands a connection over to the worker.
     pub(crate) fn give(&self, s: Stream, e: Endpoint) {
-        self.arrivals.lock().push(Arrival { stream: s, endpoint: e, greeting: Vec::new() });
+        self.arrivals.lock().push(Arrival { stream: s, endpoint: e, session: None });
         self.worker.mailbox.wake();
+    }
+
+    /// See [`Attended::has_gone`].
+    pub(crate) fn has_gone(&self, client: &Client) -> bool {
+        self.attended.has_gone(client)
     }
 
     pub(crate) fn arrivals(&self) -> MutexGuard<'_, Vec<Arrival>> {
@@ -108,6 +124,11 @@ pub(crate) struct Worker {
     /// Connections whose output waits for the journal: up to where it must be durable (ascending),
     /// and the client.
     holding: VecDeque<(u64, u64)>,
+    /// Connections that have given a thread more to deliver than it can, so far: its number, and the
+    /// client, in the order in which they go on.
+    crowded: VecDeque<(usize, u64)>,
+    /// The server stops: nobody waits for other threads any more, which may be gone.
+    stops: bool,
     give_back: GiveBack,
 }
 
@@ -153,6 +174,8 @@ impl Worker {
             paused: Vec::new(),
             timers: BinaryHeap::new(),
             holding: VecDeque::new(),
+            crowded: VecDeque::new(),
+            stops: false,
             give_back: GiveBack::default(),
         }
     }
@@ -226,6 +249,8 @@ impl Worker {
             went_on_held = self.release();
             self.thread.send_mail(engine);
             self.send_pushes();
+            self.thread.relieve(engine);
+            self.resume_crowded();
             if self.shared.stopping() {
                 self.shared.await_shut();
                 self.drain();
@@ -234,9 +259,10 @@ impl Worker {
             let now = self.thread.mono();
             if now >= next_cron {
                 let hz = engine.config.int(Id::Hz).clamp(1, 500) as u64;
-                let due = self.thread.cron(engine, self.threads, CRON_NS);
+                let share = engine::cron_ns(engine.config.int(Id::ActiveExpireEffort));
+                let due = self.thread.cron(engine, self.threads, share);
                 // With work left the next turn comes soon, but connections are served in between.
-                next_cron = now + if due { 4 * CRON_NS } else { 1_000_000_000 / hz };
+                next_cron = now + if due { CRON_EVERY_NS } else { 1_000_000_000 / hz };
                 if now >= housekeeping {
                     housekeeping = now + 100_000_000;
                     self.housekeeping();
@@ -277,14 +303,17 @@ impl Worker {
 
     fn turn(&mut self, i: usize, writable: bool) -> io::Result<Turn> {
         let Self { conns, thread, shared, input, out, paused, timers, inbox, holding, .. } = self;
+        let crowded = (!self.stops).then_some(&mut self.crowded);
         let engine = &shared.engine;
         let stats = &inbox.worker.stats;
         let c = &mut *conns[i];
         if writable && c.unsent() > 0 {
             let n = c.send_pending()?;
-            add(&stats.writes_processed, 1);
-            add(&stats.net_output_bytes, n as u64);
-            add(&c.session.client.net_out, n as u64);
+            c.note_sent(stats, n, thread.cx.now);
+        }
+        if c.crowded && !c.session.closing && !c.session.client.closing.load(Relaxed) {
+            // Neither read from nor executed, whoever sends: see `resume_crowded`.
+            return Ok(Turn::Keep);
         }
         if c.unsent() > 0 {
             // Nothing more is executed until the replies have been taken. A peer that has closed
@@ -309,7 +338,7 @@ impl Worker {
         {
             let room = missing.min(buf.capacity() - buf.len()).min(left_of_turn).max(1);
             let before = buf.len();
-            let mut source = Source { stock: &mut c.stock, stream: &mut c.stream, received: 0 };
+            let mut source = Source { stock: &mut c.stock, stream: &c.stream, received: 0 };
             let r = source.by_ref().take(room as u64).read_to_end(buf);
             let received = source.received;
             let n = buf.len() - before;
@@ -350,7 +379,7 @@ impl Worker {
             if in_place && c.buf.capacity() < left + INPUT {
                 c.buf.reserve_exact(c.room(left) - left);
             }
-            let mut source = Source { stock: &mut c.stock, stream: &mut c.stream, received: 0 };
+            let mut source = Source { stock: &mut c.stock, stream: &c.stream, received: 0 };
             let r = if in_place {
                 source.append(&mut c.buf, INPUT)
             } else {
@@ -391,7 +420,7 @@ impl Worker {
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
         }
-        let mut rim = Rim { engine, stats, thread, out, paused, timers, holding };
+        let mut rim = Rim { engine, stats, thread, out, paused, timers, holding, crowded };
         let arrived = (!in_place).then(|| &input[..have]);
         rim.answer(c, i, arrived, left)
     }
@@ -405,7 +434,7 @@ impl Worker {
         if !c.readable || c.waiting || c.session.closing {
             return Ok(Turn::Keep);
         }
-        match c.stream.read(input) {
+        match (&*c.stream).read(input) {
             // It will say so again when the stock has been used up.
             Ok(0) => {
                 c.hangup = true;
@@ -438,7 +467,7 @@ impl Worker {
         let c = &mut *self.conns[i];
         add(&stats.reads_processed, 1);
         let timed = self.thread.read_begins(&self.shared.engine);
-        let r = c.stream.read(&mut self.small[at..at + SMALL]);
+        let r = (&*c.stream).read(&mut self.small[at..at + SMALL]);
         self.thread.read_ends(&self.shared.engine, timed);
         match r {
             Ok(n @ 1..) => {
@@ -487,7 +516,8 @@ impl Worker {
             let Self { conns, thread, shared, small, out, paused, timers, inbox, holding, .. } =
                 self;
             let (engine, stats) = (&shared.engine, &inbox.worker.stats);
-            let mut rim = Rim { engine, stats, thread, out, paused, timers, holding };
+            let crowded = (!self.stops).then_some(&mut self.crowded);
+            let mut rim = Rim { engine, stats, thread, out, paused, timers, holding, crowded };
             let Some(c) = conns.get_mut(h.i) else { continue };
             let arrived = &small[k * SMALL..k * SMALL + h.n];
             let turn = rim.answer(c, h.i, Some(arrived), 0).unwrap_or(Turn::Close);
@@ -536,16 +566,15 @@ impl Worker {
 
     fn note_sent(&mut self, i: usize, sent: io::Result<usize>) {
         let Ok(n) = sent else { return self.close(i) };
-        let stats = &self.inbox.worker.stats;
-        add(&stats.writes_processed, 1);
-        add(&stats.net_output_bytes, n as u64);
-        add(&self.conns[i].session.client.net_out, n as u64);
+        self.conns[i].note_sent(&self.inbox.worker.stats, n, self.thread.cx.now);
     }
 
     fn close(&mut self, i: usize) {
         let Some(mut c) = self.conns.try_remove(i) else { return };
-        // An unregistered socket that is dropped is closed; errors have nobody to go to.
-        let _ = self.poll.registry().deregister(&mut c.stream);
+        self.inbox.attended.remove(&c.session.client);
+        // Now the socket has one owner. Dropping it closes it; there is no use for an error here.
+        let stream = Arc::get_mut(&mut c.stream);
+        let _ = stream.map(|stream| self.poll.registry().deregister(stream));
         let id = c.session.client.id;
         self.places.remove(&id);
         let engine = &self.shared.engine;
@@ -573,9 +602,8 @@ impl Worker {
                     }
                 }
                 Message::Push(id, bytes) => {
-                    if self.places.contains_key(&id) {
-                        self.thread.push_bytes(id, &bytes);
-                    }
+                    let there = self.places.contains_key(&id);
+                    self.thread.push_bytes(id, &bytes, there);
                 }
                 Message::Answer(id, bytes) => {
                     if let Some(&i) = self.places.get(&id) {
@@ -589,7 +617,11 @@ impl Worker {
                     }
                 }
                 Message::Purge => crate::give_back::purge(),
-                Message::Run(job) => job.run(&self.shared.engine, &mut self.thread),
+                Message::Run(job) => {
+                    job.run(&self.shared.engine, &mut self.thread);
+                    // The job may have taken long, and the next messages run commands.
+                    self.thread.tick(&self.shared.engine);
+                }
                 Message::Resume => {
                     // What ends a script must not wait behind one.
                     self.resume_kills();
@@ -623,6 +655,10 @@ impl Worker {
         let c = &mut *self.conns[i];
         c.session.unblocked();
         c.waiting = false;
+        if let Some(crowded) = c.session.client.crowded.swap(0, Relaxed).checked_sub(1) {
+            c.crowded = true;
+            self.crowded.push_back((crowded as usize, c.session.client.id));
+        }
         if self.thread.may_answer(&mut c.session) {
             // It was served by somebody else's command, on whatever thread: as if it had acted itself.
             match self.shared.engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
@@ -699,12 +735,8 @@ impl Worker {
         let stats = &self.inbox.worker.stats;
         let c = &mut *self.conns[i];
         let n = c.send(out)?;
-        add(&stats.writes_processed, 1);
-        add(&stats.net_output_bytes, n as u64);
-        add(&c.session.client.net_out, n as u64);
-        if c.unsent() > 0
-            && over_output_limit(&self.shared.engine, c, c.unsent(), self.thread.cx.now)
-        {
+        c.note_sent(stats, n, self.thread.cx.now);
+        if c.unsent() > 0 && over_output_limit(&self.shared.engine, c, c.unsent()) {
             add(&stats.client_output_buffer_limit_disconnections, 1);
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
@@ -714,21 +746,36 @@ impl Worker {
         Ok(())
     }
 
-    fn welcome(&mut self, arrival: Arrival) {
-        let Arrival { stream, endpoint, greeting } = arrival;
-        let engine = &self.shared.engine;
-        let mut session = Session::new(engine, self.thread.index, endpoint);
-        for words in greeting {
-            let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-            self.thread.call(engine, &mut session, &words);
+    /// Goes on with connections that waited for a thread to deliver what they gave it, one after the other
+    /// as long as there is room: each may fill it again.
+    fn resume_crowded(&mut self) {
+        for _ in 0..self.crowded.len() {
+            let Some((thread, id)) = self.crowded.pop_front() else { break };
+            let Some(&i) = self.places.get(&id) else { continue };
+            if self.thread.has_room(&self.shared.engine, thread) {
+                self.conns[i].crowded = false;
+                self.serve(i, false);
+            } else {
+                self.crowded.push_back((thread, id));
+            }
         }
+    }
+
+    fn welcome(&mut self, arrival: Arrival) {
+        let Arrival { mut stream, endpoint, session } = arrival;
+        let engine = &self.shared.engine;
+        let session = session.unwrap_or_else(|| Session::new(engine, self.thread.index, endpoint));
         let id = session.client.id;
-        let i = self.conns.insert(Box::new(Conn::new(stream, session)));
-        self.places.insert(id, i);
-        add(&self.inbox.worker.stats.connections_received, 1);
         let both = Interest::READABLE | Interest::WRITABLE;
-        let c = &mut self.conns[i];
-        if let Err(e) = self.poll.registry().register(&mut c.stream, Token(i), both) {
+        let token = Token(self.conns.vacant_key());
+        let registered = self.poll.registry().register(&mut stream, token, both);
+        let stream = Arc::new(stream);
+        let client = Arc::clone(&session.client);
+        let i = self.conns.insert(Box::new(Conn::new(Arc::clone(&stream), session)));
+        self.places.insert(id, i);
+        self.inbox.attended.insert(client, stream);
+        add(&self.inbox.worker.stats.connections_received, 1);
+        if let Err(e) = registered {
             log!(self.shared.engine.log, Warning, "registering a connection: {}", e);
             self.close(i);
         }
@@ -748,11 +795,12 @@ impl Worker {
                 && !c.session.monitor
                 && !is_subscriber(c)
                 && !c.waiting
+                && !c.crowded
             {
                 add(&self.inbox.worker.stats.timed_out_clients, 1);
                 log!(engine.log, Verbose, "Closing idle client");
                 close.push(i);
-            } else if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), now) {
+            } else if c.unsent() > 0 && over_output_limit(engine, c, c.unsent()) {
                 add(&self.inbox.worker.stats.client_output_buffer_limit_disconnections, 1);
                 close.push(i);
             }
@@ -782,6 +830,9 @@ impl Worker {
     fn drain(&mut self) {
         let engine = Arc::clone(&self.shared.engine);
         let deadline = engine.clock.monotonic_ns() + crate::DRAIN_NS;
+        self.stops = true;
+        self.crowded.clear();
+        self.conns.iter_mut().for_each(|(_, c)| c.crowded = false);
         let all: Vec<usize> = self.conns.iter().map(|(i, _)| i).collect();
         for i in all {
             if let Some(c) = self.conns.get_mut(i) {

@@ -74,12 +74,14 @@ impl Db<'_> {
         }
     }
 
-    /// The blocked commands that wait for a key in the selected database, first come first:
-    /// `skip` of them are left out, and at most `max` returned.
-    pub fn waiting(&mut self, key: Key<'_>, skip: usize, max: usize) -> Vec<Arc<Waiter>> {
+    /// The next command that waits for the key in the selected database and can use its present value: the
+    /// first one with a ticket above `behind`. When the key is gone or has another type, that is only a
+    /// command that must be told of it ([`Waiter::errors`]).
+    pub fn next_waiting(&mut self, key: Key<'_>, behind: u64) -> Option<Arc<Waiter>> {
         let index = self.index;
+        let kind = self.peek(key).map(|e| e.kind());
         let interest = self.locked.interest(shard_of(key.hash));
-        interest.as_ref().map_or_else(Vec::new, |i| i.waiting(index, key.bytes, skip, max))
+        interest.as_ref()?.next_waiting(index, key.bytes, kind, behind)
     }
 
     /// How many keys are waited for, and of those how many by commands that are to be told when

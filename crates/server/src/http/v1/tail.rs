@@ -11,7 +11,7 @@ use hyper::{Request, StatusCode};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::super::exchange::{Query, Reply, Response, State, held, respond};
+use super::super::exchange::{Query, Reply, Response, State, held_text, respond};
 use super::super::seb::{fetch_held, open, wait};
 use super::{LINES, consume, only};
 
@@ -29,7 +29,7 @@ pub(super) async fn tail(
     state: &Arc<State>,
 ) -> Result<Response, Error> {
     let query = Query::new(request);
-    only(&query, &["offset", "timestamp", "group", "wait"])?;
+    only(&query, &["offset", "timestamp", "group", "reset", "wait"])?;
     let wait = consume::patience(&query)?;
     let header = |name| request.headers().get(name).and_then(|v: &HeaderValue| v.to_str().ok());
     let events = header("accept").is_some_and(|a| a.contains("text/event-stream"));
@@ -37,8 +37,8 @@ pub(super) async fn tail(
     open(state, topic).await?;
     // A browser that connects again tells what it has seen.
     let seen = header("last-event-id").and_then(|id| id.parse::<u64>().ok());
-    let offset = match seen.and_then(|s| s.checked_add(1)) {
-        Some(offset) => offset,
+    let (offset, new) = match seen.and_then(|s| s.checked_add(1)) {
+        Some(offset) => (offset, false),
         None => consume::start(topic, &query, Start::Latest, state).await?,
     };
     let name = topic.to_owned();
@@ -51,7 +51,7 @@ pub(super) async fn tail(
     let (tx, rx) = mpsc::channel(1);
     tokio::spawn(follow(topic.to_owned(), offset, events, wait, tx, Arc::clone(state)));
     let kind = if events { "text/event-stream" } else { LINES };
-    Ok(respond(StatusCode::OK, kind, Reply::Stream(rx)))
+    Ok(consume::group(respond(StatusCode::OK, kind, Reply::stream(rx)), new))
 }
 
 /// Sends records from an offset on, until the client goes or none have come for as long as `until`
@@ -68,7 +68,7 @@ async fn follow(
     while !*state.stopped.borrow() {
         // Nothing is read for a client that has not taken what was read before.
         let Ok(permit) = tx.reserve().await else { return };
-        let want = Want { offset, records: u64::MAX, bytes: BYTES, before: u64::MAX };
+        let want = Want::from(offset, u64::MAX, BYTES);
         let (mut text, before) = (String::new(), offset);
         let mut room = None;
         let step = match fetch_held(&state, &topic, want).await {
@@ -126,10 +126,9 @@ async fn follow(
             tokio::time::sleep(CROWDED).await;
             continue;
         }
-        let text = Bytes::from(text);
         let text = match room {
-            Some(room) => held([text], room).next().unwrap_or_default(),
-            None => text,
+            Some(room) => held_text(text, room),
+            None => Bytes::from(text),
         };
         if !text.is_empty() {
             permit.send(text);
