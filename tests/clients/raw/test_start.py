@@ -78,6 +78,61 @@ class Start(unittest.TestCase):
             self.assertIn(b"TLS is not built yet", said)
             self.assertEqual(c.command("CONFIG", "SET", "tls-port", "0"), b"+OK")
 
+    def test_what_would_do_harm_when_it_is_missing_stops_the_start(self):
+        for line, why in (
+            ("replicaof 127.0.0.1 6379", "does not replicate"),
+            ("slaveof 127.0.0.1 6379", "does not replicate"),
+            ("cluster-enabled yes", "no cluster mode"),
+            ("tls-port 6380", "TLS is not built"),
+            ("loadmodule /nowhere/auth.so", "loads no modules"),
+            ("sentinel monitor m 127.0.0.1 6379 2", "not a sentinel"),
+            ("aclfile /nowhere/users.acl", "/nowhere/users.acl"),
+            ("include /nowhere/more.conf", "/nowhere/more.conf"),
+            ("requirepass", "wrong number of arguments"),
+            ("requirepass two words", "wrong number of arguments"),
+            ("rename-command GET", "wants other arguments"),
+            ("user alice on >pw ~* +@al", "alice"),
+            ("dir /nowhere", "No such file or directory"),
+            ("unixsocket /nowhere/s.sock", "/nowhere/s.sock"),
+            ("logfile /nowhere/log", "/nowhere/log"),
+        ):
+            with self.subTest(line=line), tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+                file.write(f"maxclients 100\n{line}\n")
+                file.flush()
+                status, said = start(file=[file.name])
+                self.assertEqual(status, 1, said)
+                self.assertIn(why, said)
+                name, *values = line.split(" ")
+                status, said = start(f"--{name}", *values)
+                self.assertEqual(status, 1, said)
+
+    def test_what_has_no_effect_is_told_at_the_start(self):
+        with Server("--masterauth", "pw", "--tls-cert-file", "x.pem", "--daemonize", "yes") as server:
+            for name in ("masterauth", "tls-cert-file", "daemonize"):
+                server.wait_for_log(f"Ignored: {name} (")
+        with Server("--min-replicas-to-write", "1") as server, server.connect() as c:
+            server.wait_for_log("all writes are refused, since Apus does not replicate")
+            self.assertTrue(c.command("SET", "k", "v").startswith(b"-NOREPLICAS"))
+
+    def test_a_directory_in_which_no_file_can_be_made(self):
+        # Not even root can make one there.
+        with Server("--dir", "/proc", "--save", "60", "1") as server, server.connect() as c:
+            server.wait_for_log("No file can be made in `dir` /proc")
+            server.process.send_signal(signal.SIGTERM)
+            server.wait_for_log("Error trying to save the DB, can't exit")
+            self.assertEqual(c.command("CONFIG", "SET", "save", ""), b"+OK")
+            server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(server.wait(), 0)
+        options = ["--save", "60", "1", "--enable-protected-configs", "yes"]
+        with Server(*options) as server, server.connect() as c:
+            self.assertEqual(os.listdir(server.dir), [])
+            self.assertFalse(any("No file can be made" in line for line in server.log))
+            self.assertEqual(c.command("CONFIG", "SET", "dir", "/proc"), b"+OK")
+            server.wait_for_log("No file can be made in `dir` /proc")
+        status, said = start("--dir", "/proc", "--appendonly", "yes")
+        self.assertEqual(status, 1, said)
+        self.assertIn("/proc/appendonlydir", said)
+
     def test_a_bucket_that_does_not_answer_keeps_nobody_waiting(self):
         # Nobody answers there, and the store is asked for a long time.
         endpoint = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ALLOW_HTTP": "true"}
@@ -147,3 +202,60 @@ class Start(unittest.TestCase):
         with open("/dev/full", "w") as full:
             done = subprocess.run([BINARY, "--version"], stdout=full, stderr=subprocess.PIPE)
         self.assertEqual((done.returncode, done.stderr), (1, b"apus: No space left on device\n"))
+
+
+@beyond_redis
+class CommandLine(unittest.TestCase):
+    """What is told of what nobody can mean."""
+
+    def run_it(self, *words):
+        with tempfile.TemporaryDirectory(prefix="apus-test-") as dir:
+            done = subprocess.run(
+                [BINARY, *words],
+                cwd=dir,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=PATIENCE_S,
+            )
+        return done.returncode, done.stdout.decode()
+
+    def test_mistakes(self):
+        for line, status, told in (
+            ("foo", 2, "there is no command 'foo'\n"),
+            ("sevre", 2, "did you mean 'apus serve'?"),
+            ("bnch", 2, "did you mean 'apus bench'?"),
+            ("help foo", 2, "there is no command 'foo'\n"),
+            ("-p 7000", 1, "'-p' is not an option: options begin with two dashes (the port is --port)"),
+            ("serve -p 7000", 1, "(the port is --port)"),
+            ("serve --threads 2 -p 7000", 1, "'-p' is not an option"),
+            ("serve --prot=7000", 1, "there is no option 'prot', did you mean 'port'?"),
+            ("serve --port=x", 1, "argument couldn't be parsed into an integer"),
+            ("serve nosuch.conf", 1, "can't read the configuration file"),
+            ("check", 2, "apus check FILE"),
+            ("check --fux dump.rdb", 2, "there is no option '--fux'"),
+            ("check nosuch", 1, "No such file or directory"),
+            ("docs foo", 2, "there is no reference 'foo'"),
+            ("bench foo", 2, "there is no benchmark 'foo'; there are kv, pubsub and log"),
+            ("bench kv --port=x", 2, "not a number from 1 to 65535"),
+            ("bench pubsub --port=x", 2, "a whole number from 1 to 65535"),
+            ("bench log --api=x", 2, "--api"),
+            ("log stast", 2, "there is no command 'stast', did you mean 'stats'?"),
+            ("log foo", 2, "there is no command 'foo';"),
+            ("log stats --dir=/nowhere", 1, "there are no topics in /nowhere"),
+        ):
+            with self.subTest(line=line):
+                code, said = self.run_it(*line.split(" "))
+                self.assertIn(told, said)
+                self.assertEqual(code, status, said)
+
+    def test_values_behind_an_equals_sign(self):
+        with Server("--maxmemory=100mb", "--bind=127.0.0.1 -::1", "--requirepass=a=b") as server:
+            with server.connect() as c:
+                self.assertTrue(c.command("PING").startswith(b"-NOAUTH"))
+                self.assertEqual(c.command("AUTH", "a=b"), b"+OK")
+
+    def test_versions(self):
+        code, said = self.run_it("--version")
+        for words in (("version",), ("-v",), ("serve", "--version")):
+            self.assertEqual(self.run_it(*words), (code, said))
