@@ -68,6 +68,8 @@ pub struct Cmd {
     pub publishes: Option<Kind>,
     /// Subscribes to the channels that it names.
     pub subscribes: bool,
+    /// Looks at all keys, one shard after the other, and may let others in between.
+    pub walks: bool,
 }
 
 impl Cmd {
@@ -159,6 +161,7 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         immediate,
         publishes,
         subscribes: ["subscribe", "ssubscribe"].contains(&row.name),
+        walks: row.name == "keys",
     }
 }
 

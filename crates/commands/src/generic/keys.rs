@@ -49,6 +49,29 @@ OK
     subs: &[],
 };
 
+/// Whether KEYS has to look at all keys to find those that match this pattern.
+pub fn needs_walk(pattern: &[u8]) -> bool {
+    !matches!(Pattern::new(pattern), Pattern::Exact(_))
+}
+
+/// KEYS for one shard: appends the keys that match. Returns how many do, and how many were looked at.
+pub fn keys_of_shard(
+    db: &mut Db<'_>,
+    shard: usize,
+    pattern: &[u8],
+    reply: &mut Reply<'_>,
+) -> (usize, usize) {
+    let pattern = Pattern::new(pattern);
+    let mut n = 0;
+    let seen = db.for_each_in(shard, |e| {
+        if pattern.fits(e.key()) {
+            reply.bulk(e.key());
+            n += 1;
+        }
+    });
+    (n, seen)
+}
+
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let pattern = Pattern::new(&args[1]);
     let start = reply.begin();

@@ -593,7 +593,12 @@ impl Worker {
                 }
                 Message::Answer(id, bytes) => {
                     if let Some(&i) = self.places.get(&id) {
-                        self.answered(i, bytes);
+                        self.answered(i, Out { buf: bytes, ..Out::default() });
+                    }
+                }
+                Message::Pieces(id, out) => {
+                    if let Some(&i) = self.places.get(&id) {
+                        self.answered(i, out);
                     }
                 }
                 Message::Wakes(id) => {
@@ -633,7 +638,7 @@ impl Worker {
     }
 
     /// Sends the reply of the command that blocked a connection, and goes on with its input.
-    fn answered(&mut self, i: usize, bytes: Vec<u8>) {
+    fn answered(&mut self, i: usize, mut out: Out) {
         let c = &mut *self.conns[i];
         c.session.unblocked();
         c.waiting = false;
@@ -648,7 +653,6 @@ impl Worker {
                 Gate::At(n) => hold_back(c, n, &mut self.holding),
                 Gate::Never => return self.close(i),
             }
-            let mut out = Out { buf: bytes, ..Out::default() };
             if self.send_push(i, &mut out).is_err() {
                 return self.close(i);
             }
@@ -681,7 +685,7 @@ impl Worker {
                 Some(_) => {}
             }
             if let Some(reply) = self.thread.time_out(&shared.engine, session) {
-                self.answered(i, reply);
+                self.answered(i, Out { buf: reply, ..Out::default() });
             } else if let Some(at) = session.wakes_at() {
                 // Somebody else may be trying at this moment.
                 self.timers.push(Reverse((at.max(now), id)));
