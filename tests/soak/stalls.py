@@ -5,6 +5,7 @@
     python3 tests/soak/stalls.py expire [--keys 5000000]    all keys expire within one second
     python3 tests/soak/stalls.py evict  [--keys 5000000]     SETs of new keys at a full 100 MB limit
     python3 tests/soak/stalls.py big    [--keys 10000000]   a sorted set of so many members goes, in six ways
+    python3 tests/soak/stalls.py long   [--keys 5000000]    commands that take long: KEYS, SCAN, big values
 
 One process sends a heavy load at lowest priority; another sends single commands on a connection of
 its own, without pipelining, and measures each. The server is pinned to CPU 0 and both clients to CPU
@@ -161,9 +162,82 @@ def remove(port, begun, stop):
     stop.set()
 
 
+# Commands that take long, by what they are about: {n} is the number of keys.
+LONG = [
+    ["KEYS", "*"],
+    ["KEYS", "*7"],
+    ["SCAN", "0", "COUNT", "{n}"],
+    ["ZUNIONSTORE", "zd", "2", "z0", "z1"],
+    ["SUNIONSTORE", "sd", "s0", "s1"],
+    ["SINTER", "s0", "s1"],
+    ["ZRANGE", "z0", "0", "-1"],
+    ["SORT", "s0", "LIMIT", "0", "1"],
+    ["FLUSHALL", "SYNC"],
+]
+
+
+def long(server, keys, threads):
+    """Probes on the thread of the connection that sends the command, and on another one."""
+    with server.client() as c:
+        c.do("DEBUG", "POPULATE", keys)
+        members = max(1, keys // 10)
+        for name, first in (("0", 0), ("1", members // 2)):
+            fill = "for i = ARGV[1], ARGV[2] do redis.call('ZADD', KEYS[1], i, 'm' .. i); " \
+                   "redis.call('SADD', KEYS[2], 'm' .. i) end"
+            for at in range(first, first + members, 10_000):
+                c.do("EVAL", fill, "2", "z" + name, "s" + name, at, at + 9_999)
+    time.sleep(0.5)
+    # Connections are dealt out in turn.
+    doer = Client(server.port, 300)
+    other = socket.create_connection(("127.0.0.1", server.port)) if threads > 1 else None
+    same = socket.create_connection(("127.0.0.1", server.port))
+    worst = 0
+    for words in LONG:
+        words = [w.replace("{n}", str(keys)) for w in words]
+        stop, found = multiprocessing.Event(), multiprocessing.Queue()
+        probes = [(n, s) for n, s in (("same", same), ("other", other)) if s]
+        children = [multiprocessing.Process(target=wait_longest, args=(s, n, stop, found)) for n, s in probes]
+        for child in children:
+            child.start()
+        time.sleep(0.1)
+        begin = time.perf_counter()
+        doer.send(encode(*words))
+        size, first = 0, doer.sock.recv(1 << 20)
+        took = time.perf_counter() - begin
+        size += len(first)
+        # All of it has come when the reply to what follows it has.
+        doer.send(encode("ECHO", "the end of it"))
+        tail = first
+        while not tail.endswith(b"the end of it\r\n"):
+            more = doer.sock.recv(1 << 20)
+            size += len(more)
+            tail = (tail + more)[-32:]
+        time.sleep(0.1)
+        stop.set()
+        waited = dict(found.get() for _ in children)
+        for child in children:
+            child.join()
+        report(" ".join(words[:2]), took=ms(took), reply_mb=size >> 20,
+               **{"longest_wait_" + n: ms(t) for n, t in waited.items()})
+        worst = max(worst, *waited.values())
+    return worst
+
+
+def wait_longest(sock, name, stop, found):
+    gc.disable()
+    clock, longest = time.perf_counter, 0
+    while not stop.is_set():
+        t = clock()
+        sock.sendall(b"*2\r\n$3\r\nGET\r\n$5\r\nprobe\r\n")
+        sock.recv(64)
+        longest = max(longest, clock() - t)
+        time.sleep(0.0005)
+    found.put((name, longest))
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("what", choices=["growth", "same", "expire", "evict", "big"])
+    p.add_argument("what", choices=["growth", "same", "expire", "evict", "big", "long"])
     p.add_argument("--keys", type=int)
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--max-ms", type=float)
@@ -173,10 +247,15 @@ def main():
     options += [] if a.reference else ["--threads", a.threads]
     if a.what == "evict":
         options += ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]
+    if a.what == "long":
+        options += ["--enable-debug-command", "yes"]
     with Server(*options, reference=a.reference) as s:
-        pin(s)
+        if a.what != "long":
+            pin(s)
         if a.what == "expire":
             worst = expire(s, a.keys or 5_000_000)
+        elif a.what == "long":
+            worst = long(s, a.keys or 5_000_000, a.threads)
         elif a.what == "big":
             worst = big(s, a.keys or 10_000_000)
         else:

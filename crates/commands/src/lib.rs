@@ -36,6 +36,7 @@ mod sample;
 
 pub use command::{Command, DataCommand, DataFn, Outcome};
 pub use fail::Fail;
+pub use generic::keys::{keys_of_shard, needs_walk};
 pub use generic::restore::rdb_limits;
 
 /// The groups, in the order of the table.

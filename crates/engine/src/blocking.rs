@@ -345,7 +345,9 @@ impl Thread {
 
     /// CLIENT UNBLOCK: as if its time were over, or with an error. Returns whether it was waiting.
     pub(crate) fn unblock(&mut self, engine: &Engine, w: &Arc<Waiter>, error: bool) -> bool {
-        if !self.end_wait(engine, w) {
+        // To clients it is no blocking command.
+        let walks = job(w).is_some_and(|job| engine.table.get(job.command).walks);
+        if walks || !self.end_wait(engine, w) {
             return false;
         }
         let reply = match job(w) {
@@ -405,6 +407,14 @@ impl Thread {
         }
         self.count_blocked(engine, w, failed.is_some());
         engine.post(w.thread, Message::Answer(w.client, bytes));
+    }
+
+    /// Answers a client whose command was executed in turns, if it still waits.
+    pub(crate) fn answer_in_pieces(&mut self, engine: &Engine, w: &Arc<Waiter>, out: Out) {
+        if self.end_wait(engine, w) {
+            self.count_blocked(engine, w, false);
+            engine.post(w.thread, Message::Pieces(w.client, out));
+        }
     }
 
     /// Answers a blocked session whose time is over: the reply, or none if it has been served

@@ -407,6 +407,13 @@ impl Thread {
             }
             Run::Data(run) => run,
         };
+        if cmd.walks
+            && self.cx.may_block
+            && !self.whole
+            && self.walk_keys(engine, session, id, args)
+        {
+            return Ok(());
+        }
         self.cx.no_touch = session.no_touch;
         if cmd.row.scope == Scope::Patterns {
             self.cx.reads_all = acl::reads_all(engine, &session.user, id, args);

@@ -35,6 +35,7 @@ mod thread;
 mod topkeys;
 pub mod tracking;
 mod transaction;
+mod walk;
 
 pub mod connection;
 pub mod server;

@@ -16,6 +16,8 @@ pub enum Message {
     Push(u64, Arc<Vec<u8>>),
     /// The reply of the command that blocks this client.
     Answer(u64, Vec<u8>),
+    /// The same for a long one, in pieces.
+    Pieces(u64, resp::Out),
     /// The command that blocks this client is to be run again earlier than it was said before.
     Wakes(u64),
     /// Look again at connections that wait (pause has ended).

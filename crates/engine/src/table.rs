@@ -70,6 +70,8 @@ pub struct Cmd {
     pub publishes: Option<Kind>,
     /// Subscribes to the channels that it names.
     pub subscribes: bool,
+    /// Looks at all keys, one shard after the other, and may let others in between.
+    pub walks: bool,
 }
 
 impl Cmd {
@@ -141,6 +143,7 @@ fn cmd(row: &'static Row, container: Traits, run: Run) -> Cmd {
         publishes,
         subscribes: row.channels == Channels::Subscribe,
         traits,
+        walks: traits.has(Traits::WALKS),
     }
 }
 

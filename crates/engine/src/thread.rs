@@ -114,6 +114,8 @@ pub struct Thread {
     pub(crate) probe: Probe,
     /// Which batches are timed by phase.
     pub(crate) costs: Costs,
+    /// Nothing is executed in turns: who calls wants the reply at once.
+    pub(crate) whole: bool,
     /// EXEC or a script is running its commands.
     pub(crate) in_transaction: bool,
     /// Wall time in microseconds while a script runs, for which time stands still.
@@ -167,6 +169,7 @@ impl Thread {
             long: NO_COMMAND,
             probe,
             costs,
+            whole: false,
             in_transaction: false,
             frozen_us: None,
             short_of_memory: false,
@@ -514,7 +517,9 @@ impl Thread {
         let mark = out.mark();
         let mut reply = Reply::new(&mut out, session.proto);
         self.since = None;
+        self.whole = true;
         self.dispatch(engine, session, &mut args, &mut reply);
+        self.whole = false;
         self.after(session, &mut out, mark);
         self.send_mail(engine);
         out

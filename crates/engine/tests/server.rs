@@ -268,14 +268,15 @@ fn info_chooses_sections() {
             "Modules",
             "Errorstats",
             "Cluster",
+            "Topics",
             "Keyspace",
         ]
     );
     assert_eq!(titles("INFO default"), default);
-    assert_eq!(titles("INFO all").len(), 13);
+    assert_eq!(titles("INFO all").len(), 14);
     assert_eq!(titles("INFO EVERYTHING"), titles("INFO all"));
     assert_eq!(titles("INFO cpu SERVER cpu"), ["Server", "CPU"]);
-    assert_eq!(titles("INFO default commandstats").len(), 12);
+    assert_eq!(titles("INFO default commandstats").len(), 13);
     assert_eq!(titles("INFO debug"), ["Debug"]);
 }
 

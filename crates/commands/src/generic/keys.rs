@@ -5,7 +5,7 @@ use store::Db;
 
 use crate::command::{DataCommand, Outcome};
 use crate::generic::pattern::Pattern;
-use crate::row::{Acl, Flags, Group, Row, Scope};
+use crate::row::{Acl, Flags, Group, Row, Scope, Traits};
 
 pub(crate) static KEYS: DataCommand = DataCommand {
     row: Row {
@@ -14,6 +14,7 @@ pub(crate) static KEYS: DataCommand = DataCommand {
         arity: 2,
         flags: Flags::READONLY,
         acl: Acl::DANGEROUS,
+        traits: Traits::WALKS,
         tips: &["request_policy:all_shards", "nondeterministic_output_order"],
         scope: Scope::Each,
         complexity: "O(N) where N is the number of keys in the database.",
@@ -48,6 +49,29 @@ OK
     run,
     subs: &[],
 };
+
+/// Whether KEYS has to look at all keys to find those that match this pattern.
+pub fn needs_walk(pattern: &[u8]) -> bool {
+    !matches!(Pattern::new(pattern), Pattern::Exact(_))
+}
+
+/// KEYS for one shard: appends the keys that match. Returns how many do, and how many were looked at.
+pub fn keys_of_shard(
+    db: &mut Db<'_>,
+    shard: usize,
+    pattern: &[u8],
+    reply: &mut Reply<'_>,
+) -> (usize, usize) {
+    let pattern = Pattern::new(pattern);
+    let mut n = 0;
+    let seen = db.for_each_in(shard, |e| {
+        if pattern.fits(e.key()) {
+            reply.bulk(e.key());
+            n += 1;
+        }
+    });
+    (n, seen)
+}
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let pattern = Pattern::new(&args[1]);

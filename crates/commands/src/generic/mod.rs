@@ -11,7 +11,7 @@ mod expireat;
 mod expiretime;
 mod flushall;
 mod flushdb;
-mod keys;
+pub(crate) mod keys;
 mod r#move;
 mod object;
 pub(crate) mod pattern;

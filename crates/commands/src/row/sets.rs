@@ -93,6 +93,8 @@ bit_set! {
         RUNS_DIGEST = 13;
         /// Runs the function that argument 1 names.
         RUNS_FUNCTION = 14;
+        /// Looks at all keys, one shard after the other, and may let others in between.
+        WALKS = 15;
     }
 }
 

@@ -164,6 +164,14 @@ impl Server {
                         sent.extend_from_slice(&self.feed(c, b""));
                     }
                 }
+                Message::Pieces(id, out) => {
+                    if id == c.session.client.id {
+                        c.session.unblocked();
+                        c.waiting = false;
+                        sent.extend_from_slice(&out.join());
+                        sent.extend_from_slice(&self.feed(c, b""));
+                    }
+                }
                 Message::Close(id) if id == c.session.client.id => c.closed = true,
                 Message::Run(job) => {
                     job.run(&self.engine, &mut self.thread);

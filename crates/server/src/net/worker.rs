@@ -607,7 +607,12 @@ impl Worker {
                 }
                 Message::Answer(id, bytes) => {
                     if let Some(&i) = self.places.get(&id) {
-                        self.answered(i, bytes);
+                        self.answered(i, Out { buf: bytes, ..Out::default() });
+                    }
+                }
+                Message::Pieces(id, out) => {
+                    if let Some(&i) = self.places.get(&id) {
+                        self.answered(i, out);
                     }
                 }
                 Message::Wakes(id) => {
@@ -651,7 +656,7 @@ impl Worker {
     }
 
     /// Sends the reply of the command that blocked a connection, and goes on with its input.
-    fn answered(&mut self, i: usize, bytes: Vec<u8>) {
+    fn answered(&mut self, i: usize, mut out: Out) {
         let c = &mut *self.conns[i];
         c.session.unblocked();
         c.waiting = false;
@@ -669,7 +674,6 @@ impl Worker {
                 }
                 Gate::Never => return self.close(i),
             }
-            let mut out = Out { buf: bytes, ..Out::default() };
             if self.send_push(i, &mut out).is_err() {
                 return self.close(i);
             }
@@ -702,7 +706,7 @@ impl Worker {
                 Some(_) => {}
             }
             if let Some(reply) = self.thread.time_out(&shared.engine, session) {
-                self.answered(i, reply);
+                self.answered(i, Out { buf: reply, ..Out::default() });
             } else if let Some(at) = session.wakes_at() {
                 // Somebody else may be trying at this moment.
                 self.timers.push(Reverse((at.max(now), id)));

@@ -107,15 +107,21 @@ impl Db<'_> {
     /// unless the command holds all of them.
     pub fn for_each(&mut self, mut f: impl FnMut(&Entry)) {
         for s in 0..SHARDS {
-            self.with_part(s, |p, cx| {
-                let now = cx.now;
-                p.table.for_each(|e| {
-                    if e.deadline().is_none_or(|d| d >= now) {
-                        f(e);
-                    }
-                });
-            });
+            self.for_each_in(s, &mut f);
         }
+    }
+
+    /// The same for the entries of one shard. Returns how many entries it has, the expired ones included.
+    pub fn for_each_in(&mut self, shard: usize, mut f: impl FnMut(&Entry)) -> usize {
+        self.with_part(shard, |p, cx| {
+            let now = cx.now;
+            p.table.for_each(|e| {
+                if e.deadline().is_none_or(|d| d >= now) {
+                    f(e);
+                }
+            });
+            p.table.len()
+        })
     }
 
     /// A random living key, every one with about the same chance.
