@@ -128,7 +128,7 @@ fn a_hole_in_the_last_group_is_an_unfinished_write() {
         let b = broker(&dir);
         assert_eq!(all_from(&b, "t", 0).len(), whole, "round {round}: hole {from}..{to}");
         assert!(b.verify("t", &mut |_| {}).expect("readable").is_empty());
-        assert_eq!(b.describe("t", false).expect("there").extent.bytes, starts[whole]);
+        assert_eq!(b.describe("t").expect("there").extent.bytes, starts[whole]);
         b.set("t", Settings::default()).expect("set");
         for i in 0..4u8 {
             let a = b.append_wait("t", input(&[&vec![i; 500_000]])).expect("stored");
@@ -186,7 +186,7 @@ fn damage_in_an_older_file_is_damage_at_its_end_too() {
     let file = File::options().write(true).open(&path).expect("there");
     file.set_len(starts[2] + 10).expect("cut");
     let b = broker(&dir);
-    assert_eq!(b.describe("t", false).expect("there").extent.next, 8);
+    assert_eq!(b.describe("t").expect("there").extent.next, 8);
     let first = b.read("t", &from(0)).expect("sound").batches;
     assert_eq!(first.last().map(|b| b.header.next_offset()), Some(2));
     let Err(Error::Damaged(d)) = b.read("t", &from(2)) else { panic!("not damaged") };

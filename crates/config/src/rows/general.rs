@@ -26,7 +26,7 @@ TopicCache: "topic-cache", [], Text(any), "topic-cache", IMMUTABLE, Effective,
 TopicCacheSize: "topic-cache-size", [], Memory(0, BYTES_MAX), "1gb", IMMUTABLE, Effective,
     "Bytes of such copies at most; 0 keeps none.";
 TopicAutoCreate: "topic-auto-create", [], Bool, "yes", IMMUTABLE, Effective,
-    "Creates topics that are used and not there.";
+    "Creates a topic when records are appended to it and it is not there.";
 TopicReadOnly: "topic-read-only", [], Bool, "no", IMMUTABLE, Effective,
     "Takes no records in and changes no topic.";
 TopicMemory: "topic-memory", [], Memory(16 * MB, BYTES_MAX), "256mb", IMMUTABLE, Effective,

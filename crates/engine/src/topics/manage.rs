@@ -110,7 +110,7 @@ pub(super) static SET: SessionCommand = command(
         let work = {
             let topic = topic.clone();
             move |b: &Broker| {
-                let settings = b.describe(&topic, false)?.settings.with_json(&json)?;
+                let settings = b.describe(&topic)?.settings.with_json(&json)?;
                 b.set(&topic, settings)
             }
         };
@@ -185,7 +185,7 @@ pub(super) static INFO: SessionCommand = command(
         aside(
             call,
             ["TOPIC.INFO", &topic],
-            move |b| b.describe(&asked, false),
+            move |b| b.describe(&asked),
             |d, reply| {
                 let e = &d.extent;
                 reply.map(7);

@@ -154,10 +154,10 @@ fn read(asker: &Asker, broker: &Broker, request: &Arc<Request>, offset: Option<u
         let topic = &request.topic;
         let offset = match (offset, &request.from) {
             (Some(offset), _) => offset,
-            (None, From::Start(start)) => broker.start(topic, *start, true)?,
+            (None, From::Start(start)) => broker.start(topic, *start)?,
             (None, From::Group(group)) => match broker.committed(topic, group)? {
                 Some(offset) => offset,
-                None => broker.start(topic, Start::Earliest, false)?,
+                None => broker.start(topic, Start::Earliest)?,
             },
         };
         match broker.read(topic, &request.want(offset)) {

@@ -199,7 +199,7 @@ pub(super) async fn get_topic(request: &Request<Incoming>, state: Arc<State>) ->
         Ok(t) => t,
         Err(why) => return bad(why),
     };
-    match state.ask(move |b| b.describe(&topic, true)).await {
+    match state.ask(move |b| b.describe(&topic)).await {
         Ok(d) => json(
             StatusCode::OK,
             &json!({"next_offset": d.extent.next, "latest_commit_at": time(d.extent.latest_us)}),
@@ -213,7 +213,7 @@ pub(super) async fn open(state: &Arc<State>, topic: &str) -> Result<::log::Broke
     let broker = state.broker().await?;
     if !broker.is_open(topic) {
         let topic = topic.to_owned();
-        state.ask(move |b| b.open(&topic, true)).await?;
+        state.ask(move |b| b.open(&topic)).await?;
     }
     Ok(broker)
 }

@@ -49,10 +49,10 @@ pub(super) async fn start(
             let (topic, group) = (topic.to_owned(), group.to_owned());
             return state
                 .ask(move |b| {
-                    b.open(&topic, true)?;
+                    b.open(&topic)?;
                     match b.committed(&topic, &group)? {
                         Some(offset) => Ok(offset),
-                        None => b.start(&topic, Start::Earliest, true),
+                        None => b.start(&topic, Start::Earliest),
                     }
                 })
                 .await;
@@ -63,7 +63,7 @@ pub(super) async fn start(
         return Ok(offset);
     }
     let topic = topic.to_owned();
-    state.ask(move |b| b.start(&topic, start, true)).await
+    state.ask(move |b| b.start(&topic, start)).await
 }
 
 /// How long somebody wants to wait for records, if he says so.
@@ -189,7 +189,7 @@ pub(super) async fn record(
     if !state.broker().await?.is_open(topic) {
         // A topic that is not there has no records, and is not created by asking for one.
         let topic = topic.to_owned();
-        state.ask(move |b| b.open(&topic, false)).await?;
+        state.ask(move |b| b.open(&topic)).await?;
     }
     let (fetched, room) = fetch_held(state, topic, want).await?;
     let (_, records) = super::super::seb::records(&fetched, offset, 1, 0)?;

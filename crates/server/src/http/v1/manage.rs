@@ -49,7 +49,7 @@ pub(super) async fn list(
 /// `GET /v1/topics/{topic}`.
 pub(super) async fn describe(topic: &str, state: &Arc<State>) -> Result<Response, Error> {
     let topic = topic.to_owned();
-    let d = state.ask(move |b| b.describe(&topic, false)).await?;
+    let d = state.ask(move |b| b.describe(&topic)).await?;
     Ok(json(StatusCode::OK, &described(&d)))
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn create(
         let settings = b.options().settings.clone();
         let settings = if text.is_empty() { settings } else { settings.with_json(&text)? };
         b.create(&topic, &settings)?;
-        b.describe(&topic, false)
+        b.describe(&topic)
     });
     Ok(json(StatusCode::CREATED, &described(&created.await?)))
 }
@@ -79,9 +79,9 @@ pub(super) async fn change(
     let text = body(request, state).await?;
     let topic = topic.to_owned();
     let changed = state.ask(move |b| {
-        let settings = b.describe(&topic, false)?.settings.with_json(&text)?;
+        let settings = b.describe(&topic)?.settings.with_json(&text)?;
         b.set(&topic, settings)?;
-        b.describe(&topic, false)
+        b.describe(&topic)
     });
     Ok(json(StatusCode::OK, &described(&changed.await?)))
 }

@@ -42,7 +42,7 @@ pub(super) async fn tail(
         None => consume::start(topic, &query, Start::Latest, state).await?,
     };
     let name = topic.to_owned();
-    let extent = state.ask(move |b| b.describe(&name, false)).await?.extent;
+    let extent = state.ask(move |b| b.describe(&name)).await?.extent;
     if offset > extent.next {
         // Nobody waits for what may never be.
         return Err(Error::OutOfBounds { offset, first: extent.first, next: extent.next });
