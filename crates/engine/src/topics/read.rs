@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use ::log::storage::Want;
 use ::log::{Broker, Error, Fetched, Start};
-use commands::row::{Acl, Flags, Row};
+use commands::row::{Flags, Row};
 use commands::{Fail, Outcome, parse};
 use resp::{Args, Reply};
 
 use super::asker::{Asker, fail};
-use super::{BASE, command, name};
+use super::{BASE, READS, command, name};
 use crate::table::{Call, SessionCommand};
 
 /// Records that are answered if nobody says how many.
@@ -36,10 +36,9 @@ pub(super) static READ: SessionCommand = command(
         name: "topic.read",
         arity: -3,
         flags: Flags::BLOCKING.or(BASE.flags),
-        acl: Acl::STREAM.or(Acl::BLOCKING),
         complexity: "O(N) where N is the number of records that are answered",
         summary: "Answers the offset of the first record found, and the records from there on.",
-        syntax: "TOPIC.READ topic <offset | EARLIEST | LATEST | TIME milliseconds | GROUP group> \
+        syntax: "TOPIC.READ topic:key <offset | EARLIEST | LATEST | TIME milliseconds | GROUP group> \
                  [COUNT count] [BYTES bytes] [BLOCK milliseconds]",
         transcript: r#"
 # What is stored is answered later: crates/server/tests/topics.rs.
@@ -51,7 +50,7 @@ pub(super) static READ: SessionCommand = command(
 > TOPIC.READ fruit EARLIEST BLOCK
 (error) ERR syntax error
 "#,
-        ..BASE
+        ..READS
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
         let (request, block_ms) = asked(args)?;

@@ -40,6 +40,7 @@ pub(super) static CAT: SessionCommand = sub(
 19) "connection"
 20) "transaction"
 21) "scripting"
+22) "topic"
 > ACL CAT nosuch
 (error) ERR Unknown category 'nosuch'
 > ACL CAT read write
