@@ -173,13 +173,14 @@ impl Config {
             };
             let row = id.row();
             let fail = |why: &str| Err(SetError::Failed(name.clone(), why.to_owned()));
-            // Tools that set every option they don't know to be immutable to the value it has
-            // know those of Redis, so Apus's own let that pass.
+            // Tools that set every option to the value it has know those of Redis that cannot be set, so
+            // Apus's own let that pass.
             let same = row.area == Area::Apus && self.show(id) == *value;
             if row.has(IMMUTABLE) && !same {
                 return fail("can't set immutable config");
             }
-            if row.has(PROTECTED) && !self.allows(Id::EnableProtectedConfigs, caller.local) {
+            if row.has(PROTECTED) && !same && !self.allows(Id::EnableProtectedConfigs, caller.local)
+            {
                 return fail("can't set protected config");
             }
             if row.has(DENY_LOADING) && caller.loading {

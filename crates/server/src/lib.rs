@@ -30,6 +30,7 @@
 //! # fn main() {}
 //! ```
 
+mod access;
 mod admin;
 pub mod docs;
 mod give_back;
@@ -248,6 +249,7 @@ impl Builder {
         let admin = admin::Admin::default();
         let handle = Handle {
             admin,
+            http: http::Http::default(),
             shared: Arc::clone(&shared),
             inboxes: inboxes.clone(),
             doors: acceptor.doors(),
@@ -267,18 +269,16 @@ impl Builder {
         }));
         *engine.on_dial.write() = Some(net::dial());
         handle.follow_admin().map_err(|e| io::Error::new(e.kind(), format!("admin-port: {e}")))?;
-        let http = if self.open_configured {
+        if self.open_configured {
             let place = engine.config.string(Id::TopicStorage);
             if place.contains("://") {
                 log!(engine.log, Notice, "Looking for topics in {}", place);
             }
             let topics = engine.topics.wake(&engine);
             topics.map_err(|e| io::Error::other(format!("topics: {e}")))?;
-            let http = http::Http::start(&engine.config, &shared);
-            http.map_err(|e| io::Error::new(e.kind(), format!("http-port: {e}")))?
-        } else {
-            None
-        };
+            let http = handle.follow_http();
+            http.map_err(|e| io::Error::new(e.kind(), format!("topic-http-port: {e}")))?;
+        }
         let mut running = Vec::new();
         for (i, (poll, inbox)) in polls.into_iter().zip(&inboxes).enumerate() {
             let w = Worker::new(Arc::clone(&shared), Arc::clone(inbox), poll, i, threads);
@@ -286,7 +286,7 @@ impl Builder {
             running.push(start_thread(name, move || w.run())?);
         }
         running.push(start_thread("apus-acceptor".to_owned(), move || acceptor.run())?);
-        Ok(Server { handle, addresses, http, running, loading })
+        Ok(Server { handle, addresses, running, loading })
     }
 }
 
@@ -329,6 +329,7 @@ impl Outcome {
 /// What stopping and reconfiguring need.
 struct Handle {
     admin: admin::Admin,
+    http: http::Http,
     shared: Arc<Shared>,
     inboxes: Vec<Arc<Inbox>>,
     doors: Arc<Doors>,
@@ -343,6 +344,10 @@ impl Handle {
         self.inboxes.iter().for_each(|i| i.worker.mailbox.wake());
     }
 
+    fn follow_http(&self) -> io::Result<()> {
+        self.http.follow(&self.shared.engine.config, &self.shared)
+    }
+
     fn follow_admin(&self) -> io::Result<()> {
         self.admin.follow(&self.shared.engine.config, &self.shared)
     }
@@ -353,25 +358,24 @@ impl Handle {
             Id::Port | Id::Bind => {
                 let backlog = c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32;
                 let port = c.int(Id::Port) as u16;
-                let bound = if port == 0 {
-                    Vec::new()
-                } else {
-                    bind_tcp(&c.list(Id::Bind), port, backlog).map_err(|e| {
-                        log!(self.shared.engine.log, Warning, "{}", e);
-                        match id {
-                            Id::Port => "Unable to listen on this port. Check server logs.",
-                            _ => "Failed to bind to specified addresses.",
-                        }
-                        .to_owned()
-                    })?
-                };
+                self.doors.rebind(c.list(Id::Bind), port, backlog).map_err(|e| {
+                    log!(self.shared.engine.log, Warning, "{}", e);
+                    match id {
+                        Id::Port => "Unable to listen on this port. Check server logs.",
+                        _ => "Failed to bind to specified addresses.",
+                    }
+                    .to_owned()
+                })?;
                 self.shared.engine.tcp_port.store(u32::from(port), Relaxed);
-                self.doors.replace_tcp(bound.into_iter().map(Bound::Tcp).collect());
                 Ok(())
             }
             Id::AdminPort | Id::AdminBind => self.follow_admin().map_err(|e| {
                 log!(self.shared.engine.log, Warning, "admin-port: {}", e);
                 "Unable to listen on the admin port. Check server logs.".to_owned()
+            }),
+            Id::TopicHttpPort | Id::TopicHttpBind => self.follow_http().map_err(|e| {
+                log!(self.shared.engine.log, Warning, "topic-http-port: {}", e);
+                "Unable to listen on the HTTP port of topics. Check server logs.".to_owned()
             }),
             Id::Maxclients => {
                 let wanted = c.int(Id::Maxclients) as u64;
@@ -394,7 +398,6 @@ impl Handle {
 pub struct Server {
     handle: Arc<Handle>,
     addresses: Vec<SocketAddr>,
-    http: Option<http::Http>,
     running: Vec<JoinHandle<()>>,
     loading: Arc<Outcome>,
 }
@@ -422,8 +425,8 @@ impl Server {
     }
 
     /// The addresses of the HTTP interface of topics, if it is on.
-    pub fn http_addresses(&self) -> &[SocketAddr] {
-        self.http.as_ref().map_or(&[], http::Http::addresses)
+    pub fn http_addresses(&self) -> Vec<SocketAddr> {
+        self.handle.http.addresses()
     }
 
     /// The engine, to look at and to call in process.
@@ -451,16 +454,13 @@ impl Server {
             let _ = t.join();
         }
         let engine = &self.handle.shared.engine;
-        if let Some(http) = &self.http {
-            http.begin_stop();
-        }
+        let http = &self.handle.http;
+        http.begin_stop();
         if !engine.topics.close(FLUSH) {
             log!(engine.log, Warning, "Not all records that were accepted could be stored in time");
         }
         // Those whose records were stored are answered before it goes.
-        if let Some(http) = self.http {
-            http.stop(Duration::from_nanos(DRAIN_NS));
-        }
+        http.stop(Duration::from_nanos(DRAIN_NS));
         engine.close_journal();
         // Until here it has told that the server is shutting down.
         self.handle.admin.stop();

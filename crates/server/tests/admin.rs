@@ -53,8 +53,8 @@ impl Server {
                     &admin.port().to_string(),
                     "--threads",
                     "2",
-                    "--http-port",
-                    "0",
+                    "--enable-protected-configs",
+                    "local",
                 ])
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())

@@ -51,16 +51,7 @@ impl Server {
         let _ = std::fs::remove_file(&socket);
         let child = binary()
             .args(["serve", "--port", "0", "--appendonly", appendonly])
-            .args([
-                "--appendfsync",
-                appendfsync,
-                "--http-port",
-                "0",
-                "--save",
-                "",
-                "--threads",
-                &threads.to_string(),
-            ])
+            .args(["--appendfsync", appendfsync, "--save", "", "--threads", &threads.to_string()])
             .arg("--unixsocket")
             .arg(&socket)
             .arg("--dir")
@@ -294,7 +285,7 @@ fn a_second_server_does_not_touch_the_journal_of_the_first() {
     assert_eq!(c.call("SET k v\r\n").as_deref(), Some("+OK"));
     let second = |appendonly: &str| {
         let mut second = binary();
-        second.args(["serve", "--port", "0", "--http-port", "0", "--save", ""]);
+        second.args(["serve", "--port", "0", "--save", ""]);
         second.arg("--unixsocket").arg(dir.join("second.sock"));
         second.args(["--appendonly", appendonly, "--dir"]).arg(&*dir);
         second
@@ -324,7 +315,7 @@ fn what_cannot_be_loaded_stays_and_the_log_says_what_to_do() {
     let refused = |appendonly: &str, file: &str, content: &str, advice: &str| {
         std::fs::write(dir.join(file), content).expect("written");
         let mut server = binary();
-        server.args(["serve", "--port", "0", "--http-port", "0", "--appendonly", appendonly]);
+        server.args(["serve", "--port", "0", "--appendonly", appendonly]);
         server.arg("--unixsocket").arg(dir.join("refused.sock"));
         let out = server.arg("--dir").arg(&*dir).output().expect("it ends");
         assert!(!out.status.success());

@@ -16,7 +16,7 @@ from harness.server import BINARY, PATIENCE_S, Server, beyond_redis
 def start(*options, file=()):
     """Runs a server that cannot start; its exit status and what it said."""
     port = str(free_port())
-    command = [BINARY, "serve", *file, "--http-port", "0", "--port", port, "--save", "", *options]
+    command = [BINARY, "serve", *file, "--port", port, "--save", "", *options]
     with tempfile.TemporaryDirectory(prefix="apus-test-") as dir:
         done = subprocess.run(
             command,
@@ -82,7 +82,7 @@ class Start(unittest.TestCase):
         endpoint = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ALLOW_HTTP": "true"}
         keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "r"}
         with tempfile.TemporaryDirectory(prefix="apus-test-") as dir:
-            command = [BINARY, "serve", "--http-port", "0", "--port", str(free_port())]
+            command = [BINARY, "serve", "--port", str(free_port())]
             with subprocess.Popen(
                 [*command, "--dir", dir, "--topic-storage", "s3://bucket/prefix"],
                 env={**os.environ, **endpoint, **keys},

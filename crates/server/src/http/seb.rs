@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ::log::storage::Want;
 use ::log::{Error, Fetched, Input, Room};
+use engine::acl::Caller;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use hyper::{Request, StatusCode};
@@ -74,8 +75,28 @@ fn value(headers: &HeaderMap, name: hyper::header::HeaderName) -> &str {
     headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or("")
 }
 
+/// The refusal, if the caller may not do with the topic that the query names what `command` does. A query
+/// that names none is refused for that.
+fn refusal(
+    request: &Request<Incoming>,
+    caller: &Caller,
+    command: &str,
+    state: &State,
+) -> Option<Response> {
+    let query = Query::new(request);
+    let topic = query.get("topic-name")?;
+    state.may(caller, command, topic).err().map(exchange::forbidden)
+}
+
 /// `POST /records`.
-pub(super) async fn add_records(request: Request<Incoming>, state: Arc<State>) -> Response {
+pub(super) async fn add_records(
+    request: Request<Incoming>,
+    caller: &Caller,
+    state: Arc<State>,
+) -> Response {
+    if let Some(refusal) = refusal(&request, caller, "topic.append", &state) {
+        return refusal;
+    }
     match add(request, state).await {
         Ok(r) => r,
         Err(e) => refused(e, |e| text(StatusCode::INTERNAL_SERVER_ERROR, e.to_string())),
@@ -118,7 +139,14 @@ async fn add(request: Request<Incoming>, state: Arc<State>) -> Result<Response, 
 }
 
 /// `GET /record`.
-pub(super) async fn get_record(request: &Request<Incoming>, state: Arc<State>) -> Response {
+pub(super) async fn get_record(
+    request: &Request<Incoming>,
+    caller: &Caller,
+    state: Arc<State>,
+) -> Response {
+    if let Some(refusal) = refusal(request, caller, "topic.read", &state) {
+        return refusal;
+    }
     let query = Query::new(request);
     let (offset, topic) = match both(offset(&query), required(&query, "topic-name")) {
         Ok(both) => both,
@@ -139,7 +167,14 @@ pub(super) async fn get_record(request: &Request<Incoming>, state: Arc<State>) -
 }
 
 /// `GET /records`.
-pub(super) async fn get_records(request: &Request<Incoming>, state: Arc<State>) -> Response {
+pub(super) async fn get_records(
+    request: &Request<Incoming>,
+    caller: &Caller,
+    state: Arc<State>,
+) -> Response {
+    if let Some(refusal) = refusal(request, caller, "topic.read", &state) {
+        return refusal;
+    }
     let accept = value(request.headers(), ACCEPT).split(';').next().unwrap_or("").trim();
     if accept.is_empty() {
         return text(StatusCode::NOT_ACCEPTABLE, "mime: no media type\n");
@@ -168,6 +203,10 @@ pub(super) async fn get_records(request: &Request<Incoming>, state: Arc<State>) 
         }
         Ok(true) => {}
     }
+    // The user may have lost the permission meanwhile.
+    if let Err(why) = state.may(caller, "topic.read", &topic) {
+        return exchange::forbidden(why);
+    }
     // Bytes are those of records alone: what is stored around them must not cost any.
     let around = 84 * (1 + usize::try_from(count).unwrap_or(usize::MAX).min(1 << 20));
     let want =
@@ -194,7 +233,14 @@ fn missing(e: Error) -> Response {
 }
 
 /// `GET /topic`.
-pub(super) async fn get_topic(request: &Request<Incoming>, state: Arc<State>) -> Response {
+pub(super) async fn get_topic(
+    request: &Request<Incoming>,
+    caller: &Caller,
+    state: Arc<State>,
+) -> Response {
+    if let Some(refusal) = refusal(request, caller, "topic.info", &state) {
+        return refusal;
+    }
     let topic = match required(&Query::new(request), "topic-name") {
         Ok(t) => t,
         Err(why) => return bad(why),

@@ -68,10 +68,10 @@ pub(super) async fn accept(
         };
         match accepted {
             None => return,
-            Some(Ok((stream, _))) => {
+            Some(Ok((stream, peer))) => {
                 let state = Arc::clone(&state);
                 tokio::spawn(async move {
-                    connection(stream, here, state).await;
+                    connection(stream, [here, Some(peer)], state).await;
                     drop(place);
                 });
             }
@@ -81,7 +81,7 @@ pub(super) async fn accept(
     }
 }
 
-async fn connection(stream: TcpStream, here: Option<SocketAddr>, state: Arc<State>) {
+async fn connection(stream: TcpStream, ends: [Option<SocketAddr>; 2], state: Arc<State>) {
     // Answers are written whole; waiting for more would only delay them.
     let _ = stream.set_nodelay(true);
     // Whoever takes nothing of what is sent to him must not keep it here for ever.
@@ -90,7 +90,7 @@ async fn connection(stream: TcpStream, here: Option<SocketAddr>, state: Arc<Stat
     let mut stopped = state.stopped.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let state = Arc::clone(&state);
-        async move { Ok::<_, Infallible>(exchange::answer(request, here, state).await) }
+        async move { Ok::<_, Infallible>(exchange::answer(request, ends, state).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ::log::{Description, Error};
+use engine::acl::Caller;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use serde_json::{Value, json};
@@ -28,9 +29,10 @@ fn described(d: &Description) -> Value {
     })
 }
 
-/// `GET /v1/topics`.
+/// `GET /v1/topics`: those that the caller may read.
 pub(super) async fn list(
     request: &Request<Incoming>,
+    caller: &Caller,
     state: &Arc<State>,
 ) -> Result<Response, Error> {
     let query = Query::new(request);
@@ -40,7 +42,7 @@ pub(super) async fn list(
         return Err(bad("limit must be at least 1"));
     }
     let after = query.get("after").unwrap_or("").to_owned();
-    let names = state.ask(|b| b.topics()).await?;
+    let names = caller.readable(&state.engine, state.ask(|b| b.topics()).await?);
     let from = names.partition_point(|n| *n <= after);
     let page: Vec<&String> = names.iter().skip(from).take(limit).collect();
     Ok(json(StatusCode::OK, &json!({"topics": page, "more": from + page.len() < names.len()})))
