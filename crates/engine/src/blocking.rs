@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use commands::Fail;
 use resp::{Args, Out, Proto, Reply, Span};
-use store::{Block, Db, Empty, Garbage, Key, Kind, ShardSet, Waiter};
+use store::{Block, Db, Empty, Garbage, Key, ShardSet, Waiter};
 
 use crate::acl::{self, User};
 use crate::clients::Client;
@@ -28,9 +28,6 @@ use crate::session::Session;
 use crate::stats::bump;
 use crate::table::Run;
 use crate::thread::Thread;
-
-/// Waiters of one key that are looked at between two locks of its shard.
-const SERVED_AT_ONCE: usize = 32;
 
 /// How to run a blocked command again.
 struct Job {
@@ -67,7 +64,7 @@ pub(crate) fn register(
     args: &Args<'_>,
 ) {
     let Some(mut block) = db.cx.block.take() else { return };
-    let w = waiter(session, command, &mut block, args);
+    let w = waiter(engine, session, command, &mut block, args);
     for key in &w.keys {
         db.wait(Key::new(key), &w);
     }
@@ -90,7 +87,13 @@ fn answer_after(engine: &Engine, garbage: Vec<Garbage>, w: &Arc<Waiter>) {
     });
 }
 
-fn waiter(session: &Session, command: u16, block: &mut Block, args: &Args<'_>) -> Arc<Waiter> {
+fn waiter(
+    engine: &Engine,
+    session: &Session,
+    command: u16,
+    block: &mut Block,
+    args: &Args<'_>,
+) -> Arc<Waiter> {
     block.keys.sort();
     block.keys.dedup();
     let job = Job {
@@ -105,7 +108,8 @@ fn waiter(session: &Session, command: u16, block: &mut Block, args: &Args<'_>) -
         nanos: AtomicU64::new(0),
     };
     let c = &session.client;
-    Arc::new(Waiter::new((c.id, c.thread), session.db, block, Box::new(job)))
+    let place = (session.db, engine.keyspace.ticket());
+    Arc::new(Waiter::new((c.id, c.thread), place, block, Box::new(job)))
 }
 
 fn blocked(engine: &Engine, session: &mut Session, w: Arc<Waiter>) {
@@ -164,7 +168,7 @@ impl Thread {
         args: &Args<'_>,
     ) {
         block.keys.clear();
-        let w = waiter(session, command, &mut block, args);
+        let w = waiter(engine, session, command, &mut block, args);
         blocked(engine, session, Arc::clone(&w));
         if let Some(sequence) = self.awaits.take()
             && !engine.journal.wait(sequence, &w)
@@ -203,35 +207,29 @@ impl Thread {
         if !engine.keyspace.covers(&self.cx, &shard) {
             return false;
         }
-        let mut passed = 0;
+        // Where it is in the order; who leaves meanwhile moves nobody.
+        let mut last = 0;
         loop {
             let mut db = Db::lock_one(&engine.keyspace, index, key, &mut self.cx);
-            let list = db.waiting(key, passed, SERVED_AT_ONCE);
+            let next = db.next_waiting(key, last);
+            // The look may have removed the key.
+            commit(engine, &mut self.pubsub, &mut db);
             drop(db);
-            if list.is_empty() {
-                return true;
-            }
-            for w in &list {
-                match self.try_again(engine, w, key) {
-                    Tried::Served => {}
-                    Tried::Passed => passed += 1,
-                    Tried::Uncovered => return false,
-                    // What a list or sorted set does not have for one, it has for no other, unless he
-                    // wants more of it (BLMOVEM).
-                    Tried::Empty { gone: true } if w.kind != Kind::Stream => return true,
-                    Tried::Empty { .. } => passed += 1,
-                }
+            let Some(w) = next else { return true };
+            last = w.ticket;
+            if matches!(self.try_again(engine, &w, key), Tried::Uncovered) {
+                return false;
             }
         }
     }
 
     fn try_again(&mut self, engine: &Engine, w: &Arc<Waiter>, key: Key<'_>) -> Tried {
-        let Some(job) = job(w) else { return Tried::Passed };
+        let Some(job) = job(w) else { return Tried::Over };
         let cmd = engine.table.get(job.command);
-        let Run::Data(run) = cmd.run else { return Tried::Passed };
+        let Run::Data(run) = cmd.run else { return Tried::Over };
         let mut set = ShardSet::default();
         if shards_of(cmd, job.args.as_slice(), &mut set).is_err() {
-            return Tried::Passed;
+            return Tried::Over;
         }
         if !engine.keyspace.covers(&self.cx, &set) {
             return Tried::Uncovered;
@@ -243,14 +241,14 @@ impl Thread {
         // The look may have removed the key.
         commit(engine, &mut self.pubsub, &mut db);
         if kind != Some(w.kind) && !w.errors || !w.begin_try() {
-            return Tried::Passed;
+            return Tried::Over;
         }
         if let Err(denied) = acl::check(engine, &job.user, job.command, job.args.as_slice()) {
             // What it may do was changed while it waited.
             settle(&mut db, w);
             drop(db);
             self.deny_blocked(engine, w, job, denied);
-            return Tried::Served;
+            return Tried::Over;
         }
         let start = engine.clock.monotonic_ns();
         let mut owned = job.args.clone();
@@ -266,11 +264,10 @@ impl Thread {
                 // Its thread sleeps until what it knew of.
                 engine.post(w.thread, Message::Wakes(w.client));
             }
-            let gone = db.peek(key).is_none();
             commit(engine, &mut self.pubsub, &mut db);
             w.end_try(false);
             spent(w, engine.clock.monotonic_ns().saturating_sub(start));
-            return Tried::Empty { gone };
+            return Tried::Over;
         }
         let failed = outcome.is_err();
         if let Err(fail) = outcome {
@@ -289,7 +286,7 @@ impl Thread {
             w.thread,
             Message::Answer(w.client, if out.shared.is_empty() { out.buf } else { out.join() }),
         );
-        Tried::Served
+        Tried::Over
     }
 
     /// Answers a blocked command that may no longer be run.
@@ -439,14 +436,8 @@ impl Thread {
 }
 
 enum Tried {
-    Served,
-    /// It was not run.
-    Passed,
+    /// It has been served, goes on waiting, or does not wait any more.
+    Over,
     /// It needs shards that may not be locked now.
     Uncovered,
-    /// It was run and goes on waiting.
-    Empty {
-        /// There is no such key any more.
-        gone: bool,
-    },
 }

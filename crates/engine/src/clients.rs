@@ -3,6 +3,7 @@
 //! A connection belongs to one thread. What others may know of it is in its [`Client`]: atomics
 //! that its thread stores once per batch, and a few strings behind a lock that change rarely.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -17,6 +18,7 @@ use crate::acl::User;
 use crate::engine::Engine;
 use crate::mailbox::Message;
 use crate::pubsub::Subscriptions;
+use crate::shares::{Share, Sum};
 use crate::stats::bump;
 use crate::thread::Thread;
 
@@ -122,7 +124,7 @@ pub struct Client {
     pub subscription_bytes: AtomicU64,
     pub prefix_bytes: AtomicU64,
     /// What [`Clients::account`] last counted of it.
-    accounted: AtomicU64,
+    accounted: Share,
 }
 
 impl Client {
@@ -179,7 +181,7 @@ impl Client {
             watch_bytes: AtomicU64::new(0),
             subscription_bytes: AtomicU64::new(0),
             prefix_bytes: AtomicU64::new(0),
-            accounted: AtomicU64::new(0),
+            accounted: Share::default(),
         }
     }
 
@@ -201,6 +203,19 @@ impl Client {
     }
 }
 
+/// Says whether a connection's peer has gone.
+pub type Look = Arc<dyn Fn(&Client) -> bool + Send + Sync>;
+
+/// Whose peer has gone makes no difference for a connection that holds less than this.
+const LOOKED_AT: u64 = 32 * 1024;
+
+/// A connection that has been taken off the list.
+pub(crate) struct Evicted {
+    client: Arc<Client>,
+    /// It would have been closed without that.
+    was_closing: bool,
+}
+
 /// All connections by number.
 #[derive(Default)]
 pub struct Clients {
@@ -208,7 +223,7 @@ pub struct Clients {
     next: AtomicU64,
     count: AtomicU64,
     /// Bytes of all of them, as far as [`account`](Self::account) was told.
-    bytes: AtomicU64,
+    bytes: Sum,
 }
 
 impl Clients {
@@ -232,44 +247,45 @@ impl Clients {
         if self.map.lock().remove(&client.id).is_some() {
             self.count.fetch_sub(1, Relaxed);
         }
-        self.bytes.fetch_sub(client.accounted.swap(0, Relaxed), Relaxed);
+        self.bytes.take_back(&client.accounted);
     }
 
     /// Counts what a connection holds now. Returns bytes of all that were counted: exact while
     /// every thread calls this behind every batch (`maxmemory-clients` is set).
     pub fn account(&self, client: &Client) -> u64 {
-        let (now, before) = (client.memory(), client.accounted.load(Relaxed));
-        if now != before && !client.closing.load(Relaxed) {
-            // What another thread has counted meanwhile is in what the swap gives back.
-            let before = client.accounted.swap(now, Relaxed);
-            self.bytes.fetch_add(now.wrapping_sub(before), Relaxed);
-        }
-        self.bytes.load(Relaxed)
+        self.bytes.count(&client.accounted, client.memory());
+        self.bytes.get()
     }
 
-    /// Takes the largest connections off the list until all together hold `limit` bytes at most,
-    /// and returns them; they are to be closed. CLIENT NO-EVICT counts and stays.
-    pub(crate) fn evict(&self, limit: u64) -> Vec<Arc<Client>> {
-        let mut all = self.all();
-        let mut total = 0;
+    /// Takes connections off the list until all together hold `limit` bytes at most, and returns them;
+    /// they are to be closed. First go those that are being closed already, or whose peers have gone, as
+    /// their threads will notice; then the largest. CLIENT NO-EVICT counts and stays.
+    pub(crate) fn evict(&self, limit: u64, look: Option<&Look>) -> Vec<Evicted> {
+        let all = self.all();
         for c in &all {
             // Anew for all: some may not have said what they have let go.
-            total = self.account(c);
+            self.account(c);
         }
-        if total <= limit {
+        if self.bytes.get() <= limit {
             return Vec::new();
         }
-        all.retain(|c| !c.no_evict.load(Relaxed) && !c.closing.load(Relaxed));
-        all.sort_by_key(|c| std::cmp::Reverse(c.memory()));
+        let is_closing = |c: &Client| {
+            let has_gone = || c.memory() >= LOOKED_AT && look.is_some_and(|look| look(c));
+            c.closing.load(Relaxed) || has_gone()
+        };
+        // What others may change meanwhile is looked at once.
+        let closing: Vec<_> = all.into_iter().map(|c| (is_closing(&c), c)).collect();
+        let may_go = |(closing, c): &(bool, Arc<Client>)| *closing || !c.no_evict.load(Relaxed);
+        let mut all: Vec<_> = closing.into_iter().filter(may_go).collect();
+        all.sort_by_cached_key(|(closing, c)| (!closing, Reverse(c.memory())));
         let mut evicted = Vec::new();
-        for c in all {
-            if self.bytes.load(Relaxed) <= limit {
+        for (was_closing, client) in all {
+            if self.bytes.get() <= limit {
                 break;
             }
-            if !c.closing.swap(true, Relaxed) {
-                self.remove(&c);
-                evicted.push(c);
-            }
+            client.mark_closing();
+            self.remove(&client);
+            evicted.push(Evicted { client, was_closing });
         }
         evicted
     }
@@ -307,20 +323,23 @@ impl Thread {
     #[cold]
     fn evict_largest(&mut self, engine: &Engine, client: &Client) -> bool {
         self.recount_clients = false;
-        let evicted = engine.clients.evict(self.hot.clients_max);
-        for c in &evicted {
-            bump(&self.worker.stats.evicted_clients, 1);
-            crate::log!(
-                engine.log,
-                Notice,
-                "Evicting client: id={} addr={}",
-                c.id,
-                c.endpoint.peer
-            );
+        let look = engine.on_look.read().clone();
+        let evicted = engine.clients.evict(self.hot.clients_max, look.as_ref());
+        for Evicted { client: c, was_closing } in &evicted {
+            if !was_closing {
+                bump(&self.worker.stats.evicted_clients, 1);
+                crate::log!(
+                    engine.log,
+                    Notice,
+                    "Evicting client: id={} addr={}",
+                    c.id,
+                    c.endpoint.peer
+                );
+            }
             if c.id != client.id {
                 engine.post(c.thread, Message::Close(c.id));
             }
         }
-        evicted.iter().any(|c| c.id == client.id)
+        evicted.iter().any(|e| e.client.id == client.id)
     }
 }

@@ -224,11 +224,12 @@ impl Thread {
         let since = self.since.take().filter(|_| engine.attention.get() == 0);
         let start = since.unwrap_or_else(|| engine.clock.monotonic_ns());
         self.mono = start;
+        self.time_went_by();
         let errors = reply.errors();
         let failed = self.answer(engine, session, id, args, reply);
         self.mono = engine.clock.monotonic_ns();
         let nanos = self.mono.saturating_sub(start);
-        self.time_went_by(nanos);
+        self.time_went_by();
         if let Some(w) = &session.blocked {
             // It counts when it is answered.
             blocking::spent(w, nanos);
@@ -519,7 +520,11 @@ impl Thread {
 
     /// Whether more memory is in use than `maxmemory`.
     pub(crate) fn is_over_memory(&self) -> bool {
-        self.hot.maxmemory != 0 && stdx::mem::used() > self.hot.maxmemory
+        let max = self.hot.maxmemory;
+        // What is apart is looked at only where it matters: this is asked before every write.
+        max != 0
+            && stdx::mem::used() > max
+            && stdx::mem::used().saturating_sub(stdx::mem::apart()) > max
     }
 
     /// Evicts until memory is below `maxmemory`, for a bounded time. Returns whether commands that
@@ -538,7 +543,9 @@ impl Thread {
         // What clients are told of a key that goes takes memory, too, until it has been sent, and buffers
         // that are kept for the next time: that must not make further keys go.
         let mut told = engine.outbox_bytes();
-        while stdx::mem::used().saturating_sub(told) > max {
+        // Nor does what has limits of its own: topics, HTTP.
+        let counted = |told: u64| stdx::mem::used().saturating_sub(told + stdx::mem::apart());
+        while counted(told) > max {
             let policy = self.hot.policy;
             let pubsub = &mut self.pubsub;
             let commit = |db: &mut Db<'_>| {
@@ -548,9 +555,7 @@ impl Thread {
             };
             more = self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit);
             // What is being freed in the background will be enough, unless very much is missing.
-            if engine.keyspace.lazy_counts().0 > 0
-                && stdx::mem::used().saturating_sub(told) < max.saturating_add(max / 8)
-            {
+            if engine.keyspace.lazy_counts().0 > 0 && counted(told) < max.saturating_add(max / 8) {
                 break;
             }
             // Redis bounds a cycle by time too; the next command goes on with it.
@@ -565,7 +570,7 @@ impl Thread {
             engine.latency.record("eviction-cycle", nanos, self.cx.now);
         }
         // Values that are being freed in the background make room soon.
-        more || stdx::mem::used().saturating_sub(told) <= max || engine.keyspace.lazy_counts().0 > 0
+        more || counted(told) <= max || engine.keyspace.lazy_counts().0 > 0
     }
 }
 

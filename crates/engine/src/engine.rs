@@ -13,6 +13,7 @@ use store::Keyspace;
 
 use crate::acl::Acl;
 use crate::clients::Clients;
+use crate::clients::Look;
 use crate::costs::CostStats;
 use crate::journal::Journal;
 use crate::log::Log;
@@ -211,6 +212,9 @@ pub struct Engine {
     pub on_config: RwLock<Option<ConfigHook>>,
     /// Called by MIGRATE to connect to another server; set by whoever owns sockets.
     pub on_dial: RwLock<Option<Dial>>,
+    /// Says whether a connection's peer has gone, which its thread may not have noticed yet; set by
+    /// whoever owns sockets.
+    pub on_look: RwLock<Option<Look>>,
     /// The replication ID: 40 hexadecimal digits (DEBUG CHANGE-REPL-ID draws a new one).
     pub replication_id: RwLock<String>,
     /// Bytes in use when the engine had just been made, for INFO memory.
@@ -311,6 +315,7 @@ impl Engine {
             on_shutdown: RwLock::default(),
             on_config: RwLock::default(),
             on_dial: RwLock::default(),
+            on_look: RwLock::default(),
             replication_id: RwLock::new(random_id(now)),
             startup_memory: stdx::mem::used(),
             cron_paused: AtomicBool::new(false),
@@ -541,7 +546,8 @@ impl Engine {
         let gate = self.pause.gate.lock();
         // Somebody may have made it longer, or ended it, before the lock was ours.
         let until = self.pause.until_ms.load(Relaxed);
-        if until != 0 && self.clock.wall_ms() as i64 >= until {
+        // Milliseconds are cut off: one later it is not a moment too early.
+        if until != 0 && self.clock.wall_ms() as i64 > until {
             self.resume(&gate);
             return false;
         }

@@ -26,6 +26,7 @@ pub mod pubsub;
 mod scripting;
 mod session;
 mod settings;
+mod shares;
 mod stats;
 mod table;
 mod thread;
@@ -37,13 +38,13 @@ pub mod connection;
 pub mod server;
 pub mod topics;
 
-pub use clients::{Client, Clients, Endpoint, HeldKill};
+pub use clients::{Client, Clients, Endpoint, HeldKill, Look};
 pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
 };
 pub use lend::Lends;
 pub use mailbox::{Job, Mailbox, Message};
-pub use migrate::{Dial, Wire};
+pub use migrate::{Dial, Unreached, Wire};
 pub use persistence::check_snapshot;
 pub use session::{ReplyMode, Session};
 pub use stats::{CommandStats, ThreadStats, Totals};

@@ -36,9 +36,6 @@ use crate::table::Call;
 use crate::topkeys::Probe;
 use crate::tracking;
 
-/// A command that took so long has deadlines to go by: those are in milliseconds.
-const LONG_NS: u64 = 1_000_000;
-
 /// How a batch ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
@@ -100,6 +97,8 @@ pub struct Thread {
     wall_offset: i64,
     /// Monotonic clock when it was last read, in nanoseconds.
     pub(crate) mono: u64,
+    /// At this time of the monotonic clock the wall clock's millisecond is another one.
+    now_until: u64,
     /// When the command before ended, where the next one follows at once: it starts then, and the
     /// clock is read once per command.
     pub(crate) since: Option<u64>,
@@ -156,6 +155,7 @@ impl Thread {
             swept: 0,
             wall_offset: 0,
             mono: 0,
+            now_until: 0,
             since: None,
             shape: None,
             long: NO_COMMAND,
@@ -182,7 +182,7 @@ impl Thread {
         let wall = engine.clock.wall_us();
         self.mono = engine.clock.monotonic_ns();
         self.wall_offset = wall as i64 * 1000 - self.mono as i64;
-        self.cx.set_now((wall / 1000) as i64);
+        self.set_now();
     }
 
     /// Reads the monotonic clock and derives the wall time from it; called when the event loop
@@ -190,16 +190,23 @@ impl Thread {
     #[inline]
     pub fn tick(&mut self, engine: &Engine) -> u64 {
         self.mono = engine.clock.monotonic_ns();
-        self.cx.set_now((self.mono as i64 + self.wall_offset) / 1_000_000);
+        self.set_now();
         self.mono
     }
 
-    /// What comes behind a command that took long runs at a later time, in the same batch, too. Within
-    /// transactions and scripts time stands still.
+    fn set_now(&mut self) {
+        let now_ms = (self.mono as i64 + self.wall_offset) / 1_000_000;
+        self.cx.set_now(now_ms);
+        self.now_until = ((now_ms + 1) * 1_000_000 - self.wall_offset) as u64;
+    }
+
+    /// The clock was read: what comes next runs at that time. A deadline is counted from the time at which
+    /// its command runs, or it would be over early: behind a thousand commands of the same batch, each of
+    /// them short, too. Within transactions and scripts time stands still.
     #[inline]
-    pub(crate) fn time_went_by(&mut self, nanos: u64) {
-        if nanos >= LONG_NS && !self.in_transaction {
-            self.cx.set_now((self.mono as i64 + self.wall_offset) / 1_000_000);
+    pub(crate) fn time_went_by(&mut self) {
+        if self.mono >= self.now_until && !self.in_transaction {
+            self.set_now();
         }
     }
 

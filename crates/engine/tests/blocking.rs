@@ -282,3 +282,39 @@ fn flushing_a_large_database_holds_up_nobody_else() {
         assert_eq!(w.send(0, "PING"), "+PONG\r\n");
     }
 }
+
+#[test]
+fn time_is_counted_from_when_the_command_runs() {
+    let mut w = World::new(2);
+    w.send(0, "SET k v");
+    // Each command is short, and what is read of the clock behind it not a millisecond later.
+    w.server.clock.step_us(200);
+    let mut input = b"BITCOUNT k\r\n".repeat(50);
+    input.extend_from_slice(b"BLPOP q 1\r\n");
+    let sent = w.server.feed(&mut w.conns[1], &input);
+    assert_eq!(sent, b":5\r\n".repeat(50));
+    let at = w.conns[1].session.wakes_at().expect("a deadline");
+    assert!(at >= common::START_MS as i64 + 1000 + 50 * 2 / 10, "{}", at - common::START_MS as i64);
+    // A pause, and a key's deadline, too.
+    w.server.clock.step_us(0);
+    w.server.wait_ms(1000);
+    w.server.clock.step_us(200);
+    let before = w.server.engine.clock.wall_ms();
+    let mut input = b"BITCOUNT k\r\n".repeat(50);
+    input.extend_from_slice(b"SET e v PX 1000\r\nPEXPIRETIME e\r\n");
+    let sent = String::from_utf8(w.server.feed(&mut w.conns[0], &input)).expect("text");
+    let at: u64 = sent.lines().last().and_then(|l| l[1..].parse().ok()).expect("a number");
+    assert!(at >= before + 1000 + 50 * 2 / 10, "{}", at - before);
+}
+
+#[test]
+fn a_pause_lasts_its_time() {
+    let mut w = World::new(1);
+    w.server.clock.advance_us(900);
+    w.server.wait_ms(0);
+    assert_eq!(w.send(0, "CLIENT PAUSE 10"), "+OK\r\n");
+    w.server.clock.advance_us(9_999);
+    assert!(w.server.engine.check_pause());
+    w.server.clock.advance_us(1_001);
+    assert!(!w.server.engine.check_pause());
+}

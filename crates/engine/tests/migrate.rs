@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use common::{Conn, Server};
-use engine::Wire;
+use engine::{Unreached, Wire};
 use parking_lot::Mutex;
 
 /// What the target does when it is next read from.
@@ -85,7 +85,7 @@ impl Target {
         let target = self.clone();
         *s.engine.on_dial.write() = Some(Arc::new(move |_, _, _| {
             let steps = target.connections.lock().pop_front();
-            let steps = steps.ok_or(ErrorKind::ConnectionRefused)?.into();
+            let steps = steps.ok_or(Unreached::Refused)?.into();
             Ok(Box::new(Connection { steps, target: target.clone() }) as Box<dyn Wire>)
         }));
     }
@@ -199,7 +199,7 @@ fn nothing_is_lost_with_a_target_that_fails() {
     let mut s = Server::new();
     let mut c = s.connect();
     let cases: [(Vec<Vec<Step>>, &str); 4] = [
-        (vec![], "-IOERR error or timeout connecting to the client\r\n"),
+        (vec![], "-IOERR error or timeout writing to target instance\r\n"),
         (
             vec![vec![Fails(ErrorKind::TimedOut)], vec![Says("+OK\r\n+OK\r\n")]],
             "-IOERR error or timeout reading to target instance\r\n",

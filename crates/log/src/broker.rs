@@ -27,6 +27,8 @@ use crate::topic::{Appended, Done, Pending, Phase, Topic, Wake, Work};
 
 /// How long a refused producer should wait.
 const RETRY_MS: u64 = 100;
+/// Least bytes that a reader takes room for: as many are read at once at least.
+const READ_LEAST: usize = 64 << 10;
 /// Retries against others who write the same topic, before a producer is told that it is too much.
 const CONFLICTS: usize = 100;
 
@@ -111,8 +113,41 @@ pub struct Counters {
     pub groups: AtomicU64,
     /// Retries that were recognised.
     pub duplicates: AtomicU64,
-    /// Appends that were refused for lack of room.
+    /// Appends and reads that were refused for lack of room.
     pub refused: AtomicU64,
+    /// Appends that were answered with offsets.
+    pub appends: AtomicU64,
+    /// Reads that found records.
+    pub reads: AtomicU64,
+    /// Bytes that they found, as stored.
+    pub read_bytes: AtomicU64,
+    /// Appends that the storage failed to store, and other troubles that the log tells of.
+    pub storage_errors: AtomicU64,
+}
+
+/// What a broker uses now, and what it may.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Figures {
+    /// Topics that are open.
+    pub open_topics: usize,
+    /// Appends that have not been answered.
+    pub waiting_appends: usize,
+    /// Bytes that wait to be stored, and how many may.
+    pub pending: (usize, usize),
+    /// Bytes of batches that are kept for readers, and how many may be.
+    pub kept: (usize, usize),
+    /// Bytes of answers that readers have not taken yet, and how many may be.
+    pub answers: (usize, usize),
+    /// Descriptors in use, and how many may be.
+    pub descriptors: (usize, usize),
+}
+
+impl Counters {
+    fn read(&self, f: &Fetched) {
+        let bytes: usize = f.batches.iter().map(|b| b.bytes.len()).sum();
+        self.reads.fetch_add(1, Relaxed);
+        self.read_bytes.fetch_add(bytes as u64, Relaxed);
+    }
 }
 
 struct Inner {
@@ -162,7 +197,7 @@ impl Broker {
         }
         let inner = Arc::new(Inner {
             storage,
-            meter: Meter::new(options.pending_max),
+            meter: Meter::apart(options.pending_max),
             answers: Meter::new(options.answers_max),
             kept_meter: Meter::new(options.kept_max),
             options,
@@ -194,6 +229,20 @@ impl Broker {
         &self.inner.counters
     }
 
+    /// What it uses now, and what it may.
+    pub fn figures(&self) -> Figures {
+        let inner = &self.inner;
+        let both = |m: &Meter| (m.taken(), m.max());
+        Figures {
+            open_topics: inner.topics.read().values().filter(|t| t.open.read().is_some()).count(),
+            waiting_appends: inner.open.load(Relaxed),
+            pending: both(&inner.meter),
+            kept: both(&inner.kept_meter),
+            answers: both(&inner.answers),
+            descriptors: inner.storage.descriptors(),
+        }
+    }
+
     /// How it behaves.
     pub fn options(&self) -> &Options {
         &self.inner.options
@@ -215,7 +264,44 @@ impl Broker {
     /// # Errors
     /// [`Error::Busy`].
     pub fn answer_room(&self, bytes: usize) -> Result<Room> {
-        self.inner.answers.take(bytes).ok_or(Error::Busy { retry_ms: RETRY_MS })
+        self.inner.answers.take(bytes).ok_or_else(|| {
+            self.inner.counters.refused.fetch_add(1, Relaxed);
+            Error::Busy { retry_ms: RETRY_MS }
+        })
+    }
+
+    /// Reads whole batches, with room for them. Nothing is read for which there is no room, so that readers
+    /// together cost no more than there may be; where room is scarce, less is read than is wanted.
+    ///
+    /// # Errors
+    /// As [`Broker::read`], and [`Error::Busy`].
+    pub fn read_held(&self, topic: &str, want: &Want) -> Result<(Fetched, Room)> {
+        let mut bytes = want.bytes.min(self.inner.answers.max()).max(READ_LEAST);
+        let mut room = loop {
+            match self.answer_room(bytes) {
+                Ok(room) => break room,
+                Err(_) if bytes > READ_LEAST => bytes = (bytes / 2).max(READ_LEAST),
+                Err(e) => return Err(e),
+            }
+        };
+        let busy = || Error::Busy { retry_ms: RETRY_MS };
+        loop {
+            let bytes = want.bytes.min(room.bytes());
+            match self.read(topic, &Want { bytes, most: room.bytes(), ..*want }) {
+                // That of one is enough.
+                Err(Error::Larger { bytes }) if bytes > room.bytes() => {
+                    if !room.fit(bytes) {
+                        return Err(busy());
+                    }
+                }
+                Err(e) => return Err(e),
+                Ok(fetched) => {
+                    // It is more only where it is in memory already.
+                    let bytes = fetched.batches.iter().map(|b| b.bytes.len()).sum();
+                    return if room.fit(bytes) { Ok((fetched, room)) } else { Err(busy()) };
+                }
+            }
+        }
     }
 
     /// Bytes of batches that are kept for readers, or that readers have not let go of yet.
@@ -458,9 +544,11 @@ impl Broker {
             (t, log) = self.caught_up(topic)?;
         }
         if let Some(fetched) = fetch_kept(&t, &log, want) {
-            return fetched;
+            return fetched.inspect(|f| self.inner.counters.read(f));
         }
-        Ok(Fetched { batches: log.read(want)?, extent: log.extent() })
+        let fetched = Fetched { batches: log.read(want)?, extent: log.extent() };
+        self.inner.counters.read(&fetched);
+        Ok(fetched)
     }
 
     /// The same without waiting, if that is possible.
@@ -470,7 +558,8 @@ impl Broker {
         if self.inner.storage.shared() && log.extent().next <= want.offset {
             return None;
         }
-        fetch_kept(&t, &log, want)
+        let fetched = fetch_kept(&t, &log, want);
+        fetched.map(|found| found.inspect(|f| self.inner.counters.read(f)))
     }
 
     /// Calls `wake` when the topic, which must be open, has a record with this offset, or is gone; at
@@ -606,6 +695,11 @@ impl Broker {
     /// Does something that may wait for the storage on a thread of the log.
     pub fn aside(&self, job: Box<dyn FnOnce() + Send>) {
         self.inner.schedule.add(Instant::now(), job);
+    }
+
+    /// The same a little later.
+    pub fn aside_later(&self, after: Duration, job: Box<dyn FnOnce() + Send>) {
+        self.inner.schedule.add(Instant::now() + after, job);
     }
 
     /// Takes nothing more in, and waits until what was accepted is stored; at most so long. Returns

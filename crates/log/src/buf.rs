@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use stdx::mem::Apart;
 
 use crate::pages::{HUGE, Pages};
 
@@ -29,7 +30,7 @@ const SPARE: usize = 32;
 #[derive(Debug, Default)]
 pub struct Pool {
     free: Mutex<Vec<Memory>>,
-    spare: Mutex<Vec<Vec<u8>>>,
+    spare: Mutex<Vec<(Vec<u8>, Apart)>>,
 }
 
 /// Aligned bytes.
@@ -46,8 +47,9 @@ enum Memory {
     Heap {
         bytes: Vec<u8>,
         offset: usize,
+        _apart: Apart,
     },
-    Mapped(Pages),
+    Mapped(Pages, #[expect(dead_code, reason = "counts as long as it lives")] Apart),
 }
 
 impl Memory {
@@ -55,7 +57,13 @@ impl Memory {
     /// little larger fits, too.
     fn new(len: usize) -> Self {
         let pages = (len >= HUGE).then(|| Pages::new(len)).flatten();
-        pages.map_or_else(|| Self::on_heap(len), Self::Mapped)
+        match pages {
+            Some(pages) => {
+                let apart = Apart::new(pages.len());
+                Self::Mapped(pages, apart)
+            }
+            None => Self::on_heap(len),
+        }
     }
 
     fn on_heap(len: usize) -> Self {
@@ -63,22 +71,23 @@ impl Memory {
         let rounded = if needed < POOLED_MIN { needed } else { needed.next_multiple_of(1 << 20) };
         let bytes = vec![0; rounded];
         let offset = bytes.as_ptr().align_offset(ALIGN).min(ALIGN);
-        Self::Heap { bytes, offset }
+        let apart = Apart::new(bytes.capacity());
+        Self::Heap { bytes, offset, _apart: apart }
     }
 
     /// What it takes.
     fn capacity(&self) -> usize {
         match self {
             Self::Heap { bytes, .. } => bytes.len(),
-            Self::Mapped(pages) => pages.len(),
+            Self::Mapped(pages, _) => pages.len(),
         }
     }
 
     /// What can be used of it.
     fn len(&self) -> usize {
         match self {
-            Self::Heap { bytes, offset } => bytes.len() - offset,
-            Self::Mapped(pages) => pages.len(),
+            Self::Heap { bytes, offset, .. } => bytes.len() - offset,
+            Self::Mapped(pages, _) => pages.len(),
         }
     }
 }
@@ -104,8 +113,8 @@ impl Pool {
     pub fn spare(&self, capacity: usize) -> Option<Vec<u8>> {
         let mut spare = self.spare.lock();
         let fits = capacity..=capacity.saturating_mul(4);
-        let at = spare.iter().rposition(|v| fits.contains(&v.capacity()))?;
-        Some(spare.swap_remove(at))
+        let at = spare.iter().rposition(|(v, _)| fits.contains(&v.capacity()))?;
+        Some(spare.swap_remove(at).0)
     }
 
     /// Bytes whose vector comes back as a spare one.
@@ -155,9 +164,10 @@ impl Drop for Lent {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
         let mut spare = self.pool.spare.lock();
-        let sum: usize = spare.iter().map(Vec::capacity).sum();
+        let sum: usize = spare.iter().map(|(v, _)| v.capacity()).sum();
         if spare.len() < SPARE && sum + bytes.capacity() <= SPARE_BYTES {
-            spare.push(bytes);
+            let apart = Apart::new(bytes.capacity());
+            spare.push((bytes, apart));
         }
     }
 }
@@ -166,8 +176,8 @@ impl Buf {
     /// All of it.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.memory {
-            Memory::Heap { bytes, offset } => &mut bytes[*offset..],
-            Memory::Mapped(pages) => pages,
+            Memory::Heap { bytes, offset, .. } => &mut bytes[*offset..],
+            Memory::Mapped(pages, _) => pages,
         }
     }
 
@@ -180,8 +190,8 @@ impl Buf {
 impl AsRef<[u8]> for Buf {
     fn as_ref(&self) -> &[u8] {
         match &self.memory {
-            Memory::Heap { bytes, offset } => &bytes[*offset..],
-            Memory::Mapped(pages) => pages,
+            Memory::Heap { bytes, offset, .. } => &bytes[*offset..],
+            Memory::Mapped(pages, _) => pages,
         }
     }
 }
@@ -189,7 +199,7 @@ impl AsRef<[u8]> for Buf {
 impl Drop for Buf {
     fn drop(&mut self) {
         if self.capacity() >= POOLED_MIN {
-            let nothing = Memory::Heap { bytes: Vec::new(), offset: 0 };
+            let nothing = Memory::Heap { bytes: Vec::new(), offset: 0, _apart: Apart::default() };
             let memory = std::mem::replace(&mut self.memory, nothing);
             self.pool.take_back(memory);
         }
@@ -215,7 +225,9 @@ mod tests {
         let back = pool.spare(500).expect("it is back");
         assert!(back.is_empty() && back.as_ptr() == at && pool.spare(500).is_none());
         drop(pool.lend(Vec::with_capacity(SPARE_BYTES + 1)));
-        (0..SPARE + 1).for_each(|_| pool.spare.lock().push(Vec::with_capacity(1)));
+        (0..SPARE + 1).for_each(|_| {
+            pool.spare.lock().push((Vec::with_capacity(1), Apart::default()));
+        });
         drop(pool.lend(back));
         assert!(pool.spare(500).is_none(), "there are enough");
         pool.clear();

@@ -43,6 +43,11 @@ pub enum Error {
         /// When it may have gone down.
         retry_ms: u64,
     },
+    /// A batch has more bytes than the reader has memory for.
+    Larger {
+        /// Bytes that it has.
+        bytes: usize,
+    },
     /// The log is shutting down.
     Closed,
     /// Nothing may be written here.
@@ -94,6 +99,7 @@ impl fmt::Display for Error {
             }
             Self::Damaged(damage) => damage.fmt(f),
             Self::Busy { .. } => f.write_str("too much is waiting to be stored or read, try again"),
+            Self::Larger { bytes } => write!(f, "the batch has {bytes} bytes"),
             Self::Closed => f.write_str("the log is shutting down"),
             Self::ReadOnly => f.write_str("instance in read-only mode"),
         }

@@ -23,7 +23,7 @@ mod settings;
 pub mod storage;
 mod topic;
 
-pub use broker::{Broker, Counters, Description, Fetched, Options, Start, Tell, Waiting};
+pub use broker::{Broker, Counters, Description, Fetched, Figures, Options, Start, Tell, Waiting};
 pub use chunks::Chunks;
 pub use error::{Damage, Error, Result};
 pub use group::{Group, Stamp};

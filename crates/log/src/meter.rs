@@ -4,11 +4,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use stdx::mem::Apart;
+
 /// Room in memory, shared by all topics.
 #[derive(Debug)]
 pub struct Meter {
     taken: AtomicUsize,
     max: usize,
+    /// Whether it is for memory that nobody else counts as apart from the keyspace's.
+    apart: bool,
 }
 
 /// Room that was taken. Dropping it gives it back.
@@ -16,12 +20,18 @@ pub struct Meter {
 pub struct Room {
     meter: Arc<Meter>,
     bytes: usize,
+    apart: Apart,
 }
 
 impl Meter {
-    /// Room for `max` bytes.
+    /// Room for `max` bytes of memory that is counted where it is allocated.
     pub fn new(max: usize) -> Arc<Self> {
-        Arc::new(Self { taken: AtomicUsize::new(0), max })
+        Arc::new(Self { taken: AtomicUsize::new(0), max, apart: false })
+    }
+
+    /// Room for `max` bytes of memory that does not count towards `maxmemory` while it is taken.
+    pub fn apart(max: usize) -> Arc<Self> {
+        Arc::new(Self { taken: AtomicUsize::new(0), max, apart: true })
     }
 
     /// Takes room for so many bytes, if there is. Something that is larger than all there may be gets
@@ -33,7 +43,13 @@ impl Meter {
                 (now <= self.max || taken == 0).then_some(now)
             })
             .ok()?;
-        Some(Room { meter: Arc::clone(self), bytes })
+        let apart = Apart::new(if self.apart { bytes } else { 0 });
+        Some(Room { meter: Arc::clone(self), bytes, apart })
+    }
+
+    /// Bytes that there is room for.
+    pub fn max(&self) -> usize {
+        self.max
     }
 
     /// Bytes that are taken.
@@ -52,9 +68,24 @@ impl Room {
             (bytes <= mine || now <= self.meter.max || others == 0).then_some(now)
         });
         if fits.is_ok() {
-            self.bytes = bytes;
+            self.resized(bytes);
         }
         fits.is_ok()
+    }
+
+    /// Takes over what another one of the same meter has.
+    pub fn absorb(&mut self, mut other: Self) {
+        assert!(Arc::ptr_eq(&self.meter, &other.meter), "rooms of two meters");
+        let bytes = self.bytes + other.bytes;
+        other.resized(0);
+        self.resized(bytes);
+    }
+
+    fn resized(&mut self, bytes: usize) {
+        self.bytes = bytes;
+        if self.meter.apart {
+            self.apart.set(bytes);
+        }
     }
 
     /// How much it is.
@@ -90,6 +121,10 @@ mod tests {
         assert!(!a.fit(10) && a.bytes() == 9 && meter.taken() == 10);
         drop(b);
         assert!(a.fit(12), "it is alone");
+        drop(a);
+        let (mut a, b) = (meter.take(3).expect("room"), meter.take(4).expect("room"));
+        a.absorb(b);
+        assert_eq!((a.bytes(), meter.taken()), (7, 7));
         drop(a);
         assert_eq!(meter.taken(), 0);
     }

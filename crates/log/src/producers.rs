@@ -6,6 +6,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use stdx::mem::Apart;
+
 use crate::batch::Header;
 
 /// Batches of a producer that are remembered.
@@ -42,7 +44,11 @@ pub(crate) enum Verdict {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Producers {
     known: HashMap<u64, VecDeque<Stored>>,
+    apart: Apart,
 }
+
+/// Bytes that a producer takes, about.
+const EACH: usize = REMEMBERED * size_of::<Stored>() + 48;
 
 impl Producers {
     /// Judges a batch, `unstored` being the numbers of the same producer's batches that are about to
@@ -86,6 +92,7 @@ impl Producers {
             let cut = *cut;
             self.known.retain(|_, k| newest(k) >= cut);
         }
+        self.apart.set(self.known.len() * EACH);
     }
 
     /// The written form; empty if there is nobody to remember.

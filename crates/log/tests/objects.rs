@@ -424,7 +424,8 @@ fn who_reads_on_gets_what_comes_next_meanwhile() {
         slow.gets.store(0, Relaxed);
         slow.together.store(0, Relaxed);
         // One alone is fetched alone, and once.
-        let one = |offset| Want { offset, records: 1, bytes: 1, before: u64::MAX };
+        let one =
+            |offset| Want { offset, records: 1, bytes: 1, before: u64::MAX, most: usize::MAX };
         for _ in 0..2 {
             assert_eq!(log.read(&one(120)).expect("there").len(), 1);
         }
@@ -454,7 +455,7 @@ fn objects_for_readers_take_no_more_memory_than_they_may() {
     let storage = common::objects(faulty.bucket(), options, None);
     let log = storage.open("t", &Settings::default(), &|_| {}).expect("open");
     faulty.together.store(0, Relaxed);
-    let one = |offset| Want { offset, records: 1, bytes: 1, before: u64::MAX };
+    let one = |offset| Want { offset, records: 1, bytes: 1, before: u64::MAX, most: usize::MAX };
     // Readers who keep what they have read leave no room for others …
     let mut held: Vec<_> = (0..3).map(|i| log.read(&one(i)).expect("there")).collect();
     assert!(faulty.together.load(Relaxed) <= 2);
@@ -483,7 +484,7 @@ fn what_many_readers_want_is_fetched_once() {
     let storage = common::objects(faulty.bucket(), objects_options(), None);
     let log = storage.open("t", &Settings::default(), &|_| {}).expect("open");
     faulty.gets.store(0, Relaxed);
-    let one = Want { offset: 15, records: 1, bytes: 1, before: u64::MAX };
+    let one = Want { offset: 15, records: 1, bytes: 1, before: u64::MAX, most: usize::MAX };
     std::thread::scope(|s| {
         for _ in 0..8 {
             s.spawn(|| assert_eq!(log.read(&one).expect("there").len(), 1));

@@ -268,6 +268,10 @@ impl Builder {
             None => Ok(()),
         }));
         *engine.on_dial.write() = Some(net::dial());
+        let looked_at = inboxes.clone();
+        *engine.on_look.write() = Some(Arc::new(move |client| {
+            looked_at.get(client.thread).is_some_and(|inbox| inbox.has_gone(client))
+        }));
         handle.follow_admin().map_err(|e| io::Error::new(e.kind(), format!("admin-port: {e}")))?;
         if self.open_configured {
             let place = engine.config.string(Id::TopicStorage);

@@ -217,7 +217,7 @@ fn tail(broker: &Broker, topic: &str, last: u64) -> Result<bool, Error> {
     let extent = broker.describe(topic)?.extent;
     let mut offset = extent.next.saturating_sub(last).max(extent.first);
     while offset < extent.next {
-        let want = Want { offset, records: last, bytes: 1 << 20, before: u64::MAX };
+        let want = Want::from(offset, last, 1 << 20);
         for b in broker.read(topic, &want)?.batches {
             let skip = offset.saturating_sub(b.header.first_offset) as usize;
             for record in b.records()?.iter().skip(skip) {

@@ -23,6 +23,8 @@ enum Source {
 struct VirtualTime {
     wall_us: AtomicU64,
     monotonic_ns: AtomicU64,
+    /// What passes with each reading of the monotonic time.
+    step_us: AtomicU64,
 }
 
 impl Clock {
@@ -37,6 +39,7 @@ impl Clock {
         let time = Arc::new(VirtualTime {
             wall_us: AtomicU64::new(wall_ms * 1000),
             monotonic_ns: AtomicU64::new(0),
+            step_us: AtomicU64::new(0),
         });
         (Clock(Source::Virtual(Arc::clone(&time))), VirtualClock(time))
     }
@@ -64,7 +67,11 @@ impl Clock {
     pub fn monotonic_ns(&self) -> u64 {
         match &self.0 {
             Source::Real { origin } => origin.elapsed().as_nanos() as u64,
-            Source::Virtual(time) => time.monotonic_ns.load(Relaxed),
+            Source::Virtual(time) => {
+                let step = time.step_us.load(Relaxed);
+                time.wall_us.fetch_add(step, Relaxed);
+                time.monotonic_ns.fetch_add(step * 1000, Relaxed) + step * 1000
+            }
         }
     }
 }
@@ -83,6 +90,12 @@ impl VirtualClock {
     /// Lets `ms` milliseconds pass, on both readings.
     pub fn advance_ms(&self, ms: u64) {
         self.advance_us(ms * 1000);
+    }
+
+    /// Lets so much pass with each reading of the monotonic time from now on, as if what lies between two
+    /// of them took that long.
+    pub fn step_us(&self, us: u64) {
+        self.0.step_us.store(us, Relaxed);
     }
 
     /// Sets the wall clock, as an administrator or NTP would: monotonic time
@@ -105,6 +118,8 @@ mod tests {
         assert_eq!((shared.wall_ms(), shared.monotonic_ns()), (1_700_000_000_001, 1_500_000));
         hand.set_wall_ms(5);
         assert_eq!((clock.wall_ms(), clock.monotonic_ns()), (5, 1_500_000));
+        hand.step_us(1_000);
+        assert_eq!((clock.monotonic_ns(), clock.wall_ms()), (2_500_000, 6));
     }
 
     #[test]

@@ -93,6 +93,55 @@ pub fn uncounted<T, R>(work: impl FnOnce() -> T, copy: impl FnOnce(&T) -> R) -> 
     copied
 }
 
+/// Bytes in use that are bounded by limits of their own, see [`Apart`].
+static APART: AtomicI64 = AtomicI64::new(0);
+
+/// A part of [`used`] that has a limit of its own and does not count towards `maxmemory`: whoever holds
+/// such memory keeps one of these with it, for as long as it does. Copying it counts a second time.
+#[derive(Debug, Default)]
+pub struct Apart {
+    bytes: usize,
+}
+
+impl Apart {
+    /// So many bytes.
+    pub fn new(bytes: usize) -> Self {
+        APART.fetch_add(bytes as i64, Relaxed);
+        Self { bytes }
+    }
+
+    /// It is so many now.
+    pub fn set(&mut self, bytes: usize) {
+        if bytes != self.bytes {
+            APART.fetch_add(bytes as i64 - self.bytes as i64, Relaxed);
+            self.bytes = bytes;
+        }
+    }
+
+    /// How many it is.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Clone for Apart {
+    fn clone(&self) -> Self {
+        Self::new(self.bytes)
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        APART.fetch_sub(self.bytes as i64, Relaxed);
+    }
+}
+
+/// Bytes that do not count towards `maxmemory` though they are in use.
+#[inline]
+pub fn apart() -> u64 {
+    APART.load(Relaxed).max(0) as u64
+}
+
 /// The highest value [`sample_peak`] has seen, in bytes.
 pub fn peak() -> u64 {
     sample_peak();
@@ -220,6 +269,17 @@ mod tests {
             assert_eq!(same, narrow, "the same class");
             allocator.dealloc(same, layout(3584));
         }
+    }
+
+    #[test]
+    fn what_is_apart_is_counted_as_long_as_it_is_held() {
+        let before = apart();
+        let mut one = Apart::new(1000);
+        let two = one.clone();
+        one.set(500);
+        assert_eq!((apart(), one.bytes(), two.bytes()), (before + 1500, 500, 1000));
+        drop((one, two));
+        assert_eq!(apart(), before);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! [`Keyspace::interest`]: crate::Keyspace
 
 use std::any::Any;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{
     Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
@@ -41,6 +41,10 @@ pub struct Waiter {
     pub thread: usize,
     /// The database its keys are in.
     pub db: usize,
+    /// Its place in the order in which commands began to wait: see [`Keyspace::ticket`].
+    ///
+    /// [`Keyspace::ticket`]: crate::Keyspace::ticket
+    pub ticket: u64,
     /// The keys it waits for.
     pub keys: Vec<Vec<u8>>,
     /// The type it waits for.
@@ -66,7 +70,7 @@ impl Waiter {
     /// A command of connection `client`, which lives on `thread`.
     pub fn new(
         (client, thread): (u64, usize),
-        db: usize,
+        (db, ticket): (usize, u64),
         block: &crate::Block,
         job: Box<dyn Any + Send + Sync>,
     ) -> Self {
@@ -74,6 +78,7 @@ impl Waiter {
             client,
             thread,
             db,
+            ticket,
             keys: block.keys.clone(),
             kind: block.kind,
             errors: block.errors,
@@ -111,11 +116,47 @@ impl Waiter {
     }
 }
 
-/// Who wants to know about one key, in whatever database.
+/// Where a waiter stands among those of a key: its database, its queue there, its ticket.
+type Place = (usize, u8, u64);
+
+/// The queue of those who are told of whatever happens to the key. Each other queue is of one type.
+const TOLD: u8 = 0;
+
+fn queue_of(kind: Kind) -> u8 {
+    kind as u8 + 1
+}
+
+fn place(w: &Waiter) -> Place {
+    (w.db, if w.errors { TOLD } else { queue_of(w.kind) }, w.ticket)
+}
+
+/// Who wants to know about one key, in whatever database. All of it can be found and left without a look
+/// at the others: thousands of clients may wait for one key, or watch it.
 #[derive(Default)]
 struct Wanted {
-    watches: Vec<(usize, Arc<Watch>)>,
-    waiters: VecDeque<Arc<Waiter>>,
+    /// By database and address.
+    watches: BTreeMap<(usize, usize), Arc<Watch>>,
+    waiters: BTreeMap<Place, Arc<Waiter>>,
+}
+
+impl Wanted {
+    fn is_awaited_in(&self, db: usize) -> bool {
+        self.waiters.range((db, 0, 0)..=(db, u8::MAX, u64::MAX)).next().is_some()
+    }
+
+    fn watches_in(&self, db: usize) -> impl Iterator<Item = &Arc<Watch>> {
+        self.watches.range((db, 0)..=(db, usize::MAX)).map(|(_, w)| w)
+    }
+
+    /// The first in a queue behind a ticket.
+    fn first_behind(&self, db: usize, queue: u8, ticket: u64) -> Option<&Arc<Waiter>> {
+        let behind = (db, queue, ticket.checked_add(1)?)..=(db, queue, u64::MAX);
+        self.waiters.range(behind).next().map(|(_, w)| w)
+    }
+}
+
+fn address(w: &Arc<Watch>) -> usize {
+    Arc::as_ptr(w).addr()
 }
 
 /// See the module's text.
@@ -142,32 +183,38 @@ impl Interest {
     }
 
     pub(crate) fn watch(&mut self, db: usize, key: &[u8], w: &Arc<Watch>) {
-        self.wanted(key).watches.push((db, Arc::clone(w)));
+        self.wanted(key).watches.insert((db, address(w)), Arc::clone(w));
     }
 
     pub(crate) fn unwatch(&mut self, db: usize, key: &[u8], w: &Arc<Watch>) {
-        let mine = |(d, other): &(usize, Arc<Watch>)| *d == db && Arc::ptr_eq(other, w);
-        self.edit(key, |wanted| wanted.watches.retain(|entry| !mine(entry)));
+        self.edit(key, |wanted| {
+            wanted.watches.remove(&(db, address(w)));
+        });
     }
 
     pub(crate) fn wait(&mut self, key: &[u8], w: &Arc<Waiter>) {
-        self.wanted(key).waiters.push_back(Arc::clone(w));
+        self.wanted(key).waiters.insert(place(w), Arc::clone(w));
     }
 
     pub(crate) fn unwait(&mut self, key: &[u8], w: &Arc<Waiter>) {
-        self.edit(key, |wanted| wanted.waiters.retain(|other| !Arc::ptr_eq(other, w)));
+        self.edit(key, |wanted| {
+            wanted.waiters.remove(&place(w));
+        });
     }
 
-    /// The waiters of a key, first come first.
-    pub(crate) fn waiting(
+    /// Of those waiters of a key that a value of this type concerns, or that there is none, the first
+    /// that came behind a ticket; 0 is in front of all.
+    pub(crate) fn next_waiting(
         &self,
         db: usize,
         key: &[u8],
-        skip: usize,
-        max: usize,
-    ) -> Vec<Arc<Waiter>> {
-        let all = self.0.get(key).into_iter().flat_map(|wanted| &wanted.waiters);
-        all.filter(|w| w.db == db).skip(skip).take(max).cloned().collect()
+        kind: Option<Kind>,
+        behind: u64,
+    ) -> Option<Arc<Waiter>> {
+        let wanted = self.0.get(key)?;
+        let queues = [Some(TOLD), kind.map(queue_of)];
+        let first = |queue| wanted.first_behind(db, queue, behind);
+        queues.into_iter().flatten().filter_map(first).min_by_key(|w| w.ticket).cloned()
     }
 
     /// Notes what happened to a key, a change of its value or something else. Returns whether
@@ -175,30 +222,28 @@ impl Interest {
     pub(crate) fn changed(&self, db: usize, key: &[u8], is_change: bool) -> bool {
         let Some(wanted) = self.0.get(key) else { return false };
         if is_change {
-            wanted.watches.iter().filter(|(d, _)| *d == db).for_each(|(_, w)| w.spoil());
+            wanted.watches_in(db).for_each(|w| w.spoil());
         }
-        wanted.waiters.iter().any(|w| w.db == db)
+        wanted.is_awaited_in(db)
     }
 
     /// Keys that are watched in a database, with those who watch.
     pub(crate) fn watched(&self, db: usize) -> impl Iterator<Item = (&[u8], &Watch)> {
-        self.0.iter().flat_map(move |(key, wanted)| {
-            let mine = wanted.watches.iter().filter(move |(d, _)| *d == db);
-            mine.map(move |(_, w)| (&key[..], &**w))
-        })
+        self.0
+            .iter()
+            .flat_map(move |(key, wanted)| wanted.watches_in(db).map(move |w| (&key[..], &**w)))
     }
 
     /// Keys that are waited for in a database.
     pub(crate) fn awaited(&self, db: usize) -> impl Iterator<Item = &[u8]> {
-        let wanted = move |w: &Wanted| w.waiters.iter().any(|w| w.db == db);
-        self.0.iter().filter(move |(_, w)| wanted(w)).map(|(key, _)| &key[..])
+        self.0.iter().filter(move |(_, w)| w.is_awaited_in(db)).map(|(key, _)| &key[..])
     }
 
     /// How many keys are waited for, and of those how many by commands that are to be told when
     /// the key goes.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let awaited = self.0.values().filter(|w| !w.waiters.is_empty());
-        let told = awaited.clone().filter(|w| w.waiters.iter().any(|w| w.errors)).count();
+        let told = awaited.clone().filter(|w| w.waiters.values().any(|w| w.errors)).count();
         (awaited.count(), told)
     }
 }
@@ -217,7 +262,7 @@ mod model {
     impl Waiting {
         fn new() -> Arc<Self> {
             let block = Block::new(Vec::new(), Kind::List, None, Empty::Null);
-            Arc::new(Self(Waiter::new((1, 0), 0, &block, Box::new(())), UnsafeCell::new(())))
+            Arc::new(Self(Waiter::new((1, 0), (0, 1), &block, Box::new(())), UnsafeCell::new(())))
         }
 
         fn work(&self) {
@@ -254,5 +299,65 @@ mod model {
             assert!(gone != served.join().unwrap());
             assert!(!w.0.is_waiting() && !w.0.begin_try());
         });
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{Block, Empty};
+
+    fn waiter(ticket: u64, db: usize, kind: Kind, errors: bool) -> Arc<Waiter> {
+        let block = Block { errors, ..Block::new(vec![b"k".to_vec()], kind, None, Empty::Null) };
+        Arc::new(Waiter::new((ticket, 0), (db, ticket), &block, Box::new(())))
+    }
+
+    fn all(i: &Interest, db: usize, kind: Option<Kind>) -> Vec<u64> {
+        let next = |last: &u64| Some(i.next_waiting(db, b"k", kind, *last)?.ticket);
+        std::iter::successors(next(&0), next).collect()
+    }
+
+    #[test]
+    fn who_leaves_moves_nobody_out_of_the_order() {
+        let mut i = Interest::default();
+        let waiters: Vec<_> = (1..=4).map(|t| waiter(t, 0, Kind::List, false)).collect();
+        waiters.iter().for_each(|w| i.wait(b"k", w));
+        let first = i.next_waiting(0, b"k", Some(Kind::List), 0).expect("there is one");
+        i.unwait(b"k", &first);
+        let next = i.next_waiting(0, b"k", Some(Kind::List), first.ticket).expect("more");
+        assert_eq!(next.ticket, 2);
+        i.unwait(b"k", &waiters[2]);
+        assert_eq!(all(&i, 0, Some(Kind::List)), [2, 4]);
+        waiters.iter().for_each(|w| i.unwait(b"k", w));
+        assert!(i.is_empty());
+    }
+
+    #[test]
+    fn a_value_concerns_those_who_wait_for_its_type_and_those_who_are_told() {
+        let mut i = Interest::default();
+        let kinds = [(Kind::Stream, true), (Kind::List, false), (Kind::Stream, false)];
+        for (ticket, (kind, errors)) in (1..).zip(kinds.into_iter().cycle().take(6)) {
+            i.wait(b"k", &waiter(ticket, usize::from(ticket > 5), kind, errors));
+        }
+        assert_eq!(all(&i, 0, Some(Kind::Stream)), [1, 3, 4]);
+        assert_eq!(all(&i, 0, Some(Kind::List)), [1, 2, 4, 5]);
+        assert_eq!(all(&i, 0, None), [1, 4]);
+        assert_eq!(all(&i, 1, Some(Kind::Stream)), [6]);
+        assert_eq!(i.counts(), (1, 1));
+    }
+
+    #[test]
+    fn watches_of_one_key_end_one_by_one() {
+        let mut i = Interest::default();
+        let watches: Vec<_> = (0..3).map(|_| Arc::new(Watch::default())).collect();
+        watches.iter().for_each(|w| i.watch(0, b"k", w));
+        i.watch(1, b"k", &watches[0]);
+        i.unwatch(0, b"k", &watches[0]);
+        assert!(!i.changed(0, b"k", true), "nobody waits");
+        let dirty: Vec<_> = watches.iter().map(|w| w.is_dirty()).collect();
+        assert_eq!(dirty, [false, true, true]);
+        i.unwatch(1, b"k", &watches[0]);
+        watches.iter().for_each(|w| i.unwatch(0, b"k", w));
+        assert!(i.is_empty());
     }
 }

@@ -93,6 +93,8 @@ pub struct Keyspace {
     /// Reasons to note what commands change: watches and waiters registered, and features that
     /// listen. Raised before the shard is locked under which the reason must hold.
     interest: AtomicUsize,
+    /// The last ticket that was given out.
+    tickets: AtomicU64,
 }
 
 /// The journal among the reasons to note changes.
@@ -156,6 +158,7 @@ impl Keyspace {
             shared: AtomicUsize::new(0),
             saving: Saving::default(),
             interest,
+            tickets: AtomicU64::new(0),
         })
     }
 
@@ -240,6 +243,12 @@ impl Keyspace {
         } else {
             self.interest.fetch_sub(JOURNAL, Relaxed);
         }
+    }
+
+    /// The next place in the order in which commands begin to wait, from 1 on. Drawn while the shards of
+    /// the command's keys are held, so that for any key the order of the tickets is that of its waiters.
+    pub fn ticket(&self) -> u64 {
+        self.tickets.fetch_add(1, Relaxed) + 1
     }
 
     /// Makes commands note their changes from now on, for one more reason. Must be undone by

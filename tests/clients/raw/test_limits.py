@@ -1,6 +1,8 @@
 """Limits on clients: how many, how long, how much memory, and what happens at them."""
 
+import re
 import resource
+import select
 import socket
 import threading
 import time
@@ -62,6 +64,70 @@ class Connections(unittest.TestCase):
                     last = time.monotonic()
                 closed.join()
         self.assertEqual(reply, b"+PONG")
+
+    def test_who_has_just_been_answered_is_not_idle(self):
+        with Server() as server, server.connect() as c:
+            self.assertEqual(c.command("CONFIG", "SET", "timeout", 2), b"+OK")
+            # While it waits it is not idle, and its time begins when it is answered.
+            c.send(encode("BLPOP", "nothing", "3.5"))
+            self.assertEqual(c.line(), b"*-1")
+            time.sleep(0.5)
+            self.assertEqual(c.command("PING"), b"+PONG")
+
+    def test_who_reads_a_long_reply_is_not_idle(self):
+        with Server() as server, server.connect() as c:
+            self.assertEqual(c.command("SET", "k", "x" * 50 * MB), b"+OK")
+            self.assertEqual(c.command("CONFIG", "SET", "timeout", 1), b"+OK")
+            c.send(encode("GET", "k"))
+            self.assertEqual(c.line(), b"$50000000")
+            left = 50 * MB + 2
+            # Slowly, for some seconds, but never is there a second in which it takes nothing.
+            for _ in range(30):
+                left -= len(c.exactly(MB))
+                time.sleep(0.1)
+            c.exactly(left)
+            self.assertEqual(c.command("PING"), b"+PONG")
+
+    @beyond_redis
+    def test_who_has_gone_holds_no_memory(self):
+        def work(seconds):
+            return encode("EVAL", f"local t = os.clock() while os.clock() - t < {seconds} do end", 0)
+
+        with Server("--threads", 2) as server:
+            clients = [server.connect() for _ in range(8)]
+            worker, *others = clients
+            self.assertEqual(worker.command("CONFIG", "SET", "maxmemory-clients", "10mb"), b"+OK")
+            beside, apart = [], []
+            while not (beside and len(apart) > 1):
+                # Who is on the same thread is answered later.
+                worker.send(work(0.5))
+                time.sleep(0.1)
+                for c in others:
+                    c.send(encode("PING"))
+                time.sleep(0.1)
+                ready, _, _ = select.select([c.socket for c in clients], [], [], 0)
+                if worker.socket not in ready:
+                    apart = [c for c in others if c.socket in ready]
+                    beside = [c for c in others if c not in apart]
+                self.assertEqual(worker.line(), b"$-1")
+                self.assertEqual({c.line() for c in others}, {b"+PONG"})
+            large, (observer, newcomer) = beside[0], apart[:2]
+            large.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4100000\r\n" + b"x" * 4 * MB)
+
+            def memory():
+                header = observer.command("CLIENT", "LIST")
+                text = observer.exactly(int(header[1:]) + 2)
+                return max(int(bytes) for bytes in re.findall(rb"tot-mem=(\d+)", text))
+
+            wait_until(lambda: memory() >= 4 * MB, "the beginning of a large command arrives")
+            # Its thread does not get to see that it leaves.
+            worker.send(work(2))
+            time.sleep(0.3)
+            large.close()
+            self.assertEqual(newcomer.command("SET", "k", b"y" * 9 * MB), b"+OK")
+            self.assertEqual(worker.line(), b"$-1")
+            for c in clients:
+                c.close()
 
     def test_protected_mode(self):
         address = own_address()

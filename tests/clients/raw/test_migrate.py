@@ -107,6 +107,17 @@ class Migrate(unittest.TestCase):
             self.assertEqual(c.command(*target, "REPLACE", "AUTH2", "default", "secret"), b"+OK")
             self.assertEqual(c.command("EXISTS", "k"), b":0")
 
+    def test_a_target_that_nobody_listens_at(self):
+        with Server() as a, a.connect() as c, socket.socket() as bound:
+            bound.bind(("127.0.0.1", 0))
+            c.command("SET", "k", "v")
+            for port in bound.getsockname()[1], 0:
+                reply = c.command("MIGRATE", "127.0.0.1", port, "k", 0, 1000)
+                self.assertEqual(reply, b"-IOERR error or timeout writing to target instance")
+            reply = c.command("MIGRATE", "nowhere.invalid", 6379, "k", 0, 1000)
+            self.assertEqual(reply, b"-IOERR error or timeout connecting to the client")
+            self.assertEqual(c.command("EXISTS", "k"), b":1")
+
     def test_a_target_that_does_not_answer_holds_nobody_else_up(self):
         with Server("--threads", "1") as a, socket.socket() as dumb:
             dumb.bind(("127.0.0.1", 0))

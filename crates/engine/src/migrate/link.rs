@@ -20,7 +20,26 @@ pub trait Wire: Read + Write + Send {
 }
 
 /// Connects to a host and port within a time; set by whoever owns sockets.
-pub type Dial = Arc<dyn Fn(&str, u16, Duration) -> io::Result<Box<dyn Wire>> + Send + Sync>;
+pub type Dial = Arc<dyn Fn(&str, u16, Duration) -> Result<Box<dyn Wire>, Unreached> + Send + Sync>;
+
+/// Why there is no connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreached {
+    /// There is no such address, or no way to look for one.
+    NoAddress,
+    /// Nobody accepts there, or not in time.
+    Refused,
+}
+
+impl Unreached {
+    /// Redis connects without waiting, and notices that nobody has accepted when it begins to write.
+    fn text(self) -> &'static str {
+        match self {
+            Self::NoAddress => "IOERR error or timeout connecting to the client",
+            Self::Refused => "IOERR error or timeout writing to target instance",
+        }
+    }
+}
 
 /// Connections that are kept at most.
 const KEPT: usize = 64;
@@ -117,10 +136,11 @@ impl Links {
                 (Some((link, _)), ..) => Ok(link),
                 (None, Some(dial), Some(port)) => dial(&to.host, port, to.timeout)
                     .map(|wire| Link { wire, ahead: Vec::new(), db: None }),
-                _ => Err(ErrorKind::NotConnected.into()),
+                _ => Err(Unreached::NoAddress),
             };
-            let Ok(mut link) = link else {
-                return Report::failed("IOERR error or timeout connecting to the client");
+            let mut link = match link {
+                Ok(link) => link,
+                Err(unreached) => return Report::failed(unreached.text()),
             };
             match link.attempt(to, requests, count) {
                 Ok((report, usable)) => {

@@ -40,7 +40,7 @@ use crate::table::{Call, SessionCommand};
 use crate::thread::Thread;
 use link::{Links, Report, Target, request};
 
-pub use link::{Dial, Wire};
+pub use link::{Dial, Unreached, Wire};
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[&MIGRATE];
 

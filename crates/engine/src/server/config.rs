@@ -120,7 +120,8 @@ fn set(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     call.thread.refresh(&engine.config);
     let changed = outcome.map_err(|e| Fail::new(e.to_string()))?;
     if changed.contains(&Id::Maxmemory) {
-        let (max, used) = (engine.config.bytes(Id::Maxmemory), stdx::mem::used());
+        let max = engine.config.bytes(Id::Maxmemory);
+        let used = stdx::mem::used().saturating_sub(stdx::mem::apart());
         if max > 0 && used > max {
             crate::log!(
                 engine.log,

@@ -8,6 +8,7 @@ mod costs;
 mod general;
 mod memory;
 mod stats;
+mod topics;
 
 use std::fmt::Display;
 
@@ -97,6 +98,7 @@ static SECTIONS: &[Entry] = &[
     ("errorstats", "Errorstats", Shown::Default, stats::errors),
     ("latencystats", "Latencystats", Shown::All, stats::latencies),
     ("cluster", "Cluster", Shown::Default, general::cluster),
+    ("topics", "Topics", Shown::Default, topics::topics),
     ("keyspace", "Keyspace", Shown::Default, general::keyspace),
     ("debug", "Debug", Shown::Named, stats::debug),
     ("costs", "Costs", Shown::Named, costs::costs),

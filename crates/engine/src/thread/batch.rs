@@ -362,7 +362,7 @@ impl Thread {
                 self.mono = engine.clock.monotonic_ns();
                 self.since = Some(self.mono);
                 let nanos = self.mono.saturating_sub(start);
-                self.time_went_by(nanos);
+                self.time_went_by();
                 let run = &group[i..i + light];
                 self.account(engine, session, run, nanos);
                 if nanos >= self.hot.slow_ns {

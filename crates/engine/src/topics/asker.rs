@@ -39,7 +39,7 @@ pub(super) fn fail(e: &Error) -> Fail {
         Error::OutOfBounds { .. } => "OUTOFBOUNDS",
         Error::Sequence { .. } => "SEQUENCE",
         Error::Damaged(_) => "DAMAGED",
-        Error::Busy { .. } | Error::Closed => "TRYAGAIN",
+        Error::Busy { .. } | Error::Larger { .. } | Error::Closed => "TRYAGAIN",
         Error::ReadOnly => "READONLY",
         Error::Bad(_) | Error::TooLarge(_) | Error::Storage(_) => "ERR",
     };

@@ -9,6 +9,7 @@ mod manage;
 mod place;
 mod read;
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -86,12 +87,22 @@ pub struct Topics {
     broker: OnceLock<Broker>,
     /// Held while it is opened.
     opening: Mutex<()>,
+    /// Connections of whoever serves topics over HTTP.
+    pub http_connections: AtomicUsize,
 }
 
 impl Topics {
     /// The log, if it is open.
     pub fn get(&self) -> Option<&Broker> {
         self.broker.get()
+    }
+
+    /// Whether it is open, for people.
+    pub(crate) fn state(&self) -> &'static str {
+        match self.broker.get() {
+            Some(_) => "open",
+            None => "unused",
+        }
     }
 
     /// The log, which is opened if it is not.

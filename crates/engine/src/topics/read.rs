@@ -1,9 +1,10 @@
 //! TOPIC.READ
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::log::storage::Want;
-use ::log::{Broker, Error, Fetched, Start};
+use ::log::{Broker, Error, Fetched, Room, Start};
 use commands::row::{Flags, Row};
 use commands::{Fail, Outcome, parse};
 use resp::{Args, Reply};
@@ -16,6 +17,11 @@ use crate::table::{Call, SessionCommand};
 const COUNT: i64 = 100;
 /// Bytes that are answered if nobody says how many.
 const BYTES: i64 = 16 << 20;
+
+/// How often a reader asks for memory before it is told to try again …
+const TRIES: u32 = 50;
+/// … and the time between.
+const PAUSE: Duration = Duration::from_millis(40);
 
 /// What is to be read.
 struct Request {
@@ -66,7 +72,7 @@ pub(super) static READ: SessionCommand = command(
         };
         let asker = Asker::wait(call, ["TOPIC.READ", &request.topic], deadline)?;
         let (broker, request) = (broker.clone(), Arc::new(request));
-        broker.clone().aside(Box::new(move || read(&asker, &broker, &request, None)));
+        broker.clone().aside(Box::new(move || read(&asker, &broker, &request, None, TRIES)));
         Ok(())
     },
 );
@@ -117,7 +123,7 @@ impl Request {
     fn want(&self, offset: u64) -> Want {
         // Bytes are those of records alone: what is stored around them must not cost any.
         let bytes = self.bytes + 84 * (1 + self.count.min(1 << 20));
-        Want { offset, records: self.count as u64, bytes, before: u64::MAX }
+        Want::from(offset, self.count as u64, bytes)
     }
 
     fn write(&self, f: &Fetched, offset: u64, reply: &mut Reply<'_>) -> Outcome {
@@ -147,9 +153,9 @@ impl Request {
 }
 
 /// Reads on a thread that may wait for the storage; answers, or has the connection woken when there is
-/// something.
-fn read(asker: &Asker, broker: &Broker, request: &Arc<Request>, offset: Option<u64>) {
-    let step = || -> Result<Option<(u64, Fetched)>, Error> {
+/// something. Where there is no memory for what it reads, it comes again so many times.
+fn read(asker: &Asker, broker: &Broker, request: &Arc<Request>, offset: Option<u64>, tries: u32) {
+    let step = || -> Result<Option<(u64, Fetched, Room)>, Error> {
         let topic = &request.topic;
         let offset = match (offset, &request.from) {
             (Some(offset), _) => offset,
@@ -159,9 +165,16 @@ fn read(asker: &Asker, broker: &Broker, request: &Arc<Request>, offset: Option<u
                 None => broker.start(topic, Start::Earliest)?,
             },
         };
-        match broker.read(topic, &request.want(offset)) {
-            Ok(f) => return Ok(Some((offset, f))),
+        match broker.read_held(topic, &request.want(offset)) {
+            Ok((f, room)) => return Ok(Some((offset, f, room))),
             Err(Error::OutOfBounds { next, .. }) if offset == next => {}
+            Err(Error::Busy { .. }) if tries > 0 => {
+                let (asker, again) = (asker.clone(), broker.clone());
+                let request = Arc::clone(request);
+                let again = move || read(&asker, &again, &request, Some(offset), tries - 1);
+                broker.aside_later(PAUSE, Box::new(again));
+                return Ok(None);
+            }
             Err(e) => return Err(e),
         }
         if request.blocks {
@@ -169,7 +182,7 @@ fn read(asker: &Asker, broker: &Broker, request: &Arc<Request>, offset: Option<u
             let request2 = Arc::clone(request);
             let wake = Box::new(move || {
                 let broker3 = broker2.clone();
-                let again = move || read(&asker2, &broker3, &request2, Some(offset));
+                let again = move || read(&asker2, &broker3, &request2, Some(offset), TRIES);
                 broker2.aside(Box::new(again));
             });
             asker.hold(broker.wait(topic, offset, wake)?);
@@ -183,7 +196,8 @@ fn read(asker: &Asker, broker: &Broker, request: &Arc<Request>, offset: Option<u
     };
     match step() {
         Ok(None) => {}
-        Ok(Some((offset, f))) => asker.answer(|reply| request.write(&f, offset, reply)),
+        // From there on it is the connection's output.
+        Ok(Some((offset, f, _room))) => asker.answer(|reply| request.write(&f, offset, reply)),
         Err(e) => asker.answer(|_| Err(fail(&e))),
     }
 }

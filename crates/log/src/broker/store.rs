@@ -91,6 +91,8 @@ impl Inner {
             self.go_on(t, state);
         }
         let count = taken.len();
+        let stored = results.iter().filter(|r| r.is_ok()).count();
+        self.counters.appends.fetch_add(stored as u64, Relaxed);
         let mut results = results.into_iter();
         for p in taken {
             let Pending { input, done, room } = p;
@@ -246,7 +248,10 @@ impl Inner {
             let producers = &work.producers;
             let lead = match work.log.reserve(bytes, &settings, &|| producers.encode()) {
                 Ok(lead) => lead,
-                Err(e) => return all(e),
+                Err(e) => {
+                    self.counters.storage_errors.fetch_add(1, Relaxed);
+                    return all(e);
+                }
             };
             let ready = prepared.take().filter(|p| {
                 // It took its time from the clock a little earlier.
@@ -284,6 +289,7 @@ impl Inner {
                     }
                 }
                 Err(Refused::Failed(e)) => {
+                    self.counters.storage_errors.fetch_add(1, Relaxed);
                     (self.tell)(&format!("topic '{}': {e}", t.name));
                     return all(e);
                 }

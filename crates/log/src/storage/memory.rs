@@ -198,6 +198,12 @@ impl<'a> Picked<'a> {
         self.want.bytes.saturating_sub(self.bytes)
     }
 
+    /// Bytes of a batch that there is memory for. Of a later one, those that are wanted are enough: with
+    /// more it would not be taken.
+    pub(crate) fn most(&self) -> usize {
+        if self.batches.is_empty() { self.want.most } else { self.want.most.min(self.bytes_left()) }
+    }
+
     /// Forgets all but the first `count` batches.
     pub(crate) fn cut(&mut self, count: usize) {
         self.batches.truncate(count);

@@ -29,6 +29,11 @@ pub trait Storage: Send + Sync + 'static {
         false
     }
 
+    /// Descriptors in use, and how many may be.
+    fn descriptors(&self) -> (usize, usize) {
+        (0, 0)
+    }
+
     /// The names of all topics, sorted.
     ///
     /// # Errors
@@ -113,6 +118,16 @@ pub struct Want {
     pub bytes: usize,
     /// Offset at which to stop.
     pub before: u64,
+    /// Bytes that there is memory for: a batch with more is not read, but refused with
+    /// [`Error::Larger`] if it is the first one. What is in memory already is not refused.
+    pub most: usize,
+}
+
+impl Want {
+    /// What begins with an offset: so many records and bytes, whatever the first batch has.
+    pub fn from(offset: u64, records: u64, bytes: usize) -> Self {
+        Self { offset, records, bytes, before: u64::MAX, most: usize::MAX }
+    }
 }
 
 /// What is to go.

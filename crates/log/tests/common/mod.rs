@@ -95,7 +95,7 @@ pub fn input(records: &[&[u8]]) -> Input {
 
 /// All that is wanted from an offset on.
 pub fn from(offset: u64) -> Want {
-    Want { offset, records: u64::MAX, bytes: 1 << 20, before: u64::MAX }
+    Want { offset, records: u64::MAX, bytes: 1 << 20, before: u64::MAX, most: usize::MAX }
 }
 
 /// All records from an offset on, read in as many steps as it takes.

@@ -46,7 +46,7 @@ pub fn offsets_are_dense_and_records_come_back(place: &Place) {
     assert_eq!(all_from(&b, "t", 0), expected);
     for _ in 0..50 {
         let at = rng.below(expected.len() as u64);
-        let want = Want { offset: at, records: 1, bytes: 1, before: u64::MAX };
+        let want = Want { offset: at, records: 1, bytes: 1, before: u64::MAX, most: usize::MAX };
         let fetched = b.read("t", &want).expect("there");
         let batch = &fetched.batches[0];
         assert_eq!(fetched.batches.len(), 1);
@@ -159,7 +159,13 @@ pub fn reads_are_bounded(place: &Place) {
         append(&b, "t", &[&[i; 50_000], &[i; 50_000]]);
     }
     let count = |want: Want| b.read("t", &want).expect("there").batches.len();
-    let all = Want { offset: 0, records: u64::MAX, bytes: usize::MAX, before: u64::MAX };
+    let all = Want {
+        offset: 0,
+        records: u64::MAX,
+        bytes: usize::MAX,
+        before: u64::MAX,
+        most: usize::MAX,
+    };
     assert_eq!(count(all), 10);
     assert_eq!(count(Want { records: 5, ..all }), 3);
     assert_eq!(count(Want { records: 0, ..all }), 1);

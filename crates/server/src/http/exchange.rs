@@ -19,8 +19,10 @@ use hyper::header::{
     HeaderName, HeaderValue, ORIGIN, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
 };
 use hyper::{Method, Request, StatusCode};
+use stdx::mem::Apart;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::intake::{BUFFER, Intake, Progress, Serving};
 use super::text::unescape;
 use super::{seb, v1};
 use crate::access::{self, HttpPort, Refusal};
@@ -32,6 +34,8 @@ pub(super) struct State {
     pub(super) key: Vec<u8>,
     /// True when it is to end.
     pub(super) stopped: watch::Receiver<bool>,
+    /// What connections hold of requests.
+    pub(super) intake: Arc<Intake>,
 }
 
 /// Bytes of a request's body at most: the largest batch, its sizes as text, and what is around them.
@@ -42,15 +46,37 @@ const PIECE: Duration = Duration::from_secs(30);
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// Pieces of an answer up to this many bytes are copied out of what was read.
 const COPIED: usize = 64 << 10;
-/// Room that is taken for a body of unknown length at a time.
-const ROOM_STEP: usize = 256 << 10;
+/// Room that is taken for a body of unknown length at first; then twice as much, and so on, up to
+/// what is read at once.
+const ROOM_FIRST: usize = 64 << 10;
+/// Smaller pieces of a body are put together: each would keep the whole buffer that it was read into.
+const SMALL: usize = 16 << 10;
 
 pub(super) type Response = hyper::Response<Reply>;
 
-/// A response's body: pieces that are there, or pieces that come.
-pub(super) enum Reply {
+/// A response's body.
+pub(super) struct Reply {
+    pieces: Pieces,
+    /// Dropped when it has been sent.
+    _serving: Option<Serving>,
+}
+
+/// Pieces that are there, or pieces that come.
+enum Pieces {
     Whole(VecDeque<Bytes>),
     Stream(mpsc::Receiver<Bytes>),
+}
+
+impl Reply {
+    /// Pieces that come.
+    pub(super) fn stream(pieces: mpsc::Receiver<Bytes>) -> Self {
+        Self { pieces: Pieces::Stream(pieces), _serving: None }
+    }
+
+    /// The same as the answer of a request.
+    pub(super) fn of(self, request: Serving) -> Self {
+        Self { _serving: Some(request), ..self }
+    }
 }
 
 impl Body for Reply {
@@ -61,23 +87,23 @@ impl Body for Reply {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = match &mut *self {
-            Self::Whole(pieces) => Poll::Ready(pieces.pop_front()),
-            Self::Stream(pieces) => pieces.poll_recv(cx),
+        let next = match &mut self.pieces {
+            Pieces::Whole(pieces) => Poll::Ready(pieces.pop_front()),
+            Pieces::Stream(pieces) => pieces.poll_recv(cx),
         };
         next.map(|piece| piece.map(|p| Ok(Frame::data(p))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(pieces) if pieces.is_empty())
+        matches!(&self.pieces, Pieces::Whole(pieces) if pieces.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Whole(pieces) => {
+        match &self.pieces {
+            Pieces::Whole(pieces) => {
                 SizeHint::with_exact(pieces.iter().map(|p| p.len() as u64).sum())
             }
-            Self::Stream(_) => SizeHint::default(),
+            Pieces::Stream(_) => SizeHint::default(),
         }
     }
 }
@@ -86,6 +112,8 @@ impl Body for Reply {
 struct Held {
     bytes: Bytes,
     _room: Arc<Room>,
+    /// Of a copy; what is not one is counted where it was read.
+    _apart: Apart,
 }
 
 impl AsRef<[u8]> for Held {
@@ -104,8 +132,15 @@ pub(super) fn held(
     pieces.into_iter().map(move |piece| {
         let small = piece.len() <= COPIED;
         let bytes = if small { Bytes::copy_from_slice(&piece) } else { piece };
-        Bytes::from_owner(Held { bytes, _room: Arc::clone(&room) })
+        let apart = Apart::new(if small { bytes.len() } else { 0 });
+        Bytes::from_owner(Held { bytes, _room: Arc::clone(&room), _apart: apart })
     })
+}
+
+/// The same of a text that was made from what was read.
+pub(super) fn held_text(text: String, room: Room) -> Bytes {
+    let apart = Apart::new(text.capacity());
+    Bytes::from_owner(Held { bytes: text.into(), _room: Arc::new(room), _apart: apart })
 }
 
 /// A response of pieces.
@@ -114,7 +149,8 @@ pub(super) fn pieces(
     kind: &str,
     pieces: impl IntoIterator<Item = Bytes>,
 ) -> Response {
-    respond(status, kind, Reply::Whole(pieces.into_iter().filter(|p| !p.is_empty()).collect()))
+    let pieces = Pieces::Whole(pieces.into_iter().filter(|p| !p.is_empty()).collect());
+    respond(status, kind, Reply { pieces, _serving: None })
 }
 
 /// A response.
@@ -311,7 +347,7 @@ async fn aside<T: Send + 'static>(
 }
 
 /// Takes room, waiting a little for it.
-async fn room(broker: &Broker, bytes: usize) -> Result<Room, Error> {
+async fn take_room(broker: &Broker, bytes: usize) -> Result<Room, Error> {
     let begin = tokio::time::Instant::now();
     loop {
         match broker.room(bytes) {
@@ -323,43 +359,55 @@ async fn room(broker: &Broker, bytes: usize) -> Result<Room, Error> {
     }
 }
 
-/// A request's body, with the room that it takes.
+/// A request's body, with the room that it takes, which is taken before anything is read.
 ///
 /// # Errors
 /// [`Error::TooLarge`], [`Error::Busy`], or [`Error::Bad`] if the client stops sending.
 pub(super) async fn body(
     request: Request<Incoming>,
     broker: &Broker,
-) -> Result<(Chunks, Vec<Room>), Error> {
+) -> Result<(Chunks, Room), Error> {
     let too_large = || Error::TooLarge(format!("the body has more than {BODY_MAX} bytes"));
     let length = request.headers().get(CONTENT_LENGTH);
     let length = length.and_then(|l| l.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|l| l > BODY_MAX) {
         return Err(too_large());
     }
-    let mut taken = length.unwrap_or(0);
-    let mut rooms = vec![room(broker, taken).await?];
-    let mut body = request.into_body();
+    let mut room = take_room(broker, length.unwrap_or(ROOM_FIRST)).await?;
+    let (parts, mut body) = request.into_parts();
     let mut chunks = Chunks::default();
+    let mut small = Vec::new();
     loop {
+        let reading = parts.extensions.get::<Arc<Progress>>().map(Progress::body);
         let frame = tokio::time::timeout(PIECE, body.frame()).await;
+        drop(reading);
         let stopped = || Error::Bad("the body did not come to its end".to_owned());
         match frame.map_err(|_| stopped())? {
-            None => return Ok((chunks, rooms)),
+            None => {
+                chunks.push(small.into());
+                // What was taken for more than came.
+                room.fit(chunks.len());
+                return Ok((chunks, room));
+            }
             Some(Err(_)) => return Err(stopped()),
             Some(Ok(frame)) => {
                 if let Ok(piece) = frame.into_data() {
-                    chunks.push(piece);
+                    if piece.len() < SMALL {
+                        small.extend_from_slice(&piece);
+                    } else {
+                        chunks.push(std::mem::take(&mut small).into());
+                        chunks.push(piece);
+                    }
                 }
             }
         }
-        if chunks.len() > BODY_MAX {
+        let come = chunks.len() + small.len();
+        if come > BODY_MAX {
             return Err(too_large());
         }
-        if chunks.len() > taken {
-            let more = (chunks.len() - taken).max(ROOM_STEP);
-            rooms.push(room(broker, more).await?);
-            taken += more;
+        if length.is_none() && room.bytes() - come.min(room.bytes()) < ROOM_FIRST {
+            let more = come.clamp(ROOM_FIRST, BUFFER) + come.saturating_sub(room.bytes());
+            room.absorb(take_room(broker, more).await?);
         }
     }
 }
@@ -369,15 +417,14 @@ pub(super) async fn append(
     broker: &Broker,
     topic: &str,
     input: Input,
-    mut rooms: Vec<Room>,
+    room: Room,
 ) -> Result<Appended, Error> {
     let (tx, rx) = oneshot::channel();
     let done = Box::new(move |result| {
         // The client may have gone; what it sent is stored nevertheless.
         let _ = tx.send(result);
     });
-    broker.append(topic, input, rooms.pop(), done);
-    let result = rx.await.unwrap_or(Err(Error::Closed));
-    drop(rooms);
-    result
+    // All of the room goes with them: it is taken for as long as they are here, and not as the client is.
+    broker.append(topic, input, Some(room), done);
+    rx.await.unwrap_or(Err(Error::Closed))
 }

@@ -4,11 +4,13 @@
 //! may wait for a disk runs on the runtime's blocking threads, or answers through a callback.
 //!
 //! - [`serve`]: connections, their bounds, and the orderly end.
+//! - [`intake`]: what connections hold of requests, bounded in bytes and in time.
 //! - [`exchange`]: what all routes share: queries, bodies, answers, authentication.
 //! - [`seb`]: Seb's four routes. [`multipart`]: the form of their bodies.
 //! - [`v1`]: everything else.
 
 mod exchange;
+mod intake;
 mod multipart;
 mod seb;
 mod serve;
@@ -74,6 +76,7 @@ impl Served {
             engine: Arc::clone(&shared.engine),
             key: config.with_bytes(Id::TopicHttpApiKey, <[u8]>::to_vec),
             stopped,
+            intake: intake::Intake::new(),
         });
         Ok(Self { stop, runtime, state, connections })
     }

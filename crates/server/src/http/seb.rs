@@ -115,7 +115,7 @@ async fn add(request: Request<Incoming>, state: Arc<State>) -> Result<Response, 
     let Some(boundary) = multipart::boundary(value(request.headers(), CONTENT_TYPE)) else {
         return Ok(bad(format!("expected Content-Type {FORM}")));
     };
-    let (body, rooms) = exchange::body(request, &broker).await?;
+    let (body, room) = exchange::body(request, &broker).await?;
     let (sizes, records) = match multipart::parse(body, &boundary) {
         Ok(parts) => parts,
         Err(Wrong::Bad(why)) => return Ok(bad(why)),
@@ -126,7 +126,7 @@ async fn add(request: Request<Incoming>, state: Arc<State>) -> Result<Response, 
         return Ok(empty(StatusCode::PAYLOAD_TOO_LARGE));
     }
     let input = Input::from_parts(&sizes, records)?;
-    let a = exchange::append(&broker, &topic, input, rooms).await?;
+    let a = exchange::append(&broker, &topic, input, room).await?;
     let mut answer = String::with_capacity(16 + 12 * sizes.len());
     answer.push_str("{\"offsets\":[");
     for i in 0..u64::from(a.records) {
@@ -152,7 +152,7 @@ pub(super) async fn get_record(
         Ok(both) => both,
         Err(why) => return bad(why),
     };
-    let want = Want { offset, records: 1, bytes: 0, before: u64::MAX };
+    let want = Want::from(offset, 1, 0);
     let (fetched, room) = match fetch_held(&state, &topic, want).await {
         Ok(f) => f,
         Err(e) => return refused(e, not_found),
@@ -209,8 +209,7 @@ pub(super) async fn get_records(
     }
     // Bytes are those of records alone: what is stored around them must not cost any.
     let around = 84 * (1 + usize::try_from(count).unwrap_or(usize::MAX).min(1 << 20));
-    let want =
-        Want { offset, records: count, bytes: bytes.saturating_add(around), before: u64::MAX };
+    let want = Want::from(offset, count, bytes.saturating_add(around));
     let (fetched, room) = match fetch_held(&state, &topic, want).await {
         Ok(f) => f,
         Err(e) => return missing(e),
@@ -303,44 +302,33 @@ async fn first(a: oneshot::Receiver<()>, b: impl Future<Output = ()>) -> bool {
     .await
 }
 
-/// Reads batches, from memory at once, from the storage aside.
-pub(super) async fn fetch(state: &Arc<State>, topic: &str, want: Want) -> Result<Fetched, Error> {
+/// Reads batches, from memory at once, from the storage aside; with room for them.
+async fn fetch(state: &Arc<State>, topic: &str, want: Want) -> Result<(Fetched, Room), Error> {
     let broker = open(state, topic).await?;
     if let Some(fetched) = broker.read_kept(topic, &want) {
-        return fetched;
+        let fetched = fetched?;
+        let room = broker.answer_room(fetched.batches.iter().map(|b| b.bytes.len()).sum())?;
+        return Ok((fetched, room));
     }
     let topic = topic.to_owned();
-    state.ask(move |b| b.read(&topic, &want)).await
+    state.ask(move |b| b.read_held(&topic, &want)).await
 }
 
-/// The same, with room for what has been read, for which it waits a little. Nothing is read while there is none,
-/// so that readers who do not take their answers cost no more than the room there is.
+/// The same, waiting a little for room. Nothing is read while there is none, so that readers who do not take
+/// their answers cost no more than the room there is.
 pub(super) async fn fetch_held(
     state: &Arc<State>,
     topic: &str,
     want: Want,
 ) -> Result<(Fetched, Room), Error> {
-    /// Least room that a read is worth beginning with.
-    const FIRST: usize = 64 << 10;
     const PAUSE: Duration = Duration::from_millis(5);
     const PAUSE_MAX: Duration = Duration::from_millis(160);
     let begin = tokio::time::Instant::now();
-    let (mut pause, mut least) = (PAUSE, want.bytes.min(FIRST));
-    let broker = state.broker().await?;
+    let mut pause = PAUSE;
     loop {
-        let busy = match broker.answer_room(least) {
-            Ok(mut room) => {
-                let fetched = fetch(state, topic, want).await?;
-                least = fetched.batches.iter().map(|b| b.bytes.len()).sum();
-                if room.fit(least) {
-                    return Ok((fetched, room));
-                }
-                Error::Busy { retry_ms: 100 }
-            }
-            Err(e) => e,
-        };
-        if begin.elapsed() >= exchange::PATIENCE {
-            return Err(busy);
+        match fetch(state, topic, want).await {
+            Err(Error::Busy { .. }) if begin.elapsed() < exchange::PATIENCE => {}
+            other => return other,
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(PAUSE_MAX);

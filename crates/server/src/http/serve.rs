@@ -5,6 +5,7 @@ use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -17,14 +18,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::exchange::{self, State};
+use super::intake::{BUFFER, Counted, Progress};
 
-/// Time to send a request's head, and that a connection may be idle.
+/// Time that a connection may be idle.
 const HEAD: Duration = Duration::from_secs(75);
 /// Time in which a client must take something of what is sent to it.
 #[cfg(target_os = "linux")]
 const STUCK: Duration = Duration::from_secs(120);
-/// Bytes that are read from a connection at once at most: more means fewer pieces of large bodies.
-const BUFFER: usize = 1 << 20;
 
 /// Places for connections.
 pub(super) struct Places {
@@ -71,7 +71,10 @@ pub(super) async fn accept(
             Some(Ok((stream, peer))) => {
                 let state = Arc::clone(&state);
                 tokio::spawn(async move {
+                    let engine = Arc::clone(&state.engine);
+                    engine.topics.http_connections.fetch_add(1, Relaxed);
                     connection(stream, [here, Some(peer)], state).await;
+                    engine.topics.http_connections.fetch_sub(1, Relaxed);
                     drop(place);
                 });
             }
@@ -88,9 +91,16 @@ async fn connection(stream: TcpStream, ends: [Option<SocketAddr>; 2], state: Arc
     #[cfg(target_os = "linux")]
     let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(STUCK));
     let mut stopped = state.stopped.clone();
-    let service = service_fn(move |request: Request<Incoming>| {
+    let progress = Arc::new(Progress::default());
+    let stream = Counted::new(stream, Arc::clone(&state.intake), Arc::clone(&progress));
+    let service = service_fn(move |mut request: Request<Incoming>| {
         let state = Arc::clone(&state);
-        async move { Ok::<_, Infallible>(exchange::answer(request, ends, state).await) }
+        let serving = progress.head();
+        request.extensions_mut().insert(Arc::clone(&progress));
+        async move {
+            let answer = exchange::answer(request, ends, state).await;
+            Ok::<_, Infallible>(answer.map(|reply| reply.of(serving)))
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

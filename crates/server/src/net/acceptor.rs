@@ -215,7 +215,7 @@ impl Acceptor {
         }
     }
 
-    fn admit(&mut self, mut s: Stream) {
+    fn admit(&mut self, s: Stream) {
         let engine = &self.shared.engine;
         let inbox = self
             .inboxes
@@ -225,7 +225,7 @@ impl Acceptor {
         let open: u64 = self.inboxes.iter().map(|i| i.worker.connections.load(Relaxed)).sum();
         if open >= engine.config.int(Id::Maxclients) as u64 {
             // Best effort: the error is lost if the socket does not take it at once.
-            let _ = s.write(TOO_MANY.as_bytes());
+            let _ = (&s).write(TOO_MANY.as_bytes());
             inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;
         }
@@ -234,7 +234,7 @@ impl Acceptor {
             && engine.config.flag(Id::ProtectedMode)
             && engine.acl.takes_any_password()
         {
-            let _ = s.write(PROTECTED.as_bytes());
+            let _ = (&s).write(PROTECTED.as_bytes());
             inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;
         }

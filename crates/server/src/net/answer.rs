@@ -90,8 +90,8 @@ impl Rim<'_> {
             // The limit holds for what the batch has made, too, before the socket takes any of it.
             let queued = out.len();
             // What was stopped because of the limit is not whole, even if the limit is another by now.
-            let over = queued > FIXED_OUTPUT
-                && (over_output_limit(engine, c, queued, thread.cx.now) || out.is_in_vain());
+            let over =
+                queued > FIXED_OUTPUT && (over_output_limit(engine, c, queued) || out.is_in_vain());
             if over {
                 out.clear();
                 if out.buf.capacity() > OUTPUT_KEEP {
@@ -120,17 +120,15 @@ impl Rim<'_> {
                 c.stream.hold_until_finished();
             }
             let n = c.send(out)?;
+            c.note_sent(stats, n, thread.cx.now);
             if next == Next::Close && c.unsent() == 0 {
                 c.stream.finish();
             }
             thread.write_ends(engine, timed);
-            add(&stats.writes_processed, 1);
-            add(&stats.net_output_bytes, n as u64);
-            add(&c.session.client.net_out, n as u64);
             if out.buf.capacity() > OUTPUT_KEEP {
                 out.buf = Vec::with_capacity(OUTPUT);
             }
-            if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), thread.cx.now) {
+            if c.unsent() > 0 && over_output_limit(engine, c, c.unsent()) {
                 add(&stats.client_output_buffer_limit_disconnections, 1);
                 return Ok(Turn::Close);
             }

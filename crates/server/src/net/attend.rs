@@ -5,30 +5,51 @@
 //! commands are answered with BUSY, and SCRIPT KILL ends the script. That goes past the connections'
 //! own state, which is borrowed further up the stack: only sockets of which nothing is under way are
 //! touched, whole commands alone are taken from them, and whatever needs a session stays where it is.
-
-#![expect(unsafe_code, reason = "borrows sockets by their number")]
+//! Each socket therefore has two owners: its connection, and [`Attended`].
 
 use std::cell::Cell;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::{Client, Engine};
+use parking_lot::Mutex;
 use resp::{Args, Limits, Parsed, Parser};
-use socket2::SockRef;
 
+use super::Stream;
 use super::worker::Inbox;
 use crate::Shared;
 
 /// What is looked at of a connection's input, in bytes.
 const LOOK: usize = 16 * 1024;
 
+/// The connections of a thread, by client number.
+#[derive(Default)]
+pub(crate) struct Attended(Mutex<BTreeMap<u64, (Arc<Client>, Arc<Stream>)>>);
+
+impl Attended {
+    pub(crate) fn insert(&self, client: Arc<Client>, stream: Arc<Stream>) {
+        self.0.lock().insert(client.id, (client, stream));
+    }
+
+    pub(crate) fn remove(&self, client: &Client) {
+        self.0.lock().remove(&client.id);
+    }
+
+    /// Whether the peer of a connection has closed it, and waits for nothing: its thread will close it,
+    /// too, when it gets there.
+    pub(crate) fn has_gone(&self, client: &Client) -> bool {
+        client.output_bytes.load(Relaxed) == 0
+            && client.blocked.lock().is_none()
+            && self.0.lock().get(&client.id).is_some_and(|(_, stream)| stream.is_closed_by_peer())
+    }
+}
+
 /// See the module's text.
 pub(crate) struct Attendant {
     shared: Arc<Shared>,
     inbox: Arc<Inbox>,
-    thread: usize,
     /// Monotonic nanoseconds of the last look.
     last: Cell<u64>,
 }
@@ -37,8 +58,8 @@ pub(crate) struct Attendant {
 const PAUSE_NS: u64 = 5_000_000;
 
 impl Attendant {
-    pub(crate) fn new(shared: Arc<Shared>, inbox: Arc<Inbox>, thread: usize) -> Self {
-        Self { shared, inbox, thread, last: Cell::new(0) }
+    pub(crate) fn new(shared: Arc<Shared>, inbox: Arc<Inbox>) -> Self {
+        Self { shared, inbox, last: Cell::new(0) }
     }
 
     /// Looks after all connections of the thread once.
@@ -49,24 +70,17 @@ impl Attendant {
             return;
         }
         self.last.set(now);
-        for c in engine.clients.all() {
-            if c.thread != self.thread {
-                continue;
-            }
-            engine.do_held_kill(&c);
-            if is_untouched(&c) {
-                let Ok(fd) = RawFd::try_from(c.endpoint.fd) else { continue };
-                // SAFETY: the connection belongs to this very thread, which is here: it is open.
-                let socket = unsafe { BorrowedFd::borrow_raw(fd) };
-                let mut answer = |args: &Args<'_>| engine.answer_busy(Some(&c), None, args);
-                serve(&SockRef::from(&socket), &mut answer);
+        for (c, stream) in self.inbox.attended.0.lock().values() {
+            engine.do_held_kill(c);
+            if is_untouched(c) {
+                let mut answer = |args: &Args<'_>| engine.answer_busy(Some(c), None, args);
+                serve(stream, &mut answer);
             }
         }
         for a in self.inbox.arrivals().iter_mut() {
-            let socket = a.stream.as_fd();
             let greeting = &mut a.greeting;
             let mut answer = |args: &Args<'_>| greet(engine, greeting, args);
-            serve(&SockRef::from(&socket), &mut answer);
+            serve(&a.stream, &mut answer);
         }
     }
 }
@@ -103,11 +117,10 @@ fn greet(engine: &Engine, greeting: &mut Vec<Vec<Vec<u8>>>, args: &Args<'_>) -> 
 type Answer<'a> = &'a mut dyn FnMut(&Args<'_>) -> Option<Vec<u8>>;
 
 /// Answers the whole commands at the start of a socket's input, up to one that has to wait.
-fn serve(socket: &SockRef<'_>, answer: Answer<'_>) {
-    let mut space = [MaybeUninit::<u8>::uninit(); LOOK];
+fn serve(mut socket: &Stream, answer: Answer<'_>) {
+    let mut space = [0; LOOK];
     let Ok(n) = socket.peek(&mut space) else { return };
-    // SAFETY: `peek` has written so many bytes.
-    let input = unsafe { std::slice::from_raw_parts(space.as_ptr().cast::<u8>(), n) };
+    let input = &space[..n];
     let mut consumed = 0;
     // Nothing large is taken apart here: that waits for the thread.
     let limits = Limits { bulk_max: LOOK, unauthenticated: true };
@@ -118,7 +131,7 @@ fn serve(socket: &SockRef<'_>, answer: Answer<'_>) {
             Parsed::Nothing(end) if end > 0 => consumed += end,
             Parsed::Command(end) => {
                 let Some(reply) = answer(&Args::new(rest, &spans, &mut owned)) else { break };
-                if socket.send(&reply).ok() != Some(reply.len()) {
+                if socket.write(&reply).ok() != Some(reply.len()) {
                     // A socket that takes no short reply is one that nobody reads from.
                     break;
                 }
@@ -129,7 +142,7 @@ fn serve(socket: &SockRef<'_>, answer: Answer<'_>) {
     }
     let mut left = consumed;
     while left > 0 {
-        let Ok(n @ 1..) = socket.recv(&mut space[..left.min(LOOK)]) else { break };
+        let Ok(n @ 1..) = socket.read(&mut space[..left.min(LOOK)]) else { break };
         left -= n;
     }
 }

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Read, Write};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::Session;
@@ -17,6 +18,7 @@ use resp::{Out, Parser};
 
 use super::Stream;
 use super::receive::receive;
+use super::worker::add;
 
 /// Bytes that are received at once at most: the size of the thread's shared buffer.
 pub(super) const INPUT: usize = 256 * 1024;
@@ -24,7 +26,7 @@ pub(super) const INPUT: usize = 256 * 1024;
 const PIECES: usize = 64;
 
 pub(crate) struct Conn {
-    pub(crate) stream: Stream,
+    pub(crate) stream: Arc<Stream>,
     pub(crate) session: Session,
     pub(crate) parser: Parser,
     /// The beginning of a command that is not whole, or input that must wait.
@@ -41,8 +43,8 @@ pub(crate) struct Conn {
     pub(crate) hangup: bool,
     /// Waits for CLIENT PAUSE to end.
     pub(crate) waiting: bool,
-    /// Unix milliseconds since when the soft output limit is exceeded; 0 when it is not.
-    pub(crate) soft_since: i64,
+    /// Since when the soft output limit is exceeded, in nanoseconds of the monotonic clock.
+    pub(crate) soft_since: Option<u64>,
     /// In the worker's list of connections to go on with.
     pub(crate) queued: bool,
     /// Its last input was short: probably it sends one request at a time.
@@ -52,7 +54,7 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
-    pub(crate) fn new(stream: Stream, session: Session) -> Self {
+    pub(crate) fn new(stream: Arc<Stream>, session: Session) -> Self {
         Self {
             stream,
             session,
@@ -64,7 +66,7 @@ impl Conn {
             readable: false,
             hangup: false,
             waiting: false,
-            soft_since: 0,
+            soft_since: None,
             queued: false,
             short: true,
             held: 0,
@@ -121,7 +123,7 @@ impl Conn {
         }
         let total = out.len();
         let mut sent = 0;
-        let r = write_from(&mut self.stream, out, &mut sent);
+        let r = write_from(&self.stream, out, &mut sent);
         if sent < total && r.is_ok() {
             self.keep(out, sent);
         }
@@ -136,7 +138,7 @@ impl Conn {
             return Ok(0);
         }
         let before = self.sent;
-        write_from(&mut self.stream, &self.pending, &mut self.sent)?;
+        write_from(&self.stream, &self.pending, &mut self.sent)?;
         let n = self.sent - before;
         if self.sent == self.pending.len() {
             // Given back, not kept: a connection that caught up is as small as an idle one.
@@ -145,6 +147,18 @@ impl Conn {
         }
         self.note_output();
         Ok(n)
+    }
+
+    /// Counts a write of `n` bytes. A peer that takes replies is no idle one, as in Redis.
+    #[inline]
+    pub(crate) fn note_sent(&self, stats: &engine::ThreadStats, n: usize, now_ms: i64) {
+        let client = &self.session.client;
+        add(&stats.writes_processed, 1);
+        add(&stats.net_output_bytes, n as u64);
+        add(&client.net_out, n as u64);
+        if n > 0 {
+            client.active_ms.store(now_ms, Relaxed);
+        }
     }
 
     fn keep(&mut self, out: &mut Out, sent: usize) {
@@ -166,7 +180,7 @@ impl Conn {
 
     fn note_output(&mut self) {
         if self.pending.is_empty() {
-            self.soft_since = 0;
+            self.soft_since = None;
         }
         let c = &self.session.client;
         c.output_bytes.store(self.unsent() as u64, Relaxed);
@@ -196,7 +210,7 @@ impl Conn {
 /// Where the input of a connection comes from: the stock, then the socket.
 pub(crate) struct Source<'a> {
     pub(crate) stock: &'a mut VecDeque<u8>,
-    pub(crate) stream: &'a mut Stream,
+    pub(crate) stream: &'a Stream,
     /// Bytes that came from the socket.
     pub(crate) received: usize,
 }
@@ -233,7 +247,7 @@ impl Source<'_> {
 }
 
 /// Writes `out` from byte `*sent` on, as far as the socket takes it.
-fn write_from(stream: &mut Stream, out: &Out, sent: &mut usize) -> io::Result<()> {
+fn write_from(mut stream: &Stream, out: &Out, sent: &mut usize) -> io::Result<()> {
     if out.shared.is_empty() {
         while *sent < out.buf.len() {
             match stream.write(&out.buf[*sent..]) {

@@ -5,19 +5,19 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Dial, Wire};
+use engine::{Dial, Unreached, Wire};
 
 /// Connects over TCP.
 pub(crate) fn tcp() -> Dial {
     Arc::new(|host, port, within| {
-        let mut last = io::ErrorKind::AddrNotAvailable.into();
-        for address in (host, port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, within) {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    return Ok(Box::new(Tcp(stream)) as Box<dyn Wire>);
-                }
-                Err(e) => last = e,
+        let addresses = (host, port).to_socket_addrs().map_err(|_| Unreached::NoAddress)?;
+        let mut last = Unreached::NoAddress;
+        for address in addresses {
+            last = Unreached::Refused;
+            if let Ok(stream) = TcpStream::connect_timeout(&address, within)
+                && stream.set_nodelay(true).is_ok()
+            {
+                return Ok(Box::new(Tcp(stream)) as Box<dyn Wire>);
             }
         }
         Err(last)

@@ -55,23 +55,17 @@ fn class_of(c: &Conn) -> ClientClass {
 
 /// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows, or more than a
 /// client may have that has not authenticated.
-pub(super) fn over_output_limit(
-    engine: &engine::Engine,
-    c: &mut Conn,
-    queued: usize,
-    now_ms: i64,
-) -> bool {
+pub(super) fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: usize) -> bool {
     let l = engine.config.output_limits(class_of(c));
     let n = if queued > FIXED_OUTPUT { queued as u64 } else { 0 };
     let mut over = l.hard > 0 && n > l.hard;
     over |= queued > FIXED_OUTPUT + UNAUTHENTICATED_OUTPUT && c.session.needs_auth(engine);
     if l.soft > 0 && n > l.soft {
-        if c.soft_since == 0 {
-            c.soft_since = now_ms;
-        }
-        over |= now_ms - c.soft_since > l.soft_seconds as i64 * 1000;
+        let now = engine.clock.monotonic_ns();
+        let since = *c.soft_since.get_or_insert(now);
+        over |= now - since > l.soft_seconds.saturating_mul(1_000_000_000);
     } else {
-        c.soft_since = 0;
+        c.soft_since = None;
     }
     if over {
         log!(
@@ -83,4 +77,51 @@ pub(super) fn over_output_limit(
         );
     }
     over
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use config::{Caller, Config};
+    use engine::log::Log;
+    use engine::{Endpoint, Engine, Mailbox, Options, Session};
+    use stdx::clock::Clock;
+
+    use super::super::Stream;
+    use super::*;
+
+    #[test]
+    fn the_soft_limit_may_be_exceeded_for_all_of_its_time() {
+        let (clock, hand) = Clock::simulated(1_770_000_000_000);
+        let config = Config::new();
+        let limit: &[(&[u8], &[u8])] = &[(b"client-output-buffer-limit", b"normal 0 20000 3")];
+        config.set(limit, Caller::default(), &mut |_, _| Ok(())).expect("an option with its value");
+        let engine = Engine::new(Options {
+            config,
+            renames: Vec::new(),
+            clock,
+            log: Log::silent(),
+            config_file: None,
+            executable: String::new(),
+        });
+        let (thread, _) = engine.add_worker(Mailbox::new(|| {}));
+        let (ours, _theirs) = mio::net::UnixStream::pair().expect("sockets");
+        let stream = Stream::Unix(ours);
+        let endpoint: Endpoint = stream.endpoint();
+        let mut c = Conn::new(Arc::new(stream), Session::new(&engine, thread, endpoint));
+        // Between two milliseconds.
+        hand.advance_us(900);
+        assert!(!over_output_limit(&engine, &mut c, 20_001));
+        hand.advance_us(2_999_999);
+        assert!(!over_output_limit(&engine, &mut c, 20_001));
+        // What the wall clock says makes no difference.
+        hand.set_wall_ms(1_780_000_000_000);
+        assert!(!over_output_limit(&engine, &mut c, 20_001));
+        hand.advance_us(2);
+        assert!(over_output_limit(&engine, &mut c, 20_001));
+        // Once below it, and its time begins anew.
+        assert!(!over_output_limit(&engine, &mut c, 20_000));
+        assert!(!over_output_limit(&engine, &mut c, 20_001));
+    }
 }

@@ -7,6 +7,7 @@ use engine::Endpoint;
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 /// A write to a peer that is gone is an error, not a signal.
@@ -90,24 +91,45 @@ impl Stream {
     }
 }
 
-impl Read for Stream {
-    #[inline]
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let (n, _) = recv(&*self, buf, RecvFlags::empty())?;
+impl Stream {
+    /// Whether nothing more will come from the peer, behind what has come.
+    pub(crate) fn is_closed_by_peer(&self) -> bool {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let flag = PollFlags::RDHUP;
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let flag = PollFlags::HUP;
+        let mut look = [PollFd::new(self, flag)];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let gone = flag | PollFlags::HUP | PollFlags::ERR;
+        poll(&mut look, Some(&at_once)).is_ok() && look[0].revents().intersects(gone)
+    }
+
+    /// As a read, of what a later read returns again.
+    pub(crate) fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        let (n, _) = recv(self, buf, RecvFlags::PEEK)?;
         Ok(n)
     }
 }
 
-impl Write for Stream {
+// Through shared references, as for the sockets of `std`: a connection's socket has two owners.
+impl Read for &Stream {
+    #[inline]
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let (n, _) = recv(*self, buf, RecvFlags::empty())?;
+        Ok(n)
+    }
+}
+
+impl Write for &Stream {
     #[inline]
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        Ok(send(&*self, buf, NO_SIGNAL)?)
+        Ok(send(*self, buf, NO_SIGNAL)?)
     }
 
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(s) => s.write_vectored(bufs),
-            Stream::Unix(s) => s.write_vectored(bufs),
+        match *self {
+            Stream::Tcp(s) => (&*s).write_vectored(bufs),
+            Stream::Unix(s) => (&*s).write_vectored(bufs),
         }
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use config::Id;
 use engine::journal::Gate;
-use engine::{Endpoint, Message, Session, Thread, log};
+use engine::{Client, Endpoint, Message, Session, Thread, log};
 use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::{Mutex, MutexGuard};
 use resp::Out;
@@ -22,7 +22,7 @@ use slab::Slab;
 
 use super::Stream;
 use super::answer::{Rim, Turn, ends_scripts, hold_back, may_take_long};
-use super::attend::Attendant;
+use super::attend::{Attendant, Attended};
 use super::conn::{Conn, INPUT, Source};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
 use crate::Shared;
@@ -57,6 +57,8 @@ const WAKE: Token = Token(usize::MAX);
 pub(crate) struct Inbox {
     pub(crate) worker: Arc<engine::Worker>,
     arrivals: Mutex<Vec<Arrival>>,
+    /// The connections that have arrived.
+    pub(super) attended: Attended,
 }
 
 /// A connection on its way to its thread.
@@ -69,13 +71,18 @@ pub(crate) struct Arrival {
 
 impl Inbox {
     pub(crate) fn new(worker: Arc<engine::Worker>) -> Arc<Self> {
-        Arc::new(Self { worker, arrivals: Mutex::default() })
+        Arc::new(Self { worker, arrivals: Mutex::default(), attended: Attended::default() })
     }
 
     /// Hands a connection over to the worker.
     pub(crate) fn give(&self, s: Stream, e: Endpoint) {
         self.arrivals.lock().push(Arrival { stream: s, endpoint: e, greeting: Vec::new() });
         self.worker.mailbox.wake();
+    }
+
+    /// See [`Attended::has_gone`].
+    pub(crate) fn has_gone(&self, client: &Client) -> bool {
+        self.attended.has_gone(client)
     }
 
     pub(crate) fn arrivals(&self) -> MutexGuard<'_, Vec<Arrival>> {
@@ -160,8 +167,7 @@ impl Worker {
     pub(crate) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let engine = &shared.engine;
-        let attendant =
-            Attendant::new(Arc::clone(&shared), Arc::clone(&self.inbox), self.thread.index);
+        let attendant = Attendant::new(Arc::clone(&shared), Arc::clone(&self.inbox));
         engine::do_meanwhile(Box::new(move || attendant.attend()));
         let mut events = Events::with_capacity(1024);
         let mut next_cron = 0u64;
@@ -282,9 +288,7 @@ impl Worker {
         let c = &mut *conns[i];
         if writable && c.unsent() > 0 {
             let n = c.send_pending()?;
-            add(&stats.writes_processed, 1);
-            add(&stats.net_output_bytes, n as u64);
-            add(&c.session.client.net_out, n as u64);
+            c.note_sent(stats, n, thread.cx.now);
         }
         if c.unsent() > 0 {
             // Nothing more is executed until the replies have been taken. A peer that has closed
@@ -309,7 +313,7 @@ impl Worker {
         {
             let room = missing.min(buf.capacity() - buf.len()).min(left_of_turn).max(1);
             let before = buf.len();
-            let mut source = Source { stock: &mut c.stock, stream: &mut c.stream, received: 0 };
+            let mut source = Source { stock: &mut c.stock, stream: &c.stream, received: 0 };
             let r = source.by_ref().take(room as u64).read_to_end(buf);
             let received = source.received;
             let n = buf.len() - before;
@@ -350,7 +354,7 @@ impl Worker {
             if in_place && c.buf.capacity() < left + INPUT {
                 c.buf.reserve_exact(c.room(left) - left);
             }
-            let mut source = Source { stock: &mut c.stock, stream: &mut c.stream, received: 0 };
+            let mut source = Source { stock: &mut c.stock, stream: &c.stream, received: 0 };
             let r = if in_place {
                 source.append(&mut c.buf, INPUT)
             } else {
@@ -409,7 +413,7 @@ impl Worker {
             // The server buffers no input of clients that have not authenticated; the kernel does.
             return Ok(Turn::Keep);
         }
-        match c.stream.read(input) {
+        match (&*c.stream).read(input) {
             // It will say so again when the stock has been used up.
             Ok(0) => {
                 c.hangup = true;
@@ -442,7 +446,7 @@ impl Worker {
         let c = &mut *self.conns[i];
         add(&stats.reads_processed, 1);
         let timed = self.thread.read_begins(&self.shared.engine);
-        let r = c.stream.read(&mut self.small[at..at + SMALL]);
+        let r = (&*c.stream).read(&mut self.small[at..at + SMALL]);
         self.thread.read_ends(&self.shared.engine, timed);
         match r {
             Ok(n @ 1..) => {
@@ -540,16 +544,16 @@ impl Worker {
 
     fn note_sent(&mut self, i: usize, sent: io::Result<usize>) {
         let Ok(n) = sent else { return self.close(i) };
-        let stats = &self.inbox.worker.stats;
-        add(&stats.writes_processed, 1);
-        add(&stats.net_output_bytes, n as u64);
-        add(&self.conns[i].session.client.net_out, n as u64);
+        self.conns[i].note_sent(&self.inbox.worker.stats, n, self.thread.cx.now);
     }
 
     fn close(&mut self, i: usize) {
         let Some(mut c) = self.conns.try_remove(i) else { return };
-        // An unregistered socket that is dropped is closed; errors have nobody to go to.
-        let _ = self.poll.registry().deregister(&mut c.stream);
+        self.inbox.attended.remove(&c.session.client);
+        // Now it has one owner. An unregistered socket that is dropped is closed; errors have nobody to
+        // go to.
+        let stream = Arc::get_mut(&mut c.stream);
+        let _ = stream.map(|stream| self.poll.registry().deregister(stream));
         let id = c.session.client.id;
         self.places.remove(&id);
         let engine = &self.shared.engine;
@@ -593,7 +597,11 @@ impl Worker {
                     }
                 }
                 Message::Purge => crate::give_back::purge(),
-                Message::Run(job) => job.run(&self.shared.engine, &mut self.thread),
+                Message::Run(job) => {
+                    job.run(&self.shared.engine, &mut self.thread);
+                    // It may have taken long, and those who are answered next go on with their input.
+                    self.thread.tick(&self.shared.engine);
+                }
                 Message::Resume => {
                     // What ends a script must not wait behind one.
                     self.resume_kills();
@@ -700,12 +708,8 @@ impl Worker {
         let stats = &self.inbox.worker.stats;
         let c = &mut *self.conns[i];
         let n = c.send(out)?;
-        add(&stats.writes_processed, 1);
-        add(&stats.net_output_bytes, n as u64);
-        add(&c.session.client.net_out, n as u64);
-        if c.unsent() > 0
-            && over_output_limit(&self.shared.engine, c, c.unsent(), self.thread.cx.now)
-        {
+        c.note_sent(stats, n, self.thread.cx.now);
+        if c.unsent() > 0 && over_output_limit(&self.shared.engine, c, c.unsent()) {
             add(&stats.client_output_buffer_limit_disconnections, 1);
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
@@ -716,7 +720,7 @@ impl Worker {
     }
 
     fn welcome(&mut self, arrival: Arrival) {
-        let Arrival { stream, endpoint, greeting } = arrival;
+        let Arrival { mut stream, endpoint, greeting } = arrival;
         let engine = &self.shared.engine;
         let mut session = Session::new(engine, self.thread.index, endpoint);
         for words in greeting {
@@ -724,12 +728,16 @@ impl Worker {
             self.thread.call(engine, &mut session, &words);
         }
         let id = session.client.id;
-        let i = self.conns.insert(Box::new(Conn::new(stream, session)));
-        self.places.insert(id, i);
-        add(&self.inbox.worker.stats.connections_received, 1);
         let both = Interest::READABLE | Interest::WRITABLE;
-        let c = &mut self.conns[i];
-        if let Err(e) = self.poll.registry().register(&mut c.stream, Token(i), both) {
+        let token = Token(self.conns.vacant_key());
+        let registered = self.poll.registry().register(&mut stream, token, both);
+        let stream = Arc::new(stream);
+        let client = Arc::clone(&session.client);
+        let i = self.conns.insert(Box::new(Conn::new(Arc::clone(&stream), session)));
+        self.places.insert(id, i);
+        self.inbox.attended.insert(client, stream);
+        add(&self.inbox.worker.stats.connections_received, 1);
+        if let Err(e) = registered {
             log!(self.shared.engine.log, Warning, "registering a connection: {}", e);
             self.close(i);
         }
@@ -753,7 +761,7 @@ impl Worker {
                 add(&self.inbox.worker.stats.timed_out_clients, 1);
                 log!(engine.log, Verbose, "Closing idle client");
                 close.push(i);
-            } else if c.unsent() > 0 && over_output_limit(engine, c, c.unsent(), now) {
+            } else if c.unsent() > 0 && over_output_limit(engine, c, c.unsent()) {
                 add(&self.inbox.worker.stats.client_output_buffer_limit_disconnections, 1);
                 close.push(i);
             }

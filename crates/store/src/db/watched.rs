@@ -74,12 +74,14 @@ impl Db<'_> {
         }
     }
 
-    /// The blocked commands that wait for a key in the selected database, first come first:
-    /// `skip` of them are left out, and at most `max` returned.
-    pub fn waiting(&mut self, key: Key<'_>, skip: usize, max: usize) -> Vec<Arc<Waiter>> {
+    /// The next blocked command that waits for a key in the selected database and that what the key
+    /// holds concerns: the first behind a ticket, where 0 is in front of all. None is left when the key
+    /// holds nothing more for those who are not to be told of that.
+    pub fn next_waiting(&mut self, key: Key<'_>, behind: u64) -> Option<Arc<Waiter>> {
         let index = self.index;
+        let kind = self.peek(key).map(|e| e.kind());
         let interest = self.locked.interest(shard_of(key.hash));
-        interest.as_ref().map_or_else(Vec::new, |i| i.waiting(index, key.bytes, skip, max))
+        interest.as_ref()?.next_waiting(index, key.bytes, kind, behind)
     }
 
     /// How many keys are waited for, and of those how many by commands that are to be told when

@@ -52,7 +52,9 @@ pub(super) fn memory(call: &mut Call<'_>, s: &mut Section) {
     }
     s.put("mem_fragmentation_ratio", format_args!("{:.2}", f.fragmentation()));
     s.put("mem_fragmentation_bytes", f.fragmentation_bytes());
-    s.put("mem_not_counted_for_evict", engine.outbox_bytes());
+    let apart = stdx::mem::apart();
+    s.put("mem_not_counted_for_evict", engine.outbox_bytes() + apart);
+    s.put("mem_topics", apart);
     s.zeros(&["mem_replication_backlog", "mem_total_replication_buffers", "mem_clients_slaves"]);
     s.put("mem_clients_normal", f.clients);
     s.zeros(&["mem_cluster_links", "mem_aof_buffer"]);

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::files;
 use crate::batch::{Batch, HEADER, Header, MAGIC};
 use crate::buf::Pool;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Bytes between two entries of an index.
 const INDEX_EVERY: u64 = 64 << 10;
@@ -51,6 +51,8 @@ pub(in crate::storage) struct Scanner<'a> {
     window: Bytes,
     window_at: u64,
     hint: usize,
+    /// Bytes of a batch that may be read.
+    most: usize,
 }
 
 impl<'a> Scanner<'a> {
@@ -63,13 +65,19 @@ impl<'a> Scanner<'a> {
         hint: usize,
     ) -> Self {
         let (window, window_at) = (Bytes::new(), 0);
-        Self { file: Some(file), at, end, expected, window, window_at, hint }
+        Self { file: Some(file), at, end, expected, window, window_at, hint, most: usize::MAX }
+    }
+
+    /// The same, but larger batches than this are not read: they are [`Error::Larger`].
+    pub(in crate::storage) fn at_most(self, most: usize) -> Self {
+        Self { most, ..self }
     }
 
     /// Over bytes in memory, from byte `at` of them, where the batch with offset `expected` begins.
     pub(in crate::storage) fn over(bytes: Bytes, (at, expected): (u64, u64)) -> Self {
         let (end, hint) = (bytes.len() as u64, bytes.len());
-        Self { file: None, at, end, expected, window: bytes, window_at: 0, hint }
+        let most = usize::MAX;
+        Self { file: None, at, end, expected, window: bytes, window_at: 0, hint, most }
     }
 
     /// Offset of the batch that comes next, if there is one.
@@ -138,6 +146,9 @@ impl<'a> Scanner<'a> {
                 resumes: Some(is),
                 why,
             }));
+        }
+        if header.len() > self.most {
+            return Err(Error::Larger { bytes: header.len() });
         }
         let bytes = self.bytes(self.at, header.len())?;
         let (at, offset) = (self.at, self.expected);

@@ -300,7 +300,8 @@ impl DiskTopic {
         let from =
             index.before(|e| e.offset > offset).map_or((0, segment.first), |e| (e.at, e.offset));
         let hint = picked.bytes_left().clamp(READ_MIN, WINDOW);
-        let mut scanner = Scanner::new((&file, &path, &self.pool), from, segment.end, hint);
+        let mut scanner = Scanner::new((&file, &path, &self.pool), from, segment.end, hint)
+            .at_most(picked.most());
         let mut next = offset;
         loop {
             match scanner.next()? {

@@ -62,7 +62,7 @@ fn held(bytes: Bytes, mut room: Room) -> Bytes {
 impl Ahead {
     pub(super) fn new(bytes_max: usize) -> Arc<Self> {
         Arc::new(Self {
-            meter: Meter::new(bytes_max),
+            meter: Meter::apart(bytes_max),
             objects: Mutex::default(),
             come: Condvar::new(),
         })

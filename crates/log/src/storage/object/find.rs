@@ -382,6 +382,8 @@ impl ObjectTopic {
                     Gap { at: 0, offset: next, resumes: None, why: "it is cut off".to_owned() }
                 }
                 Ok(Step::Damage(gap)) => gap,
+                Err(Error::Larger { .. }) if !picked.batches.is_empty() => return Ok(None),
+                Err(e @ Error::Larger { .. }) => return Err(e),
                 Err(e) => Gap { at: 0, offset, resumes: None, why: e.to_string() },
             };
             picked.cut(before);
@@ -474,7 +476,7 @@ impl ObjectTopic {
                     }
                 };
                 let hint = picked.bytes_left().clamp(READ_MIN, WINDOW);
-                Scanner::new(file, from(&index), copy.size, hint)
+                Scanner::new(file, from(&index), copy.size, hint).at_most(picked.most())
             }
         };
         loop {

@@ -138,6 +138,7 @@ pub(super) const NAMES: &[Row] = &[
         G,
         "Bytes that maxmemory does not count.",
     ),
+    ("mem_topics", "mem_topics_bytes", G, "Bytes that topics and HTTP use, apart from maxmemory."),
     (
         "mem_overhead_db_hashtable_rehashing",
         "mem_overhead_db_hashtable_rehashing_bytes",
@@ -393,6 +394,32 @@ pub(super) const NAMES: &[Row] = &[
     ("used_cpu_user_children", "cpu_user_children_seconds_total", C, "The same of ended children."),
     // Cluster
     ("cluster_enabled", "cluster_enabled", G, "1 in cluster mode."),
+    // Topics
+    (
+        "http_connections",
+        "topics_http_connections",
+        G,
+        "Connections of the HTTP interface of topics.",
+    ),
+    ("topics_open", "topics_open", G, "Topics that are open."),
+    ("topics_waiting_appends", "topics_waiting_appends", G, "Appends that wait to be stored."),
+    ("topics_pending_bytes", "topics_pending_bytes", G, "Bytes that wait to be stored."),
+    ("topics_pending_bytes_limit", "topics_pending_limit_bytes", G, "How many may wait."),
+    ("topics_kept_bytes", "topics_kept_bytes", G, "Bytes of batches kept for readers."),
+    ("topics_kept_bytes_limit", "topics_kept_limit_bytes", G, "How many may be kept."),
+    ("topics_answers_bytes", "topics_answers_bytes", G, "Bytes that readers have not taken yet."),
+    ("topics_answers_bytes_limit", "topics_answers_limit_bytes", G, "How many there may be."),
+    ("topics_descriptors", "topics_descriptors", G, "Descriptors that topics use."),
+    ("topics_descriptors_limit", "topics_descriptors_limit", G, "How many they may use."),
+    ("topics_appends", "topics_appends_total", C, "Appends that were stored."),
+    ("topics_appended_records", "topics_appended_records_total", C, "Records that were stored."),
+    ("topics_appended_bytes", "topics_appended_bytes_total", C, "Their bytes, as stored."),
+    ("topics_writes", "topics_writes_total", C, "Writes that they were stored with."),
+    ("topics_duplicates", "topics_duplicates_total", C, "Retries that were recognised."),
+    ("topics_refused", "topics_refused_total", C, "Requests refused for lack of memory."),
+    ("topics_reads", "topics_reads_total", C, "Reads that found records."),
+    ("topics_read_bytes", "topics_read_bytes_total", C, "Bytes that they found, as stored."),
+    ("topics_storage_errors", "topics_storage_errors_total", C, "Writes that the storage failed."),
 ];
 
 #[cfg(test)]

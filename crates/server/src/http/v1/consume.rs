@@ -10,7 +10,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, StatusCode};
 use serde_json::json;
 
-use super::super::exchange::{Query, Response, State, empty, held, pieces, with};
+use super::super::exchange::{Query, Response, State, empty, held, held_text, pieces, with};
 use super::super::seb::{fetch_held, wait};
 use super::super::text::{base64, duration};
 use super::{BATCH, LINES, bad, number, only};
@@ -84,7 +84,7 @@ async fn read(
     let records = number(query, "max-records")?.or(records).unwrap_or(u64::MAX).max(1);
     let bytes = number(query, "max-bytes")?.unwrap_or(BYTES).min(BYTES_MAX) as usize;
     let patience = patience(query)?.unwrap_or(Duration::ZERO);
-    let want = Want { offset, records, bytes, before: u64::MAX };
+    let want = Want::from(offset, records, bytes);
     match fetch_held(state, topic, want).await {
         Err(Error::OutOfBounds { next, .. }) if offset == next => {}
         other => return other.map(|f| (offset, Some(f))),
@@ -140,7 +140,7 @@ pub(super) async fn records(
     if !room.fit(text.len()) {
         return Err(Error::Busy { retry_ms: 1000 });
     }
-    let r = pieces(StatusCode::OK, LINES, held([Bytes::from(text)], room));
+    let r = pieces(StatusCode::OK, LINES, [held_text(text, room)]);
     Ok(offsets(r, offset, next, f.extent.next))
 }
 
@@ -185,7 +185,7 @@ pub(super) async fn record(
     state: &Arc<State>,
 ) -> Result<Response, Error> {
     let offset = offset.parse().map_err(|_| bad("the offset must be a whole number"))?;
-    let want = Want { offset, records: 1, bytes: 0, before: u64::MAX };
+    let want = Want::from(offset, 1, 0);
     if !state.broker().await?.is_open(topic) {
         // A topic that is not there has no records, and is not created by asking for one.
         let topic = topic.to_owned();

@@ -150,6 +150,6 @@ pub(super) async fn forget(
 
 async fn body(request: Request<Incoming>, state: &Arc<State>) -> Result<Vec<u8>, Error> {
     let broker = state.broker().await?;
-    let (chunks, _rooms) = exchange::body(request, &broker).await?;
+    let (chunks, _room) = exchange::body(request, &broker).await?;
     Ok(chunks.join().to_vec())
 }

@@ -31,7 +31,9 @@ fn error(e: &Error) -> Response {
         Error::TopicExists(_) | Error::Sequence { .. } => StatusCode::CONFLICT,
         Error::Bad(_) => StatusCode::BAD_REQUEST,
         Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-        Error::Busy { .. } | Error::Closed => StatusCode::SERVICE_UNAVAILABLE,
+        Error::Busy { .. } | Error::Larger { .. } | Error::Closed => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         Error::ReadOnly => StatusCode::METHOD_NOT_ALLOWED,
         Error::Damaged(_) | Error::Storage(_) => StatusCode::INTERNAL_SERVER_ERROR,
     };

@@ -37,9 +37,9 @@ pub(super) async fn batch(
         return Err(bad(format!("the body must be {BATCH}")));
     }
     let broker = state.broker().await?;
-    let (body, rooms) = exchange::body(request, &broker).await?;
+    let (body, room) = exchange::body(request, &broker).await?;
     let input = Input::from_batch(body)?;
-    exchange::append(&broker, topic, input, rooms).await.map(created)
+    exchange::append(&broker, topic, input, room).await.map(created)
 }
 
 /// `POST …/records`: one record, or one to a line.
@@ -57,7 +57,7 @@ pub(super) async fn records(
     };
     let kind = kind(&request);
     let broker = state.broker().await?;
-    let (body, rooms) = exchange::body(request, &broker).await?;
+    let (body, room) = exchange::body(request, &broker).await?;
     let input = if [LINES, "application/jsonl", "application/json-lines"].contains(&kind.as_str()) {
         lines(&body.join())?
     } else {
@@ -67,7 +67,7 @@ pub(super) async fn records(
         Some((producer, sequence)) => input.by(producer, sequence),
         None => input,
     };
-    exchange::append(&broker, topic, input, rooms).await.map(created)
+    exchange::append(&broker, topic, input, room).await.map(created)
 }
 
 /// Every line that is not empty is a record, as it is.

@@ -12,7 +12,7 @@ use hyper::{Request, StatusCode};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::super::exchange::{Query, Reply, Response, State, held, respond};
+use super::super::exchange::{Query, Reply, Response, State, held_text, respond};
 use super::super::seb::{fetch_held, open, wait};
 use super::{LINES, consume, only};
 
@@ -54,7 +54,7 @@ pub(super) async fn tail(
     let place = (topic.to_owned(), offset);
     tokio::spawn(follow(place, caller.clone(), events, wait, tx, Arc::clone(state)));
     let kind = if events { "text/event-stream" } else { LINES };
-    Ok(respond(StatusCode::OK, kind, Reply::Stream(rx)))
+    Ok(respond(StatusCode::OK, kind, Reply::stream(rx)))
 }
 
 /// Sends records from an offset on, until the client goes or none have come for as long as `until`
@@ -71,7 +71,7 @@ async fn follow(
     while !*state.stopped.borrow() {
         // Nothing is read for a client that has not taken what was read before.
         let Ok(permit) = tx.reserve().await else { return };
-        let want = Want { offset, records: u64::MAX, bytes: BYTES, before: u64::MAX };
+        let want = Want::from(offset, u64::MAX, BYTES);
         let (mut text, before) = (String::new(), offset);
         let mut room = None;
         let step = match fetch_held(&state, &topic, want).await {
@@ -131,10 +131,9 @@ async fn follow(
             tokio::time::sleep(CROWDED).await;
             continue;
         }
-        let text = Bytes::from(text);
         let text = match room {
-            Some(room) => held([text], room).next().unwrap_or_default(),
-            None => text,
+            Some(room) => held_text(text, room),
+            None => Bytes::from(text),
         };
         if !text.is_empty() {
             permit.send(text);
