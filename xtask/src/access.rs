@@ -15,7 +15,7 @@ const SHOWN: usize = 20;
 
 pub(crate) fn run() -> Result<Part> {
     setup::redis()?;
-    on_servers(&process::apus()?)
+    on_servers(&process::apus(false)?)
 }
 
 /// As a part of the test command.

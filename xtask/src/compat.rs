@@ -64,9 +64,11 @@ pub(crate) fn run(args: &[String]) -> Result<Report> {
     match args {
         [] => {
             setup::redis()?;
-            on_redis(&process::apus()?)
+            on_redis(&process::apus(false)?)
         }
-        [flag, address] if flag == "--server" => replay(address, &transcripts(&process::apus()?)?),
+        [flag, address] if flag == "--server" => {
+            replay(address, &transcripts(&process::apus(false)?)?)
+        }
         _ => Err("compat takes nothing but --server HOST:PORT".into()),
     }
 }
@@ -108,12 +110,11 @@ fn split(text: &str) -> Result<Vec<Transcript>> {
 /// connection of its own. Wipes that server.
 pub(crate) fn replay(address: &str, transcripts: &[Transcript]) -> Result<Report> {
     let target = target(address)?;
-    let (name, version) = match target {
-        Target::Apus(version) => ("Apus", version),
-        Target::Redis(version) => ("Redis", version),
+    let server = match target {
+        Target::Apus => "Apus".to_owned(),
+        Target::Redis(version) => format!("Redis {version}"),
     };
-    let mut report =
-        Report { server: format!("{name} {version} at {address}"), ..Report::default() };
+    let mut report = Report { server: format!("{server} at {address}"), ..Report::default() };
     for transcript in transcripts {
         let steps = match transcript::parse(&transcript.text) {
             Ok(steps) => steps,
@@ -124,10 +125,12 @@ pub(crate) fn replay(address: &str, transcripts: &[Transcript]) -> Result<Report
             }
         };
         let total = steps.len() as u64;
-        let steps: Vec<_> = match transcript.since <= version {
-            true => steps.into_iter().filter(|step| step.only.includes(target)).collect(),
-            false => Vec::new(),
+        let known = match target {
+            Target::Apus => true,
+            Target::Redis(version) => transcript.since <= version,
         };
+        let steps: Vec<_> =
+            steps.into_iter().filter(|step| known && step.only.includes(target)).collect();
         report.skipped += total - steps.len() as u64;
         if steps.is_empty() {
             continue;
@@ -218,7 +221,7 @@ fn target_of(info: &str) -> Result<Target> {
         .parse()?;
     // Not the word alone: paths are in there, too.
     Ok(match info.lines().any(|line| line.starts_with("apus_version:")) {
-        true => Target::Apus(version),
+        true => Target::Apus,
         false => Target::Redis(version),
     })
 }
@@ -247,7 +250,7 @@ mod tests {
         let there = "# Server\r\nredis_version:7.0.15\r\nexecutable:/apus/redis-server\r\n";
         assert_eq!(target_of(there), Ok(Target::Redis(Version(7, 0, 15))));
         let apus = "# Server\r\nredis_version:7.4.0\r\napus_version:0.1.0\r\n";
-        assert_eq!(target_of(apus), Ok(Target::Apus(Version(7, 4, 0))));
+        assert_eq!(target_of(apus), Ok(Target::Apus));
         assert!(target_of("# Server\r\n").is_err());
     }
 

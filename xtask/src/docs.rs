@@ -14,7 +14,7 @@ pub(crate) fn run(args: &[String]) -> Result<bool> {
         [flag] if flag == "--check" => true,
         _ => return Err("gen takes nothing but --check".into()),
     };
-    let apus = process::apus()?;
+    let apus = process::apus(false)?;
     let dir = paths::root().join("docs");
     let mut all_current = true;
     for page in PAGES {

@@ -78,7 +78,7 @@ fn new_seed() -> u64 {
 pub(crate) fn run(args: &[String]) -> Result<Part> {
     let options = Options::parse(args, new_seed())?;
     setup::redis()?;
-    on_servers(&process::apus()?, &options)
+    on_servers(&process::apus(false)?, &options)
 }
 
 /// As a part of the test command.

@@ -102,13 +102,18 @@ pub(crate) fn which(name: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(name)).find(|path| path.is_file())
 }
 
-/// Builds the server, and gives the path of its binary; `APUS_BIN` stands in for it.
-pub(crate) fn apus() -> Result<PathBuf> {
+/// Builds the server, and gives the path of its binary; `APUS_BIN` stands in for it. `with_tests`: the tests of
+/// the workspace have been built, and with them the server. Built by itself it has other features,
+/// for which half of the workspace would be compiled again.
+pub(crate) fn apus(with_tests: bool) -> Result<PathBuf> {
     if let Some(path) = env::var_os("APUS_BIN").filter(|path| !path.is_empty()) {
         println!("The server is APUS_BIN = {}", path.to_string_lossy());
         return Ok(path.into());
     }
-    must(&mut cargo(&["build", "--package", "apus", "--bin", "apus"]))?;
+    must(&mut match with_tests {
+        true => cargo(&["test", "--workspace", "--no-run", "--quiet"]),
+        false => cargo(&["build", "--package", "apus", "--bin", "apus"]),
+    })?;
     // Built by the same cargo with the same settings, it lies beside this program.
     let own = env::current_exe().map_err(|e| format!("the path of xtask: {e}"))?;
     let path = own.with_file_name(format!("apus{}", env::consts::EXE_SUFFIX));

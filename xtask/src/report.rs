@@ -15,6 +15,8 @@ pub(crate) struct Part {
     pub(crate) failed: u64,
     /// Why something was left out, one entry per thing.
     pub(crate) left_out: Vec<String>,
+    /// Names of the tests that failed.
+    pub(crate) failures: Vec<String>,
     /// More about failures than their number.
     pub(crate) notes: Vec<String>,
 }
@@ -90,8 +92,8 @@ impl Report {
             _ = writeln!(out, "{left_out}{failed}");
         }
         for part in &self.parts {
-            for note in &part.notes {
-                _ = writeln!(out, "\nFAILED: {}: {note}", part.name);
+            for name in part.failures.iter().chain(&part.notes) {
+                _ = writeln!(out, "\nFAILED: {}: {name}", part.name);
             }
         }
         if self.parts.iter().any(|part| !part.left_out.is_empty()) {
@@ -137,7 +139,10 @@ mod tests {
 
     #[test]
     fn the_last_line_counts_and_what_is_missing_is_loud() {
-        let text = report(&[(3, 1, &[]), (0, 0, &["no network"])]).text();
+        let mut report = report(&[(3, 1, &[]), (0, 0, &["no network"])]);
+        report.parts[0].failures.push("a::b".into());
+        let text = report.text();
+        assert!(text.contains("FAILED: p: a::b\n"), "{text}");
         assert_eq!(text.lines().last(), Some("3 passed, 1 failed"));
         assert!(text.contains("p                    0       0   LEFT OUT\n"), "{text}");
         assert!(text.contains("!!! p: no network\n"), "{text}");

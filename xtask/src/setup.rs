@@ -150,8 +150,8 @@ pub(crate) fn seb() -> Result<Vec<String>> {
     }
     let mut download = Command::new("go");
     download.args(["mod", "download"]).env("GOFLAGS", options.join(" ")).current_dir(dir);
-    must(&mut download)
-        .map_err(|e| format!("Seb is not to be had; {SEB_SOURCE} may name it: {e}"))?;
+    must_fetch(&mut download)
+        .map_err(|e| format!("{e} ({SEB_SOURCE} may name a checkout of Seb)"))?;
     Ok(options)
 }
 

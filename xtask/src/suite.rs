@@ -58,9 +58,7 @@ impl Options {
     }
 
     fn includes(&self, part: &str) -> bool {
-        // Not every module proxy has Seb: it is there when somebody says so.
-        let unasked = part != "seb" || std::env::var_os(setup::SEB_SOURCE).is_some();
-        self.only.is_empty() && unasked || self.only.iter().any(|only| only == part)
+        self.only.is_empty() || self.only.iter().any(|only| only == part)
     }
 }
 
@@ -81,7 +79,7 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
     if rest.is_empty() {
         return Ok(report);
     }
-    let apus = match process::apus() {
+    let apus = match process::apus(options.includes("rust")) {
         Ok(apus) => apus,
         Err(message) => {
             let mut part = Part::new("apus");
@@ -181,9 +179,12 @@ fn cargo_line(part: &mut Part, line: &str) {
         part.failed += count(" failed");
     } else if let Some((name, verdict)) = line.split_once(" ... ")
         && let Some(name) = name.strip_prefix("test ")
-        && verdict.starts_with("ignored")
     {
-        part.left_out.push(format!("{name}: {verdict}"));
+        if verdict.starts_with("ignored") {
+            part.left_out.push(format!("{name}: {verdict}"));
+        } else if verdict.starts_with("FAILED") {
+            part.failures.push(name.to_owned());
+        }
     }
 }
 
@@ -235,6 +236,8 @@ fn python_line(part: &mut Part, line: &str) {
         && what.contains(": ")
     {
         part.left_out.push(what.to_owned());
+    } else if let Some(what) = line.strip_prefix("FAILED   ") {
+        part.failures.push(what.rsplit_once("  (").map_or(what, |(name, _)| name).to_owned());
     }
 }
 
@@ -278,8 +281,9 @@ fn go(name: &str, dir: &str, options: &[String], packages: &[&str], apus: &Path)
 fn go_line(part: &mut Part, line: &str) {
     if line.starts_with("--- PASS: ") {
         part.passed += 1;
-    } else if line.starts_with("--- FAIL: ") {
+    } else if let Some(what) = line.strip_prefix("--- FAIL: ") {
         part.failed += 1;
+        part.failures.push(what.split(' ').next().unwrap_or(what).to_owned());
     } else if let Some(what) = line.strip_prefix("--- SKIP: ") {
         part.left_out.push(what.to_owned());
     }
@@ -299,6 +303,10 @@ fn node(modules: &Path, apus: &Path) -> Part {
 
 /// `# pass 3`, and so on, at the end of a TAP stream.
 fn node_line(part: &mut Part, line: &str) {
+    // Subtests are indented and belong to their test.
+    if let Some((_, name)) = line.strip_prefix("not ok ").and_then(|rest| rest.split_once(" - ")) {
+        part.failures.push(name.to_owned());
+    }
     let Some((what, count)) = line.strip_prefix("# ").and_then(|rest| rest.split_once(' ')) else {
         return;
     };
@@ -338,6 +346,24 @@ mod tests {
         assert_eq!(counted(go_line, go), (1, 1, 1));
         let node = "ok 1 - strings\n# tests 7\n# pass 3\n# fail 1\n# cancelled 1\n# skipped 2";
         assert_eq!(counted(node_line, node), (3, 2, 1));
+    }
+
+    #[test]
+    fn the_tests_that_failed_are_named() {
+        let failures = |line: fn(&mut Part, &str), text: &str| {
+            let mut part = Part::new("p");
+            text.lines().for_each(|text| line(&mut part, text));
+            part.failures
+        };
+        assert_eq!(
+            failures(cargo_line, "test a::b ... ok\ntest c - d (line 3) ... FAILED"),
+            ["c - d (line 3)"]
+        );
+        let python =
+            "ok       a.b  (0.1 s)\nFAILED   a.B.test_c (n=1)  (0.1 s)\nFAILED (failures=1)";
+        assert_eq!(failures(python_line, python), ["a.B.test_c (n=1)"]);
+        assert_eq!(failures(go_line, "    --- FAIL: A/b (0s)\n--- FAIL: A (0.00s)"), ["A"]);
+        assert_eq!(failures(node_line, "ok 1 - a\n    not ok 1 - b\nnot ok 2 - c"), ["c"]);
     }
 
     #[test]

@@ -19,6 +19,15 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
+/// Arguments in which `--name=value` are two, as `--name value` is.
+pub(crate) fn apart(args: &[String]) -> Vec<String> {
+    let both = |arg: &String| match arg.split_once('=') {
+        Some((name, value)) if name.starts_with("--") => vec![name.to_owned(), value.to_owned()],
+        _ => vec![arg.clone()],
+    };
+    args.iter().flat_map(both).collect()
+}
+
 /// The number that an option has as its value.
 fn number(name: &str, value: &str, least: u64, most: u64) -> Result<u64, String> {
     let n = value.parse().ok().filter(|n| (least..=most).contains(n));

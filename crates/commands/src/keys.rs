@@ -210,9 +210,9 @@ fn locate<A: Argv + ?Sized>(spec: &KeySpec, argv: &A) -> Result<Option<KeyRange>
             if count == 0 {
                 return Ok(None);
             }
-            // As in Redis, the number counts arguments, whatever the step.
             let first = begin + usize::from(first);
-            (first, first.checked_add(count - 1), step)
+            let span = (count - 1).checked_mul(usize::from(step).max(1));
+            (first, span.and_then(|span| first.checked_add(span)), step)
         }
         FindKeys::Unknown => return Err(KeyError),
     };

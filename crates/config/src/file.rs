@@ -4,9 +4,10 @@
 //! too: `--port 6380` is the line `port "6380"`. What comes later wins, but for
 //! `save`, whose points add up once the first has replaced the defaults.
 //!
-//! A line that Apus knows and has no use for never stops the start: it is
+//! A line that Apus knows and has no use for does not stop the start: it is
 //! noted in [`Loaded::ignored`]. A line that nobody knows, and a value that is
-//! wrong, does: a misspelt option that silently does nothing is worse.
+//! wrong, does: a misspelt option that silently does nothing is worse. So does
+//! an option without which the server would do harm ([`State::Refused`]).
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -60,9 +61,15 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Lines that only a file has, and that mean nothing here.
-const FILE_ONLY: [(&str, &str); 2] =
-    [("loadmodule", "Apus loads no modules"), ("sentinel", "Apus is not a sentinel")];
+/// Lines of servers that Apus cannot stand in for, as Redis refuses a module that it cannot load.
+const REFUSED: [(&str, &str); 2] = [
+    (
+        "loadmodule",
+        "Apus loads no modules, and the commands, data types and checks of this one would be missing; \
+         start it without this line if nothing depends on them",
+    ),
+    ("sentinel", "Apus is not a sentinel; use redis-sentinel for that"),
+];
 
 const UNBALANCED: &str = "Unbalanced quotes in configuration line";
 
@@ -95,7 +102,13 @@ pub fn load<A: AsRef<OsStr>>(
         let path = std::path::absolute(path_of(first))
             .map_err(|error| unreadable(path_of(first), &error))?;
         loader.loaded.file = Some(path.clone());
-        loader.file(&path, 0)?;
+        loader.file(&path, 0).map_err(|mut error| {
+            // `port 7000` as a file has it.
+            if let Some(id) = lookup(first).filter(|_| !path.exists()) {
+                error.reason.push_str(&format!("; did you mean --{}?", id.name()));
+            }
+            error
+        })?;
         options = rest;
     }
     let (lines, from_stdin) = option_lines(options, options.len() == args.len());
@@ -105,16 +118,18 @@ pub fn load<A: AsRef<OsStr>>(
         loader.text("stdin", &text, 0)?;
     }
     for line in lines {
-        loader.line(&line, 0).map_err(|fault| fault.at("command line".to_owned(), &line))?;
+        loader.place = "command line".to_owned();
+        let loaded = loader.line(&line, 0);
+        loaded.map_err(|fault| one_dash(&line, fault).at(loader.place.clone(), &line))?;
     }
-    Ok(loader.finish())
+    loader.finish()
 }
 
 /// Loads configuration text; `name` stands for it in errors.
 pub fn load_text(config: &Config, name: &str, text: &[u8]) -> Result<Loaded, LoadError> {
     let mut loader = Loader::new(config);
     loader.text(name, text, 0)?;
-    Ok(loader.finish())
+    loader.finish()
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> LoadError {
@@ -140,6 +155,10 @@ fn option_lines(args: &[&[u8]], from_start: bool) -> (Vec<Vec<u8>>, bool) {
             let mut line = arg[2..].to_vec();
             // `"--port 6380"` brings its value along.
             has_value = !split_args(arg).is_ok_and(|words| words.len() == 1);
+            if let Some((name, value)) = with_equals(&line) {
+                line = [name, b" ", quoted(value).as_bytes()].concat();
+                has_value = true;
+            }
             let before_name = args.get(place + 1).is_none_or(|next| next.starts_with(b"--"));
             if !has_value && before_name {
                 if arg.eq_ignore_ascii_case(b"--save") {
@@ -164,6 +183,36 @@ fn option_lines(args: &[&[u8]], from_start: bool) -> (Vec<Vec<u8>>, bool) {
         }
     }
     (lines, from_stdin)
+}
+
+/// The name and the value of `name=value`.
+fn with_equals(arg: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = arg.iter().position(|b| *b == b'=')?;
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"-_.".contains(b);
+    (end > 0 && arg[..end].iter().all(is_name)).then(|| (&arg[..end], &arg[end + 1..]))
+}
+
+/// The fault, or rather that an option has one dash, as redis-cli's have, and was taken for a value.
+fn one_dash(line: &[u8], fault: Fault) -> Fault {
+    let Fault::Line(reason, secret) = fault else { return fault };
+    let words = split_args(line).unwrap_or_default();
+    let is_option = |w: &&Vec<u8>| w.len() > 1 && w[0] == b'-' && w[1].is_ascii_alphabetic();
+    // The word behind a name is its value, whatever it looks like.
+    let Some(word) =
+        words.iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, w)| w).find(is_option)
+    else {
+        return Fault::Line(reason, secret);
+    };
+    let word = String::from_utf8_lossy(word);
+    let like = match &*word {
+        "-p" => " (the port is --port)",
+        "-a" => " (the password is --requirepass)",
+        "-s" => " (the Unix socket is --unixsocket)",
+        "-t" => " (the number of threads is --threads)",
+        "-c" => " (a configuration file comes first, without a name)",
+        _ => "",
+    };
+    Fault::Line(format!("'{word}' is not an option: options begin with two dashes{like}"), secret)
 }
 
 /// What is wrong with a line, before it is known where the line stands.
@@ -198,16 +247,32 @@ struct Loader<'a> {
     config: &'a Config,
     loaded: Loaded,
     save_seen: bool,
+    /// Where the present line stands.
+    place: String,
+    /// Options that the server must not start with, and the last line that set each.
+    refused: Vec<(Id, LoadError)>,
     /// Inert options that were set, in order.
     inert: Vec<Id>,
 }
 
 impl<'a> Loader<'a> {
     fn new(config: &'a Config) -> Self {
-        Loader { config, loaded: Loaded::default(), save_seen: false, inert: Vec::new() }
+        Loader {
+            config,
+            loaded: Loaded::default(),
+            save_seen: false,
+            place: String::new(),
+            refused: Vec::new(),
+            inert: Vec::new(),
+        }
     }
 
-    fn finish(mut self) -> Loaded {
+    fn finish(mut self) -> Result<Loaded, LoadError> {
+        // What a later line has taken back does no harm.
+        let refused = self.refused.into_iter().find(|(id, _)| !self.config.is_default(*id));
+        if let Some((_, why)) = refused {
+            return Err(why);
+        }
         for id in self.inert {
             if let State::Accepted(why) = id.row().state
                 && !self.config.is_default(id)
@@ -216,7 +281,7 @@ impl<'a> Loader<'a> {
             }
         }
         self.config.changed();
-        self.loaded
+        Ok(self.loaded)
     }
 
     fn file(&mut self, path: &Path, depth: usize) -> Result<(), LoadError> {
@@ -227,8 +292,9 @@ impl<'a> Loader<'a> {
     fn text(&mut self, name: &str, text: &[u8], depth: usize) -> Result<(), LoadError> {
         for (place, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let line = line.trim_ascii();
-            self.line(line, depth)
-                .map_err(|fault| fault.at(format!("{name}:{}", place + 1), line))?;
+            let place = format!("{name}:{}", place + 1);
+            self.place.clone_from(&place);
+            self.line(line, depth).map_err(|fault| fault.at(place, line))?;
         }
         Ok(())
     }
@@ -243,7 +309,15 @@ impl<'a> Loader<'a> {
             return Ok(());
         };
         match lookup(name) {
-            Some(id) => self.option(id, args),
+            Some(id) => {
+                self.option(id, args)?;
+                if let State::Refused(why) = id.row().state {
+                    let error = Fault::from(why).at(self.place.clone(), line);
+                    self.refused.retain(|(other, _)| *other != id);
+                    self.refused.push((id, error));
+                }
+                Ok(())
+            }
             None => self.directive(line, &name.to_ascii_lowercase(), args, depth),
         }
     }
@@ -310,8 +384,8 @@ impl<'a> Loader<'a> {
             (b"rename-command", [from, to]) => self.loaded.renames.push((text(from), text(to))),
             _ => {
                 let name = text(name);
-                if let Some((name, why)) = FILE_ONLY.iter().find(|(known, _)| *known == name) {
-                    self.ignore(name, why);
+                if let Some((_, why)) = REFUSED.iter().find(|(known, _)| *known == name) {
+                    return Err((*why).into());
                 } else if RETIRED.contains(&name.as_str()) {
                     self.ignore(&name, "an option of another version of Redis");
                 } else if name.contains('.') && !args.is_empty() {

@@ -16,8 +16,8 @@ pub(crate) const DIRECTIVES: [(&str, &str); 6] = [
     ),
     ("user", "Declares a user: a name and rules as ACL SETUSER takes them."),
     ("rename-command", "Gives a command another name; an empty name (`\"\"`) removes it."),
-    ("loadmodule", "Accepted without effect: Apus loads no modules."),
-    ("sentinel", "Accepted without effect: Apus is not a sentinel."),
+    ("loadmodule", "Keeps the server from starting: Apus loads no modules."),
+    ("sentinel", "Keeps the server from starting: Apus is not a sentinel."),
     ("save", "May stand several times: the points add up."),
 ];
 
@@ -31,9 +31,22 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     if name.len() > 64 {
         return None; // no name is that long, and comparing has its price
     }
-    let names = ROWS.iter().flat_map(Row::names).chain(DIRECTIVES.iter().map(|(name, _)| *name));
+    nearest_of(
+        name,
+        ROWS.iter().flat_map(Row::names).chain(DIRECTIVES.iter().map(|(name, _)| *name)),
+    )
+}
+
+/// The one of `names` that is closest to `name`, if any is close enough to be meant.
+pub fn nearest_of(
+    name: &str,
+    names: impl IntoIterator<Item = &'static str>,
+) -> Option<&'static str> {
+    let name = name.get(..64).unwrap_or(name);
+    let names = names.into_iter();
     let (away, near) = names.map(|known| (distance(name, known), known)).min()?;
-    (away <= (name.len() / 3).max(1)).then_some(near)
+    // A name of one letter is near to nothing.
+    (away <= (name.len() / 3).max(1) && away < name.len()).then_some(near)
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours between two texts.
@@ -86,6 +99,24 @@ fn values(row: &Row) -> String {
     }
 }
 
+/// What the signals do that have to do with the configuration.
+const RELOAD: &str = "\
+\n\
+## Reading the files again\n\
+\n\
+SIGHUP has the server read its files again, without a stop:\n\
+\n\
+- The log file is opened anew (SIGUSR1 does this alone), as after a rotation.\n\
+- Options whose lines in the configuration file, or in those that it includes, are others than when it was\n\
+\x20 last read are set, as by one CONFIG SET of all of them; a line that is gone stands for the default. An\n\
+\x20 option whose line is the same stays as it is, so that a rotation of logs undoes no CONFIG SET. What the\n\
+\x20 command line says wins here, too, and `guarded` options are not guarded from the file.\n\
+- Of options that are set at the `start`, `user` lines and `rename-command`, the log says that they wait for\n\
+\x20 the next start.\n\
+- The users of the `aclfile` are loaded, as by ACL LOAD.\n\
+\n\
+A file that cannot be read, or in which anything is wrong, changes nothing: the log says what is wrong.\n";
+
 fn shown_default(row: &Row) -> &'static str {
     if row.default.is_empty() { "\"\"" } else { row.default }
 }
@@ -102,8 +133,8 @@ pub fn serve() -> String {
         "Usage: apus serve [FILE] [-] [--NAME VALUE ...]...\n\
          \n\
          Starts the server. FILE is a configuration file in the form of redis.conf, `-` reads one\n\
-         from the standard input, and any option of a file can be given as --NAME VALUE; what comes\n\
-         later wins. Sizes take the units k, m, g (powers of 1000) and kb, mb, gb (of 1024).\n\
+         from the standard input, and any option of a file can be given as --NAME VALUE or\n\
+         --NAME=VALUE; what comes later wins. Sizes take the units k, m, g (powers of 1000) and kb, mb, gb (of 1024).\n\
          Options of Redis that have no effect here are accepted; docs/configuration.md lists them.\n",
     );
     for (area, heading) in Area::ALL {
@@ -148,14 +179,15 @@ pub fn reference() -> String {
          <!-- Made from the rows in crates/config/src/rows; change it there. -->\n\
          \n\
          Options come from a file in the form of redis.conf, from the standard input (`-`) and from\n\
-         the command line (`--name value`), in this order; CONFIG SET changes them while the server\n\
+         the command line (`--name value` or `--name=value`), in this order; CONFIG SET changes them while the server\n\
          runs and CONFIG REWRITE writes them back to the file. Sizes take the units `k`, `m`, `g`\n\
          (powers of 1000) and `kb`, `mb`, `gb` (powers of 1024).\n\
          \n\
          The column *set* says how an option changes: at any time (`runtime`), only at the start\n\
          (`start`), or at any time if `enable-protected-configs` allows it (`guarded`). Options\n\
          marked *no effect* are read, kept and answered by CONFIG GET, so that existing files and\n\
-         tools work, and change nothing.\n",
+         tools work, and change nothing. With those marked *refused* the server does not start, unless\n\
+         they have their default: without what they ask for it would do harm.\n",
     );
     for (area, heading) in Area::ALL {
         let _ = write!(
@@ -175,6 +207,7 @@ pub fn reference() -> String {
             let effect = match row.state {
                 State::Effective => String::new(),
                 State::Accepted(why) => format!(" *No effect: {why}.*"),
+                State::Refused(why) => format!(" *Refused at the start: {why}.*"),
             };
             let _ = writeln!(
                 out,
@@ -190,6 +223,7 @@ pub fn reference() -> String {
     for (name, doc) in DIRECTIVES {
         let _ = writeln!(out, "| `{name}` | {doc} |");
     }
+    out.push_str(RELOAD);
     out
 }
 

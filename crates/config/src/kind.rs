@@ -134,6 +134,9 @@ pub enum State {
     Effective,
     /// It is read, kept and answered, but changes nothing; the text says why.
     Accepted(&'static str),
+    /// Any value but the default keeps the server from starting, since it would do harm to go on without
+    /// what was asked for; the text says what would happen.
+    Refused(&'static str),
 }
 
 /// Where an option stands in help and documentation.

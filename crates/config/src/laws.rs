@@ -35,7 +35,7 @@ fn every_row_is_documented() {
     for row in &ROWS {
         assert!(row.doc.len() > 20 && row.doc.ends_with('.'), "{}", row.name);
         assert!(!row.doc.contains('\n'));
-        if let State::Accepted(why) = row.state {
+        if let State::Accepted(why) | State::Refused(why) = row.state {
             assert!(!why.is_empty() && !why.ends_with('.'), "{}", row.name);
         }
         assert!(Area::ALL.iter().any(|(area, _)| *area == row.area));
@@ -121,7 +121,14 @@ fn what_is_set_is_what_is_got() {
             }
             let line = format!("{} {}", row.name, stdx::repr::quoted(text.as_bytes()));
             let fresh = Config::new();
-            crate::load_text(&fresh, "test", line.as_bytes()).unwrap();
+            let loaded = crate::load_text(&fresh, "test", line.as_bytes());
+            match row.state {
+                State::Refused(why) if !fresh.is_default(row.id) => {
+                    let said = loaded.unwrap_err().to_string();
+                    assert!(said.starts_with("test:1: '") && said.ends_with(why), "{said}");
+                }
+                _ => drop(loaded.unwrap()),
+            }
             assert_eq!(get(&fresh, row.name), text, "{line}");
             for alias in row.aliases {
                 assert_eq!(get(&fresh, alias), text, "{alias}");
@@ -211,4 +218,64 @@ fn help_and_reference_name_every_visible_option() {
     let docs = help.lines().filter(|line| line.starts_with("        "));
     assert!(docs.into_iter().all(|line| line.chars().count() <= 100));
     assert!(Config::new().debug_info().contains("io-threads 1\n"));
+}
+
+/// Options whose code is this crate's own, and what others call of it.
+const OWN: &[(Id, &str)] = &[
+    (Id::EnableProtectedConfigs, "Caller {"),
+    (Id::ClientOutputBufferLimit, "output_limits("),
+    (Id::Save, "save_points("),
+    (Id::LatencyTrackingInfoPercentiles, "latency_percentiles("),
+    (Id::NotifyKeyspaceEvents, "notify_keyspace_events("),
+];
+
+/// Options without an effect that code reads, and why that is none.
+const SHOWN: &[(Id, &str)] =
+    &[(Id::ReplBacklogSize, "INFO shows it"), (Id::TlsPort, "the log says that it is ignored")];
+
+/// The code of all crates, without their tests.
+fn code(dir: &std::path::Path, text: &mut String) {
+    for file in std::fs::read_dir(dir).expect("a directory of sources") {
+        let path = file.expect("an entry").path();
+        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+        if path.is_dir() {
+            code(&path, text);
+        } else if name.ends_with(".rs") && !["laws.rs", "tests.rs", "testing.rs"].contains(&name) {
+            let source = std::fs::read_to_string(&path).expect("a source file");
+            text.push_str(source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default());
+        }
+    }
+}
+
+/// The places where `id` stands as a whole word.
+fn names(text: &str, id: Id) -> bool {
+    let word = format!("Id::{id:?}");
+    let ends = |at: usize| !text.as_bytes()[at..].first().is_some_and(u8::is_ascii_alphanumeric);
+    text.match_indices(&word).any(|(at, _)| ends(at + word.len()))
+}
+
+#[test]
+fn every_effective_option_is_read_and_no_other() {
+    let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut text = String::new();
+    for dir in std::fs::read_dir(&crates).expect("the crates") {
+        let dir = dir.expect("an entry").path();
+        if !dir.ends_with("config") && dir.join("src").is_dir() {
+            code(&dir.join("src"), &mut text);
+        }
+    }
+    let mut wrong = Vec::new();
+    for row in &ROWS {
+        let own = OWN.iter().find(|(id, _)| *id == row.id);
+        let read = names(&text, row.id) || own.is_some_and(|(_, call)| text.contains(call));
+        let shown = SHOWN.iter().any(|(id, _)| *id == row.id);
+        match row.state {
+            State::Effective if !read => wrong.push(format!("{} is read nowhere", row.name)),
+            State::Accepted(_) if read && !shown => {
+                wrong.push(format!("{} is said to have no effect and is read", row.name));
+            }
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -32,6 +32,7 @@ mod kind;
 mod laws;
 mod limits;
 mod parse;
+mod reload;
 mod rewrite;
 mod rows;
 mod set;
@@ -54,6 +55,7 @@ pub use kind::{
 pub use limits::{ClientClass, Limits};
 pub use parse::os_text;
 pub(crate) use parse::path_of;
+pub use reload::{Changes, Source};
 pub use rewrite::{replace_file, rewrite, rewritten};
 pub use rows::{COUNT, Id, ROWS};
 pub use set::{Caller, SetError, is_sensitive, lookup};

@@ -17,6 +17,8 @@ pub struct Caller {
     pub local: bool,
     /// The server is loading its data set.
     pub loading: bool,
+    /// It is who starts the server: nothing is protected from it.
+    pub owner: bool,
 }
 
 /// Why CONFIG SET changed nothing. `Display` is the reply, error code first;
@@ -179,8 +181,9 @@ impl Config {
             if row.has(IMMUTABLE) && !same {
                 return fail("can't set immutable config");
             }
-            if row.has(PROTECTED) && !same && !self.allows(Id::EnableProtectedConfigs, caller.local)
-            {
+            let protects =
+                || !caller.owner && !self.allows(Id::EnableProtectedConfigs, caller.local);
+            if row.has(PROTECTED) && !same && protects() {
                 return fail("can't set protected config");
             }
             if row.has(DENY_LOADING) && caller.loading {

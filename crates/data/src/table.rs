@@ -55,8 +55,9 @@ const SLOTS: usize = 8;
 /// Quarters of the mean number of nodes per bucket at which the table grows. At 6.25 of 8, one
 /// bucket in eight has a child, and two nodes in a hundred are in one.
 const FILL_MAX_QUARTERS: usize = 25;
-/// The most buckets one table may have; beyond it chains grow instead.
-const BUCKETS_MAX: usize = (1 << 22) - 1;
+/// The most buckets one table may have: half as many as there are positions, for 13 thousand million
+/// nodes. A table with more nodes has longer chains.
+const BUCKETS_MAX: usize = 1 << 31;
 /// How many buckets ahead of a walk the words of one are prefetched.
 const BUCKETS_AHEAD: usize = 4;
 const POINTER: u64 = (1 << 48) - 1;
@@ -85,13 +86,17 @@ pub unsafe trait Node: Sized {
 #[repr(C, align(64))]
 struct Bucket([AtomicU64; SLOTS]);
 
-/// A bucket array as one word, so that unlocked readers see pointer and length together:
-/// (pointer >> 6) << 22 | length.
+/// A bucket array.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Array(u64);
+struct Array {
+    /// The address of its first bucket, 0 if there is none.
+    base: usize,
+    /// Buckets.
+    len: usize,
+}
 
 impl Array {
-    const NONE: Self = Self(0);
+    const NONE: Self = Self { base: 0, len: 0 };
 
     fn new(n: usize) -> Self {
         assert!(n > 0 && n <= BUCKETS_MAX);
@@ -101,35 +106,34 @@ impl Array {
         if ptr.is_null() {
             handle_alloc_error(layout);
         }
-        let addr = ptr.expose_provenance() as u64;
-        assert!(addr <= POINTER && addr.is_multiple_of(64), "bucket arrays must lie below 2^48");
-        Self((addr >> 6) << 22 | n as u64)
+        let base = ptr.expose_provenance();
+        assert!(base as u64 <= POINTER, "bucket arrays must lie below 2^48");
+        Self { base, len: n }
     }
 
     fn layout(n: usize) -> Layout {
-        Layout::array::<Bucket>(n).expect("at most 2^22 buckets of 64 bytes")
+        Layout::array::<Bucket>(n).expect("at most 2^31 buckets of 64 bytes")
     }
 
     #[inline]
     fn is_none(self) -> bool {
-        self.0 == 0
+        self.len == 0
     }
 
     #[inline]
     fn len(self) -> usize {
-        (self.0 & ((1 << 22) - 1)) as usize
+        self.len
     }
 
     #[inline]
     fn index(self, pos: u32) -> usize {
-        ((u64::from(pos) * (self.0 & ((1 << 22) - 1))) >> 32) as usize
+        ((u64::from(pos) * self.len as u64) >> 32) as usize
     }
 
     #[inline]
     fn ptr(self, i: usize) -> *const Bucket {
-        debug_assert!(i < self.len());
-        let base = ((self.0 >> 22) << 6) as usize;
-        std::ptr::with_exposed_provenance::<Bucket>(base).wrapping_add(i)
+        debug_assert!(i < self.len);
+        std::ptr::with_exposed_provenance::<Bucket>(self.base).wrapping_add(i)
     }
 
     /// First position that bucket `i` covers; `i == len` gives 2^32.

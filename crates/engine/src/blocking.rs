@@ -134,6 +134,11 @@ fn empty_reply(job: &Job) -> Vec<u8> {
 }
 
 impl Client {
+    /// What the client waits for, if that has this ticket.
+    pub(crate) fn waits_for(&self, ticket: u64) -> Option<Arc<Waiter>> {
+        self.blocked.lock().clone().filter(|w| w.ticket == ticket)
+    }
+
     /// When the command that blocks it gives up, in Unix milliseconds, if it is blocked and does.
     pub fn waits_until(&self) -> Option<i64> {
         job(self.blocked.lock().as_ref()?)?.deadline
@@ -207,12 +212,12 @@ impl Thread {
         if !engine.keyspace.covers(&self.cx, &shard) {
             return false;
         }
-        // Where it is in the order; who leaves meanwhile moves nobody.
+        // The place in the order. A waiter that leaves meanwhile does not change the place of another.
         let mut last = 0;
         loop {
             let mut db = Db::lock_one(&engine.keyspace, index, key, &mut self.cx);
             let next = db.next_waiting(key, last);
-            // The look may have removed the key.
+            // `next_waiting` may have removed an expired key.
             commit(engine, &mut self.pubsub, &mut db);
             drop(db);
             let Some(w) = next else { return true };
@@ -369,18 +374,16 @@ impl Thread {
     }
 
     /// Answers a client that waits for something else than keys, if it still waits for what has this
-    /// token as its last argument.
+    /// ticket.
     pub(crate) fn answer_waiting(
         &mut self,
         engine: &Engine,
         client: &Client,
-        token: &[u8],
+        ticket: u64,
         bytes: Vec<u8>,
         failed: Option<&Fail>,
     ) {
-        let w = client.blocked.lock().clone();
-        let mine = |w: &Arc<Waiter>| job(w).and_then(|j| j.args.last()).is_some_and(|a| a == token);
-        if let Some(w) = w.filter(mine) {
+        if let Some(w) = client.waits_for(ticket) {
             self.answer_waiter(engine, &w, bytes, failed);
         }
     }
@@ -436,7 +439,7 @@ impl Thread {
 }
 
 enum Tried {
-    /// It has been served, goes on waiting, or does not wait any more.
+    /// The waiter has been served, still waits, or does not wait any more.
     Over,
     /// It needs shards that may not be locked now.
     Uncovered,

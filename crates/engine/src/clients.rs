@@ -203,16 +203,16 @@ impl Client {
     }
 }
 
-/// Says whether a connection's peer has gone.
+/// Says whether the peer of a connection has closed it.
 pub type Look = Arc<dyn Fn(&Client) -> bool + Send + Sync>;
 
-/// Whose peer has gone makes no difference for a connection that holds less than this.
+/// Connections that hold less than this are evicted without a look at their peers.
 const LOOKED_AT: u64 = 32 * 1024;
 
 /// A connection that has been taken off the list.
 pub(crate) struct Evicted {
     client: Arc<Client>,
-    /// It would have been closed without that.
+    /// It was being closed already.
     was_closing: bool,
 }
 
@@ -258,8 +258,8 @@ impl Clients {
     }
 
     /// Takes connections off the list until all together hold `limit` bytes at most, and returns them;
-    /// they are to be closed. First go those that are being closed already, or whose peers have gone, as
-    /// their threads will notice; then the largest. CLIENT NO-EVICT counts and stays.
+    /// they are to be closed. Connections that are being closed already come first, and those that their
+    /// peers have closed; then the largest. CLIENT NO-EVICT protects a connection, which still counts.
     pub(crate) fn evict(&self, limit: u64, look: Option<&Look>) -> Vec<Evicted> {
         let all = self.all();
         for c in &all {
@@ -273,7 +273,7 @@ impl Clients {
             let has_gone = || c.memory() >= LOOKED_AT && look.is_some_and(|look| look(c));
             c.closing.load(Relaxed) || has_gone()
         };
-        // What others may change meanwhile is looked at once.
+        // Other threads change these figures: the sort reads each of them once.
         let closing: Vec<_> = all.into_iter().map(|c| (is_closing(&c), c)).collect();
         let may_go = |(closing, c): &(bool, Arc<Client>)| *closing || !c.no_evict.load(Relaxed);
         let mut all: Vec<_> = closing.into_iter().filter(may_go).collect();

@@ -29,8 +29,8 @@ const OOM: Fail = Fail::text("OOM command not allowed when used memory > 'maxmem
 const NOAUTH: Fail = Fail::text("NOAUTH Authentication required.");
 const LOADING: Fail = Fail::text("LOADING Apus is loading the dataset in memory");
 
-/// One command evicts for this long at most.
-const EVICT_NS: u64 = 500_000;
+/// Keys that one command evicts before it looks at the clock, as in Redis.
+const EVICT_FEWEST: u32 = 16;
 
 /// What became of a command.
 #[derive(Debug, PartialEq, Eq)]
@@ -325,7 +325,9 @@ impl Thread {
         if attention & Attention::MAXMEMORY != 0 && evicts {
             let free = self.make_room(engine);
             self.short_of_memory = !free;
-            if !free && flags_with_queue(session, cmd).has(Flags::DENYOOM) {
+            // A queued command takes memory, whatever it does.
+            let queues = session.multi.is_some() && !cmd.immediate;
+            if !free && (queues || flags_with_queue(session, cmd).has(Flags::DENYOOM)) {
                 return Err(OOM);
             }
         }
@@ -539,7 +541,7 @@ impl Thread {
         // Nobody's doing, so that everybody is told.
         self.cx.client = 0;
         let start = engine.clock.monotonic_ns();
-        let mut more = true;
+        let (mut more, mut evicted) = (true, 0u32);
         // What clients are told of a key that goes takes memory, too, until it has been sent, and buffers
         // that are kept for the next time: that must not make further keys go.
         let mut told = engine.outbox_bytes();
@@ -558,8 +560,14 @@ impl Thread {
             if engine.keyspace.lazy_counts().0 > 0 && counted(told) < max.saturating_add(max / 8) {
                 break;
             }
-            // Redis bounds a cycle by time too; the next command goes on with it.
-            if !more || engine.clock.monotonic_ns() - start > EVICT_NS {
+            if !more {
+                break;
+            }
+            // The next command or the periodic work goes on with the eviction.
+            evicted += 1;
+            if evicted.is_multiple_of(EVICT_FEWEST)
+                && engine.clock.monotonic_ns() - start > self.hot.evict_ns
+            {
                 break;
             }
         }

@@ -46,8 +46,6 @@ impl Attention {
     pub const TIMING: u32 = 8;
     /// The server is loading its data.
     pub const LOADING: u32 = 16;
-    /// Commands were renamed or the like; keeps room for later reasons.
-    pub const SHUTDOWN: u32 = 32;
     /// Writes are refused because the journal cannot be written.
     pub const DISK: u32 = 128;
     /// Writes are refused because the last snapshot failed.
@@ -212,8 +210,8 @@ pub struct Engine {
     pub on_config: RwLock<Option<ConfigHook>>,
     /// Called by MIGRATE to connect to another server; set by whoever owns sockets.
     pub on_dial: RwLock<Option<Dial>>,
-    /// Says whether a connection's peer has gone, which its thread may not have noticed yet; set by
-    /// whoever owns sockets.
+    /// Says whether the peer of a connection has closed it, which the thread of the connection may not
+    /// have noticed yet; set by the owner of the sockets.
     pub on_look: RwLock<Option<Look>>,
     /// The replication ID: 40 hexadecimal digits (DEBUG CHANGE-REPL-ID draws a new one).
     pub replication_id: RwLock<String>,
@@ -546,7 +544,7 @@ impl Engine {
         let gate = self.pause.gate.lock();
         // Somebody may have made it longer, or ended it, before the lock was ours.
         let until = self.pause.until_ms.load(Relaxed);
-        // Milliseconds are cut off: one later it is not a moment too early.
+        // Both times are rounded down to milliseconds, so the pause lasts until the next one.
         if until != 0 && self.clock.wall_ms() as i64 > until {
             self.resume(&gate);
             return false;

@@ -28,8 +28,15 @@ pub trait Sink: Send + Sync {
         message: Arguments<'_>,
         fields: &[(&str, &dyn std::fmt::Display)],
     );
-    /// Opens files anew (after a rotation) or changes the form; does nothing by default.
-    fn reopen(&self) {}
+    /// Opens files anew, after a rotation; does nothing by default.
+    ///
+    /// # Errors
+    /// A file cannot be opened; the error names it. Lines go where they went.
+    fn reopen(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+    /// Writes lines as JSON, or as text; does nothing by default.
+    fn set_json(&self, _json: bool) {}
 }
 
 /// A handle to the log; cheap to clone.

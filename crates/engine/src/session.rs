@@ -136,6 +136,11 @@ impl Session {
         self.client.db.store(db as u64, Relaxed);
     }
 
+    /// Bytes of the arguments of the commands that MULTI has queued.
+    pub fn queued_bytes(&self) -> usize {
+        self.multi.as_ref().map_or(0, |multi| multi.bytes)
+    }
+
     /// HELLO.
     pub fn set_proto(&mut self, proto: Proto) {
         self.proto = proto;

@@ -1,16 +1,16 @@
-//! What all connections hold together, and what each has contributed to that.
+//! The memory of all connections: a sum, and the share of each connection in it.
 //!
-//! Any thread may count a connection, also while another takes it off the list. A share that has been
-//! taken back stays out: what came back behind it would never leave the sum.
+//! Any thread may count a connection, also while another thread removes it. A share that has been removed
+//! stays removed: bytes that were added after its removal would never leave the sum.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use stdx::sync::AtomicU64;
 
-/// The share of one that is no more.
+/// The value of a share that has been removed.
 const GONE: u64 = u64::MAX;
 
-/// What one has contributed.
+/// The bytes that one connection adds to the sum.
 #[derive(Debug)]
 pub(crate) struct Share(AtomicU64);
 
@@ -31,8 +31,8 @@ impl Default for Sum {
 }
 
 impl Sum {
-    /// A share changes, and the sum with it; the sum follows later, so that it is wrong for a moment when
-    /// others change the same share, but right when all of them are through.
+    /// Sets a share, and changes the sum by the difference. The two changes are two steps: the sum may be
+    /// wrong for a moment while several threads change the same share, and is right when they are done.
     pub(crate) fn count(&self, share: &Share, now: u64) {
         let mut before = share.0.load(Relaxed);
         while before != GONE && before != now {
@@ -46,7 +46,7 @@ impl Sum {
         }
     }
 
-    /// The end of a share. Returns whether it was one.
+    /// Removes a share. Returns false when it had been removed before.
     pub(crate) fn take_back(&self, share: &Share) -> bool {
         let before = share.0.swap(GONE, Relaxed);
         if before == GONE {
@@ -56,7 +56,7 @@ impl Sum {
         true
     }
 
-    /// The sum. Below zero, where it is when what was counted last is taken back first, it is zero.
+    /// The sum. It may be below zero for a moment, when a share is subtracted before it was added: then zero.
     pub(crate) fn get(&self) -> u64 {
         let sum = self.0.load(Relaxed);
         if sum > u64::MAX / 2 { 0 } else { sum }
@@ -100,7 +100,7 @@ mod model {
     use super::*;
 
     #[test]
-    fn nothing_is_left_of_who_has_gone() {
+    fn nothing_is_left_of_a_removed_share() {
         check(3, || {
             let shared = Arc::new((Sum::default(), Share::default(), Share::default()));
             shared.0.count(&shared.1, 2);

@@ -71,6 +71,8 @@ pub(crate) struct Hot {
     pub(crate) latency_tracking: bool,
     pub(crate) maxmemory: u64,
     pub(crate) policy: Policy,
+    /// How long one command evicts at most.
+    pub(crate) evict_ns: u64,
     /// Bytes that all clients may hold together; 0: any number.
     pub(crate) clients_max: u64,
 }
@@ -97,7 +99,7 @@ pub struct Thread {
     wall_offset: i64,
     /// Monotonic clock when it was last read, in nanoseconds.
     pub(crate) mono: u64,
-    /// At this time of the monotonic clock the wall clock's millisecond is another one.
+    /// When the wall clock's next millisecond begins, on the monotonic clock.
     now_until: u64,
     /// When the command before ended, where the next one follows at once: it starts then, and the
     /// clock is read once per command.
@@ -144,6 +146,7 @@ impl Thread {
                 latency_tracking: true,
                 maxmemory: 0,
                 policy: Policy::NoEviction,
+                evict_ns: 0,
                 clients_max: 0,
             },
             evicted: Evicted::default(),
@@ -200,9 +203,9 @@ impl Thread {
         self.now_until = ((now_ms + 1) * 1_000_000 - self.wall_offset) as u64;
     }
 
-    /// The clock was read: what comes next runs at that time. A deadline is counted from the time at which
-    /// its command runs, or it would be over early: behind a thousand commands of the same batch, each of
-    /// them short, too. Within transactions and scripts time stands still.
+    /// Sets the commands' time to the clock's last reading, once that is in another millisecond. A deadline
+    /// counts from when its command runs: with the time at which its batch began, the deadline would be too
+    /// early behind many short commands. Within transactions and scripts time stands still.
     #[inline]
     pub(crate) fn time_went_by(&mut self) {
         if self.mono >= self.now_until && !self.in_transaction {
@@ -253,6 +256,7 @@ impl Thread {
             latency_tracking: c.flag(Id::LatencyTracking),
             maxmemory: c.bytes(Id::Maxmemory),
             policy,
+            evict_ns: settings::evict_ns(c.int(Id::MaxmemoryEvictionTenacity)),
             clients_max: match c.int(Id::MaxmemoryClients) {
                 // A part of `maxmemory`, in percent; all of what is not limited is no limit.
                 percent @ ..0 => {

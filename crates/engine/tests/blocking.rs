@@ -287,7 +287,7 @@ fn flushing_a_large_database_holds_up_nobody_else() {
 fn time_is_counted_from_when_the_command_runs() {
     let mut w = World::new(2);
     w.send(0, "SET k v");
-    // Each command is short, and what is read of the clock behind it not a millisecond later.
+    // Each command takes less than a millisecond.
     w.server.clock.step_us(200);
     let mut input = b"BITCOUNT k\r\n".repeat(50);
     input.extend_from_slice(b"BLPOP q 1\r\n");
@@ -295,7 +295,7 @@ fn time_is_counted_from_when_the_command_runs() {
     assert_eq!(sent, b":5\r\n".repeat(50));
     let at = w.conns[1].session.wakes_at().expect("a deadline");
     assert!(at >= common::START_MS as i64 + 1000 + 50 * 2 / 10, "{}", at - common::START_MS as i64);
-    // A pause, and a key's deadline, too.
+    // The deadline of a key, too.
     w.server.clock.step_us(0);
     w.server.wait_ms(1000);
     w.server.clock.step_us(200);

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use common::{Conn, Server};
-use engine::{Unreached, Wire};
+use engine::{Message, Unreached, Wire};
 use parking_lot::Mutex;
 
 /// What the target does when it is next read from.
@@ -150,6 +150,30 @@ fn commands_over_a_key_that_is_moved_wait_and_others_do_not() {
     assert_eq!(sent, b"+OK\r\n");
     other.waiting = false;
     assert_eq!(s.feed(&mut other, b""), b"*1\r\n:1\r\n", "it comes after the move");
+}
+
+#[test]
+fn one_that_was_ended_from_outside_answers_nothing_that_waits_later() {
+    let mut s = Server::new();
+    let target = Target::new(vec![vec![Says("+OK\r\n"), Says("+OK\r\n")]]);
+    target.serve(&s);
+    let (mut c, mut other) = (s.connect(), s.connect());
+    s.send(&mut c, "SET a 1");
+    assert_eq!(s.send(&mut c, "MIGRATE h 1 a 0 100"), "");
+    let begins = s.thread.worker().mailbox.take();
+    let unblock = format!("CLIENT UNBLOCK {}", c.session.client.id);
+    assert_eq!(s.send(&mut other, &unblock), ":1\r\n");
+    s.send(&mut c, "BLPOP list 0");
+    for message in begins {
+        if let Message::Run(job) = message {
+            job.run(&s.engine, &mut s.thread);
+        }
+    }
+    assert_eq!(s.deliver(&mut c), b"$-1\r\n", "the answer to MIGRATE alone");
+    assert_eq!(s.send(&mut other, "SET a 2"), "+OK\r\n", "the key is not on its way");
+    assert_eq!(target.received(), "");
+    s.send(&mut other, "RPUSH list x");
+    assert_eq!(s.deliver(&mut c), b"*2\r\n$4\r\nlist\r\n$1\r\nx\r\n");
 }
 
 #[test]

@@ -24,6 +24,7 @@ struct Server {
 
 impl Server {
     fn new(disk: &SimDisk) -> Self {
+        testing::leave_the_sources();
         let config = Config::new();
         let lines = b"threads 1\nsave 1000 1000000\nrdb-save-incremental-fsync no\n\
             enable-debug-command yes\nlist-max-listpack-size 50";

@@ -8,9 +8,7 @@ use std::collections::BTreeSet;
 use commands::row::Row;
 use resp::Proto;
 use support::Server;
-use transcript::{Only, Reply, Step, Target, Version, check, parse};
-
-const TARGET: Target = Target::Apus(Version(7, 4, 0));
+use transcript::{Only, Reply, Step, Target, check, parse};
 
 fn rows() -> Vec<&'static Row> {
     let server = Server::with_config("");
@@ -44,7 +42,7 @@ fn replay(steps: &[Step], proto: Option<Proto>, mut f: impl FnMut(&Step, &Reply)
             }
             None => {}
         }
-        if !step.only.includes(TARGET) {
+        if !step.only.includes(Target::Apus) {
             continue;
         }
         match server.call(&mut session, &step.args) {

@@ -612,7 +612,8 @@ impl Broker {
         if offset > next {
             return Err(Error::OutOfBounds { offset, first, next });
         }
-        self.inner.storage.put(topic, &format!("groups/{group}"), offset.to_string().as_bytes())
+        let text = serde_json::json!({"offset": offset}).to_string();
+        self.inner.storage.put(topic, &format!("groups/{group}"), text.as_bytes())
     }
 
     /// The offset that a group has committed.
@@ -624,10 +625,30 @@ impl Broker {
         self.topic(topic)?;
         let name = format!("groups/{group}");
         let Some(value) = self.inner.storage.get(topic, &name)? else { return Ok(None) };
-        let offset = std::str::from_utf8(&value).ok().and_then(|v| v.parse().ok());
+        // A bare number is what an earlier version has written.
+        let value: Option<serde_json::Value> = serde_json::from_slice(&value).ok();
+        let offset = value.and_then(|v| v.as_u64().or_else(|| v.get("offset")?.as_u64()));
         offset
             .map(Some)
             .ok_or_else(|| Error::Storage(format!("topic '{topic}': {name} holds no offset")))
+    }
+
+    /// The offset that a reader of a group begins with, and whether the group is new: it has committed
+    /// nothing, and `reset` says where it begins then; none: that is [`Error::NoGroup`].
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], [`Error::NoGroup`], or the storage fails.
+    pub fn start_group(
+        &self,
+        topic: &str,
+        group: &str,
+        reset: Option<Start>,
+    ) -> Result<(u64, bool)> {
+        if let Some(offset) = self.committed(topic, group)? {
+            return Ok((offset, false));
+        }
+        let reset = reset.ok_or_else(|| Error::NoGroup(group.to_owned()))?;
+        Ok((self.start(topic, reset)?, true))
     }
 
     /// All groups and what they have committed.
@@ -651,7 +672,12 @@ impl Broker {
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails.
     pub fn forget_group(&self, topic: &str, group: &str) -> Result<bool> {
-        let there = self.committed(topic, group)?.is_some();
+        let there = match self.committed(topic, group) {
+            Ok(offset) => offset.is_some(),
+            // It is damaged: deleting it is one way out.
+            Err(Error::Storage(_)) => true,
+            Err(e) => return Err(e),
+        };
         if self.inner.options.read_only {
             return Err(Error::ReadOnly);
         }
@@ -680,16 +706,20 @@ impl Broker {
         self.topic(topic)?.1.verify(seen)
     }
 
-    /// Makes it possible again to append where nobody knows which offset comes next. Returns the one to go on
-    /// with, if there was something to mend.
+    /// Makes a topic usable again whose own files are damaged, and makes it possible again to append where
+    /// nobody knows which offset comes next. Returns what was done, and the offset to go on with, if the
+    /// records did not tell.
     ///
     /// # Errors
     /// [`Error::NoTopic`], [`Error::ReadOnly`], or the storage fails.
-    pub fn mend(&self, topic: &str) -> Result<Option<u64>> {
+    pub fn mend(&self, topic: &str) -> Result<(Vec<String>, Option<u64>)> {
+        check_name("topic", topic)?;
         if self.inner.options.read_only {
             return Err(Error::ReadOnly);
         }
-        self.topic(topic)?.1.mend()
+        let known = self.inner.topics.read().get(topic).is_some_and(|t| t.open.read().is_some());
+        let done = if known { Vec::new() } else { self.inner.storage.mend(topic)? };
+        Ok((done, self.topic(topic)?.1.mend()?))
     }
 
     /// Does something that may wait for the storage on a thread of the log.

@@ -48,6 +48,10 @@ pub enum Error {
         /// Bytes that it has.
         bytes: usize,
     },
+    /// The log is not open yet; the text says what it waits for.
+    NotYet(String),
+    /// A group has committed nothing, and the reader wants to be told.
+    NoGroup(String),
     /// The log is shutting down.
     Closed,
     /// Nothing may be written here.
@@ -92,7 +96,10 @@ impl fmt::Display for Error {
         match self {
             Self::NoTopic(_) => f.write_str("topic not found"),
             Self::TopicExists(name) => write!(f, "topic '{name}' exists already"),
-            Self::Bad(why) | Self::TooLarge(why) | Self::Storage(why) => f.write_str(why),
+            Self::Bad(why) | Self::TooLarge(why) | Self::Storage(why) | Self::NotYet(why) => {
+                f.write_str(why)
+            }
+            Self::NoGroup(group) => write!(f, "group '{group}' has committed no offset"),
             Self::OutOfBounds { .. } => f.write_str("offset out of bounds"),
             Self::Sequence { producer, expected, got } => {
                 write!(f, "producer {producer} must send sequence {expected} next and not {got}")

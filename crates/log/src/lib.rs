@@ -19,6 +19,7 @@ mod meter;
 mod pages;
 mod producers;
 mod schedule;
+mod seal;
 mod settings;
 pub mod storage;
 mod topic;

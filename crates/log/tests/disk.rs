@@ -259,6 +259,168 @@ fn what_was_left_unfinished_goes() {
     assert_eq!(fs::read_dir(dir.path()).expect("there").count(), 1, "only the lock");
 }
 
+/// Flips a bit of a file.
+fn flip(path: &Path, bit: usize) {
+    let mut bytes = fs::read(path).expect("there");
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    fs::write(path, bytes).expect("written");
+}
+
+/// What the error is, which must be a refusal that says what to do.
+fn refusal<T>(result: Result<T, Error>) -> String {
+    match result {
+        Err(Error::Storage(text)) => text,
+        Err(e) => panic!("another error: {e}"),
+        Ok(_) => panic!("not refused"),
+    }
+}
+
+#[test]
+fn any_flipped_bit_of_the_settings_is_refused_and_deletes_nothing() {
+    let dir = TempDir::new();
+    eight(&dir, &Settings { segment_bytes: 4096, ..Settings::default() });
+    let path = dir.path().join("t").join("topic.json");
+    for bit in 0..fs::read(&path).expect("there").len() * 8 {
+        flip(&path, bit);
+        let b = broker(&dir);
+        let text = refusal(b.trim("t"));
+        assert!(text.contains("topic.json") && text.contains("apus log mend"), "{text}");
+        flip(&path, bit);
+    }
+    assert_eq!(all_from(&broker(&dir), "t", 0).len(), 8);
+    // Without it, too; and what to do then works.
+    fs::remove_file(&path).expect("there");
+    let b = broker(&dir);
+    assert!(refusal(b.append_wait("t", input(&[b"x"]))).contains("is missing"));
+    let (done, next) = b.mend("t").expect("mended");
+    assert!(done.len() == 1 && next.is_none(), "{done:?}");
+    assert_eq!(b.describe("t").expect("there").settings, Settings::default());
+    assert_eq!(all_from(&b, "t", 0).len(), 8);
+}
+
+#[test]
+fn any_flipped_bit_of_a_group_is_refused() {
+    let dir = TempDir::new();
+    eight(&dir, &Settings::default());
+    broker(&dir).commit("t", "g", 5).expect("committed");
+    let path = dir.path().join("t").join("groups").join("g");
+    for bit in 0..fs::read(&path).expect("there").len() * 8 {
+        flip(&path, bit);
+        let text = refusal(broker(&dir).committed("t", "g"));
+        assert!(text.contains("groups/g"), "{text}");
+        flip(&path, bit);
+    }
+    flip(&path, 9);
+    let b = broker(&dir);
+    b.commit("t", "g", 6).expect("committed anew");
+    assert_eq!(b.committed("t", "g"), Ok(Some(6)));
+    flip(&path, 9);
+    assert_eq!(broker(&dir).forget_group("t", "g"), Ok(true));
+}
+
+#[test]
+fn files_of_earlier_versions_are_read() {
+    let dir = TempDir::new();
+    eight(&dir, &Settings { segment_bytes: 4096, ..Settings::default() });
+    let t = dir.path().join("t");
+    fs::write(t.join("topic.json"), r#"{"sync":false}"#).expect("written");
+    fs::create_dir_all(t.join("groups")).expect("created");
+    fs::write(t.join("groups").join("g"), "5").expect("written");
+    fs::remove_file(t.join("segments")).expect("there");
+    let b = broker(&dir);
+    assert!(!b.describe("t").expect("there").settings.sync);
+    assert_eq!(b.committed("t", "g"), Ok(Some(5)));
+    assert_eq!(all_from(&b, "t", 0).len(), 8);
+    b.append_wait("t", input(&[b"x"])).expect("stored");
+    assert!(t.join("segments").exists());
+}
+
+#[test]
+fn offsets_are_never_used_again_when_the_last_file_is_lost() {
+    for segment_bytes in [4096, 1 << 20] {
+        let dir = TempDir::new();
+        eight(&dir, &Settings { segment_bytes, ..Settings::default() });
+        let last = if segment_bytes == 4096 { 6 } else { 0 };
+        fs::remove_file(segment(dir.path(), last)).expect("there");
+        let b = broker(&dir);
+        let text = refusal(b.append_wait("t", input(&[b"x"])));
+        assert!(text.contains("is missing") && text.contains("apus log mend"), "{text}");
+        let (done, _) = b.mend("t").expect("mended");
+        assert_eq!(done.len(), 1, "{done:?}");
+        let a = b.append_wait("t", input(&[b"x"])).expect("stored");
+        assert!(a.first_offset > 1 << 39, "{a:?}");
+        drop(b);
+        assert_eq!(broker(&dir).read("t", &from(a.first_offset)).expect("there").batches.len(), 1);
+    }
+    // What says which files there are is protected itself.
+    let dir = TempDir::new();
+    eight(&dir, &Settings { segment_bytes: 4096, ..Settings::default() });
+    flip(&dir.path().join("t").join("segments"), 70);
+    let b = broker(&dir);
+    assert!(refusal(b.append_wait("t", input(&[b"x"]))).contains("segments is damaged"));
+    b.mend("t").expect("mended");
+    assert_eq!(b.append_wait("t", input(&[b"x"])).expect("stored").first_offset, 8);
+}
+
+#[test]
+fn what_retention_has_let_go_of_does_not_come_back() {
+    let dir = TempDir::new();
+    eight(&dir, &Settings { segment_bytes: 4096, retention_bytes: 1, ..Settings::default() });
+    // Its removal fails: a directory is in the place of the file.
+    let path = segment(dir.path(), 0);
+    let kept = dir.path().join("kept");
+    fs::rename(&path, &kept).expect("moved");
+    fs::create_dir(&path).expect("created");
+    fs::write(path.join("full"), "").expect("written");
+    let b = broker(&dir);
+    assert!(b.trim("t").is_err());
+    let first = b.describe("t").expect("there").extent.first;
+    assert_eq!(first, 6);
+    drop(b);
+    fs::remove_dir_all(&path).expect("there");
+    fs::rename(&kept, &path).expect("moved");
+    let b = broker(&dir);
+    assert_eq!(b.describe("t").expect("there").extent.first, first);
+    assert!(!path.exists(), "the rest of the removal is done at the next start");
+    // A first file that is lost is damage.
+    drop(b);
+    let dir = TempDir::new();
+    eight(&dir, &Settings { segment_bytes: 4096, ..Settings::default() });
+    fs::remove_file(segment(dir.path(), 0)).expect("there");
+    let b = broker(&dir);
+    let Err(Error::Damaged(d)) = b.read("t", &from(0)) else { panic!("not damaged") };
+    assert_eq!((d.offset, d.resumes), (0, Some(3)));
+    assert_eq!(b.verify("t", &mut |_| {}).expect("readable").len(), 1);
+}
+
+#[test]
+fn open_files_are_bounded() {
+    let dir = TempDir::new();
+    let disk = std::sync::Arc::new(Disk::open_with(dir.path(), 4).expect("free"));
+    let tell = Box::new(|_: &str| {});
+    let b = Broker::new(disk.clone(), Options::default(), tell, Box::new(|| 1));
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let b = &b;
+            scope.spawn(move || {
+                for i in 0..40 {
+                    let topic = format!("t{}", (i * 7 + thread) % 40);
+                    b.append_wait(&topic, input(&[b"x"])).expect("stored");
+                    b.read(&topic, &from(0)).expect("there");
+                }
+            });
+        }
+    });
+    let open = fs::read_dir("/proc/self/fd").map_or(0, |files| {
+        let inside = |f: &fs::DirEntry| {
+            fs::read_link(f.path())
+                .is_ok_and(|to| to.starts_with(dir.path()) && !to.ends_with(".lock"))
+        };
+        files.filter_map(Result::ok).filter(inside).count()
+    });
+    assert!(open <= 4 && disk.descriptors().0 <= 4 && disk.descriptors().1 == 4, "{open}");
+}
+
 /// Set in the process that is killed: where it writes.
 const CHILD: &str = "APUS_LOG_CRASH_DIR";
 const PRODUCERS: u64 = 4;

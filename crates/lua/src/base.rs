@@ -351,6 +351,7 @@ fn unpack(s: Stack) -> Returned {
     if n > i32::MAX as usize || !s.room(n) {
         return Err(Raise::text("too many results to unpack"));
     }
+    s.charge(n);
     for i in first..=last {
         s.raw_get_int(1, i);
     }
@@ -361,12 +362,14 @@ fn unpack(s: Stack) -> Returned {
 fn collectgarbage(s: Stack) -> Returned {
     match s.bytes(1).unwrap_or(b"collect") {
         b"collect" => {
+            s.charge(s.collectable() >> 5);
             s.collect();
             s.push_number(0.0);
         }
         b"count" => s.push_number(s.collectable() as f64 / 1024.0),
         b"step" => {
             let size = s.opt_integer(2, 0)?.clamp(0, 1 << 20) as c_int;
+            s.charge(s.collectable().min((size as usize) << 10) >> 5);
             let done = s.collect_step(size);
             s.push_bool(done);
         }

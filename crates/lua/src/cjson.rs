@@ -182,6 +182,7 @@ fn append(s: Stack, c: &Config, out: &mut Vec<u8>, depth: i32) -> Result<(), Rai
     if out.len() > s.state().memory_limit() {
         return Err(Raise::text("not enough memory"));
     }
+    s.look(8)?;
     match s.kind(-1) {
         Kind::String => append_string(out, s.bytes(-1).unwrap_or(&[])),
         Kind::Number => append_number(s, c, out, -1)?,

@@ -118,6 +118,7 @@ fn encode(s: Stack, out: &mut Vec<u8>, depth: usize) -> Result<(), Raise> {
     if out.len() > s.state().memory_limit() {
         return Err(Raise::text("not enough memory"));
     }
+    s.look(8)?;
     match s.kind(-1) {
         Kind::String => {
             let text = s.bytes(-1).unwrap_or(&[]);

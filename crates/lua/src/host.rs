@@ -16,6 +16,8 @@ pub enum Called {
     Abort,
     /// The same, with an error: somebody has killed it.
     Kill,
+    /// The same: the server does not wait for it.
+    Shutdown,
 }
 
 /// Whether a script goes on.
@@ -25,6 +27,8 @@ pub enum Tick {
     Continue,
     /// It ends with an error: somebody has killed it.
     Kill,
+    /// It ends with an error: the server does not wait for it.
+    Shutdown,
 }
 
 /// The bit of `redis.REPL_AOF`.
@@ -49,7 +53,7 @@ pub trait Host {
     /// An error goes out to the client as a part of the reply, and was not counted before.
     fn count_error(&mut self, text: &[u8]);
 
-    /// Called every hundred thousand instructions or so.
+    /// Called every hundred thousand instructions or so, or after as much work of C code.
     fn tick(&mut self) -> Tick;
 
     /// `redis.register_function` while a library is loaded; an error text refuses it.

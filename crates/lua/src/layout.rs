@@ -268,3 +268,33 @@ impl Stack {
         self.set_top(before);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use crate::state::{Machine, Vm};
+
+    use super::*;
+
+    /// Long strings are not hashed by a few of their bytes only, which one could keep the same.
+    #[test]
+    fn strings_that_differ_in_one_byte_do_not_collide() {
+        let vm = Vm::new(Machine::Scripts, "7.4.0", 64 << 20, 1);
+        let s = vm.stack();
+        for length in [1, 3, 7, 8, 15, 16, 17, 31, 33, 1024, 5000] {
+            let mut hashes = HashSet::new();
+            for at in 0..length.min(1024) {
+                let mut text = vec![b'x'; length];
+                text[at] = b'y';
+                s.push_bytes(&text);
+                let bytes = s.bytes(-1).expect("a string").as_ptr();
+                let header = unsafe { bytes.cast::<Text>().sub(1).read_unaligned() };
+                assert_eq!(header.len, length);
+                hashes.insert(header.hash);
+                s.pop(1);
+            }
+            assert!(hashes.len() + 1 >= length.min(1024), "{} of {length}", hashes.len());
+        }
+    }
+}

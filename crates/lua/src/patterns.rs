@@ -1,8 +1,8 @@
 //! Functions of the string library that match patterns.
 //!
 //! Lua 5.1 matches recursively, once for every repetition and capture of the pattern: one with a
-//! million of them would run over the end of the C stack. So their number is bounded. (How long a match may take is not: the
-//! instruction hook does not run within.)
+//! million of them would run over the end of the C stack. So their number is bounded. How long a match takes is
+//! not, but it can be ended: its steps count as instructions (build.rs).
 
 #![expect(unsafe_code, reason = "guards call functions of C")]
 

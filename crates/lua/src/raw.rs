@@ -21,12 +21,13 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 use mlua_sys as ffi;
 use mlua_sys::lua_State;
 use stdx::carried::carried;
 
-use crate::state::State;
+use crate::state::{State, prepare_end};
 
 /// Types of values, as `lua_type` numbers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,10 +120,32 @@ impl Stack {
         self.state().memory.fits()
     }
 
-    /// Fails when there is no memory left: to be asked in loops over input.
+    /// Fails when there is no memory left, or the script is to end: to be asked in loops over input.
     pub(crate) fn check_memory(self) -> Result<(), Raise> {
+        self.look(8)?;
         if self.has_memory() { Ok(()) } else { Err(Raise::text("not enough memory")) }
     }
+}
+
+unsafe extern "C" {
+    // See c/apus.h.
+    static mut apus_seed: [u64; 3];
+    fn apus_charge(l: *mut lua_State, n: usize);
+    fn apus_due(l: *mut lua_State, n: usize) -> c_int;
+}
+
+/// Chooses what strings are hashed with, once, before the first state is made.
+pub(crate) fn seed() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let mut bytes = [0; 24];
+        if stdx::rng::fill_from_os(&mut bytes).is_ok() {
+            let (words, _) = bytes.as_chunks::<8>();
+            let seed = [0, 1, 2].map(|i| u64::from_ne_bytes(words[i]) | 1);
+            // SAFETY: no state is there yet, and nothing else reads or writes it.
+            unsafe { (&raw mut apus_seed).write(seed) };
+        }
+    });
 }
 
 // SAFETY (of all blocks below): the contract in the module's text.
@@ -134,6 +157,20 @@ impl Stack {
     #[inline]
     pub(crate) fn top(self) -> usize {
         unsafe { ffi::lua_gettop(self.0) as usize }
+    }
+
+    /// Counts work of so many instructions: the script is looked at the sooner.
+    pub(crate) fn charge(self, n: usize) {
+        unsafe { apus_charge(self.0, n) }
+    }
+
+    /// The same, and looks at the script if it is time to: an error when it is to end.
+    #[inline]
+    pub(crate) fn look(self, n: usize) -> Result<(), Raise> {
+        if unsafe { apus_due(self.0, n) } != 0 && prepare_end(self.0) {
+            return Err(Raise::Top);
+        }
+        Ok(())
     }
 
     #[inline]

@@ -11,7 +11,7 @@ use crate::number;
 use crate::raw::{Kind, Raise, Returned, Stack, stdx_cast};
 use crate::reply::{push, push_error, push_refusal};
 use crate::sandbox::is_front;
-use crate::state::{Ending, KILLED, Machine};
+use crate::state::{Ending, KILLED, Machine, SHUTDOWN};
 
 /// Buffers of calls are kept up to this size, in bytes.
 const KEEP_MAX: usize = 64 << 10;
@@ -200,10 +200,11 @@ fn generic(s: Stack, raise: bool) -> Returned {
                     s.state().scratch = Some(scratch);
                     return Err(Raise::Top);
                 }
-                Called::Kill => {
-                    s.state().ending = Ending::Killed;
+                Called::Kill | Called::Shutdown => {
+                    let killed = called == Called::Kill;
+                    s.state().ending = if killed { Ending::Killed } else { Ending::Shutdown };
                     s.hook_lines();
-                    push_refusal(s, KILLED, false);
+                    push_refusal(s, if killed { KILLED } else { SHUTDOWN }, false);
                     scratch.clear();
                     s.state().scratch = Some(scratch);
                     return Err(Raise::Top);
@@ -250,7 +251,9 @@ fn sha1hex(s: Stack) -> Returned {
     if s.top() != 1 {
         return fail(s, "wrong number of arguments");
     }
-    s.push_bytes(stdx::sha1hex(s.bytes(1).unwrap_or(&[])));
+    let text = s.bytes(1).unwrap_or(&[]);
+    s.charge(text.len());
+    s.push_bytes(stdx::sha1hex(text));
     Ok(1)
 }
 

@@ -103,6 +103,7 @@ fn push_any(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
             for i in 1..=n {
                 push(s, b, depth + 1)?;
                 s.raw_set_at(-2, i);
+                s.look(8)?;
             }
         }
         b'_' => {
@@ -147,6 +148,7 @@ fn push_any(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
                 push(s, b, depth + 1)?;
                 push(s, b, depth + 1)?;
                 set_pair(s);
+                s.look(16)?;
             }
             s.raw_set(-3);
         }

@@ -21,7 +21,7 @@ use crate::redis::Scratch;
 use crate::reply::{c_string, pass, push, push_refusal, write};
 use crate::sandbox::{self, Front, Natives, is_front};
 
-/// Instructions between two looks at the clock.
+/// Instructions, or work of C code that takes as long (c/apus.h), between two looks at the clock.
 const TICK: c_int = 100_000;
 /// Runs between two looks at the pace of the garbage collector.
 const PACE_EVERY: u32 = 50;
@@ -55,6 +55,7 @@ pub enum Machine {
 pub(crate) enum Ending {
     No,
     Killed,
+    Shutdown,
 }
 
 /// What belongs to a Lua state besides what Lua keeps.
@@ -196,6 +197,7 @@ impl Vm {
     /// A machine whose scripts see `version` as that of Redis, may use `limit` bytes together, and
     /// draw random numbers from `seed` on.
     pub fn new(machine: Machine, version: &str, limit: usize, seed: u64) -> Self {
+        crate::raw::seed();
         let state = Box::new(State {
             memory: Memory::new(limit),
             host: None,
@@ -244,7 +246,7 @@ impl Vm {
         vm
     }
 
-    fn stack(&self) -> Stack {
+    pub(crate) fn stack(&self) -> Stack {
         // SAFETY: it lives as long as `self`.
         unsafe { Stack::new(self.l.as_ptr()) }
     }
@@ -647,6 +649,9 @@ fn handler(s: Stack) -> Returned {
 /// The error of a script that was killed.
 pub(crate) const KILLED: &[u8] = b"Script killed by user with SCRIPT KILL...";
 
+/// The error of a script that the server does not wait for when it ends.
+pub(crate) const SHUTDOWN: &[u8] = b"Script ended: the server is shutting down";
+
 /// The instruction hook: asks the host whether the script goes on.
 unsafe extern "C-unwind" fn hook(l: *mut lua_State, _: *mut ffi::lua_Debug) {
     if prepare_end(l) {
@@ -656,17 +661,21 @@ unsafe extern "C-unwind" fn hook(l: *mut lua_State, _: *mut ffi::lua_Debug) {
 }
 
 /// Whether the script ends here; its error is on top of the stack then.
-fn prepare_end(l: *mut lua_State) -> bool {
+pub(crate) fn prepare_end(l: *mut lua_State) -> bool {
     // SAFETY: Lua calls with its living state.
     let s = unsafe { Stack::new(l) };
     let grace = s.state().memory.set_grace(true);
     let state = s.state();
-    let mut end = state.aborted || state.ending == Ending::Killed;
+    let mut end = state.aborted || state.ending != Ending::No;
     if !end && let Some(host) = state.host() {
         match catch_unwind(AssertUnwindSafe(|| host.tick())) {
             Ok(Tick::Continue) => {}
             Ok(Tick::Kill) => {
                 s.state().ending = Ending::Killed;
+                end = true;
+            }
+            Ok(Tick::Shutdown) => {
+                s.state().ending = Ending::Shutdown;
                 end = true;
             }
             Err(panic) => {
@@ -682,6 +691,8 @@ fn prepare_end(l: *mut lua_State) -> bool {
             s.push_bytes("the script was ended");
         } else if s.state().loading {
             push_refusal(s, b"FUNCTION LOAD timeout", false);
+        } else if s.state().ending == Ending::Shutdown {
+            push_refusal(s, SHUTDOWN, false);
         } else {
             push_refusal(s, KILLED, false);
         }

@@ -545,3 +545,47 @@ fn logs() {
     run_in(&mut machine(), &mut host, "redis.log(redis.LOG_WARNING, 'a', 1, 'b')", &[], Proto::V2);
     assert_eq!(host.logs, ["3 a 1 b"]);
 }
+
+/// Each of these is few instructions, of which one or some take long: the host is asked all the same.
+#[test]
+fn what_takes_long_within_c_can_be_ended() {
+    let numbers = "local t = cjson.decode('[' .. string.rep('1,', 5000) .. '1]') ";
+    let big = "local s = string.rep('x', 2 ^ 20) ";
+    let long = [
+        // Time that is exponential in the pattern, or quadratic in the text.
+        "string.find(string.rep('a', 200), '.-.-.-.-b')",
+        "string.match(string.rep('a', 3000), '(a*)(a*)b')",
+        "string.gsub(string.rep('x', 20000), '%bxy', '')",
+        "string.find(string.rep('a', 20000), '(.*)%1b')",
+        "for _ in string.gmatch(string.rep('a', 3000), 'a-a-b') do end",
+        "string.find(string.rep('a', 200000), string.rep('a', 100000) .. 'b', 1, true)",
+        "string.find(string.rep('a', 20000), '[' .. string.rep('b', 20000) .. ']')",
+        // Whole tables.
+        &format!("{numbers} table.sort(t)"),
+        &format!("{numbers} table.insert(t, -100000, 1)"),
+        &format!("{numbers} for _ = 1, 20 do table.remove(t, 1) end"),
+        &format!("{numbers} for _ = 1, 20 do table.maxn(t) end"),
+        &format!("{numbers} for _ = 1, 20 do table.concat(t) end"),
+        // Long strings.
+        &format!("{big} for i = 1, 100 do local t = s .. i end"),
+        &format!("{big} for i = 1, 100 do local t = string.upper(s) end"),
+        &format!("{big} local t = s .. 'y' s = s .. 'x' for i = 1, 100 do local b = s < t end"),
+        &format!("{big} for i = 1, 10 do redis.sha1hex(s) end"),
+        &format!("{big} for i = 1, 100 do collectgarbage() end"),
+        // Values out of and into bytes.
+        "local r = redis.call('RAW', '*50000\\r\\n' .. string.rep(':1\\r\\n', 50000))",
+        "cjson.decode('[' .. string.rep('1,', 50000) .. '1]')",
+        "local t = {1} for _ = 1, 15 do t = {t, t} end cjson.encode(t)",
+        "local t = {} for i = 1, 9 do t = {t, t, t, t} end cmsgpack.pack(t)",
+    ];
+    for script in long {
+        let mut host = Mock { kill: true, ..Mock::default() };
+        let script = format!("{script} return 'to its end'");
+        let r = run_in(&mut machine(), &mut host, &script, &[], Proto::V2);
+        assert!(r.contains("Script killed by user"), "{script}: {r}");
+    }
+    // What is not long is not looked at.
+    let mut host = Mock::default();
+    let short = "string.find(string.rep('a', 1000), 'a-b') table.sort({3, 1, 2}) return 'fine'";
+    assert_eq!(run_in(&mut machine(), &mut host, short, &[], Proto::V2), "$4\r\nfine\r\n");
+}

@@ -106,6 +106,25 @@ pub fn exists(disk: &dyn Disk, path: &Path) -> io::Result<bool> {
     }
 }
 
+/// A path that no file has: `path` with `suffix`, and a number behind it if earlier ones are there.
+///
+/// # Errors
+/// As the system says.
+pub fn free_name(disk: &dyn Disk, path: &Path, suffix: &str) -> io::Result<PathBuf> {
+    let named = |end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let mut free = named(suffix);
+    let mut number = 1;
+    while exists(disk, &free)? {
+        number += 1;
+        free = named(&format!("{suffix}.{number}"));
+    }
+    Ok(free)
+}
+
 /// Writes a file so that it is there whole or not at all: under a temporary name, synced, renamed,
 /// the directory synced.
 ///

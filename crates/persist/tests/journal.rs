@@ -227,11 +227,6 @@ fn what_was_durable_and_is_damaged_stops_the_start() {
         let bytes = disk.read(Path::new(name)).expect("there");
         let reader = persist::journal::segment::survey(&bytes).expect("sound");
         for at in [3, 70, 200, reader.end / 2] {
-            if at >= reader.end.saturating_sub(450) && at > 64 {
-                // The very last record is followed by no mark: it is a torn end as far as can be
-                // told, unless a segment follows.
-                continue;
-            }
             let broken = SimDisk::default();
             copy(&disk, &broken);
             broken.damage(Path::new(name), |b| b[at] ^= 1);
@@ -267,6 +262,78 @@ fn after_an_orderly_end_every_loss_is_damage() {
             copy(&disk, &broken);
             broken.damage(&name, |b| b[at] ^= 1);
             assert!(recover(&broken).is_err(), "{policy:?}, {at} of {end}");
+        }
+    }
+}
+
+/// As when the process is killed some time after its last write was synced, or the machine stops.
+#[test]
+fn of_an_idle_server_every_loss_of_what_was_durable_is_damage() {
+    for policy in [Sync::Always, Sync::EverySecond] {
+        for (syncs, stops) in [(1, false), (2, false), (2, true)] {
+            let disk = SimDisk::default();
+            let mut journal = start(&disk, policy, 1 << 20, Recovered::fresh(Base::default()));
+            (0..20u8).for_each(|i| journal.append(0, &[i; 100]));
+            let now = Instant::now();
+            for seconds in 0..=syncs * 2 {
+                journal.turn(now + Duration::from_secs(seconds));
+            }
+            assert_eq!(journal.shared.durable(), 20);
+            let syncs = journal.shared.figures.syncs.load(SeqCst);
+            // What is marked is not marked again.
+            for seconds in 10..20 {
+                journal.turn(now + Duration::from_secs(seconds));
+            }
+            assert!(journal.shared.figures.syncs.load(SeqCst) <= syncs + 1);
+            drop(journal);
+            if stops {
+                disk.crash(&mut Rng::from_seed(1));
+            }
+            every_loss_is_damage(&disk, 20, &format!("{policy:?} {syncs} {stops}"));
+            // So it is when another server has loaded it, and nothing was written since.
+            let (_, from) = recover(&disk).expect("sound");
+            let len = disk.len(&place(0).file("a.aof.1.seg")).expect("there");
+            let mut journal = start(&disk, policy, 1 << 20, from);
+            (0..4).for_each(|s| journal.turn(now + Duration::from_secs(20 + s)));
+            drop(journal);
+            assert_eq!(disk.len(&place(0).file("a.aof.1.seg")).expect("there"), len);
+            every_loss_is_damage(&disk, 20, &format!("{policy:?} again"));
+        }
+    }
+}
+
+/// What a start has found in memory only is durable then.
+#[test]
+fn what_a_start_has_found_is_marked() {
+    for policy in [Sync::Always, Sync::EverySecond] {
+        let disk = SimDisk::default();
+        let mut journal = start(&disk, Sync::Never, 1 << 20, Recovered::fresh(Base::default()));
+        (0..20u8).for_each(|i| journal.append(0, &[i; 100]));
+        journal.turn(Instant::now());
+        drop(journal);
+        let (_, from) = recover(&disk).expect("sound");
+        let mut journal = start(&disk, policy, 1 << 20, from);
+        journal.turn(Instant::now());
+        drop(journal);
+        every_loss_is_damage(&disk, 20, &format!("{policy:?}"));
+    }
+}
+
+/// Of the records in the only segment.
+fn every_loss_is_damage(disk: &SimDisk, records: usize, what: &str) {
+    let name = disk.names().into_iter().find(|p| p.extension().is_some_and(|e| e == "seg"));
+    let name = name.expect("a segment");
+    assert_eq!(recover(disk).expect("sound").0.len(), records);
+    let bytes = disk.read(&name).expect("there");
+    let end = bytes.iter().rposition(|b| *b != 0).expect("records");
+    for at in (64..end - 44).step_by(7).chain([end - 50]) {
+        let broken = SimDisk::default();
+        copy(disk, &broken);
+        broken.damage(&name, |b| b[at] ^= 1);
+        // Marks may be lost: they are no data.
+        match recover(&broken) {
+            Ok((values, _)) => assert_eq!(values.len(), records, "{what}: {at} of {end}"),
+            Err(Refusal(text)) => assert!(text.contains("damaged at"), "{what}: {text}"),
         }
     }
 }
@@ -665,4 +732,63 @@ fn setting_a_journal_aside_can_be_taken_up_again() {
         manifest.set_aside(&disk, &place).expect("it works now");
         assert!(open().expect("sound").is_none());
     }
+}
+
+#[test]
+fn what_was_set_aside_stays() {
+    let disk = SimDisk::default();
+    let (place, segments) = filled(&disk);
+    let files = Arc::new(disk.clone());
+    let text = |path: &Path| disk.read(path).expect("there");
+    let ends = |end: &str| {
+        let mut names = disk.names();
+        names.retain(|n| n.to_string_lossy().ends_with(end));
+        names
+    };
+    // A repair, and another one of a journal that went on under the same names.
+    let first = text(Path::new(&segments[3]));
+    let damage = |name: &str| disk.damage(Path::new(name), |b| b[70] ^= 1);
+    damage(&segments[2]);
+    check::check_journal(&disk, &place.manifest(), true).expect("fixable");
+    assert!(!ends(".seg.lost").is_empty());
+    let (_, from) = recover(&disk).expect("sound");
+    let mut journal = start(&disk, Sync::Always, 4000, from);
+    for _ in 0..40 {
+        journal.append(0, &[9; 400]);
+        journal.turn(Instant::now());
+    }
+    drop(journal);
+    damage(&segments[2]);
+    let report = check::check_journal(&disk, &place.manifest(), true).expect("fixable");
+    assert!(report.text.contains(".seg.lost.2"), "{}", report.text);
+    assert_eq!(text(Path::new(&format!("{}.lost", segments[3]))), first);
+    // So with a journal in whose place files of a Redis were loaded.
+    for n in 1..=3 {
+        let manifest = Recovery::open(files.clone(), place.clone()).expect("sound");
+        manifest.expect("there").manifest.set_aside(&disk, &place).expect("set aside");
+        let olds =
+            disk.names().iter().filter(|p| p.to_string_lossy().contains("journal.old")).count();
+        assert_eq!(olds, n);
+        drop(start(&disk, Sync::Always, 4000, Recovered::fresh(Base::default())));
+    }
+}
+
+#[test]
+fn without_aof_load_truncated_a_torn_end_stops_the_start() {
+    let disk = SimDisk::default();
+    let mut journal = start(&disk, Sync::Never, 1 << 20, Recovered::fresh(Base::default()));
+    (0..3u8).for_each(|i| journal.append(0, &[i; 100]));
+    journal.turn(Instant::now());
+    drop(journal);
+    let name = place(0).file("a.aof.1.seg");
+    disk.damage(&name, |b| b.truncate(b.len() - 5));
+    let bytes = disk.read(&name).expect("there");
+    let open = || Recovery::open(Arc::new(disk.clone()), place(0)).expect("sound").expect("there");
+    let refused = open().replay(false, |_, _| Ok(())).expect_err("refused").to_string();
+    assert!(refused.contains("ends in the middle of a record, at offset"), "{refused}");
+    assert_eq!(disk.read(&name).expect("there"), bytes, "it stays as it is");
+    let recovered = open().replay(true, |_, _| Ok(())).expect("cut");
+    let (file, at, lost) = recovered.cut.expect("cut");
+    assert!(file.ends_with("a.aof.1.seg") && at + lost == bytes.len() as u64);
+    assert_eq!(recovered.last, 2);
 }

@@ -3,8 +3,8 @@
 use std::ops::Index;
 
 /// Where an argument lies: a range of the input buffer, or a place in the list of owned arguments
-/// (large ones that were received straight into a buffer of their own, and those of inline
-/// commands, which had to be unquoted).
+/// (large ones that were received straight into a buffer of their own, those of inline commands,
+/// which had to be unquoted, and those that end behind [`Span::END_MAX`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     start: u32,
@@ -14,10 +14,30 @@ pub struct Span {
 impl Span {
     const OWNED: u32 = u32::MAX;
 
-    /// A range of the input buffer.
+    /// A range of the input buffer ends here at most: a span is 8 bytes, since there is one for each
+    /// argument. Tests of the parser take a smaller one, so that they need no input of 4 GiB.
+    pub const END_MAX: usize = if cfg!(test) { 60_000 } else { u32::MAX as usize - 1 };
+
+    /// A range of the input buffer, which ends at [`END_MAX`](Self::END_MAX) at most.
+    ///
+    /// # Panics
+    /// If it ends behind that.
     #[inline]
     pub fn new(start: usize, len: usize) -> Self {
-        debug_assert!(start + len < Self::OWNED as usize);
+        Self::within(start, len).expect("a range within the first 4 GiB of the buffer")
+    }
+
+    /// A range of the input buffer; none if it ends behind [`END_MAX`](Self::END_MAX).
+    #[inline]
+    pub fn within(start: usize, len: usize) -> Option<Self> {
+        let end = start.checked_add(len)?;
+        (end <= Self::END_MAX).then(|| Self::near(start, len))
+    }
+
+    /// A range of a buffer that is known to end at [`END_MAX`](Self::END_MAX) at most.
+    #[inline(always)]
+    pub(crate) fn near(start: usize, len: usize) -> Self {
+        debug_assert!(start + len <= Self::END_MAX);
         Self { start: start as u32, len: len as u32 }
     }
 
@@ -38,14 +58,13 @@ impl Span {
         (self.start == Self::OWNED).then_some(self.len as usize)
     }
 
-    /// The same range, `by` bytes further on.
+    /// The same range, `by` bytes further on; none if it ends behind [`END_MAX`](Self::END_MAX) then.
     #[inline]
-    pub fn shifted(self, by: usize) -> Self {
+    pub(crate) fn shifted(self, by: usize) -> Option<Self> {
         if self.start == Self::OWNED {
-            self
-        } else {
-            Self { start: self.start + by as u32, ..self }
+            return Some(self);
         }
+        Self::within(by.checked_add(self.start as usize)?, self.len as usize)
     }
 }
 

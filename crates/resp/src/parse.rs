@@ -137,6 +137,7 @@ impl Parser {
     ) -> Parsed {
         if !self.is_active()
             && !limits.unauthenticated
+            && base.saturating_add(buf.len()) <= Span::END_MAX
             && let Some(end) =
                 fast(buf, base, limits, spans).or_else(|| many(buf, base, limits, spans))
         {
@@ -234,17 +235,26 @@ impl Parser {
                 }
                 return Parsed::Incomplete;
             }
-            self.spans.push(Span::new(self.pos, len));
+            match Span::within(self.pos, len) {
+                Some(span) => self.spans.push(span),
+                None => {
+                    self.spans.push(Span::owned(self.owned.len()));
+                    self.owned.push(buf[self.pos..self.pos + len].to_vec());
+                }
+            }
             self.pos += len + 2;
             self.bulk = None;
             self.left -= 1;
         }
         let first = owned.len();
+        owned.append(&mut self.owned);
         spans.extend(self.spans.iter().map(|s| match s.owned_index() {
             Some(i) => Span::owned(first + i),
-            None => s.shifted(base),
+            None => s.shifted(base).unwrap_or_else(|| {
+                owned.push(s.bytes(buf).unwrap_or_default().to_vec());
+                Span::owned(owned.len() - 1)
+            }),
         }));
-        owned.append(&mut self.owned);
         let end = self.pos;
         *self = Self::default();
         Parsed::Command(end)
@@ -327,12 +337,12 @@ fn fast(buf: &[u8], base: usize, limits: &Limits, spans: &mut Vec<Span>) -> Opti
         return None;
     }
     let begin = spans.len();
-    spans.push(Span::new(base + 8, len));
+    spans.push(Span::near(base + 8, len));
     let mut pos = 8 + len + 2;
     for _ in 1..argc {
         match short_bulk(buf, pos) {
             Some((at, len)) if len <= limits.bulk_max && at + len + 2 <= buf.len() => {
-                spans.push(Span::new(base + at, len));
+                spans.push(Span::near(base + at, len));
                 pos = at + len + 2;
             }
             _ => {
@@ -354,7 +364,7 @@ fn many(buf: &[u8], base: usize, limits: &Limits, spans: &mut Vec<Span>) -> Opti
     for _ in 0..usize::from(tens - b'0') * 10 + usize::from(ones - b'0') {
         match short_bulk(buf, pos) {
             Some((at, len)) if len <= limits.bulk_max && at + len + 2 <= buf.len() => {
-                spans.push(Span::new(base + at, len));
+                spans.push(Span::near(base + at, len));
                 pos = at + len + 2;
             }
             _ => {
@@ -400,8 +410,8 @@ impl Shape {
         usize::from(self.argc)
     }
 
-    /// Parses the command at `pos` if it is whole and has this shape: appends its spans, and
-    /// returns the offset behind it.
+    /// Parses the command at `pos` if it is whole, has this shape and ends at [`Span::END_MAX`] at
+    /// most: appends its spans, and returns the offset behind it.
     #[inline(always)]
     pub fn parse(
         &self,
@@ -410,6 +420,7 @@ impl Shape {
         limits: &Limits,
         spans: &mut Vec<Span>,
     ) -> Option<usize> {
+        let buf = &buf[..buf.len().min(Span::END_MAX)];
         let rest = buf.get(pos..)?.first_chunk::<16>()?;
         let (head, name) = (rest.first_chunk::<8>()?, rest.last_chunk::<8>()?);
         if u64::from_le_bytes(*head) != self.head
@@ -418,12 +429,12 @@ impl Shape {
             return None;
         }
         let begin = spans.len();
-        spans.push(Span::new(pos + 8, usize::from(self.len)));
+        spans.push(Span::near(pos + 8, usize::from(self.len)));
         let mut at = pos + 10 + usize::from(self.len);
         for _ in 1..self.argc {
             match short_bulk(buf, at) {
                 Some((from, len)) if len <= limits.bulk_max && from + len + 2 <= buf.len() => {
-                    spans.push(Span::new(from, len));
+                    spans.push(Span::near(from, len));
                     at = from + len + 2;
                 }
                 _ => {
@@ -478,6 +489,7 @@ impl Shape {
         limits: &Limits,
     ) -> Option<Alike<'b, N>> {
         debug_assert!(N == self.argc() && N >= 2);
+        let buf = &buf[..buf.len().min(Span::END_MAX)];
         let rest = buf.get(pos..)?.first_chunk::<16>()?;
         let (head, name) = (rest.first_chunk::<8>()?, rest.last_chunk::<8>()?);
         if u64::from_le_bytes(*head) != self.head
@@ -485,21 +497,21 @@ impl Shape {
         {
             return None;
         }
-        let mut spans = [Span::new(pos + 8, usize::from(self.len)); N];
+        let mut spans = [Span::near(pos + 8, usize::from(self.len)); N];
         let (from, len) = header.read(buf, pos + 10 + usize::from(self.len))?;
         let mut end = from + len + 2;
         if len > limits.bulk_max || end > buf.len() {
             return None;
         }
         let key = buf.get(from..from + len)?;
-        spans[1] = Span::new(from, len);
+        spans[1] = Span::near(from, len);
         for span in &mut spans[2..] {
             let (from, len) = short_bulk(buf, end)?;
             end = from + len + 2;
             if len > limits.bulk_max || end > buf.len() {
                 return None;
             }
-            *span = Span::new(from, len);
+            *span = Span::near(from, len);
         }
         Some((spans, key, end))
     }
@@ -667,6 +679,47 @@ mod tests {
             let text = format!("*3\r\n$3\r\nSET\r\n{bad}\r\nkeys\r\n$5\r\nvalue\r\n");
             assert!(shape.next::<3>(&mut header, text.as_bytes(), 0, &LIMITS).is_none(), "{bad}");
         }
+    }
+
+    /// Arguments that end behind [`Span::END_MAX`] are copied, and every argument is the one that was sent.
+    #[test]
+    fn commands_beyond_the_reach_of_spans_have_their_arguments() {
+        let word = |i: usize| format!("word:{i}").into_bytes();
+        let many: Vec<Vec<u8>> = (0..12_000).map(word).collect();
+        let small = words(&[b"SET", b"key", b"value"]);
+        let request = |words: &[Vec<u8>]| {
+            let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+            for word in words {
+                bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+                bytes.extend_from_slice(word);
+                bytes.extend_from_slice(b"\r\n");
+            }
+            bytes
+        };
+        // One command reaches beyond, and those behind it begin there.
+        let expected = [&small, &many, &small, &many, &small].map(Clone::clone);
+        let input: Vec<u8> = expected.iter().flat_map(|words| request(words)).collect();
+        assert!(request(&many).len() > 2 * Span::END_MAX);
+        let (mut pos, mut spans, mut owned) = (0, Vec::new(), Vec::new());
+        let mut parser = Parser::default();
+        for words in &expected {
+            let first = spans.len();
+            let parsed = parser.parse(&input[pos..], pos, &LIMITS, &mut spans, &mut owned);
+            let Parsed::Command(end) = parsed else { panic!("{parsed:?}") };
+            let args = crate::Args::new(&input, &spans[first..], &mut owned);
+            assert!(args.to_vecs(0) == *words);
+            pos += end;
+        }
+        assert_eq!(pos, input.len());
+        for step in [1000, 1 << 20] {
+            assert!(all(&input, step, &LIMITS).as_deref() == Ok(&expected[..]), "step {step}");
+        }
+        // The short way ends where spans do.
+        let (shape, mut header) = (Shape::of(&input).expect("a shape"), Header::default());
+        assert_eq!(shape.parse(&input, 0, &LIMITS, &mut spans), Some(request(&small).len()));
+        let beyond = input.len() - request(&small).len();
+        assert_eq!(shape.parse(&input, beyond, &LIMITS, &mut spans), None);
+        assert!(shape.next::<3>(&mut header, &input, beyond, &LIMITS).is_none());
     }
 
     #[test]

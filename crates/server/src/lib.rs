@@ -32,6 +32,7 @@
 
 mod access;
 mod admin;
+mod check;
 pub mod docs;
 mod give_back;
 mod http;
@@ -48,6 +49,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+pub use check::check;
 pub use config::{Config, Loaded};
 pub use engine::log::{Level, Log, Sink};
 pub use engine::{Engine, ShutdownRequest};
@@ -218,6 +220,9 @@ impl Builder {
             };
             io::Error::new(io::ErrorKind::InvalidInput, text)
         })?;
+        if self.open_configured {
+            engine.warn_at_start();
+        }
         engine.tcp_port.store(addresses.first().map_or(0, |a| u32::from(a.port())), Relaxed);
         let shared = Arc::new(Shared {
             engine: Arc::clone(&engine),
@@ -274,11 +279,15 @@ impl Builder {
         }));
         handle.follow_admin().map_err(|e| io::Error::new(e.kind(), format!("admin-port: {e}")))?;
         if self.open_configured {
-            let place = engine.config.string(Id::TopicStorage);
-            if place.contains("://") {
-                log!(engine.log, Notice, "Looking for topics in {}", place);
+            let clients = engine.config.int(Id::Maxclients) as u64;
+            let files = raise_file_limit(clients, threads, http_connections(&engine.config));
+            // Who cannot read the limit finds out where it is reached.
+            if let Ok(files) = files {
+                engine.topics.descriptors.store(files.topics as usize, Relaxed);
             }
-            let topics = engine.topics.wake(&engine);
+        }
+        if self.open_configured {
+            let topics = engine::topics::Topics::wake(&engine);
             topics.map_err(|e| io::Error::other(format!("topics: {e}")))?;
             let http = handle.follow_http();
             http.map_err(|e| io::Error::new(e.kind(), format!("topic-http-port: {e}")))?;
@@ -385,8 +394,10 @@ impl Handle {
                 let wanted = c.int(Id::Maxclients) as u64;
                 let text =
                     "The operating system is not able to handle the specified number of clients";
-                match raise_file_limit(wanted, self.inboxes.len()) {
-                    Ok(room) if room < wanted => Err(format!("{text}, try with {room}")),
+                match raise_file_limit(wanted, self.inboxes.len(), http_connections(c)) {
+                    Ok(files) if files.clients < wanted => {
+                        Err(format!("{text}, try with {}", files.clients))
+                    }
                     Ok(_) => Ok(()),
                     Err(e) => Err(format!("{text}: {e}")),
                 }
@@ -479,17 +490,44 @@ pub fn threads_of(config: &Config) -> usize {
     }
 }
 
-/// Makes room for `clients` connections of `threads` worker threads among the process's open
-/// files, as far as the system allows. Returns for how many there is room: at most `clients`.
+/// For what there is room among the process's open files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// Connections of clients.
+    pub clients: u64,
+    /// Connections of the HTTP interface of topics.
+    pub http: u64,
+    /// Files that topics have open at once.
+    pub topics: u64,
+}
+
+/// Shares `files` out. What the process itself needs comes first: what is `reserved` is for the journal,
+/// snapshots, listeners and threads. Where there are too few, topics and HTTP get an eighth of the rest each.
+fn share(files: u64, reserved: u64, clients: u64, http: u64) -> Files {
+    /// Files that topics have use for.
+    const TOPICS: u64 = 512;
+    /// And at least.
+    const LEAST: u64 = 8;
+    let rest = files.saturating_sub(reserved);
+    if rest >= clients.saturating_add(http).saturating_add(TOPICS) {
+        return Files { clients, http, topics: TOPICS };
+    }
+    let part = (rest / 8).max(LEAST);
+    let (topics, http) = (part.min(TOPICS), http.min(part));
+    Files { clients: clients.min(rest.saturating_sub(topics + http)), http, topics }
+}
+
+/// Makes room for `clients` connections of `threads` worker threads and `http` connections among the
+/// process's open files, as far as the system allows. Returns for how many there is room.
 ///
 /// # Errors
-/// The limit cannot be read, or there is room for none.
+/// The limit cannot be read, or there is room for no client.
 #[expect(unsafe_code, reason = "getrlimit and setrlimit")]
-pub fn raise_file_limit(clients: u64, threads: usize) -> io::Result<u64> {
-    /// Descriptors for listeners, log and data files, as Redis reserves.
+pub fn raise_file_limit(clients: u64, threads: usize, http: u64) -> io::Result<Files> {
+    /// Descriptors for listeners, log, journal and snapshots, as Redis reserves.
     const RESERVED: u64 = 32;
     let reserved = RESERVED + 2 * threads as u64; // a poll and its waker each
-    let wanted = clients.saturating_add(reserved);
+    let wanted = clients.saturating_add(reserved).saturating_add(http).saturating_add(512);
     // SAFETY: the pointer is to a live value; a zeroed rlimit is valid.
     let mut limit = unsafe {
         let mut l = std::mem::zeroed::<libc::rlimit>();
@@ -510,14 +548,24 @@ pub fn raise_file_limit(clients: u64, threads: usize) -> io::Result<u64> {
             }
         }
     }
-    match limit.rlim_cur.saturating_sub(reserved).min(clients) {
-        0 => Err(io::Error::other(format!(
+    let files = share(limit.rlim_cur, reserved, clients, http);
+    if files.clients == 0 {
+        return Err(io::Error::other(format!(
             "{} open files are too few: at least {} are needed. Raise the limit with `ulimit -n`, \
              or LimitNOFILE= of the service",
             limit.rlim_cur,
-            reserved + 1
-        ))),
-        room => Ok(room),
+            reserved + 8 + http.min(8) + 1
+        )));
+    }
+    Ok(files)
+}
+
+/// Connections that the HTTP interface may have, if there is one.
+pub fn http_connections(config: &Config) -> u64 {
+    if config.int(Id::TopicHttpPort) == 0 {
+        0
+    } else {
+        config.int(Id::TopicHttpMaxConnections) as u64
     }
 }
 
@@ -530,50 +578,6 @@ pub fn disable_huge_pages() {
     // SAFETY: takes numbers only, and concerns pages that are touched later.
     unsafe {
         libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
-    }
-}
-
-/// Looks at a file of the journal (a segment, or the manifest and with it all files) or at a snapshot;
-/// with `fix` cuts off what cannot be read of the journal.
-///
-/// # Errors
-/// The file cannot be read or changed, is none of these, or is to be changed and in use.
-pub fn check(path: &Path, fix: bool) -> io::Result<persist::journal::check::Report> {
-    use persist::journal::{check, segment};
-    let snapshot = |path: &Path| match engine::check_snapshot(path) {
-        Ok(keys) => (format!("{}: a whole snapshot, {keys} keys\n", path.display()), true),
-        Err(why) => (format!("{}: a damaged snapshot: {why}\n", path.display()), false),
-    };
-    if path.is_dir() {
-        return Err(io::Error::new(
-            io::ErrorKind::IsADirectory,
-            "a directory; name a file: a snapshot, or a journal (appendonlydir/appendonly.aof.journal)",
-        ));
-    }
-    let _claim = if fix { check::claim(&persist::disk::Real, path)? } else { None };
-    let mut start = Vec::new();
-    let mut file = std::fs::File::open(path)?;
-    io::Read::read_to_end(&mut io::Read::take(&mut file, 16), &mut start)?;
-    if segment::is_segment(&start) {
-        check::check_segment(&persist::disk::Real, path, fix)
-    } else if start.starts_with(b"apus-journal") || path.extension().is_some_and(|e| e == "journal")
-    {
-        let mut report = check::check_journal(&persist::disk::Real, path, fix)?;
-        if let Some(base) = check::base_of(&persist::disk::Real, path)? {
-            let (text, sound) = snapshot(&base);
-            report.text.push_str(&text);
-            report.sound &= sound;
-        }
-        Ok(report)
-    } else if start.starts_with(b"REDIS") || start.starts_with(b"VALKEY") {
-        let (text, sound) = snapshot(path);
-        // A snapshot cannot be cut: what follows the damage is not to be found.
-        Ok(check::Report { text, sound })
-    } else {
-        Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "neither a segment nor a manifest of a journal, nor a snapshot",
-        ))
     }
 }
 
@@ -599,4 +603,19 @@ pub fn level_of(config: &Config) -> Level {
 }
 
 /// A caller of CONFIG SET with all rights, for hooks and tests.
-pub const LOCAL: Caller = Caller { local: true, loading: false };
+pub const LOCAL: Caller = Caller { local: true, loading: false, owner: false };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_shared_out() {
+        let files = |clients, http, topics| Files { clients, http, topics };
+        assert_eq!(share(20_000, 36, 10_000, 1024), files(10_000, 1024, 512));
+        assert_eq!(share(256, 36, 10_000, 1024), files(166, 27, 27));
+        assert_eq!(share(256, 36, 166, 27), files(166, 27, 27), "the same once more");
+        assert_eq!(share(64, 36, 10_000, 0), files(20, 0, 8));
+        assert_eq!(share(40, 36, 10_000, 0).clients, 0);
+    }
+}

@@ -23,8 +23,9 @@ Usage: apus log COMMAND [--dir DIR | --storage URL] [ARGUMENTS]
   append TOPIC                       appends every line of standard input as a record
   tail TOPIC [-n N]                  prints the last N records, a line each; 10
   verify [TOPIC]                     reads everything, and checks checksums and that no offset is missing
-  mend TOPIC                         in an object store, makes appending possible again where the last
-                                     object is so damaged that it does not say which offset comes next
+  mend TOPIC                         makes a topic usable again whose settings are damaged (with settings
+                                     that keep all records), whose last segment is missing, or whose last
+                                     object does not say which offset comes next
   stats [TOPIC]                      prints what topics have
 
   --dir DIR       the server's `dir`; the current directory
@@ -52,6 +53,12 @@ fn parse(args: &[String]) -> Result<Asked, String> {
         last: 10,
         words: Vec::new(),
     };
+    // `--dir=d` is `--dir d`.
+    let both = |arg: &String| match arg.split_once('=') {
+        Some((name, value)) if name.starts_with("--") => vec![name.to_owned(), value.to_owned()],
+        _ => vec![arg.clone()],
+    };
+    let args: Vec<String> = args.iter().flat_map(both).collect();
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         let mut value = || rest.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -75,7 +82,12 @@ fn parse(args: &[String]) -> Result<Asked, String> {
         "append" | "mend" => (words == 1, "TOPIC"),
         "tail" => (words == 1, "TOPIC [-n N]"),
         "verify" | "stats" => (words <= 1, "[TOPIC]"),
-        other => return Err(format!("there is no command '{other}'")),
+        other => {
+            let names = ["create", "append", "tail", "verify", "mend", "stats"];
+            let near = config::help::nearest_of(other, names);
+            let meant = near.map_or_else(String::new, |near| format!(", did you mean '{near}'?"));
+            return Err(format!("there is no command '{other}'{meant}"));
+        }
     };
     if fits { Ok(asked) } else { Err(format!("it is 'apus log {} {usage}'", asked.command)) }
 }
@@ -231,8 +243,13 @@ fn tail(broker: &Broker, topic: &str, last: u64) -> Result<bool, Error> {
 }
 
 fn mend(broker: &Broker, topic: &str) -> Result<bool, Error> {
-    match broker.mend(topic)? {
+    let (done, next) = broker.mend(topic)?;
+    for what in &done {
+        print(&format!("{topic}: {what}\n"))?;
+    }
+    match next {
         Some(next) => print(&format!("{topic}: the next record gets offset {next}\n"))?,
+        None if !done.is_empty() => {}
         None => print(&format!("{topic}: there is nothing that keeps from appending\n"))?,
     }
     Ok(true)

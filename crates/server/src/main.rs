@@ -5,7 +5,7 @@ mod notify;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use apus::{Config, LineSink, Log, Server};
 use config::Id;
@@ -22,11 +22,16 @@ const COMMANDS: [(&str, &str); 9] = [
     ("bench pubsub [--help | OPTIONS]", "publish to subscribers of any RESP server and measure it"),
     ("bench log [--help | OPTIONS]", "drive an event log and measure it"),
     ("log COMMAND [--help]", "look after topics on disk: create, append, verify, mend …"),
-    ("check FILE [--fix]", "look at a journal or a snapshot; cut a broken journal"),
+    (
+        "check FILE [--fix]",
+        "look at a journal, a snapshot or a file of Redis's; cut a broken journal",
+    ),
     ("docs commands|configuration", "print a reference as Markdown"),
     ("help [COMMAND]", "print this, or what a command takes: every option of serve"),
     ("--version", "print the version"),
 ];
+
+const VERSION: &str = concat!("apus ", env!("CARGO_PKG_VERSION"), "\n");
 
 const CHECK: &str = "\
 Reads a file of the server's to its end, and says whether it is whole.
@@ -34,8 +39,9 @@ Reads a file of the server's to its end, and says whether it is whole.
 Usage: apus check FILE [--fix]
 
   FILE    a snapshot (dump.rdb), a journal (appendonlydir/appendonly.aof.journal, with all that
-          belongs to it), or one segment of a journal (….seg)
-  --fix   cut a broken journal behind its last whole record; a snapshot is never changed
+          belongs to it), one segment of a journal (….seg), or an append-only file of Redis's (….aof,
+          or ….aof.manifest with all that belongs to it)
+  --fix   cut a broken journal behind its last whole record; snapshots and files of Redis's are never changed
 
 Ends with 0 if the file is whole, with 1 if it is damaged or not to be read.
 ";
@@ -58,9 +64,7 @@ fn main() -> ExitCode {
     match first.as_str() {
         "serve" => serve(&args[1..]),
         "" | "help" | "--help" | "-h" => help(&args[args.len().min(1)..]),
-        "--version" | "-v" | "-V" | "version" => {
-            print(concat!("apus ", env!("CARGO_PKG_VERSION"), "\n"))
-        }
+        "--version" | "-v" | "-V" | "version" => print(VERSION),
         "bench" => bench(&args[1..]),
         "log" => {
             let words = args[1..].iter().map(|a| a.to_string_lossy().into_owned());
@@ -70,7 +74,7 @@ fn main() -> ExitCode {
         "check" => check(&args[1..]),
         "transcripts" => print(&apus::docs::transcripts()),
         // `apus redis.conf --port 7000` as redis-server takes it.
-        _ if std::path::Path::new(&args[0]).is_file() || first.starts_with("--") => serve(&args),
+        _ if std::path::Path::new(&args[0]).is_file() || first.starts_with('-') => serve(&args),
         // What looks like a file is one that is not there.
         other if other.ends_with(".conf") || other.contains('/') => serve(&args),
         other => no_command(other),
@@ -91,13 +95,11 @@ fn print(text: &str) -> ExitCode {
 /// Says that there is no such command, and which one may have been meant.
 fn no_command(name: &str) -> ExitCode {
     let names = ["serve", "bench", "log", "check", "docs", "help", "version"];
-    let near = names.iter().map(|n| (distance(n, name), n)).min();
-    // Half of the letters may be wrong, but not all of them.
-    match near {
-        Some((distance, near)) if distance <= 2 && distance < name.chars().count() => {
+    match config::help::nearest_of(name, names) {
+        Some(near) => {
             eprintln!("apus: there is no command '{name}'; did you mean 'apus {near}'?");
         }
-        _ => eprintln!("apus: there is no command '{name}'"),
+        None => eprintln!("apus: there is no command '{name}'"),
     }
     eprintln!("Try 'apus help'.");
     ExitCode::from(2)
@@ -132,7 +134,13 @@ fn docs(which: Option<&OsString>) -> ExitCode {
         Some("commands") => print(&apus::docs::commands()),
         Some("configuration") => print(&apus::docs::configuration()),
         Some("--help" | "-h") => print(DOCS),
-        _ => {
+        Some(other) => {
+            eprintln!(
+                "apus: there is no reference '{other}'; there are commands and configuration"
+            );
+            ExitCode::from(2)
+        }
+        None => {
             eprintln!("apus: 'apus docs commands' or 'apus docs configuration'");
             ExitCode::from(2)
         }
@@ -144,6 +152,12 @@ fn check(args: &[OsString]) -> ExitCode {
         return print(CHECK);
     }
     let (fix, files): (Vec<_>, Vec<_>) = args.iter().partition(|a| *a == "--fix");
+    let is_option = |a: &&&OsString| a.to_string_lossy().starts_with('-');
+    if let Some(option) = files.iter().find(is_option) {
+        let option = option.to_string_lossy();
+        eprintln!("apus: there is no option '{option}'; 'apus help check' tells what there is");
+        return ExitCode::from(2);
+    }
     let [file] = files.as_slice() else {
         eprintln!(
             "apus: 'apus check FILE' or 'apus check --fix FILE'; 'apus help check' tells more"
@@ -169,26 +183,15 @@ fn bench(args: &[OsString]) -> ExitCode {
         Some((what, rest)) if what == "log" => bench::log::main(rest),
         Some((what, rest)) if what == "pubsub" => bench::pubsub::main(rest),
         Some((what, _)) if what == "--help" || what == "-h" => print(BENCH),
-        _ => {
+        Some((what, _)) => {
+            eprintln!("apus: there is no benchmark '{what}'; there are kv, pubsub and log");
+            ExitCode::from(2)
+        }
+        None => {
             eprintln!("apus: 'apus bench kv --help', and so 'pubsub' and 'log', tell how");
             ExitCode::from(2)
         }
     }
-}
-
-/// Edit distance, for suggestions.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(32).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let next = (diagonal + usize::from(ca != *cb)).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = std::mem::replace(&mut row[j + 1], next);
-        }
-    }
-    row[b.len()]
 }
 
 fn serve(args: &[OsString]) -> ExitCode {
@@ -196,15 +199,20 @@ fn serve(args: &[OsString]) -> ExitCode {
     if asks("--help") || asks("-h") {
         return print(&config::help::serve());
     }
+    if let [word] = args
+        && (word == "--version" || word == "-v" || word == "-V")
+    {
+        return print(VERSION);
+    }
     let config = Config::new();
-    let loaded = match config::load(&config, args, &mut io::stdin()) {
+    let (source, loaded) = match config::Source::load(&config, args, &mut io::stdin()) {
         Ok(l) => l,
         Err(e) => {
             eprintln!("apus: {e}");
             return ExitCode::from(1);
         }
     };
-    match run(config, loaded) {
+    match run(config, source, loaded) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("apus: {}", config::os_text(&e));
@@ -213,7 +221,7 @@ fn serve(args: &[OsString]) -> ExitCode {
     }
 }
 
-fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
+fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Result<()> {
     apus::enter_dir(&config)?;
     if config.flag(Id::DisableThp) {
         apus::disable_huge_pages();
@@ -244,8 +252,9 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
     let handle = signals.handle();
     let (running, signal_log) = (Arc::new(OnceLock::new()), log.clone());
     let told = Arc::clone(&running);
-    let watcher =
-        apus::start_thread("apus-signals".into(), move || watch(signals, &told, &signal_log))?;
+    let watcher = apus::start_thread("apus-signals".into(), move || {
+        watch(signals, &told, source, &signal_log);
+    })?;
     let has_logfile = !config.string(Id::Logfile).is_empty();
     let started = Server::builder().config(config, loaded).log(log.clone()).start();
     if let Err(e) = &started
@@ -290,7 +299,20 @@ fn run(config: Config, loaded: apus::Loaded) -> io::Result<()> {
 /// Makes room for `maxclients` among the open files, or makes it as many as there is room for.
 fn fit_file_limit(config: &Config, log: &Log) -> io::Result<()> {
     let wanted = config.int(Id::Maxclients) as u64;
-    let room = apus::raise_file_limit(wanted, apus::threads_of(config))?;
+    let http = apus::http_connections(config);
+    let files = apus::raise_file_limit(wanted, apus::threads_of(config), http)?;
+    let room = files.clients;
+    if files.http < http {
+        log!(
+            log,
+            Warning,
+            "topic-http-max-connections is {} instead of {}: the limit of open files is too low.",
+            files.http,
+            http
+        );
+        let line = format!("topic-http-max-connections {}", files.http);
+        config::load_text(config, "ulimit", line.as_bytes()).map_err(io::Error::other)?;
+    }
     if room < wanted {
         log!(
             log,
@@ -317,14 +339,53 @@ fn started(running: &OnceLock<Arc<engine::Engine>>) -> Option<&Arc<engine::Engin
     running.get()
 }
 
+/// Reads the configuration file and the ACL file again.
+fn reload(running: &OnceLock<Arc<engine::Engine>>, source: &Arc<Mutex<config::Source>>, log: &Log) {
+    let Some(engine) = running.get() else {
+        log!(log, Warning, "Received SIGHUP while starting: only the log file was opened anew.");
+        return;
+    };
+    log!(log, Notice, "Received SIGHUP: reading the files again.");
+    let read = source.lock().unwrap_or_else(PoisonError::into_inner).changes();
+    let changes = match read {
+        Ok(changes) => changes,
+        Err(e) => {
+            log!(log, Warning, "Not reloaded, everything stays as it is: {}", e);
+            return;
+        }
+    };
+    if !changes.restart.is_empty() {
+        let names = changes.restart.join(", ");
+        log!(log, Warning, "Changed in the file, for the next start only: {}", names);
+    }
+    let source = Arc::clone(source);
+    engine.reload(changes.set.clone(), move |done| {
+        if done {
+            source.lock().unwrap_or_else(PoisonError::into_inner).accept(changes);
+        }
+    });
+}
+
 /// What signals do, until they are closed. Before the server runs there is nothing to be saved.
-fn watch(mut signals: Signals, running: &OnceLock<Arc<engine::Engine>>, log: &Log) {
+fn watch(
+    mut signals: Signals,
+    running: &OnceLock<Arc<engine::Engine>>,
+    source: config::Source,
+    log: &Log,
+) {
+    let source = Arc::new(Mutex::new(source));
     for s in &mut signals {
         let name = match s {
             SIGTERM => "SIGTERM",
             SIGINT => "SIGINT",
             SIGHUP | SIGUSR1 => {
-                log.sink().reopen();
+                if let Err(e) = log.sink().reopen() {
+                    let e = config::os_text(&e);
+                    log!(log, Warning, "The log goes on where it went: {}", e);
+                }
+                if s == SIGHUP {
+                    reload(running, &source, log);
+                }
                 continue;
             }
             _ => continue,

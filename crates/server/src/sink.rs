@@ -22,7 +22,8 @@ impl LineSink {
     /// # Errors
     /// The file cannot be opened; the error names it.
     pub fn new(path: &str, json: bool) -> io::Result<Self> {
-        let path = (!path.is_empty()).then(|| PathBuf::from(path));
+        // Opened again after `dir` has changed, too.
+        let path = (!path.is_empty()).then(|| std::path::absolute(path)).transpose()?;
         let to: Box<dyn Write + Send> = match &path {
             Some(p) => Box::new(open(p)?),
             None => Box::new(io::stdout()),
@@ -51,12 +52,16 @@ impl Sink for LineSink {
         let _ = to.flush();
     }
 
-    fn reopen(&self) {
-        if let Some(p) = &self.path
-            && let Ok(f) = open(p)
-        {
-            *self.to.lock() = Box::new(f);
+    fn reopen(&self) -> io::Result<()> {
+        if let Some(p) = &self.path {
+            let file = open(p)?;
+            *self.to.lock() = Box::new(file);
         }
+        Ok(())
+    }
+
+    fn set_json(&self, json: bool) {
+        self.json.store(json, Relaxed);
     }
 }
 

@@ -7,12 +7,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use testing::{PATIENCE, eventually, free_address};
+use testing::{PATIENCE, TempDir, eventually, free_address};
 
 struct Server {
     process: Child,
     data: SocketAddr,
     admin: SocketAddr,
+    dir: TempDir,
 }
 
 impl Drop for Server {
@@ -44,6 +45,7 @@ fn connect(to: SocketAddr) -> TcpStream {
 impl Server {
     fn start() -> Self {
         for _ in 0..5 {
+            let dir = TempDir::new();
             let (data, admin) = (free_address().expect("a port"), free_address().expect("a port"));
             let mut process = Command::new(env!("CARGO_BIN_EXE_apus"))
                 .args(["serve", "--bind", "127.0.0.1", "--admin-bind", "127.0.0.1"])
@@ -56,6 +58,8 @@ impl Server {
                     "--enable-protected-configs",
                     "local",
                 ])
+                .arg("--dir")
+                .arg(&*dir)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
@@ -64,7 +68,7 @@ impl Server {
             while begin.elapsed() < PATIENCE && matches!(process.try_wait(), Ok(None)) {
                 // The data port listens first.
                 if TcpStream::connect(data).is_ok() && TcpStream::connect(admin).is_ok() {
-                    let server = Self { process, data, admin };
+                    let server = Self { process, data, admin, dir };
                     // Both ports listen while it still loads.
                     while begin.elapsed() < PATIENCE && server.get("/readyz").status != 200 {
                         std::thread::sleep(Duration::from_millis(10));
@@ -142,6 +146,29 @@ fn parse_metrics(text: &str) -> Vec<(String, f64)> {
         }
     }
     samples
+}
+
+/// From the signal on: the final snapshot takes its time, and new connections would soon be lost.
+#[test]
+fn a_server_that_saves_for_the_last_time_is_not_ready() {
+    let server = Server::start();
+    let fill = "EVAL \"for i = 1, 3000 do redis.call('SET', i, 'v') end\" 0";
+    assert_eq!(server.command(fill), "$-1");
+    // Three seconds in all.
+    assert_eq!(server.command("CONFIG SET rdb-key-save-delay 1000"), "+OK");
+    assert_eq!(server.get("/readyz").status, 200);
+    let pid = server.process.id().to_string();
+    Command::new("kill").args(["-TERM", &pid]).status().expect("signalled");
+    let saves = || {
+        let files = std::fs::read_dir(&*server.dir).expect("a directory");
+        let mut names = files.filter_map(|f| f.ok()?.file_name().into_string().ok());
+        names.any(|name| name.starts_with("temp-")).then_some(())
+    };
+    eventually("the final snapshot begins", saves);
+    let ready = server.get("/readyz");
+    assert_eq!((ready.status, &*ready.text()), (503, "shutting down\n"));
+    assert_eq!(server.get("/healthz").status, 200);
+    assert!(saves().is_some(), "the snapshot has ended meanwhile");
 }
 
 #[test]

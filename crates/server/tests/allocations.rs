@@ -48,6 +48,7 @@ struct Server {
 
 impl Server {
     fn new() -> Self {
+        testing::leave_the_sources();
         let engine = Engine::new(Options {
             config: config::Config::new(),
             renames: Vec::new(),

@@ -64,6 +64,7 @@ fn words(line: &str) -> Vec<&str> {
 }
 
 fn server(options: &[(&str, &str)]) -> apus::Server {
+    testing::leave_the_sources();
     let mut builder = apus::Server::builder().option("threads", "1").unwrap();
     for (name, value) in options {
         builder = builder.option(name, value).unwrap();

@@ -9,6 +9,7 @@ struct Running(Option<Server>);
 
 impl Running {
     fn start() -> Self {
+        testing::leave_the_sources();
         let server = Server::builder()
             .option("threads", "2")
             .and_then(|b| b.option("enable-debug-command", "yes"))

@@ -253,6 +253,110 @@ fn a_journal_begun_and_rewritten_at_run_time_has_everything() {
     server.kill();
 }
 
+/// A limit of the file's size stands for a disk that is full: the write fails in the same place.
+#[test]
+fn what_a_full_disk_does_not_take_is_not_acknowledged() {
+    for appendfsync in ["everysec", "no"] {
+        let dir = TempDir::new();
+        let socket = dir.join("s");
+        let binary = binary();
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "trap '' XFSZ; ulimit -f 200; exec \"$0\" \"$@\""]);
+        limited.arg(binary.get_program());
+        let options = ["--port", "0", "--save", "", "--threads", "2"];
+        limited.arg("serve").args(options).args(["--appendonly", "yes"]);
+        limited.args(["--appendfsync", appendfsync]).arg("--unixsocket").arg(&socket);
+        limited.arg("--dir").arg(&*dir).stdout(Stdio::null()).stdin(Stdio::null());
+        let child = limited.spawn().expect("sh");
+        let server = Server { child, socket };
+        eventually("it has started", || {
+            server.connect()?.call("PING\r\n").is_some_and(|r| r == "+PONG").then_some(())
+        });
+        // Small requests, pipelines, and one that a thread writes by itself.
+        let value = "v".repeat(300);
+        let mut acknowledged = Vec::new();
+        let mut refused = false;
+        for n in 0..4000 {
+            if refused {
+                break;
+            }
+            let Some(mut c) = server.connect() else { continue };
+            let keys: Vec<_> = (0..1 + n % 20).map(|i| format!("k:{n}:{i}")).collect();
+            let requests = keys.iter().map(|k| format!("SET {k} {value}\r\n"));
+            if c.send(&requests.collect::<String>()).is_none() {
+                continue;
+            }
+            for key in keys {
+                match c.reply().as_deref() {
+                    Some("+OK") => acknowledged.push(key),
+                    Some(other) if other.starts_with("-MISCONF") => refused = true,
+                    Some(other) => panic!("{other}"),
+                    None => break,
+                }
+            }
+        }
+        assert!(refused && acknowledged.len() > 100, "{}", acknowledged.len());
+        // It stays up for reads, of those too who were disconnected.
+        let mut c = server.connect().expect("a connection");
+        assert_eq!(c.call(&format!("GET {}\r\n", acknowledged[0])), Some(value.clone()));
+        server.kill();
+        let server = Server::start_with(&dir, 2, "yes", appendfsync);
+        let mut c = server.connect().expect("a connection");
+        for key in acknowledged {
+            let there = c.call(&format!("EXISTS {key}\r\n"));
+            assert_eq!(there.as_deref(), Some(":1"), "{appendfsync}: {key} was acknowledged");
+        }
+        server.kill();
+    }
+}
+
+/// Damage in the middle of what WAITAOF has called durable, of a server that was killed while it was idle.
+#[test]
+fn damage_of_what_was_durable_is_not_taken_for_a_torn_end() {
+    for appendfsync in ["everysec", "always"] {
+        let dir = TempDir::new();
+        let server = Server::start_with(&dir, 1, "yes", appendfsync);
+        let mut c = server.connect().expect("a connection");
+        for i in 0..2000 {
+            c.send(&format!("SET {i} v\r\n")).expect("sent");
+        }
+        (0..2000).for_each(|_| assert_eq!(c.reply().as_deref(), Some("+OK")));
+        assert_eq!(lines(&mut c, &["WAITAOF 1 0 0"], 3), ["*2", ":1", ":0"]);
+        let segment = dir.join("appendonlydir/appendonly.aof.1.seg");
+        let read = || std::fs::read(&segment).expect("there");
+        let used = |bytes: &[u8]| bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
+        // A mark ends in the salt, which the header has. Under `always` it is written behind the reply.
+        let is_marked = || {
+            let (bytes, salt) = (read(), read()[16..32].to_vec());
+            bytes[..used(&bytes)].ends_with(&salt[..used(&salt)]).then_some(())
+        };
+        eventually("it is marked", is_marked);
+        server.kill();
+        let mut bytes = read();
+        let middle = used(&bytes) / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&segment, bytes).expect("written");
+        let mut again = binary();
+        again.args(["serve", "--port", "0", "--appendonly", "yes", "--dir"]);
+        again.arg(&*dir).arg("--unixsocket").arg(dir.join("refused.sock"));
+        again.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut again = again.spawn().expect("the binary");
+        let mut said = String::new();
+        for line in BufReader::new(again.stdout.take().expect("piped")).lines() {
+            said.push_str(&line.expect("text"));
+            if said.contains("Ready to accept") {
+                again.kill().expect("it runs");
+            }
+        }
+        let ended = again.wait().expect("it has ended");
+        assert!(!ended.success() && !said.contains("Ready to accept"), "{said}");
+        assert!(
+            said.contains("is damaged at offset") && said.contains("apus check --fix"),
+            "{said}"
+        );
+    }
+}
+
 #[test]
 fn what_follows_the_files_of_a_redis_is_there_after_the_first_rewrite_too() {
     let dir = TempDir::new();
@@ -447,4 +551,122 @@ fn what_a_server_is_writing_is_not_mended() {
     }
     server.kill();
     assert!(check("appendonly.aof.journal", &["--fix"]).status.success());
+}
+
+/// Files of a Redis 7: a snapshot as base, and commands. The snapshot is returned, too.
+fn files_of_redis(dir: &Path, keys: usize, commands: &str) -> Vec<u8> {
+    let server = Server::start_with(dir, 1, "no", "no");
+    let mut c = server.connect().expect("a connection");
+    for i in 0..keys {
+        c.send(&format!("SET {i} v\r\n")).expect("sent");
+    }
+    (0..keys).for_each(|_| drop(c.reply()));
+    assert_eq!(c.call("SAVE\r\n").as_deref(), Some("+OK"));
+    server.kill();
+    let aof = dir.join("appendonlydir");
+    std::fs::create_dir_all(&aof).expect("a directory");
+    std::fs::rename(dir.join("dump.rdb"), aof.join("appendonly.aof.1.base.rdb")).expect("renamed");
+    std::fs::write(aof.join("appendonly.aof.1.incr.aof"), commands).expect("written");
+    let manifest = "file appendonly.aof.1.base.rdb seq 1 type b\n\
+                    file appendonly.aof.1.incr.aof seq 1 type i\n";
+    std::fs::write(aof.join("appendonly.aof.manifest"), manifest).expect("written");
+    std::fs::read(aof.join("appendonly.aof.1.base.rdb")).expect("there")
+}
+
+const SET: &str = "*3\r\n$3\r\nSET\r\n$3\r\nnew\r\n$1\r\n1\r\n";
+
+#[test]
+fn progress_is_told_while_files_of_a_redis_are_loaded() {
+    let dir = TempDir::new();
+    let commands = SET.repeat(50);
+    let bytes = files_of_redis(&dir, 1000, &commands).len() + commands.len();
+    let server = Server::spawn(&dir, 2, "yes", "always", &["--key-load-delay", "3000"]);
+    let field = |info: &str, name: &str| -> Option<f64> {
+        let line = info.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'))?;
+        line.trim().parse().ok()
+    };
+    eventually("it loads", || {
+        let mut c = server.connect()?;
+        let reply = c.call("PING\r\n")?;
+        assert!(reply.starts_with("-LOADING"), "it has never told how far it was: {reply}");
+        let info = c.call("INFO persistence\r\n")?;
+        // It may not have opened the files yet.
+        let total = field(&info, "loading_total_bytes")?;
+        assert_eq!(total, bytes as f64, "{info}");
+        let done = field(&info, "loading_loaded_perc").expect("a part");
+        assert!((0.0..=100.0).contains(&done), "{info}");
+        assert!(field(&info, "loading_eta_seconds").expect("a time") >= 0.0, "{info}");
+        (done > 0.0).then_some(())
+    });
+    server.kill();
+}
+
+#[test]
+fn offsets_count_from_the_beginning_of_a_file_with_a_preamble() {
+    let dir = TempDir::new();
+    let mut bytes = files_of_redis(&dir, 10, "");
+    std::fs::remove_dir_all(dir.join("appendonlydir")).expect("removed");
+    bytes.extend_from_slice(SET.as_bytes());
+    let whole = bytes.len();
+    bytes.extend_from_slice(&SET.as_bytes()[..20]);
+    let file = dir.join("appendonly.aof");
+    std::fs::write(&file, bytes).expect("written");
+    let mut server = binary();
+    server.args(["serve", "--port", "0", "--appendonly", "yes"]);
+    server.args(["--aof-load-truncated", "no", "--dir"]).arg(&*dir);
+    let out = server.arg("--unixsocket").arg(dir.join("refused.sock")).output().expect("it ends");
+    let said = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
+    assert!(said.contains(&format!("begins at offset {whole} ")), "{said}");
+    let out = binary().arg("check").arg(&file).output().expect("it runs");
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(said.contains("10 keys, and 1 commands, then"), "{said}");
+    assert!(said.contains(&format!("at offset {whole} of {}", whole + 20)), "{said}");
+    assert!(!out.status.success());
+}
+
+#[test]
+fn files_of_a_redis_are_known_to_check() {
+    let dir = TempDir::new();
+    files_of_redis(&dir, 7, &SET.repeat(3));
+    let aof = dir.join("appendonlydir");
+    let check = |file: &str, fix: &[&str]| {
+        let out = binary().arg("check").arg(aof.join(file)).args(fix).output().expect("it runs");
+        let said = [out.stdout, out.stderr].concat();
+        (out.status.success(), String::from_utf8_lossy(&said).into_owned())
+    };
+    let (sound, said) = check("appendonly.aof.manifest", &[]);
+    assert!(sound && said.contains("the manifest of Redis's append-only file"), "{said}");
+    assert!(said.contains("base.rdb: a whole snapshot, 7 keys"), "{said}");
+    assert!(said.contains("incr.aof: an append-only file of Redis's, 3 commands"), "{said}");
+    assert!(said.contains("--appendonly yes` loads these files"), "{said}");
+    // A transaction without an end, a command without one, and what is none.
+    let multi = "*1\r\n$5\r\nMULTI\r\n";
+    for (text, why) in [
+        (
+            format!("{SET}{multi}{SET}"),
+            format!("1 commands, then a command or transaction at offset {}", SET.len()),
+        ),
+        (
+            format!("{SET}{}", &SET[..9]),
+            format!("1 commands, then a command or transaction at offset {}", SET.len()),
+        ),
+        (
+            format!("{SET}SET a b\r\n"),
+            format!("1 commands, then DAMAGE: what is at offset {}", SET.len()),
+        ),
+    ] {
+        std::fs::write(aof.join("appendonly.aof.1.incr.aof"), &text).expect("written");
+        for fix in [&[][..], &["--fix"]] {
+            let (sound, said) = check("appendonly.aof.manifest", fix);
+            assert!(!sound && said.contains(&why), "{said}");
+            assert_eq!(said.contains("redis-check-aof"), !fix.is_empty(), "{said}");
+        }
+        assert_eq!(
+            std::fs::read_to_string(aof.join("appendonly.aof.1.incr.aof")).expect("there"),
+            text
+        );
+    }
+    std::fs::write(aof.join("appendonly.aof.manifest"), "file x seq").expect("written");
+    let (sound, said) = check("appendonly.aof.manifest", &[]);
+    assert!(!sound && said.contains("a damaged manifest of Redis's"), "{said}");
 }

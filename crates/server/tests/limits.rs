@@ -21,6 +21,7 @@ struct Running {
 impl Running {
     fn start() -> Self {
         let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        testing::leave_the_sources();
         let server = Server::builder()
             .option("threads", "1")
             .and_then(|b| b.tcp(TcpListener::bind("127.0.0.1:0")?).start())

@@ -882,9 +882,9 @@ fn the_memory_of_records_is_taken_until_they_are_stored() {
         for _ in 0..64 {
             stream.write_all(format!("{:x}\r\n", piece.len()).as_bytes()).expect("sent");
             stream.write_all(&piece).expect("sent");
-            stream.write_all(b"").expect("sent");
+            stream.write_all(b"\r\n").expect("sent");
         }
-        stream.write_all(b"0\r\n").expect("sent");
+        stream.write_all(b"0\r\n\r\n").expect("sent");
         // It goes without its answer when all has arrived.
         let mut r = s.redis();
         let due = (i + 1) * (4 << 20);
@@ -902,4 +902,108 @@ fn the_memory_of_records_is_taken_until_they_are_stored() {
     }
     // No more than 12 MiB may wait.
     assert_eq!(s.post("/v1/topics/t/records", "", &vec![b'x'; 5 << 20]).status, 503);
+}
+
+#[test]
+fn topics_leave_descriptors_to_others() {
+    let dir = TempDir::new();
+    let (http, data) = (free_address().expect("a port"), free_address().expect("a port"));
+    let apus = command(dir.path(), http, data, &["--appendonly", "yes"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 256 && exec \"$0\" \"$@\""]).arg(apus.get_program());
+    let process = limited.args(apus.get_args()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let s = Server { process: process.expect("the binary"), http, data };
+    let mut r = Redis(eventually("it starts", || TcpStream::connect(data).ok()));
+    eventually("it has loaded", || (r.call(&["PING"]) == "+PONG").then_some(()));
+    for i in 0..300 {
+        let reply = r.call(&["TOPIC.APPEND", &format!("t{i}"), "RECORDS", "x"]);
+        assert_eq!(reply, ":0", "topic {i}");
+    }
+    let used = field(&mut r, "topics", "topics_descriptors");
+    assert!(used <= field(&mut r, "topics", "topics_descriptors_limit"), "{used}");
+    // All clients that there may be, a snapshot and a new segment of the journal find some.
+    let clients = field(&mut r, "clients", "maxclients");
+    let all: Vec<Redis> = (1..clients).map(|_| s.redis()).collect();
+    for mut other in all {
+        assert_eq!(other.call(&["PING"]), "+PONG");
+    }
+    assert_eq!(r.call(&["SET", "a", "b"]), "+OK");
+    for what in ["BGSAVE", "BGREWRITEAOF"] {
+        assert!(r.call(&[what]).starts_with('+'), "{what}");
+        eventually("it is done", || {
+            let text = r.call(&["INFO", "persistence"]);
+            let ok = text.contains("rdb_last_bgsave_status:ok")
+                && text.contains("aof_last_bgrewrite_status:ok");
+            assert!(ok, "{text}");
+            (text.contains("rdb_bgsave_in_progress:0")
+                && text.contains("aof_rewrite_in_progress:0"))
+            .then_some(())
+        });
+    }
+    assert_eq!(r.call(&["SET", "a", "c"]), "+OK");
+}
+
+#[test]
+fn a_group_that_is_new_is_told_so() {
+    let dir = TempDir::new();
+    let s = Server::start(&dir, &[]);
+    for record in ["one", "two"] {
+        assert_eq!(s.post("/v1/topics/t/records", "", record.as_bytes()).status, 201);
+    }
+    for path in ["records", "batches"] {
+        let a = s.get(&format!("/v1/topics/t/{path}?group=g"));
+        assert_eq!((a.status, a.header("apus-group")), (200, Some("new")));
+        let a = s.get(&format!("/v1/topics/t/{path}?group=g&reset=latest"));
+        assert_eq!((a.status, a.header("apus-group")), (204, Some("new")));
+        let a = s.get(&format!("/v1/topics/t/{path}?group=g&reset=none"));
+        assert_eq!((a.status, a.text().contains("'g' has committed no offset")), (404, true));
+        for bad in ["group=g&reset=sometimes", "reset=latest"] {
+            assert_eq!(s.get(&format!("/v1/topics/t/{path}?{bad}")).status, 400);
+        }
+    }
+    let a = s.get("/v1/topics/t/tail?group=g&wait=1ms");
+    assert_eq!((a.status, a.header("apus-group")), (200, Some("new")));
+    let mut r = s.redis();
+    assert_eq!(r.call(&["TOPIC.READ", "t", "GROUP", "g"]), "[:0 [one two] new group]");
+    assert_eq!(r.call(&["TOPIC.READ", "t", "GROUP", "g", "RESET", "LATEST"]), "*-1");
+    let none = r.call(&["TOPIC.READ", "t", "GROUP", "g", "RESET", "NONE", "COUNT", "1"]);
+    assert_eq!(none, "-NOGROUP group 'g' has committed no offset");
+    assert_eq!(r.call(&["TOPIC.COMMIT", "t", "g", "1"]), "+OK");
+    assert_eq!(r.call(&["TOPIC.READ", "t", "GROUP", "g", "RESET", "NONE"]), "[:1 [two]]");
+    let a = s.get("/v1/topics/t/records?group=g&reset=none");
+    assert_eq!((a.status, a.header("apus-group")), (200, None));
+}
+
+#[test]
+fn who_looks_around_finds_an_index_and_figures() {
+    let dir = TempDir::new();
+    let s = Server::start(&dir, &["--topic-storage", "memory"]);
+    let a = s.send("GET", "/", &[("Accept", "text/html,*/*")], b"");
+    assert_eq!(a.status, 200);
+    assert!(a.text().contains("<a href=\"/v1/topics\">"), "{}", a.text());
+    assert!(s.get("/").text().contains("/v1/openapi.json"));
+    for (a, status) in [
+        (s.post("/v1/topics/t/records", "", b"x"), 201),
+        (s.get("/v1/topics/t"), 200),
+        (s.get("/v1/topics/no"), 404),
+        (s.add("t", &[b"y"]), 201),
+        (s.get("/topic?topic-name=t"), 200),
+    ] {
+        assert_eq!(a.status, status);
+        assert!(a.text().ends_with("}\n"), "{}", a.text());
+    }
+    assert_eq!(s.get("/v1/topics/t/records/0").text(), "x");
+    let mut r = s.redis();
+    for (name, value) in [
+        ("topics_open", 1),
+        ("topics_appends", 2),
+        ("topics_appended_records", 2),
+        ("topics_reads", 1),
+        ("topics_storage_errors", 0),
+        ("topics_pending_bytes", 0),
+        ("topics_pending_bytes_limit", 128 << 20),
+    ] {
+        assert_eq!(field(&mut r, "topics", name), value, "{name}");
+    }
+    assert!(field(&mut r, "topics", "topics_memory") > 0);
 }

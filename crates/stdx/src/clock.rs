@@ -23,7 +23,7 @@ enum Source {
 struct VirtualTime {
     wall_us: AtomicU64,
     monotonic_ns: AtomicU64,
-    /// What passes with each reading of the monotonic time.
+    /// The time that passes with each reading of the monotonic time.
     step_us: AtomicU64,
 }
 
@@ -92,8 +92,8 @@ impl VirtualClock {
         self.advance_us(ms * 1000);
     }
 
-    /// Lets so much pass with each reading of the monotonic time from now on, as if what lies between two
-    /// of them took that long.
+    /// Lets this much time pass with each reading of the monotonic time from now on, as if the code between
+    /// two readings took that long.
     pub fn step_us(&self, us: u64) {
         self.0.step_us.store(us, Relaxed);
     }

@@ -4,6 +4,8 @@
 //! read once per batch, so that all commands of a batch (and of a script or transaction) agree on
 //! what has expired.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use data::entry::Kind;
 use stdx::rng::Rng;
 
@@ -43,7 +45,6 @@ pub struct Small {
     pub hash_max_listpack_value: usize,
     /// Positive: elements; -1 to -5: 4 to 64 KiB.
     pub list_max_listpack_size: i64,
-    pub list_compress_depth: usize,
     pub set_max_intset_entries: usize,
     pub set_max_listpack_entries: usize,
     pub set_max_listpack_value: usize,
@@ -60,7 +61,6 @@ impl Default for Small {
             hash_max_listpack_entries: 512,
             hash_max_listpack_value: 64,
             list_max_listpack_size: -2,
-            list_compress_depth: 0,
             set_max_intset_entries: 512,
             set_max_listpack_entries: 128,
             set_max_listpack_value: 64,
@@ -110,12 +110,22 @@ pub struct Block {
     /// The arguments to run again with, if they are not its own (XREAD, to which `$` means the end
     /// as it was when it began to wait).
     pub args: Option<Vec<Vec<u8>>>,
+    /// What it waits for, if whoever answers it knows that by a number ([`Block::ticket`]); 0: nothing
+    /// like that.
+    pub ticket: u64,
 }
 
 impl Block {
+    /// A number for one waiting. Whoever will answer has it before the connection waits, and answers
+    /// nothing else that the connection may wait for by then.
+    pub fn ticket() -> u64 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        LAST.fetch_add(1, Relaxed) + 1
+    }
+
     /// A command that runs again as it is, when one of the keys changes.
     pub fn new(keys: Vec<Vec<u8>>, kind: Kind, deadline: Option<i64>, empty: Empty) -> Self {
-        Self { keys, kind, deadline, again: None, empty, errors: false, args: None }
+        Self { keys, kind, deadline, again: None, empty, errors: false, args: None, ticket: 0 }
     }
 }
 

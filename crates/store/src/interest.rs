@@ -51,6 +51,8 @@ pub struct Waiter {
     pub kind: Kind,
     /// It is run again also when its key is gone or holds another type.
     pub errors: bool,
+    /// The number of this waiting, if it has one ([`crate::Block::ticket`]).
+    pub ticket: u64,
     /// What the engine needs to run it again.
     pub job: Box<dyn Any + Send + Sync>,
     state: AtomicU8,
@@ -82,6 +84,7 @@ impl Waiter {
             keys: block.keys.clone(),
             kind: block.kind,
             errors: block.errors,
+            ticket: block.ticket,
             job,
             state: AtomicU8::new(WAITING),
         }
@@ -116,10 +119,10 @@ impl Waiter {
     }
 }
 
-/// Where a waiter stands among those of a key: its database, its queue there, its ticket.
+/// The place of a waiter among those of a key: its database, its queue there, its ticket.
 type Place = (usize, u8, u64);
 
-/// The queue of those who are told of whatever happens to the key. Each other queue is of one type.
+/// The queue of waiters that run again whatever the key holds. Each other queue is for one type.
 const TOLD: u8 = 0;
 
 fn queue_of(kind: Kind) -> u8 {
@@ -130,8 +133,8 @@ fn place(w: &Waiter) -> Place {
     (w.db, if w.errors { TOLD } else { queue_of(w.kind) }, w.ticket)
 }
 
-/// Who wants to know about one key, in whatever database. All of it can be found and left without a look
-/// at the others: thousands of clients may wait for one key, or watch it.
+/// The watches and waiters of one key, in all databases. Each is found and removed without a look at the
+/// others: thousands of clients may wait for one key, or watch it.
 #[derive(Default)]
 struct Wanted {
     /// By database and address.
@@ -148,7 +151,7 @@ impl Wanted {
         self.watches.range((db, 0)..=(db, usize::MAX)).map(|(_, w)| w)
     }
 
-    /// The first in a queue behind a ticket.
+    /// The first waiter of a queue with a ticket above this one.
     fn first_behind(&self, db: usize, queue: u8, ticket: u64) -> Option<&Arc<Waiter>> {
         let behind = (db, queue, ticket.checked_add(1)?)..=(db, queue, u64::MAX);
         self.waiters.range(behind).next().map(|(_, w)| w)
@@ -202,8 +205,8 @@ impl Interest {
         });
     }
 
-    /// Of those waiters of a key that a value of this type concerns, or that there is none, the first
-    /// that came behind a ticket; 0 is in front of all.
+    /// The first waiter with a ticket above `behind` that can use a value of this type, or, without a
+    /// value, that must be told so.
     pub(crate) fn next_waiting(
         &self,
         db: usize,
@@ -318,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_moves_nobody_out_of_the_order() {
+    fn a_waiter_that_leaves_does_not_change_the_order() {
         let mut i = Interest::default();
         let waiters: Vec<_> = (1..=4).map(|t| waiter(t, 0, Kind::List, false)).collect();
         waiters.iter().for_each(|w| i.wait(b"k", w));
@@ -333,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_concerns_those_who_wait_for_its_type_and_those_who_are_told() {
+    fn a_value_concerns_waiters_for_its_type_and_those_that_are_told() {
         let mut i = Interest::default();
         let kinds = [(Kind::Stream, true), (Kind::List, false), (Kind::Stream, false)];
         for (ticket, (kind, errors)) in (1..).zip(kinds.into_iter().cycle().take(6)) {

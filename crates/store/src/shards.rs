@@ -93,7 +93,7 @@ pub struct Keyspace {
     /// Reasons to note what commands change: watches and waiters registered, and features that
     /// listen. Raised before the shard is locked under which the reason must hold.
     interest: AtomicUsize,
-    /// The last ticket that was given out.
+    /// The last ticket that was drawn.
     tickets: AtomicU64,
 }
 
@@ -245,8 +245,8 @@ impl Keyspace {
         }
     }
 
-    /// The next place in the order in which commands begin to wait, from 1 on. Drawn while the shards of
-    /// the command's keys are held, so that for any key the order of the tickets is that of its waiters.
+    /// The next place in the order in which commands begin to wait, from 1 on. A command draws it while it
+    /// holds the shards of its keys, so the tickets of a key's waiters are in the order of their arrival.
     pub fn ticket(&self) -> u64 {
         self.tickets.fetch_add(1, Relaxed) + 1
     }

@@ -11,6 +11,29 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+/// Has this process work in a directory of its own below Cargo's target directory, where the files go that an
+/// engine within the process writes: those of the crate's sources are not the place. Several tests may
+/// call it.
+///
+/// # Panics
+///
+/// If there is no such directory to be made.
+pub fn leave_the_sources() {
+    static DONE: std::sync::Once = std::sync::Once::new();
+    DONE.call_once(|| {
+        let moved = std::env::current_exe().and_then(|exe| {
+            // target/debug/deps/NAME-HASH
+            let target = exe.ancestors().nth(3).unwrap_or(Path::new("."));
+            let dir = target.join("tmp").join(exe.file_name().unwrap_or_default());
+            std::fs::create_dir_all(&dir)?;
+            std::env::set_current_dir(&dir)
+        });
+        if let Err(e) = moved {
+            panic!("a directory for the files of tests: {e}");
+        }
+    });
+}
+
 /// Longer than anything takes, also on a slow machine that does much else: it only ends tests that
 /// would otherwise hang. Nothing is measured by it.
 pub const PATIENCE: Duration = Duration::from_secs(300);

@@ -9,7 +9,7 @@
 //! | `# text` | a comment |
 //! | `# only: apus` | replayed on Apus alone |
 //! | `# only: redis` | replayed on real Redis alone: a difference we chose |
-//! | `# only: redis>=7.4` (or `<`) | replayed where Redis of that version is spoken |
+//! | `# only: redis>=7.4` (or `<`) | replayed on real Redis of that version; on Apus, `>=` always and `<` never |
 //! | `# resp: 3` | over RESP3 (the default is 2) |
 //! | `# reset` | from here on a new connection to an empty server |
 //!
@@ -49,9 +49,9 @@ pub enum Only {
     Apus,
     /// On real Redis.
     Redis,
-    /// Where at least this version of Redis is spoken.
+    /// On Apus, and on real Redis from this version on.
     AtLeast(Version),
-    /// Where a Redis older than this version is spoken.
+    /// On real Redis older than this version.
     Below(Version),
 }
 
@@ -60,20 +60,23 @@ impl Only {
     pub fn includes(self, target: Target) -> bool {
         match (self, target) {
             (Only::Any, _) => true,
-            (Only::Apus, Target::Apus(_)) | (Only::Redis, Target::Redis(_)) => true,
-            (Only::Apus | Only::Redis, _) => false,
-            (Only::AtLeast(v), Target::Apus(is) | Target::Redis(is)) => is >= v,
-            (Only::Below(v), Target::Apus(is) | Target::Redis(is)) => is < v,
+            (Only::Apus | Only::AtLeast(_), Target::Apus) => true,
+            (Only::Redis | Only::Below(_), Target::Apus) => false,
+            (Only::Apus, Target::Redis(_)) => false,
+            (Only::Redis, Target::Redis(_)) => true,
+            (Only::AtLeast(v), Target::Redis(is)) => is >= v,
+            (Only::Below(v), Target::Redis(is)) => is < v,
         }
     }
 }
 
-/// The server that transcripts are replayed on, with the version of Redis it speaks.
+/// The server that transcripts are replayed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Apus, and the version of Redis it stands in for.
-    Apus(Version),
-    /// Redis itself.
+    /// Apus. It has commands and options of later versions than the one that its INFO states, so
+    /// that version does not leave any of them out.
+    Apus,
+    /// Redis itself, and its version.
     Redis(Version),
 }
 
@@ -359,7 +362,7 @@ mod tests {
 
     #[test]
     fn where_a_step_is_replayed() {
-        let apus = Target::Apus(Version(7, 4, 0));
+        let apus = Target::Apus;
         let debian = Target::Redis(Version(7, 0, 15));
         for (only, on_apus, on_debian) in [
             (Only::Any, true, true),
@@ -367,6 +370,7 @@ mod tests {
             (Only::Redis, false, true),
             (Only::AtLeast(Version(7, 4, 0)), true, false),
             (Only::AtLeast(Version(7, 0, 0)), true, true),
+            (Only::AtLeast(Version(8, 10, 0)), true, false),
             (Only::Below(Version(7, 4, 0)), false, true),
         ] {
             assert_eq!(only.includes(apus), on_apus, "{only:?}");

@@ -72,6 +72,8 @@ class Server:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            # A `dir` among the options may be relative.
+            cwd=self.dir,
         )
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()

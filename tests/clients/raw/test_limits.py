@@ -65,23 +65,23 @@ class Connections(unittest.TestCase):
                 closed.join()
         self.assertEqual(reply, b"+PONG")
 
-    def test_who_has_just_been_answered_is_not_idle(self):
+    def test_a_client_that_was_just_answered_is_not_idle(self):
         with Server() as server, server.connect() as c:
             self.assertEqual(c.command("CONFIG", "SET", "timeout", 2), b"+OK")
-            # While it waits it is not idle, and its time begins when it is answered.
+            # A blocked client is not idle; its idle time begins when it is answered.
             c.send(encode("BLPOP", "nothing", "3.5"))
             self.assertEqual(c.line(), b"*-1")
             time.sleep(0.5)
             self.assertEqual(c.command("PING"), b"+PONG")
 
-    def test_who_reads_a_long_reply_is_not_idle(self):
+    def test_a_reader_of_a_long_reply_is_not_idle(self):
         with Server() as server, server.connect() as c:
             self.assertEqual(c.command("SET", "k", "x" * 50 * MB), b"+OK")
             self.assertEqual(c.command("CONFIG", "SET", "timeout", 1), b"+OK")
             c.send(encode("GET", "k"))
             self.assertEqual(c.line(), b"$50000000")
             left = 50 * MB + 2
-            # Slowly, for some seconds, but never is there a second in which it takes nothing.
+            # Slowly, for some seconds, but something in every second.
             for _ in range(30):
                 left -= len(c.exactly(MB))
                 time.sleep(0.1)
@@ -89,7 +89,7 @@ class Connections(unittest.TestCase):
             self.assertEqual(c.command("PING"), b"+PONG")
 
     @beyond_redis
-    def test_who_has_gone_holds_no_memory(self):
+    def test_a_client_that_has_gone_holds_no_memory(self):
         def work(seconds):
             return encode("EVAL", f"local t = os.clock() while os.clock() - t < {seconds} do end", 0)
 
@@ -99,7 +99,7 @@ class Connections(unittest.TestCase):
             self.assertEqual(worker.command("CONFIG", "SET", "maxmemory-clients", "10mb"), b"+OK")
             beside, apart = [], []
             while not (beside and len(apart) > 1):
-                # Who is on the same thread is answered later.
+                # Clients on the same thread are answered later.
                 worker.send(work(0.5))
                 time.sleep(0.1)
                 for c in others:
@@ -120,7 +120,7 @@ class Connections(unittest.TestCase):
                 return max(int(bytes) for bytes in re.findall(rb"tot-mem=(\d+)", text))
 
             wait_until(lambda: memory() >= 4 * MB, "the beginning of a large command arrives")
-            # Its thread does not get to see that it leaves.
+            # The thread is busy when the client leaves.
             worker.send(work(2))
             time.sleep(0.3)
             large.close()
@@ -313,6 +313,58 @@ class Memory(unittest.TestCase):
             with server.connect() as c:
                 self.assertEqual(c.command("EXISTS", "k"), b":0")
                 self.assertEqual(c.command("SET", "k", "x" * 900_000), b"+OK")
+
+    def queue_until_closed(self, c, size):
+        """Queues commands of `size` bytes; how many were queued when the connection was closed."""
+        self.assertEqual(c.command("MULTI"), b"+OK")
+        for i in range(400):
+            try:
+                reply = c.command("SET", "k", "x" * size)
+            except (BrokenPipeError, ConnectionResetError):
+                return i
+            if reply != b"+QUEUED":
+                self.assertEqual(reply, b"", "closed without a word")
+                return i
+        return None
+
+    @beyond_redis  # Redis 7.2 and later do.
+    def test_what_multi_queues_counts_as_input(self):
+        with Server("--client-query-buffer-limit", "1mb") as server, server.connect() as other:
+            with server.connect() as c:
+                self.assertIn(self.queue_until_closed(c, 100_000), range(9, 12))
+            with server.connect() as c:
+                # What has been run, or dropped, counts no longer.
+                for end in ["EXEC", "DISCARD"] * 3:
+                    self.assertEqual(c.command("MULTI"), b"+OK")
+                    for _ in range(8):
+                        self.assertEqual(c.command("SET", "k", "x" * 100_000), b"+QUEUED")
+                    c.send(encode(end))
+                    self.assertIn(c.line(), [b"*8", b"+OK"])
+                    if end == "EXEC":
+                        c.exactly(8 * len("+OK\r\n"))
+            self.assertEqual(other.command("PING"), b"+PONG")
+
+    def test_what_multi_queues_counts_as_memory_of_the_client(self):
+        with Server("--maxmemory-clients", "5mb") as server, server.connect() as other:
+            self.assertEqual(other.command("PING"), b"+PONG")
+            with server.connect() as c:
+                queued = self.queue_until_closed(c, 100_000)
+                self.assertIsNotNone(queued, "it queued 40 MB")
+            self.assertEqual(other.command("PING"), b"+PONG", "the others stay")
+            text = other.exactly(int(other.command("INFO", "stats")[1:]))
+            self.assertIn(b"evicted_clients:1\r\n", text)
+
+    def test_nothing_is_queued_without_memory(self):
+        with Server("--maxmemory-policy", "noeviction") as server, server.connect() as c:
+            c.command("SET", "k", "v")
+            self.assertEqual(c.command("MULTI"), b"+OK")
+            with server.connect() as other:
+                self.assertEqual(other.command("CONFIG", "SET", "maxmemory", 1), b"+OK")
+            # Whatever it would do: to be queued takes memory, too.
+            self.assertRegex(c.command("GET", "k"), b"^-OOM ")
+            self.assertRegex(c.command("EXEC"), b"^-EXECABORT ")
+            # Outside of a transaction reading needs none.
+            self.assertEqual(c.command("STRLEN", "k"), b":1")
 
     def test_memory_of_closed_connections_comes_back(self):
         with Server() as server, server.connect() as other:

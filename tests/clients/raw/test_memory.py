@@ -45,6 +45,24 @@ class Maxmemory(unittest.TestCase):
                 left = c.command("EXISTS", *("stays:%d" % i for i in range(200)))
                 self.assertEqual(left, b":200")
 
+    def used(self, c):
+        text = c.exactly(int(c.command("INFO", "memory")[1:]) + 2)
+        return int(text.split(b"used_memory:")[1].split()[0])
+
+    def test_tenacity_says_how_long_a_command_evicts(self):
+        with Server("--maxmemory-policy", "allkeys-random", "--hz", 1) as s, s.connect() as c:
+            for first in range(0, 200_000, 1000):
+                keys = range(first, first + 1000)
+                c.send(b"".join(encode("SET", "k:%d" % i, "v" * 200) for i in keys))
+                c.exactly(1000 * len("+OK\r\n"))
+            size = int(c.command("DBSIZE")[1:])
+            set = c.command("CONFIG", "SET", "maxmemory-eviction-tenacity", 100, "maxmemory", LIMIT)
+            self.assertEqual(set, b"+OK")
+            # One command brings memory below the limit, however long that takes.
+            c.command("SET", "k:0", "v")
+            self.assertLess(self.used(c), LIMIT * 1.05)
+            self.assertLess(int(c.command("DBSIZE")[1:]), size / 2)
+
     def test_a_lowered_limit_is_reached_without_further_commands(self):
         with Server("--maxmemory-policy", "allkeys-random") as s, s.connect() as c:
             for first in range(0, 100_000, 1000):

@@ -3,6 +3,7 @@
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -31,8 +32,10 @@ class Redis:
 
     def __init__(self):
         self.port = free_port()
+        # It would load what it finds where it is started.
+        self.dir = tempfile.mkdtemp(prefix="apus-test-")
         command = ["redis-server", "--port", str(self.port), "--save", "", "--appendonly", "no"]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=self.dir)
         wait_until(self._listens, "redis-server listens")
 
     def _listens(self):
@@ -48,6 +51,7 @@ class Redis:
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
 
 
 class Migrate(unittest.TestCase):
@@ -107,7 +111,7 @@ class Migrate(unittest.TestCase):
             self.assertEqual(c.command(*target, "REPLACE", "AUTH2", "default", "secret"), b"+OK")
             self.assertEqual(c.command("EXISTS", "k"), b":0")
 
-    def test_a_target_that_nobody_listens_at(self):
+    def test_a_closed_port(self):
         with Server() as a, a.connect() as c, socket.socket() as bound:
             bound.bind(("127.0.0.1", 0))
             c.command("SET", "k", "v")

@@ -83,6 +83,7 @@ impl Options {
             pid: None,
             json: None,
         };
+        let args = crate::apart(args);
         let mut rest = args.iter();
         while let Some(name) = rest.next() {
             match name.as_str() {
@@ -155,7 +156,7 @@ mod tests {
 
     #[test]
     fn command_lines() {
-        let o = parse("-w 3 -b 7 --api seb --url http://h:1/ --no-sync --json f").expect("sound");
+        let o = parse("-w 3 -b 7 --api=seb --url=http://h:1/ --no-sync --json f").expect("sound");
         let o = o.expect("no help");
         assert_eq!((o.workers, o.records, o.api, &o.url[..]), (3, 7, Api::Seb, "h:1"));
         assert!(!o.sync && o.json.as_deref() == Some("f"));

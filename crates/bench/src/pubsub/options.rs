@@ -87,6 +87,7 @@ impl Options {
         };
         let (mut host, mut port, mut socket) = ("127.0.0.1".to_owned(), 6379, None);
         let mut login = Login::default();
+        let args = crate::apart(args);
         let mut rest = args.iter();
         while let Some(name) = rest.next() {
             match name.as_str() {
@@ -104,9 +105,9 @@ impl Options {
             })?;
             let number = |least: u64, most: u64| crate::number(name, value, least, most);
             match name.as_str() {
-                "-h" => host.clone_from(value),
-                "-p" => port = number(1, 65535)? as u16,
-                "-s" => socket = Some(value.clone()),
+                "-h" | "--host" => host.clone_from(value),
+                "-p" | "--port" => port = number(1, 65535)? as u16,
+                "-s" | "--socket" => socket = Some(value.clone()),
                 "-a" | "--password" => login.password = Some(value.clone()),
                 "--user" => login.user = Some(value.clone()),
                 "--resp" => login.resp3 = number(2, 3)? == 3,

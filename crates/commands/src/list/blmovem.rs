@@ -34,10 +34,6 @@ pub(crate) static BLMOVEM: DataCommand = DataCommand {
 1) "3"
 2) "1"
 3) "2"
-> BLMOVEM b a LEFT RIGHT 0.01 EXACTLY 4 OBO
-(nil)
-> LLEN b
-(integer) 3
 > BLMOVEM b a LEFT RIGHT -1
 (error) ERR timeout is negative
 > BLMOVEM b a LEFT RIGHT 0 COUNT 1
@@ -46,6 +42,19 @@ pub(crate) static BLMOVEM: DataCommand = DataCommand {
 OK
 > BLMOVEM b s LEFT LEFT 0
 (error) WRONGTYPE Operation against a key holding the wrong kind of value
+# reset
+# only: redis>=8.10
+> RPUSH b 3 1 2
+(integer) 3
+# Nothing waits in a transaction.
+> MULTI
+OK
+> BLMOVEM b a LEFT RIGHT 0 EXACTLY 4 OBO
+QUEUED
+> EXEC
+1) (nil)
+> LLEN b
+(integer) 3
 "#,
         ..Row::DEFAULT
     },

@@ -132,7 +132,7 @@ OK
    2) 1) 1) "1-0"
          2) 1) "n"
             2) "1"
-~         3) (integer) *
+~          3) (integer) *
          4) (integer) 1
       2) 1) "2-0"
          2) 1) "n"
@@ -150,14 +150,15 @@ OK
    4) (integer) 1
 > XREADGROUP GROUP g Ada CLAIM 3600000 STREAMS s >
 (nil)
-# Also where there is nothing new; COUNT is of both together.
+# Also where there is nothing new; COUNT is of both together. Of those delivered at the same time the
+# one with the lowest ID comes first.
 > XREADGROUP GROUP g Ada COUNT 1 CLAIM 0 STREAMS s >
 1) 1) "s"
-   2) 1) 1) "2-0"
+   2) 1) 1) "1-0"
          2) 1) "n"
-            2) "2"
-~         3) (integer) *
-         4) (integer) 1
+            2) "1"
+~          3) (integer) *
+         4) (integer) 2
 > XREADGROUP GROUP g Ada CLAIM -1 STREAMS s >
 (error) ERR min-idle-time must be a positive integer
 > XREADGROUP GROUP g Ada CLAIM x STREAMS s >

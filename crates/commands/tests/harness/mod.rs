@@ -17,10 +17,7 @@ use commands::{Fail, keys};
 use resp::{Args, Out, Proto, Span};
 use stdx::rng::Rng;
 use store::{Context, Db, Key, Keyspace, Kind, ShardSet};
-use transcript::{Reply, Step, Target, Version};
-
-/// The version whose behaviour the transcripts describe.
-pub(crate) const TARGET: Target = Target::Apus(Version(7, 4, 0));
+use transcript::{Reply, Step, Target};
 
 /// The time at which everything happens, in Unix milliseconds.
 const NOW_MS: i64 = 1_770_000_000_000;
@@ -188,7 +185,7 @@ impl Server {
     }
 }
 
-/// A part of a transcript, from one `# reset` to the next, for this target.
+/// A part of a transcript, from one `# reset` to the next, as Apus replays it.
 pub(crate) struct Session {
     /// The command whose row it stands in.
     pub(crate) of: &'static str,
@@ -207,7 +204,7 @@ pub(crate) fn sessions() -> (Vec<Session>, usize) {
             if step.reset {
                 parts.push(Vec::new());
             }
-            if step.only.includes(TARGET) {
+            if step.only.includes(Target::Apus) {
                 parts.last_mut().expect("one at least").push(step);
             }
         }

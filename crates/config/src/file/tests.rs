@@ -94,7 +94,13 @@ fn command_line_errors_show_the_line_and_the_reason() {
         ),
         (&["--prot", "1"], ["command line", "did you mean 'port'?"]),
         (&["--rename-command", "GET"], ["rename-command", "wants other arguments"]),
-        (&["-p", "1"], ["-p", "Bad directive"]),
+        (&["-p", "1"], ["'-p' is not an option", "two dashes (the port is --port)"]),
+        (&["--threads", "2", "-p", "7000"], ["'-p' is not an option", "the port is --port"]),
+        (&["--threads", "2", "-q"], ["'-q' is not an option", "two dashes"]),
+        (&["--maxmemory", "-p"], ["'maxmemory \"-p\"'", "must be a memory value"]),
+        (&["--port=x"], [r#"'port "x"'"#, "parsed into an integer"]),
+        (&["--prot=7000"], ["'prot", "did you mean 'port'?"]),
+        (&["port", "7000"], ["can't read", "did you mean --port?"]),
         (&["/no/such/file"], ["/no/such/file", "No such file or directory"]),
     ] {
         let error = error(args);
@@ -194,8 +200,8 @@ fn includes_are_read_where_they_stand() {
 #[test]
 fn lines_without_use_load_and_are_listed_once() {
     let (config, loaded) = text(
-        "loadmodule /a.so x\nloadmodule /b.so\nsentinel monitor a 1 2 3\nbf.error-rate 0.1\n\
-         list-max-ziplist-entries 3\nio-threads 4\nio-threads 5\ncluster-enabled yes\n\
+        "bf.error-rate 0.1\ntls-cert-file a.pem\nmasterauth pw\n\
+         list-max-ziplist-entries 3\nio-threads 4\nio-threads 5\n\
          activedefrag yes\nappendonly no\nuser alice on >pw ~* \"+get\"\nrename-command FLUSHALL \"\"\n\
          rename-command CONFIG admin\n",
     );
@@ -204,13 +210,12 @@ fn lines_without_use_load_and_are_listed_once() {
     assert_eq!(
         names,
         [
-            "loadmodule",
-            "sentinel",
             "bf.error-rate",
             "list-max-ziplist-entries",
             "activedefrag",
-            "io-threads",
-            "cluster-enabled"
+            "tls-cert-file",
+            "masterauth",
+            "io-threads"
         ]
     );
     assert_eq!(loaded.users, [b"user alice on >pw ~* \"+get\""]);
@@ -240,7 +245,7 @@ fn a_file_with_every_option_loads() {
         get(&config, "client-output-buffer-limit"),
         "normal 0 0 0 slave 536870912 134217728 120 pubsub 33554432 8388608 60"
     );
-    assert_eq!(get(&config, "replicaof"), "10.0.0.1 6380");
+    assert_eq!(get(&config, "replicaof"), "");
 }
 
 #[test]
@@ -256,4 +261,61 @@ fn the_configuration_of_the_redis_test_suite_loads() {
     assert_eq!(get(&config, "notify-keyspace-events"), "AKE");
     assert_eq!(get(&config, "save"), "");
     assert_eq!(get(&config, "dir"), std::env::current_dir().unwrap().to_str().unwrap());
+}
+
+#[test]
+fn what_would_do_harm_when_it_is_missing_stops_the_start() {
+    for (line, name, why) in [
+        ("replicaof 10.0.0.1 6380", "replicaof", "does not replicate"),
+        ("slaveof 10.0.0.1 6380", "slaveof", "does not replicate"),
+        ("REPLICAOF 10.0.0.1 6380", "REPLICAOF", "does not replicate"),
+        ("cluster-enabled yes", "cluster-enabled", "no cluster mode"),
+        ("tls-port 6380", "tls-port", "TLS is not built"),
+        ("loadmodule /usr/lib/auth.so x", "loadmodule", "loads no modules"),
+        ("sentinel monitor m 127.0.0.1 6379 2", "sentinel", "not a sentinel"),
+    ] {
+        let (_, loaded) = text(&format!("port 1\n{line}\nport 2\n"));
+        let said = loaded.unwrap_err().to_string();
+        assert!(said.starts_with(&format!("redis.conf:2: '{name}")), "{said}");
+        assert!(said.contains(why), "{said}");
+        let dir = TempDir::new();
+        let file = dir.write("redis.conf", format!("{line}\n"));
+        let said = error(&[file.to_str().unwrap()]);
+        assert!(said.contains("redis.conf:1: ") && said.contains(why), "{said}");
+        // So it is in a file that another includes, and on the command line.
+        let outer = dir.write("outer.conf", format!("include {}\n", file.display()));
+        let said = error(&[outer.to_str().unwrap()]);
+        assert!(said.contains("redis.conf:1: ") && said.contains(why), "{said}");
+        let (name, value) = line.split_once(' ').unwrap();
+        let said = error(&[&format!("--{name}"), value]);
+        assert!(said.starts_with("command line: ") && said.contains(why), "{said}");
+        let said = error(&[&format!("--{name}={value}")]);
+        assert!(said.contains(why), "{said}");
+    }
+    assert!(error(&["--sentinel"]).contains("not a sentinel"));
+    // What says no, or is taken back, does no harm.
+    let none = "replicaof no one\nslaveof \"\"\ncluster-enabled no\ntls-port 0\n";
+    assert!(text(none).1.unwrap().ignored.is_empty());
+    let (config, loaded) = text("replicaof 10.0.0.1 6380\nslaveof no one\n");
+    assert_eq!((loaded.unwrap().ignored.len(), get(&config, "replicaof")), (0, String::new()));
+    let dir = TempDir::new();
+    let file = dir.write("redis.conf", "replicaof 10.0.0.1 6380\n");
+    let (_, loaded) = run(&[file.to_str().unwrap(), "--replicaof", "no", "one"], "");
+    assert!(loaded.unwrap().ignored.is_empty());
+}
+
+#[test]
+fn values_may_follow_an_equals_sign() {
+    let config =
+        ok(&["--port=7000", "--save=900 1", "--bind=127.0.0.1 ::1", "--requirepass=a=b c"]);
+    assert_eq!(config.int(Id::Port), 7000);
+    assert_eq!(get(&config, "save"), "900 1");
+    assert_eq!(get(&config, "bind"), "127.0.0.1 ::1");
+    assert_eq!(get(&config, "requirepass"), "a=b c");
+    let config = ok(&["--requirepass=", "--save=", "--client-output-buffer-limit=normal 1 2 3"]);
+    assert_eq!((get(&config, "requirepass"), get(&config, "save")), (String::new(), String::new()));
+    assert_eq!(config.output_limits(crate::ClientClass::Normal).soft_seconds, 3);
+    // A value is a value, whatever it looks like.
+    let config = ok(&["--logfile", "--x=y", "--port", "1"]);
+    assert_eq!(get(&config, "logfile"), "--x=y");
 }

@@ -3,7 +3,7 @@
 macro_rules! cluster_rows {
     ($next:ident $($rest:ident)*; $($seen:tt)*) => { $next! { $($rest)*; $($seen)* Cluster {
 
-ClusterEnabled: "cluster-enabled", [], Bool, "no", IMMUTABLE, Accepted(NO_CLUSTER),
+ClusterEnabled: "cluster-enabled", [], Bool, "no", IMMUTABLE, Refused(NO_NODE),
     "Runs as a node of a cluster.";
 ClusterConfigFile: "cluster-config-file", [], Text(any), "nodes.conf", IMMUTABLE, Accepted(NO_CLUSTER),
     "File in which a node keeps the cluster's state.";

@@ -10,21 +10,21 @@ MaxmemoryPolicy: "maxmemory-policy", [], Choice(MaxmemoryPolicy::NAMES), "noevic
 MaxmemorySamples: "maxmemory-samples", [], Int(1, 64), "5", RUNTIME, Effective,
     "Keys looked at for each eviction; more choose better and cost more.";
 MaxmemoryEvictionTenacity: "maxmemory-eviction-tenacity", [], Int(0, 100), "10", RUNTIME, Effective,
-    "How long one command may go on evicting, from 0 (hardly) to 100 (until done).";
+    "How long one command may go on evicting: 50 us for each step up to 10, then 15% more for each step, and at 100 until the memory in use is below maxmemory.";
 LfuLogFactor: "lfu-log-factor", [], Int(0, INT_MAX), "10", RUNTIME, Effective,
     "How much harder each further step of a key's use counter is; higher tells busier keys apart.";
 LfuDecayTime: "lfu-decay-time", [], Int(0, INT_MAX), "1", RUNTIME, Effective,
     "Minutes after which an unused key's use counter falls by one; 0 never lets it fall.";
 ActiveExpireEffort: "active-expire-effort", [], Int(1, 10), "1", RUNTIME, Effective,
-    "How eagerly expired keys are removed before anyone asks for them, from 1 to 10.";
-LazyfreeLazyEviction: "lazyfree-lazy-eviction", [], Bool, "no", DEBUG, Accepted(ALWAYS_LAZY),
+    "How much of a thread's time goes to removing expired keys as long as there are some: 25% at 1, 2% more for each step up to 10.";
+LazyfreeLazyEviction: "lazyfree-lazy-eviction", [], Bool, "no", DEBUG, Accepted(EVICTION_COUNTS),
     "Frees the values of evicted keys in the background.";
-LazyfreeLazyExpire: "lazyfree-lazy-expire", [], Bool, "no", DEBUG, Accepted(ALWAYS_LAZY),
-    "Frees the values of expired keys in the background.";
-LazyfreeLazyServerDel: "lazyfree-lazy-server-del", [], Bool, "no", DEBUG, Accepted(ALWAYS_LAZY),
-    "Frees values that a command such as RENAME replaces in the background.";
-LazyfreeLazyUserDel: "lazyfree-lazy-user-del", [], Bool, "no", DEBUG, Accepted(ALWAYS_LAZY),
-    "Makes DEL free in the background as UNLINK does.";
+LazyfreeLazyExpire: "lazyfree-lazy-expire", [], Bool, "no", DEBUG, Effective,
+    "Frees an expired value that a command finds in the background, and makes EXPIRE with a time in the past an UNLINK in the journal; what takes long to free, or expires without a command, is freed in the background in any case.";
+LazyfreeLazyServerDel: "lazyfree-lazy-server-del", [], Bool, "no", DEBUG, Effective,
+    "Frees values that a command such as RENAME replaces in the background; those that take long to free always are.";
+LazyfreeLazyUserDel: "lazyfree-lazy-user-del", [], Bool, "no", DEBUG, Effective,
+    "Makes DEL free in the background as UNLINK does; values that take long to free always are.";
 LazyfreeLazyUserFlush: "lazyfree-lazy-user-flush", [], Bool, "no", DEBUG, Effective,
     "Makes FLUSHALL and FLUSHDB without SYNC or ASYNC free in the background.";
 Activerehashing: "activerehashing", [], Bool, "yes", RUNTIME, Accepted(TABLE_GROWS),

@@ -28,13 +28,13 @@ MaxNewConnectionsPerCycle: "max-new-connections-per-cycle", [], Int(1, 1000), "1
 MaxNewTlsConnectionsPerCycle: "max-new-tls-connections-per-cycle", [], Int(1, 1000), "1", RUNTIME, Accepted(NO_TLS),
     "TLS connections accepted in one turn of the event loop.";
 ClientQueryBufferLimit: "client-query-buffer-limit", [], Memory(MB, BYTES_MAX), "1gb", DEBUG, Effective,
-    "Bytes of input a client may leave unfinished before it is disconnected.";
+    "Bytes of input a client may leave unfinished, with what MULTI has queued for it, before it is disconnected.";
 ClientOutputBufferLimit: "client-output-buffer-limit", [], OutputLimits, "normal 0 0 0 replica 256mb 64mb 60 pubsub 32mb 8mb 60", MULTI, Effective,
     "Per class of client (normal, replica, pubsub): bytes of unread replies that disconnect it at once, bytes that disconnect it when exceeded for long, and how many seconds that is; 0 sets no bound.";
 ProtoMaxBulkLen: "proto-max-bulk-len", [], Memory(MB, BYTES_MAX), "512mb", DEBUG, Effective,
     "Bytes one argument of a request may have, and so the longest string value.";
 MaxmemoryClients: "maxmemory-clients", [], MemoryOrPercent, "0", RUNTIME, Effective,
-    "Bytes all client connections may use together, or a percentage of maxmemory, before the largest is disconnected; 0 sets no bound.";
+    "Bytes all client connections may use together for input, queued commands, watches, subscriptions and output, or a percentage of maxmemory, before the largest is disconnected; 0 sets no bound.";
 TrackingTableMaxKeys: "tracking-table-max-keys", [], Int(0, LONG_MAX), "1000000", RUNTIME, Effective,
     "Keys remembered for client-side caching before old ones are invalidated to make room; 0 sets no bound.";
 ClientDefaultResp: "client-default-resp", [], Int(2, 3), "2", IMMUTABLE | HIDDEN, Accepted(TESTING),

@@ -3,7 +3,7 @@
 macro_rules! replication_rows {
     ($next:ident $($rest:ident)*; $($seen:tt)*) => { $next! { $($rest)*; $($seen)* Replication {
 
-Replicaof: "replicaof", ["slaveof"], ReplicaOf, "", IMMUTABLE | MULTI, Accepted(NO_REPLICATION),
+Replicaof: "replicaof", ["slaveof"], ReplicaOf, "", IMMUTABLE | MULTI, Refused(NO_REPLICA),
     "Host and port of the server to be a replica of; empty for none.";
 Masterauth: "masterauth", [], Optional(any), "", SENSITIVE, Accepted(NO_REPLICATION),
     "Password to show to the primary.";

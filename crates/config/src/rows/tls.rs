@@ -3,8 +3,8 @@
 macro_rules! tls_rows {
     ($next:ident $($rest:ident)*; $($seen:tt)*) => { $next! { $($rest)*; $($seen)* Tls {
 
-TlsPort: "tls-port", [], Int(0, 65535), "0", RUNTIME, Accepted(NO_TLS),
-    "Port to listen on for TLS; 0 opens none. CONFIG SET refuses any but 0.";
+TlsPort: "tls-port", [], Int(0, 65535), "0", RUNTIME, Refused(NO_TLS_PORT),
+    "Port to listen on for TLS; 0 opens none. CONFIG SET refuses any but 0, too.";
 TlsCertFile: "tls-cert-file", [], Optional(any), "", VOLATILE, Accepted(NO_TLS),
     "Certificate (PEM) the server shows.";
 TlsKeyFile: "tls-key-file", [], Optional(any), "", VOLATILE, Accepted(NO_TLS),

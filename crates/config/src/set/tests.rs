@@ -237,7 +237,7 @@ fn a_name_and_its_alias_may_be_set_together() {
 fn guarded_options_ask_who_calls() {
     let config = Config::new();
     let set_name = |config: &Config, local: bool| {
-        let caller = Caller { local, loading: false };
+        let caller = Caller { local, ..Caller::default() };
         config.set(&[(b"dbfilename", b"a.rdb")], caller, &mut |_, _| Ok(())).is_ok()
     };
     assert!(!set_name(&config, true));
@@ -246,7 +246,7 @@ fn guarded_options_ask_who_calls() {
     assert!(set_name(&config, true));
     crate::load_text(&config, "t", b"enable-protected-configs yes").unwrap();
     assert!(set_name(&config, false));
-    let loading = Caller { local: true, loading: true };
+    let loading = Caller { local: true, loading: true, owner: false };
     let error = config.set(&[(b"dir", b"/")], loading, &mut |_, _| Ok(())).unwrap_err();
     assert!(error.to_string().starts_with("LOADING "));
     let error = config.set(&[(b"dir", b"/no/such/place")], Caller::default(), &mut |_, _| Ok(()));

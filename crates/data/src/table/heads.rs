@@ -24,6 +24,23 @@ pub struct Heads {
     row: u32,
 }
 
+/// Bits of an array's length in a [`Head`].
+const LEN_BITS: u32 = 22;
+
+/// An array as one word, so that unlocked readers see pointer and length together:
+/// (pointer >> 6) << 22 | length. Arrays are aligned to their buckets of 64 bytes. An
+/// array that is too long for this is published as none: threads without the lock then get no hints.
+fn pack(array: Array) -> u64 {
+    let len = array.len as u64;
+    if len >> LEN_BITS == 0 { (array.base as u64 >> 6) << LEN_BITS | len } else { 0 }
+}
+
+#[inline]
+fn unpack(word: u64) -> Array {
+    let len = (word & ((1 << LEN_BITS) - 1)) as usize;
+    Array { base: ((word >> LEN_BITS) << 6) as usize, len }
+}
+
 /// A table's arrays as others see them; the three may be of different moments.
 #[derive(Default)]
 #[repr(align(32))]
@@ -37,14 +54,14 @@ impl Head {
     /// The array and bucket a hash probably lives in: right, but for races with a resize.
     #[inline]
     fn locate(&self, hash: u64) -> Option<*const Bucket> {
-        let old = Array(self.old.load(Acquire));
+        let old = unpack(self.old.load(Acquire));
         if !old.is_none() {
             let i = old.index(pos_of(hash));
             if i >= self.moved.load(Relaxed) {
                 return Some(old.ptr(i));
             }
         }
-        let main = Array(self.main.load(Acquire));
+        let main = unpack(self.main.load(Acquire));
         (!main.is_none()).then(|| main.ptr(main.index(pos_of(hash))))
     }
 }
@@ -62,8 +79,8 @@ impl Heads {
 
     pub(super) fn publish(&self, i: usize, main: Array, old: Array, moved: usize) {
         let head = &self.places[i];
-        head.main.store(main.0, Release);
-        head.old.store(old.0, Release);
+        head.main.store(pack(main), Release);
+        head.old.store(pack(old), Release);
         head.moved.store(moved, Relaxed);
         if !main.is_none() && !self.is_used(i >> self.row) {
             self.used[i >> self.row].store(true, Relaxed);

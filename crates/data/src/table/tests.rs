@@ -98,6 +98,43 @@ fn positions_follow_each_other_without_gap() {
     }
 }
 
+/// An array that is too long to be published: lookups without hints work as others do.
+#[test]
+#[cfg_attr(miri, ignore = "an array of 320 MiB")]
+fn a_table_of_many_buckets_has_no_chains() {
+    let heads = Heads::new(1, 1);
+    for mut t in [Table::new(0), Table::published(0, &heads, 0)] {
+        let n = 5_000;
+        (0..n).for_each(|i| put(&mut t, &key(i), b"x"));
+        t.finish();
+        t.resize(5_000_000);
+        t.finish();
+        assert_eq!(t.buckets(), 5_000_000, "no children");
+        (n..2 * n).for_each(|i| put(&mut t, &key(i), b"x"));
+        let mut seen = 0;
+        let mut at = Some(0);
+        while let Some(pos) = at {
+            at = t.scan(pos, |_| seen += 1);
+        }
+        assert_eq!((seen, t.len()), (2 * n as usize, 2 * n as usize));
+        for i in 0..2 * n {
+            let hash = stdx::hash::hash64(&key(i));
+            let pin = crossbeam_epoch::pin();
+            heads.prefetch_bucket(0, hash, &pin).prefetch_node(hash);
+            assert!(t.remove(hash, |e| e.key() == key(i)).is_some(), "{i}");
+        }
+        assert!(t.is_empty());
+    }
+}
+
+#[test]
+fn positions_of_very_long_arrays() {
+    const { assert!(BUCKETS_MAX > 1 << 24) };
+    let a = Array { base: 64, len: 1 << 31 };
+    assert_eq!(a.index(u32::MAX), (1 << 31) - 1);
+    assert_eq!((a.start(1), a.start(1 << 31)), (2, 1 << 32));
+}
+
 #[test]
 fn colliding_hashes_share_a_chain() {
     struct Same(Box<u64>);

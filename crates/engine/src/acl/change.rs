@@ -9,6 +9,8 @@ use super::revoke::{self, Narrowed};
 use super::rules::{Ground, Rules, merge};
 use super::user::User;
 use super::{Acl, DEFAULT};
+use crate::engine::Engine;
+use crate::session::Session;
 use crate::table::{Call, Table};
 
 /// ACL SETUSER. Connections that are subscribed to channels that the user may no longer use are
@@ -38,7 +40,7 @@ pub(super) fn set(call: &mut Call<'_>, name: &[u8], words: &[&[u8]]) -> Result<(
         }
     };
     if let Some(narrowed) = narrowed {
-        revoke::subscribers(call, &narrowed);
+        revoke::subscribers(call.engine, Some(&mut *call.session), &narrowed);
     }
     Ok(())
 }
@@ -64,30 +66,40 @@ pub(super) fn delete(call: &mut Call<'_>, names: &[&[u8]]) -> usize {
         let mut users = call.engine.acl.users.write();
         names.iter().filter_map(|name| users.remove(*name)).collect()
     };
-    dismiss(call, &gone);
+    dismiss(call.engine, Some(&mut *call.session), &gone);
     gone.len()
 }
 
 /// Takes everything from users who are in the list no longer, and closes their connections.
-fn dismiss(call: &mut Call<'_>, gone: &[Arc<User>]) {
+fn dismiss(engine: &Engine, own: Option<&mut Session>, gone: &[Arc<User>]) {
     if gone.is_empty() {
         return;
     }
-    let ground = call.engine.acl_ground();
+    let ground = engine.acl_ground();
     for user in gone {
         user.set_rules(Rules::new(Ground { all_channels: false, ..ground }));
     }
-    revoke::connections(call, gone);
+    revoke::connections(engine, own, gone);
 }
 
 /// ACL LOAD: `new` are all users there are from now on. The default user is as he was at first if he
 /// is not among them.
-pub(super) fn replace(call: &mut Call<'_>, new: Vec<(Vec<u8>, Rules)>) {
-    let (gone, narrowed) = call.engine.acl.replace(&call.engine.table, new);
-    dismiss(call, &gone);
+pub(super) fn replace(engine: &Engine, mut own: Option<&mut Session>, new: Vec<(Vec<u8>, Rules)>) {
+    let (gone, narrowed) = engine.acl.replace(&engine.table, new);
+    dismiss(engine, own.as_deref_mut(), &gone);
     for n in &narrowed {
-        revoke::subscribers(call, n);
+        revoke::subscribers(engine, own.as_deref_mut(), n);
     }
+}
+
+/// Takes the users from the ACL file, as ACL LOAD does, where no client asks for it.
+///
+/// # Errors
+/// What is wrong with the file; the users stay as they are.
+pub(crate) fn reload(engine: &Engine) -> Result<(), String> {
+    let users = super::file::read(engine)?;
+    replace(engine, None, users);
+    Ok(())
 }
 
 impl Acl {

@@ -35,6 +35,7 @@ use parking_lot::{Mutex, RwLock};
 
 pub use caller::Caller;
 pub(crate) use caller::readable;
+pub(crate) use change::reload;
 pub use check::{Denied, Reason, check};
 pub(crate) use check::{may_listen, reads_all};
 pub(crate) use cmd::COMMANDS;

@@ -6,9 +6,10 @@ use super::rules::Rules;
 use super::selector::{Selector, channel_fits};
 use super::user::User;
 use crate::clients::Client;
+use crate::engine::Engine;
 use crate::mailbox::Message;
 use crate::pubsub::Kind;
-use crate::table::Call;
+use crate::session::Session;
 
 /// A user who may use fewer channels than before.
 pub(super) struct Narrowed {
@@ -37,28 +38,30 @@ impl Narrowed {
 
 /// Closes the user's connections that are subscribed to what he may no longer use; the caller's own
 /// after this reply.
-pub(super) fn subscribers(call: &mut Call<'_>, n: &Narrowed) {
+pub(super) fn subscribers(engine: &Engine, own: Option<&mut Session>, n: &Narrowed) {
     let denied = |kind: Kind, name: &[u8]| !channel_fits(&n.left, name, kind == Kind::Pattern);
-    close_where(call, |client| {
+    close_where(engine, own, |client| {
         Arc::ptr_eq(&client.user.read(), &n.user)
             && client.subs.lock().as_ref().is_some_and(|s| s.any(denied))
     });
 }
 
 /// Closes all connections of these users; the caller's own after this reply.
-pub(super) fn connections(call: &mut Call<'_>, users: &[Arc<User>]) {
-    close_where(call, |client| {
+pub(super) fn connections(engine: &Engine, own: Option<&mut Session>, users: &[Arc<User>]) {
+    close_where(engine, own, |client| {
         let theirs = client.user.read();
         users.iter().any(|user| Arc::ptr_eq(user, &theirs))
     });
 }
 
-fn close_where(call: &mut Call<'_>, wanted: impl Fn(&Client) -> bool) {
-    for client in call.engine.clients.all().into_iter().filter(|c| wanted(c)) {
-        if client.id == call.session.client.id {
-            call.session.closing = true;
+fn close_where(engine: &Engine, mut own: Option<&mut Session>, wanted: impl Fn(&Client) -> bool) {
+    for client in engine.clients.all().into_iter().filter(|c| wanted(c)) {
+        if let Some(own) = own.as_deref_mut()
+            && client.id == own.client.id
+        {
+            own.closing = true;
         } else if client.mark_closing() {
-            call.engine.post(client.thread, Message::Close(client.id));
+            engine.post(client.thread, Message::Close(client.id));
         }
     }
 }

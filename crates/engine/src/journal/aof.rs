@@ -89,17 +89,27 @@ pub(super) fn load(
     files: &[PathBuf],
     truncated: bool,
 ) -> Result<(), String> {
-    for (i, path) in files.iter().enumerate() {
+    let len = |path: &PathBuf| std::fs::metadata(path).map_or(0, |m| m.len());
+    let loading = &engine.persistence.loading;
+    loading.begin(files.iter().map(len).sum(), engine.clock.wall_ms() as i64);
+    let mut before = 0;
+    let outcome = files.iter().enumerate().try_for_each(|(i, path)| {
         let last = i + 1 == files.len();
-        load_file(engine, player, path, truncated && last)?;
-    }
-    Ok(())
+        load_file(engine, player, path, before, truncated && last)?;
+        before += len(path);
+        loading.reached(before, player.commands);
+        Ok(())
+    });
+    loading.end();
+    outcome
 }
 
+/// Loads one file. `before`: bytes of the files in front of it.
 fn load_file(
     engine: &Engine,
     player: &mut Player<'_>,
     path: &Path,
+    before: u64,
     truncated: bool,
 ) -> Result<(), String> {
     let shown = path.display();
@@ -114,23 +124,37 @@ fn load_file(
         let (rest, file) = super::base::let_go(engine, player.cx(), free, |cx| {
             super::base::load_preamble(engine, cx, path, whole)
         })?;
+        let (_, mut file) = file.into_inner();
+        let at = file.stream_position().map_err(failed)?.saturating_sub(rest.len() as u64);
         let source = std::io::Cursor::new(rest).chain(file);
-        return commands(engine, player, path, len, truncated, Commands::new(source, 0));
+        let (at, spot) = (Commands::new(source, at), Spot { path, len, before });
+        return commands(engine, player, spot, truncated, at);
     }
-    let whole = std::io::Cursor::new(magic).chain(file);
-    commands(engine, player, path, len, truncated, Commands::new(whole, 0))
+    let whole = Commands::new(std::io::Cursor::new(magic).chain(file), 0);
+    commands(engine, player, Spot { path, len, before }, truncated, whole)
 }
+
+/// A file, its bytes, and those of the files in front of it.
+struct Spot<'a> {
+    path: &'a Path,
+    len: u64,
+    before: u64,
+}
+
+/// Commands between two looks at whether it is time to tell how far loading is.
+const TELL: u64 = 1024;
 
 /// Runs the commands of a file; a transaction when its end is there.
 fn commands<R: Read>(
     engine: &Engine,
     player: &mut Player<'_>,
-    path: &Path,
-    len: u64,
+    Spot { path, len, before }: Spot<'_>,
     truncated: bool,
     mut reader: Commands<R>,
 ) -> Result<(), String> {
     let shown = path.display();
+    let loading = &engine.persistence.loading;
+    let mut tell = player.commands;
     // It does not say when a command ran. Nothing had expired for those that follow it in the file.
     let cx = player.cx();
     let clock = cx.lru_clock;
@@ -144,6 +168,11 @@ fn commands<R: Read>(
     let stop = loop {
         if open.is_none() {
             whole = reader.offset();
+        }
+        if player.commands >= tell {
+            tell = player.commands + TELL;
+            loading.reached(before + reader.offset(), player.commands);
+            loading.tell(engine, path);
         }
         let words: Vec<Vec<u8>> = match reader.next(&mut spans) {
             Ok(Some(bytes)) => spans

@@ -13,7 +13,8 @@
 //!
 //! Under `everysec` and `no` it waits in the same way until everything is *written*, which a killed
 //! process cannot lose. The thread does that itself, once for all that it holds back, before it waits for
-//! events again ([`Journal::turn_over`]).
+//! events again ([`Journal::turn_over`]). When it cannot be written, a batch that has changed something is
+//! not acknowledged: its client is disconnected, and learns nothing that could prove wrong.
 //!
 //! The bytes and files are the crate `persist`'s.
 
@@ -100,9 +101,9 @@ struct Running {
 pub enum Gate {
     /// Now.
     Open,
-    /// When everything up to this number is durable.
+    /// When everything up to this number is as safe as the policy says.
     At(u64),
-    /// Never: it acknowledges what could not be made durable.
+    /// Never, if it tells of a change of its own: that could not be made safe. What was only read may be told.
     Never,
 }
 
@@ -164,12 +165,14 @@ impl Journal {
 
     fn wait_for(&self, gated: u8, last: u64, lane: &Lane, before: u64) -> Gate {
         if self.shared.is_failing() {
-            // What was only read is told all the same: the server stays up for reads. Without
-            // `always`, so is what was written before that was refused.
-            let told = gated == WRITTEN || lane.acted() == before;
-            return if told { Gate::Open } else { Gate::Never };
+            // What was only read is told all the same: the server stays up for reads.
+            return if lane.acted() == before { Gate::Open } else { Gate::Never };
         }
-        if gated == WRITTEN && lane.waiting() >= LARGE && self.shared.write_through(|| {}) {
+        if gated == WRITTEN
+            && lane.waiting() >= LARGE
+            && self.shared.write_through(|| {})
+            && self.shared.written() >= last
+        {
             return Gate::Open;
         }
         Gate::At(last)
@@ -182,7 +185,7 @@ impl Journal {
         if gated == OPEN || sequence <= self.far(gated) {
             Gate::Open
         } else if self.shared.is_failing() {
-            if gated == WRITTEN { Gate::Open } else { Gate::Never }
+            Gate::Never
         } else {
             Gate::At(sequence)
         }

@@ -39,9 +39,6 @@ pub(super) struct Player<'a> {
 /// which locking every shard is little.
 const BREATH: u64 = 4096;
 
-/// What spans can tell of.
-const SPAN_MAX: usize = u32::MAX as usize;
-
 struct Parsed {
     record: usize,
     time: i64,
@@ -102,6 +99,7 @@ impl<'a> Player<'a> {
     pub(super) fn play(&mut self, changes: &[Change<'_>]) -> Result<(), (usize, String)> {
         self.breathe();
         self.spans.clear();
+        self.owned.clear();
         self.parsed.clear();
         let pin = crossbeam_epoch::pin();
         for (record, change) in changes.iter().enumerate() {
@@ -162,19 +160,19 @@ impl<'a> Player<'a> {
         loop {
             let first = self.spans.len();
             let spans = &mut self.spans;
-            let (mut from, mut end) = (None, 0);
+            let owned = &mut self.owned;
+            let mut from = None;
             let next = commands.next(|at, len| {
                 let from = *from.get_or_insert(at);
-                end = at - from + len;
-                spans.push(if end < SPAN_MAX { Span::new(at - from, len) } else { Span::owned(0) });
+                spans.push(Span::within(at - from, len).unwrap_or_else(|| {
+                    owned.push(payload.get(at..at + len).unwrap_or_default().to_vec());
+                    Span::owned(owned.len() - 1)
+                }));
             });
             let Some(command) = next.map_err(malformed)? else { return Ok(()) };
-            if end >= SPAN_MAX {
-                return Err("a command is longer than 4 GiB".to_owned());
-            }
             let from = from.unwrap_or_default();
             let spans = &self.spans[first..];
-            let args = Args::new(payload.get(from..).unwrap_or_default(), spans, &mut []);
+            let args = Args::new(payload.get(from..).unwrap_or_default(), spans, &mut self.owned);
             if command.db >= self.engine.keyspace.databases() {
                 return Err(format!(
                     "it belongs to database {}; there are {} (option `databases`)",

@@ -280,7 +280,7 @@ pub(crate) fn anew<R>(
     if is_on {
         switch(engine, thread, true).map_err(|why| {
             // The option tells what is.
-            let caller = Caller { local: true, loading: false };
+            let caller = Caller { local: true, ..Caller::default() };
             let no = [(b"appendonly".as_slice(), b"no".as_slice())];
             let _ = engine.config.set(&no, caller, &mut |_, _| Ok(()));
             Fail::new(format!("ERR the journal cannot begin anew: {why}"))

@@ -27,12 +27,12 @@ pub type Dial = Arc<dyn Fn(&str, u16, Duration) -> Result<Box<dyn Wire>, Unreach
 pub enum Unreached {
     /// There is no such address, or no way to look for one.
     NoAddress,
-    /// Nobody accepts there, or not in time.
+    /// The target does not accept connections, or not in time.
     Refused,
 }
 
 impl Unreached {
-    /// Redis connects without waiting, and notices that nobody has accepted when it begins to write.
+    /// Redis connects without blocking, and notices a refused connection when it begins to write.
     fn text(self) -> &'static str {
         match self {
             Self::NoAddress => "IOERR error or timeout connecting to the client",

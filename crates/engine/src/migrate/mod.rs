@@ -222,10 +222,13 @@ fn migrate(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> O
     }
     engine.freeze(&plan.keys);
     let (kind, errors, empty) = (Kind::String, false, Empty::Null);
-    call.thread.cx.block = Some(Block { errors, ..Block::new(Vec::new(), kind, None, empty) });
+    let ticket = Block::ticket();
+    let block = Block { errors, ticket, ..Block::new(Vec::new(), kind, None, empty) };
+    call.thread.cx.block = Some(block);
     let mover = Mover {
         worker: Arc::clone(call.thread.worker()),
         client: Arc::clone(&call.session.client),
+        ticket,
         proto: call.session.proto,
         index,
         plan,
@@ -334,6 +337,8 @@ impl Thread {
 struct Mover {
     worker: Arc<Worker>,
     client: Arc<Client>,
+    /// Of the connection's waiting.
+    ticket: u64,
     proto: Proto,
     index: usize,
     plan: Plan,
@@ -360,8 +365,8 @@ impl Mover {
     }
 
     fn go(self, engine: &Engine, thread: &mut Thread) {
-        let Some(waiter) = self.client.blocked.lock().clone() else {
-            // It has closed its connection.
+        let Some(waiter) = self.client.waits_for(self.ticket) else {
+            // The client has closed its connection, or CLIENT UNBLOCK has ended the command.
             engine.thaw(&self.plan.keys);
             return;
         };

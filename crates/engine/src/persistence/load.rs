@@ -39,6 +39,8 @@ pub(crate) struct Loading {
     used_mem: AtomicU64,
     /// Keys loaded.
     pub(super) keys: AtomicU64,
+    /// Commands replayed.
+    commands: AtomicU64,
     /// Keys left out because their time was over.
     pub(super) expired: AtomicU64,
     /// Keys left out because there was nothing in them.
@@ -49,17 +51,25 @@ pub(crate) struct Loading {
 impl Loading {
     pub(crate) fn begin(&self, total: u64, now_ms: i64) {
         self.total.store(total, Relaxed);
-        for n in [&self.loaded, &self.keys, &self.expired, &self.empty, &self.used_mem] {
+        for n in [&self.loaded, &self.commands] {
             n.store(0, Relaxed);
         }
         self.told_ms.store(now_ms, Relaxed);
         self.since_ms.store(now_ms, Relaxed);
     }
 
+    /// A snapshot begins to be read: what is told of the last one is over.
+    fn begin_snapshot(&self) {
+        for n in [&self.keys, &self.expired, &self.empty, &self.used_mem] {
+            n.store(0, Relaxed);
+        }
+    }
+
     /// The part that is done, and about how many seconds are left, once that can be told.
     fn progress(&self, now_ms: i64) -> (f64, Option<f64>) {
         let (total, loaded) = (self.total.load(Relaxed), self.loaded.load(Relaxed));
-        let part = loaded as f64 / total.max(1) as f64;
+        // A file may have grown since it was measured.
+        let part = (loaded as f64 / total.max(1) as f64).min(1.0);
         let elapsed = (now_ms - self.since_ms.load(Relaxed)).max(0) as f64 / 1000.0;
         (part, (part > 0.0).then(|| elapsed / part - elapsed))
     }
@@ -83,10 +93,10 @@ impl Loading {
         ]
     }
 
-    /// Notes how far loading is: bytes, and keys or commands.
-    pub(crate) fn reached(&self, bytes: u64, keys: u64) {
+    /// Notes how far the replay of commands is: bytes of all files, and commands.
+    pub(crate) fn reached(&self, bytes: u64, commands: u64) {
         self.loaded.store(bytes, Relaxed);
-        self.keys.store(keys, Relaxed);
+        self.commands.store(commands, Relaxed);
     }
 
     /// It is over.
@@ -100,16 +110,17 @@ impl Loading {
             return;
         }
         self.told_ms.store(now, Relaxed);
-        let (part, left) = self.progress(now);
-        log!(
-            engine.log,
-            Notice,
-            "Loading {}: {:.0}%, {} keys, about {:.0} seconds left",
-            path.display(),
-            part * 100.0,
-            self.keys.load(Relaxed),
-            left.unwrap_or(0.0)
-        );
+        log!(engine.log, Notice, "Loading {}: {}", path.display(), self.describe(now));
+    }
+
+    fn describe(&self, now_ms: i64) -> String {
+        let (part, left) = self.progress(now_ms);
+        let what = match self.commands.load(Relaxed) {
+            0 => format!("{} keys", self.keys.load(Relaxed)),
+            commands => format!("{commands} commands"),
+        };
+        let left = left.map_or_else(String::new, |left| format!(", about {left:.0} seconds left"));
+        format!("{:.0}%, {what}{left}", part * 100.0)
     }
 }
 
@@ -234,20 +245,19 @@ pub(crate) fn check(engine: &Engine, cx: &Context, path: &Path) -> Result<(), St
     cut(engine, &mut reader, engine.keyspace.databases(), None)
 }
 
-/// Looks at a snapshot file by itself: how many keys it has, or what is wrong with it and behind how
-/// many keys.
+/// Looks at a snapshot by itself: how many keys it has, or what is wrong with it and behind how many keys.
+/// With them come the bytes behind its end that were read, and the source of the others.
 ///
 /// # Errors
 /// It cannot be read, or is damaged.
-pub fn check_snapshot(path: &Path) -> Result<u64, String> {
-    let file = File::open(path).map_err(|e| e.to_string())?;
+pub fn check_snapshot<R: Read>(source: R) -> Result<(u64, (Vec<u8>, R)), String> {
     let limits = rdb_limits(&Small::default());
-    let mut reader = Reader::new(file, limits, true).map_err(|e| e.to_string())?;
+    let mut reader = Reader::new(source, limits, true).map_err(|e| e.to_string())?;
     let mut keys = 0;
     loop {
         match reader.next() {
             Ok(Item::Entry(_)) => keys += 1,
-            Ok(Item::End { .. }) => return Ok(keys),
+            Ok(Item::End { .. }) => return Ok((keys, reader.into_rest())),
             Ok(_) => {}
             Err(e) => return Err(format!("{e}, behind {keys} keys")),
         }
@@ -267,6 +277,7 @@ pub(crate) fn read<R: Read + Send>(
     present: Present,
 ) -> Result<(Vec<u8>, R), String> {
     let loading = &engine.persistence.loading;
+    loading.begin_snapshot();
     let checksum = engine.config.flag(Id::Rdbchecksum);
     let limits = rdb_limits(&cx.small);
     let databases = engine.keyspace.databases();
@@ -411,7 +422,7 @@ pub(crate) fn read_file(
     let began = engine.clock.monotonic_ns();
     loading.begin(bytes, engine.clock.wall_ms() as i64);
     let outcome = read(engine, cx, path, file, present);
-    loading.since_ms.store(0, Relaxed);
+    loading.end();
     outcome?;
     let seconds = (engine.clock.monotonic_ns() - began) as f64 / 1e9;
     let (keys, expired) = (loading.keys.load(Relaxed), loading.expired.load(Relaxed));
@@ -521,5 +532,26 @@ impl Engine {
             }
         };
         std::thread::Builder::new().name("apus-loader".into()).spawn(work).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_a_part_and_the_rest_is_not_negative() {
+        let loading = Loading::default();
+        loading.begin(200, 10_000);
+        assert_eq!(loading.describe(12_000), "0%, 0 keys");
+        loading.reached(50, 7);
+        assert_eq!(loading.describe(12_000), "25%, 7 commands, about 6 seconds left");
+        // The clock was set back, and the file has grown.
+        loading.reached(400, 9);
+        assert_eq!(loading.describe(9_000), "100%, 9 commands, about 0 seconds left");
+        let info = loading.info(9_000);
+        assert!(info.contains(&("loading_loaded_perc", "100.00".to_owned())), "{info:?}");
+        loading.end();
+        assert!(loading.info(9_000).is_empty());
     }
 }

@@ -131,6 +131,30 @@ pub(crate) fn path(engine: &Engine) -> PathBuf {
     PathBuf::from(engine.config.string(Id::Dbfilename))
 }
 
+/// Says in the log when snapshots are to be saved where no file can be made. The end of the server would be
+/// a late moment to learn of it.
+pub(crate) fn warn_unless_writable(engine: &Engine) {
+    if engine.config.save_points().is_empty() {
+        return;
+    }
+    let probe = PathBuf::from(format!("temp-{}.probe", std::process::id()));
+    let made = std::fs::OpenOptions::new().write(true).create(true).truncate(true).open(&probe);
+    if let Err(e) = made {
+        log!(
+            engine.log,
+            Warning,
+            "No file can be made in `dir` {}: {}. Snapshots will fail, and SIGTERM and SHUTDOWN will not \
+             end the server because of that. Set `dir` to another directory, or `save \"\"` for no \
+             snapshots.",
+            engine.config.string(Id::Dir),
+            config::os_text(&e)
+        );
+        return;
+    }
+    // It is of no use to anybody.
+    let _ = std::fs::remove_file(&probe);
+}
+
 /// Threads that serialise: half of the cores, since commands go on meanwhile.
 fn walkers() -> usize {
     std::thread::available_parallelism().map_or(1, |n| (n.get() / 2).clamp(1, 8))
@@ -397,6 +421,19 @@ impl Engine {
             return Some(MISCONF);
         }
         (attention & Attention::DISK != 0).then(|| self.journal.misconf())
+    }
+
+    /// Says in the log what will not work although it was asked for.
+    pub fn warn_at_start(&self) {
+        warn_unless_writable(self);
+        if self.attention.get() & Attention::REPLICAS != 0 {
+            log!(
+                self.log,
+                Warning,
+                "min-replicas-to-write is {}: all writes are refused, since Apus does not replicate",
+                self.config.int(Id::MinReplicasToWrite)
+            );
+        }
     }
 
     /// Whether the last save in the background succeeded.

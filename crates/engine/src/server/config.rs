@@ -5,13 +5,15 @@
 
 use commands::row::{Group, Row, Scope};
 use commands::{Fail, Outcome};
-use config::{Caller, Config, Id, Loglevel};
+use config::{Caller, Config, Id, LogFormat, Loglevel, SetError};
 use resp::{Args, Reply};
 
 use crate::engine::{Attention, Engine};
 use crate::journal;
 use crate::log::Level;
+use crate::persistence;
 use crate::table::{Call, SessionCommand};
+use crate::thread::Thread;
 
 pub(crate) static CONFIG: SessionCommand = SessionCommand {
     row: Row {
@@ -98,27 +100,39 @@ fn set(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     if args.len() % 2 == 1 {
         return Err(Fail::SYNTAX);
     }
-    let engine = call.engine;
     let pairs: Vec<(&[u8], &[u8])> =
         (2..args.len()).step_by(2).map(|i| (&args[i], &args[i + 1])).collect();
     let caller = Caller {
         local: call.session.client.endpoint.loopback,
-        loading: engine.attention.get() & Attention::LOADING != 0,
+        loading: call.engine.attention.get() & Attention::LOADING != 0,
+        owner: false,
     };
+    change(call.engine, call.thread, &pairs, caller).map_err(|e| Fail::new(e.to_string()))?;
+    reply.ok();
+    Ok(())
+}
+
+/// Sets options, all or none, and does what follows from that.
+pub(crate) fn change(
+    engine: &Engine,
+    thread: &mut Thread,
+    pairs: &[(&[u8], &[u8])],
+    caller: Caller,
+) -> Result<Vec<Id>, SetError> {
     // EXEC has locked it before it took the shards.
-    let _gate = (!call.thread.in_transaction).then(|| engine.lock_config());
-    let outcome = engine.config.set(&pairs, caller, &mut |id, c| {
+    let _gate = (!thread.in_transaction).then(|| engine.lock_config());
+    let outcome = engine.config.set(pairs, caller, &mut |id, c| {
         if id == Id::Appendonly {
             // Redis's text.
-            return journal::switch(engine, call.thread, c.flag(id))
+            return journal::switch(engine, thread, c.flag(id))
                 .map_err(|_| "Unable to turn on AOF. Check server logs.".to_owned());
         }
         apply(engine, id, c)
     });
     // After a refusal too: options may have been seen with the values they did not keep.
     engine.config_changed();
-    call.thread.refresh(&engine.config);
-    let changed = outcome.map_err(|e| Fail::new(e.to_string()))?;
+    thread.refresh(&engine.config);
+    let changed = outcome?;
     if changed.contains(&Id::Maxmemory) {
         let max = engine.config.bytes(Id::Maxmemory);
         let used = stdx::mem::used().saturating_sub(stdx::mem::apart());
@@ -131,11 +145,13 @@ fn set(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
                 max,
                 used
             );
-            call.thread.make_room(engine);
+            thread.make_room(engine);
         }
     }
-    reply.ok();
-    Ok(())
+    if changed.contains(&Id::Dir) || changed.contains(&Id::Save) {
+        persistence::warn_unless_writable(engine);
+    }
+    Ok(changed)
 }
 
 /// Carries out what a changed option means beyond its value.
@@ -148,7 +164,9 @@ fn apply(engine: &Engine, id: Id, c: &Config) -> Result<(), String> {
             Loglevel::Warning => Level::Warning,
             Loglevel::Nothing => Level::Nothing,
         }),
-        Id::LogFormat => engine.log.sink().reopen(),
+        Id::LogFormat => {
+            engine.log.sink().set_json(matches!(c.chosen(Id::LogFormat), LogFormat::Json));
+        }
         Id::SlowlogMaxLen => {
             engine.slowlog.trim(usize::try_from(c.int(id)).unwrap_or(0));
         }

@@ -31,6 +31,8 @@ pub(super) const NO_COMMAND: u16 = u16::MAX;
 const SUBSCRIBED_MAX: usize = 16;
 /// Receivers of one message beyond which its time is told from that of its neighbours.
 const FEW_RECEIVERS: u64 = 32;
+/// Arguments of one command behind which a group ends.
+const ARGUMENTS_MANY: u32 = 1 << 20;
 /// Output of one command from which on its time is told from that of its neighbours, in bytes.
 const LONG_REPLY: usize = 8 << 10;
 
@@ -152,7 +154,8 @@ impl Thread {
                     self.group.push(Pending { end: pos, first, argc, id, top, near: 0, hash });
                     // A resumed command's large arguments are not in the input: it must not be
                     // parsed again, so nothing before it may stop the group.
-                    if resumed {
+                    // Arguments are numbered with 32 bits, and one command has up to 2^31.
+                    if resumed || argc > ARGUMENTS_MANY {
                         break;
                     }
                 }

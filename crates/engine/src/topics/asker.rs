@@ -5,7 +5,6 @@
 //! before the connection waits.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ::log::Error;
 use commands::row::KeyFlags;
@@ -28,7 +27,7 @@ pub(super) struct Asker {
     /// The command and its topic.
     what: [String; 2],
     /// What tells this command from others that the connection may wait for later.
-    token: Vec<u8>,
+    ticket: u64,
 }
 
 /// Texts of the log as error replies.
@@ -39,7 +38,8 @@ pub(super) fn fail(e: &Error) -> Fail {
         Error::OutOfBounds { .. } => "OUTOFBOUNDS",
         Error::Sequence { .. } => "SEQUENCE",
         Error::Damaged(_) => "DAMAGED",
-        Error::Busy { .. } | Error::Larger { .. } | Error::Closed => "TRYAGAIN",
+        Error::NoGroup(_) => "NOGROUP",
+        Error::Busy { .. } | Error::Larger { .. } | Error::NotYet(_) | Error::Closed => "TRYAGAIN",
         Error::ReadOnly => "READONLY",
         Error::Bad(_) | Error::TooLarge(_) | Error::Storage(_) => "ERR",
     };
@@ -77,19 +77,18 @@ impl Asker {
         what: [&str; 2],
         deadline: Option<i64>,
     ) -> Result<Self, Fail> {
-        static TOKEN: AtomicU64 = AtomicU64::new(0);
         let cx = &mut call.thread.cx;
         if !cx.may_block {
             return Err(Fail::text("ERR topics are not for transactions and scripts"));
         }
-        let token = format!("#{}", TOKEN.fetch_add(1, Relaxed)).into_bytes();
-        let mut args: Vec<Vec<u8>> = what.iter().map(|w| w.as_bytes().to_vec()).collect();
-        args.push(token.clone());
+        let ticket = Block::ticket();
+        let args = what.iter().map(|w| w.as_bytes().to_vec()).collect();
         let (empty, errors) = (Empty::NullArray, false);
         let kind = Kind::String;
         cx.block = Some(Block {
             errors,
             args: Some(args),
+            ticket,
             ..Block::new(Vec::new(), kind, deadline, empty)
         });
         Ok(Self {
@@ -97,7 +96,7 @@ impl Asker {
             client: Arc::clone(&call.session.client),
             proto: call.session.proto,
             what: what.map(str::to_owned),
-            token,
+            ticket,
         })
     }
 
@@ -110,19 +109,25 @@ impl Asker {
             reply.error(fail.bytes());
         }
         let bytes = if out.shared.is_empty() { out.buf } else { out.join() };
-        let Self { client, token, what, proto, .. } = self.clone();
+        let Self { client, ticket, what, proto, .. } = self.clone();
         self.worker.mailbox.post(Message::Run(Job::new(move |engine, thread| {
             let Some(fail) = revoked(engine, &client, &what) else {
-                return thread.answer_waiting(engine, &client, &token, bytes, failed.as_ref());
+                return thread.answer_waiting(engine, &client, ticket, bytes, failed.as_ref());
             };
             let mut out = Out::default();
             Reply::new(&mut out, proto).error(fail.bytes());
-            thread.answer_waiting(engine, &client, &token, out.join(), Some(&fail));
+            thread.answer_waiting(engine, &client, ticket, out.join(), Some(&fail));
         })));
     }
 
-    /// Keeps what wakes the connection for as long as it waits.
+    /// Keeps what wakes the connection for as long as it waits for this command. That may be over by now,
+    /// and the connection may wait for something else.
     pub(super) fn hold(&self, waiting: Option<::log::Waiting>) {
-        *self.client.topic_wait.lock() = waiting;
+        let (client, ticket) = (Arc::clone(&self.client), self.ticket);
+        self.worker.mailbox.post(Message::Run(Job::new(move |_, _| {
+            if client.waits_for(ticket).is_some() {
+                *client.topic_wait.lock() = waiting;
+            }
+        })));
     }
 }

@@ -9,9 +9,10 @@ mod manage;
 mod place;
 mod read;
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ::log::{Broker, Error, Options};
 use commands::Fail;
@@ -87,6 +88,11 @@ pub struct Topics {
     broker: OnceLock<Broker>,
     /// Held while it is opened.
     opening: Mutex<()>,
+    /// What it waits for, while a bucket is opened by a thread of its own.
+    waits: Mutex<Option<String>>,
+    closed: AtomicBool,
+    /// Files that topics may have open at once; 0: as many as without a limit of the process.
+    pub descriptors: AtomicUsize,
     /// Connections of whoever serves topics over HTTP.
     pub http_connections: AtomicUsize,
 }
@@ -101,6 +107,7 @@ impl Topics {
     pub(crate) fn state(&self) -> &'static str {
         match self.broker.get() {
             Some(_) => "open",
+            None if self.waits.lock().is_some() => "waiting",
             None => "unused",
         }
     }
@@ -113,6 +120,13 @@ impl Topics {
         if let Some(b) = self.broker.get() {
             return Ok(b);
         }
+        if let Some(what) = &*self.waits.lock() {
+            return Err(Error::NotYet(what.clone()));
+        }
+        self.open_now(engine)
+    }
+
+    fn open_now(&self, engine: &Engine) -> Result<&Broker, Error> {
         let _opening = self.opening.lock();
         if let Some(b) = self.broker.get() {
             return Ok(b);
@@ -120,7 +134,8 @@ impl Topics {
         let config = &engine.config;
         let log = engine.log.clone();
         let tell = Arc::new(move |text: &str| crate::log!(log, Warning, "{}", text));
-        let storage = place::open(config, Arc::clone(&tell) as _)?;
+        let descriptors = self.descriptors.load(Relaxed);
+        let storage = place::open(config, descriptors, Arc::clone(&tell) as _)?;
         let memory = usize::try_from(config.bytes(Id::TopicMemory)).unwrap_or(usize::MAX);
         let options = Options {
             auto_create: config.flag(Id::TopicAutoCreate),
@@ -138,15 +153,28 @@ impl Topics {
     }
 
     /// Opens it if there are topics from before, or if somebody has said where they are, so that their
-    /// retention goes on, and so that what is wrong with them is known at the start.
+    /// retention goes on, and so that what is wrong with them is known at the start. A bucket may take its
+    /// time to answer: it is opened by a thread of its own, and until then requests are told so.
     ///
     /// # Errors
-    /// The storage cannot be opened.
-    pub fn wake(&self, engine: &Engine) -> Result<(), Error> {
-        if place::is_used(&engine.config) {
-            self.open(engine)?;
+    /// The storage cannot be opened, or what is said of the bucket is not enough.
+    pub fn wake(engine: &Arc<Engine>) -> Result<(), Error> {
+        if !place::is_used(&engine.config) {
+            return Ok(());
         }
-        Ok(())
+        let Some(url) = place::bucket(&engine.config) else {
+            return engine.topics.open(engine).map(|_| ());
+        };
+        for hint in place::hints(&url)? {
+            crate::log!(engine.log, Warning, "{}", hint);
+        }
+        let what = format!("topics are not open yet: waiting for {url}");
+        crate::log!(engine.log, Notice, "Looking for topics in {}", url);
+        *engine.topics.waits.lock() = Some(what);
+        let engine = Arc::clone(engine);
+        let wait = move || wait_for(&engine, &url);
+        let thread = std::thread::Builder::new().name("apus-log-open".to_owned()).spawn(wait);
+        thread.map(|_| ()).map_err(|e| Error::Storage(format!("a thread cannot be started: {e}")))
     }
 
     /// A vector of at least this capacity for input that probably becomes records, if one has come back.
@@ -156,6 +184,68 @@ impl Topics {
 
     /// Stores what was accepted, and takes nothing more in.
     pub fn close(&self, within: Duration) -> bool {
+        self.closed.store(true, Relaxed);
         self.broker.get().is_none_or(|b| b.close(within))
+    }
+}
+
+/// How often the log tells that a bucket has not answered: after so long, then twice as long, and so on.
+const TELL: Duration = Duration::from_secs(5);
+/// And at least so often.
+const TELL_MAX: Duration = Duration::from_secs(60);
+/// Time between two tries to open a bucket.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// Opens the topics in a bucket, however long that takes, and says meanwhile what it waits for.
+fn wait_for(engine: &Arc<Engine>, url: &str) {
+    let begin = Instant::now();
+    let mut tell = TELL;
+    loop {
+        let (done, is_done) = mpsc::channel();
+        let opener = Arc::clone(engine);
+        let open = move || {
+            // Whoever waited may have given up.
+            let _ = done.send(opener.topics.open_now(&opener).map(|_| ()));
+        };
+        let thread = std::thread::Builder::new().name("apus-log-open".to_owned()).spawn(open);
+        let result = loop {
+            match is_done.recv_timeout(tell) {
+                Ok(result) => break result,
+                Err(RecvTimeoutError::Timeout) => {
+                    let s = begin.elapsed().as_secs();
+                    crate::log!(
+                        engine.log,
+                        Warning,
+                        "Still waiting for topics in {}: no answer for {} s. All else is served.",
+                        url,
+                        s
+                    );
+                    tell = (tell * 2).min(TELL_MAX);
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let e = thread.err().map_or_else(|| "it ended".to_owned(), |e| e.to_string());
+                    break Err(Error::Storage(format!("the thread that opens them: {e}")));
+                }
+            }
+        };
+        let topics = &engine.topics;
+        match result {
+            Ok(()) => {
+                *topics.waits.lock() = None;
+                crate::log!(engine.log, Notice, "Topics in {} are open", url);
+                return;
+            }
+            Err(e) => {
+                crate::log!(engine.log, Warning, "Topics in {}: {}. Trying again.", url, e);
+                *topics.waits.lock() = Some(format!("topics are not open yet: {e}"));
+            }
+        }
+        let again = Instant::now() + AGAIN;
+        while Instant::now() < again {
+            if topics.closed.load(Relaxed) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 }

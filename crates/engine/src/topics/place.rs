@@ -26,11 +26,47 @@ pub(super) fn is_used(config: &Config) -> bool {
     }
 }
 
-/// Opens it.
-pub(super) fn open(config: &Config, tell: Tell) -> Result<Arc<dyn Storage>, Error> {
+/// The URL of the bucket that topics are in, if they are in one.
+pub(super) fn bucket(config: &Config) -> Option<String> {
+    Some(config.string(Id::TopicStorage)).filter(|place| place.contains("://"))
+}
+
+/// What people should know of how a bucket is going to be reached.
+///
+/// # Errors
+/// The environment does not say what is needed.
+#[cfg(feature = "cloud")]
+pub(super) fn hints(url: &str) -> Result<Vec<String>, Error> {
+    ::log::storage::object::Bucket::connect(url, variables()).map(|b| b.hints().to_vec())
+}
+
+/// The same, for a server that was built without: opening it says so.
+#[cfg(not(feature = "cloud"))]
+pub(super) fn hints(_: &str) -> Result<Vec<String>, Error> {
+    Ok(Vec::new())
+}
+
+/// The variables of the environment that are text; what is not cannot be meant.
+#[cfg(feature = "cloud")]
+fn variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
+}
+
+/// Opens it. At most so many `descriptors` are used, unless that is 0.
+pub(super) fn open(
+    config: &Config,
+    descriptors: usize,
+    tell: Tell,
+) -> Result<Arc<dyn Storage>, Error> {
     match config.string(Id::TopicStorage).as_str() {
-        "memory" => Ok(Arc::new(Memory::default())),
-        "disk" => Ok(Arc::new(Disk::open(&directory(config))?)),
+        "memory" => {
+            let max = usize::try_from(config.bytes(Id::TopicMemory)).unwrap_or(usize::MAX);
+            Ok(Arc::new(Memory::with_max(max)))
+        }
+        "disk" => Ok(Arc::new(match descriptors {
+            0 => Disk::open(&directory(config))?,
+            n => Disk::open_with(&directory(config), n)?,
+        })),
         url if url.contains("://") => {
             let dir = PathBuf::from(config.string(Id::Dir)).join(config.string(Id::TopicCache));
             let bytes = config.bytes(Id::TopicCacheSize);
@@ -60,11 +96,7 @@ pub fn objects(
 ) -> Result<Arc<dyn Storage>, Error> {
     use ::log::storage::object::{Bucket, Objects, Options};
 
-    // What is not text cannot be meant.
-    let variables = std::env::vars_os();
-    let variables =
-        variables.filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
-    let bucket = Bucket::connect(url, variables)?;
+    let bucket = Bucket::connect(url, variables())?;
     let options = Options { fetch_max, read_only, ..Options::default() };
     Ok(Arc::new(Objects::open(bucket, options, cache, tell)?))
 }

@@ -34,7 +34,8 @@ struct Request {
 
 enum From {
     Start(Start),
-    Group(String),
+    /// And where it begins if it has committed nothing; none: nowhere.
+    Group(String, Option<Start>),
 }
 
 pub(super) static READ: SessionCommand = command(
@@ -44,7 +45,8 @@ pub(super) static READ: SessionCommand = command(
         flags: Flags::BLOCKING.or(BASE.flags),
         complexity: "O(N) where N is the number of records that are answered",
         summary: "Answers the offset of the first record found, and the records from there on.",
-        syntax: "TOPIC.READ topic:key <offset | EARLIEST | LATEST | TIME milliseconds | GROUP group> \
+        syntax: "TOPIC.READ topic:key <offset | EARLIEST | LATEST | TIME milliseconds | GROUP group \
+                 [RESET <EARLIEST | LATEST | NONE>]> \
                  [COUNT count] [BYTES bytes] [BLOCK milliseconds]",
         transcript: r#"
 # What is stored is answered later: crates/server/tests/topics.rs.
@@ -55,6 +57,10 @@ pub(super) static READ: SessionCommand = command(
 (error) ERR value is out of range, must be positive
 > TOPIC.READ fruit EARLIEST BLOCK
 (error) ERR syntax error
+> TOPIC.READ fruit 0 RESET EARLIEST
+(error) ERR syntax error
+> TOPIC.READ fruit GROUP g RESET sometimes
+(error) ERR syntax error
 "#,
         ..READS
     },
@@ -64,7 +70,7 @@ pub(super) static READ: SessionCommand = command(
         if let From::Start(Start::Offset(offset)) = request.from
             && let Some(Ok(f)) = broker.read_kept(&request.topic, &request.want(offset))
         {
-            return request.write(&f, offset, reply);
+            return request.write(&f, (offset, false), reply);
         }
         let deadline = match block_ms {
             Some(ms @ 1..) => call.thread.cx.now.checked_add(ms),
@@ -89,8 +95,19 @@ fn asked(args: &Args<'_>) -> Result<(Request, Option<i64>), Fail> {
         let ms = u64::try_from(parse::int(args, 3)?).map_err(|_| Fail::NOT_POSITIVE)?;
         From::Start(Start::Time(ms.saturating_mul(1000)))
     } else if args.is(2, "group") && args.len() > 3 {
+        let mut reset = Some(Start::Earliest);
         i = 4;
-        From::Group(name(args, 3)?)
+        if args.is(4, "reset") {
+            i = 6;
+            let known = [
+                ("earliest", Some(Start::Earliest)),
+                ("latest", Some(Start::Latest)),
+                ("none", None),
+            ];
+            let found = known.into_iter().find(|(word, _)| args.is(5, word));
+            reset = found.ok_or(Fail::SYNTAX)?.1;
+        }
+        From::Group(name(args, 3)?, reset)
     } else {
         let offset = u64::try_from(parse::int(args, 2)?).map_err(|_| Fail::NOT_POSITIVE)?;
         From::Start(Start::Offset(offset))
@@ -126,7 +143,7 @@ impl Request {
         Want::from(offset, self.count as u64, bytes)
     }
 
-    fn write(&self, f: &Fetched, offset: u64, reply: &mut Reply<'_>) -> Outcome {
+    fn write(&self, f: &Fetched, (offset, new): (u64, bool), reply: &mut Reply<'_>) -> Outcome {
         let mut found = Vec::new();
         let (mut count, mut bytes) = (self.count, self.bytes);
         for b in &f.batches {
@@ -142,11 +159,14 @@ impl Request {
                 break;
             }
         }
-        reply.array(2);
+        reply.array(if new { 3 } else { 2 });
         reply.int(offset as i64);
         reply.array(found.iter().map(|r| r.count()).sum());
         for records in &found {
             records.iter().for_each(|r| reply.bulk(r));
+        }
+        if new {
+            reply.bulk("new group");
         }
         Ok(())
     }
@@ -154,24 +174,29 @@ impl Request {
 
 /// Reads on a thread that may wait for the storage; answers, or has the connection woken when there is
 /// something. Where there is no memory for what it reads, it comes again so many times.
-fn read(asker: &Asker, broker: &Broker, request: &Arc<Request>, offset: Option<u64>, tries: u32) {
-    let step = || -> Result<Option<(u64, Fetched, Room)>, Error> {
+/// `begin` is where, and whether it is where a new group begins, once that is known.
+fn read(
+    asker: &Asker,
+    broker: &Broker,
+    request: &Arc<Request>,
+    begin: Option<(u64, bool)>,
+    tries: u32,
+) {
+    let step = || -> Result<Option<((u64, bool), Fetched, Room)>, Error> {
         let topic = &request.topic;
-        let offset = match (offset, &request.from) {
-            (Some(offset), _) => offset,
-            (None, From::Start(start)) => broker.start(topic, *start)?,
-            (None, From::Group(group)) => match broker.committed(topic, group)? {
-                Some(offset) => offset,
-                None => broker.start(topic, Start::Earliest)?,
-            },
+        let begin = match (begin, &request.from) {
+            (Some(begin), _) => begin,
+            (None, From::Start(start)) => (broker.start(topic, *start)?, false),
+            (None, From::Group(group, reset)) => broker.start_group(topic, group, *reset)?,
         };
+        let offset = begin.0;
         match broker.read_held(topic, &request.want(offset)) {
-            Ok((f, room)) => return Ok(Some((offset, f, room))),
+            Ok((f, room)) => return Ok(Some((begin, f, room))),
             Err(Error::OutOfBounds { next, .. }) if offset == next => {}
             Err(Error::Busy { .. }) if tries > 0 => {
                 let (asker, again) = (asker.clone(), broker.clone());
                 let request = Arc::clone(request);
-                let again = move || read(&asker, &again, &request, Some(offset), tries - 1);
+                let again = move || read(&asker, &again, &request, Some(begin), tries - 1);
                 broker.aside_later(PAUSE, Box::new(again));
                 return Ok(None);
             }
@@ -182,7 +207,7 @@ fn read(asker: &Asker, broker: &Broker, request: &Arc<Request>, offset: Option<u
             let request2 = Arc::clone(request);
             let wake = Box::new(move || {
                 let broker3 = broker2.clone();
-                let again = move || read(&asker2, &broker3, &request2, Some(offset), TRIES);
+                let again = move || read(&asker2, &broker3, &request2, Some(begin), TRIES);
                 broker2.aside(Box::new(again));
             });
             asker.hold(broker.wait(topic, offset, wake)?);
@@ -197,7 +222,7 @@ fn read(asker: &Asker, broker: &Broker, request: &Arc<Request>, offset: Option<u
     match step() {
         Ok(None) => {}
         // From there on it is the connection's output.
-        Ok(Some((offset, f, _room))) => asker.answer(|reply| request.write(&f, offset, reply)),
+        Ok(Some((begin, f, _room))) => asker.answer(|reply| request.write(&f, begin, reply)),
         Err(e) => asker.answer(|_| Err(fail(&e))),
     }
 }

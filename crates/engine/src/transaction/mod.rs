@@ -42,6 +42,8 @@ pub(crate) struct Multi {
     shards: ShardSet,
     /// One of them needs every shard.
     all: bool,
+    /// Bytes of their arguments.
+    pub(crate) bytes: usize,
 }
 
 struct Queued {
@@ -82,6 +84,7 @@ impl Multi {
                 };
             }
         }
+        self.bytes += args.bytes();
         let args = args.to_vecs(0);
         let bytes: usize = args.iter().map(|a| a.capacity() + size_of::<Vec<u8>>()).sum();
         self.queue.push(Queued { command, args });

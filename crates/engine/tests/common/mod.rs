@@ -27,6 +27,7 @@ pub(crate) struct Server {
 impl Server {
     /// An empty server with these options set.
     pub(crate) fn with(options: &[(&str, &str)]) -> Self {
+        testing::leave_the_sources();
         let mut server = Self::configured(Config::new(), None);
         for (name, value) in options {
             server.configure(name, value);
@@ -36,6 +37,7 @@ impl Server {
 
     /// An empty server with this configuration, which came from a file.
     pub(crate) fn configured(config: Config, config_file: Option<std::path::PathBuf>) -> Self {
+        testing::leave_the_sources();
         let (clock, hand) = Clock::simulated(START_MS);
         let engine = Engine::new(Options {
             config,

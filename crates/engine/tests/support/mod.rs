@@ -23,6 +23,7 @@ pub(crate) struct Server {
 impl Server {
     /// A server with these lines as its configuration file.
     pub(crate) fn with_config(lines: &str) -> Self {
+        testing::leave_the_sources();
         let config = Config::new();
         config::load_text(&config, "test", lines.as_bytes()).expect("a valid configuration");
         Self::with(config, None)
@@ -30,6 +31,7 @@ impl Server {
 
     /// A server with this configuration.
     pub(crate) fn with(config: Config, config_file: Option<PathBuf>) -> Self {
+        testing::leave_the_sources();
         let (clock, handle) = Clock::simulated(START_MS);
         let engine = Engine::new(Options {
             config,

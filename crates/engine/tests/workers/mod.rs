@@ -11,6 +11,7 @@ use resp::{Out, Parser};
 
 /// An engine for four threads, with further lines of configuration.
 pub(crate) fn engine(options: &str) -> Arc<Engine> {
+    testing::leave_the_sources();
     let config = Config::new();
     config::load_text(&config, "test", format!("threads 4\n{options}").as_bytes()).expect("valid");
     Engine::new(Options {

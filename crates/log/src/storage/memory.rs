@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use stdx::mem::Apart;
 
 use super::{Extent, Limits, Refused, SETTINGS, Storage, TopicLog, Want};
 use crate::batch::{Batch, HEADER, Header};
@@ -13,24 +15,52 @@ use crate::group::Group;
 use crate::settings::Settings;
 
 /// Topics in memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Memory {
     topics: Mutex<BTreeMap<String, Arc<Topic>>>,
+    bytes: Arc<Bytes>,
 }
 
-#[derive(Debug, Default)]
+/// Bytes of all records, and how many there may be.
+#[derive(Debug)]
+struct Bytes {
+    used: AtomicUsize,
+    max: usize,
+}
+
+#[derive(Debug)]
 struct Topic {
     values: Mutex<BTreeMap<String, Vec<u8>>>,
     records: Mutex<Kept>,
+    bytes: Arc<Bytes>,
 }
 
 #[derive(Debug, Default)]
 struct Kept {
     batches: VecDeque<Batch>,
     extent: Extent,
+    apart: Apart,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::with_max(usize::MAX)
+    }
+}
+
+impl Drop for Topic {
+    fn drop(&mut self) {
+        self.bytes.used.fetch_sub(self.records.get_mut().apart.bytes(), Relaxed);
+    }
 }
 
 impl Memory {
+    /// Whose records have at most so many bytes together.
+    pub fn with_max(bytes: usize) -> Self {
+        let bytes = Arc::new(Bytes { used: AtomicUsize::new(0), max: bytes });
+        Self { topics: Mutex::default(), bytes }
+    }
+
     fn topic(&self, topic: &str) -> Result<Arc<Topic>> {
         let topics = self.topics.lock();
         topics.get(topic).cloned().ok_or_else(|| Error::NoTopic(topic.to_owned()))
@@ -59,7 +89,8 @@ impl Storage for Memory {
         if topics.contains_key(topic) {
             return Err(Error::TopicExists(topic.to_owned()));
         }
-        let created = Topic::default();
+        let bytes = Arc::clone(&self.bytes);
+        let created = Topic { values: Mutex::default(), records: Mutex::default(), bytes };
         created.values.lock().insert(SETTINGS.to_owned(), settings.to_json().to_string().into());
         topics.insert(topic.to_owned(), Arc::new(created));
         Ok(())
@@ -106,6 +137,17 @@ impl TopicLog for Topic {
 
     fn append(&self, group: &mut Group, _: bool) -> std::result::Result<(), Refused> {
         let mut kept = self.records.lock();
+        let Bytes { used, max } = &*self.bytes;
+        let more = group.bytes().len();
+        let fits = |used: usize| used.checked_add(more).filter(|sum| sum <= max);
+        if used.fetch_update(Relaxed, Relaxed, fits).is_err() {
+            return Err(Refused::Failed(Error::Storage(format!(
+                "topics in memory have the {max} bytes that topic-memory allows; retention or \
+                 deleting topics makes room"
+            ))));
+        }
+        let now = kept.apart.bytes() + more;
+        kept.apart.set(now);
         for (at, header) in group.headers() {
             // A copy, since the group's buffer is to be used again.
             let bytes = group.bytes()[at..at + header.len()].to_vec().into();
@@ -156,6 +198,9 @@ impl TopicLog for Topic {
             kept.batches.pop_front();
             kept.extent.first = next;
             kept.extent.bytes -= bytes;
+            let now = kept.apart.bytes().saturating_sub(bytes as usize);
+            self.bytes.used.fetch_sub(kept.apart.bytes() - now, Relaxed);
+            kept.apart.set(now);
             kept.extent.objects -= 1;
         }
         Ok(any)
@@ -230,5 +275,31 @@ impl<'a> Picked<'a> {
         self.bytes += batch.bytes.len();
         self.batches.push(batch);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Broker, Input, Options};
+
+    #[test]
+    fn no_more_than_there_may_be() {
+        let storage = Arc::new(Memory::with_max(10_000));
+        let tell = Box::new(|_: &str| {});
+        let b = Broker::new(storage.clone(), Options::default(), tell, Box::new(|| 1));
+        let record = || Input::from_records([&[0u8; 3000][..]].into_iter()).expect("a record");
+        for topic in ["a", "b", "a"] {
+            b.append_wait(topic, record()).expect("stored");
+        }
+        let full = b.append_wait("c", record()).expect_err("full");
+        assert!(full.to_string().contains("topic-memory"), "{full}");
+        b.set("a", Settings { retention_bytes: 4000, ..Settings::default() }).expect("set");
+        assert_eq!(b.trim("a"), Ok(true));
+        b.append_wait("c", record()).expect("there is room");
+        b.delete("c").expect("deleted");
+        b.append_wait("b", record()).expect("there is room again");
+        let used = storage.bytes.used.load(Relaxed);
+        assert!(used > 9000 && used <= 10_000, "{used}");
     }
 }

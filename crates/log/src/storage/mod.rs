@@ -76,6 +76,16 @@ pub trait Storage: Send + Sync + 'static {
     /// The storage fails.
     fn names(&self, topic: &str, prefix: &str) -> Result<Vec<String>>;
 
+    /// Makes a topic usable again whose own files are damaged or missing, so that it is not opened; nothing
+    /// that can still be read is lost. Returns what was done, for people.
+    ///
+    /// # Errors
+    /// [`Error::NoTopic`], or the storage fails.
+    fn mend(&self, topic: &str) -> Result<Vec<String>> {
+        let _ = topic;
+        Ok(Vec::new())
+    }
+
     /// Opens a topic that exists; what a crash has left unfinished is cleared up. `tell` is told what
     /// people should know.
     ///

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::manifest::{Base, Manifest};
 use super::segment::{self, End, HEADER, Survey};
-use crate::disk::{Disk, Lock, exists};
+use crate::disk::{Disk, Lock, exists, free_name};
 
 /// What was found, and whether all is well now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,8 +125,11 @@ pub fn check_journal(disk: &dyn Disk, path: &Path, fix: bool) -> io::Result<Repo
     for (name, _) in lost {
         let file = dir.join(&name);
         if exists(disk, &file)? {
-            disk.rename(&file, &dir.join(format!("{name}.lost")))?;
-            let _ = writeln!(text, "{name}: set aside as {name}.lost");
+            // What an earlier repair has set aside stays.
+            let aside = free_name(disk, &file, ".lost")?;
+            disk.rename(&file, &aside)?;
+            let aside = aside.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let _ = writeln!(text, "{name}: set aside as {aside}");
         }
     }
     disk.sync_dir(dir)?;

@@ -180,14 +180,26 @@ impl Manifest {
         }
     }
 
-    /// Sets its files aside (`.old`), itself last: when it stops half-way, it can be called again.
+    /// Sets its files aside (`.old`, or with a number where there are such files), itself last: when it
+    /// stops half-way, it can be called again.
     ///
     /// # Errors
     /// As the system says.
     pub fn set_aside(&self, disk: &dyn Disk, place: &Place) -> io::Result<()> {
+        // One name for all: that of the manifest, which is there until everything is done.
+        let mut number = 1;
+        let suffix = loop {
+            let suffix = if number == 1 { ".old".to_owned() } else { format!(".old.{number}") };
+            let mut name = place.manifest().into_os_string();
+            name.push(&suffix);
+            if !disk::exists(disk, Path::new(&name))? {
+                break suffix;
+            }
+            number += 1;
+        };
         let aside = |path: &Path| {
             let mut name = path.as_os_str().to_owned();
-            name.push(".old");
+            name.push(&suffix);
             disk.rename(path, Path::new(&name))
         };
         let base = match &self.base {

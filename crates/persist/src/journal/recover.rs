@@ -36,6 +36,8 @@ pub(crate) struct Tail {
     pub(crate) at: u64,
     /// Its length; zeros from `at` on.
     pub(crate) len: u64,
+    /// Its marks say that all was durable up to here.
+    pub(crate) marked: u64,
 }
 
 /// Where a writer goes on.
@@ -244,7 +246,8 @@ impl Recovery {
             if last {
                 let header = Header::parse(&bytes).map_err(|why| damaged(0, why))?;
                 let len = if found.cut.is_some() { at } else { bytes.len() } as u64;
-                found.tail = Some(Tail { name, header, at: at as u64, len });
+                found.tail =
+                    Some(Tail { name, header, at: at as u64, len, marked: reader.marked() });
             }
         }
         found.manifest = manifest;

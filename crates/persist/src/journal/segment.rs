@@ -8,7 +8,8 @@
 //! disk, the end of it without the beginning. Nobody was told that those records were durable, and
 //! they are cut off. But a record that was durable and cannot be read any more is a loss that no one
 //! may decide upon but the operator. Marks tell the two apart: whenever the writer begins a group of
-//! records, it notes up to where all was durable by then. A mark *behind* an unreadable place that
+//! records, it notes up to where all was durable by then; when no group follows a sync, the mark stands
+//! alone. A mark *behind* an unreadable place that
 //! says that this place was durable makes it damage. So does a segment behind this one, because a
 //! segment is synced before the next one begins.
 
@@ -91,6 +92,8 @@ pub struct Reader<'a> {
     at: usize,
     /// Sequence number that the next record must have.
     next: u64,
+    /// What the marks so far say.
+    marked: u64,
 }
 
 /// One record with changes.
@@ -111,12 +114,18 @@ impl<'a> Reader<'a> {
     /// What is wrong with its header.
     pub fn new(bytes: &'a [u8]) -> Result<Self, &'static str> {
         let header = Header::parse(bytes)?;
-        Ok(Self { bytes, seed: header.seed(), salt: header.salt, at: HEADER, next: header.first })
+        let (next, marked) = (header.first, header.first.saturating_sub(1));
+        Ok(Self { bytes, seed: header.seed(), salt: header.salt, at: HEADER, next, marked })
     }
 
     /// Sequence number of the next record.
     pub fn next_sequence(&self) -> u64 {
         self.next
+    }
+
+    /// Up to which record all was durable, as far as marks among what was read tell.
+    pub(crate) fn marked(&self) -> u64 {
+        self.marked
     }
 
     /// Offset behind the last record that was read.
@@ -139,6 +148,7 @@ impl<'a> Reader<'a> {
             let at = self.at;
             self.at += record::HEADER + payload.len();
             if kind == MARK {
+                self.marked = self.marked.max(record::marked(payload).unwrap_or(0));
                 continue;
             }
             self.next = sequence.wrapping_add(1);

@@ -71,7 +71,8 @@ struct Segment {
     at: u64,
     /// Up to here the file is zeros beyond `at`.
     zeroed: u64,
-    /// What the last mark says.
+    /// Marks in it say that all was durable up to here. What comes before its first record need not be marked:
+    /// a segment does not begin before the one in front of it is durable.
     marked: u64,
 }
 
@@ -109,8 +110,10 @@ pub struct Writer {
     /// Sealed records that wait to be written, and the last number in them.
     group: Vec<u8>,
     group_last: u64,
-    /// Something was written since the last sync.
+    /// Records were written since the last sync.
     unsynced: bool,
+    /// A mark was.
+    mark_unsynced: bool,
     synced_at: Instant,
     /// Up to here everything was synced.
     synced: u64,
@@ -202,7 +205,7 @@ impl Writer {
                     seed: header.seed(),
                     at: tail.at,
                     zeroed: tail.len,
-                    marked: 0,
+                    marked: tail.marked,
                 }
             }
             _ => {
@@ -233,6 +236,7 @@ impl Writer {
             group: Vec::new(),
             group_last: last,
             unsynced: false,
+            mark_unsynced: false,
             synced_at: Instant::now(),
             synced: last,
             gathering: None,
@@ -340,7 +344,7 @@ impl Writer {
             return Step::Turn(if self.stopping { Turn::Stopped } else { idle });
         }
         if self.is_sync_due(now) {
-            self.unsynced = false;
+            (self.unsynced, self.mark_unsynced) = (false, false);
             self.synced_at = now;
             let (file, name) = (Arc::clone(&self.segment.file), self.segment.name.clone());
             return Step::Work(Work::Sync(file, name, self.group_last));
@@ -365,14 +369,18 @@ impl Writer {
             }
         }
         let more = self.next <= self.shared.last() && !(self.gap && self.stopping);
-        Step::Turn(if more || self.stopping && self.closing_mark() {
+        Step::Turn(if more || self.mark_all() {
             Turn::More
         } else if self.stopping {
             Turn::Stopped
         } else {
-            let every = self.unsynced && self.shared.policy() == Sync::EverySecond;
+            let due = match self.shared.policy() {
+                Sync::Always => self.mark_unsynced,
+                Sync::EverySecond => self.unsynced || self.mark_unsynced,
+                Sync::Never => false,
+            };
             let left = || (self.synced_at + SECOND).saturating_duration_since(now);
-            Turn::Idle(every.then(left))
+            Turn::Idle(due.then(left))
         })
     }
 
@@ -425,7 +433,9 @@ impl Writer {
                 self.publish(upto);
                 let answered = upto.saturating_sub(self.synced);
                 self.synced = upto;
-                if self.rest > 0 {
+                if answered == 0 {
+                    // It was for a mark alone.
+                } else if self.rest > 0 {
                     self.rest -= 1;
                 } else if self.shared.policy() == Sync::Always && !self.stopping {
                     // All but a few: some may have had their last word.
@@ -534,7 +544,7 @@ impl Writer {
                     && sequence == self.next
                     && self.group.len() < GROUP
                 {
-                    if self.group.is_empty() && self.segment.marked != durable {
+                    if self.group.is_empty() && self.segment.marked < durable {
                         record::mark(&mut self.group, sequence, durable, &salt, seed);
                         self.segment.marked = durable;
                     }
@@ -556,16 +566,21 @@ impl Writer {
         self.shared.figures.pending.store((pending + self.group.len()) as u64, Relaxed);
     }
 
-    /// When everything is durable and no mark says so, one is to be written: whatever becomes of the
-    /// file after an orderly end is damage.
-    fn closing_mark(&mut self) -> bool {
+    /// Puts a mark into the empty group when none says yet how far everything is durable.
+    fn mark(&mut self) -> bool {
         let durable = self.shared.durable();
-        if self.gap || durable != self.group_last || self.segment.marked == durable {
+        if self.gap || !self.group.is_empty() || self.segment.marked >= durable {
             return false;
         }
         record::mark(&mut self.group, self.next, durable, &self.segment.salt, self.segment.seed);
         self.segment.marked = durable;
         true
+    }
+
+    /// The same where everything is durable: no group may follow for a long time, or ever, that a mark
+    /// could come with.
+    fn mark_all(&mut self) -> bool {
+        self.shared.durable() == self.group_last && self.mark()
     }
 
     fn write(&mut self) -> io::Result<()> {
@@ -584,7 +599,11 @@ impl Writer {
         self.group.truncate(len);
         written.map_err(|e| named("writing", &s.name, &e))?;
         (s.at, s.zeroed) = (end, zeroed);
-        self.unsynced = true;
+        if self.group_last > self.shared.written() {
+            self.unsynced = true;
+        } else {
+            self.mark_unsynced = true;
+        }
         self.group.clear();
         self.shared.figures.size.fetch_add(len as u64, Relaxed);
         self.shared.figures.pending.store(0, Relaxed);
@@ -592,26 +611,38 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether the segment is to be synced; notes as well that it has become long.
+    /// Whether the segment is to be synced; notes as well that it has become long. A mark is synced with
+    /// what follows it, or after a second.
     fn is_sync_due(&mut self, now: Instant) -> bool {
         if self.segment.at >= self.place.segment_bytes && !self.gap {
             self.rotating = true;
         }
-        let due = self.stopping
+        let any = self.unsynced || self.mark_unsynced;
+        let passed = now.saturating_duration_since(self.synced_at) >= SECOND;
+        let due = self.stopping && any
             || match self.shared.policy() {
-                Sync::Always => true,
-                Sync::EverySecond => now.saturating_duration_since(self.synced_at) >= SECOND,
+                Sync::Always => self.unsynced || any && passed,
+                Sync::EverySecond => any && passed,
                 Sync::Never => false,
             };
-        due && self.unsynced && !self.gap
+        due && !self.gap
     }
 
-    /// Tells how far everything is durable, unless a base is missing for that.
-    fn publish(&self, upto: u64) {
-        if self.shared.trouble().is_none_or(|t| !t.lasting) {
-            self.shared.set_durable(upto);
-            self.observer.durable(upto);
+    /// Tells how far everything is durable, unless a base is missing for that. Whoever hears of it can rely
+    /// on a mark that says so; only under `always` the mark is left to the next group, or to the next moment
+    /// without one, since replies wait for this.
+    fn publish(&mut self, upto: u64) {
+        if self.shared.trouble().is_some_and(|t| t.lasting) {
+            return;
         }
+        self.shared.set_durable(upto);
+        if self.shared.policy() != Sync::Always
+            && self.mark()
+            && let Err(e) = self.write()
+        {
+            self.failed(Instant::now(), &e);
+        }
+        self.observer.durable(upto);
     }
 
     /// From now on records go to another segment, which the manifest does not name yet: recovery finds
@@ -625,7 +656,12 @@ impl Writer {
         manifest.segments.push((spare.name.clone(), self.next));
         let old = std::mem::replace(&mut self.segment, spare);
         self.naming = Some(Naming {
-            old: (!self.gap && self.unsynced).then_some((old.file, old.name, self.group_last)),
+            // The end of a mark, too, must not look like damage where a segment follows.
+            old: (!self.gap && (self.unsynced || self.mark_unsynced)).then_some((
+                old.file,
+                old.name,
+                self.group_last,
+            )),
             new: Arc::clone(&self.segment.file),
             manifest,
             // Behind a segment that failed it would make damage of a torn end, until a base has both.
@@ -633,7 +669,7 @@ impl Writer {
         });
         self.rotating = false;
         self.gap = false;
-        self.unsynced = false;
+        (self.unsynced, self.mark_unsynced) = (false, false);
         Ok(())
     }
 

@@ -222,7 +222,8 @@ fn refused(refusal: &Refusal) -> Response {
 fn ready(shared: &Shared) -> Response {
     let attention = shared.engine.attention.get();
     let not = |why: &str| text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"));
-    if shared.stopping() || attention & engine::Attention::SHUTDOWN != 0 {
+    // From the signal or SHUTDOWN on: the final save comes first, and may take long.
+    if shared.stopping() || shared.engine.is_shutting_down() {
         not("shutting down")
     } else if attention & engine::Attention::LOADING != 0 {
         not("loading")

@@ -14,9 +14,10 @@ use engine::acl::Caller;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONTENT_LENGTH, CONTENT_TYPE,
-    HeaderName, HeaderValue, ORIGIN, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+    ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW,
+    CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, ORIGIN, RETRY_AFTER, VARY,
+    WWW_AUTHENTICATE,
 };
 use hyper::{Method, Request, StatusCode};
 use stdx::mem::Apart;
@@ -177,7 +178,7 @@ pub(super) fn empty(status: StatusCode) -> Response {
 
 /// A response of JSON.
 pub(super) fn json(status: StatusCode, value: &serde_json::Value) -> Response {
-    pieces(status, "application/json", [Bytes::from(value.to_string())])
+    pieces(status, "application/json", [Bytes::from(format!("{value}\n"))])
 }
 
 /// With a header more.
@@ -273,9 +274,39 @@ async fn route(mut request: Request<Incoming>, caller: Caller, state: Arc<State>
         ("/record", &Method::GET) => seb::get_record(&request, &caller, state).await,
         ("/topic", &Method::GET) => seb::get_topic(&request, &caller, state).await,
         ("/record" | "/topic", _) => not_allowed("GET, HEAD"),
+        ("/", &Method::GET) => index(&request),
         (p, _) if p.starts_with("/v1/") => v1::answer(request, caller, state).await,
         _ => text(StatusCode::NOT_FOUND, "404 page not found\n"),
     }
+}
+
+/// What there is, for people who look with a browser or without.
+fn index(request: &Request<Incoming>) -> Response {
+    const PATHS: [(&str, &str); 4] = [
+        ("/v1/topics", "the topics"),
+        ("/v1/topics/NAME/records", "records of a topic: GET reads, POST appends"),
+        ("/v1/topics/NAME/tail", "records as they come"),
+        ("/v1/openapi.json", "all of the interface"),
+    ];
+    let accept = request.headers().get(ACCEPT).and_then(|a| a.to_str().ok());
+    let html = accept.is_some_and(|a| a.contains("text/html"));
+    let mut page = String::from(if html {
+        "<!doctype html><title>Apus</title><h1>Apus: topics over HTTP</h1><ul>\n"
+    } else {
+        "Apus: topics over HTTP\n\n"
+    });
+    for (path, what) in PATHS {
+        page.push_str(&match (html, path.contains("NAME")) {
+            (false, _) => format!("{path:<26} {what}\n"),
+            (true, true) => format!("<li>{path}: {what}\n"),
+            (true, false) => format!("<li><a href=\"{path}\">{path}</a>: {what}\n"),
+        });
+    }
+    if html {
+        page.push_str("</ul>\n");
+        return pieces(StatusCode::OK, "text/html; charset=utf-8", [Bytes::from(page)]);
+    }
+    text(StatusCode::OK, page)
 }
 
 /// A refusal before routing, in the form of the API that was asked for.

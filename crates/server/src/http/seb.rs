@@ -61,7 +61,9 @@ fn refused(e: Error, missing: impl FnOnce(&Error) -> Response) -> Response {
         Error::Busy { retry_ms } => {
             retry_after(text(StatusCode::SERVICE_UNAVAILABLE, e.to_string()), retry_ms)
         }
-        Error::Closed => retry_after(text(StatusCode::SERVICE_UNAVAILABLE, e.to_string()), 1000),
+        Error::Closed | Error::NotYet(_) => {
+            retry_after(text(StatusCode::SERVICE_UNAVAILABLE, e.to_string()), 1000)
+        }
         Error::ReadOnly => json(StatusCode::METHOD_NOT_ALLOWED, &json!({"error": e.to_string()})),
         e => text(StatusCode::INTERNAL_SERVER_ERROR, e.to_string()),
     }
@@ -134,7 +136,7 @@ async fn add(request: Request<Incoming>, state: Arc<State>) -> Result<Response, 
         // Writing to a String cannot fail.
         let _ = write!(answer, "{comma}{}", a.first_offset + i);
     }
-    answer.push_str("]}");
+    answer.push_str("]}\n");
     Ok(pieces(StatusCode::CREATED, "application/json", [Bytes::from(answer)]))
 }
 

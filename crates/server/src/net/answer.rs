@@ -108,7 +108,10 @@ impl Rim<'_> {
                     if c.held == 0
                         && (late_kill && consumed == 0
                             || arrived.is_some_and(|a| is_one_kill(&a[..consumed]))) => {}
-                Gate::At(sequence) => hold_back(c, sequence, holding),
+                Gate::At(sequence) => {
+                    c.held_acts |= thread.worker().lane.acted() != acted;
+                    hold_back(c, sequence, holding);
+                }
                 Gate::Never => {
                     // Without a word: what it did may or may not be there after a restart.
                     out.clear();

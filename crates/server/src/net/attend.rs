@@ -24,9 +24,12 @@ use crate::Shared;
 /// What is looked at of a connection's input, in bytes.
 const LOOK: usize = 16 * 1024;
 
+/// A connection as other threads know it, and its socket.
+type Known = (Arc<Client>, Arc<Stream>);
+
 /// The connections of a thread, by client number.
 #[derive(Default)]
-pub(crate) struct Attended(Mutex<BTreeMap<u64, (Arc<Client>, Arc<Stream>)>>);
+pub(crate) struct Attended(Mutex<BTreeMap<u64, Known>>);
 
 impl Attended {
     pub(crate) fn insert(&self, client: Arc<Client>, stream: Arc<Stream>) {
@@ -37,8 +40,8 @@ impl Attended {
         self.0.lock().remove(&client.id);
     }
 
-    /// Whether the peer of a connection has closed it, and waits for nothing: its thread will close it,
-    /// too, when it gets there.
+    /// Whether the peer of a connection has closed it and no reply is due to it. The thread of the
+    /// connection will close it as well, as soon as it sees that.
     pub(crate) fn has_gone(&self, client: &Client) -> bool {
         client.output_bytes.load(Relaxed) == 0
             && client.blocked.lock().is_none()

@@ -51,6 +51,8 @@ pub(crate) struct Conn {
     pub(crate) short: bool,
     /// The journal must be durable up to here before anything is sent; 0 for nothing to wait for.
     pub(crate) held: u64,
+    /// What is held back tells of changes that this connection has made.
+    pub(crate) held_acts: bool,
 }
 
 impl Conn {
@@ -70,6 +72,7 @@ impl Conn {
             queued: false,
             short: true,
             held: 0,
+            held_acts: false,
         }
     }
 
@@ -149,7 +152,7 @@ impl Conn {
         Ok(n)
     }
 
-    /// Counts a write of `n` bytes. A peer that takes replies is no idle one, as in Redis.
+    /// Counts a write of `n` bytes. A client that receives replies is not idle, as in Redis.
     #[inline]
     pub(crate) fn note_sent(&self, stats: &engine::ThreadStats, n: usize, now_ms: i64) {
         let client = &self.session.client;

@@ -21,15 +21,17 @@ pub(super) fn is_subscriber(c: &Conn) -> bool {
     c.session.client.pubsub.load(Relaxed)
 }
 
-/// Whether what has come of a command that is not whole is more than `client-query-buffer-limit`
-/// allows; logged and counted.
+/// Whether what has come of a command that is not whole, with the commands that MULTI has queued, is
+/// more than `client-query-buffer-limit` allows; logged and counted. Redis counts the queue since 7.2.
+/// Without `maxmemory` and `maxmemory-clients` this is the only bound of the queue.
 pub(super) fn over_query_limit(
     engine: &engine::Engine,
     c: &Conn,
     stats: &engine::ThreadStats,
 ) -> bool {
     let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
-    if c.buf.len() + c.stock.len() + c.parser.received() <= limit {
+    let queued = c.session.queued_bytes();
+    if c.buf.len() + c.stock.len() + c.parser.received() + queued <= limit {
         return false;
     }
     log!(
@@ -110,17 +112,17 @@ mod tests {
         let stream = Stream::Unix(ours);
         let endpoint: Endpoint = stream.endpoint();
         let mut c = Conn::new(Arc::new(stream), Session::new(&engine, thread, endpoint));
-        // Between two milliseconds.
+        // In the middle of a millisecond.
         hand.advance_us(900);
         assert!(!over_output_limit(&engine, &mut c, 20_001));
         hand.advance_us(2_999_999);
         assert!(!over_output_limit(&engine, &mut c, 20_001));
-        // What the wall clock says makes no difference.
+        // A step of the wall clock makes no difference.
         hand.set_wall_ms(1_780_000_000_000);
         assert!(!over_output_limit(&engine, &mut c, 20_001));
         hand.advance_us(2);
         assert!(over_output_limit(&engine, &mut c, 20_001));
-        // Once below it, and its time begins anew.
+        // Output below the limit ends the period.
         assert!(!over_output_limit(&engine, &mut c, 20_000));
         assert!(!over_output_limit(&engine, &mut c, 20_001));
     }

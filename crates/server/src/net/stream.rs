@@ -92,7 +92,7 @@ impl Stream {
 }
 
 impl Stream {
-    /// Whether nothing more will come from the peer, behind what has come.
+    /// Whether the peer has closed its side: nothing more arrives behind the bytes that are already here.
     pub(crate) fn is_closed_by_peer(&self) -> bool {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let flag = PollFlags::RDHUP;
@@ -104,14 +104,14 @@ impl Stream {
         poll(&mut look, Some(&at_once)).is_ok() && look[0].revents().intersects(gone)
     }
 
-    /// As a read, of what a later read returns again.
+    /// As a read, but the bytes stay: a later read returns them again.
     pub(crate) fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         let (n, _) = recv(self, buf, RecvFlags::PEEK)?;
         Ok(n)
     }
 }
 
-// Through shared references, as for the sockets of `std`: a connection's socket has two owners.
+// Through shared references, as for the sockets of `std`: a socket has two owners (`attend`).
 impl Read for &Stream {
     #[inline]
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {

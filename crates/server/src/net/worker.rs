@@ -34,9 +34,9 @@ const HELD: usize = 32;
 pub(super) const SMALL: usize = 256;
 /// Leftovers up to this size are copied in front of the next read; longer ones grow in place.
 pub(super) const LEFTOVER: usize = 32 * 1024;
-/// One turn of the periodic work may take this long, a fifth of the time at most when there is much
-/// to do: short turns, because connections wait meanwhile.
-const CRON_NS: u64 = 250_000;
+/// With work left, the periodic work has a turn this often: short turns, because connections wait
+/// meanwhile. [`engine::cron_ns`] says which part of it.
+const CRON_EVERY_NS: u64 = 1_000_000;
 /// One turn takes at most so many bytes of a large argument, so that a fast sender does not keep
 /// others waiting.
 const BIG_TURN: usize = 4 << 20;
@@ -240,9 +240,10 @@ impl Worker {
             let now = self.thread.mono();
             if now >= next_cron {
                 let hz = engine.config.int(Id::Hz).clamp(1, 500) as u64;
-                let due = self.thread.cron(engine, self.threads, CRON_NS);
+                let share = engine::cron_ns(engine.config.int(Id::ActiveExpireEffort));
+                let due = self.thread.cron(engine, self.threads, share);
                 // With work left the next turn comes soon, but connections are served in between.
-                next_cron = now + if due { 4 * CRON_NS } else { 1_000_000_000 / hz };
+                next_cron = now + if due { CRON_EVERY_NS } else { 1_000_000_000 / hz };
                 if now >= housekeeping {
                     housekeeping = now + 100_000_000;
                     self.housekeeping();
@@ -521,16 +522,16 @@ impl Worker {
             }
             self.holding.pop_front();
             let Some(&i) = self.places.get(&id) else { continue };
-            if gate == Gate::Never {
+            let c = &mut *self.conns[i];
+            if gate == Gate::Never && c.held_acts {
                 self.close(i);
                 continue;
             }
-            let c = &mut *self.conns[i];
             // It may wait for more than this.
             if c.held != sequence {
                 continue;
             }
-            c.held = 0;
+            (c.held, c.held_acts) = (0, false);
             if c.has_only_output() {
                 let sent = c.send_pending();
                 self.note_sent(i, sent);
@@ -550,8 +551,7 @@ impl Worker {
     fn close(&mut self, i: usize) {
         let Some(mut c) = self.conns.try_remove(i) else { return };
         self.inbox.attended.remove(&c.session.client);
-        // Now it has one owner. An unregistered socket that is dropped is closed; errors have nobody to
-        // go to.
+        // Now the socket has one owner. Dropping it closes it; there is no use for an error here.
         let stream = Arc::get_mut(&mut c.stream);
         let _ = stream.map(|stream| self.poll.registry().deregister(stream));
         let id = c.session.client.id;
@@ -599,7 +599,7 @@ impl Worker {
                 Message::Purge => crate::give_back::purge(),
                 Message::Run(job) => {
                     job.run(&self.shared.engine, &mut self.thread);
-                    // It may have taken long, and those who are answered next go on with their input.
+                    // The job may have taken long, and the next messages run commands.
                     self.thread.tick(&self.shared.engine);
                 }
                 Message::Resume => {
@@ -639,7 +639,10 @@ impl Worker {
             // It was served by somebody else's command, on whatever thread: as if it had acted itself.
             match self.shared.engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
                 Gate::Open => {}
-                Gate::At(n) => hold_back(c, n, &mut self.holding),
+                Gate::At(n) => {
+                    c.held_acts = true;
+                    hold_back(c, n, &mut self.holding);
+                }
                 Gate::Never => return self.close(i),
             }
             let mut out = Out { buf: bytes, ..Out::default() };

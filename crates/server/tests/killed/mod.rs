@@ -92,7 +92,9 @@ impl Server {
             more(&mut command);
             let mut process = command.spawn().expect("the binary");
             while begin.elapsed() < PATIENCE && matches!(process.try_wait(), Ok(None)) {
-                if TcpStream::connect(http).is_ok() {
+                // A bucket is opened while the server serves already.
+                let status = ask(http, "GET", "/v1/topics", b"").map(|(status, _)| status);
+                if status.is_ok_and(|s| s != 503) {
                     return Self { process, http };
                 }
                 std::thread::sleep(Duration::from_millis(2));

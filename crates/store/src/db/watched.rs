@@ -74,9 +74,9 @@ impl Db<'_> {
         }
     }
 
-    /// The next blocked command that waits for a key in the selected database and that what the key
-    /// holds concerns: the first behind a ticket, where 0 is in front of all. None is left when the key
-    /// holds nothing more for those who are not to be told of that.
+    /// The next command that waits for the key in the selected database and can use its present value: the
+    /// first one with a ticket above `behind`. When the key is gone or has another type, that is only a
+    /// command that must be told of it ([`Waiter::errors`]).
     pub fn next_waiting(&mut self, key: Key<'_>, behind: u64) -> Option<Arc<Waiter>> {
         let index = self.index;
         let kind = self.peek(key).map(|e| e.kind());

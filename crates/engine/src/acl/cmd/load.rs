@@ -25,7 +25,7 @@ pub(super) static LOAD: SessionCommand = sub(
     |call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
         needs_file(call.engine)?;
         let users = file::read(call.engine).map_err(|e| Fail::new(format!("ERR {e}")))?;
-        change::replace(call, users);
+        change::replace(call.engine, Some(&mut *call.session), users);
         reply.ok();
         Ok(())
     },

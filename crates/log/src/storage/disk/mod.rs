@@ -3,11 +3,13 @@
 //! ```text
 //! topics/.lock                               one process at a time
 //! topics/NAME/topic.json                     settings
+//! topics/NAME/segments                       which segments there are: the first and the last
 //! topics/NAME/00000000000000000000.log       segments: batches, one after the other
 //! topics/NAME/state                          producers, as they were when the last segment began
 //! topics/NAME/groups/GROUP                   committed offsets
 //! ```
 
+mod descriptors;
 pub(super) mod files;
 pub(super) mod scan;
 mod topic;
@@ -22,15 +24,19 @@ use parking_lot::Mutex;
 use super::{SETTINGS, Storage, TopicLog};
 use crate::buf::Pool;
 use crate::error::{Error, Result};
+use crate::seal::{one_line, seal, unseal};
 use crate::settings::{Settings, check_name};
+use descriptors::Descriptors;
 use files::{DELETED, UNFINISHED};
 use topic::DiskTopic;
 
 /// How long records may wait for others: as Seb does.
 const GATHER: Duration = Duration::from_millis(5);
 
+/// Files that topics may have open, unless it is said.
+const DESCRIPTORS: usize = 256;
+
 /// Topics in a directory.
-#[derive(Debug)]
 pub struct Disk {
     root: PathBuf,
     /// Held as long as this lives.
@@ -39,6 +45,13 @@ pub struct Disk {
     naming: Mutex<u64>,
     /// What files are read into.
     pool: Arc<Pool>,
+    descriptors: Arc<Descriptors>,
+}
+
+impl std::fmt::Debug for Disk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Disk").field("root", &self.root).finish_non_exhaustive()
+    }
 }
 
 impl Disk {
@@ -47,6 +60,14 @@ impl Disk {
     /// # Errors
     /// The directory cannot be used, or another process uses it.
     pub fn open(root: &Path) -> Result<Self> {
+        Self::open_with(root, DESCRIPTORS)
+    }
+
+    /// The same with so many files open at once, about.
+    ///
+    /// # Errors
+    /// The directory cannot be used, or another process uses it.
+    pub fn open_with(root: &Path, descriptors: usize) -> Result<Self> {
         fs::create_dir_all(root).map_err(files::at(root))?;
         let lock = files::lock(&root.join(".lock"), root)?;
         for name in files::names(root)? {
@@ -55,7 +76,13 @@ impl Disk {
                 fs::remove_dir_all(&path).map_err(files::at(&path))?;
             }
         }
-        Ok(Self { root: root.to_owned(), _lock: lock, naming: Mutex::new(0), pool: Arc::default() })
+        Ok(Self {
+            root: root.to_owned(),
+            _lock: lock,
+            naming: Mutex::new(0),
+            pool: Arc::default(),
+            descriptors: Descriptors::new(descriptors),
+        })
     }
 
     fn dir(&self, topic: &str) -> Result<PathBuf> {
@@ -75,7 +102,7 @@ impl Disk {
 
     fn exists(&self, topic: &str) -> Result<PathBuf> {
         let dir = self.dir(topic)?;
-        if dir.join(SETTINGS).exists() { Ok(dir) } else { Err(Error::NoTopic(topic.to_owned())) }
+        if dir.is_dir() { Ok(dir) } else { Err(Error::NoTopic(topic.to_owned())) }
     }
 }
 
@@ -92,6 +119,10 @@ impl Storage for Disk {
         true
     }
 
+    fn descriptors(&self) -> (usize, usize) {
+        self.descriptors.figures()
+    }
+
     fn topics(&self) -> Result<Vec<String>> {
         let mut names = files::names(&self.root)?;
         names.retain(|n| check_name("topic", n).is_ok());
@@ -106,7 +137,8 @@ impl Storage for Disk {
         }
         let unfinished = self.root.join(format!("{UNFINISHED}{topic}"));
         fs::create_dir_all(&unfinished).map_err(files::at(&unfinished))?;
-        files::write(&unfinished.join(SETTINGS), settings.to_json().to_string().as_bytes())?;
+        let _permit = self.descriptors.take()?;
+        files::write(&unfinished.join(SETTINGS), &seal(settings.to_json().to_string().as_bytes()))?;
         fs::rename(&unfinished, &dir).map_err(files::at(&dir))?;
         files::sync_dir(&self.root)
     }
@@ -132,11 +164,37 @@ impl Storage for Disk {
             fs::create_dir(parent).map_err(files::at(parent))?;
             files::sync_dir(&dir)?;
         }
-        files::write(&path, value)
+        let _permit = self.descriptors.take()?;
+        files::write(&path, &seal(value))
     }
 
     fn get(&self, topic: &str, name: &str) -> Result<Option<Vec<u8>>> {
-        files::read(&self.value(topic, name)?)
+        let path = self.value(topic, name)?;
+        let _permit = self.descriptors.take()?;
+        let shown = path.display();
+        let mend = || {
+            format!(
+                "Put it back from a backup; or stop the server, and `apus log mend {topic}` writes it \
+                 anew with settings that keep all records"
+            )
+        };
+        let Some(content) = files::read(&path)? else {
+            // No topic is ever without.
+            return match name {
+                SETTINGS if self.dir(topic)?.is_dir() => {
+                    Err(Error::Storage(format!("{shown} is missing. {}", mend())))
+                }
+                _ => Ok(None),
+            };
+        };
+        let text = unseal(&content, one_line).map(<[u8]>::to_vec);
+        text.map(Some).ok_or_else(|| {
+            let what = match name {
+                SETTINGS => mend(),
+                _ => "Write it anew: for a group, commit its offset, or delete it".to_owned(),
+            };
+            Error::Storage(format!("{shown} is damaged: its checksum is wrong. {what}"))
+        })
     }
 
     fn forget(&self, topic: &str, name: &str) -> Result<()> {
@@ -154,6 +212,21 @@ impl Storage for Disk {
 
     fn open(&self, topic: &str, _: &Settings, tell: &dyn Fn(&str)) -> Result<Arc<dyn TopicLog>> {
         let dir = self.exists(topic)?;
-        Ok(Arc::new(DiskTopic::open(topic, dir, Arc::clone(&self.pool), tell)?))
+        let shared = (Arc::clone(&self.pool), Arc::clone(&self.descriptors));
+        Ok(DiskTopic::open(topic, dir, shared, tell)?)
+    }
+
+    fn mend(&self, topic: &str) -> Result<Vec<String>> {
+        let dir = self.exists(topic)?;
+        let mut done = Vec::new();
+        let settings = self
+            .get(topic, SETTINGS)
+            .and_then(|text| Settings::default().with_json(&text.unwrap_or_default()));
+        if settings.is_err() {
+            self.put(topic, SETTINGS, Settings::default().to_json().to_string().as_bytes())?;
+            done.push(format!("{}: default settings", dir.join(SETTINGS).display()));
+        }
+        done.extend(topic::mend(&dir)?);
+        Ok(done)
     }
 }

@@ -17,22 +17,30 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use serde_json::{Value, json};
 
+use super::descriptors::{Descriptors, Permit};
 use super::files;
 use super::scan::{Content, Found, Gap, Index, Scanner, WINDOW, content};
 use crate::batch::{Batch, Header};
 use crate::buf::{ALIGN, Pool};
 use crate::error::{Damage, Error, Result};
 use crate::group::Group;
+use crate::seal::{seal, unseal};
 use crate::settings::Settings;
 use crate::storage::memory::Picked;
 use crate::storage::{Extent, Limits, Refused, TopicLog, Want};
 
 /// The file that a topic's state is kept in.
 const STATE: &str = "state";
+/// The file that says which segments there are.
+const SEGMENTS: &str = "segments";
+/// Offsets that are left out where the last segment is lost: more than it can have had.
+const LEFT_OUT: u64 = 1_000_000_000_000;
 const EXTENSION: &str = ".log";
 /// Least bytes that are read at once.
 const READ_MIN: usize = 64 << 10;
@@ -46,6 +54,87 @@ pub(super) struct DiskTopic {
     writer: Mutex<Option<Writer>>,
     /// What opening has seen, for whoever asks first.
     numbered: Mutex<Option<Vec<Header>>>,
+    descriptors: Arc<Descriptors>,
+    me: Weak<Self>,
+    /// When it was written to: a count that goes up.
+    used: AtomicU64,
+    /// What the file [`SEGMENTS`] says.
+    recorded: Mutex<Option<Ends>>,
+    /// Files that are not of the topic any more and could not be removed.
+    left: Mutex<Vec<PathBuf>>,
+}
+
+/// The first offsets of a topic's first and last segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ends {
+    first: u64,
+    last: u64,
+}
+
+impl Ends {
+    fn encode(self) -> Vec<u8> {
+        seal(json!({"first": self.first, "last": self.last}).to_string().as_bytes())
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let value: Value = serde_json::from_slice(unseal(bytes, |_| false)?).ok()?;
+        let number = |name: &str| value.get(name).and_then(Value::as_u64);
+        let (first, last) = (number("first")?, number("last")?);
+        (first <= last).then_some(Self { first, last })
+    }
+
+    /// What is written in a topic's directory; nothing if it is of a version that did not.
+    fn read(dir: &Path) -> Result<Option<Self>> {
+        let path = dir.join(SEGMENTS);
+        let Some(bytes) = files::read(&path)? else { return Ok(None) };
+        Self::decode(&bytes).map(Some).ok_or_else(|| {
+            Error::Storage(format!(
+                "{} is damaged. Put it back from a backup; or, if no segment is missing, stop the \
+                 server, and `apus log mend` makes it anew from those that are there",
+                path.display()
+            ))
+        })
+    }
+}
+
+/// The first offsets of the segments in a directory, ascending.
+fn segments_in(dir: &Path) -> Result<Vec<u64>> {
+    Ok(files::names(dir)?.iter().filter_map(|n| first_of(n)).collect())
+}
+
+/// See [`crate::storage::Storage::mend`].
+pub(super) fn mend(dir: &Path) -> Result<Vec<String>> {
+    let mut done = Vec::new();
+    let mut there = segments_in(dir)?;
+    let path = dir.join(SEGMENTS);
+    let known = match Ends::read(dir) {
+        Ok(known) => known,
+        Err(_) => {
+            files::remove(&path)?;
+            done.push(format!("{}: made anew", path.display()));
+            None
+        }
+    };
+    if let Some(Ends { last, .. }) = known
+        && there.last().is_none_or(|l| *l < last)
+    {
+        let next = last.saturating_add(LEFT_OUT);
+        let segment = path_of(dir, next);
+        File::create(&segment).and_then(|f| f.sync_all()).map_err(files::at(&segment))?;
+        files::sync_dir(dir)?;
+        there.push(next);
+        done.push(format!(
+            "{} is lost; the next record gets offset {next}",
+            path_of(dir, last).display()
+        ));
+    }
+    if let (Some(first), Some(last)) = (there.first(), there.last())
+        && !done.is_empty()
+    {
+        let first = known.map_or(*first, |k| k.first.min(*last));
+        files::write(&path, &Ends { first, last: *last }.encode())?;
+    }
+    Ok(done)
 }
 
 struct State {
@@ -66,12 +155,21 @@ struct Segment {
 
 /// The last segment, open.
 struct Writer {
+    _permit: Permit,
     file: File,
     path: PathBuf,
     /// Where the last block begins that is not full …
     at: u64,
     /// … and what it holds.
     tail: Vec<u8>,
+}
+
+/// Writes of all topics, by which those are found that were used longest ago.
+static TIMES: AtomicU64 = AtomicU64::new(1);
+
+/// All of a segment from an offset on, of which there is no file.
+fn missing(offset: u64) -> Gap {
+    Gap { at: 0, offset, resumes: None, why: "the file is missing".to_owned() }
 }
 
 fn path_of(dir: &Path, first: u64) -> PathBuf {
@@ -88,30 +186,94 @@ impl DiskTopic {
     pub(super) fn open(
         name: &str,
         dir: PathBuf,
-        pool: Arc<Pool>,
+        (pool, descriptors): (Arc<Pool>, Arc<Descriptors>),
         tell: &dyn Fn(&str),
-    ) -> Result<Self> {
-        let mut segments: Vec<Segment> = Vec::new();
-        for file in files::names(&dir)? {
-            if let Some(first) = first_of(&file) {
-                let path = dir.join(&file);
-                let end = fs::metadata(&path).map_err(files::at(&path))?.len();
-                segments.push(Segment { first, end, index: None });
+    ) -> Result<Arc<Self>> {
+        let permit = descriptors.take()?;
+        let known = Ends::read(&dir)?;
+        let begins = known.map_or(0, |k| k.first);
+        let (mut segments, mut left) = (Vec::new(), Vec::new());
+        for first in segments_in(&dir)? {
+            let path = path_of(&dir, first);
+            if first < begins {
+                // Retention has let go of it.
+                left.push(path);
+                continue;
+            }
+            let end = fs::metadata(&path).map_err(files::at(&path))?.len();
+            segments.push(Segment { first, end, index: None });
+        }
+        if let Some(Ends { last, .. }) = known
+            && segments.last().is_none_or(|s| s.first < last)
+        {
+            return Err(Error::Storage(format!(
+                "topic '{name}': its last segment {} is missing, so nobody knows which offset comes \
+                 next. Put it back from a backup; or stop the server, and `apus log mend {name}` goes \
+                 on behind all offsets that it can have had",
+                path_of(&dir, last).display()
+            )));
+        }
+        if segments.first().is_none_or(|s| s.first > begins) {
+            if known.is_some() {
+                tell(&format!(
+                    "topic '{name}': its first segment {} is missing",
+                    path_of(&dir, begins).display()
+                ));
+                segments.insert(0, Segment { first: begins, end: 0, index: None });
+            } else if segments.is_empty() {
+                segments.push(Segment { first: 0, end: 0, index: None });
             }
         }
-        if segments.is_empty() {
-            segments.push(Segment { first: 0, end: 0, index: None });
-        }
-        let topic = Self {
+        let topic = Arc::new_cyclic(|me| Self {
             name: name.to_owned(),
             dir,
             pool,
             state: Mutex::new(State { segments, next: 0, latest_us: 0 }),
             writer: Mutex::new(None),
             numbered: Mutex::new(None),
-        };
+            descriptors,
+            me: Weak::clone(me),
+            used: AtomicU64::new(0),
+            recorded: Mutex::new(known),
+            left: Mutex::new(left),
+        });
+        topic.remove_left(tell);
         topic.recover(tell)?;
+        drop(permit);
         Ok(topic)
+    }
+
+    /// Removes files that are not of the topic any more.
+    fn remove_left(&self, tell: &dyn Fn(&str)) {
+        self.left.lock().retain(|path| match files::remove(path) {
+            Ok(()) => false,
+            Err(e) => {
+                tell(&format!("topic '{}': {e}", self.name));
+                true
+            }
+        });
+    }
+
+    /// Writes down which segments there are, if they are others than before.
+    fn record(&self, first: u64) -> Result<()> {
+        let last = self.state.lock().segments.last().map_or(0, |s| s.first);
+        let ends = Ends { first, last };
+        let mut recorded = self.recorded.lock();
+        if *recorded != Some(ends) {
+            files::write(&self.dir.join(SEGMENTS), &ends.encode())?;
+            *recorded = Some(ends);
+        }
+        Ok(())
+    }
+
+    /// When it was written to, as a count.
+    pub(super) fn used(&self) -> u64 {
+        self.used.load(Relaxed)
+    }
+
+    /// Closes the file that is written to, unless it is being written to; whether one was closed.
+    pub(super) fn let_go(&self) -> bool {
+        self.writer.try_lock().is_some_and(|mut w| w.take().is_some())
     }
 
     /// Looks at the last segment, the only one that a crash can have left unfinished.
@@ -174,9 +336,11 @@ impl DiskTopic {
     }
 
     fn open_writer(&self) -> Result<Writer> {
-        let (first, end) = {
+        let permit = self.descriptors.keep(Weak::clone(&self.me))?;
+        let (begins, first, end) = {
             let state = self.state.lock();
-            state.segments.last().map_or((0, 0), |s| (s.first, s.end))
+            let begins = state.segments.first().map_or(0, |s| s.first);
+            state.segments.last().map_or((0, 0, 0), |s| (begins, s.first, s.end))
         };
         let path = path_of(&self.dir, first);
         let fresh = !path.exists();
@@ -184,6 +348,7 @@ impl DiskTopic {
         if fresh {
             files::sync_dir(&self.dir)?;
         }
+        self.record(begins)?;
         let at = end - end % ALIGN as u64;
         let mut tail = vec![0; (end - at) as usize];
         if !tail.is_empty() {
@@ -195,7 +360,7 @@ impl DiskTopic {
         if file.metadata().map_err(files::at(&path))?.len() > end.next_multiple_of(ALIGN as u64) {
             file.set_len(end).and_then(|()| file.sync_all()).map_err(files::at(&path))?;
         }
-        Ok(Writer { file, path, at, tail })
+        Ok(Writer { _permit: permit, file, path, at, tail })
     }
 
     /// Begins a new segment at the next offset.
@@ -213,7 +378,9 @@ impl DiskTopic {
         File::create(&path).and_then(|f| f.sync_all()).map_err(files::at(&path))?;
         files::sync_dir(&self.dir)?;
         state.segments.push(Segment { first, end: 0, index: Some(Arc::default()) });
-        Ok(())
+        let begins = state.segments.first().map_or(first, |s| s.first);
+        drop(state);
+        self.record(begins)
     }
 
     fn write(&self, writer: &mut Writer, group: &mut Group, sync: bool) -> Result<()> {
@@ -260,6 +427,7 @@ impl DiskTopic {
             return Ok((segment.clone(), Arc::clone(index), last));
         }
         let path = path_of(&self.dir, segment.first);
+        let permit = self.descriptors.take()?;
         let index = match File::open(&path) {
             Ok(file) => Arc::new(content((&file, &path, &self.pool), segment.first, false)?.index),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound && segment.end == 0 => {
@@ -267,6 +435,7 @@ impl DiskTopic {
             }
             Err(e) => return Err(files::at(&path)(e)),
         };
+        drop(permit);
         let mut state = self.state.lock();
         // The last one may have grown meanwhile, behind what has been looked at.
         if let Some(s) = state.segments.iter_mut().find(|s| s.first == segment.first)
@@ -284,6 +453,7 @@ impl DiskTopic {
         if segment.end == 0 {
             return Ok(latest);
         }
+        let _permit = self.descriptors.take()?;
         let file = File::open(&path).map_err(files::at(&path))?;
         let mut head = [0; crate::batch::HEADER];
         let read = file.read_exact_at(&mut head, 0);
@@ -296,7 +466,14 @@ impl DiskTopic {
     fn read_segment(&self, offset: u64, picked: &mut Picked<'_>) -> Result<Option<u64>> {
         let (segment, index, last) = self.segment(offset)?;
         let path = path_of(&self.dir, segment.first);
-        let file = File::open(&path).map_err(files::at(&path))?;
+        let _permit = self.descriptors.take()?;
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound && self.is_of(&segment) => {
+                return Err(Error::Damaged(self.damage(segment.first, &missing(offset))));
+            }
+            Err(e) => return Err(files::at(&path)(e)),
+        };
         let from =
             index.before(|e| e.offset > offset).map_or((0, segment.first), |e| (e.at, e.offset));
         let hint = picked.bytes_left().clamp(READ_MIN, WINDOW);
@@ -342,6 +519,7 @@ impl TopicLog for DiskTopic {
         log_state: &dyn Fn() -> Vec<u8>,
     ) -> Result<usize> {
         let mut writer = self.writer.lock();
+        self.used.store(TIMES.fetch_add(1, Relaxed), Relaxed);
         let end = self.state.lock().segments.last().map_or(0, |s| s.end);
         if end > 0 && end + bytes as u64 > settings.segment_bytes {
             self.roll(&mut writer, log_state)?;
@@ -436,6 +614,7 @@ impl TopicLog for DiskTopic {
             return Ok(segments.get(at + 1).map_or(next, |s| s.first));
         }
         let path = path_of(&self.dir, segment.first);
+        let _permit = self.descriptors.take()?;
         let file = File::open(&path).map_err(files::at(&path))?;
         let from =
             index.before(|e| e.us >= appended_us).map_or((0, segment.first), |e| (e.at, e.offset));
@@ -463,25 +642,30 @@ impl TopicLog for DiskTopic {
             // All of it is too old, the last segment, too.
             self.roll(&mut writer, log_state)?;
         }
-        let mut gone = Vec::new();
-        loop {
-            let (oldest, second, bytes) = {
-                let state = self.state.lock();
-                let [oldest, second, ..] = &state.segments[..] else { break };
-                let bytes: u64 = state.segments.iter().map(|s| s.end).sum();
-                (oldest.clone(), second.clone(), bytes)
-            };
+        let segments = self.state.lock().segments.clone();
+        let mut bytes: u64 = segments.iter().map(|s| s.end).sum();
+        let mut gone = 0;
+        while let [oldest, second, ..] = &segments[gone..] {
             let many = limits.bytes != 0 && bytes - oldest.end >= limits.bytes;
-            if !many && self.first_us(&second)? >= limits.before_us {
+            if !many && self.first_us(second)? >= limits.before_us {
                 break;
             }
-            self.state.lock().segments.remove(0);
-            gone.push(path_of(&self.dir, oldest.first));
+            bytes -= oldest.end;
+            gone += 1;
         }
-        for path in &gone {
-            files::remove(path)?;
+        if let Some(first) = segments.get(gone).filter(|_| gone > 0) {
+            // From then on the topic begins there, whatever becomes of the files.
+            self.record(first.first)?;
+            self.state.lock().segments.drain(..gone);
+            let paths = segments[..gone].iter().map(|s| path_of(&self.dir, s.first));
+            self.left.lock().extend(paths);
         }
-        Ok(!gone.is_empty())
+        let failed = Mutex::new(None);
+        self.remove_left(&|e| *failed.lock() = Some(e.to_owned()));
+        match failed.into_inner() {
+            Some(e) => Err(Error::Storage(e)),
+            None => Ok(gone > 0),
+        }
     }
 
     fn verify(&self, seen: &mut dyn FnMut(&Header)) -> Result<Vec<Damage>> {
@@ -492,10 +676,18 @@ impl TopicLog for DiskTopic {
         let mut damage = Vec::new();
         for (i, segment) in segments.iter().enumerate() {
             let path = path_of(&self.dir, segment.first);
-            if segment.end == 0 {
+            if segment.end == 0 && (i + 1 == segments.len() || path.exists()) {
                 continue;
             }
-            let file = File::open(&path).map_err(files::at(&path))?;
+            let _permit = self.descriptors.take()?;
+            let file = match File::open(&path) {
+                Ok(file) => file,
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                    damage.push(self.damage(segment.first, &missing(segment.first)));
+                    continue;
+                }
+                Err(e) => return Err(files::at(&path)(e)),
+            };
             let mut scanner =
                 Scanner::new((&file, &path, &self.pool), (0, segment.first), segment.end, WINDOW);
             let mut reached = segment.first;
@@ -541,6 +733,13 @@ impl TopicLog for DiskTopic {
 }
 
 impl DiskTopic {
+    /// Whether a segment is still of the topic and not the last one, so that it must have a file.
+    fn is_of(&self, segment: &Segment) -> bool {
+        let state = self.state.lock();
+        let before_last = state.segments.len().saturating_sub(1);
+        state.segments[..before_last].iter().any(|s| s.first == segment.first)
+    }
+
     /// The first offset of the segment after the one that begins with `first`.
     fn after(&self, first: u64) -> Option<u64> {
         self.state.lock().segments.iter().map(|s| s.first).find(|f| *f > first)

@@ -54,9 +54,14 @@ impl Bucket {
         let retry =
             RetryConfig { max_retries: RETRIES, retry_timeout: RETRY, ..RetryConfig::default() };
         let fail = |e: object_store::Error| Error::Storage(format!("topic-storage '{url}': {e}"));
+        let all: Vec<(String, String)> =
+            variables.into_iter().map(|(k, v)| (k.to_ascii_lowercase(), v)).collect();
+        let hints = match look(scheme, &all) {
+            Ok(hint) => hint.into_iter().map(|h| format!("topic-storage '{url}': {h}")).collect(),
+            Err(why) => return bad(&why),
+        };
         let settings = |of: &str| {
-            let all = variables.into_iter().map(|(k, v)| (k.to_ascii_lowercase(), v));
-            let mut all: Vec<_> = all.filter(|(k, _)| k.starts_with(of)).collect();
+            let mut all: Vec<_> = all.iter().filter(|(k, _)| k.starts_with(of)).cloned().collect();
             let is_near = |(k, v): &(String, String)| ENDPOINTS.contains(&&**k) && is_local(v);
             // Whoever says otherwise comes later, and is right.
             all.insert(0, (format!("{of}allow_http"), all.iter().any(is_near).to_string()));
@@ -92,7 +97,91 @@ impl Bucket {
             }
             _ => return bad("it is neither s3://, gs:// nor az://"),
         };
-        Ok(Self { store, prefix, url: format!("{scheme}://{bucket}/") })
+        Ok(Self { store, prefix, url: format!("{scheme}://{bucket}/"), hints })
+    }
+}
+
+/// Looks at the variables (their names in small letters): what is going to take its time without one of
+/// them, for people.
+///
+/// # Errors
+/// It cannot work; the text names the variable that is missing.
+fn look(
+    scheme: &str,
+    variables: &[(String, String)],
+) -> std::result::Result<Option<String>, String> {
+    let value = |name: &str| {
+        let found = variables.iter().rev().find(|(k, v)| k == name && !v.is_empty());
+        found.map(|(_, v)| v.as_str())
+    };
+    let any = |names: &[&str]| names.iter().any(|n| value(n).is_some());
+    let of = match scheme {
+        "s3" => "aws_",
+        "gs" => "google_",
+        _ => "azure_",
+    };
+    let open = format!("{of}allow_http");
+    let allowed = value(&open)
+        .is_some_and(|v| ["1", "true", "yes", "on"].contains(&&*v.to_ascii_lowercase()));
+    for name in ENDPOINTS.iter().filter(|n| n.starts_with(of)) {
+        if let Some(endpoint) = value(name).filter(|e| e.starts_with("http://"))
+            && !is_local(endpoint)
+            && !allowed
+        {
+            return Err(format!(
+                "{} is {endpoint}, which is neither TLS nor this machine; if that is meant, set {}=true",
+                name.to_ascii_uppercase(),
+                open.to_ascii_uppercase()
+            ));
+        }
+    }
+    let missing = |name: &str, with: &str| Err(format!("{with} is set and {name} is not"));
+    let role = |names: &str| {
+        Ok(Some(format!("{names} is not set: credentials are asked of this machine's role")))
+    };
+    match scheme {
+        "s3" => match (value("aws_access_key_id"), value("aws_secret_access_key")) {
+            (Some(_), Some(_)) => Ok(None),
+            (Some(_), None) => missing("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"),
+            (None, Some(_)) => missing("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+            _ if any(&[
+                "aws_web_identity_token_file",
+                "aws_container_credentials_relative_uri",
+                "aws_container_credentials_full_uri",
+                "aws_skip_signature",
+            ]) =>
+            {
+                Ok(None)
+            }
+            _ => role("AWS_ACCESS_KEY_ID"),
+        },
+        "gs" if any(&[
+            "google_service_account",
+            "google_service_account_path",
+            "google_service_account_key",
+            "google_application_credentials",
+            "google_skip_signature",
+        ]) =>
+        {
+            Ok(None)
+        }
+        "gs" => role("GOOGLE_SERVICE_ACCOUNT"),
+        "az" if any(&["azure_use_emulator", "azure_storage_use_emulator"]) => Ok(None),
+        "az" if !any(&["azure_storage_account_name", "azure_account_name"]) => {
+            Err("AZURE_STORAGE_ACCOUNT_NAME is not set".to_owned())
+        }
+        "az" if variables.iter().any(|(k, v)| {
+            k.starts_with("azure_")
+                && !v.is_empty()
+                && ["key", "sas", "token", "secret", "skip_signature", "cli"]
+                    .iter()
+                    .any(|w| k.contains(w))
+        }) =>
+        {
+            Ok(None)
+        }
+        "az" => role("AZURE_STORAGE_ACCOUNT_KEY"),
+        _ => Ok(None),
     }
 }
 
@@ -120,6 +209,34 @@ mod tests {
         for no in ["http://10.0.0.1", "https://127.0.0.1", "http://127.0.0.1.example.com:80", ""] {
             assert!(!is_local(no), "{no}");
         }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let with = |url: &str, all: &[(&str, &str)]| {
+            let all = all.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+            Bucket::connect(url, all).map(|b| b.hints().join("; ")).map_err(|e| e.to_string())
+        };
+        let keys = [("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "s")];
+        assert_eq!(with("s3://b", &keys), Ok(String::new()));
+        let told = with("s3://b", &[]).expect("the machine may have a role");
+        assert!(told.contains("AWS_ACCESS_KEY_ID is not set"), "{told}");
+        let told = with("s3://b", &keys[..1]).expect_err("half of it");
+        assert!(told.contains("AWS_SECRET_ACCESS_KEY is not"), "{told}");
+        let far = [keys[0], keys[1], ("AWS_ENDPOINT_URL", "http://10.0.0.1:9000")];
+        let told = with("s3://b", &far).expect_err("without TLS");
+        assert!(
+            told.contains("AWS_ENDPOINT_URL") && told.contains("AWS_ALLOW_HTTP=true"),
+            "{told}"
+        );
+        let meant = [&far[..], &[("AWS_ALLOW_HTTP", "true")]].concat();
+        assert_eq!(with("s3://b", &meant), Ok(String::new()));
+        let told = with("az://c", &[]).expect_err("no account");
+        assert!(told.contains("AZURE_STORAGE_ACCOUNT_NAME is not set"), "{told}");
+        let told = with("az://c", &[("AZURE_STORAGE_ACCOUNT_NAME", "a")]).expect("it may");
+        assert!(told.contains("AZURE_STORAGE_ACCOUNT_KEY is not set"), "{told}");
+        let told = with("gs://b", &[]).expect("it may");
+        assert!(told.contains("GOOGLE_SERVICE_ACCOUNT is not set"), "{told}");
     }
 
     #[test]

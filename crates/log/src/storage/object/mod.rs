@@ -39,6 +39,7 @@ use self::topic::{ObjectTopic, State};
 use super::{SETTINGS, Storage, TopicLog};
 use crate::buf::Pool;
 use crate::error::{Error, Result};
+use crate::seal::{one_line, seal, unseal};
 use crate::settings::{Settings, check_name};
 
 /// How often people are told of the same trouble.
@@ -83,12 +84,18 @@ pub struct Bucket {
     store: Arc<dyn ObjectStore>,
     prefix: Path,
     url: String,
+    hints: Vec<String>,
 }
 
 impl Bucket {
     /// A store that is there already. `url` is how people are shown it, and ends in a slash.
     pub fn new(store: Arc<dyn ObjectStore>, prefix: &str, url: &str) -> Self {
-        Self { store, prefix: Path::from(prefix), url: url.to_owned() }
+        Self { store, prefix: Path::from(prefix), url: url.to_owned(), hints: Vec::new() }
+    }
+
+    /// What people should know of how it is going to be reached.
+    pub fn hints(&self) -> &[String] {
+        &self.hints
     }
 }
 
@@ -152,13 +159,20 @@ impl Record {
     fn encode(&self) -> Result<Vec<u8>> {
         let settings = self.settings.to_json();
         let record = json!({"id": self.id, "revision": random_id()?, "settings": settings});
-        Ok(record.to_string().into_bytes())
+        Ok(seal(record.to_string().as_bytes()))
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let wrong =
             || Error::Storage("a topic's object is not what this version writes".to_owned());
-        let value: Value = serde_json::from_slice(bytes).map_err(|_| wrong())?;
+        let text = unseal(bytes, one_line).ok_or_else(|| {
+            Error::Storage(
+                "a topic's object (topics/NAME) is damaged: its checksum is wrong. Put an earlier \
+                 version of it back"
+                    .to_owned(),
+            )
+        })?;
+        let value: Value = serde_json::from_slice(text).map_err(|_| wrong())?;
         let id = value.get("id").and_then(Value::as_str).ok_or_else(wrong)?;
         // It becomes a path.
         if id.is_empty() || !id.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -428,7 +442,7 @@ impl Storage for Objects {
         }
         let path = self.value(topic, name)?.ok_or_else(none)?;
         // As with records, no two are the same.
-        let content = [value, b"\n", random_id()?.as_bytes()].concat();
+        let content = seal(&[value, b"\n", random_id()?.as_bytes()].concat());
         self.shared.remote.change(&path, |_| Ok(Some(content.clone())))
     }
 
@@ -438,11 +452,17 @@ impl Storage for Objects {
             return Ok(record.map(|r| r.settings.to_json().to_string().into_bytes()));
         }
         let Some(path) = self.value(topic, name)? else { return Ok(None) };
-        let content = self.shared.remote.get(&path)?.map(|(bytes, _)| bytes);
-        Ok(content.map(|c| {
-            let end = c.iter().rposition(|b| *b == b'\n').unwrap_or(c.len());
-            c[..end].to_vec()
-        }))
+        let Some((content, _)) = self.shared.remote.get(&path)? else { return Ok(None) };
+        // Earlier versions wrote no checksum: a line, and one with a random number.
+        let old = |c: &[u8]| c.iter().filter(|b| **b == b'\n').count() <= 1;
+        let text = unseal(&content, old).ok_or_else(|| {
+            Error::Storage(format!(
+                "{} is damaged: its checksum is wrong. Commit the group's offset again, or delete it",
+                self.shared.remote.shown(&path)
+            ))
+        })?;
+        let end = text.iter().rposition(|b| *b == b'\n').unwrap_or(text.len());
+        Ok(Some(text[..end].to_vec()))
     }
 
     fn forget(&self, topic: &str, name: &str) -> Result<()> {

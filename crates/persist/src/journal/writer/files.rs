@@ -158,6 +158,7 @@ pub(super) fn begin(segment: &mut Segment, first: u64) -> io::Result<()> {
     let written = segment.file.write_at(&header.to_bytes(), 0);
     written.map_err(|e| named("writing", &segment.name, &e))?;
     segment.seed = header.seed();
+    segment.marked = first.saturating_sub(1);
     Ok(())
 }
 

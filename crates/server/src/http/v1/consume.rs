@@ -25,15 +25,28 @@ const WAIT_MAX: Duration = Duration::from_secs(300);
 const RECORDS: u64 = 1000;
 
 /// How a read's parameters are called.
-const PARAMETERS: [&str; 6] = ["offset", "timestamp", "group", "max-records", "max-bytes", "wait"];
+const PARAMETERS: [&str; 7] =
+    ["offset", "timestamp", "group", "reset", "max-records", "max-bytes", "wait"];
 
-/// The first offset that a query asks for.
+/// Where a group begins that has committed nothing: `reset`, as Kafka's `auto.offset.reset`.
+fn reset(query: &Query) -> Result<Option<Start>, Error> {
+    match (query.get("reset"), query.get("group")) {
+        (Some(_), None) => Err(bad("reset goes with group")),
+        (None | Some("earliest"), _) => Ok(Some(Start::Earliest)),
+        (Some("latest"), _) => Ok(Some(Start::Latest)),
+        (Some("none"), _) => Ok(None),
+        (Some(_), _) => Err(bad("reset is earliest, latest or none")),
+    }
+}
+
+/// The first offset that a query asks for, and whether it asks for a group that has committed nothing.
 pub(super) async fn start(
     topic: &str,
     query: &Query,
     default: Start,
     state: &Arc<State>,
-) -> Result<u64, Error> {
+) -> Result<(u64, bool), Error> {
+    let reset = reset(query)?;
     let given = ["offset", "timestamp", "group"].into_iter().filter(|n| query.get(n).is_some());
     if given.count() > 1 {
         return Err(bad("offset, timestamp and group exclude each other"));
@@ -50,20 +63,25 @@ pub(super) async fn start(
             return state
                 .ask(move |b| {
                     b.open(&topic)?;
-                    match b.committed(&topic, &group)? {
-                        Some(offset) => Ok(offset),
-                        None => b.start(&topic, Start::Earliest),
-                    }
+                    b.start_group(&topic, &group, reset)
                 })
                 .await;
         }
         (None, None, None) => default,
     };
     if let Start::Offset(offset) = start {
-        return Ok(offset);
+        return Ok((offset, false));
     }
     let topic = topic.to_owned();
-    state.ask(move |b| b.start(&topic, start)).await
+    state.ask(move |b| Ok((b.start(&topic, start)?, false))).await
+}
+
+/// Says that the group is new, if it is.
+pub(super) fn group(r: Response, new: bool) -> Response {
+    if !new {
+        return r;
+    }
+    with(r, HeaderName::from_static("apus-group"), HeaderValue::from_static("new"))
 }
 
 /// How long somebody wants to wait for records, if he says so.
@@ -78,9 +96,11 @@ async fn read(
     query: &Query,
     records: Option<u64>,
     state: &Arc<State>,
+    new: &mut bool,
 ) -> Result<(u64, Option<(Fetched, Room)>), Error> {
     only(query, &PARAMETERS)?;
-    let offset = start(topic, query, Start::Earliest, state).await?;
+    let offset;
+    (offset, *new) = start(topic, query, Start::Earliest, state).await?;
     let records = number(query, "max-records")?.or(records).unwrap_or(u64::MAX).max(1);
     let bytes = number(query, "max-bytes")?.unwrap_or(BYTES).min(BYTES_MAX) as usize;
     let patience = patience(query)?.unwrap_or(Duration::ZERO);
@@ -108,15 +128,17 @@ pub(super) async fn batches(
     request: &Request<Incoming>,
     state: &Arc<State>,
 ) -> Result<Response, Error> {
-    let (offset, fetched) = read(topic, &Query::new(request), None, state).await?;
+    let mut new = false;
+    let (offset, fetched) = read(topic, &Query::new(request), None, state, &mut new).await?;
     let Some((f, room)) = fetched else {
-        return Ok(offsets(empty(StatusCode::NO_CONTENT), offset, offset, offset));
+        let r = offsets(empty(StatusCode::NO_CONTENT), offset, offset, offset);
+        return Ok(group(r, new));
     };
     let first = f.batches.first().map_or(offset, |b| b.header.first_offset);
     let next = f.batches.last().map_or(offset, |b| b.header.next_offset());
     let bytes = f.batches.into_iter().map(|b| b.bytes);
     let r = pieces(StatusCode::OK, BATCH, held(bytes, room));
-    Ok(offsets(r, first, next, f.extent.next))
+    Ok(group(offsets(r, first, next, f.extent.next), new))
 }
 
 /// `GET …/records`: records as JSON lines.
@@ -126,9 +148,11 @@ pub(super) async fn records(
     state: &Arc<State>,
 ) -> Result<Response, Error> {
     let query = Query::new(request);
-    let (offset, fetched) = read(topic, &query, Some(RECORDS), state).await?;
+    let mut new = false;
+    let (offset, fetched) = read(topic, &query, Some(RECORDS), state, &mut new).await?;
     let Some((f, mut room)) = fetched else {
-        return Ok(offsets(empty(StatusCode::NO_CONTENT), offset, offset, offset));
+        let r = offsets(empty(StatusCode::NO_CONTENT), offset, offset, offset);
+        return Ok(group(r, new));
     };
     let count = number(&query, "max-records")?.unwrap_or(RECORDS).max(1);
     let mut text = String::new();
@@ -141,7 +165,7 @@ pub(super) async fn records(
         return Err(Error::Busy { retry_ms: 1000 });
     }
     let r = pieces(StatusCode::OK, LINES, [held_text(text, room)]);
-    Ok(offsets(r, offset, next, f.extent.next))
+    Ok(group(offsets(r, offset, next, f.extent.next), new))
 }
 
 /// Makes a line of JSON of each record from an offset on. Returns the offset to go on with.

@@ -27,11 +27,11 @@ const LINES: &str = "application/x-ndjson";
 /// Answers with an error as JSON.
 fn error(e: &Error) -> Response {
     let status = match e {
-        Error::NoTopic(_) | Error::OutOfBounds { .. } => StatusCode::NOT_FOUND,
+        Error::NoTopic(_) | Error::NoGroup(_) | Error::OutOfBounds { .. } => StatusCode::NOT_FOUND,
         Error::TopicExists(_) | Error::Sequence { .. } => StatusCode::CONFLICT,
         Error::Bad(_) => StatusCode::BAD_REQUEST,
         Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-        Error::Busy { .. } | Error::Larger { .. } | Error::Closed => {
+        Error::Busy { .. } | Error::Larger { .. } | Error::NotYet(_) | Error::Closed => {
             StatusCode::SERVICE_UNAVAILABLE
         }
         Error::ReadOnly => StatusCode::METHOD_NOT_ALLOWED,
@@ -55,7 +55,7 @@ fn error(e: &Error) -> Response {
     let r = json(status, &body);
     match e {
         Error::Busy { retry_ms } => retry_after(r, *retry_ms),
-        Error::Closed => retry_after(r, 1000),
+        Error::Closed | Error::NotYet(_) => retry_after(r, 1000),
         _ => r,
     }
 }

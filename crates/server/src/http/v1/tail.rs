@@ -31,7 +31,7 @@ pub(super) async fn tail(
     state: &Arc<State>,
 ) -> Result<Response, Error> {
     let query = Query::new(request);
-    only(&query, &["offset", "timestamp", "group", "wait"])?;
+    only(&query, &["offset", "timestamp", "group", "reset", "wait"])?;
     let wait = consume::patience(&query)?;
     let header = |name| request.headers().get(name).and_then(|v: &HeaderValue| v.to_str().ok());
     let events = header("accept").is_some_and(|a| a.contains("text/event-stream"));
@@ -39,8 +39,8 @@ pub(super) async fn tail(
     open(state, topic).await?;
     // A browser that connects again tells what it has seen.
     let seen = header("last-event-id").and_then(|id| id.parse::<u64>().ok());
-    let offset = match seen.and_then(|s| s.checked_add(1)) {
-        Some(offset) => offset,
+    let (offset, new) = match seen.and_then(|s| s.checked_add(1)) {
+        Some(offset) => (offset, false),
         None => consume::start(topic, &query, Start::Latest, state).await?,
     };
     let name = topic.to_owned();
@@ -54,7 +54,7 @@ pub(super) async fn tail(
     let place = (topic.to_owned(), offset);
     tokio::spawn(follow(place, caller.clone(), events, wait, tx, Arc::clone(state)));
     let kind = if events { "text/event-stream" } else { LINES };
-    Ok(respond(StatusCode::OK, kind, Reply::stream(rx)))
+    Ok(consume::group(respond(StatusCode::OK, kind, Reply::stream(rx)), new))
 }
 
 /// Sends records from an offset on, until the client goes or none have come for as long as `until`
