@@ -10,6 +10,7 @@
 
 mod access;
 mod ci;
+mod circles;
 mod compat;
 mod docs;
 mod fuzz;

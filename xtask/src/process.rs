@@ -9,6 +9,9 @@ use std::sync::mpsc;
 
 use testing::{PATIENCE, TempDir, free_address};
 
+/// Everything that a build of the server may leave out is tested: cargo's arguments for that.
+pub(crate) const FEATURES: [&str; 2] = ["--features", "apus/full"];
+
 /// A command of the cargo that runs us, at the root of the workspace.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -110,10 +113,11 @@ pub(crate) fn apus(with_tests: bool) -> Result<PathBuf> {
         println!("The server is APUS_BIN = {}", path.to_string_lossy());
         return Ok(path.into());
     }
-    must(&mut match with_tests {
+    let mut command = match with_tests {
         true => cargo(&["test", "--workspace", "--no-run", "--quiet"]),
         false => cargo(&["build", "--package", "apus", "--bin", "apus"]),
-    })?;
+    };
+    must(command.args(FEATURES))?;
     // Built by the same cargo with the same settings, it lies beside this program.
     let own = env::current_exe().map_err(|e| format!("the path of xtask: {e}"))?;
     let path = own.with_file_name(format!("apus{}", env::consts::EXE_SUFFIX));

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every test there is, part by part.
 
-use crate::process::{self, Server, cargo};
+use crate::process::{self, FEATURES, Server, cargo};
 use crate::report::{Part, Report};
 use crate::{Result, access, compat, fuzz, paths, setup};
 use std::path::Path;
@@ -146,7 +146,7 @@ pub(crate) fn headline(name: &str) {
 fn rust() -> Part {
     let mut part = Part::new("rust");
     let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
-    let result = process::watch(&mut command, |line| cargo_line(&mut part, line));
+    let result = process::watch(command.args(FEATURES), |line| cargo_line(&mut part, line));
     part.conclude(result)
 }
 
@@ -247,7 +247,7 @@ fn bucket(name: &str, variable: &str, binary: &Path) -> Part {
     let mut part = Part::new(name);
     // All of the workspace, as for "rust", so that nothing is built anew with other features.
     let mut command = cargo(&["test", "--workspace", "--features", "log/cloud"]);
-    command.args(["--test", "bucket", "--test", "topics_bucket"]);
+    command.args(FEATURES).args(["--test", "bucket", "--test", "topics_bucket"]);
     for name in ["MINIO", "AZURITE", "GCS"] {
         command.env_remove(name);
     }

@@ -2,7 +2,7 @@
 //! that shows it fail.
 
 use crate::process::{self, cargo};
-use crate::{Result, paths};
+use crate::{Result, circles, paths};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
@@ -13,6 +13,12 @@ const LINES_MAX: usize = 1_000;
 
 /// Files that may be longer, each with its reason beside it. Keep it short.
 const LONG_FILES: &[&str] = &[];
+
+/// Files that tell commands apart by their names, each with its reason beside it. Keep it short.
+const BY_NAME: &[&str] = &[
+    // Each of the few commands that it answers has an answer of its own.
+    "crates/engine/src/scripting/busy.rs",
+];
 
 /// What no file may contain. Cut in two here, so that this file does not.
 const FORBIDDEN: &[(&str, &str)] = &[
@@ -69,6 +75,9 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
             Err(_) => findings.push(finding(file, 0, "is neither UTF-8 nor binary")),
         }
     }
+    let files: Vec<String> = list.lines().map(str::to_owned).collect();
+    let wrong = circles::check(root, &files)?;
+    findings.extend(wrong.into_iter().map(|message| finding("xtask/circles.txt", 0, message)));
     let architecture = root.join("ARCHITECTURE.md");
     match paths::read(&architecture) {
         Ok(text) => findings.extend(check_diagram(&text, &workspace_arrows()?)),
@@ -86,6 +95,7 @@ fn check_file(file: &str, text: &str) -> Vec<Finding> {
     let mut findings = check_whitespace(file, text);
     findings.extend(check_length(file, text));
     findings.extend(check_words(file, text));
+    findings.extend(check_names(file, text));
     if file.ends_with("Cargo.toml") {
         findings.extend(check_manifest(file, text));
     }
@@ -132,6 +142,33 @@ fn check_words(file: &str, text: &str) -> Vec<Finding> {
         for (word, why) in FORBIDDEN {
             if line.contains(word) {
                 findings.push(finding(file, i + 1, format!("{why}: {word}")));
+            }
+        }
+    }
+    findings
+}
+
+/// Whatever behaviour depends on is a field of the command's row: nobody compares its name, under which a
+/// second command of the kind would be forgotten.
+fn check_names(file: &str, text: &str) -> Vec<Finding> {
+    if !file.starts_with("crates/") || !file.contains("/src/") || BY_NAME.contains(&file) {
+        return Vec::new();
+    }
+    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let mut findings = Vec::new();
+    for (i, line) in code.lines().enumerate() {
+        for (at, _) in line.match_indices("row.name") {
+            let after = &line[at + "row.name".len()..];
+            // What the row belongs to: `cmd.`, `engine.table.get(id).`
+            let owner = |c: char| c.is_alphanumeric() || c == '.' || c == '_';
+            let before = line[..at].trim_end_matches(owner);
+            let compared = [" == \"", " != \"", ".starts_with(\"", ".ends_with(\""];
+            let chosen = ["match ", "matches!(", ".contains(&"];
+            if compared.iter().any(|c| after.starts_with(c))
+                || chosen.iter().any(|c| before.ends_with(c))
+            {
+                let message = "compares a command's name; make it a field of the row (`Traits`)";
+                findings.push(finding(file, i + 1, message));
             }
         }
     }
@@ -270,6 +307,24 @@ mod tests {
     /// The messages of all findings in a file.
     fn messages(file: &str, text: &str) -> Vec<String> {
         check_file(file, text).into_iter().map(|finding| finding.to_string()).collect()
+    }
+
+    #[test]
+    fn names_of_commands_are_not_compared() {
+        let file = "crates/engine/src/a.rs";
+        for line in [
+            "cmd.row.name == \"exec\"",
+            "engine.table.get(id).row.name != \"exec\"",
+            "!cmd.row.name.starts_with(\"client|\")",
+            "match row.name {",
+            "matches!(cmd.row.name, \"a\" | \"b\")",
+            "[\"a\", \"b\"].contains(&cmd.row.name)",
+        ] {
+            let found = messages(file, &format!("{line}\n"));
+            assert!(found.len() == 1 && found[0].contains("compares a command's name"), "{line}");
+            assert_eq!(messages(file, &format!("#[cfg(test)]\nmod tests {{\n{line}\n")), [""; 0]);
+        }
+        assert_eq!(messages(file, "Fail::arity(cmd.row.name)\n"), [""; 0]);
     }
 
     #[test]

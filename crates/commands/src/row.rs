@@ -15,7 +15,7 @@
 
 mod sets;
 
-pub use sets::{Acl, DocFlags, Flags, KeyFlags};
+pub use sets::{Acl, DocFlags, Flags, KeyFlags, Traits};
 
 pub use crate::keys::{Argv, KeyError, KeyPos, keys, positions};
 
@@ -36,6 +36,10 @@ pub struct Row {
     pub loose_arity: &'static str,
     /// Behaviour flags, without those that are derived.
     pub flags: Flags,
+    /// What Apus has to know besides, which no reply shows. Those of a container are its subcommands', too.
+    pub traits: Traits,
+    /// What it does with the channels among its arguments.
+    pub channels: Channels,
     /// ACL categories beyond those that flags and group imply.
     pub acl: Acl,
     /// Where the keys are.
@@ -85,6 +89,8 @@ impl Row {
         arity: 1,
         loose_arity: "",
         flags: Flags::NONE,
+        traits: Traits::NONE,
+        channels: Channels::None,
         acl: Acl::NONE,
         keys: &[],
         get_keys: None,
@@ -301,6 +307,21 @@ impl Group {
             Self::Server | Self::Cluster | Self::Sentinel | Self::Module => Acl::NONE,
         }
     }
+}
+
+/// What a command does with the channels that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channels {
+    /// It names none, or leaves them, which is always allowed.
+    None,
+    /// Subscribes to all its arguments.
+    Subscribe,
+    /// Subscribes to all its arguments, which are patterns.
+    SubscribePatterns,
+    /// Publishes to its first argument.
+    Publish,
+    /// Publishes to its first argument, which is a shard channel.
+    PublishShard,
 }
 
 /// Which shards a command holds while it runs.

@@ -9,7 +9,7 @@
 use std::any::TypeId;
 use std::ptr::NonNull;
 
-use crate::entry::Kind;
+use crate::kind::Kind;
 
 /// What a big value tells about itself.
 pub trait Value: Send + Sync + Sized + 'static {

@@ -34,7 +34,8 @@ use std::sync::Arc;
 use stdx::mem::size_class;
 
 use crate::big::{Big, Value};
-use crate::hash;
+use crate::hash::deadline;
+pub use crate::kind::Kind;
 use crate::packed;
 use crate::table::{Node, SlotMut};
 
@@ -58,49 +59,6 @@ const KLEN_LONG: usize = 255;
 /// Type, encoding and deadline of an entry that is an inline string and does not expire.
 const PLAIN_MASK: u64 = 0xff | EXPIRES;
 const PLAIN: u64 = Kind::String as u64 | (Enc::Inline as u64) << ENCODING_SHIFT;
-
-/// The type of a value; the numbers are Redis's object types.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Kind {
-    /// A string, integer or not.
-    String = 0,
-    /// A list.
-    List = 1,
-    /// A set.
-    Set = 2,
-    /// A sorted set.
-    ZSet = 3,
-    /// A hash.
-    Hash = 4,
-    /// A stream.
-    Stream = 6,
-}
-
-impl Kind {
-    /// The name that TYPE answers.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::String => "string",
-            Kind::List => "list",
-            Kind::Set => "set",
-            Kind::ZSet => "zset",
-            Kind::Hash => "hash",
-            Kind::Stream => "stream",
-        }
-    }
-
-    fn from_bits(bits: u64) -> Self {
-        match bits & 15 {
-            0 => Kind::String,
-            1 => Kind::List,
-            2 => Kind::Set,
-            3 => Kind::ZSet,
-            4 => Kind::Hash,
-            _ => Kind::Stream,
-        }
-    }
-}
 
 /// How a value is kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -803,8 +761,8 @@ impl Entry {
     pub fn part_deadline(&self) -> Option<i64> {
         match self.enc() {
             Enc::Big => self.as_big()?.deadline(),
-            Enc::Inline if self.kind() == Kind::Hash && self.tag() & hash::small::EX != 0 => {
-                hash::small::earliest(self.inline())
+            Enc::Inline if self.kind() == Kind::Hash && self.tag() & deadline::EX != 0 => {
+                deadline::earliest(self.inline())
             }
             _ => None,
         }

@@ -134,9 +134,9 @@ fn empty_reply(job: &Job) -> Vec<u8> {
 }
 
 impl Client {
-    /// What the client waits for, if that has this ticket.
-    pub(crate) fn waits_for(&self, ticket: u64) -> Option<Arc<Waiter>> {
-        self.blocked.lock().clone().filter(|w| w.ticket == ticket)
+    /// What the client waits for, if that has this answer id.
+    pub(crate) fn waits_for(&self, answer_id: u64) -> Option<Arc<Waiter>> {
+        self.blocked.lock().clone().filter(|w| w.answer_id == answer_id)
     }
 
     /// When the command that blocks it gives up, in Unix milliseconds, if it is blocked and does.
@@ -374,16 +374,16 @@ impl Thread {
     }
 
     /// Answers a client that waits for something else than keys, if it still waits for what has this
-    /// ticket.
+    /// answer id.
     pub(crate) fn answer_waiting(
         &mut self,
         engine: &Engine,
         client: &Client,
-        ticket: u64,
+        answer_id: u64,
         bytes: Vec<u8>,
         failed: Option<&Fail>,
     ) {
-        if let Some(w) = client.waits_for(ticket) {
+        if let Some(w) = client.waits_for(answer_id) {
             self.answer_waiter(engine, &w, bytes, failed);
         }
     }

@@ -102,12 +102,19 @@ pub struct Client {
     pub(crate) subs: Mutex<Option<Box<Subscriptions>>>,
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
+    /// What was done for it while it was blocked has given a thread too much to deliver: its number plus
+    /// one. 0 if not.
+    pub crowded: AtomicU32,
     /// Set when the connection is to be closed after what it is sending.
     pub closing: AtomicBool,
     /// Waits for CLIENT PAUSE to end.
     pub paused: AtomicBool,
     /// What waits for that although it could end a script.
     pub held_kill: Mutex<Option<Box<HeldKill>>>,
+    /// `early` is not empty.
+    pub(crate) has_early: AtomicBool,
+    /// Commands that were answered while its thread was stuck, for its session to follow.
+    pub(crate) early: Mutex<Vec<Vec<Vec<u8>>>>,
     /// Commands that MULTI has queued, or -1.
     pub multi: AtomicI64,
     /// Keys that are watched.
@@ -169,9 +176,12 @@ impl Client {
             subs: Mutex::default(),
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),
+            crowded: AtomicU32::new(0),
             closing: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             held_kill: Mutex::default(),
+            has_early: AtomicBool::new(false),
+            early: Mutex::default(),
             multi: AtomicI64::new(-1),
             watch: AtomicU64::new(0),
             spoiled: AtomicBool::new(false),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use commands::Fail;
 use commands::fail::quoted;
-use commands::row::{Flags, Group, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope, Traits};
 use config::Id;
 use resp::{Args, Reply};
 use store::{Db, Key, ShardSet};
@@ -102,6 +102,22 @@ fn unknown(args: &Args<'_>) -> Fail {
     Fail::new(text)
 }
 
+/// Whether SCRIPT KILL and its like wait until the scripts that run are slow or have ended.
+#[cold]
+fn waits_for_script(engine: &Engine, session: &mut Session) -> bool {
+    if session.multi.is_some() {
+        return false;
+    }
+    if session.asked == 0 {
+        session.asked = engine.clock.monotonic_ns();
+    }
+    let waits = engine.scripts.running.is_undecided(session.asked);
+    if !waits {
+        session.asked = 0;
+    }
+    waits
+}
+
 /// Answers an error, and counts it among the replies and by its kind.
 pub(crate) fn answer_error(worker: &Worker, engine: &Engine, fail: &Fail, reply: &mut Reply<'_>) {
     engine.count_error(&fail.0);
@@ -176,6 +192,12 @@ impl Thread {
         if engine.attention.get() & Attention::PAUSE != 0 && paused(engine, session, cmd, args) {
             return Done::Wait;
         }
+        if cmd.row.group == Group::Scripting
+            && cmd.row.flags.has(Flags::ALLOW_BUSY)
+            && waits_for_script(engine, session)
+        {
+            return Done::Wait;
+        }
         if engine.attention.get() & Attention::MIGRATE != 0
             && engine.waits_for_move(session, cmd, args)
         {
@@ -196,7 +218,7 @@ impl Thread {
             return Done::Yes;
         }
         let done = self.call_command(engine, session, id, args, reply);
-        if session.caching && session.multi.is_none() && !cmd.row.name.starts_with("client|") {
+        if session.caching && session.multi.is_none() && !cmd.traits.has(Traits::CONNECTIONS) {
             session.caching = false;
         }
         if !self.cx.ready.is_empty() {
@@ -219,6 +241,7 @@ impl Thread {
         let hidden = Flags::SKIP_MONITOR.or(Flags::ADMIN);
         if engine.attention.get() & Attention::MONITOR != 0 && !cmd.row.flags.has_any(hidden) {
             engine.monitors.feed(engine, session, self.wall_us(engine), args);
+            self.pubsub.note_crowd(engine);
         }
         // What checks take before a command is not its time.
         let since = self.since.take().filter(|_| engine.attention.get() == 0);
@@ -237,7 +260,7 @@ impl Thread {
         }
         self.since = Some(self.mono);
         // The errors of a transaction's commands are theirs.
-        if failed || reply.errors() != errors && cmd.row.name != "exec" {
+        if failed || reply.errors() != errors && !cmd.traits.has(Traits::EXEC) {
             bump(&self.worker.stats.commands[usize::from(id)].failed, 1);
         }
         if self.count_call(engine, &session.client, id, nanos) {
@@ -332,7 +355,7 @@ impl Thread {
             }
         }
         let writes = flags_with_queue(session, cmd).has(Flags::WRITE);
-        if (writes || cmd.row.name == "ping")
+        if (writes || cmd.traits.has(Traits::NEEDS_DISK))
             && let Some(fail) = engine.refuses_writes()
         {
             return Err(fail);
@@ -340,7 +363,7 @@ impl Thread {
         if writes && let Some(fail) = engine.lacks_replicas() {
             return Err(fail);
         }
-        if session.only_subscribes() && !while_subscribed(cmd.row) {
+        if session.only_subscribes() && !cmd.traits.has(Traits::WHILE_SUBSCRIBED) {
             return Err(subscribed(cmd.row));
         }
         if attention & Attention::LOADING != 0 && !flags.has(Flags::LOADING) {
@@ -431,7 +454,7 @@ impl Thread {
             drop(db);
         }
         self.cx.keep_expired = false;
-        if cmd.row.scope == Scope::All && cmd.row.name == "flushall" && outcome.is_ok() {
+        if cmd.row.scope == Scope::All && cmd.traits.has(Traits::SAVES_AFTER) && outcome.is_ok() {
             self.save_after_flush(engine);
         }
         if !self.cx.overdue.is_empty() {
@@ -484,7 +507,7 @@ impl Thread {
         reply: &mut Reply<'_>,
     ) {
         if let Some(multi) = &mut session.multi {
-            if id.is_some_and(|id| engine.table.get(id).row.name == "exec") {
+            if id.is_some_and(|id| engine.table.get(id).traits.has(Traits::EXEC)) {
                 // An EXEC that may not run ends its transaction.
                 let text = format!("EXECABORT Transaction discarded because of: {}", fail.0);
                 self.discard(engine, session);
@@ -608,11 +631,6 @@ pub(crate) fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, ow
     }
 }
 
-/// Whether a client that is subscribed in RESP2 may run a command.
-fn while_subscribed(row: &Row) -> bool {
-    row.name.ends_with("subscribe") || ["ping", "quit", "reset"].contains(&row.name)
-}
-
 #[cold]
 fn subscribed(row: &Row) -> Fail {
     Fail::new(format!(
@@ -658,7 +676,7 @@ pub(crate) fn shards_of<A: commands::row::Argv + ?Sized>(
 /// A command's flags, and for EXEC those of what it runs, too: a transaction writes, and needs
 /// memory, when one of its commands does.
 fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
-    let queued = session.multi.as_ref().filter(|_| cmd.row.name == "exec");
+    let queued = session.multi.as_ref().filter(|_| cmd.traits.has(Traits::EXEC));
     cmd.row.flags.or(queued.map_or(Flags::NONE, |m| m.flags))
 }
 
@@ -667,7 +685,10 @@ fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
 /// Nor does here what ends a script that does not end.
 #[cold]
 fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> bool {
-    if session.monitor || !engine.check_pause() || engine.is_busy() && ends_scripts(cmd.row) {
+    if session.monitor
+        || !engine.check_pause()
+        || engine.is_busy() && cmd.traits.has(Traits::ENDS_SCRIPTS)
+    {
         return false;
     }
     let flags = match cmd.row.group {
@@ -677,8 +698,4 @@ fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> boo
     let queueing = session.multi.is_some() && !cmd.immediate;
     !engine.pause.writes_only.load(Relaxed)
         || !queueing && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE))
-}
-
-fn ends_scripts(row: &Row) -> bool {
-    matches!(row.name, "script|kill" | "function|kill" | "shutdown")
 }

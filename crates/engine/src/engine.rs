@@ -15,6 +15,7 @@ use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::clients::Look;
 use crate::costs::CostStats;
+use crate::ends::Ends;
 use crate::journal::Journal;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
@@ -227,8 +228,10 @@ pub struct Engine {
     pub blocked_clients: AtomicU64,
     /// Instantaneous rates, sampled by the periodic work.
     pub rates: Rates,
-    /// 0 no, 1 asked for.
+    /// How the server ends, if it does: see [`crate::ends`].
     pub shutting_down: AtomicU8,
+    /// Which threads have ended.
+    pub ends: Ends,
     /// The journal (`appendonly`).
     pub journal: Journal,
     /// FLUSHALL found a snapshot being taken, and wants one when that is over.
@@ -322,6 +325,7 @@ impl Engine {
             blocked_clients: AtomicU64::new(0),
             rates: Rates::default(),
             shutting_down: AtomicU8::new(0),
+            ends: Ends::default(),
             journal: Journal::default(),
             save_owed: AtomicBool::new(false),
             persistence: Persistence::new(now),
@@ -358,6 +362,11 @@ impl Engine {
     /// What all buffers take in which push messages wait to be sent, those kept for the next time included.
     pub(crate) fn outbox_bytes(&self) -> u64 {
         self.workers().iter().map(|worker| worker.outboxes.load(Relaxed) as u64).sum()
+    }
+
+    /// The worker thread with this number.
+    pub(crate) fn worker(&self, thread: usize) -> Option<Arc<Worker>> {
+        self.workers.read().get(thread).cloned()
     }
 
     /// All worker threads.

@@ -15,6 +15,7 @@ mod blocking;
 mod clients;
 pub mod costs;
 mod dispatch;
+pub mod ends;
 mod engine;
 pub mod journal;
 mod lend;

@@ -58,6 +58,8 @@ pub struct Session {
     pub(crate) attention: bool,
     /// A command that must wait (CLIENT PAUSE): it is run before any further input.
     pub deferred: Option<Vec<Vec<u8>>>,
+    /// Since when it waits for scripts that run, in monotonic nanoseconds; 0: it does not.
+    pub(crate) asked: u64,
     /// A command wants the input itself that its arguments lie in: called with it when the batch has
     /// been executed, by [`crate::Thread::run`] with a copy.
     pub lends: Option<Lends>,
@@ -106,6 +108,7 @@ impl Session {
             caching: false,
             attention: false,
             deferred: None,
+            asked: 0,
             lends: None,
             multi: None,
             watching: None,

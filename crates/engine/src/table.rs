@@ -2,7 +2,7 @@
 
 use commands::alike::RunAlike;
 use commands::command::{Command, DataFn, Outcome};
-use commands::row::{BeginSearch, FindKeys, Flags, Group, KeySpec, Row, Scope};
+use commands::row::{BeginSearch, Channels, FindKeys, Flags, Group, KeySpec, Row, Scope, Traits};
 use commands::table::Index;
 use resp::{Args, Reply};
 
@@ -42,6 +42,8 @@ pub struct Cmd {
     pub row: &'static Row,
     /// Its function.
     pub run: Run,
+    /// Its own traits and its container's.
+    pub traits: Traits,
     /// The row's arity, where dispatch finds it without a look at the row.
     arity: i16,
     /// Number of its first subcommand, if it is a container.
@@ -91,28 +93,8 @@ pub struct Table {
     tops: usize,
 }
 
-/// Commands whose time follows from what they reply, but for finding where to begin.
-const BY_REPLY: &[&str] = &[
-    "geopos",
-    "getrange",
-    "hgetall",
-    "hkeys",
-    "hvals",
-    "lindex",
-    "lrange",
-    "smembers",
-    "substr",
-    "xrange",
-    "xrevrange",
-    "zrange",
-    "zrangebylex",
-    "zrangebyscore",
-    "zrevrange",
-    "zrevrangebylex",
-    "zrevrangebyscore",
-];
-
-fn cmd(row: &'static Row, run: Run) -> Cmd {
+fn cmd(row: &'static Row, container: Traits, run: Run) -> Cmd {
+    let traits = row.traits.or(container);
     let one_key = matches!(row.keys, [spec]
         if spec.begin == BeginSearch::Index(1)
             && matches!(spec.find, FindKeys::Range { last: 0, .. }))
@@ -129,18 +111,17 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
     let counted_keys = matches!(row.keys, [spec]
         if spec.begin == BeginSearch::Index(2)
             && matches!(spec.find, FindKeys::KeyNum { number: 0, first: 1, step: 1 }));
-    let by_reply = one_key && BY_REPLY.contains(&row.name);
-    let light = row.flags.has(Flags::FAST) || row.name == "set" || by_reply;
-    let part = match (row.group, row.name) {
+    let by_reply = one_key && traits.has(Traits::BY_REPLY);
+    let light = row.flags.has(Flags::FAST) || traits.has(Traits::CONSTANT) || by_reply;
+    let part = match row.group {
         _ if !one_key || !light || by_reply => 0,
-        (Group::SortedSet, "zadd" | "zincrby") => 3,
-        (Group::Hash | Group::Set | Group::SortedSet, _) => 2,
+        _ if traits.has(Traits::SCORE_FIRST) => 3,
+        Group::Hash | Group::Set | Group::SortedSet => 2,
         _ => 0,
     };
-    let immediate = ["exec", "discard", "multi", "watch", "quit", "reset"].contains(&row.name);
-    let publishes = match row.name {
-        "publish" => Some(Kind::Channel),
-        "spublish" => Some(Kind::Shard),
+    let publishes = match row.channels {
+        Channels::Publish => Some(Kind::Channel),
+        Channels::PublishShard => Some(Kind::Shard),
         _ => None,
     };
     let arity = row.arity;
@@ -156,9 +137,10 @@ fn cmd(row: &'static Row, run: Run) -> Cmd {
         light,
         by_reply,
         part,
-        immediate,
+        immediate: traits.has(Traits::IMMEDIATE),
         publishes,
-        subscribes: ["subscribe", "ssubscribe"].contains(&row.name),
+        subscribes: row.channels == Channels::Subscribe,
+        traits,
     }
 }
 
@@ -169,8 +151,9 @@ impl Table {
         let mut cmds = Vec::new();
         let mut subs: Vec<Vec<Cmd>> = Vec::new();
         for c in commands::all() {
-            cmds.push(cmd(&c.row, Run::Data(c.run)));
-            subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Data(s.run))).collect());
+            let of = c.row.traits;
+            cmds.push(cmd(&c.row, of, Run::Data(c.run)));
+            subs.push(c.subs.iter().map(|s| cmd(&s.row, of, Run::Data(s.run))).collect());
         }
         let own = [
             crate::acl::COMMANDS,
@@ -185,8 +168,9 @@ impl Table {
             crate::transaction::COMMANDS,
         ];
         for c in own.into_iter().flatten() {
-            cmds.push(cmd(&c.row, Run::Session(c.run)));
-            subs.push(c.subs.iter().map(|s| cmd(&s.row, Run::Session(s.run))).collect());
+            let of = c.row.traits;
+            cmds.push(cmd(&c.row, of, Run::Session(c.run)));
+            subs.push(c.subs.iter().map(|s| cmd(&s.row, of, Run::Session(s.run))).collect());
         }
         let tops = cmds.len();
         let rows: Vec<&Row> = cmds.iter().map(|c| c.row).collect();

@@ -95,6 +95,8 @@ pub struct Thread {
     /// Next shard for the periodic work, and how many have had their turn in a round that ran out of time.
     sweep: usize,
     swept: usize,
+    /// A thread that could not deliver fast enough what the periodic work had to tell.
+    crowded_by_cron: Option<usize>,
     /// Wall clock minus monotonic clock, in nanoseconds.
     wall_offset: i64,
     /// Monotonic clock when it was last read, in nanoseconds.
@@ -156,6 +158,7 @@ impl Thread {
             hashes: Vec::new(),
             sweep: 0,
             swept: 0,
+            crowded_by_cron: None,
             wall_offset: 0,
             mono: 0,
             now_until: 0,
@@ -308,6 +311,9 @@ impl Thread {
         self.costs.begin(&self.worker.costs);
         engine.hotkeys.follow(&mut self.probe);
         bump(&self.worker.stats.batches, 1);
+        if session.client.has_early.load(Relaxed) {
+            self.catch_up(engine, session);
+        }
         let c = &session.client;
         // Never 0 while something is executed, be it a command that waited or one whose last argument
         // is not in `input`: other threads' and this one's own looks at it would take it for idle.
@@ -317,6 +323,8 @@ impl Thread {
             self.receive();
             self.take_outbox(session, out);
         }
+        // What was done for nobody in particular holds up nobody.
+        self.pubsub.crowded = None;
         let batch = self.run_batch(engine, session, parser, input, out);
         self.send_mail(engine);
         let (c, left) = (&session.client, input.len() - batch.consumed);
@@ -418,6 +426,10 @@ impl Thread {
         let mut left = !paused && self.make_room(engine) && self.is_over_memory();
         let (mut looked, mut expired) = (std::mem::take(&mut self.swept), 0);
         let round = SHARDS.div_ceil(threads);
+        // What expires is told to many, maybe: not faster than they are sent it.
+        let active =
+            active && self.crowded_by_cron.is_none_or(|thread| self.has_room(engine, thread));
+        self.pubsub.crowded = None;
         while looked < round {
             let s = self.sweep;
             self.sweep += threads;
@@ -446,7 +458,7 @@ impl Thread {
             if !self.cx.ready.is_empty() {
                 self.serve_ready(engine);
             }
-            if engine.clock.monotonic_ns() - start > budget_ns {
+            if self.pubsub.crowded.is_some() || engine.clock.monotonic_ns() - start > budget_ns {
                 if expired > 0 {
                     self.cx.counters.expired_time_cap_reached += 1;
                     left = true;
@@ -461,6 +473,9 @@ impl Thread {
         }
         self.collect();
         self.send_mail(engine);
+        if active {
+            self.crowded_by_cron = self.pubsub.crowded.take();
+        }
         let nanos = engine.clock.monotonic_ns() - start;
         bump(&self.worker.stats.expire_cycle_nanos, nanos);
         bump(&self.worker.stats.cron_nanos, nanos);

@@ -34,14 +34,13 @@ impl Made {
         let times = 1 + rng.index(3);
         args.iter().for_each(|arg| made.add(arg, times, rng));
         if row.name == "migrate" {
-            // An empty name is a key unless KEYS follows, in front of which nothing else may stand.
-            match made.keys.as_slice() {
-                [] => made.keys.push(3),
-                [3, _, ..] => {
-                    made.words[3].clear();
-                    made.keys.remove(0);
-                }
-                _ => {}
+            // Either one key or KEYS: the syntax line cannot say so.
+            if made.keys.is_empty() {
+                made.words[3] = b"key:1".to_vec();
+                made.keys.push(3);
+            } else if made.keys.len() > 1 && made.keys[0] == 3 {
+                made.words[3].clear();
+                made.keys.remove(0);
             }
         }
         made
@@ -268,7 +267,7 @@ fn what_a_command_touches_is_locked() {
             valid += usize::from(!matches!(reply, Some(Reply::Error(_))));
         }
     }
-    assert!(calls > 5_000 && valid > 2_000, "{calls} {valid}");
+    assert!(calls > 4_000 && valid > 1_500, "{calls} {valid}");
 }
 
 /// Drops, adds or changes a word behind the name.

@@ -16,6 +16,7 @@
 //! Nothing here panics on any input: what comes in may come from anybody, or from a bad disk.
 
 use bytes::Bytes;
+use stdx::crc32c::crc32c;
 
 use crate::error::{Error, Result};
 
@@ -140,7 +141,7 @@ fn u64_at(b: &[u8; HEADER], at: usize) -> u64 {
 }
 
 fn header_crc(b: &[u8; HEADER]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&b[..36]), &b[40..])
+    crc32c(crc32c(0, &b[..36]), &b[40..])
 }
 
 impl Header {
@@ -271,7 +272,7 @@ impl Batch {
             )));
         }
         let batch = Self { header, bytes: bytes.slice(..header.len()) };
-        if crc32c::crc32c(&batch.bytes[HEADER..]) != header.body_crc {
+        if crc32c(0, &batch.bytes[HEADER..]) != header.body_crc {
             return Err(Error::Bad("the body's checksum is wrong".to_owned()));
         }
         Ok(batch)
@@ -395,7 +396,7 @@ mod tests {
             records: records.len() as u32,
             body_len: stored.len() as u32,
             raw_len: raw.len() as u32,
-            body_crc: crc32c::crc32c(stored),
+            body_crc: crc32c(0, stored),
             appended_us: 1,
             created_us: 2,
             producer: 3,
@@ -457,7 +458,7 @@ mod tests {
             records: 1,
             body_len: 6,
             raw_len: 6,
-            body_crc: crc32c::crc32c(&raw),
+            body_crc: crc32c(0, &raw),
             ..Header::default()
         };
         let check = |h: Header| {

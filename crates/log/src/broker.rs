@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+use stdx::crc32c::crc32c;
 
 use crate::batch::Batch;
 use crate::buf::Pool;
@@ -861,7 +862,7 @@ impl Inner {
     }
 
     fn naming(&self, topic: &str) -> &Mutex<()> {
-        let sum = crc32c::crc32c(topic.as_bytes());
+        let sum = crc32c(0, topic.as_bytes());
         &self.naming[sum as usize % NAMINGS]
     }
 

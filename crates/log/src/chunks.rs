@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
+use stdx::crc32c::crc32c;
 
 /// Bytes that a processor's nearest cache holds besides what they were copied from; the CRC is computed
 /// over three streams of 8 KiB at a time.
@@ -98,7 +99,7 @@ impl Chunks {
 
     /// CRC32C of all of it.
     pub fn crc32c(&self) -> u32 {
-        self.pieces.iter().fold(0, |crc, p| crc32c::crc32c_append(crc, p))
+        self.pieces.iter().fold(0, |crc, p| crc32c(crc, p))
     }
 
     /// Copies all of it to the start of `to`, which must be long enough.
@@ -151,7 +152,7 @@ impl Body {
     /// CRC32C of all of it.
     pub(crate) fn crc32c(&self) -> u32 {
         let mut crc = 0;
-        self.each(|p| crc = crc32c::crc32c_append(crc, p));
+        self.each(|p| crc = crc32c(crc, p));
         crc
     }
 
@@ -173,12 +174,12 @@ impl Body {
                 at += part.len();
                 // Many short pieces are checked together, which is faster.
                 if at - checked >= NEAR {
-                    crc = crc32c::crc32c_append(crc, &to[checked..at]);
+                    crc = crc32c(crc, &to[checked..at]);
                     checked = at;
                 }
             }
         });
-        crc32c::crc32c_append(crc, &to[checked..at])
+        crc32c(crc, &to[checked..at])
     }
 
     /// All of it in the form that it is going to have.
@@ -222,8 +223,8 @@ mod tests {
             whole.chunks(size).for_each(|p| c.push(Bytes::copy_from_slice(p)));
             let mut copy = vec![0; whole.len()];
             let body = Body::Pieces(c);
-            assert_eq!(body.copy_to_checked(&mut copy), crc32c::crc32c(&whole), "{size}");
-            assert_eq!((copy, body.crc32c()), (whole.clone(), crc32c::crc32c(&whole)));
+            assert_eq!(body.copy_to_checked(&mut copy), crc32c(0, &whole), "{size}");
+            assert_eq!((copy, body.crc32c()), (whole.clone(), crc32c(0, &whole)));
         }
     }
 
@@ -232,7 +233,7 @@ mod tests {
         let whole = b"abcdefghij";
         for n in 0..=12 {
             let mut c = chunks(&["abc", "", "d", "efgh", "ij"]);
-            assert_eq!(c.crc32c(), crc32c::crc32c(whole));
+            assert_eq!(c.crc32c(), crc32c(0, whole));
             let cut = n.min(whole.len());
             assert_eq!(c.peek(n), &whole[..cut]);
             assert_eq!(c.len(), 10);

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use stdx::crc32c::crc32c;
 
 use crate::batch::{Batch, Compression, HEADER, Header, RECORDS_MAX, UNSYNCED};
 use crate::buf::{ALIGN, Buf, Pool};
@@ -199,7 +200,7 @@ impl<'a> Part<'a> {
                 None
             }
         };
-        self.header.body_crc = known.unwrap_or_else(|| crc32c::crc32c(body));
+        self.header.body_crc = known.unwrap_or_else(|| crc32c(0, body));
         head.copy_from_slice(&self.header.encode());
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use stdx::crc32c::crc32c;
 use stdx::mem::Apart;
 
 use crate::batch::Header;
@@ -110,7 +111,7 @@ impl Producers {
                 }
             }
         }
-        let crc = crc32c::crc32c(&bytes);
+        let crc = crc32c(0, &bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
         bytes
     }
@@ -122,7 +123,7 @@ impl Producers {
             return Some(it);
         }
         let (body, crc) = bytes.split_last_chunk::<4>()?;
-        if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+        if crc32c(0, body) != u32::from_le_bytes(*crc) {
             return None;
         }
         let (version, rows) = body.split_first()?;

@@ -3,12 +3,14 @@
 //! A sealed text is the text, a line break, and a line `crc32c XXXXXXXX` with the CRC32C of the text in
 //! hexadecimal digits. Texts of versions that did not seal them have no line break.
 
+use stdx::crc32c::crc32c;
+
 /// Begins the last line.
 const MARK: &[u8] = b"crc32c ";
 
 /// The text with its checksum.
 pub(crate) fn seal(text: &[u8]) -> Vec<u8> {
-    let sum = format!("crc32c {:08x}\n", crc32c::crc32c(text));
+    let sum = format!("crc32c {:08x}\n", crc32c(0, text));
     [text, b"\n", sum.as_bytes()].concat()
 }
 
@@ -23,9 +25,7 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 /// `old` knows it.
 pub(crate) fn unseal(bytes: &[u8], old: impl FnOnce(&[u8]) -> bool) -> Option<&[u8]> {
     match split(bytes) {
-        Some((text, sum)) => {
-            (format!("{:08x}", crc32c::crc32c(text)).as_bytes() == sum).then_some(text)
-        }
+        Some((text, sum)) => (format!("{:08x}", crc32c(0, text)).as_bytes() == sum).then_some(text),
         None => old(bytes).then_some(bytes),
     }
 }

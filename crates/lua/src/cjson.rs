@@ -1,4 +1,5 @@
-//! The library `cjson`: JSON with the choices of lua-cjson 2.1, which Redis has.
+//! The library `cjson`: JSON with the choices of lua-cjson 2.1, which Redis has. Not `serde_json`, which has no
+//! sparse arrays, no depth that scripts set and no numbers written with as many digits as they say.
 
 use std::ffi::c_int;
 

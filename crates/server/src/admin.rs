@@ -16,12 +16,13 @@
 mod ask;
 mod heap;
 mod http;
-mod json;
 mod metrics;
+#[cfg(all(feature = "profiling", target_os = "linux"))]
 mod pprof;
 mod profile;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "profiling", target_os = "linux"))]
 mod sampler;
+#[cfg(all(feature = "profiling", target_os = "linux"))]
 mod symbols;
 mod topkeys;
 

@@ -296,9 +296,17 @@ impl Builder {
         for (i, (poll, inbox)) in polls.into_iter().zip(&inboxes).enumerate() {
             let w = Worker::new(Arc::clone(&shared), Arc::clone(inbox), poll, i, threads);
             let name = format!("apus-worker-{i}");
-            running.push(start_thread(name, move || w.run())?);
+            let engine = Arc::clone(&engine);
+            running.push(start_thread(name, move || {
+                let _alive = engine.ends.alive();
+                w.run();
+            })?);
         }
-        running.push(start_thread("apus-acceptor".to_owned(), move || acceptor.run())?);
+        let of = Arc::clone(&engine);
+        running.push(start_thread("apus-acceptor".to_owned(), move || {
+            let _alive = of.ends.alive();
+            acceptor.run();
+        })?);
         Ok(Server { handle, addresses, running, loading })
     }
 }
@@ -462,13 +470,16 @@ impl Server {
         self.handle.stop();
     }
 
-    /// Waits until all threads have ended.
+    /// Waits until all threads have ended. One that SHUTDOWN NOSAVE has stopped amid a script which has
+    /// written never does: it sleeps as long as the process lives.
     pub fn join(self) {
-        for t in self.running {
-            // A panic has been reported by the thread itself.
-            let _ = t.join();
-        }
         let engine = &self.handle.shared.engine;
+        if engine.ends.wait(self.running.len(), Duration::from_nanos(DRAIN_NS)) {
+            for t in self.running {
+                // A panic has been reported by the thread itself.
+                let _ = t.join();
+            }
+        }
         let http = &self.handle.http;
         http.begin_stop();
         if !engine.topics.close(FLUSH) {

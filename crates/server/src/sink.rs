@@ -115,20 +115,7 @@ fn json_line(line: &mut String, level: Level, m: Arguments<'_>, fields: &[(&str,
 }
 
 fn json_string(line: &mut String, s: &str) {
-    line.push('"');
-    for c in s.chars() {
-        match c {
-            '"' | '\\' => {
-                line.push('\\');
-                line.push(c);
-            }
-            c if (c as u32) < 0x20 => {
-                let _ = write!(line, "\\u{:04x}", c as u32);
-            }
-            c => line.push(c),
-        }
-    }
-    line.push('"');
+    let _ = write!(line, "{}", serde_json::Value::from(s));
 }
 
 mod timestamp {

@@ -56,6 +56,25 @@ fn what_is_published_is_delivered() {
         assert!((deliveries - messages * each).abs() < 1.0, "{more}: {figures}");
     }
     assert_eq!(pubsub("--mode x", "0.2").0, 2);
+    let plot = Path::new("pubsub.svg");
+    let (code, out, err) = pubsub(&format!("--subscribers 2 -P 1,4 --plot {}", plot.text()), "0.2");
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(plot.read().contains("channel: deliveries per second"));
+    assert_eq!(numbers(&json.read(), "pipeline"), [1.0, 4.0]);
+    stop(server);
+}
+
+#[test]
+fn why_a_subscriber_was_closed_is_told() {
+    let server = server(&[("client-output-buffer-limit", "pubsub 32kb 0 0")]);
+    let port = server.addresses()[0].port().to_string();
+    // More at once than a socket takes.
+    let load = ["--subscribers", "4", "-P", "32", "--size", "1000000", "--duration", "20"];
+    let mut apus = Command::new(env!("CARGO_BIN_EXE_apus"));
+    let out = apus.args(["bench", "pubsub", "-p", &port]).args(load).output().expect("it runs");
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(1), "{err}");
+    assert!(err.contains("client-output-buffer-limit"), "{err}");
     stop(server);
 }
 

@@ -7,6 +7,8 @@
 //! one relaxed increment: no allocation, no lock, and readers may run at the
 //! same time (they see a slightly torn, never a wrong, picture).
 //!
+//! Not the crate `hdrhistogram`, whose recording needs `&mut`, or a queue to a thread that has it.
+//!
 //! ```text
 //! value   0 … 255 | 256 … 511  | 512 … 1023 | …   | 2^29 … 2^30-1
 //! index   0 … 255 | 256 … 383  | 384 … 511  | …   | 2944 … 3071

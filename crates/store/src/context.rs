@@ -11,7 +11,7 @@ use stdx::rng::Rng;
 
 use crate::effects::Effects;
 use crate::lazy::Garbage;
-use crate::shards::{Hold, Seat};
+use crate::lock_set::{Hold, Seat};
 
 /// LFU counter of a new key.
 pub const LFU_INIT: u32 = 5;
@@ -110,22 +110,22 @@ pub struct Block {
     /// The arguments to run again with, if they are not its own (XREAD, to which `$` means the end
     /// as it was when it began to wait).
     pub args: Option<Vec<Vec<u8>>>,
-    /// What it waits for, if whoever answers it knows that by a number ([`Block::ticket`]); 0: nothing
+    /// What it waits for, if whoever answers it knows that by a number ([`Block::answer_id`]); 0: nothing
     /// like that.
-    pub ticket: u64,
+    pub answer_id: u64,
 }
 
 impl Block {
     /// A number for one waiting. Whoever will answer has it before the connection waits, and answers
     /// nothing else that the connection may wait for by then.
-    pub fn ticket() -> u64 {
+    pub fn next_answer_id() -> u64 {
         static LAST: AtomicU64 = AtomicU64::new(0);
         LAST.fetch_add(1, Relaxed) + 1
     }
 
     /// A command that runs again as it is, when one of the keys changes.
     pub fn new(keys: Vec<Vec<u8>>, kind: Kind, deadline: Option<i64>, empty: Empty) -> Self {
-        Self { keys, kind, deadline, again: None, empty, errors: false, args: None, ticket: 0 }
+        Self { keys, kind, deadline, again: None, empty, errors: false, args: None, answer_id: 0 }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a command changed, noted while it runs and read once by the engine's commit.
 
-use crate::shards::JOURNAL;
+/// The journal among the reasons to note changes.
+pub(crate) const JOURNAL: usize = 1 << (usize::BITS - 2);
 
 /// Classes of keyspace events, as the letters of `notify-keyspace-events`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

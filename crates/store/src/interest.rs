@@ -51,8 +51,8 @@ pub struct Waiter {
     pub kind: Kind,
     /// It is run again also when its key is gone or holds another type.
     pub errors: bool,
-    /// The number of this waiting, if it has one ([`crate::Block::ticket`]).
-    pub ticket: u64,
+    /// Names this wait to code that answers it later ([`crate::Block::answer_id`]); 0: no such code.
+    pub answer_id: u64,
     /// What the engine needs to run it again.
     pub job: Box<dyn Any + Send + Sync>,
     state: AtomicU8,
@@ -84,7 +84,7 @@ impl Waiter {
             keys: block.keys.clone(),
             kind: block.kind,
             errors: block.errors,
-            ticket: block.ticket,
+            answer_id: block.answer_id,
             job,
             state: AtomicU8::new(WAITING),
         }

@@ -16,6 +16,7 @@ mod evict;
 mod expiry;
 mod interest;
 mod lazy;
+mod lock_set;
 mod shards;
 mod snapshot;
 mod waits;

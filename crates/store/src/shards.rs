@@ -29,14 +29,14 @@ use lock_api::RawMutex as _;
 use parking_lot::RawMutex;
 
 use crate::context::Context;
+use crate::effects::JOURNAL;
 use crate::expiry::ExpiryIndex;
 use crate::interest::Interest;
 use crate::lazy::{Garbage, Lazy};
+pub(crate) use crate::lock_set::{Held, Hold, Outer, shard_of};
+pub use crate::lock_set::{SHARDS, Seat, ShardSet};
 use crate::snapshot::Saving;
 use crate::waits;
-
-/// Number of shards. Far more than threads, so that two threads rarely want the same one.
-pub const SHARDS: usize = 1024;
 
 /// One shard's part of one database.
 pub(crate) struct Part {
@@ -97,30 +97,11 @@ pub struct Keyspace {
     tickets: AtomicU64,
 }
 
-/// The journal among the reasons to note changes.
-pub(crate) const JOURNAL: usize = 1 << (usize::BITS - 2);
-
-/// The right to use a keyspace without locks; there is one per such keyspace, and it cannot be
-/// copied.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Seat(u64);
-
-impl Seat {
-    /// What a context has that uses keyspaces with locks only.
-    pub(crate) const NONE: Self = Self(0);
-}
-
 // SAFETY: the parts are only reached through `part`, which requires the shard's lock to be held by
 // the caller's `Held`; everything else is Sync by itself.
 unsafe impl Sync for Keyspace {}
 // SAFETY: all owned data is Send.
 unsafe impl Send for Keyspace {}
-
-/// The shard of a hash.
-#[inline]
-pub(crate) fn shard_of(hash: u64) -> usize {
-    (hash >> (64 - SHARDS.trailing_zeros())) as usize
-}
 
 impl Keyspace {
     /// An empty keyspace of `databases` databases; starts the thread that frees big values.
@@ -281,7 +262,7 @@ impl Keyspace {
             return Locked { ks: self, held: set, last: NOWHERE, bare: true, within: None };
         }
         if let Some(outer) = &hold.0 {
-            outer.check(self, &set);
+            outer.check(std::ptr::from_ref(self).addr(), &set);
             let within = Some(Arc::clone(outer));
             return Locked { ks: self, held: set, last: NOWHERE, bare: true, within };
         }
@@ -349,104 +330,6 @@ impl Keyspace {
     }
 }
 
-/// Shards that a context holds over several commands.
-#[derive(Debug, Default)]
-pub(crate) struct Hold(pub(crate) Option<Arc<Outer>>);
-
-#[derive(Debug)]
-pub(crate) struct Outer {
-    /// Address of the keyspace, to tell it from others.
-    ks: usize,
-    held: Held,
-}
-
-impl Outer {
-    /// Panics when `set` is not part of what is held: that would be a transaction that did not say
-    /// what it needs.
-    fn check(&self, ks: &Keyspace, set: &Held) {
-        assert!(self.ks == std::ptr::from_ref(ks).addr(), "a hold on another keyspace");
-        let has = match set {
-            Held::None => true,
-            Held::One(s) => self.held.has(*s),
-            Held::Many(set) => self.held.has_all(set),
-            Held::All => matches!(self.held, Held::All),
-        };
-        assert!(has, "a command of a transaction needs more shards than are held");
-    }
-}
-
-/// A set of shards.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ShardSet([u64; SHARDS / 64]);
-
-impl Default for ShardSet {
-    fn default() -> Self {
-        Self([0; SHARDS / 64])
-    }
-}
-
-impl ShardSet {
-    /// Adds all shards of another set.
-    pub fn join(&mut self, other: &Self) {
-        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
-    }
-
-    /// Adds the shard of a hash.
-    #[inline]
-    pub fn add(&mut self, hash: u64) {
-        let s = shard_of(hash);
-        self.0[s / 64] |= 1 << (s % 64);
-    }
-
-    #[inline]
-    fn has(&self, s: usize) -> bool {
-        self.0[s / 64] >> (s % 64) & 1 != 0
-    }
-
-    /// Shards in the set.
-    pub fn count(&self) -> usize {
-        self.0.iter().map(|w| w.count_ones() as usize).sum()
-    }
-
-    /// Calls `f` for every shard in ascending order: the order of locking.
-    fn each(&self, mut f: impl FnMut(usize)) {
-        for (i, word) in self.0.iter().enumerate() {
-            let mut w = *word;
-            while w != 0 {
-                f(i * 64 + w.trailing_zeros() as usize);
-                w &= w - 1;
-            }
-        }
-    }
-}
-
-/// Which shards a [`Locked`] holds.
-#[derive(Debug)]
-pub(crate) enum Held {
-    None,
-    One(usize),
-    Many(ShardSet),
-    All,
-}
-
-impl Held {
-    fn has_all(&self, set: &ShardSet) -> bool {
-        let mut all = true;
-        set.each(|s| all &= self.has(s));
-        all
-    }
-
-    #[inline]
-    fn has(&self, s: usize) -> bool {
-        match self {
-            Held::One(one) => *one == s,
-            Held::All => true,
-            Held::Many(set) => set.has(s),
-            Held::None => false,
-        }
-    }
-}
-
 /// Locked shards; unlocks them when dropped.
 pub(crate) struct Locked<'a> {
     ks: &'a Keyspace,
@@ -487,7 +370,7 @@ impl<'a> Locked<'a> {
         if self.bare {
             debug_assert!(self.within.is_some() || seat.0 == self.ks.seat);
             if let Some(outer) = &self.within {
-                outer.check(self.ks, &Held::One(s));
+                outer.check(std::ptr::from_ref(self.ks).addr(), &Held::One(s));
             }
         } else {
             self.unlock();

@@ -156,6 +156,68 @@ class PubSub(unittest.TestCase):
         self.assertEqual(quick.read(), ["message", "ch", text])
         self.assertIn("\r\npubsub_clients:1\r\n", publisher.call("INFO clients"))
 
+    @beyond_redis
+    def test_a_publisher_waits_for_a_thread_that_is_behind(self):
+        with Server("--threads", 2, "--enable-debug-command", "yes") as server:
+            # Connections are dealt out in turn.
+            s, p, busy = Talk(server), Talk(server), Talk(server)
+            limit = encode("CONFIG", "SET", "client-output-buffer-limit", "pubsub 0 0 0")
+            p.raw.send(limit)
+            self.assertEqual(p.read(), "+OK")
+            s.call("SUBSCRIBE ch")
+            before = server.rss_bytes()
+            busy.send("DEBUG SLEEP 2")
+            done = threading.Event()
+            threading.Thread(target=lambda: (busy.read(), done.set()), daemon=True).start()
+            depth, text, n, most = 50, "x" * 10_000, 0, 0
+            batch = b"".join(encode("PUBLISH", "ch", text) for _ in range(depth))
+            count, last = [], threading.Event()
+
+            def take():
+                while not last.is_set() or len(count) < n:
+                    reply = s.read()
+                    assert reply == ["message", "ch", text], reply[:2]
+                    count.append(1)
+
+            reader = threading.Thread(target=take, daemon=True)
+            reader.start()
+            while not done.is_set():
+                p.raw.send(batch)
+                self.assertEqual([p.read() for _ in range(depth)], [1] * depth)
+                n += depth
+                most = max(most, server.rss_bytes())
+            n += 1
+            last.set()
+            self.assertEqual(p.call(f"PUBLISH ch {text}"), 1)
+            reader.join()
+            self.assertEqual(len(count), n)
+            self.assertLess(most - before, 64 << 20)
+            for c in (s, p, busy):
+                c.close()
+
+    @beyond_redis
+    def test_a_publisher_that_waits_can_go_and_the_server_can_stop(self):
+        with Server("--threads", 2, "--enable-debug-command", "yes") as server:
+            s, p, busy = Talk(server), Talk(server), Talk(server)
+            s.call("SUBSCRIBE ch")
+            other = p.call("CLIENT ID")
+            busy.send("DEBUG SLEEP 2")
+            # More than may wait, in one pipeline, and something behind it.
+            p.raw.send(encode("PUBLISH", "ch", "x" * 100_000) * 50 + encode("SET", "behind", "1"))
+            admin = Talk(server)
+            while admin.call(f"CLIENT KILL ID {other}") != 1:
+                pass
+            self.assertTrue(p.raw.is_closed())
+            p2 = Talk(server)
+            p2.raw.send(encode("PUBLISH", "ch", "x" * 100_000) * 50 + encode("SET", "behind", "2"))
+            self.assertEqual(busy.read(), "+OK")
+            self.assertEqual([p2.read() for _ in range(51)], [1] * 50 + ["+OK"])
+            self.assertEqual(admin.call("GET behind"), "2")
+            server.process.terminate()
+            self.assertEqual(server.wait(), 0)
+            for c in (s, p, busy, admin, p2):
+                c.close()
+
     def test_idle_subscribers_stay(self):
         c, other = self.talk(), self.talk()
         c.call("SUBSCRIBE ch")

@@ -1,11 +1,29 @@
 """The ways a server ends."""
 
 import os
+import shutil
 import signal
+import tempfile
 import time
 import unittest
 
-from harness.server import Server, beyond_redis, encode
+from harness.server import REFERENCE, Server, beyond_redis, encode
+
+# Sets two keys; between them it works for longer than the time after which a script is slow.
+HALVES = (
+    "redis.call('SET', 'k1', '1') "
+    "for i = 1, 5e7 do end "
+    "redis.call('SET', 'k2', '1') return 'whole'"
+)
+ENDLESS_HALF = "redis.call('SET', 'k1', '1') while true do end"
+FUNCTIONS = (
+    "#!lua name=halves\n"
+    f"redis.register_function('halves', function() {HALVES} end)\n"
+    f"redis.register_function('endless', function() {ENDLESS_HALF} end)\n"
+)
+STORES = {"journal": ("--appendonly", "yes"), "snapshot": ("--save", "3600 1")}
+# Threads, which of the first connections runs the script, and whether each kind of call is tried.
+PLACES = [(0, 0, True)] if REFERENCE else [(1, 0, True), (2, 0, False), (2, 1, False)]
 
 
 class Shutdown(unittest.TestCase):
@@ -86,3 +104,106 @@ class Shutdown(unittest.TestCase):
             for c in clients:
                 self.assertTrue(c.is_closed())
                 c.close()
+
+
+class Scripts(unittest.TestCase):
+    """A script that has written is saved whole or not at all."""
+
+    def start(self, *options):
+        server = Server("--lua-time-limit", "100", *options, "--dir", self.dir)
+        self.addCleanup(server.close)
+        return server
+
+    def each(self, *stores):
+        """Options of servers, which of their first connections runs the script, and what is called."""
+        for store in stores or STORES:
+            for threads, caller, thorough in PLACES:
+                with self.subTest(store=store, threads=threads, caller=caller):
+                    self.dir = tempfile.mkdtemp(prefix="apus-test-")
+                    self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+                    yield STORES[store] + (("--threads", threads) if threads else ()), caller, thorough
+
+    def run_slow(self, server, caller, *words):
+        """Runs a script, and waits until it is slow. The connection that ran it, and another one."""
+        conns = [server.connect() for _ in range(3)]
+        for c in conns:
+            self.addCleanup(c.close)
+            self.assertEqual(c.command("SET", "before", "1"), b"+OK")
+        self.assertTrue(conns[2].command("FUNCTION", "LOAD", "REPLACE", FUNCTIONS).startswith(b"$6"))
+        self.assertEqual(conns[2].line(), b"halves")
+        scripted = conns.pop(caller)
+        scripted.send(words[0] if len(words) == 1 else encode(*words))
+        while not conns[-1].command("PING").startswith(b"-BUSY"):
+            time.sleep(0.01)
+        return scripted, conns[-1]
+
+    def saved(self, options):
+        with self.start(*options) as server, server.connect() as c:
+            self.assertEqual(c.command("EXISTS", "before"), b":1")
+            return c.command("EXISTS", "k1"), c.command("EXISTS", "k2")
+
+    def test_a_signal_lets_one_that_has_written_finish(self):
+        calls = {
+            "script": (("EVAL", HALVES, "0"), b"$5\r\nwhole\r\n"),
+            "declared": (("EVAL", HALVES.replace("'k1'", "KEYS[1]").replace("'k2'", "KEYS[2]"), "2", "k1", "k2"), b"$5\r\nwhole\r\n"),
+            "function": (("FCALL", "halves", "0"), b"$5\r\nwhole\r\n"),
+            "transaction": ((encode("MULTI") + encode("SET", "x", "1") + encode("EVAL", HALVES, "0") + encode("EXEC"),), b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n$5\r\nwhole\r\n"),
+        }
+        for options, caller, thorough in self.each():
+            for name, (words, reply) in calls.items():
+                if not thorough and name != "script":
+                    continue
+                with self.subTest(call=name), self.start(*options) as server:
+                    scripted, other = self.run_slow(server, caller, *words)
+                    server.process.send_signal(signal.SIGTERM)
+                    got = scripted.exactly(len(reply)) if not REFERENCE else reply
+                    self.assertEqual(got, reply)
+                    self.assertEqual(server.wait(), 0)
+                    self.assertEqual(self.saved(options), (b":1", b":1"))
+                shutil.rmtree(self.dir)
+                os.mkdir(self.dir)
+
+    def test_without_saving_one_that_has_written_leaves_nothing(self):
+        calls = {
+            "script": ("EVAL", ENDLESS_HALF, "0"),
+            "function": ("FCALL", "endless", "0"),
+            "transaction": (encode("MULTI") + encode("SET", "k2", "1") + encode("EVAL", "while true do end", "0") + encode("EXEC"),),
+        }
+        for options, caller, thorough in self.each("journal"):
+            for name, words in calls.items():
+                if not thorough and name != "script":
+                    continue
+                for how in ((), ("FORCE",))[:2 if name == "script" else 1]:
+                    with self.subTest(call=name, how=how), self.start(*options) as server:
+                        _, other = self.run_slow(server, caller, *words)
+                        refused = other.command("SHUTDOWN", *how)
+                        self.assertTrue(refused.startswith(b"-BUSY"), refused)
+                        other.send(encode("SHUTDOWN", "NOSAVE", *how))
+                        self.assertTrue(other.is_closed())
+                        self.assertEqual(server.wait(), 0)
+                        self.assertEqual(self.saved(options), (b":0", b":0"))
+
+    # Redis exits at once, but for its own second signal, which it handles between two commands.
+    @beyond_redis
+    def test_the_second_signal_leaves_nothing(self):
+        for options, caller, _ in self.each("journal"):
+            with self.start(*options) as server:
+                self.run_slow(server, caller, "EVAL", ENDLESS_HALF, "0")
+                server.process.send_signal(signal.SIGINT)
+                server.wait_for_log("Received SIGINT")
+                # Two signals at once are one.
+                time.sleep(0.1)
+                self.assertIsNone(server.process.poll(), "the first signal lets the script finish")
+                server.process.send_signal(signal.SIGINT)
+                self.assertEqual(server.wait(), 1)
+                self.assertEqual(self.saved(options), (b":0", b":0"))
+
+    @beyond_redis
+    def test_a_signal_ends_one_that_has_written_nothing(self):
+        for options, caller, _ in self.each("snapshot"):
+            with self.start(*options) as server:
+                scripted, _ = self.run_slow(server, caller, "EVAL", "while true do end", "0")
+                server.process.send_signal(signal.SIGTERM)
+                self.assertIn(b"the server is shutting down", scripted.line())
+                self.assertEqual(server.wait(), 0)
+                self.assertEqual(self.saved(options), (b":0", b":0"))

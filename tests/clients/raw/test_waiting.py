@@ -3,7 +3,7 @@
 import time
 import unittest
 
-from harness.server import Server, beyond_redis, encode, wait_until
+from harness.server import REFERENCE, Server, beyond_redis, encode, wait_until
 
 ENDLESS = "while true do end"
 SPIN = "local t = os.clock() while os.clock() - t < 0.6 do end"
@@ -276,6 +276,156 @@ class Kills(unittest.TestCase):
         for reply in (new.command("SCRIPT", "KILL"), new.command("SHUTDOWN", "BADLY")):
             self.assertTrue(reply.startswith((b"-NOPERM", b"-ERR")), reply)
         self.end(scripted, killer)
+
+
+@beyond_redis
+class Bombs(unittest.TestCase):
+    """A script of few instructions, of which one takes hours, or each some time: it is told of, and can be killed."""
+
+    BOMBS = (
+        "return string.find(string.rep('a', 100000), '.-.-.-.-b')",
+        "return string.find(string.rep('a', 1e8), string.rep('a', 5e7) .. 'b', 1, true)",
+        "local t = {} for i = 1, 2e5 do t[i] = i % 2 end for i = 1, 1e9 do table.sort(t) end",
+        "local s = string.rep('x', 1e8) for i = 1, 1e9 do local t = s .. i end",
+        "for i = 1, 1e9 do collectgarbage() end",
+        "for i = 1, 1e9 do redis.call('LRANGE', 'list', 0, -1) end",
+        "for i = 1, 1e9 do redis.call('LPOS', 'list', 'nothing') end",
+    )
+
+    def test_each_can_be_killed(self):
+        for threads in ("1", "2"):
+            with Server("--threads", threads, "--lua-time-limit", "50") as server, server.connect() as killer:
+                for _ in range(20):
+                    killer.send(encode("RPUSH", "list", *["v" * 10] * 5000))
+                    killer.line()
+                for bomb in self.BOMBS:
+                    with self.subTest(threads=threads, bomb=bomb), server.connect() as scripted:
+                        self.assertEqual(scripted.command("PING"), b"+PONG")
+                        scripted.send(encode("EVAL", bomb, "0"))
+                        while not killer.command("PING").startswith(b"-BUSY"):
+                            time.sleep(0.01)
+                        self.assertEqual(killer.command("SCRIPT", "KILL"), b"+OK")
+                        self.assertIn(b"Script killed by user", scripted.line())
+
+
+class Control(unittest.TestCase):
+    """Who asks about a script before it is slow waits until it is, and then is answered, on any thread."""
+
+    LIBRARY = "#!lua name=lib\nredis.register_function{function_name='endless', callback=function() while true do end end, flags={'no-writes'}}"
+
+    def start(self, threads, limit_ms):
+        options = () if REFERENCE else ("--threads", str(threads))
+        server = Server("--lua-time-limit", limit_ms, *options)
+        self.addCleanup(server.close)
+
+        def connect():
+            c = server.connect()
+            self.addCleanup(c.close)
+            c.socket.settimeout(60)
+            return c
+
+        return connect
+
+    def each(self, body, limit_ms=1000):
+        for threads in (1,) if REFERENCE else (1, 2):
+            with self.subTest(threads=threads):
+                connect = self.start(threads, limit_ms)
+                scripted = connect()
+                self.assertEqual(scripted.command("FUNCTION", "LOAD", "REPLACE", self.LIBRARY), b"$3")
+                self.assertEqual(scripted.line(), b"lib")
+                body(connect, scripted)
+
+    def reply(self, c):
+        """Any reply, as a string with its elements behind one another."""
+        head = c.line()
+        if head[:1] in b"$=" and head[1:] != b"-1":
+            return c.exactly(int(head[1:]) + 2)[:-2]
+        if head[:1] in b"*%~":
+            count = int(head[1:]) * (2 if head[:1] == b"%" else 1)
+            return head + b" " + b" ".join(self.reply(c) for _ in range(count))
+        return head
+
+    def test_what_is_asked_early_is_answered_when_it_is_slow(self):
+        def body(connect, scripted):
+            asking = [connect() for _ in range(4)]
+            for c in asking:
+                self.assertEqual(c.command("PING"), b"+PONG")
+            scripted.send(encode("FCALL", "endless", "0"))
+            time.sleep(0.2)
+            for c in asking:
+                c.send(encode("FUNCTION", "STATS"))
+            for c in asking:
+                self.assertRegex(self.reply(c), rb"running_script .*name endless command .*FCALL endless 0 duration_ms :")
+            self.assertEqual(asking[0].command("FUNCTION", "KILL"), b"+OK")
+            self.assertIn(b"Script killed by user", scripted.line())
+
+        self.each(body)
+
+    def test_a_kill_that_comes_early_kills(self):
+        def body(connect, scripted):
+            killers = [connect() for _ in range(2)]
+            for killer in killers:
+                for call, words in ((("FCALL", "endless", "0"), ("FUNCTION", "KILL")), (("EVAL", ENDLESS, "0"), ("SCRIPT", "KILL"))):
+                    self.assertEqual(killer.command("PING"), b"+PONG")
+                    scripted.send(encode(*call))
+                    time.sleep(0.2)
+                    self.assertEqual(killer.command(*words), b"+OK")
+                    self.assertIn(b"Script killed by user", scripted.line())
+
+        self.each(body)
+
+    def test_a_kill_waits_for_no_script_that_ends_in_time(self):
+        def body(connect, scripted):
+            killers = [connect() for _ in range(2)]
+            for killer in killers:
+                self.assertEqual(killer.command("PING"), b"+PONG")
+                scripted.send(encode("EVAL", "for i = 1, 3e7 do end return 7", "0"))
+                time.sleep(0.05)
+                self.assertTrue(killer.command("SCRIPT", "KILL").startswith(b"-NOTBUSY"))
+                self.assertEqual(scripted.line(), b":7")
+
+        self.each(body, limit_ms=100_000)
+
+    def test_connections_are_set_up_meanwhile(self):
+        def body(connect, scripted):
+            setup = connect()
+            for words in (("ACL", "SETUSER", "u", "on", ">secret", "~*", "&*", "+@all"), ("SET", "key", "value")):
+                self.assertEqual(setup.command(*words), b"+OK")
+            # Some have been welcomed, but have said nothing.
+            conns = [connect() for _ in range(4)]
+            time.sleep(0.2)
+            scripted.send(encode("EVAL", ENDLESS, "0"))
+            while not setup.command("GET", "x").startswith(b"-BUSY"):
+                time.sleep(0.01)
+            conns += [connect() for _ in range(4)]
+            for c in conns:
+                self.assertTrue(c.command("HELLO", "3", "AUTH", "u", "wrong", "SETNAME", "me").startswith(b"-WRONGPASS"))
+                c.send(encode("HELLO", "3", "AUTH", "u", "secret", "SETNAME", "me"))
+                self.assertRegex(self.reply(c), rb"^%7 .*proto :3")
+                self.assertTrue(c.command("GET", "key").startswith(b"-BUSY"))
+                self.assertTrue(c.command("CLIENT", "GETNAME").startswith(b"-BUSY"))
+            changed, quits, queues, *rest = conns[::-1]
+            self.assertEqual(changed.command("RESET"), b"+RESET")
+            self.assertEqual(changed.command("AUTH", "u", "wrong"), b"-WRONGPASS invalid username-password pair or user is disabled.")
+            self.assertEqual(changed.command("AUTH", "u", "secret"), b"+OK")
+            self.assertEqual(quits.command("QUIT"), b"+OK")
+            self.assertTrue(quits.is_closed())
+            self.assertEqual(queues.command("MULTI"), b"+OK")
+            self.assertEqual(setup.command("SCRIPT", "KILL"), b"+OK")
+            self.assertIn(b"Script killed by user", scripted.line())
+            # What they have been told is so.
+            self.assertEqual(queues.command("GET", "key"), b"+QUEUED")
+            queues.send(encode("EXEC"))
+            self.assertEqual(self.reply(queues), b"*1 value")
+            for c in rest:
+                self.assertEqual(c.command("GET", "nothing"), b"_")
+                c.send(encode("ACL", "WHOAMI") + encode("CLIENT", "GETNAME"))
+                self.assertEqual((self.reply(c), self.reply(c)), (b"u", b"me"))
+            self.assertEqual(changed.command("GET", "nothing"), b"$-1")
+            changed.send(encode("ACL", "WHOAMI") + encode("CLIENT", "GETNAME"))
+            self.assertIn((self.reply(changed), self.reply(changed)), ((b"u", b""), (b"u", b"$-1")))
+
+        self.each(body)
 
 
 @beyond_redis

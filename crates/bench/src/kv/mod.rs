@@ -13,7 +13,7 @@ pub(crate) mod histogram;
 pub(crate) mod json;
 mod options;
 mod pace;
-mod plot;
+pub(crate) mod plot;
 mod reel;
 mod report;
 mod run;

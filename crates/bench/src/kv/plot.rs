@@ -6,6 +6,8 @@
 //! ```text
 //! | requests per second | latency: p50 solid, p99 dashed |
 //! ```
+//!
+//! `apus bench pubsub` draws its deliveries in the same way.
 
 use super::summary::Row;
 use std::fmt::Write;
@@ -32,14 +34,43 @@ struct Line<'a> {
     points: Vec<(f64, f64)>,
 }
 
+/// What was measured of one target at one depth.
+pub(crate) struct Point<'a> {
+    pub(crate) test: &'a str,
+    pub(crate) target: &'a str,
+    pub(crate) depth: usize,
+    pub(crate) per_second: f64,
+    /// Milliseconds.
+    pub(crate) p50: f64,
+    /// Milliseconds.
+    pub(crate) p99: f64,
+}
+
 /// The plot of all rows.
 pub(crate) fn svg(rows: &[Row]) -> String {
-    let mut tests: Vec<&str> = rows.iter().map(|r| r.test.as_str()).collect();
+    let mut points = Vec::new();
+    for row in rows {
+        let percentiles = &row.summary.latency.percentiles;
+        points.push(Point {
+            test: &row.test,
+            target: if row.target.is_empty() { &row.address } else { &row.target },
+            depth: row.depth,
+            per_second: row.summary.rps,
+            p50: percentiles[0] / 1e6,
+            p99: percentiles[2] / 1e6,
+        });
+    }
+    draw(&points, "requests")
+}
+
+/// The plot of points, each of which says how many `things` there were per second.
+pub(crate) fn draw(rows: &[Point<'_>], things: &str) -> String {
+    let mut tests: Vec<&str> = rows.iter().map(|r| r.test).collect();
     tests.dedup();
     let mut targets: Vec<&str> = Vec::new();
     for row in rows {
-        if !targets.contains(&row.target.as_str()) {
-            targets.push(&row.target);
+        if !targets.contains(&row.target) {
+            targets.push(row.target);
         }
     }
     let (width, height) = (2.0 * WIDTH, LEGEND + HEIGHT * tests.len() as f64);
@@ -50,19 +81,18 @@ pub(crate) fn svg(rows: &[Row]) -> String {
     );
     let mut x = MARGIN[0];
     for (target, colour) in targets.iter().zip(COLOURS.iter().cycle()) {
-        let name = if target.is_empty() { rows[0].address.as_str() } else { target };
         _ = writeln!(
             text,
             "<rect x=\"{x}\" y=\"10\" width=\"14\" height=\"14\" fill=\"{colour}\"/>\
              <text x=\"{}\" y=\"22\">{}</text>",
             x + 20.0,
-            escaped(name)
+            escaped(target)
         );
-        x += 40.0 + 8.0 * name.chars().count() as f64;
+        x += 40.0 + 8.0 * target.chars().count() as f64;
     }
     for (i, test) in tests.iter().enumerate() {
         let y = LEGEND + HEIGHT * i as f64;
-        let lines = |dashed: bool, value: &dyn Fn(&Row) -> f64| -> Vec<Line<'_>> {
+        let lines = |dashed: bool, value: &dyn Fn(&Point<'_>) -> f64| -> Vec<Line<'_>> {
             let line = |(target, colour): (&&str, &&'static str)| {
                 let of_it = rows.iter().filter(|r| r.test == *test && r.target == *target);
                 let mut points: Vec<_> = of_it.map(|r| (r.depth as f64, value(r))).collect();
@@ -72,10 +102,10 @@ pub(crate) fn svg(rows: &[Row]) -> String {
             targets.iter().zip(COLOURS.iter().cycle()).map(line).collect()
         };
         let title: String = test.chars().take(TITLE_MAX).collect();
-        let rps = lines(false, &|r| r.summary.rps);
-        panel(&mut text, 0.0, y, &format!("{title}: requests per second"), &rps);
-        let mut latency = lines(false, &|r| r.summary.latency.percentiles[0] / 1e6);
-        latency.extend(lines(true, &|r| r.summary.latency.percentiles[2] / 1e6));
+        let rate = lines(false, &|r| r.per_second);
+        panel(&mut text, 0.0, y, &format!("{title}: {things} per second"), &rate);
+        let mut latency = lines(false, &|r| r.p50);
+        latency.extend(lines(true, &|r| r.p99));
         panel(
             &mut text,
             WIDTH,

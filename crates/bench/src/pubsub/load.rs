@@ -19,8 +19,10 @@ use crate::kv::sys;
 
 /// Bytes received at a time.
 const BUFFER: usize = 64 * 1024;
-/// How long after the last publish a delivery may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A server from which nothing comes for so long, although something is due, is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What each subscriber sends when all is published: its answer comes behind all messages before it.
+const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
 /// Digits of a message's time.
 const STAMP: usize = 16;
 
@@ -30,7 +32,7 @@ pub(super) struct Run {
     pub(super) seconds: f64,
     pub(super) messages: u64,
     pub(super) deliveries: u64,
-    /// Deliveries that the server promised and that never came.
+    /// Deliveries that the server promised and that did not come before it answered PING.
     pub(super) lost: u64,
     pub(super) latency: Histogram,
     /// Of the server's process, if it is on this machine and known.
@@ -71,8 +73,8 @@ fn head(o: &Options, resp3: bool, channel: &str) -> String {
 }
 
 /// A socket that a poll can watch.
-trait Stream: Read + Source {}
-impl<T: Read + Source> Stream for T {}
+trait Stream: Read + Write + Source {}
+impl<T: Read + Write + Source> Stream for T {}
 
 struct Subscriber {
     stream: Box<dyn Stream + Send>,
@@ -80,6 +82,8 @@ struct Subscriber {
     head: Vec<u8>,
     /// The beginning of a message whose end has not arrived.
     left: Vec<u8>,
+    /// What answers PING, which is shorter than any message.
+    pong: &'static [u8],
 }
 
 impl Subscriber {
@@ -116,7 +120,9 @@ impl Subscriber {
         };
         let stream = stream.map_err(|e| e.to_string())?;
         let head = head(o, target.login.resp3, &channel).into_bytes();
-        Ok(Self { stream, head, left: Vec::new() })
+        let pong: &[u8] =
+            if target.login.resp3 { b"+PONG\r\n" } else { b"*2\r\n$4\r\npong\r\n$0\r\n\r\n" };
+        Ok(Self { stream, head, left: Vec::new(), pong })
     }
 
     /// Counts the messages in `input` and how long each took. Returns how many there were.
@@ -162,7 +168,10 @@ fn note(frame: &[u8], head: &[u8], now_ns: u64, latency: &mut Histogram) -> Resu
     Ok(())
 }
 
-/// Receives until all that was promised has come. Returns delays and the thread's CPU time.
+/// Why a subscriber's connection has ended.
+const CLOSED: &str = "the server closed a subscriber's connection";
+
+/// Receives until each subscriber's PING is answered. Returns delays and the thread's CPU time.
 fn receive(
     o: &Options,
     shared: &Shared,
@@ -176,7 +185,7 @@ fn receive(
     let mut events = Events::with_capacity(1024);
     let (mut buffer, mut latency) = (vec![0; BUFFER], Histogram::default());
     let cpu = sys::thread_cpu_ns();
-    let mut over: Option<Instant> = None;
+    let (mut pinged, mut answered, mut last) = (false, 0, Instant::now());
     loop {
         match poll.poll(&mut events, Some(Duration::from_millis(20))) {
             Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(text(e)),
@@ -186,15 +195,17 @@ fn receive(
             let Some(s) = subscribers.get_mut(event.token().0) else { continue };
             loop {
                 let n = match s.stream.read(&mut buffer) {
-                    Ok(0) => return Err("the server closed a subscriber's connection".to_owned()),
+                    Ok(0) => return Err(CLOSED.to_owned()),
                     Ok(n) => n,
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                    Err(e) => return Err(text(e)),
+                    Err(e) => return Err(format!("{CLOSED}: {e}")),
                 };
                 let now = since(shared.begin);
+                last = Instant::now();
                 let messages = s.take(&buffer[..n], o.size, now, &mut latency)?;
                 shared.delivered.fetch_add(messages, Relaxed);
+                answered += usize::from(pinged && s.left == s.pong);
                 if n < buffer.len() {
                     break;
                 }
@@ -203,12 +214,21 @@ fn receive(
         if shared.failed.load(Relaxed) {
             break;
         }
-        if shared.published.load(Relaxed) {
-            let over = *over.get_or_insert_with(Instant::now);
-            let all = shared.delivered.load(Relaxed) >= shared.promised.load(Relaxed);
-            if all || over.elapsed() > PATIENCE {
-                break;
+        if !pinged && shared.published.load(Relaxed) {
+            (pinged, last) = (true, Instant::now());
+            for s in &mut subscribers {
+                s.stream.write_all(PING).map_err(|e| format!("{CLOSED}: {e}"))?;
             }
+        }
+        if pinged && answered == subscribers.len() {
+            break;
+        }
+        if pinged && last.elapsed() > PATIENCE {
+            return Err(format!(
+                "{} subscribers are silent for {} s",
+                subscribers.len() - answered,
+                PATIENCE.as_secs()
+            ));
         }
     }
     Ok((latency, sys::thread_cpu_ns() - cpu))
@@ -219,7 +239,13 @@ fn since(begin: Instant) -> u64 {
 }
 
 /// Publishes until time is over. Returns how many messages.
-fn publish(o: &Options, shared: &Shared, mut socket: Socket, number: usize) -> Result<u64, String> {
+fn publish(
+    o: &Options,
+    depth: usize,
+    shared: &Shared,
+    mut socket: Socket,
+    number: usize,
+) -> Result<u64, String> {
     let text = |e: io::Error| e.to_string();
     let command = if o.mode == Mode::Shard { "SPUBLISH" } else { "PUBLISH" };
     let until = o.duration.as_nanos() as u64;
@@ -233,7 +259,7 @@ fn publish(o: &Options, shared: &Shared, mut socket: Socket, number: usize) -> R
             step.map(|step| ((n as f64 + offset) * step) as u64)
         };
         let now = since(shared.begin);
-        let mut batch = o.depth as u64;
+        let mut batch = depth as u64;
         if let Some(at) = due(sent) {
             if at >= until {
                 break;
@@ -281,8 +307,18 @@ fn publish(o: &Options, shared: &Shared, mut socket: Socket, number: usize) -> R
     Ok(sent)
 }
 
+/// How many connections the server has closed because of their output limit so far, if it says so.
+fn cut_off(target: &Target) -> Option<u64> {
+    let login = Login { resp3: false, ..target.login.clone() };
+    let mut socket = Target { login, ..target.clone() }.connect().ok()?;
+    let info = call(&mut socket, &["INFO", "stats"]).ok()?;
+    let info = String::from_utf8_lossy(&info);
+    let n = info.lines().find_map(|l| l.strip_prefix("client_output_buffer_limit_disconnections:"));
+    n?.trim().parse().ok()
+}
+
 /// One run against one server.
-pub(super) fn run(o: &Options, target: &Target) -> Result<Run, String> {
+pub(super) fn run(o: &Options, target: &Target, depth: usize) -> Result<Run, String> {
     sys::raise_file_limit((o.subscribers + o.publishers) as u64 + 64);
     let pid = o.pid.or_else(|| target.local_pid());
     let mut groups: Vec<Vec<Subscriber>> = (0..o.threads).map(|_| Vec::new()).collect();
@@ -294,6 +330,7 @@ pub(super) fn run(o: &Options, target: &Target) -> Result<Run, String> {
     let publisher = Target { login, ..target.clone() };
     let sockets: Vec<Socket> =
         (0..o.publishers).map(|_| publisher.connect()).collect::<Result<_, _>>()?;
+    let cut = cut_off(target);
     let before = pid.map(sys::process_cpu);
     let shared = &Shared {
         begin: Instant::now(),
@@ -323,7 +360,7 @@ pub(super) fn run(o: &Options, target: &Target) -> Result<Run, String> {
             .enumerate()
             .map(|(number, socket)| {
                 scope.spawn(move || {
-                    let result = publish(o, shared, socket, number);
+                    let result = publish(o, depth, shared, socket, number);
                     failing(result.is_err());
                     result
                 })
@@ -340,7 +377,19 @@ pub(super) fn run(o: &Options, target: &Target) -> Result<Run, String> {
         Ok::<_, String>((messages, got))
     });
     let seconds = shared.begin.elapsed().as_secs_f64();
-    let (messages, got) = outcome.map_err(|e| format!("{}: {e}", target.address))?;
+    let (messages, got) = outcome.map_err(|e| {
+        let mut text = format!("{}: {e}", target.address);
+        let now = if e.starts_with(CLOSED) { cut_off(target) } else { None };
+        if let Some(n) = cut.zip(now).map(|(before, now)| now.saturating_sub(before))
+            && n > 0
+        {
+            text += &format!(
+                "\nIt has cut off {n} connections that were beyond client-output-buffer-limit: the \
+                 subscribers take messages more slowly than they are published."
+            );
+        }
+        text
+    })?;
     let after = pid.map(sys::process_cpu);
     let server = before.zip(after).and_then(|(b, a)| sys::cpu_between(&b, &a));
     let (mut latency, mut client_cpu_ns) = (Histogram::default(), 0);

@@ -9,6 +9,9 @@ use std::process::ExitCode;
 use load::Run;
 use options::Options;
 
+use crate::kv::client::Target;
+use crate::kv::plot::{Point, draw};
+
 /// Runs `apus bench pubsub` with the arguments that follow these words. The exit code is 0, 1 when a
 /// server could not be driven or lost messages, 2 for a wrong command line.
 pub fn main(args: &[String]) -> ExitCode {
@@ -32,21 +35,50 @@ pub fn main(args: &[String]) -> ExitCode {
 
 /// Whether everything was delivered.
 fn bench(o: &Options) -> Result<bool, String> {
-    let mut runs: Vec<Vec<Run>> = o.targets.iter().map(|_| Vec::new()).collect();
-    for rep in 0..o.reps {
-        for n in 0..o.targets.len() {
-            // Each begins in turn: what the machine does meanwhile hits all alike.
-            let at = (n + rep) % o.targets.len();
-            runs[at].push(load::run(o, &o.targets[at])?);
+    let mut rows = Vec::new();
+    for depth in &o.depths {
+        let mut runs: Vec<Vec<Run>> = o.targets.iter().map(|_| Vec::new()).collect();
+        for rep in 0..o.reps {
+            for n in 0..o.targets.len() {
+                // Each begins in turn: what the machine does meanwhile hits all alike.
+                let at = (n + rep) % o.targets.len();
+                runs[at].push(load::run(o, &o.targets[at], *depth)?);
+            }
+        }
+        let figures: Vec<Figures> = runs.iter().map(|r| Figures::of(r)).collect();
+        // First of all, so that what was measured is seen if the files cannot be written.
+        crate::print(&report(o, *depth, &figures));
+        rows.extend(o.targets.iter().zip(figures).map(|(target, f)| (*depth, target, f)));
+    }
+    for (path, text) in [(&o.json, json(o, &rows)), (&o.plot, plot(o, &rows))] {
+        if let Some(path) = path {
+            std::fs::write(path, text).map_err(|e| format!("{path}: {e}"))?;
         }
     }
-    let rows: Vec<Figures> = runs.iter().map(|r| Figures::of(r)).collect();
-    // First of all, so that what was measured is seen if the file cannot be written.
-    crate::print(&report(o, &rows));
-    if let Some(path) = &o.json {
-        std::fs::write(path, json(o, &rows)).map_err(|e| format!("{path}: {e}"))?;
+    Ok(rows.iter().all(|(_, _, r)| r.lost == 0))
+}
+
+/// How many messages were sent at once, to which server, and what was measured.
+type Row<'o> = (usize, &'o Target, Figures);
+
+fn name_of(target: &Target) -> String {
+    if target.name.is_empty() { target.address.to_string() } else { target.name.clone() }
+}
+
+fn plot(o: &Options, rows: &[Row<'_>]) -> String {
+    let names: Vec<String> = rows.iter().map(|(_, target, _)| name_of(target)).collect();
+    let mut points = Vec::new();
+    for ((depth, _, r), target) in rows.iter().zip(&names) {
+        points.push(Point {
+            test: o.mode.name(),
+            target,
+            depth: *depth,
+            per_second: r.deliveries_per_second,
+            p50: r.latency_ms[0],
+            p99: r.latency_ms[1],
+        });
     }
-    Ok(rows.iter().all(|r| r.lost == 0))
+    draw(&points, "deliveries")
 }
 
 /// Medians over repetitions.
@@ -86,7 +118,7 @@ impl Figures {
     }
 }
 
-fn report(o: &Options, rows: &[Figures]) -> String {
+fn report(o: &Options, depth: usize, rows: &[Figures]) -> String {
     let mut text = format!(
         "{} publishers, {} subscribers, {} channels, messages of {} bytes, {} mode, pipeline {}\n\n\
          {:16} {:>11} {:>13} {:>17} {:>10} {:>9} {:>9} {:>9} {:>9}\n",
@@ -95,7 +127,7 @@ fn report(o: &Options, rows: &[Figures]) -> String {
         o.channels,
         o.size,
         o.mode.name(),
-        o.depth,
+        depth,
         "",
         "messages/s",
         "deliveries/s",
@@ -107,8 +139,7 @@ fn report(o: &Options, rows: &[Figures]) -> String {
         "max ms"
     );
     for (target, r) in o.targets.iter().zip(rows) {
-        let name =
-            if target.name.is_empty() { target.address.to_string() } else { target.name.clone() };
+        let name = name_of(target);
         let cpu = r.deliveries_per_cpu_second.map_or_else(|| "-".to_owned(), |n| format!("{n:.0}"));
         let [p50, p99, p999, max] = r.latency_ms;
         text += &format!(
@@ -132,13 +163,13 @@ fn report(o: &Options, rows: &[Figures]) -> String {
     text
 }
 
-fn json(o: &Options, rows: &[Figures]) -> String {
-    let row = |(target, r): (&crate::kv::client::Target, &Figures)| {
+fn json(o: &Options, rows: &[Row<'_>]) -> String {
+    let row = |(depth, target, r): &Row<'_>| {
         let cpu =
             r.deliveries_per_cpu_second.map_or_else(|| "null".to_owned(), |n| format!("{n:.1}"));
         let [p50, p99, p999, max] = r.latency_ms;
         format!(
-            "{{\"target\":{},\"address\":{},\"messages_per_second\":{:.1},\"deliveries_per_second\":{:.1},\
+            "{{\"target\":{},\"address\":{},\"pipeline\":{depth},\"messages_per_second\":{:.1},\"deliveries_per_second\":{:.1},\
              \"deliveries_per_server_cpu_second\":{cpu},\"client_cpu_ns_per_delivery\":{:.1},\
              \"p50_ms\":{p50:.4},\"p99_ms\":{p99:.4},\"p999_ms\":{p999:.4},\"max_ms\":{max:.4},\"lost\":{}}}",
             crate::kv::json::quote(&target.name),
@@ -149,16 +180,15 @@ fn json(o: &Options, rows: &[Figures]) -> String {
             r.lost
         )
     };
-    let rows: Vec<String> = o.targets.iter().zip(rows).map(row).collect();
+    let rows: Vec<String> = rows.iter().map(row).collect();
     format!(
         "{{\"tool\":\"apus bench pubsub\",\"publishers\":{},\"subscribers\":{},\"channels\":{},\
-         \"size\":{},\"mode\":\"{}\",\"pipeline\":{},\"results\":[\n{}\n]}}\n",
+         \"size\":{},\"mode\":\"{}\",\"results\":[\n{}\n]}}\n",
         o.publishers,
         o.subscribers,
         o.channels,
         o.size,
         o.mode.name(),
-        o.depth,
         rows.join(",\n")
     )
 }

@@ -20,7 +20,7 @@ Load
   --channels N                  channels, which subscribers and messages share evenly (1)
   --mode channel|pattern|shard  SUBSCRIBE, PSUBSCRIBE or SSUBSCRIBE (channel)
   -d, --size BYTES              of a message, at least 16 (64)
-  -P, --pipeline N              messages a publisher sends at once (1)
+  -P, --pipeline N[,N...]       messages a publisher sends at once; each of a list is run (1)
   --rate R                      open loop: R messages per second in all, delays measured from when each
                                 was due (as fast as publishes are answered)
   --threads N                   threads that receive (1)
@@ -28,6 +28,7 @@ Load
   --reps N                      repetitions; medians are reported (1)
 Report
   --json FILE                   the figures
+  --plot FILE                   SVG: deliveries per second, and p50 and p99, over -P, a line per server
   --server-pid PID              whose CPU time is read (a local server's, by INFO)
 ";
 
@@ -58,12 +59,13 @@ pub(super) struct Options {
     pub(super) channels: usize,
     pub(super) mode: Mode,
     pub(super) size: usize,
-    pub(super) depth: usize,
+    pub(super) depths: Vec<usize>,
     pub(super) rate: Option<u64>,
     pub(super) threads: usize,
     pub(super) duration: Duration,
     pub(super) reps: usize,
     pub(super) json: Option<String>,
+    pub(super) plot: Option<String>,
     pub(super) pid: Option<u32>,
 }
 
@@ -77,12 +79,13 @@ impl Options {
             channels: 1,
             mode: Mode::Channel,
             size: 64,
-            depth: 1,
+            depths: vec![1],
             rate: None,
             threads: 1,
             duration: Duration::from_secs(5),
             reps: 1,
             json: None,
+            plot: None,
             pid: None,
         };
         let (mut host, mut port, mut socket) = ("127.0.0.1".to_owned(), 6379, None);
@@ -132,7 +135,10 @@ impl Options {
                         })?;
                 }
                 "-d" | "--size" => o.size = number(16, 1 << 20)? as usize,
-                "-P" | "--pipeline" => o.depth = number(1, 10_000)? as usize,
+                "-P" | "--pipeline" => {
+                    let depth = |n: &str| Ok(crate::number(name, n, 1, 10_000)? as usize);
+                    o.depths = value.split(',').map(depth).collect::<Result<_, String>>()?;
+                }
                 "--rate" => o.rate = Some(number(1, 1 << 30)?),
                 "--threads" => o.threads = number(1, 256)? as usize,
                 "--duration" => {
@@ -144,6 +150,7 @@ impl Options {
                 }
                 "--reps" => o.reps = number(1, 1000)? as usize,
                 "--json" => o.json = Some(value.clone()),
+                "--plot" => o.plot = Some(value.clone()),
                 "--server-pid" => o.pid = Some(number(1, u64::from(u32::MAX))? as u32),
                 _ => {
                     return Err(format!("there is no option '{name}'; --help tells what there is"));
@@ -179,16 +186,27 @@ mod tests {
         let o =
             parse("-p 7 -3 --mode shard --subscribers 2 --threads 9 -d 20 -P 3 --rate 10").unwrap();
         let o = o.unwrap();
-        assert_eq!((o.mode, o.threads, o.size, o.depth, o.rate), (Mode::Shard, 2, 20, 3, Some(10)));
+        assert_eq!((o.mode, o.threads, o.size, o.rate), (Mode::Shard, 2, 20, Some(10)));
+        assert_eq!(o.depths, [3]);
         assert_eq!(o.targets[0].address, Address::Tcp("127.0.0.1".into(), 7));
         assert!(o.targets[0].login.resp3);
+        let o = parse("-P 1,16 --plot f.svg").unwrap().unwrap();
+        assert_eq!((o.depths, o.plot), (vec![1, 16], Some("f.svg".to_owned())));
         let o = parse("--target a=h:1 --target b=unix:/x -a secret").unwrap().unwrap();
         assert_eq!(o.targets.len(), 2);
         assert!(o.targets.iter().all(|t| t.login.password.as_deref() == Some("secret")));
         assert!(parse("--help").unwrap().is_none());
-        for wrong in
-            ["-d 15", "--mode x", "--nothing 1", "-d", "--duration 0", "-p 70000", "--target h:1"]
-        {
+        for wrong in [
+            "-d 15",
+            "--mode x",
+            "--nothing 1",
+            "-d",
+            "--duration 0",
+            "-p 70000",
+            "-P 1,",
+            "-P 0",
+            "--target h:1",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -4,13 +4,14 @@ use resp::{Args, Reply};
 use store::Db;
 
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Acl, Flags, Group, Row, Scope};
+use crate::row::{Acl, Flags, Group, Row, Scope, Traits};
 
 pub(crate) static FLUSHALL: DataCommand = DataCommand {
     row: Row {
         name: "flushall",
         group: Group::Server,
         arity: -1,
+        traits: Traits::SAVES_AFTER,
         flags: Flags::WRITE,
         acl: Acl::KEYSPACE.or(Acl::DANGEROUS),
         tips: &["request_policy:all_shards", "response_policy:all_succeeded"],

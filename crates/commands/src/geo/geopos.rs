@@ -7,7 +7,7 @@ use store::{Db, Kind};
 
 use super::put_place;
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static GEOPOS: DataCommand = DataCommand {
     row: Row {
@@ -15,6 +15,7 @@ pub(crate) static GEOPOS: DataCommand = DataCommand {
         group: Group::Geo,
         since: "3.2.0",
         arity: -2,
+        traits: Traits::BY_REPLY,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(1) for each member asked for.",

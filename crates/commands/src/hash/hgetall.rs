@@ -5,7 +5,7 @@ use store::Db;
 
 use crate::command::{DataCommand, Outcome};
 use crate::hash::What;
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static HGETALL: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static HGETALL: DataCommand = DataCommand {
         group: Group::Hash,
         since: "2.0.0",
         arity: 2,
+        traits: Traits::BY_REPLY,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output_order"],

@@ -6,7 +6,7 @@ use store::{Db, Kind};
 
 use crate::command::{DataCommand, Outcome};
 use crate::parse::int;
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static LRANGE: DataCommand = DataCommand {
     row: Row {
@@ -14,6 +14,7 @@ pub(crate) static LRANGE: DataCommand = DataCommand {
         group: Group::List,
         since: "1.0.0",
         arity: 4,
+        traits: Traits::BY_REPLY,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(S+N) where S is the distance of the first element from the nearer end, divided by tens of thousands, and N is the number of elements returned.",

@@ -60,6 +60,43 @@ macro_rules! bit_set {
 }
 
 bit_set! {
+    /// What dispatch has to know of a command and Redis has no flag for, so that nobody asks for its
+    /// name.
+    Traits(u32) {
+        /// Runs the commands of the session's transaction.
+        EXEC = 0;
+        /// Runs inside MULTI and is not queued.
+        IMMEDIATE = 1;
+        /// A client that has subscribed in RESP2 may run it.
+        WHILE_SUBSCRIBED = 2;
+        /// Refused like a write while the disk does not take writes.
+        NEEDS_DISK = 3;
+        /// May end a script, and so runs while one holds up everything.
+        ENDS_SCRIPTS = 4;
+        /// A snapshot follows it, if there are save points.
+        SAVES_AFTER = 5;
+        /// Looks at other connections or changes them, and may need any shard for that.
+        CONNECTIONS = 6;
+        /// Changes the libraries of functions.
+        FUNCTIONS = 7;
+        /// Takes constant time, though it is not among the commands that Redis calls fast.
+        CONSTANT = 8;
+        /// Takes time in proportion to what it replies, but for finding where to begin.
+        BY_REPLY = 9;
+        /// Its first member comes behind the member's score.
+        SCORE_FIRST = 10;
+        /// Changes options.
+        SETS_OPTIONS = 11;
+        /// Runs the script that is argument 1.
+        RUNS_TEXT = 12;
+        /// Runs the script whose digest is argument 1.
+        RUNS_DIGEST = 13;
+        /// Runs the function that argument 1 names.
+        RUNS_FUNCTION = 14;
+    }
+}
+
+bit_set! {
     /// What a command may do and when it may run. Bits without a public name
     /// are, as in Redis, not shown by COMMAND INFO.
     Flags(u64) {

@@ -5,13 +5,14 @@ use resp::{Args, Reply};
 use store::{Db, Kind};
 
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static SMEMBERS: DataCommand = DataCommand {
     row: Row {
         name: "smembers",
         group: Group::Set,
         arity: 2,
+        traits: Traits::BY_REPLY,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output_order"],

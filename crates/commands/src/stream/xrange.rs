@@ -7,7 +7,7 @@ use store::{Db, Kind};
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
 use crate::parse::int;
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static XRANGE: DataCommand = DataCommand {
     row: Row {
@@ -15,6 +15,7 @@ pub(crate) static XRANGE: DataCommand = DataCommand {
         group: Group::Stream,
         since: "5.0.0",
         arity: -4,
+        traits: Traits::BY_REPLY,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[("6.2.0", "Added exclusive ranges.")],

@@ -1,7 +1,7 @@
 //! XREVRANGE: <https://redis.io/docs/latest/commands/xrevrange/>
 
 use crate::command::DataCommand;
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static XREVRANGE: DataCommand = DataCommand {
     row: Row {
@@ -9,6 +9,7 @@ pub(crate) static XREVRANGE: DataCommand = DataCommand {
         group: Group::Stream,
         since: "5.0.0",
         arity: -4,
+        traits: Traits::BY_REPLY,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[("6.2.0", "Added exclusive ranges.")],

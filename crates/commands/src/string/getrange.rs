@@ -8,7 +8,7 @@ use store::Db;
 
 use crate::command::{DataCommand, Outcome};
 use crate::parse;
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static GETRANGE: DataCommand = DataCommand {
     row: Row {
@@ -16,6 +16,7 @@ pub(crate) static GETRANGE: DataCommand = DataCommand {
         group: Group::String,
         since: "2.4.0",
         arity: 4,
+        traits: Traits::BY_REPLY,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N) where N is the length of the part returned.",

@@ -8,13 +8,14 @@ use super::options::{Of, Options};
 use crate::alike::Alike;
 use crate::command::{DataCommand, Outcome};
 use crate::keys::{Argv, KeyError, KeyPos};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static SET: DataCommand = DataCommand {
     row: Row {
         name: "set",
         group: Group::String,
         arity: -3,
+        traits: Traits::CONSTANT,
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[KeySpec::one(
             1,

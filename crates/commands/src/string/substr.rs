@@ -3,13 +3,14 @@
 //! The name that GETRANGE had at first.
 
 use crate::command::DataCommand;
-use crate::row::{DocFlags, Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{DocFlags, Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static SUBSTR: DataCommand = DataCommand {
     row: Row {
         name: "substr",
         group: Group::String,
         arity: 4,
+        traits: Traits::BY_REPLY,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         doc_flags: DocFlags::DEPRECATED,

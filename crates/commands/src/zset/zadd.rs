@@ -7,7 +7,7 @@ use store::zset::How;
 use super::{add, score};
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static ZADD: DataCommand = DataCommand {
     row: Row {
@@ -15,6 +15,7 @@ pub(crate) static ZADD: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "1.2.0",
         arity: -4,
+        traits: Traits::SCORE_FIRST,
         flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::FAST),
         keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::UPDATE))],
         history: &[

@@ -5,7 +5,7 @@ use store::Db;
 
 use super::range::{self, Form};
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static ZRANGE: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static ZRANGE: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "1.2.0",
         arity: -4,
+        traits: Traits::BY_REPLY,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[("6.2.0", "Added the `REV`, `BYSCORE`, `BYLEX` and `LIMIT` options.")],

@@ -5,7 +5,7 @@ use store::Db;
 
 use super::range::{self, By, Form};
 use crate::command::{DataCommand, Outcome};
-use crate::row::{DocFlags, Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{DocFlags, Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static ZRANGEBYLEX: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static ZRANGEBYLEX: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "2.8.9",
         arity: -4,
+        traits: Traits::BY_REPLY,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         doc_flags: DocFlags::DEPRECATED,

@@ -5,7 +5,7 @@ use store::Db;
 
 use super::range::{self, By, Form};
 use crate::command::{DataCommand, Outcome};
-use crate::row::{DocFlags, Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{DocFlags, Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static ZRANGEBYSCORE: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static ZRANGEBYSCORE: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "1.0.5",
         arity: -4,
+        traits: Traits::BY_REPLY,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[("2.0.0", "Added the `WITHSCORES` modifier.")],

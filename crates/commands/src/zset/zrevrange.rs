@@ -5,7 +5,7 @@ use store::Db;
 
 use super::range::{self, By, Form};
 use crate::command::{DataCommand, Outcome};
-use crate::row::{DocFlags, Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{DocFlags, Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static ZREVRANGE: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static ZREVRANGE: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "1.2.0",
         arity: -4,
+        traits: Traits::BY_REPLY,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         doc_flags: DocFlags::DEPRECATED,

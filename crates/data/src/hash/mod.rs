@@ -7,6 +7,7 @@
 //! Nothing in here looks at a clock: whoever reads judges deadlines ([`Found::is_over`]).
 
 mod big;
+pub(crate) mod deadline;
 mod draft;
 mod field;
 pub(crate) mod small;

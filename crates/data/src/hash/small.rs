@@ -5,11 +5,10 @@
 //! ordered by deadline, those without one (a 0) at the end. So the earliest deadline is the third
 //! element, and what has expired is a prefix.
 
+pub(crate) use super::deadline::EX;
+use super::deadline::deadline;
 use super::{Found, Value};
 use crate::packed::{self, Edit, Item, Packed, START};
-
-/// The entry's tag when its run has deadlines.
-pub(crate) const EX: u8 = 1;
 
 thread_local! {
     /// Where elements are encoded before they are copied into the run.
@@ -52,13 +51,6 @@ fn place(run: Packed<'_>, at: usize, ex: bool) -> Option<Place<'_>> {
     Some(Place { at, value_at, value_end, end, value, deadline })
 }
 
-fn deadline(item: Item<'_>) -> Option<i64> {
-    match item {
-        Item::Int(d) if d > 0 => Some(d),
-        _ => None,
-    }
-}
-
 #[inline]
 fn find<'a>(run: &'a [u8], ex: bool, field: &[u8]) -> Option<Place<'a>> {
     let run = Packed::new(run);
@@ -69,14 +61,6 @@ fn find<'a>(run: &'a [u8], ex: bool, field: &[u8]) -> Option<Place<'a>> {
 pub(super) fn get<'a>(run: &'a [u8], ex: bool, field: &[u8]) -> Option<Found<'a>> {
     let p = find(run, ex, field)?;
     Some(Found { value: p.value.into(), deadline: p.deadline })
-}
-
-/// The earliest deadline of a run that has them.
-pub(crate) fn earliest(run: &[u8]) -> Option<i64> {
-    let run = Packed::new(run);
-    let (_, at) = run.at(START)?;
-    let (_, at) = run.at(at)?;
-    deadline(run.at(at)?.0)
 }
 
 /// Sets a field to a value; returns whether it is new, or nothing when the run has no room: then

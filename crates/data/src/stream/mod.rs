@@ -20,7 +20,7 @@ pub use saved::{NodeView, SavedEntry};
 
 use crate::big::Value;
 use crate::entry::Kind;
-use crate::walk::Part;
+use crate::part::Part;
 
 /// See the module's text.
 #[derive(Clone, Debug, Default)]

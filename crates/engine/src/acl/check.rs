@@ -6,7 +6,7 @@
 
 use commands::Fail;
 use commands::keys::{Argv, KeyPos, keys, positions};
-use commands::row::{Flags, KeyFlags, Row};
+use commands::row::{Channels, Flags, KeyFlags, Row};
 use stdx::carried::carry;
 
 use super::selector::Selector;
@@ -191,13 +191,10 @@ impl<'a, A: Argv + ?Sized> CallOf<'a, A> {
 /// The channels that a call subscribes or publishes to: from argument 1 up to, not including, the
 /// answer; and whether they are patterns. To leave a channel is always allowed.
 fn channels_of(row: &Row, argc: usize) -> Option<(usize, bool)> {
-    if !row.flags.has(Flags::PUBSUB) {
-        return None;
-    }
-    match row.name {
-        "subscribe" | "ssubscribe" => Some((argc, false)),
-        "psubscribe" => Some((argc, true)),
-        "publish" | "spublish" => Some((argc.min(2), false)),
-        _ => None,
+    match row.channels {
+        Channels::Subscribe => Some((argc, false)),
+        Channels::SubscribePatterns => Some((argc, true)),
+        Channels::Publish | Channels::PublishShard => Some((argc.min(2), false)),
+        Channels::None => None,
     }
 }

@@ -6,10 +6,14 @@ use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
+use super::early;
 use crate::acl::{self, Context};
+use crate::clients::Client;
+use crate::engine::Engine;
 use crate::table::{Call, SessionCommand};
 
-const WRONGPASS: Fail = Fail::text("WRONGPASS invalid username-password pair or user is disabled.");
+pub(super) const WRONGPASS: Fail =
+    Fail::text("WRONGPASS invalid username-password pair or user is disabled.");
 const NO_PASSWORD: Fail = Fail::text(
     "ERR AUTH <password> called without any password configured for the default user. \
      Are you sure your configuration is correct?",
@@ -70,13 +74,28 @@ OK
     subs: &[],
 };
 
-fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (user, password) = match args.len() {
-        2 if call.engine.acl.takes_any_password() => return Err(NO_PASSWORD),
-        2 => (acl::DEFAULT, &args[1]),
-        3 => (&args[1], &args[2]),
-        _ => return Err(Fail::SYNTAX),
+/// User and password of an AUTH.
+fn login<'a>(engine: &Engine, args: &'a Args<'_>) -> Result<(&'a [u8], &'a [u8]), Fail> {
+    match args.len() {
+        2 if engine.acl.takes_any_password() => Err(NO_PASSWORD),
+        2 => Ok((acl::DEFAULT, &args[1])),
+        3 => Ok((&args[1], &args[2])),
+        _ => Err(Fail::SYNTAX),
+    }
+}
+
+/// AUTH of a client whose thread is stuck.
+pub(super) fn early(engine: &Engine, client: &Client, args: &Args<'_>) -> Outcome {
+    let (user, password) = login(engine, args)?;
+    let Some(found) = engine.acl.authenticate(user, password) else {
+        return Err(early::refused(engine, client, user, &args[0]));
     };
+    early::enter(client, &found, true);
+    Ok(())
+}
+
+fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let (user, password) = login(call.engine, args)?;
     authenticate(call, user, password, &args[0])?;
     reply.ok();
     Ok(())

@@ -1,5 +1,7 @@
 //! HELLO: <https://redis.io/docs/latest/commands/hello/>
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
 use resp::{Args, Proto, Reply};
@@ -7,8 +9,10 @@ use stdx::carried::carry;
 
 use super::auth::authenticate;
 use super::client::name::checked_name;
+use super::early;
 use crate::COMPAT_VERSION;
 use crate::clients::Client;
+use crate::engine::Engine;
 use crate::table::{Call, SessionCommand};
 
 const NOT_INTEGER: Fail = Fail::text("ERR Protocol version is not an integer or out of range");
@@ -141,23 +145,33 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     Ok(())
 }
 
-/// HELLO of a client whose thread is stuck: one that changes nothing of its session. Returns whether
-/// it was.
-pub(crate) fn without_session(
+/// HELLO of a client whose thread is stuck.
+pub(super) fn early(
+    engine: &Engine,
     client: &Client,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
-) -> Result<bool, Fail> {
+) -> Outcome {
     let Wish { proto, auth, name } = wish(args)?;
-    let current = client.known_proto();
-    if auth.is_some() || proto.is_some_and(|proto| proto != current) {
-        return Ok(false);
+    if let Some((user, password)) = auth {
+        let (user, password) = (&args[user], &args[password]);
+        let Some(found) = engine.acl.authenticate(user, password) else {
+            return Err(early::refused(engine, client, user, &args[0]));
+        };
+        early::enter(client, &found, true);
+    }
+    if !client.authenticated.load(Relaxed) && !engine.acl.is_open() {
+        return Err(NOAUTH);
     }
     if let Some(name) = name {
         client.names.write().name = name;
     }
-    introduce(reply, current, client.id);
-    Ok(true)
+    if let Some(proto) = proto {
+        client.proto.store(if proto == Proto::V3 { 3 } else { 2 }, Relaxed);
+        reply.set_proto(proto);
+    }
+    introduce(reply, client.known_proto(), client.id);
+    Ok(())
 }
 
 fn introduce(reply: &mut Reply<'_>, proto: Proto, id: u64) {

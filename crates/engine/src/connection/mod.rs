@@ -2,8 +2,9 @@
 
 mod auth;
 mod client;
+pub(crate) mod early;
 mod echo;
-pub(crate) mod hello;
+mod hello;
 mod ping;
 mod quit;
 mod reset;

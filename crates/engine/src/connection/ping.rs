@@ -1,7 +1,7 @@
 //! PING: <https://redis.io/docs/latest/commands/ping/>
 
 use commands::Outcome;
-use commands::row::{Flags, Group, Row};
+use commands::row::{Flags, Group, Row, Traits};
 use commands::{Fail, row::Scope};
 use resp::{Args, Reply};
 
@@ -12,6 +12,7 @@ pub(crate) static PING: SessionCommand = SessionCommand {
         name: "ping",
         group: Group::Connection,
         arity: -1,
+        traits: Traits::WHILE_SUBSCRIBED.or(Traits::NEEDS_DISK),
         flags: Flags::FAST,
         tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
         scope: Scope::None,

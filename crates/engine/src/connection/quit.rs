@@ -1,7 +1,7 @@
 //! QUIT: <https://redis.io/docs/latest/commands/quit/>
 
 use commands::Outcome;
-use commands::row::{DocFlags, Flags, Group, Row, Scope};
+use commands::row::{DocFlags, Flags, Group, Row, Scope, Traits};
 use resp::{Args, Reply};
 
 use crate::table::{Call, SessionCommand};
@@ -11,6 +11,7 @@ pub(crate) static QUIT: SessionCommand = SessionCommand {
         name: "quit",
         group: Group::Connection,
         arity: -1,
+        traits: Traits::IMMEDIATE.or(Traits::WHILE_SUBSCRIBED),
         loose_arity: "Redis ignores what follows the name.",
         flags: Flags::ALLOW_BUSY
             .or(Flags::NOSCRIPT)

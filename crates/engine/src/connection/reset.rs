@@ -1,7 +1,7 @@
 //! RESET: <https://redis.io/docs/latest/commands/reset/>
 
 use commands::Outcome;
-use commands::row::{Flags, Group, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope, Traits};
 use resp::{Args, Proto, Reply};
 
 use crate::session::ReplyMode;
@@ -13,6 +13,7 @@ pub(crate) static RESET: SessionCommand = SessionCommand {
         group: Group::Connection,
         since: "6.2.0",
         arity: 1,
+        traits: Traits::IMMEDIATE.or(Traits::WHILE_SUBSCRIBED),
         flags: Flags::NOSCRIPT
             .or(Flags::LOADING)
             .or(Flags::STALE)

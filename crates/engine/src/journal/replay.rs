@@ -4,6 +4,7 @@
 //! the time at which it ran first: what had expired then has expired again. Records come some at a
 //! time, and what they need is prefetched.
 
+use commands::row::Traits;
 use persist::journal::Commands;
 use persist::journal::segment::Change;
 use resp::{Args, Out, Proto, Reply, Span};
@@ -121,7 +122,7 @@ impl<'a> Player<'a> {
             db.select(p.db);
             let cmd = table.get(p.id);
             let mut args = Args::new(payload, spans, owned);
-            if cmd.row.name.starts_with("function|") {
+            if cmd.traits.has(Traits::FUNCTIONS) {
                 engine.replay_function(&args).map_err(|why| (p.record, why))?;
                 continue;
             }
@@ -214,7 +215,7 @@ impl<'a> Player<'a> {
         if !cmd.arity_fits(args.len()) {
             return Err(format!("{} has a wrong number of arguments", cmd.row.name));
         }
-        if cmd.row.name.starts_with("function|") {
+        if cmd.traits.has(Traits::FUNCTIONS) {
             return self.engine.replay_function(&args);
         }
         let name = cmd.row.name;

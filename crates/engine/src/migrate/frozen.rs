@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use commands::row::{Argv, Group};
+use commands::row::{Argv, Group, Traits};
 use parking_lot::Mutex;
 
 use crate::engine::{Attention, Engine};
@@ -60,7 +60,7 @@ impl Engine {
         };
         match &session.multi {
             None => named(cmd, args),
-            Some(multi) if cmd.row.name == "exec" => {
+            Some(multi) if cmd.traits.has(Traits::EXEC) => {
                 multi.commands().any(|(id, args)| named(self.table.get(id), &args))
             }
             // It is only queued.

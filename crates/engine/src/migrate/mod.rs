@@ -19,7 +19,7 @@ mod frozen;
 mod link;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::AcqRel};
+use std::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Relaxed};
 use std::time::Duration;
 
 use commands::row::{
@@ -222,13 +222,13 @@ fn migrate(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> O
     }
     engine.freeze(&plan.keys);
     let (kind, errors, empty) = (Kind::String, false, Empty::Null);
-    let ticket = Block::ticket();
-    let block = Block { errors, ticket, ..Block::new(Vec::new(), kind, None, empty) };
+    let answer_id = Block::next_answer_id();
+    let block = Block { errors, answer_id, ..Block::new(Vec::new(), kind, None, empty) };
     call.thread.cx.block = Some(block);
     let mover = Mover {
         worker: Arc::clone(call.thread.worker()),
         client: Arc::clone(&call.session.client),
-        ticket,
+        answer_id,
         proto: call.session.proto,
         index,
         plan,
@@ -338,7 +338,7 @@ struct Mover {
     worker: Arc<Worker>,
     client: Arc<Client>,
     /// Of the connection's waiting.
-    ticket: u64,
+    answer_id: u64,
     proto: Proto,
     index: usize,
     plan: Plan,
@@ -365,7 +365,7 @@ impl Mover {
     }
 
     fn go(self, engine: &Engine, thread: &mut Thread) {
-        let Some(waiter) = self.client.waits_for(self.ticket) else {
+        let Some(waiter) = self.client.waits_for(self.answer_id) else {
             // The client has closed its connection, or CLIENT UNBLOCK has ended the command.
             engine.thaw(&self.plan.keys);
             return;
@@ -413,6 +413,10 @@ impl Trip {
         }
         thread.serve_ready(engine);
         engine.thaw(&plan.keys);
+        thread.send_mail(engine);
+        if let Some(crowded) = thread.take_crowded() {
+            client.crowded.store(crowded as u32 + 1, Relaxed);
+        }
         thread.answer_waiter(engine, &self.waiter, out.join(), failed.as_ref());
     }
 }

@@ -33,7 +33,7 @@ use crate::thread::Thread;
 
 pub(crate) use load::Loading;
 pub use load::check_snapshot;
-pub(crate) use shutdown::{FAILED as SHUTDOWN_FAILED, abort, shut_down};
+pub(crate) use shutdown::{abort, begin_shutdown, shut_down};
 
 pub(crate) static COMMANDS: &[&SessionCommand] =
     &[&cmd::BGSAVE, &cmd::LASTSAVE, &cmd::LOAD, &cmd::SAVE];

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::{Duration, Instant};
 
-use commands::Fail;
+use commands::{Fail, Outcome};
 use config::{Id, SHUTDOWN_FORCE, SHUTDOWN_NOSAVE, SHUTDOWN_NOW, SHUTDOWN_SAVE};
 
+use crate::ends;
 use crate::engine::{Attention, Engine, ShutdownRequest};
 use crate::log;
 use crate::mailbox::{Job, Message};
@@ -19,7 +20,7 @@ use crate::thread::Thread;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What SHUTDOWN answers when it does not.
-pub(crate) const FAILED: Fail = Fail::text("ERR Errors trying to SHUTDOWN. Check logs.");
+const FAILED: Fail = Fail::text("ERR Errors trying to SHUTDOWN. Check logs.");
 
 /// Saves as asked or configured, and ends the server. Called by a worker thread. On an error the
 /// server goes on.
@@ -27,8 +28,9 @@ pub(crate) fn shut_down(
     engine: &Engine,
     thread: &mut Thread,
     request: ShutdownRequest,
+    manner: u8,
 ) -> Result<(), Fail> {
-    if engine.on_shutdown.read().is_none() || engine.shutting_down.swap(1, Relaxed) != 0 {
+    if engine.on_shutdown.read().is_none() || !claim(engine, manner) {
         return Err(FAILED);
     }
     if engine.journal.is_beginning() {
@@ -37,7 +39,7 @@ pub(crate) fn shut_down(
             log!(engine.log, Warning, "Writing initial AOF. Exit anyway.");
         } else {
             log!(engine.log, Warning, "Writing initial AOF, can't exit");
-            engine.shutting_down.store(0, Relaxed);
+            engine.shutting_down.store(ends::NOT, Relaxed);
             return Err(FAILED);
         }
     }
@@ -53,7 +55,7 @@ pub(crate) fn shut_down(
                 Warning,
                 "Error trying to save the DB, can't exit. SHUTDOWN NOSAVE exits without."
             );
-            engine.shutting_down.store(0, Relaxed);
+            engine.shutting_down.store(ends::NOT, Relaxed);
             engine.end_pause();
             return Err(if e.0.len() > 3 { e } else { FAILED });
         }
@@ -61,6 +63,20 @@ pub(crate) fn shut_down(
     if let Some(hook) = engine.on_shutdown.read().as_ref() {
         hook(request);
     }
+    Ok(())
+}
+
+/// Notes how the server ends. False: it does already, and no sooner than that.
+fn claim(engine: &Engine, manner: u8) -> bool {
+    engine.shutting_down.fetch_max(manner, Relaxed) < manner
+}
+
+/// Ends the server without saving, while no thread can do more than that. One that waits for a script
+/// before it saves is not waited for, either.
+pub(crate) fn begin_shutdown(engine: &Engine, request: ShutdownRequest, manner: u8) -> Outcome {
+    let hook = engine.on_shutdown.read();
+    let Some(hook) = hook.as_ref().filter(|_| claim(engine, manner)) else { return Err(FAILED) };
+    hook(request);
     Ok(())
 }
 
@@ -75,7 +91,7 @@ impl Engine {
         if self.attention.get() & Attention::LOADING != 0 {
             // Nothing has changed yet, and a save would lose what is not loaded.
             let request = ShutdownRequest { save: Some(false), ..request };
-            self.shutting_down.store(1, Relaxed);
+            self.shutting_down.store(ends::ORDERLY, Relaxed);
             if let Some(hook) = self.on_shutdown.read().as_ref() {
                 hook(request);
             }
@@ -91,7 +107,7 @@ impl Engine {
 impl Engine {
     /// Whether it has been asked to end, and that was not called off and has not failed.
     pub fn is_shutting_down(&self) -> bool {
-        self.shutting_down.load(Relaxed) != 0 || self.persistence.asked.lock().is_some()
+        self.shutting_down.load(Relaxed) != ends::NOT || self.persistence.asked.lock().is_some()
     }
 }
 
@@ -103,7 +119,7 @@ pub(super) fn begin_asked(engine: &Engine, thread: &mut Thread) {
     let asked = engine.persistence.asked.lock().take();
     if let Some(request) = asked {
         // What went wrong is in the log, and the server goes on.
-        let _ = shut_down(engine, thread, request);
+        let _ = shut_down(engine, thread, request, ends::ORDERLY);
     }
 }
 

@@ -77,6 +77,11 @@ impl Encoded {
         Self { out, push: true }
     }
 
+    /// Its length.
+    pub(crate) fn len(&self) -> usize {
+        self.out.len()
+    }
+
     /// Appends the message in the form of a protocol. Returns its length.
     #[inline]
     pub(crate) fn append(&self, out: &mut Out, proto: Proto) -> usize {

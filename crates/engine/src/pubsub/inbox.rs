@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use stdx::sync::{AtomicBool, Mutex};
 
-use super::{Encoded, Kind, Name};
+use super::{Backlog, Encoded, Kind, Name};
 use crate::clients::Client;
 use crate::tracking::Notice;
 
@@ -22,20 +22,32 @@ pub(crate) enum Delivery {
     Notice(Arc<Client>, Notice),
 }
 
+#[derive(Default, Debug)]
+struct Queue {
+    mail: Vec<Delivery>,
+    /// What the backlog counts for it.
+    bytes: usize,
+}
+
 /// See the module's text.
 #[derive(Default, Debug)]
 pub struct Inbox {
-    queue: Mutex<Vec<Delivery>>,
+    queue: Mutex<Queue>,
     /// Whether the queue holds anything: a look costs no lock.
     full: AtomicBool,
     told: AtomicBool,
+    /// What the owner has yet to send.
+    pub backlog: Backlog,
 }
 
 impl Inbox {
-    /// Adds all of `mail`, which is empty afterwards. The owner is to be told.
-    pub(crate) fn post(&self, mail: &mut Vec<Delivery>) {
+    /// Adds all of `mail`, which is empty afterwards, and so many bytes for the owner's connections. The
+    /// owner is to be told.
+    pub(crate) fn post(&self, mail: &mut Vec<Delivery>, bytes: usize) {
         let mut queue = self.queue.lock();
-        queue.append(mail);
+        queue.mail.append(mail);
+        queue.bytes += bytes;
+        self.backlog.add(bytes);
         self.full.store(true, Ordering::Release);
     }
 
@@ -45,17 +57,19 @@ impl Inbox {
         !self.told.swap(true, Ordering::AcqRel)
     }
 
-    /// Exchanges the queue for the empty `mail`.
-    pub(crate) fn take(&self, mail: &mut Vec<Delivery>) {
+    /// Exchanges the queue for the empty `mail`. Returns what the backlog counts for it.
+    pub(crate) fn take(&self, mail: &mut Vec<Delivery>) -> usize {
         // First the flag: whoever posts after the queue was taken tells again.
         if self.told.load(Ordering::Relaxed) {
             self.told.swap(false, Ordering::AcqRel);
         }
         if self.full.load(Ordering::Acquire) {
             let mut queue = self.queue.lock();
-            std::mem::swap(&mut *queue, mail);
+            std::mem::swap(&mut queue.mail, mail);
             self.full.store(false, Ordering::Release);
+            return std::mem::take(&mut queue.bytes);
         }
+        0
     }
 }
 
@@ -72,14 +86,14 @@ mod tests {
             let message = Encoded::message(Kind::Channel, b"c", &Payload::Bytes(b"m"));
             vec![Delivery::Message(Kind::Channel, name, message.into())]
         };
-        inbox.post(&mut mail());
+        inbox.post(&mut mail(), 1);
         assert!(inbox.tell());
-        inbox.post(&mut mail());
+        inbox.post(&mut mail(), 1);
         assert!(!inbox.tell());
         let mut got = Vec::new();
         inbox.take(&mut got);
         assert_eq!(got.len(), 2);
-        inbox.post(&mut mail());
+        inbox.post(&mut mail(), 1);
         assert!(inbox.tell());
     }
 }
@@ -106,7 +120,7 @@ mod model {
                     for _ in 0..n {
                         let d =
                             Delivery::Message(Kind::Channel, name.clone(), Arc::clone(&message));
-                        inbox.post(&mut vec![d]);
+                        inbox.post(&mut vec![d], 1);
                         if inbox.tell() {
                             bell.notify();
                         }

@@ -6,11 +6,13 @@ use resp::{Out, Proto, Reply};
 
 use super::hub::Threads;
 use super::outbox::Outboxes;
-use super::{Delivery, Encoded, Kind, Map, Name, Named, Names, Ready};
+use super::{Backlog, Delivery, Encoded, Kind, Map, Name, Named, Names, Ready};
 use crate::clients::Client;
 use crate::engine::{Engine, Worker};
 use crate::tracking::{self, Notice};
 
+/// A batch ends when it has so many bytes for another thread.
+const POST_BYTES: usize = 1 << 20;
 /// Subscribers from which on a channel finds one of them by a map.
 const MAPPED: usize = 16;
 
@@ -46,6 +48,14 @@ impl Members {
     }
 }
 
+/// What another thread is to be sent.
+#[derive(Default)]
+struct Outgoing {
+    mail: Vec<Delivery>,
+    /// What that is for its connections together, in bytes.
+    bytes: usize,
+}
+
 /// See the module's text.
 #[derive(Default)]
 pub(crate) struct Local {
@@ -57,11 +67,16 @@ pub(crate) struct Local {
     pub(crate) notify: u32,
     /// Keys that the batch has changed, each with the connection that did: noted while anybody tracks
     /// by prefix.
-    pub(crate) changed: Vec<(Box<[u8]>, u64)>,
+    changed: Vec<(Box<[u8]>, u64)>,
+    changed_bytes: usize,
     names: [Names<Members>; 3],
     boxes: Outboxes,
     /// What other threads are to be sent, by their number.
-    outgoing: Vec<Vec<Delivery>>,
+    outgoing: Vec<Outgoing>,
+    /// A thread that has too much to deliver, and was given more.
+    pub(crate) crowded: Option<usize>,
+    /// What may wait in the outboxes of this thread, in bytes.
+    limit: usize,
     /// Threads with something in `outgoing`, or that are to be told of what was posted.
     touched: Vec<usize>,
     /// All threads, as far as they were needed.
@@ -74,7 +89,8 @@ impl Local {
     /// The half of thread number `me`.
     pub(crate) fn new(me: usize, own: Arc<Worker>) -> Self {
         let boxes = Outboxes::new(Arc::clone(&own.outboxes));
-        Self { me, own: Some(own), boxes, ..Self::default() }
+        let limit = Backlog::limit_for(0);
+        Self { me, own: Some(own), boxes, limit, ..Self::default() }
     }
 
     /// Where the thread leaves its records for the journal.
@@ -84,11 +100,21 @@ impl Local {
     }
 
     pub(crate) fn open(&mut self, client: u64, proto: Proto) -> u32 {
-        self.boxes.open(client, Some(proto), true)
+        let slot = self.boxes.open(client, Some(proto), true);
+        self.note_limit();
+        slot
     }
 
     pub(crate) fn close(&mut self, client: u64) {
         self.boxes.close(client);
+        self.note_limit();
+    }
+
+    fn note_limit(&mut self) {
+        self.limit = Backlog::limit_for(self.boxes.count());
+        if let Some(own) = &self.own {
+            own.inbox.backlog.set_limit(self.limit);
+        }
     }
 
     pub(crate) fn join(&mut self, kind: Kind, name: &Name, slot: u32) {
@@ -105,6 +131,22 @@ impl Local {
         }
     }
 
+    /// Notes that a key was changed by a connection, for those who are told by prefix when the batch ends.
+    pub(crate) fn note_changed(&mut self, key: &[u8], by: u64) {
+        self.changed.push((key.into(), by));
+        self.changed_bytes += key.len();
+        if self.changed_bytes > POST_BYTES {
+            // The batch ends here.
+            self.crowded = Some(self.me);
+        }
+    }
+
+    /// The keys that have been noted so far.
+    pub(crate) fn take_changed(&mut self) -> Vec<(Box<[u8]>, u64)> {
+        self.changed_bytes = 0;
+        std::mem::take(&mut self.changed)
+    }
+
     /// Notes a message for all other threads that have subscribers. Returns all subscriptions, those
     /// on this thread included.
     pub(crate) fn spread(
@@ -119,36 +161,68 @@ impl Local {
             receivers += u64::from(n);
             if thread != self.me {
                 let delivery = Delivery::Message(kind, name.clone(), Arc::clone(message));
-                self.send_to(thread, delivery);
+                self.send_to(thread, delivery, message.len().saturating_mul(n as usize));
             }
         }
         receivers
     }
 
-    /// Notes a message for another thread.
-    pub(crate) fn send_to(&mut self, thread: usize, delivery: Delivery) {
+    /// Notes a message for another thread, whose connections will be sent so many bytes.
+    pub(crate) fn send_to(&mut self, thread: usize, delivery: Delivery, bytes: usize) {
         if self.outgoing.len() <= thread {
-            self.outgoing.resize_with(thread + 1, Vec::new);
+            self.outgoing.resize_with(thread + 1, Outgoing::default);
         }
         if !self.touched.contains(&thread) {
             self.touched.push(thread);
         }
-        self.outgoing[thread].push(delivery);
+        let outgoing = &mut self.outgoing[thread];
+        outgoing.mail.push(delivery);
+        outgoing.bytes = outgoing.bytes.saturating_add(bytes);
+        // All of it is posted before anybody waits.
+        if outgoing.bytes > POST_BYTES {
+            self.crowded = Some(thread);
+        }
     }
 
     /// Posts what other threads are to be sent, without waking them yet.
     pub(crate) fn post(&mut self, engine: &Engine) {
         for &thread in &self.touched {
-            let mail = &mut self.outgoing[thread];
+            let Outgoing { mail, bytes } = &mut self.outgoing[thread];
+            let bytes = std::mem::take(bytes);
             if mail.is_empty() {
                 continue;
             }
             if thread >= self.peers.len() {
                 self.peers = engine.workers();
             }
-            match self.peers.get(thread) {
-                Some(peer) => peer.inbox.post(mail),
-                None => mail.clear(),
+            let Some(peer) = self.peers.get(thread) else {
+                mail.clear();
+                continue;
+            };
+            peer.inbox.post(mail, bytes);
+            if peer.inbox.backlog.is_over() {
+                self.crowded = Some(thread);
+            }
+        }
+    }
+
+    /// What was fed to clients that run MONITOR has made the backlog of some thread too long.
+    #[cold]
+    pub(crate) fn note_crowd(&mut self, engine: &Engine) {
+        let over = |worker: &Arc<Worker>| worker.inbox.backlog.is_over();
+        if let Some(thread) = engine.workers().iter().position(over) {
+            self.crowded = Some(thread);
+        }
+    }
+
+    /// Says what waits to be sent, and wakes those who wait for less.
+    #[inline]
+    pub(crate) fn relieve(&mut self, engine: &Engine) {
+        let Some(own) = &self.own else { return };
+        own.inbox.backlog.set_outboxes(self.boxes.bytes());
+        for thread in own.inbox.backlog.relieved() {
+            if let Some(peer) = engine.worker(thread) {
+                peer.mailbox.wake();
             }
         }
     }
@@ -176,13 +250,15 @@ impl Local {
     #[inline]
     pub(crate) fn receive(&mut self) {
         let Some(own) = &self.own else { return };
-        own.inbox.take(&mut self.mail);
+        let bytes = own.inbox.take(&mut self.mail);
         if !self.mail.is_empty() {
-            self.deliver_mail();
+            self.deliver_mail(bytes);
         }
     }
 
-    fn deliver_mail(&mut self) {
+    fn deliver_mail(&mut self, bytes: usize) {
+        // What others have sent does not hold up who happens to look for it.
+        let crowded = self.crowded;
         let mut mail = std::mem::take(&mut self.mail);
         for d in mail.drain(..) {
             match d {
@@ -191,6 +267,11 @@ impl Local {
             }
         }
         self.mail = mail;
+        self.crowded = crowded;
+        if let Some(own) = &self.own {
+            own.inbox.backlog.set_outboxes(self.boxes.bytes());
+            own.inbox.backlog.received(bytes);
+        }
     }
 
     /// Appends a message to the outboxes of all who are subscribed on this thread.
@@ -199,14 +280,27 @@ impl Local {
         for &slot in &members.slots {
             self.boxes.append(slot, |out, proto| message.append(out, proto));
         }
+        self.look_at_own();
+    }
+
+    #[inline]
+    fn look_at_own(&mut self) {
+        if self.boxes.bytes() > self.limit {
+            self.crowded = Some(self.me);
+            if let Some(own) = &self.own {
+                own.inbox.backlog.set_outboxes(self.boxes.bytes());
+            }
+        }
     }
 
     /// Tells a connection something, wherever it lives.
     pub(crate) fn notice(&mut self, client: &Arc<Client>, notice: Notice) {
         if client.thread == self.me {
-            return self.notify_client(client, &notice);
+            self.notify_client(client, &notice);
+            return self.look_at_own();
         }
-        self.send_to(client.thread, Delivery::Notice(Arc::clone(client), notice));
+        let bytes = notice.len();
+        self.send_to(client.thread, Delivery::Notice(Arc::clone(client), notice), bytes);
     }
 
     fn notify_client(&mut self, client: &Client, notice: &Notice) {

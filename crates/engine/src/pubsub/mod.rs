@@ -7,6 +7,8 @@
 //!     └─ others: Local::outgoing ─► their Inbox ─► Local::receive    inbox.rs
 //!                                                        │
 //!                             Outbox of each subscriber ◄┘  appended; sent by the event loop
+//!                                     │
+//!           Backlog of the thread ◄───┘  a publisher beyond its limit waits   backlog.rs
 //! ```
 //!
 //! A message is encoded once (`encode.rs`). Each thread that has subscribers gets it once; who they
@@ -19,13 +21,15 @@
 //!   publisher lives on one thread, and all queues from there are first in, first out.
 //! - Before a thread changes its subscriptions it delivers what it has been sent, so that nobody
 //!   sees a message from before he subscribed, or misses one from before he unsubscribed.
-//! - A publisher never waits for a subscriber: outboxes grow, and `client-output-buffer-limit
-//!   pubsub` cuts those who do not read.
+//! - A publisher never waits for a subscriber: `client-output-buffer-limit pubsub` cuts those who do
+//!   not read. It waits for threads: while one has too much to deliver, connections that add to it are
+//!   not read from (`backlog.rs`), so that memory and delay stay bounded.
 //! - What was published before, wherever, is delivered before: a thread looks into its inbox before it
 //!   delivers what it publishes itself.
 //! - What another thread is sent is in its inbox before the publisher's reply leaves
 //!   ([`Thread::run`]).
 
+mod backlog;
 mod cmd;
 mod encode;
 mod hub;
@@ -41,6 +45,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use resp::{Out, Proto, Reply};
 
+pub use backlog::Backlog;
 pub(crate) use cmd::{COMMANDS, deliver};
 pub(crate) use encode::{Encoded, Payload};
 pub use hub::Hub;
@@ -312,9 +317,33 @@ impl Thread {
         }
     }
 
-    /// Sends bytes to a connection of this thread (MONITOR).
-    pub fn push_bytes(&mut self, client: u64, bytes: &[u8]) {
-        self.pubsub.push_bytes(client, bytes);
+    /// Sends bytes that another thread has posted to a connection of this one (MONITOR), if it is still
+    /// `there`.
+    pub fn push_bytes(&mut self, client: u64, bytes: &[u8], there: bool) {
+        if there {
+            self.pubsub.push_bytes(client, bytes);
+        }
+        self.worker.inbox.backlog.received(bytes.len());
+    }
+
+    /// The thread that has too much to deliver, to which something was added since the last batch began.
+    /// Whoever did so is to wait until there is [room](Self::has_room).
+    #[inline]
+    pub fn take_crowded(&mut self) -> Option<usize> {
+        self.pubsub.crowded.take()
+    }
+
+    /// Whether a thread that had too much to deliver has so little that one may go on. If not, that
+    /// thread wakes this one when it has.
+    pub fn has_room(&self, engine: &Engine, thread: usize) -> bool {
+        let Some(worker) = engine.worker(thread) else { return true };
+        worker.inbox.backlog.room_or_wait(self.index)
+    }
+
+    /// To be called when outboxes have been sent: wakes those who wait for that.
+    #[inline]
+    pub fn relieve(&mut self, engine: &Engine) {
+        self.pubsub.relieve(engine);
     }
 
     /// Connections that have something to be sent.

@@ -139,6 +139,10 @@ impl Outboxes {
         o.out.clear();
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.all.len()
+    }
+
     pub(super) fn ready(&self) -> usize {
         self.ready.len()
     }

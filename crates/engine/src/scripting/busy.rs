@@ -1,22 +1,26 @@
 //! Scripts that run: what others may know about them, and how they are ended.
 //!
 //! A script that has run for longer than `busy-reply-threshold` is *slow*: from then on every thread
-//! answers BUSY to all but a few commands, as Redis does, and SCRIPT KILL can end it.
+//! answers BUSY to all but a few commands, as Redis does, and SCRIPT KILL can end it. Redis, which has
+//! one thread, looks at no command before that: SCRIPT KILL, FUNCTION KILL and FUNCTION STATS that come
+//! while a script runs wait until it is slow, or over. So they do here, on whatever thread they arrive.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use commands::Fail;
 use commands::row::Flags;
 use config::Id;
 use parking_lot::{Mutex, RwLock};
-use resp::{Args, Out, Proto, Reply, Span};
+use resp::{Args, Out, Reply, Span};
 
 use crate::acl;
 use crate::clients::{Client, HeldKill};
-use crate::connection::hello;
+use crate::connection::early;
 use crate::dispatch::lookup;
 use crate::engine::{Attention, Engine};
+use crate::mailbox::Message;
+use crate::scripting::function;
 use crate::server::shutdown;
 
 /// While an EVAL is slow.
@@ -37,6 +41,8 @@ const UNKILLABLE: Fail = Fail::text(
 const IDLE: u8 = 0;
 const SCRIPT: u8 = 1;
 const FUNCTION: u8 = 2;
+/// A script runs that is not slow, but has looked at the clock at least once.
+const RUNS: u8 = 3;
 
 /// It may be killed, or write.
 const HARMLESS: u8 = 0;
@@ -48,8 +54,10 @@ const KILLED: u8 = 2;
 /// One thread's slow script, if it runs one.
 #[derive(Default)]
 pub(crate) struct Running {
-    /// What kind of slow script runs: `IDLE`, `SCRIPT` or `FUNCTION`.
+    /// What kind of slow script runs, `SCRIPT` or `FUNCTION`, if any does; else `RUNS` or `IDLE`.
     slow: AtomicU8,
+    /// When the one that `RUNS` began, in monotonic nanoseconds.
+    since: AtomicU64,
     /// What excludes each other: `HARMLESS`, `WROTE` or `KILLED`.
     fate: AtomicU8,
     /// About a slow one.
@@ -70,7 +78,16 @@ pub(crate) struct About {
 
 impl Running {
     pub(crate) fn is_slow(&self) -> bool {
-        self.slow.load(Relaxed) != IDLE
+        matches!(self.slow.load(Relaxed), SCRIPT | FUNCTION)
+    }
+
+    /// The script has looked at the clock for the first time; it runs since `start`.
+    pub(crate) fn begin_running(&self, engine: &Engine, start: u64) {
+        if self.slow.load(Relaxed) == IDLE {
+            let _all = engine.scripts.running.write();
+            self.since.store(start, Relaxed);
+            self.slow.store(RUNS, Relaxed);
+        }
     }
 
     pub(crate) fn is_killed(&self) -> bool {
@@ -88,8 +105,8 @@ impl Running {
         self.fate.compare_exchange(HARMLESS, WROTE, Relaxed, Relaxed).is_ok()
     }
 
-    /// Returns false when it has written. The list's lock is held.
-    fn kill(&self) -> bool {
+    /// Returns false when it has written. The list's lock is held, or this is the script's own thread.
+    pub(crate) fn kill(&self) -> bool {
         !matches!(self.fate.compare_exchange(HARMLESS, KILLED, Relaxed, Relaxed), Err(WROTE))
     }
 
@@ -108,9 +125,11 @@ impl Running {
         );
         *self.about.lock() = about;
         // Under the list's lock, so that nobody who ends meanwhile takes the flag back.
-        let _all = engine.scripts.running.write();
+        let all = engine.scripts.running.write();
         self.slow.store(if is_eval { SCRIPT } else { FUNCTION }, Relaxed);
         engine.attention.set(Attention::BUSY, true);
+        drop(all);
+        engine.scripts.running.decided(engine);
     }
 
     /// It has ended. Returns whether it was killed, which it may not have noticed.
@@ -124,6 +143,8 @@ impl Running {
             let all = engine.scripts.running.write();
             let any = all.iter().any(|r| r.is_slow());
             engine.attention.set(Attention::BUSY, any);
+            drop(all);
+            engine.scripts.running.decided(engine);
         }
         let killed = self.is_killed();
         self.fate.store(HARMLESS, Relaxed);
@@ -133,42 +154,67 @@ impl Running {
 
 /// The slow scripts of all threads.
 #[derive(Default)]
-pub(crate) struct AllRunning(RwLock<Vec<Arc<Running>>>);
+pub(crate) struct AllRunning {
+    all: RwLock<Vec<Arc<Running>>>,
+    /// A command waits for a script that runs.
+    awaited: AtomicBool,
+}
 
 impl AllRunning {
     fn write(&self) -> parking_lot::RwLockWriteGuard<'_, Vec<Arc<Running>>> {
-        self.0.write()
+        self.all.write()
+    }
+
+    /// Whether a script that runs since `asked` (monotonic nanoseconds) or longer may still become slow,
+    /// and none is: what is asked about scripts is to be asked again then.
+    pub(crate) fn is_undecided(&self, asked: u64) -> bool {
+        let all = self.all.read();
+        let runs =
+            |r: &Arc<Running>| r.slow.load(Relaxed) == RUNS && r.since.load(Relaxed) <= asked;
+        let undecided = !all.iter().any(|r| r.is_slow()) && all.iter().any(runs);
+        if undecided {
+            // While the list is locked: the script's thread sees it when it has had the lock.
+            self.awaited.store(true, Relaxed);
+        }
+        undecided
+    }
+
+    /// A script has become slow, or has ended: commands that wait for that go on.
+    fn decided(&self, engine: &Engine) {
+        if self.awaited.swap(false, Relaxed) {
+            engine.each_worker(|w| w.mailbox.post(Message::Resume));
+        }
     }
 
     /// One more thread that runs scripts.
     pub(crate) fn add(&self) -> Arc<Running> {
         let r = Arc::new(Running::default());
-        self.0.write().push(Arc::clone(&r));
+        self.all.write().push(Arc::clone(&r));
         r
     }
 
     /// Bytes of all machines: of scripts, of functions.
     pub(crate) fn machine_bytes(&self) -> (u64, u64) {
-        let all = self.0.read();
+        let all = self.all.read();
         let sum = |f: fn(&Running) -> &AtomicU64| all.iter().map(|r| f(r).load(Relaxed)).sum();
         (sum(|r| &r.vm_scripts), sum(|r| &r.vm_functions))
     }
 
     /// The refusal of commands while a script is slow.
     pub(crate) fn refusal(&self) -> Option<Fail> {
-        let all = self.0.read();
-        let slow = all.iter().map(|r| r.slow.load(Relaxed)).find(|s| *s != IDLE)?;
+        let all = self.all.read();
+        let slow = all.iter().find(|r| r.is_slow())?.slow.load(Relaxed);
         Some(if slow == SCRIPT { BUSY_SCRIPT } else { BUSY_FUNCTION })
     }
 
     /// SCRIPT KILL and FUNCTION KILL.
     pub(crate) fn kill(&self, is_eval: bool) -> Result<(), Fail> {
-        let all = self.0.read();
+        let all = self.all.read();
         let wanted = if is_eval { SCRIPT } else { FUNCTION };
         let mut outcome = Err(NOT_BUSY);
         for r in all.iter() {
             match r.slow.load(Relaxed) {
-                IDLE => {}
+                IDLE | RUNS => {}
                 kind if kind != wanted => {
                     if outcome == Err(NOT_BUSY) {
                         outcome = Err(if kind == SCRIPT { BUSY_SCRIPT } else { BUSY_FUNCTION });
@@ -183,7 +229,7 @@ impl AllRunning {
 
     /// The slow function that runs; an error when it is an EVAL.
     pub(crate) fn slow_function(&self) -> Result<Option<About>, Fail> {
-        for r in self.0.read().iter() {
+        for r in self.all.read().iter() {
             match r.slow.load(Relaxed) {
                 SCRIPT => return Err(BUSY_SCRIPT),
                 FUNCTION => return Ok(Some(r.about.lock().clone())),
@@ -200,54 +246,46 @@ impl Engine {
         self.attention.get() & Attention::BUSY != 0
     }
 
-    /// Answers a command of a client whose thread is stuck, which needs neither its session nor the
-    /// keyspace: with BUSY, or by killing the script. None: it has to wait for the thread. A client
-    /// that no thread knows yet is `None`; `user` is who it has authenticated as.
-    pub fn answer_busy(
-        &self,
-        client: Option<&Client>,
-        user: Option<&[u8]>,
-        args: &Args<'_>,
-    ) -> Option<Vec<u8>> {
-        if client.is_some_and(|c| c.multi.load(Relaxed) >= 0) {
+    /// Answers a command of a client whose thread is stuck, which needs neither the thread nor the
+    /// keyspace. What it changes of the client's session is noted for the thread. None: it has to wait for
+    /// the thread.
+    pub fn answer_busy(&self, client: &Client, args: &Args<'_>) -> Option<Vec<u8>> {
+        if client.multi.load(Relaxed) >= 0 || client.closing.load(Relaxed) {
             return None;
         }
-        let known = client.map_or(user.is_some(), |c| c.authenticated.load(Relaxed));
+        let known = client.authenticated.load(Relaxed) || self.acl.is_open();
         let mut out = Out::default();
-        let proto = client.map_or(Proto::V2, Client::known_proto);
-        let mut reply = Reply::new(&mut out, proto);
+        let mut reply = Reply::new(&mut out, client.known_proto());
         let outcome = match lookup(self, args) {
             Err(fail) => Err(fail),
             Ok(id) => {
                 let row = self.table.get(id).row;
-                let user = match (client, user) {
-                    (Some(c), _) => Arc::clone(&c.user.read()),
-                    // He may have been deleted since.
-                    (None, Some(name)) => self.acl.user(name)?,
-                    (None, None) => Arc::clone(self.acl.default_user()),
-                };
+                let user = Arc::clone(&client.user.read());
                 match row.name {
-                    "hello" if known => match hello::without_session(client?, args, &mut reply) {
-                        Ok(true) => return Some(out.buf),
-                        Ok(false) => return None,
-                        Err(fail) => Err(fail),
-                    },
-                    "auth" | "hello" | "reset" | "quit" => return None,
-                    _ if !known && !self.acl.is_open() => {
+                    _ if !row.arity_fits(args.len()) => Err(Fail::arity(row.name)),
+                    _ if !known && !row.flags.has(Flags::NO_AUTH) => {
                         Err(Fail::text("NOAUTH Authentication required."))
                     }
-                    _ if !row.arity_fits(args.len()) => Err(Fail::arity(row.name)),
                     _ if let Err(denied) = acl::check(self, &user, id, args) => {
-                        if let Some(c) = client {
-                            acl::note(self, &user, c, acl::Context::TopLevel, (id, args), denied);
-                        }
+                        acl::note(self, &user, client, acl::Context::TopLevel, (id, args), denied);
                         Err(denied.fail(&user, row))
+                    }
+                    "auth" | "hello" | "reset" | "multi" | "quit" => {
+                        match early::answer(self, client, row.name, args, &mut reply) {
+                            Ok(()) => return Some(out.buf),
+                            Err(fail) => Err(fail),
+                        }
                     }
                     "script|kill" => self.scripts.running.kill(true),
                     "function|kill" => self.scripts.running.kill(false),
+                    "function|stats" => match function::write_stats(self, &mut reply) {
+                        Ok(()) => return Some(out.buf),
+                        Err(fail) => Err(fail),
+                    },
                     "shutdown" => match shutdown::begin(self, args) {
                         // The closed connection is the answer.
-                        Ok(()) => return None,
+                        Ok(true) => return None,
+                        Ok(false) => Ok(()),
                         Err(fail) => Err(fail),
                     },
                     _ if row.flags.has(Flags::ALLOW_BUSY) => return None,
@@ -273,7 +311,7 @@ impl Engine {
         let mut held = client.held_kill.lock();
         let Some(HeldKill::Words(words)) = held.as_deref_mut() else { return };
         let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
-        if let Some(reply) = self.answer_busy(Some(client), None, &Args::new(&[], &spans, words)) {
+        if let Some(reply) = self.answer_busy(client, &Args::new(&[], &spans, words)) {
             *held = Some(Box::new(HeldKill::Reply(reply)));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use commands::row::{Acl, Flags, Group, Row, Scope};
+use commands::row::{Acl, Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use lua::{Code, Invocation};
 use resp::{Args, Reply};
@@ -24,6 +24,7 @@ pub(super) static EVAL: SessionCommand = SessionCommand {
         group: Group::Scripting,
         since: "2.6.0",
         arity: -3,
+        traits: Traits::RUNS_TEXT,
         flags: RUNS.or(Flags::MAY_REPLICATE),
         acl: Acl::SCRIPTING,
         keys: &[WRITES[0].notes(KEYS)],
@@ -80,6 +81,7 @@ pub(super) static EVAL_RO: SessionCommand = SessionCommand {
         group: Group::Scripting,
         since: "7.0.0",
         arity: -3,
+        traits: Traits::RUNS_TEXT,
         flags: RUNS.or(Flags::READONLY),
         acl: Acl::SCRIPTING,
         keys: &[READS[0].notes(RO_KEYS)],
@@ -107,6 +109,7 @@ pub(super) static EVALSHA: SessionCommand = SessionCommand {
         group: Group::Scripting,
         since: "2.6.0",
         arity: -3,
+        traits: Traits::RUNS_DIGEST,
         flags: RUNS.or(Flags::MAY_REPLICATE),
         acl: Acl::SCRIPTING,
         keys: WRITES,
@@ -136,6 +139,7 @@ pub(super) static EVALSHA_RO: SessionCommand = SessionCommand {
         group: Group::Scripting,
         since: "7.0.0",
         arity: -3,
+        traits: Traits::RUNS_DIGEST,
         flags: RUNS.or(Flags::READONLY),
         acl: Acl::SCRIPTING,
         keys: READS,

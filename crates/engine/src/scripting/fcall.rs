@@ -1,6 +1,6 @@
 //! FCALL and FCALL_RO: <https://redis.io/docs/latest/commands/fcall/>
 
-use commands::row::{Acl, Flags, Group, Row, Scope};
+use commands::row::{Acl, Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use lua::{Code, Invocation};
 use resp::{Args, Reply};
@@ -19,6 +19,7 @@ pub(super) static FCALL: SessionCommand = SessionCommand {
         group: Group::Scripting,
         since: "7.0.0",
         arity: -3,
+        traits: Traits::RUNS_FUNCTION,
         flags: RUNS.or(Flags::MAY_REPLICATE),
         acl: Acl::SCRIPTING,
         keys: &[WRITES[0].notes(
@@ -54,6 +55,7 @@ pub(super) static FCALL_RO: SessionCommand = SessionCommand {
         group: Group::Scripting,
         since: "7.0.0",
         arity: -3,
+        traits: Traits::RUNS_FUNCTION,
         flags: RUNS.or(Flags::READONLY),
         acl: Acl::SCRIPTING,
         keys: &[READS[0].notes(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use commands::row::{Acl, Flags, Group, Row, Scope};
+use commands::row::{Acl, Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use lua::Machine;
 use resp::{Args, Reply};
@@ -22,6 +22,7 @@ pub(super) static FUNCTION: SessionCommand = SessionCommand {
         group: Group::Scripting,
         since: "7.0.0",
         arity: -2,
+        traits: Traits::FUNCTIONS,
         scope: Scope::None,
         complexity: "Depends on subcommand.",
         summary: "Commands about libraries of functions.",
@@ -380,40 +381,45 @@ OK
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
-        let engine = call.engine;
-        let slow = engine.scripts.running.slow_function()?;
-        reply.map(2);
-        reply.bulk("running_script");
-        match slow {
-            None => reply.null(),
-            Some(about) => {
-                reply.map(3);
-                reply.bulk("name");
-                reply.bulk(&about.name);
-                reply.bulk("command");
-                reply.array(about.command.len());
-                about.command.iter().for_each(|a| reply.bulk(a));
-                reply.bulk("duration_ms");
-                let ns = engine.clock.monotonic_ns().saturating_sub(about.start);
-                reply.int((ns / 1_000_000) as i64);
-            }
-        }
-        let all = engine.scripts.shelf.read();
-        reply.bulk("engines");
-        reply.map(1);
-        reply.bulk("LUA");
-        reply.map(2);
-        reply.bulk("libraries_count");
-        reply.int(all.by_name.len() as i64);
-        reply.bulk("functions_count");
-        reply.int(all.functions.len() as i64);
-        Ok(())
+        write_stats(call.engine, reply)
     },
 );
+
+/// The reply of FUNCTION STATS.
+pub(super) fn write_stats(engine: &Engine, reply: &mut Reply<'_>) -> Outcome {
+    let slow = engine.scripts.running.slow_function()?;
+    reply.map(2);
+    reply.bulk("running_script");
+    match slow {
+        None => reply.null(),
+        Some(about) => {
+            reply.map(3);
+            reply.bulk("name");
+            reply.bulk(&about.name);
+            reply.bulk("command");
+            reply.array(about.command.len());
+            about.command.iter().for_each(|a| reply.bulk(a));
+            reply.bulk("duration_ms");
+            let ns = engine.clock.monotonic_ns().saturating_sub(about.start);
+            reply.int((ns / 1_000_000) as i64);
+        }
+    }
+    let all = engine.scripts.shelf.read();
+    reply.bulk("engines");
+    reply.map(1);
+    reply.bulk("LUA");
+    reply.map(2);
+    reply.bulk("libraries_count");
+    reply.int(all.by_name.len() as i64);
+    reply.bulk("functions_count");
+    reply.int(all.functions.len() as i64);
+    Ok(())
+}
 
 static KILL: SessionCommand = sub(
     Row {
         name: "function|kill",
+        traits: Traits::ENDS_SCRIPTS,
         arity: 2,
         flags: Flags::NOSCRIPT.or(Flags::ALLOW_BUSY),
         tips: &["request_policy:all_shards", "response_policy:one_succeeded"],

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use commands::Fail;
-use commands::row::{BeginSearch, FindKeys, Flags, Group, KeyFlags, KeySpec, Scope};
+use commands::row::{BeginSearch, FindKeys, Flags, Group, KeyFlags, KeySpec, Scope, Traits};
 use lua::{Compiled, Entry, Machine, Proof, Rule, Uses, Vm};
 use resp::Args;
 use slab::Slab;
@@ -438,12 +438,12 @@ fn key_count(args: &Args<'_>, bad: Fail) -> Result<usize, Fail> {
 /// it writes, and needs memory.
 pub(crate) fn flags_of(engine: &Engine, cmd: &Cmd, args: &Args<'_>) -> Flags {
     let flags = cmd.row.flags;
-    let said = match cmd.row.name {
-        "eval" | "eval_ro" => shebang::of_script(&args[1]).ok().and_then(|(f, _)| f),
-        "evalsha" | "evalsha_ro" => {
+    let said = match cmd.traits {
+        t if t.has(Traits::RUNS_TEXT) => shebang::of_script(&args[1]).ok().and_then(|(f, _)| f),
+        t if t.has(Traits::RUNS_DIGEST) => {
             cache::parse(&args[1]).and_then(|d| engine.scripts.cache.get(&d)).and_then(|s| s.flags)
         }
-        "fcall" | "fcall_ro" => {
+        t if t.has(Traits::RUNS_FUNCTION) => {
             let now = engine.scripts.shelf.read();
             now.find(&args[1]).map(|(l, i)| l.functions[*i].flags)
         }

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use commands::row::{Flags, Group, Scope};
+use commands::row::{Flags, Group, Scope, Traits};
 use commands::{Fail, Outcome};
 use lua::{Called, Failure, Host, Invocation, Registered, Tick, Uses, Vm};
 use resp::{Args, Reply};
@@ -27,12 +27,20 @@ use store::ShardSet;
 use super::busy::{self, About, Running};
 use crate::acl;
 use crate::dispatch::{lookup, shards_of};
+use crate::ends;
 use crate::engine::{Attention, Engine};
 use crate::log;
 use crate::session::Session;
 use crate::stats::bump;
 use crate::table::{Call, Cmd, Run};
 use crate::thread::Thread;
+
+/// When the server ends, a script is slow after this time at the latest, in nanoseconds, even if
+/// `busy-reply-threshold` is off.
+const PATIENCE_NS: u64 = 5_000_000_000;
+
+/// After so much time in commands, the clock is looked at, in nanoseconds.
+const LOOK_NS: u64 = 2_000_000;
 
 const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.";
 
@@ -92,11 +100,13 @@ pub(super) fn run(
             session: call.session,
             task,
             read_only,
+            inside,
             over_memory: false,
             partial: !all,
             wrote: false,
             stray: false,
             start: 0,
+            owed: 0,
             threshold: busy::threshold(engine),
         };
         runner.start = runner.thread.mono;
@@ -178,6 +188,8 @@ struct Runner<'a, 't> {
     session: &'a mut Session,
     task: &'a Task<'t>,
     read_only: bool,
+    /// It is a part of a transaction.
+    inside: bool,
     /// Memory is short, and the script may not use more.
     over_memory: bool,
     /// Not every shard is held.
@@ -188,6 +200,8 @@ struct Runner<'a, 't> {
     stray: bool,
     /// Monotonic nanoseconds.
     start: u64,
+    /// What its commands have taken since the last look at the clock, in nanoseconds.
+    owed: u64,
     threshold: u64,
 }
 
@@ -196,7 +210,7 @@ impl Runner<'_, '_> {
     fn covers(&self, cmd: &Cmd, args: &Args<'_>) -> bool {
         let keys = match (cmd.run, cmd.row.group) {
             (Run::Session(_), Group::PubSub) => true,
-            (Run::Session(_), Group::Connection) => !cmd.row.name.starts_with("client|"),
+            (Run::Session(_), Group::Connection) => !cmd.traits.has(Traits::CONNECTIONS),
             (Run::Session(_), _) => false,
             (Run::Data(_), _) => match cmd.row.scope_of(args) {
                 Scope::None => true,
@@ -259,6 +273,25 @@ impl Runner<'_, '_> {
     fn note_kill(&self) {
         log!(self.engine.log, Notice, "Lua script killed by user with SCRIPT KILL.");
     }
+
+    /// The server ends, and the script is slow. One that has changed nothing is not waited for, any
+    /// other is, unless nothing is to be saved. Half of what it changes is never left behind.
+    #[cold]
+    fn end_with_server(&self) -> Tick {
+        if !self.inside && self.task.running.kill() {
+            log!(self.engine.log, Notice, "A slow script is ended: the server is shutting down.");
+            return Tick::Shutdown;
+        }
+        if self.engine.shutting_down.load(Relaxed) != ends::AT_ONCE {
+            return Tick::Continue;
+        }
+        log!(
+            self.engine.log,
+            Warning,
+            "SHUTDOWN NOSAVE cuts off a script, or its transaction: nothing that it has written is saved."
+        );
+        self.engine.ends.strand()
+    }
 }
 
 impl Host for Runner<'_, '_> {
@@ -282,6 +315,14 @@ impl Host for Runner<'_, '_> {
             self.stray = true;
             return Called::Abort;
         }
+        if self.owed >= LOOK_NS {
+            // Commands count as little of what the hook counts, but may take long.
+            match self.tick() {
+                Tick::Continue => {}
+                Tick::Kill => return Called::Kill,
+                Tick::Shutdown => return Called::Shutdown,
+            }
+        }
         if cmd.row.flags.has(Flags::WRITE) && !self.wrote {
             if !self.task.running.begin_writing() {
                 self.note_kill();
@@ -289,7 +330,7 @@ impl Host for Runner<'_, '_> {
             }
             self.wrote = true;
         }
-        self.thread.call_from_script(engine, self.session, id, args, reply);
+        self.owed += self.thread.call_from_script(engine, self.session, id, args, reply);
         Called::Replied
     }
 
@@ -313,10 +354,9 @@ impl Host for Runner<'_, '_> {
     }
 
     fn tick(&mut self) -> Tick {
+        self.owed = 0;
         let running = self.task.running;
-        if self.engine.shutting_down.load(Relaxed) != 0 {
-            return Tick::Kill;
-        }
+        let ends = self.engine.is_shutting_down();
         if running.is_slow() {
             // This thread's other connections are told that it is busy, and may kill the script.
             store::meanwhile();
@@ -324,10 +364,12 @@ impl Host for Runner<'_, '_> {
                 self.note_kill();
                 return Tick::Kill;
             }
-            return Tick::Continue;
+            return if ends { self.end_with_server() } else { Tick::Continue };
         }
+        running.begin_running(self.engine, self.start);
+        let threshold = if ends { self.threshold.min(PATIENCE_NS) } else { self.threshold };
         let elapsed = self.engine.clock.monotonic_ns().saturating_sub(self.start);
-        if elapsed >= self.threshold {
+        if elapsed >= threshold {
             let about = About {
                 name: self.task.what.name.to_owned(),
                 command: self.task.what.args.to_vecs(0),
@@ -344,7 +386,8 @@ impl Host for Runner<'_, '_> {
 }
 
 impl Thread {
-    /// Runs a command of a script, which has been checked, and counts it.
+    /// Runs a command of a script, which has been checked, and counts it. Returns how long it took, in
+    /// nanoseconds, or about.
     fn call_from_script(
         &mut self,
         engine: &Engine,
@@ -352,7 +395,7 @@ impl Thread {
         id: u16,
         args: &mut Args<'_>,
         reply: &mut Reply<'_>,
-    ) {
+    ) -> u64 {
         if engine.attention.get() & Attention::MONITOR != 0 {
             engine.monitors.feed_script(engine, session, self.wall_us(engine), args);
         }
@@ -378,5 +421,6 @@ impl Thread {
         }
         stats.called(1, nanos, self.hot.latency_tracking);
         self.count_command(&session.client, 1);
+        nanos
     }
 }

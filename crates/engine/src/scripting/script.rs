@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use commands::row::{Acl, Flags, Group, Row, Scope};
+use commands::row::{Acl, Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use lua::Machine;
 use resp::{Args, Reply};
@@ -141,6 +141,7 @@ static KILL: SessionCommand = sub(
     Row {
         name: "script|kill",
         since: "2.6.0",
+        traits: Traits::ENDS_SCRIPTS,
         arity: 2,
         flags: Flags::NOSCRIPT.or(Flags::ALLOW_BUSY),
         tips: &["request_policy:all_shards", "response_policy:one_succeeded"],

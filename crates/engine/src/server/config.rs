@@ -3,7 +3,7 @@
 //! The options themselves are the crate `config`'s; here is what follows from a change: log level,
 //! working directory, slow log, eviction, and, through [`Engine::on_config`], the listeners.
 
-use commands::row::{Group, Row, Scope};
+use commands::row::{Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use config::{Caller, Config, Id, LogFormat, Loglevel, SetError};
 use resp::{Args, Reply};
@@ -72,6 +72,7 @@ static SET: SessionCommand = super::command(
         group: Group::Server,
         since: "2.0.0",
         arity: -4,
+        traits: Traits::SETS_OPTIONS,
         flags: super::ADMIN,
         tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
         history: &[("7.0.0", "Added the ability to set multiple parameters in one call.")],

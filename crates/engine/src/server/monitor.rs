@@ -75,7 +75,10 @@ impl Monitors {
         line.push_str("\r\n");
         let line = Arc::new(line.into_bytes());
         for (id, thread) in list {
-            engine.post(thread, Message::Push(id, Arc::clone(&line)));
+            if let Some(worker) = engine.worker(thread) {
+                worker.inbox.backlog.add(line.len());
+                worker.mailbox.post(Message::Push(id, Arc::clone(&line)));
+            }
         }
     }
 }

@@ -1,11 +1,10 @@
 //! SHUTDOWN: <https://redis.io/docs/latest/commands/shutdown/>
 
-use std::sync::atomic::Ordering::Relaxed;
-
-use commands::row::{Flags, Group, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
+use crate::ends;
 use crate::engine::{Engine, ShutdownRequest};
 use crate::log;
 use crate::persistence;
@@ -16,6 +15,7 @@ pub(crate) static SHUTDOWN: SessionCommand = super::command(
         name: "shutdown",
         group: Group::Server,
         arity: -1,
+        traits: Traits::ENDS_SCRIPTS,
         flags: super::ADMIN.or(Flags::NO_MULTI).or(Flags::SENTINEL).or(Flags::ALLOW_BUSY),
         history: &[("7.0.0", "Added the `NOW`, `FORCE` and `ABORT` modifiers.")],
         scope: Scope::None,
@@ -43,24 +43,38 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         reply.ok();
         return Ok(());
     };
+    refuse_while_busy(engine, request)?;
     log!(engine.log, Notice, "User requested shutdown...");
-    persistence::shut_down(engine, call.thread, request)?;
+    persistence::shut_down(engine, call.thread, request, manner(request))?;
     // No reply: the closed connection is the answer.
     call.session.closing = true;
     Ok(())
 }
 
-/// Begins a shutdown that saves nothing, where no thread is free to do more than that.
-pub(crate) fn begin(engine: &Engine, args: &Args<'_>) -> Outcome {
-    let request = read(args)?.filter(|r| r.save == Some(false));
-    let hook = engine.on_shutdown.read();
-    let (Some(request), Some(hook)) = (request, hook.as_ref()) else {
-        return Err(persistence::SHUTDOWN_FAILED);
+/// Whether scripts are waited for.
+fn manner(request: ShutdownRequest) -> u8 {
+    if request.save == Some(false) { ends::AT_ONCE } else { ends::ORDERLY }
+}
+
+/// As in Redis: what a slow script may have written by now is not saved.
+fn refuse_while_busy(engine: &Engine, request: ShutdownRequest) -> Outcome {
+    match engine.scripts.running.refusal() {
+        Some(fail) if request.save != Some(false) => Err(fail),
+        _ => Ok(()),
+    }
+}
+
+/// Begins a shutdown that saves nothing, where no thread is free to do more than that. Returns false
+/// when it has only called one off.
+pub(crate) fn begin(engine: &Engine, args: &Args<'_>) -> Result<bool, Fail> {
+    let Some(request) = read(args)? else {
+        persistence::abort(engine)?;
+        return Ok(false);
     };
+    refuse_while_busy(engine, request)?;
     log!(engine.log, Notice, "User requested shutdown...");
-    engine.shutting_down.store(1, Relaxed);
-    hook(request);
-    Ok(())
+    persistence::begin_shutdown(engine, request, manner(request))?;
+    Ok(true)
 }
 
 /// What is asked for; none is ABORT.

@@ -70,7 +70,7 @@ impl Thread {
                 batch.next = Next::Close;
                 return batch;
             }
-            if out.len() >= OUTPUT_PAUSE {
+            if self.must_pause(out) {
                 batch.next = Next::Flush;
                 return batch;
             }
@@ -110,6 +110,13 @@ impl Thread {
                 }
             }
         }
+    }
+
+    /// Whether to send what there is before anything else is executed, or to wait until others have sent
+    /// what they were given: see [`Thread::take_crowded`].
+    #[inline]
+    fn must_pause(&self, out: &Out) -> bool {
+        out.len() >= OUTPUT_PAUSE || self.pubsub.crowded.is_some()
     }
 
     /// Parses up to a group of commands, and prefetches for those that take the short way.
@@ -385,7 +392,7 @@ impl Thread {
                 }
                 i += light;
                 *consumed = group[i - 1].end;
-                if i < group.len() && out.len() >= OUTPUT_PAUSE {
+                if i < group.len() && self.must_pause(out) {
                     next = Some(Next::Flush);
                     break;
                 }
@@ -429,7 +436,7 @@ impl Thread {
                 None => self.probe.pass(1),
             }
             self.after(session, out, mark);
-            if out.len() >= OUTPUT_PAUSE && i < group.len() {
+            if i < group.len() && self.must_pause(out) {
                 next = Some(Next::Flush);
                 break;
             }
@@ -564,7 +571,7 @@ impl Thread {
             let receivers = pubsub::deliver(engine, &mut self.pubsub, kind, p.hash, &mut args);
             reply.int(receivers as i64);
             n += 1;
-            if receivers > FEW_RECEIVERS {
+            if receivers > FEW_RECEIVERS || self.pubsub.crowded.is_some() {
                 break;
             }
         }

@@ -27,7 +27,7 @@ pub(super) struct Asker {
     /// The command and its topic.
     what: [String; 2],
     /// What tells this command from others that the connection may wait for later.
-    ticket: u64,
+    answer_id: u64,
 }
 
 /// Texts of the log as error replies.
@@ -81,14 +81,14 @@ impl Asker {
         if !cx.may_block {
             return Err(Fail::text("ERR topics are not for transactions and scripts"));
         }
-        let ticket = Block::ticket();
+        let answer_id = Block::next_answer_id();
         let args = what.iter().map(|w| w.as_bytes().to_vec()).collect();
         let (empty, errors) = (Empty::NullArray, false);
         let kind = Kind::String;
         cx.block = Some(Block {
             errors,
             args: Some(args),
-            ticket,
+            answer_id,
             ..Block::new(Vec::new(), kind, deadline, empty)
         });
         Ok(Self {
@@ -96,7 +96,7 @@ impl Asker {
             client: Arc::clone(&call.session.client),
             proto: call.session.proto,
             what: what.map(str::to_owned),
-            ticket,
+            answer_id,
         })
     }
 
@@ -109,23 +109,23 @@ impl Asker {
             reply.error(fail.bytes());
         }
         let bytes = if out.shared.is_empty() { out.buf } else { out.join() };
-        let Self { client, ticket, what, proto, .. } = self.clone();
+        let Self { client, answer_id, what, proto, .. } = self.clone();
         self.worker.mailbox.post(Message::Run(Job::new(move |engine, thread| {
             let Some(fail) = revoked(engine, &client, &what) else {
-                return thread.answer_waiting(engine, &client, ticket, bytes, failed.as_ref());
+                return thread.answer_waiting(engine, &client, answer_id, bytes, failed.as_ref());
             };
             let mut out = Out::default();
             Reply::new(&mut out, proto).error(fail.bytes());
-            thread.answer_waiting(engine, &client, ticket, out.join(), Some(&fail));
+            thread.answer_waiting(engine, &client, answer_id, out.join(), Some(&fail));
         })));
     }
 
     /// Keeps what wakes the connection for as long as it waits for this command. That may be over by now,
     /// and the connection may wait for something else.
     pub(super) fn hold(&self, waiting: Option<::log::Waiting>) {
-        let (client, ticket) = (Arc::clone(&self.client), self.ticket);
+        let (client, answer_id) = (Arc::clone(&self.client), self.answer_id);
         self.worker.mailbox.post(Message::Run(Job::new(move |_, _| {
-            if client.waits_for(ticket).is_some() {
+            if client.waits_for(answer_id).is_some() {
                 *client.topic_wait.lock() = waiting;
             }
         })));

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::log::Error;
-use ::log::storage::Storage;
 use ::log::storage::disk::Disk;
 use ::log::storage::memory::Memory;
-use ::log::storage::object::{CacheOptions, Tell};
+use ::log::storage::{CacheOptions, Storage, Tell};
 use config::{Config, Id};
 
 /// The directory under `dir` that holds topics.

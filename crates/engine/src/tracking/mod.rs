@@ -81,6 +81,15 @@ impl Notice {
         Self::Keys { array: out.buf, redirected }
     }
 
+    /// About how many bytes it is when it is sent.
+    pub(crate) fn len(&self) -> usize {
+        let keys = match self {
+            Self::Keys { array, .. } => array.len(),
+            Self::All { .. } | Self::Broken(_) => 0,
+        };
+        keys + 48
+    }
+
     /// Writes it in the form that suits the connection, if any does: RESP2 has no push messages, but
     /// who subscribes to the channel for it receives what is redirected to him.
     pub(crate) fn write(&self, out: &mut Out, client: &Client) -> usize {
@@ -157,7 +166,7 @@ impl Tracking {
 /// called while the key's shard is held.
 pub(crate) fn invalidate(engine: &Engine, local: &mut Local, by: u64, key: &[u8]) {
     if engine.tracking.prefixes.count() > 0 {
-        local.changed.push((key.into(), by));
+        local.note_changed(key, by);
     }
     tell(engine, local, by, key);
 }
@@ -185,7 +194,7 @@ pub(crate) fn invalidate_all(engine: &Engine, local: &mut Local) {
 /// Tells of the changes of a batch those who are told by prefix.
 #[cold]
 pub(crate) fn broadcast(engine: &Engine, local: &mut Local) {
-    let changed = std::mem::take(&mut local.changed);
+    let changed = local.take_changed();
     for (ids, keys) in engine.tracking.prefixes.affected(&changed) {
         for id in ids {
             let Some(tracker) = engine.tracking.tracker(id) else { continue };

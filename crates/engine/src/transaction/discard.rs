@@ -1,6 +1,6 @@
 //! DISCARD: <https://redis.io/docs/latest/commands/discard/>
 
-use commands::row::{Flags, Group, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
@@ -12,6 +12,7 @@ pub(crate) static DISCARD: SessionCommand = SessionCommand {
         group: Group::Transactions,
         since: "2.0.0",
         arity: 1,
+        traits: Traits::IMMEDIATE,
         flags: Flags::NOSCRIPT
             .or(Flags::LOADING)
             .or(Flags::STALE)

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use commands::row::{Flags, Group, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply, Span};
 use store::{Db, Key};
@@ -19,6 +19,7 @@ pub(crate) static EXEC: SessionCommand = SessionCommand {
         group: Group::Transactions,
         since: "1.2.0",
         arity: 1,
+        traits: Traits::EXEC.or(Traits::IMMEDIATE),
         flags: Flags::NOSCRIPT
             .or(Flags::LOADING)
             .or(Flags::STALE)
@@ -94,7 +95,8 @@ fn exec(call: &mut Call<'_>, reply: &mut Reply<'_>) -> Outcome {
     for (_, key) in call.session.watching.iter().flat_map(|w| &w.keys) {
         shards.add(stdx::hash::hash64(key));
     }
-    let sets_options = |q: &super::Queued| engine.table.get(q.command).row.name == "config|set";
+    let sets_options =
+        |q: &super::Queued| engine.table.get(q.command).traits.has(Traits::SETS_OPTIONS);
     let _gate = queue.iter().any(sets_options).then(|| engine.lock_config());
     engine.keyspace.hold(&mut call.thread.cx, (!all).then_some(shards));
     if spoiled(call) {

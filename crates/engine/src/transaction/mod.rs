@@ -17,7 +17,7 @@ mod watch;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use commands::row::{Flags, Group, Scope};
+use commands::row::{Flags, Group, Scope, Traits};
 use resp::Args;
 use store::{Db, Key, ShardSet, Watch};
 
@@ -78,7 +78,7 @@ impl Multi {
             (Run::Session(_), _) => {
                 self.all |= match cmd.row.group {
                     // CLIENT UNBLOCK ends what is registered in some shard.
-                    Group::Connection => cmd.row.name.starts_with("client|"),
+                    Group::Connection => cmd.traits.has(Traits::CONNECTIONS),
                     Group::PubSub => false,
                     _ => true,
                 };

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use commands::row::{Flags, Group, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
@@ -14,6 +14,7 @@ pub(crate) static MULTI: SessionCommand = SessionCommand {
         group: Group::Transactions,
         since: "1.2.0",
         arity: 1,
+        traits: Traits::IMMEDIATE,
         flags: Flags::NOSCRIPT
             .or(Flags::LOADING)
             .or(Flags::STALE)

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use commands::row::{Flags, Group, KeyFlags, KeySpec, Row, Scope};
+use commands::row::{Flags, Group, KeyFlags, KeySpec, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 use store::{Db, Key};
@@ -17,6 +17,7 @@ pub(crate) static WATCH: SessionCommand = SessionCommand {
         group: Group::Transactions,
         since: "2.2.0",
         arity: -2,
+        traits: Traits::IMMEDIATE,
         flags: Flags::NOSCRIPT
             .or(Flags::LOADING)
             .or(Flags::STALE)

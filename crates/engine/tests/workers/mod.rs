@@ -35,7 +35,12 @@ pub(crate) struct Worker {
 impl Worker {
     /// A further thread of the engine.
     pub(crate) fn new(engine: &Arc<Engine>) -> Self {
-        let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
+        Self::with(engine, Mailbox::new(|| {}))
+    }
+
+    /// A further thread of the engine, with a mailbox of its own.
+    pub(crate) fn with(engine: &Arc<Engine>, mailbox: Mailbox) -> Self {
+        let (index, worker) = engine.add_worker(mailbox);
         let peer = "127.0.0.1:1".to_owned();
         let endpoint =
             Endpoint { peer: peer.clone(), local: peer, unix: false, loopback: true, fd: 0 };
@@ -68,6 +73,42 @@ impl Worker {
             out.clear();
         }
         String::from_utf8(sent).expect("these replies are text")
+    }
+}
+
+impl Worker {
+    /// Gives the thread a pipeline, until it asks to wait for a thread that has too much to deliver.
+    /// Returns how many bytes were executed, and that thread.
+    pub(crate) fn run_until_crowded(&mut self, pipeline: &str) -> (usize, Option<usize>) {
+        let (mut out, mut done) = (Out::default(), 0);
+        while done < pipeline.len() {
+            let input = &pipeline.as_bytes()[done..];
+            let batch =
+                self.thread.run(&self.engine, &mut self.session, &mut self.parser, input, &mut out);
+            out.clear();
+            done += batch.consumed;
+            if let Some(crowded) = self.thread.take_crowded() {
+                return (done, Some(crowded));
+            }
+        }
+        (done, None)
+    }
+
+    /// Works off what the thread has to deliver. Returns how many bytes were sent.
+    pub(crate) fn deliver(&mut self) -> usize {
+        self.thread.receive();
+        for message in self.thread.worker().mailbox.take() {
+            if let engine::Message::Push(id, bytes) = message {
+                self.thread.push_bytes(id, &bytes, true);
+            }
+        }
+        let mut sent = 0;
+        while let Some(ready) = self.thread.next_ready() {
+            sent += ready.out.len();
+            self.thread.recycle(ready.out);
+        }
+        self.thread.relieve(&self.engine);
+        sent
     }
 }
 

@@ -250,6 +250,7 @@ impl<'a> Picked<'a> {
     }
 
     /// Forgets all but the first `count` batches.
+    #[cfg(feature = "objects")]
     pub(crate) fn cut(&mut self, count: usize) {
         self.batches.truncate(count);
         self.bytes = self.batches.iter().map(|b| b.bytes.len()).sum();

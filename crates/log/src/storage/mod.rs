@@ -3,8 +3,10 @@
 
 pub mod disk;
 pub mod memory;
+#[cfg(feature = "objects")]
 pub mod object;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +14,18 @@ use crate::batch::{Batch, Header};
 use crate::error::{Damage, Error, Result};
 use crate::group::Group;
 use crate::settings::Settings;
+
+/// A directory for copies of objects, and how many bytes of them.
+#[derive(Clone, Debug)]
+pub struct CacheOptions {
+    /// The directory, which is created if needed.
+    pub dir: PathBuf,
+    /// Bytes at most.
+    pub bytes: u64,
+}
+
+/// Is told what people should know.
+pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A place that keeps topics. All of it may block.
 pub trait Storage: Send + Sync + 'static {

@@ -6,7 +6,6 @@
 //! [`CONNECTIONS`] places.
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,9 +14,7 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE,
-};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
@@ -56,6 +53,7 @@ pub(super) struct Deadline(parking_lot::Mutex<Instant>);
 
 impl Deadline {
     /// Gives the connection so much more time.
+    #[cfg(all(feature = "profiling", target_os = "linux"))]
     pub(super) fn extend(&self, by: Duration) {
         *self.0.lock() += by;
     }
@@ -125,8 +123,8 @@ pub(super) fn bad(why: impl Into<String>) -> Response {
 }
 
 /// A response of JSON.
-pub(super) fn json(json: String) -> Response {
-    body(StatusCode::OK, "application/json", (json + "\n").into_bytes())
+pub(super) fn json(value: &serde_json::Value) -> Response {
+    body(StatusCode::OK, "application/json", format!("{value:#}\n").into_bytes())
 }
 
 /// A response of this content type.
@@ -136,12 +134,6 @@ pub(super) fn body(status: StatusCode, kind: &'static str, bytes: Vec<u8>) -> Re
     let headers = r.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    r
-}
-
-/// The same, to be saved under a name.
-pub(super) fn download(mut r: Response, name: &'static str) -> Response {
-    r.headers_mut().insert(CONTENT_DISPOSITION, HeaderValue::from_static(name));
     r
 }
 
@@ -235,14 +227,6 @@ fn ready(shared: &Shared) -> Response {
 /// What is answered when no worker has time.
 pub(super) fn busy() -> Response {
     text(StatusCode::SERVICE_UNAVAILABLE, "No worker thread has had time to answer.\n")
-}
-
-/// Runs something that takes time where it holds nobody up.
-pub(super) fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> impl Future<Output = Option<T>> {
-    let task = tokio::task::spawn_blocking(work);
-    async { task.await.ok() }
 }
 
 #[cfg(test)]

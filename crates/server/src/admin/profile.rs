@@ -8,17 +8,23 @@ use super::http::{self, Deadline, Response};
 use crate::Shared;
 
 /// The longest profile, in seconds.
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "profiling", target_os = "linux"))]
 const SECONDS_MAX: u64 = 300;
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(feature = "profiling", target_os = "linux")))]
 pub(super) async fn answer(_: &str, _: &Arc<Shared>, _: &Deadline) -> Response {
-    http::text(StatusCode::NOT_IMPLEMENTED, "Profiles are taken on Linux only.\n")
+    let why = match cfg!(target_os = "linux") {
+        true => "This server was built without CPU profiles (the feature `profiling`).\n",
+        false => "CPU profiles are taken on Linux only.\n",
+    };
+    http::text(StatusCode::NOT_IMPLEMENTED, why)
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "profiling", target_os = "linux"))]
 pub(super) async fn answer(query: &str, shared: &Arc<Shared>, deadline: &Deadline) -> Response {
     use std::time::Duration;
+
+    use hyper::header::{CONTENT_DISPOSITION, HeaderValue};
 
     use super::sampler::{Refused, Sampler};
     use super::{pprof, symbols};
@@ -51,7 +57,7 @@ pub(super) async fn answer(query: &str, shared: &Arc<Shared>, deadline: &Deadlin
     }
     let samples = sampler.finish();
     // Reading the debug information takes a second of a processor: not of this thread.
-    let written = http::aside(move || {
+    let written = tokio::task::spawn_blocking(move || {
         let write = || {
             let profile = symbols::resolve(&samples);
             if svg { pprof::flame_graph(&profile, seconds) } else { pprof::gzipped(&profile) }
@@ -60,11 +66,13 @@ pub(super) async fn answer(query: &str, shared: &Arc<Shared>, deadline: &Deadlin
         stdx::mem::uncounted(write, |bytes| bytes.as_ref().ok().cloned())
     });
     match written.await {
-        Some(Some(bytes)) if svg => http::body(StatusCode::OK, "image/svg+xml", bytes),
-        Some(Some(bytes)) => http::download(
-            http::body(StatusCode::OK, "application/octet-stream", bytes),
-            "attachment; filename=\"profile.pb.gz\"",
-        ),
+        Ok(Some(bytes)) if svg => http::body(StatusCode::OK, "image/svg+xml", bytes),
+        Ok(Some(bytes)) => {
+            let mut r = http::body(StatusCode::OK, "application/octet-stream", bytes);
+            let name = HeaderValue::from_static("attachment; filename=\"profile.pb.gz\"");
+            r.headers_mut().insert(CONTENT_DISPOSITION, name);
+            r
+        }
         _ => http::text(StatusCode::INTERNAL_SERVER_ERROR, "the profile could not be written\n"),
     }
 }

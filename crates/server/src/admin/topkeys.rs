@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::http::{self, Response, number, parameter};
-use super::json;
 use crate::Shared;
 use engine::By;
+use serde_json::{Value, json};
 
 pub(super) fn answer(query: &str, shared: &Arc<Shared>) -> Response {
     let (by, unit, divisor) = match parameter(query, "by").unwrap_or("hits") {
@@ -19,14 +19,14 @@ pub(super) fn answer(query: &str, shared: &Arc<Shared>) -> Response {
         Err(why) => return http::bad(why),
     };
     let keys = shared.engine.top_keys(by, count).into_iter().map(|k| {
-        json::object([
+        json!({
             // Bytes that are not UTF-8 are replaced: a page for people, not a way to get keys.
-            ("key", json::string(&String::from_utf8_lossy(&k.key))),
-            ("key_bytes", k.len.to_string()),
-            ("db", k.db.to_string()),
-            (unit, format!("{:.3}", k.per_second / divisor)),
-            ("percent", format!("{:.2}", k.share)),
-        ])
+            "key": String::from_utf8_lossy(&k.key),
+            "key_bytes": k.len,
+            "db": k.db,
+            unit: (k.per_second / divisor * 1000.0).round() / 1000.0,
+            "percent": (k.share * 100.0).round() / 100.0,
+        })
     });
-    http::json(json::array(keys))
+    http::json(&Value::Array(keys.collect()))
 }

@@ -2,24 +2,12 @@
 
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
+
 /// Undoes `%41` and, in queries, `+`. What is no escape stays as it is.
 pub(super) fn unescape(text: &str, plus: bool) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        rest = tail;
-        let hex = |b: u8| (b as char).to_digit(16);
-        match (first, tail) {
-            (b'%', [a, b, after @ ..]) if hex(*a).is_some() && hex(*b).is_some() => {
-                let digits = [hex(*a).unwrap_or(0), hex(*b).unwrap_or(0)];
-                bytes.push((digits[0] * 16 + digits[1]) as u8);
-                rest = after;
-            }
-            (b'+', _) if plus => bytes.push(b' '),
-            (other, _) => bytes.push(*other),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let spaced = if plus { text.replace('+', " ") } else { text.to_owned() };
+    percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
 }
 
 /// A duration as Go writes it (`1h2m3.5s`, `10ms`), or a number of milliseconds.

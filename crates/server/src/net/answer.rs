@@ -30,6 +30,8 @@ pub(super) struct Rim<'a> {
     pub(super) paused: &'a mut Vec<usize>,
     pub(super) timers: &'a mut BinaryHeap<Reverse<(i64, u64)>>,
     pub(super) holding: &'a mut VecDeque<(u64, u64)>,
+    /// Where connections wait until a thread has less to deliver; none when nothing is waited for any more.
+    pub(super) crowded: Option<&'a mut VecDeque<(usize, u64)>>,
 }
 
 impl Rim<'_> {
@@ -42,7 +44,7 @@ impl Rim<'_> {
         arrived: Option<&[u8]>,
         left: usize,
     ) -> io::Result<Turn> {
-        let Self { engine, stats, thread, out, paused, timers, holding } = self;
+        let Self { engine, stats, thread, out, paused, timers, holding, crowded } = self;
         let acted = thread.worker().lane.acted();
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
@@ -52,6 +54,10 @@ impl Rim<'_> {
             Some(bytes) => thread.run(engine, &mut c.session, &mut c.parser, bytes, out),
             None => thread.run_lending(engine, &mut c.session, &mut c.parser, bytes, out),
         };
+        if let (Some(crowd), Some(waiting)) = (thread.take_crowded(), crowded) {
+            c.crowded = true;
+            waiting.push_back((crowd, c.session.client.id));
+        }
         if next == Next::Close {
             // Whoever has read the last reply may rely on it that the client is no more.
             c.session.client.closing.store(true, Relaxed);
@@ -166,6 +172,8 @@ impl Rim<'_> {
                 }
                 Turn::Keep
             }
+            // It goes on, and is read from, when the others have delivered what it gave them.
+            _ if c.crowded => Turn::Keep,
             // The socket has told of its input already and will not do so again.
             _ if c.unsent() > 0 && c.readable => Turn::Again,
             _ if c.unsent() > 0 => Turn::Keep,
@@ -209,13 +217,13 @@ pub(super) fn may_take_long(input: &[u8]) -> bool {
         || memchr::memmem::find_iter(input, b"\r\n*").any(|at| runs_script(&input[at + 2..]))
 }
 
-/// Whether this input begins with SCRIPT KILL, FUNCTION KILL or SHUTDOWN: what ends a script that does
-/// not end. It may say so of others.
+/// Whether this input begins with SCRIPT KILL, FUNCTION KILL or SHUTDOWN, which end a script that does
+/// not end, or with FUNCTION STATS, which tells of it. It may say so of others.
 pub(super) fn ends_scripts(input: &[u8]) -> bool {
     let Some((start, rest)) = name_of(input) else { return false };
     let is = |word: &[u8; 4]| start.eq_ignore_ascii_case(word);
-    is(b"shut")
-        || (is(b"scri") || is(b"func")) && rest.windows(4).any(|w| w.eq_ignore_ascii_case(b"kill"))
+    let has = |word: &[u8; 4]| rest.windows(4).any(|w| w.eq_ignore_ascii_case(word));
+    is(b"shut") || (is(b"scri") || is(b"func")) && has(b"kill") || is(b"func") && has(b"stat")
 }
 
 /// Whether this input is one command, and ends scripts. It may say no where it is.
@@ -238,6 +246,7 @@ mod tests {
             "script kill\r\n",
             "*2\r\n$8\r\nFUNCTION\r\n$4\r\nKill\r\n",
             "*1\r\n$8\r\nSHUTDOWN\r\n",
+            "*2\r\n$8\r\nfunction\r\n$5\r\nSTATS\r\n",
         ] {
             assert!(ends_scripts(input.as_bytes()), "{input}");
             assert!(is_one_kill(input.as_bytes()), "{input}");

@@ -4,8 +4,9 @@
 //! back to its event loop. From within, every now and then, it looks at its other connections: their
 //! commands are answered with BUSY, and SCRIPT KILL ends the script. That goes past the connections'
 //! own state, which is borrowed further up the stack: only sockets of which nothing is under way are
-//! touched, whole commands alone are taken from them, and whatever needs a session stays where it is.
-//! Each socket therefore has two owners: its connection, and [`Attended`].
+//! touched, whole commands alone are taken from them, and what needs the thread stays where it is. Commands
+//! that change their session only (HELLO, AUTH) are answered, and the session follows later. Each socket
+//! has two owners for that: its connection, and [`Attended`].
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::{Client, Engine};
+use engine::Client;
 use parking_lot::Mutex;
 use resp::{Args, Limits, Parsed, Parser};
 
@@ -53,6 +54,7 @@ impl Attended {
 pub(crate) struct Attendant {
     shared: Arc<Shared>,
     inbox: Arc<Inbox>,
+    thread: usize,
     /// Monotonic nanoseconds of the last look.
     last: Cell<u64>,
 }
@@ -61,8 +63,8 @@ pub(crate) struct Attendant {
 const PAUSE_NS: u64 = 5_000_000;
 
 impl Attendant {
-    pub(crate) fn new(shared: Arc<Shared>, inbox: Arc<Inbox>) -> Self {
-        Self { shared, inbox, last: Cell::new(0) }
+    pub(crate) fn new(shared: Arc<Shared>, inbox: Arc<Inbox>, thread: usize) -> Self {
+        Self { shared, inbox, thread, last: Cell::new(0) }
     }
 
     /// Looks after all connections of the thread once.
@@ -73,17 +75,26 @@ impl Attendant {
             return;
         }
         self.last.set(now);
-        for (c, stream) in self.inbox.attended.0.lock().values() {
-            engine.do_held_kill(c);
-            if is_untouched(c) {
-                let mut answer = |args: &Args<'_>| engine.answer_busy(Some(c), None, args);
-                serve(stream, &mut answer);
-            }
-        }
         for a in self.inbox.arrivals().iter_mut() {
-            let greeting = &mut a.greeting;
-            let mut answer = |args: &Args<'_>| greet(engine, greeting, args);
-            serve(&a.stream, &mut answer);
+            let client = a.begin(engine, self.thread);
+            self.look_at(&client, &a.stream);
+        }
+        let known: Vec<Known> = self.inbox.attended.0.lock().values().cloned().collect();
+        for (client, stream) in &known {
+            self.look_at(client, stream);
+        }
+    }
+
+    /// Looks after one connection.
+    fn look_at(&self, c: &Client, stream: &Stream) {
+        let engine = &self.shared.engine;
+        engine.do_held_kill(c);
+        if is_untouched(c) {
+            serve(stream, &mut |args: &Args<'_>| engine.answer_busy(c, args));
+            if c.closing.load(Relaxed) {
+                // The thread closes it when it can; the client sees the end now.
+                stream.finish();
+            }
         }
     }
 }
@@ -96,25 +107,6 @@ fn is_untouched(c: &Client) -> bool {
         && !c.paused.load(Relaxed)
         && !c.closing.load(Relaxed)
         && c.blocked.lock().is_none()
-}
-
-/// A command of a client that the thread has not welcomed yet. What it says about itself is kept for
-/// then.
-fn greet(engine: &Engine, greeting: &mut Vec<Vec<Vec<u8>>>, args: &Args<'_>) -> Option<Vec<u8>> {
-    if args.is(0, "auth") && (2..=3).contains(&args.len()) && !engine.acl.is_open() {
-        let user = if args.len() == 3 { &args[1] } else { b"default".as_slice() };
-        let password = args.iter_from(1).next_back().unwrap_or(&[]);
-        if !engine.acl.lets_in(user, password) {
-            return None;
-        }
-        greeting.push(args.to_vecs(0));
-        return Some(b"+OK\r\n".to_vec());
-    }
-    let user = greeting.last().map(|words| match words.as_slice() {
-        [_, user, _] => user.as_slice(),
-        _ => b"default",
-    });
-    engine.answer_busy(None, user, args)
 }
 
 type Answer<'a> = &'a mut dyn FnMut(&Args<'_>) -> Option<Vec<u8>>;

@@ -43,6 +43,8 @@ pub(crate) struct Conn {
     pub(crate) hangup: bool,
     /// Waits for CLIENT PAUSE to end.
     pub(crate) waiting: bool,
+    /// Waits until a thread to which it has given much to deliver has less.
+    pub(crate) crowded: bool,
     /// Since when the soft output limit is exceeded, in nanoseconds of the monotonic clock.
     pub(crate) soft_since: Option<u64>,
     /// In the worker's list of connections to go on with.
@@ -68,6 +70,7 @@ impl Conn {
             readable: false,
             hangup: false,
             waiting: false,
+            crowded: false,
             soft_since: None,
             queued: false,
             short: true,
@@ -83,6 +86,7 @@ impl Conn {
             && self.readable
             && !self.hangup
             && !self.waiting
+            && !self.crowded
             && self.buf.is_empty()
             && self.stock.is_empty()
             && !self.parser.is_active()

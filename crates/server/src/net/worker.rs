@@ -65,8 +65,17 @@ pub(crate) struct Inbox {
 pub(crate) struct Arrival {
     pub(crate) stream: Stream,
     endpoint: Endpoint,
-    /// Commands that were answered already, while the thread was stuck.
-    pub(crate) greeting: Vec<Vec<Vec<u8>>>,
+    /// It has begun already, while the thread was stuck.
+    session: Option<Session>,
+}
+
+impl Arrival {
+    /// Begins its session, unless that was done.
+    pub(crate) fn begin(&mut self, engine: &engine::Engine, thread: usize) -> Arc<engine::Client> {
+        let endpoint = &self.endpoint;
+        let begin = || Session::new(engine, thread, endpoint.clone());
+        Arc::clone(&self.session.get_or_insert_with(begin).client)
+    }
 }
 
 impl Inbox {
@@ -76,7 +85,7 @@ impl Inbox {
 
     /// Hands a connection over to the worker.
     pub(crate) fn give(&self, s: Stream, e: Endpoint) {
-        self.arrivals.lock().push(Arrival { stream: s, endpoint: e, greeting: Vec::new() });
+        self.arrivals.lock().push(Arrival { stream: s, endpoint: e, session: None });
         self.worker.mailbox.wake();
     }
 
@@ -115,6 +124,11 @@ pub(crate) struct Worker {
     /// Connections whose output waits for the journal: up to where it must be durable (ascending),
     /// and the client.
     holding: VecDeque<(u64, u64)>,
+    /// Connections that have given a thread more to deliver than it can, so far: its number, and the
+    /// client, in the order in which they go on.
+    crowded: VecDeque<(usize, u64)>,
+    /// The server stops: nobody waits for other threads any more, which may be gone.
+    stops: bool,
     give_back: GiveBack,
 }
 
@@ -160,6 +174,8 @@ impl Worker {
             paused: Vec::new(),
             timers: BinaryHeap::new(),
             holding: VecDeque::new(),
+            crowded: VecDeque::new(),
+            stops: false,
             give_back: GiveBack::default(),
         }
     }
@@ -167,7 +183,8 @@ impl Worker {
     pub(crate) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let engine = &shared.engine;
-        let attendant = Attendant::new(Arc::clone(&shared), Arc::clone(&self.inbox));
+        let attendant =
+            Attendant::new(Arc::clone(&shared), Arc::clone(&self.inbox), self.thread.index);
         engine::do_meanwhile(Box::new(move || attendant.attend()));
         let mut events = Events::with_capacity(1024);
         let mut next_cron = 0u64;
@@ -232,6 +249,8 @@ impl Worker {
             went_on_held = self.release();
             self.thread.send_mail(engine);
             self.send_pushes();
+            self.thread.relieve(engine);
+            self.resume_crowded();
             if self.shared.stopping() {
                 self.shared.await_shut();
                 self.drain();
@@ -284,12 +303,17 @@ impl Worker {
 
     fn turn(&mut self, i: usize, writable: bool) -> io::Result<Turn> {
         let Self { conns, thread, shared, input, out, paused, timers, inbox, holding, .. } = self;
+        let crowded = (!self.stops).then_some(&mut self.crowded);
         let engine = &shared.engine;
         let stats = &inbox.worker.stats;
         let c = &mut *conns[i];
         if writable && c.unsent() > 0 {
             let n = c.send_pending()?;
             c.note_sent(stats, n, thread.cx.now);
+        }
+        if c.crowded && !c.session.closing && !c.session.client.closing.load(Relaxed) {
+            // Neither read from nor executed, whoever sends: see `resume_crowded`.
+            return Ok(Turn::Keep);
         }
         if c.unsent() > 0 {
             // Nothing more is executed until the replies have been taken. A peer that has closed
@@ -396,7 +420,7 @@ impl Worker {
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
         }
-        let mut rim = Rim { engine, stats, thread, out, paused, timers, holding };
+        let mut rim = Rim { engine, stats, thread, out, paused, timers, holding, crowded };
         let arrived = (!in_place).then(|| &input[..have]);
         rim.answer(c, i, arrived, left)
     }
@@ -496,7 +520,8 @@ impl Worker {
             let Self { conns, thread, shared, small, out, paused, timers, inbox, holding, .. } =
                 self;
             let (engine, stats) = (&shared.engine, &inbox.worker.stats);
-            let mut rim = Rim { engine, stats, thread, out, paused, timers, holding };
+            let crowded = (!self.stops).then_some(&mut self.crowded);
+            let mut rim = Rim { engine, stats, thread, out, paused, timers, holding, crowded };
             let Some(c) = conns.get_mut(h.i) else { continue };
             let arrived = &small[k * SMALL..k * SMALL + h.n];
             let turn = rim.answer(c, h.i, Some(arrived), 0).unwrap_or(Turn::Close);
@@ -581,9 +606,8 @@ impl Worker {
                     }
                 }
                 Message::Push(id, bytes) => {
-                    if self.places.contains_key(&id) {
-                        self.thread.push_bytes(id, &bytes);
-                    }
+                    let there = self.places.contains_key(&id);
+                    self.thread.push_bytes(id, &bytes, there);
                 }
                 Message::Answer(id, bytes) => {
                     if let Some(&i) = self.places.get(&id) {
@@ -635,6 +659,10 @@ impl Worker {
         let c = &mut *self.conns[i];
         c.session.unblocked();
         c.waiting = false;
+        if let Some(crowded) = c.session.client.crowded.swap(0, Relaxed).checked_sub(1) {
+            c.crowded = true;
+            self.crowded.push_back((crowded as usize, c.session.client.id));
+        }
         if self.thread.may_answer(&mut c.session) {
             // It was served by somebody else's command, on whatever thread: as if it had acted itself.
             match self.shared.engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
@@ -722,14 +750,25 @@ impl Worker {
         Ok(())
     }
 
-    fn welcome(&mut self, arrival: Arrival) {
-        let Arrival { mut stream, endpoint, greeting } = arrival;
-        let engine = &self.shared.engine;
-        let mut session = Session::new(engine, self.thread.index, endpoint);
-        for words in greeting {
-            let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-            self.thread.call(engine, &mut session, &words);
+    /// Goes on with connections that waited for a thread to deliver what they gave it, one after the other
+    /// as long as there is room: each may fill it again.
+    fn resume_crowded(&mut self) {
+        for _ in 0..self.crowded.len() {
+            let Some((thread, id)) = self.crowded.pop_front() else { break };
+            let Some(&i) = self.places.get(&id) else { continue };
+            if self.thread.has_room(&self.shared.engine, thread) {
+                self.conns[i].crowded = false;
+                self.serve(i, false);
+            } else {
+                self.crowded.push_back((thread, id));
+            }
         }
+    }
+
+    fn welcome(&mut self, arrival: Arrival) {
+        let Arrival { mut stream, endpoint, session } = arrival;
+        let engine = &self.shared.engine;
+        let session = session.unwrap_or_else(|| Session::new(engine, self.thread.index, endpoint));
         let id = session.client.id;
         let both = Interest::READABLE | Interest::WRITABLE;
         let token = Token(self.conns.vacant_key());
@@ -760,6 +799,7 @@ impl Worker {
                 && !c.session.monitor
                 && !is_subscriber(c)
                 && !c.waiting
+                && !c.crowded
             {
                 add(&self.inbox.worker.stats.timed_out_clients, 1);
                 log!(engine.log, Verbose, "Closing idle client");
@@ -794,6 +834,9 @@ impl Worker {
     fn drain(&mut self) {
         let engine = Arc::clone(&self.shared.engine);
         let deadline = engine.clock.monotonic_ns() + crate::DRAIN_NS;
+        self.stops = true;
+        self.crowded.clear();
+        self.conns.iter_mut().for_each(|(_, c)| c.crowded = false);
         let all: Vec<usize> = self.conns.iter().map(|(i, _)| i).collect();
         for i in all {
             if let Some(c) = self.conns.get_mut(i) {

@@ -14,7 +14,7 @@ mod unblock;
 
 pub(crate) use line::push as client_line;
 
-use commands::row::{Flags, Group, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
@@ -26,6 +26,7 @@ pub(crate) static CLIENT: SessionCommand = SessionCommand {
         group: Group::Connection,
         since: "2.4.0",
         arity: -2,
+        traits: Traits::CONNECTIONS,
         flags: Flags::SENTINEL,
         scope: Scope::None,
         complexity: "Depends on subcommand.",

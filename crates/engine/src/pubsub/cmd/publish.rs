@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use commands::Outcome;
-use commands::row::{Flags, KeyFlags, KeySpec, Row};
+use commands::row::{Channels, Flags, KeyFlags, KeySpec, Row};
 use resp::{Args, Reply};
 
 use super::{BASE, COMMON, command};
@@ -17,6 +17,7 @@ pub(super) static PUBLISH: SessionCommand = command(
     Row {
         name: "publish",
         since: "2.0.0",
+        channels: Channels::Publish,
         arity: 3,
         flags: FLAGS.or(Flags::SENTINEL),
         complexity: "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client).",
@@ -37,6 +38,7 @@ pub(super) static SPUBLISH: SessionCommand = command(
     Row {
         name: "spublish",
         since: "7.0.0",
+        channels: Channels::PublishShard,
         arity: 3,
         flags: FLAGS,
         keys: &[KeySpec::one(1, KeyFlags::NOT_KEY)],

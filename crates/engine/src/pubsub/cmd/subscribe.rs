@@ -1,7 +1,7 @@
 //! SUBSCRIBE, PSUBSCRIBE and SSUBSCRIBE: <https://redis.io/docs/latest/commands/subscribe/>
 
 use commands::Outcome;
-use commands::row::{Flags, Row};
+use commands::row::{Channels, Flags, Row, Traits};
 use resp::{Args, Reply};
 
 use super::{BASE, CHANGING, SHARD_CHANNELS, command, confirm};
@@ -13,6 +13,8 @@ pub(super) static SUBSCRIBE: SessionCommand = command(
     Row {
         name: "subscribe",
         since: "2.0.0",
+        traits: Traits::WHILE_SUBSCRIBED,
+        channels: Channels::Subscribe,
         arity: -2,
         flags: CHANGING.or(Flags::SENTINEL),
         complexity: "O(N) where N is the number of channels to subscribe to.",
@@ -51,6 +53,8 @@ pub(super) static PSUBSCRIBE: SessionCommand = command(
     Row {
         name: "psubscribe",
         since: "2.0.0",
+        traits: Traits::WHILE_SUBSCRIBED,
+        channels: Channels::SubscribePatterns,
         arity: -2,
         flags: CHANGING.or(Flags::SENTINEL),
         complexity: "O(N) where N is the number of patterns to subscribe to.",
@@ -75,6 +79,8 @@ pub(super) static SSUBSCRIBE: SessionCommand = command(
     Row {
         name: "ssubscribe",
         since: "7.0.0",
+        traits: Traits::WHILE_SUBSCRIBED,
+        channels: Channels::Subscribe,
         arity: -2,
         flags: CHANGING,
         keys: SHARD_CHANNELS,

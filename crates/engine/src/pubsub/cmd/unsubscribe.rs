@@ -2,7 +2,7 @@
 //! <https://redis.io/docs/latest/commands/unsubscribe/>
 
 use commands::Outcome;
-use commands::row::{Flags, Row};
+use commands::row::{Flags, Row, Traits};
 use resp::{Args, Reply};
 
 use super::{BASE, CHANGING, SHARD_CHANNELS, command, confirm};
@@ -14,6 +14,7 @@ pub(super) static UNSUBSCRIBE: SessionCommand = command(
     Row {
         name: "unsubscribe",
         since: "2.0.0",
+        traits: Traits::WHILE_SUBSCRIBED,
         arity: -1,
         flags: CHANGING.or(Flags::SENTINEL),
         complexity: "O(N) where N is the number of channels to unsubscribe.",
@@ -48,6 +49,7 @@ pub(super) static PUNSUBSCRIBE: SessionCommand = command(
     Row {
         name: "punsubscribe",
         since: "2.0.0",
+        traits: Traits::WHILE_SUBSCRIBED,
         arity: -1,
         flags: CHANGING.or(Flags::SENTINEL),
         complexity: "O(N) where N is the number of patterns to unsubscribe.",
@@ -76,6 +78,7 @@ pub(super) static SUNSUBSCRIBE: SessionCommand = command(
     Row {
         name: "sunsubscribe",
         since: "7.0.0",
+        traits: Traits::WHILE_SUBSCRIBED,
         arity: -1,
         flags: CHANGING,
         keys: SHARD_CHANNELS,

@@ -74,6 +74,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Over bytes in memory, from byte `at` of them, where the batch with offset `expected` begins.
+    #[cfg(feature = "objects")]
     pub(in crate::storage) fn over(bytes: Bytes, (at, expected): (u64, u64)) -> Self {
         let (end, hint) = (bytes.len() as u64, bytes.len());
         let most = usize::MAX;
@@ -81,6 +82,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Offset of the batch that comes next, if there is one.
+    #[cfg(feature = "objects")]
     pub(in crate::storage) fn expected(&self) -> u64 {
         self.expected
     }
@@ -219,6 +221,7 @@ impl Index {
     }
 
     /// Entries in it.
+    #[cfg(feature = "objects")]
     pub(in crate::storage) fn len(&self) -> usize {
         self.entries.len()
     }

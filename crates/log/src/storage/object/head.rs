@@ -9,6 +9,8 @@
 //! All numbers are little-endian, 8 bytes each. It is replaced as a whole, and only in the place of
 //! the version that its writer has read. All of it but `first` can be found out by reading the topic.
 
+use stdx::crc32c::crc32c;
+
 /// How a head begins; the last bytes are the version.
 const MAGIC: [u8; 8] = *b"ApHD\x01\0\0\0";
 
@@ -61,7 +63,7 @@ impl Head {
             bytes.extend_from_slice(&n.to_le_bytes());
         }
         bytes.extend_from_slice(&self.producers);
-        let crc = crc32c::crc32c(&bytes);
+        let crc = crc32c(0, &bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
         bytes
     }
@@ -69,7 +71,7 @@ impl Head {
     /// None if it is not one, or not any more.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (body, crc) = bytes.split_last_chunk::<4>()?;
-        if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+        if crc32c(0, body) != u32::from_le_bytes(*crc) {
             return None;
         }
         let mut rest = body.strip_prefix(&MAGIC)?;

@@ -18,7 +18,6 @@ mod topic;
 mod trim;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -36,6 +35,7 @@ use self::names::Root;
 use self::remote::{Pause, Put, Remote};
 use self::tail::{Moment, Tail};
 use self::topic::{ObjectTopic, State};
+pub use super::{CacheOptions, Tell};
 use super::{SETTINGS, Storage, TopicLog};
 use crate::buf::Pool;
 use crate::error::{Error, Result};
@@ -98,18 +98,6 @@ impl Bucket {
         &self.hints
     }
 }
-
-/// A directory for copies of objects, and how many bytes of them.
-#[derive(Clone, Debug)]
-pub struct CacheOptions {
-    /// The directory, which is created if needed.
-    pub dir: PathBuf,
-    /// Bytes at most.
-    pub bytes: u64,
-}
-
-/// Is told what people should know.
-pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What all topics share.
 struct Shared {

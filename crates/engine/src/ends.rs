@@ -1,0 +1,98 @@
+//! The end of the server's threads.
+//!
+//! A thread ends when it has left its event loop. A script that has written and is cut off by
+//! SHUTDOWN NOSAVE cannot be taken back, and nobody may see, send or save what it has done so far: its
+//! thread is *stranded*. It stays where it is, with the shards that it holds, until the process is gone;
+//! threads that wait for these shards stay with it.
+
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+/// The server goes on.
+pub(crate) const NOT: u8 = 0;
+/// What is under way is finished first.
+pub(crate) const ORDERLY: u8 = 1;
+/// SHUTDOWN NOSAVE: scripts are not waited for.
+pub(crate) const AT_ONCE: u8 = 2;
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub struct Ends {
+    now: Mutex<Now>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Now {
+    ended: usize,
+    stranded: usize,
+}
+
+/// A thread that runs; it has ended when this is dropped.
+#[derive(Debug)]
+pub struct Alive<'a>(&'a Ends);
+
+impl Drop for Alive<'_> {
+    fn drop(&mut self) {
+        self.0.now.lock().ended += 1;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Ends {
+    /// Called by a thread that [`wait`](Self::wait) waits for.
+    pub fn alive(&self) -> Alive<'_> {
+        Alive(self)
+    }
+
+    /// The calling thread goes no further.
+    pub(crate) fn strand(&self) -> ! {
+        self.now.lock().stranded += 1;
+        self.changed.notify_all();
+        loop {
+            std::thread::park();
+        }
+    }
+
+    /// Waits until `threads` threads have ended. Once one is stranded, the others have so long. Returns
+    /// whether all have ended.
+    pub fn wait(&self, threads: usize, patience: Duration) -> bool {
+        let mut now = self.now.lock();
+        while now.ended + now.stranded < threads {
+            if now.stranded == 0 {
+                self.changed.wait(&mut now);
+            } else if self.changed.wait_for(&mut now, patience).timed_out() {
+                return false;
+            }
+        }
+        now.stranded == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_stranded_thread_is_not_waited_for() {
+        let ends = Arc::new(Ends::default());
+        for strands in [false, true] {
+            let ends = Arc::clone(&ends);
+            std::thread::spawn(move || {
+                let alive = ends.alive();
+                if strands {
+                    ends.strand();
+                }
+                drop(alive);
+            });
+        }
+        assert!(!ends.wait(2, Duration::from_secs(1000)));
+        assert_eq!(ends.now.lock().ended, 1);
+        // A third one waits for what the stranded one holds.
+        assert!(!ends.wait(3, Duration::from_millis(1)));
+        assert_eq!(ends.now.lock().stranded, 1);
+    }
+}
