@@ -28,7 +28,7 @@ def main():
     chosen = sys.argv[4:] or CASES
     servers = {
         17961: ["redis-server", "--port", "17961", "--save", ""],
-        17962: [str(apus), "serve", "--port", "17962", "--threads", threads, "--http-port", "0",
+        17962: [str(apus), "serve", "--port", "17962", "--threads", threads,
                 "--save", ""],
     }
     running = []

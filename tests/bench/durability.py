@@ -39,7 +39,7 @@ class Server:
     def __init__(self, name, apus, where, *options, preload=None):
         self.name, self.apus = name, apus
         self.out = tempfile.NamedTemporaryFile(suffix=".json")
-        ours = [apus, "serve", "--http-port", "0", "--threads", "1"]
+        ours = [apus, "serve", "--threads", "1"]
         start = ["redis-server"] if name == "redis" else ours
         command = [*start, "--port", str(PORT), "--save", "", "--dir", where, *options]
         env = dict(os.environ, **({"LD_PRELOAD": preload} if preload else {}))

@@ -97,7 +97,7 @@ def measure(port, case, seconds):
 def rate(apus, threads, case, seconds):
     """Calls per second of four clients."""
     port = 17953
-    command = [str(apus), "serve", "--port", str(port), "--threads", threads, "--http-port", "0", "--save", ""]
+    command = [str(apus), "serve", "--port", str(port), "--threads", threads, "--save", ""]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         time.sleep(1)
@@ -151,7 +151,7 @@ def main():
         return scale(apus, seconds, pathlib.Path(module) / "internal/redis_lua")
     servers = [
         (17951, ["redis-server", "--port", "17951", "--save", ""]),
-        (17952, [str(apus), "serve", "--port", "17952", "--threads", "1", "--http-port", "0",
+        (17952, [str(apus), "serve", "--port", "17952", "--threads", "1",
                  "--save", ""]),
     ]
     running = []

@@ -31,7 +31,7 @@ class Servers:
         self.apus = apus
         self.commands = {
             "redis": ["redis-server", "--port", "{port}", "--save", "", "--appendonly", "no"],
-            "apus": [apus, "serve", "--http-port", "0", "--port", "{port}", "--threads", "1", "--save", ""],
+            "apus": [apus, "serve", "--port", "{port}", "--threads", "1", "--save", ""],
         }
         for name, command in limits:
             self.commands[name] = command

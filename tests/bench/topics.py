@@ -54,7 +54,7 @@ class Apus:
         self.dir = tempfile.mkdtemp(prefix="apus-bench-")
         self.port, self.http = free_port(), free_port()
         command = [self.binary, "serve", "--dir", self.dir, "--save", "", "--bind", "127.0.0.1"]
-        command += ["--port", str(self.port), "--http-port", str(self.http)]
+        command += ["--port", str(self.port), "--topic-http-port", str(self.http)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         for _ in range(500):
             try:

@@ -115,7 +115,7 @@ class Server:
         self.port = free_port()
         self.dir = tempfile.mkdtemp(prefix="soak-")
         self.log = os.path.join(self.dir, "log")
-        program = [shutil.which("redis-server")] if reference else [APUS, "serve", "--http-port", "0"]
+        program = [shutil.which("redis-server")] if reference else [APUS, "serve"]
         args = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.dir, "--save", ""]
         with open(self.log, "wb") as out:
             self.process = subprocess.Popen(

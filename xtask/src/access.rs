@@ -30,7 +30,7 @@ pub(crate) fn for_tests(apus: &Path) -> Part {
 fn on_servers(apus: &Path) -> Result<Part> {
     let redis = Server::start(Command::new("redis-server"))?;
     let mut command = Command::new(apus);
-    command.args(["serve", "--http-port", "0"]);
+    command.arg("serve");
     let apus = Server::start(command)?;
     let servers = Servers { redis: redis.address.clone(), apus: apus.address.clone() };
     let found = access::compare(&servers)?;

@@ -102,7 +102,7 @@ fn on_servers(apus: &Path, options: &Options) -> Result<Part> {
     let redis = Server::start(Command::new("redis-server"))?;
     let start_apus = || {
         let mut command = Command::new(apus);
-        command.args(["serve", "--http-port", "0"]);
+        command.arg("serve");
         Server::start(command)
     };
     let mut apus = start_apus()?;

@@ -193,7 +193,7 @@ fn transcripts(apus: &Path) -> Part {
     let result = (|| {
         let transcripts = compat::transcripts(apus)?;
         let mut command = Command::new(apus);
-        command.args(["serve", "--http-port", "0"]);
+        command.arg("serve");
         let server = Server::start(command)?;
         compat::replay(&server.address, &transcripts)
     })();

@@ -131,8 +131,10 @@ fn flags(row: &Row, broken: Sink) {
     if write && read {
         broken("is WRITE and READONLY".into());
     }
-    // Scripts and WATCH name keys without reading or writing them themselves.
-    let data = row.has_keys() && !matches!(row.group, Group::Scripting | Group::Transactions);
+    // Scripts and WATCH name keys without reading or writing them themselves; topics are named like keys
+    // and are beside the keyspace.
+    let apart = matches!(row.group, Group::Scripting | Group::Transactions | Group::Topic);
+    let data = row.has_keys() && !apart;
     if data && !write && !read {
         broken("names keys and is neither WRITE nor READONLY".into());
     }

@@ -232,7 +232,7 @@ impl Row {
     }
 }
 
-/// The documentation groups of Redis.
+/// The documentation groups of Redis, and that of topics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names are Redis's and say it")]
 pub enum Group {
@@ -253,6 +253,7 @@ pub enum Group {
     Geo,
     Stream,
     Bitmap,
+    Topic,
     Module,
 }
 
@@ -278,6 +279,7 @@ impl Group {
             Self::Geo => "geo",
             Self::Stream => "stream",
             Self::Bitmap => "bitmap",
+            Self::Topic => "topic",
             Self::Module => "module",
         }
     }
@@ -299,6 +301,7 @@ impl Group {
             Self::Geo => Acl::GEO,
             Self::Stream => Acl::STREAM,
             Self::Bitmap => Acl::BITMAP,
+            Self::Topic => Acl::TOPIC,
             // @pubsub follows from the flag: PUBSUB HELP is in the group and not in @pubsub.
             Self::PubSub => Acl::NONE,
             Self::Server | Self::Cluster | Self::Sentinel | Self::Module => Acl::NONE,

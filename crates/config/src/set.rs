@@ -175,15 +175,15 @@ impl Config {
             };
             let row = id.row();
             let fail = |why: &str| Err(SetError::Failed(name.clone(), why.to_owned()));
-            // Tools that set every option they don't know to be immutable to the value it has
-            // know those of Redis, so Apus's own let that pass.
+            // Tools that set every option to the value it has know those of Redis that cannot be set, so
+            // Apus's own let that pass.
             let same = row.area == Area::Apus && self.show(id) == *value;
             if row.has(IMMUTABLE) && !same {
                 return fail("can't set immutable config");
             }
             let protects =
                 || !caller.owner && !self.allows(Id::EnableProtectedConfigs, caller.local);
-            if row.has(PROTECTED) && protects() {
+            if row.has(PROTECTED) && !same && protects() {
                 return fail("can't set protected config");
             }
             if row.has(DENY_LOADING) && caller.loading {

@@ -229,6 +229,7 @@ const GROUPS: [Group; FAMILIES] = [
     Group::Geo,
     Group::Stream,
     Group::Bitmap,
+    Group::Topic,
     Group::Module,
 ];
 

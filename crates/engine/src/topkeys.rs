@@ -14,6 +14,7 @@ mod sketch;
 
 use std::collections::HashMap;
 
+use commands::row::Group;
 use parking_lot::Mutex;
 use resp::Args;
 
@@ -144,7 +145,9 @@ impl TopKeys {
         m: &Measured,
     ) {
         let weight = probe.taken(m.now) as f64;
-        let Some((cmd, db, args)) = command else { return };
+        // Topics are named like keys and are none.
+        let key_command = command.filter(|(cmd, ..)| cmd.row.group != Group::Topic);
+        let Some((cmd, db, args)) = key_command else { return };
         let mut keys = 0;
         // Without valid keys the command was refused.
         if commands::keys::positions(cmd.row, args, &mut |_| keys += 1).is_err() || keys == 0 {

@@ -39,7 +39,7 @@ const NAMINGS: usize = 64;
 /// How a broker behaves.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whether using a topic that is not there creates it.
+    /// Whether appending to a topic that is not there creates it. Nothing else does.
     pub auto_create: bool,
     /// Whether nothing may be written.
     pub read_only: bool,
@@ -399,8 +399,8 @@ impl Broker {
         self.inner.topics.read().get(topic).is_some_and(|t| t.open.read().is_some())
     }
 
-    /// The topic, open. If it is not there, it is created if `create` and the options say so.
-    fn topic(&self, topic: &str, create: bool) -> Result<(Arc<Topic>, Arc<dyn TopicLog>)> {
+    /// The topic, open. One that is not there is not created: only records and [`Broker::create`] do that.
+    fn topic(&self, topic: &str) -> Result<(Arc<Topic>, Arc<dyn TopicLog>)> {
         let known = self.inner.topics.read().get(topic).cloned();
         if let Some(t) = known
             && let Some(log) = t.log()
@@ -409,9 +409,8 @@ impl Broker {
         }
         check_name("topic", topic)?;
         let t = self.inner.entry(topic);
-        let create = create && self.inner.options.auto_create && !self.inner.options.read_only;
         let opened =
-            self.inner.open(&t, create).map(|work| work.as_ref().map(|w| Arc::clone(&w.log)));
+            self.inner.open(&t, false).map(|work| work.as_ref().map(|w| Arc::clone(&w.log)));
         match opened {
             Ok(Some(log)) => Ok((t, log)),
             Ok(None) => Err(Error::NoTopic(topic.to_owned())),
@@ -423,18 +422,18 @@ impl Broker {
     }
 
     /// The same, with what others have appended.
-    fn caught_up(&self, topic: &str, create: bool) -> Result<(Arc<Topic>, Arc<dyn TopicLog>)> {
-        let (t, log) = self.topic(topic, create)?;
+    fn caught_up(&self, topic: &str) -> Result<(Arc<Topic>, Arc<dyn TopicLog>)> {
+        let (t, log) = self.topic(topic)?;
         self.inner.refresh(&t, &log)?;
-        if log.gone() { self.topic(topic, create) } else { Ok((t, log)) }
+        if log.gone() { self.topic(topic) } else { Ok((t, log)) }
     }
 
-    /// Opens a topic, so that what follows does not wait; creates it if it may.
+    /// Opens a topic, so that what follows does not wait.
     ///
     /// # Errors
     /// [`Error::NoTopic`], [`Error::Bad`] for its name, or the storage fails.
-    pub fn open(&self, topic: &str, create: bool) -> Result<()> {
-        self.topic(topic, create).map(|_| ())
+    pub fn open(&self, topic: &str) -> Result<()> {
+        self.topic(topic).map(|_| ())
     }
 
     /// Creates a topic.
@@ -458,7 +457,7 @@ impl Broker {
         if self.inner.options.read_only {
             return Err(Error::ReadOnly);
         }
-        let (t, log) = self.topic(topic, false)?;
+        let (t, log) = self.topic(topic)?;
         self.inner.storage.put(topic, SETTINGS, settings.to_json().to_string().as_bytes())?;
         *t.open.write() = Some((log, Arc::new(settings)));
         Ok(())
@@ -505,12 +504,12 @@ impl Broker {
         self.inner.storage.topics()
     }
 
-    /// What a topic has, and its settings. `create` as in [`Broker::open`].
+    /// What a topic has, and its settings.
     ///
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails.
-    pub fn describe(&self, topic: &str, create: bool) -> Result<Description> {
-        let (t, log) = self.caught_up(topic, create)?;
+    pub fn describe(&self, topic: &str) -> Result<Description> {
+        let (t, log) = self.caught_up(topic)?;
         Ok(Description {
             name: topic.to_owned(),
             extent: log.extent(),
@@ -522,10 +521,10 @@ impl Broker {
     ///
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails.
-    pub fn start(&self, topic: &str, start: Start, create: bool) -> Result<u64> {
+    pub fn start(&self, topic: &str, start: Start) -> Result<u64> {
         let (_, log) = match start {
-            Start::Latest | Start::Time(_) => self.caught_up(topic, create)?,
-            Start::Offset(_) | Start::Earliest => self.topic(topic, create)?,
+            Start::Latest | Start::Time(_) => self.caught_up(topic)?,
+            Start::Offset(_) | Start::Earliest => self.topic(topic)?,
         };
         match start {
             Start::Offset(offset) => Ok(offset),
@@ -540,10 +539,10 @@ impl Broker {
     /// # Errors
     /// [`Error::NoTopic`], [`Error::OutOfBounds`], [`Error::Damaged`], or the storage fails.
     pub fn read(&self, topic: &str, want: &Want) -> Result<Fetched> {
-        let (mut t, mut log) = self.topic(topic, false)?;
+        let (mut t, mut log) = self.topic(topic)?;
         t.state.lock().used = Instant::now();
         if log.extent().next <= want.offset {
-            (t, log) = self.caught_up(topic, false)?;
+            (t, log) = self.caught_up(topic)?;
         }
         if let Some(fetched) = fetch_kept(&t, &log, want) {
             return fetched.inspect(|f| self.inner.counters.read(f));
@@ -585,7 +584,7 @@ impl Broker {
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails.
     pub fn wait_for(&self, topic: &str, offset: u64, timeout: Duration) -> Result<bool> {
-        let (_, log) = self.topic(topic, true)?;
+        let (_, log) = self.topic(topic)?;
         let (tx, rx) = std::sync::mpsc::sync_channel(1);
         let wake = Box::new(move || {
             let _ = tx.send(());
@@ -606,9 +605,9 @@ impl Broker {
         if self.inner.options.read_only {
             return Err(Error::ReadOnly);
         }
-        let (_, mut log) = self.topic(topic, false)?;
+        let (_, mut log) = self.topic(topic)?;
         if log.extent().next < offset {
-            (_, log) = self.caught_up(topic, false)?;
+            (_, log) = self.caught_up(topic)?;
         }
         let Extent { first, next, .. } = log.extent();
         if offset > next {
@@ -624,7 +623,7 @@ impl Broker {
     /// [`Error::NoTopic`], or the storage fails.
     pub fn committed(&self, topic: &str, group: &str) -> Result<Option<u64>> {
         check_name("group", group)?;
-        self.topic(topic, false)?;
+        self.topic(topic)?;
         let name = format!("groups/{group}");
         let Some(value) = self.inner.storage.get(topic, &name)? else { return Ok(None) };
         // A bare number is what an earlier version has written.
@@ -650,7 +649,7 @@ impl Broker {
             return Ok((offset, false));
         }
         let reset = reset.ok_or_else(|| Error::NoGroup(group.to_owned()))?;
-        Ok((self.start(topic, reset, false)?, true))
+        Ok((self.start(topic, reset)?, true))
     }
 
     /// All groups and what they have committed.
@@ -658,7 +657,7 @@ impl Broker {
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails.
     pub fn groups(&self, topic: &str) -> Result<Vec<(String, u64)>> {
-        self.topic(topic, false)?;
+        self.topic(topic)?;
         let mut groups = Vec::new();
         for name in self.inner.storage.names(topic, "groups/")? {
             let group = name.trim_start_matches("groups/").to_owned();
@@ -692,7 +691,7 @@ impl Broker {
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails.
     pub fn trim(&self, topic: &str) -> Result<bool> {
-        let (t, log) = self.topic(topic, false)?;
+        let (t, log) = self.topic(topic)?;
         self.inner.trim(&t, &log)
     }
 
@@ -705,7 +704,7 @@ impl Broker {
         topic: &str,
         seen: &mut dyn FnMut(&crate::batch::Header),
     ) -> Result<Vec<Damage>> {
-        self.topic(topic, false)?.1.verify(seen)
+        self.topic(topic)?.1.verify(seen)
     }
 
     /// Repairs a topic whose own files are damaged, and makes appending possible again where the records do
@@ -720,7 +719,7 @@ impl Broker {
         }
         let known = self.inner.topics.read().get(topic).is_some_and(|t| t.open.read().is_some());
         let done = if known { Vec::new() } else { self.inner.storage.mend(topic)? };
-        Ok((done, self.topic(topic, false)?.1.mend()?))
+        Ok((done, self.topic(topic)?.1.mend()?))
     }
 
     /// Does something that may wait for the storage on a thread of the log.

@@ -128,7 +128,7 @@ fn a_hole_in_the_last_group_is_an_unfinished_write() {
         let b = broker(&dir);
         assert_eq!(all_from(&b, "t", 0).len(), whole, "round {round}: hole {from}..{to}");
         assert!(b.verify("t", &mut |_| {}).expect("readable").is_empty());
-        assert_eq!(b.describe("t", false).expect("there").extent.bytes, starts[whole]);
+        assert_eq!(b.describe("t").expect("there").extent.bytes, starts[whole]);
         b.set("t", Settings::default()).expect("set");
         for i in 0..4u8 {
             let a = b.append_wait("t", input(&[&vec![i; 500_000]])).expect("stored");
@@ -186,7 +186,7 @@ fn damage_in_an_older_file_is_damage_at_its_end_too() {
     let file = File::options().write(true).open(&path).expect("there");
     file.set_len(starts[2] + 10).expect("cut");
     let b = broker(&dir);
-    assert_eq!(b.describe("t", false).expect("there").extent.next, 8);
+    assert_eq!(b.describe("t").expect("there").extent.next, 8);
     let first = b.read("t", &from(0)).expect("sound").batches;
     assert_eq!(first.last().map(|b| b.header.next_offset()), Some(2));
     let Err(Error::Damaged(d)) = b.read("t", &from(2)) else { panic!("not damaged") };
@@ -294,7 +294,7 @@ fn any_flipped_bit_of_the_settings_is_refused_and_deletes_nothing() {
     assert!(refusal(b.append_wait("t", input(&[b"x"]))).contains("is missing"));
     let (done, next) = b.mend("t").expect("mended");
     assert!(done.len() == 1 && next.is_none(), "{done:?}");
-    assert_eq!(b.describe("t", false).expect("there").settings, Settings::default());
+    assert_eq!(b.describe("t").expect("there").settings, Settings::default());
     assert_eq!(all_from(&b, "t", 0).len(), 8);
 }
 
@@ -328,7 +328,7 @@ fn files_of_earlier_versions_are_read() {
     fs::write(t.join("groups").join("g"), "5").expect("written");
     fs::remove_file(t.join("segments")).expect("there");
     let b = broker(&dir);
-    assert!(!b.describe("t", false).expect("there").settings.sync);
+    assert!(!b.describe("t").expect("there").settings.sync);
     assert_eq!(b.committed("t", "g"), Ok(Some(5)));
     assert_eq!(all_from(&b, "t", 0).len(), 8);
     b.append_wait("t", input(&[b"x"])).expect("stored");
@@ -374,13 +374,13 @@ fn what_retention_has_let_go_of_does_not_come_back() {
     fs::write(path.join("full"), "").expect("written");
     let b = broker(&dir);
     assert!(b.trim("t").is_err());
-    let first = b.describe("t", false).expect("there").extent.first;
+    let first = b.describe("t").expect("there").extent.first;
     assert_eq!(first, 6);
     drop(b);
     fs::remove_dir_all(&path).expect("there");
     fs::rename(&kept, &path).expect("moved");
     let b = broker(&dir);
-    assert_eq!(b.describe("t", false).expect("there").extent.first, first);
+    assert_eq!(b.describe("t").expect("there").extent.first, first);
     assert!(!path.exists(), "the rest of the removal is done at the next start");
     // A first file that is lost is damage.
     drop(b);

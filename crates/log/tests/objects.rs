@@ -88,7 +88,7 @@ fn two_processes_append_and_read() {
         b.append_wait("t", input(&[b"last"])).expect("stored");
         assert_eq!(waiting.join().expect("no panic"), Ok(true));
     });
-    assert_eq!(b.describe("t", false).expect("there").extent.objects, 51);
+    assert_eq!(b.describe("t").expect("there").extent.objects, 51);
 }
 
 #[test]
@@ -96,7 +96,8 @@ fn a_retry_is_recognised_by_another_process() {
     let store = Arc::new(InMemory::new());
     let a = process(bucket(&store), objects_options());
     let b = process(bucket(&store), objects_options());
-    b.open("t", true).expect("open");
+    b.create("t", &Settings::default()).expect("created");
+    b.open("t").expect("open");
     let first = a.append_wait("t", input(&[b"x"]).by(7, 1)).expect("stored");
     let again = b.append_wait("t", input(&[b"x"]).by(7, 1)).expect("stored");
     assert!(again.duplicate && again.first_offset == first.first_offset);
@@ -112,7 +113,8 @@ fn what_was_stored_without_an_answer_is_stored_once() {
     let faulty = Faulty::new(&store, Faults::default(), 1);
     let options = object::Options { patience: Duration::from_millis(50), ..objects_options() };
     let a = process(faulty.bucket(), options.clone());
-    a.open("t", true).expect("open");
+    a.create("t", &Settings::default()).expect("created");
+    a.open("t").expect("open");
     faulty.set(Faults { lost: 1000, ..Faults::default() });
     assert_eq!(a.append_wait("t", input(&[b"x"])).map(|s| s.first_offset), Ok(0));
     assert_eq!(log_of(&store).len(), 1);
@@ -166,7 +168,7 @@ fn a_name_that_is_free_again_is_not_taken() {
     // Who is known is known although what was there is gone.
     let again = sleeper.append_wait("t", input(&[b"old"]).by(3, 1)).expect("known");
     assert!(again.duplicate && again.first_offset == 0, "{again:?}");
-    assert_eq!(sleeper.describe("t", false).expect("there").extent.first, 10);
+    assert_eq!(sleeper.describe("t").expect("there").extent.first, 10);
     assert!(matches!(sleeper.read("t", &from(2)), Err(Error::OutOfBounds { first: 10, .. })));
 }
 
@@ -181,7 +183,7 @@ fn deleted_and_changed_by_somebody_else() {
     assert_eq!(b.committed("t", "g"), Ok(Some(1)));
     let settings = Settings { gather_ms: Some(3), ..Settings::default() };
     b.set("t", settings.clone()).expect("set");
-    assert_eq!(a.describe("t", false).expect("there").settings, settings);
+    assert_eq!(a.describe("t").expect("there").settings, settings);
     // Who waits for a record of a topic that goes is told, and those who append begin a new one.
     let (tx, rx) = std::sync::mpsc::channel();
     let wake = Box::new(move || tx.send(()).expect("received"));
@@ -189,7 +191,7 @@ fn deleted_and_changed_by_somebody_else() {
     b.delete("t").expect("deleted");
     rx.recv_timeout(Duration::from_secs(60)).expect("woken");
     drop(waiting);
-    assert_eq!(a.describe("t", false).map(|_| ()), Err(Error::NoTopic("t".to_owned())));
+    assert_eq!(a.describe("t").map(|_| ()), Err(Error::NoTopic("t".to_owned())));
     assert_eq!(a.append_wait("t", input(&[b"new"])).map(|s| s.first_offset), Ok(0));
     assert_eq!(a.committed("t", "g"), Ok(None));
     assert_eq!(all_from(&b, "t", 0), [b"new"]);
@@ -607,7 +609,7 @@ fn round(seed: u64) {
         faulty.set(faults);
         (faulty, broker)
     };
-    process(bucket(&store), options.clone()).open("t", true).expect("created");
+    process(bucket(&store), options.clone()).create("t", &Settings::default()).expect("created");
     let processes: Vec<Mutex<(Arc<Faulty>, Broker)>> =
         (0..PROCESSES).map(|i| Mutex::new(start(seed * 100 + i))).collect();
     let over = AtomicBool::new(false);

@@ -1,8 +1,9 @@
 //! The admin port: HTTP for operators and their tools, on a thread and addresses of its own.
 //!
 //! It is never served where data is: whoever may send commands must not get profiles by that, and a
-//! page in a browser must not reach commands. It asks for no password, so it listens on loopback
-//! unless told otherwise. While `admin-port` is 0, none of this exists: no thread, no runtime.
+//! page in a browser must not reach commands. It listens on loopback unless told otherwise, and asks for the
+//! same users and passwords as the data port ([`crate::access`]). While `admin-port` is 0, none of this
+//! exists: no thread, no runtime.
 //!
 //! - [`http`]: connections, their bounds, and which path is answered by what.
 //! - [`metrics`]: `/metrics`, made from INFO, so that the two can never disagree.
@@ -26,79 +27,98 @@ mod symbols;
 mod topkeys;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 
 use config::{Config, Id};
 use engine::log;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::Shared;
-use crate::net::bind_tcp;
+use crate::net::{Accepting, rebind, warn_if_open};
 
 /// Connections the kernel may queue: operators' tools are few.
 const BACKLOG: i32 = 32;
 
-/// What the options ask for: a port, and the addresses.
-type Wish = (u16, Vec<String>);
-
-/// The admin port of a server; [`Admin::follow`] opens and closes it.
+/// The admin port of a server; [`Admin::follow`] opens, moves and closes it.
 #[derive(Default)]
 pub(crate) struct Admin {
-    open: parking_lot::Mutex<Option<Open>>,
+    running: parking_lot::Mutex<Running>,
 }
 
-struct Open {
-    wish: Wish,
-    addresses: Vec<SocketAddr>,
+#[derive(Default)]
+struct Running {
+    open: Vec<(SocketAddr, Accepting)>,
+    served: Option<Served>,
+}
+
+/// The thread and what it shares.
+struct Served {
+    runtime: Handle,
+    places: Arc<AtomicUsize>,
     /// Dropped to end the thread.
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl Admin {
-    /// Does what `admin-port` and `admin-bind` say now.
+    /// Listens where `admin-port` and `admin-bind` say now. Connections that are open stay, unless there is
+    /// nothing left to listen on.
     ///
     /// # Errors
-    /// An address cannot be listened on, or the thread not be started; then nothing is open.
+    /// An address cannot be listened on, or the thread not be started; then it listens where it did.
     pub(crate) fn follow(&self, config: &Config, shared: &Arc<Shared>) -> io::Result<()> {
-        let wish: Wish = (config.int(Id::AdminPort) as u16, config.list(Id::AdminBind));
-        let mut open = self.open.lock();
-        if open.as_ref().is_some_and(|o| o.wish == wish) {
+        let (port, bind) = (config.int(Id::AdminPort) as u16, config.list(Id::AdminBind));
+        let mut running = self.running.lock();
+        let Running { open, served } = &mut *running;
+        if port == 0 || bind.is_empty() {
+            end(&mut running);
             return Ok(());
         }
-        // Closed first: the new addresses may be among the old ones.
-        close(open.take());
-        if wish.0 != 0 && !wish.1.is_empty() {
-            let listeners = bind_tcp(&wish.1, wish.0, BACKLOG)?;
-            *open = Some(start(wish, listeners, Arc::clone(shared))?);
+        let Served { runtime, places, .. } = match served {
+            Some(s) => s,
+            None => served.insert(serve()?),
+        };
+        let before: Vec<SocketAddr> = open.iter().map(|(address, _)| *address).collect();
+        let moved = rebind(open, &bind, port, BACKLOG, Accepting::close, |listener| {
+            let (shared, places) = (Arc::clone(shared), Arc::clone(places));
+            Ok(Accepting::start(runtime, http::accept(listener, shared, places)))
+        });
+        for (address, _) in open.iter().filter(|(address, _)| !before.contains(address)) {
+            log!(shared.engine.log, Notice, "Admin interface on http://{}", address);
+            warn_if_open(&shared.engine, "admin-bind", *address);
         }
-        Ok(())
+        if open.is_empty() {
+            end(&mut running);
+        }
+        moved
     }
 
     /// Where it listens.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
-        self.open.lock().as_ref().map(|o| o.addresses.clone()).unwrap_or_default()
+        self.running.lock().open.iter().map(|(address, _)| *address).collect()
     }
 
     /// Ends it.
     pub(crate) fn stop(&self) {
-        close(self.open.lock().take());
+        end(&mut self.running.lock());
     }
 }
 
-fn close(open: Option<Open>) {
-    if let Some(Open { stop, thread, .. }) = open {
+fn end(running: &mut Running) {
+    let Running { open, served } = std::mem::take(running);
+    if let Some(Served { stop, thread, .. }) = served {
+        open.into_iter().for_each(|(_, accepting)| accepting.close());
         drop(stop);
         // A panic has been reported by the thread itself.
         let _ = thread.join();
     }
 }
 
-fn start(wish: Wish, listeners: Vec<TcpListener>, shared: Arc<Shared>) -> io::Result<Open> {
-    let addresses: Vec<SocketAddr> =
-        listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
+fn serve() -> io::Result<Served> {
     // One thread is enough for answers of kilobytes, and disturbs the workers least.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -107,13 +127,13 @@ fn start(wish: Wish, listeners: Vec<TcpListener>, shared: Arc<Shared>) -> io::Re
         .max_blocking_threads(2)
         .build()?;
     let (stop, stopped) = oneshot::channel::<()>();
-    for a in &addresses {
-        log!(shared.engine.log, Notice, "Admin interface on http://{}", a);
-    }
+    let handle = runtime.handle().clone();
     let thread = std::thread::Builder::new().name("apus-admin".into()).spawn(move || {
-        runtime.block_on(http::serve(listeners, shared, stopped));
+        // Its sender is only ever dropped.
+        let _ = runtime.block_on(stopped);
         // A profile that is being written must not hold up whoever waits for this thread.
         runtime.shutdown_background();
     })?;
-    Ok(Open { wish, addresses, stop, thread })
+    let places = Arc::new(AtomicUsize::new(http::CONNECTIONS));
+    Ok(Served { runtime: handle, places, stop, thread })
 }

@@ -30,6 +30,7 @@
 //! # fn main() {}
 //! ```
 
+mod access;
 mod admin;
 mod check;
 pub mod docs;
@@ -253,6 +254,7 @@ impl Builder {
         let admin = admin::Admin::default();
         let handle = Handle {
             admin,
+            http: http::Http::default(),
             shared: Arc::clone(&shared),
             inboxes: inboxes.clone(),
             doors: acceptor.doors(),
@@ -284,14 +286,12 @@ impl Builder {
                 engine.topics.descriptors.store(files.topics as usize, Relaxed);
             }
         }
-        let http = if self.open_configured {
+        if self.open_configured {
             let topics = engine::topics::Topics::wake(&engine);
             topics.map_err(|e| io::Error::other(format!("topics: {e}")))?;
-            let http = http::Http::start(&engine.config, &shared);
-            http.map_err(|e| io::Error::new(e.kind(), format!("http-port: {e}")))?
-        } else {
-            None
-        };
+            let http = handle.follow_http();
+            http.map_err(|e| io::Error::new(e.kind(), format!("topic-http-port: {e}")))?;
+        }
         let mut running = Vec::new();
         for (i, (poll, inbox)) in polls.into_iter().zip(&inboxes).enumerate() {
             let w = Worker::new(Arc::clone(&shared), Arc::clone(inbox), poll, i, threads);
@@ -307,7 +307,7 @@ impl Builder {
             let _alive = of.ends.alive();
             acceptor.run();
         })?);
-        Ok(Server { handle, addresses, http, running, loading })
+        Ok(Server { handle, addresses, running, loading })
     }
 }
 
@@ -350,6 +350,7 @@ impl Outcome {
 /// What stopping and reconfiguring need.
 struct Handle {
     admin: admin::Admin,
+    http: http::Http,
     shared: Arc<Shared>,
     inboxes: Vec<Arc<Inbox>>,
     doors: Arc<Doors>,
@@ -364,6 +365,10 @@ impl Handle {
         self.inboxes.iter().for_each(|i| i.worker.mailbox.wake());
     }
 
+    fn follow_http(&self) -> io::Result<()> {
+        self.http.follow(&self.shared.engine.config, &self.shared)
+    }
+
     fn follow_admin(&self) -> io::Result<()> {
         self.admin.follow(&self.shared.engine.config, &self.shared)
     }
@@ -374,25 +379,24 @@ impl Handle {
             Id::Port | Id::Bind => {
                 let backlog = c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32;
                 let port = c.int(Id::Port) as u16;
-                let bound = if port == 0 {
-                    Vec::new()
-                } else {
-                    bind_tcp(&c.list(Id::Bind), port, backlog).map_err(|e| {
-                        log!(self.shared.engine.log, Warning, "{}", e);
-                        match id {
-                            Id::Port => "Unable to listen on this port. Check server logs.",
-                            _ => "Failed to bind to specified addresses.",
-                        }
-                        .to_owned()
-                    })?
-                };
+                self.doors.rebind(c.list(Id::Bind), port, backlog).map_err(|e| {
+                    log!(self.shared.engine.log, Warning, "{}", e);
+                    match id {
+                        Id::Port => "Unable to listen on this port. Check server logs.",
+                        _ => "Failed to bind to specified addresses.",
+                    }
+                    .to_owned()
+                })?;
                 self.shared.engine.tcp_port.store(u32::from(port), Relaxed);
-                self.doors.replace_tcp(bound.into_iter().map(Bound::Tcp).collect());
                 Ok(())
             }
             Id::AdminPort | Id::AdminBind => self.follow_admin().map_err(|e| {
                 log!(self.shared.engine.log, Warning, "admin-port: {}", e);
                 "Unable to listen on the admin port. Check server logs.".to_owned()
+            }),
+            Id::TopicHttpPort | Id::TopicHttpBind => self.follow_http().map_err(|e| {
+                log!(self.shared.engine.log, Warning, "topic-http-port: {}", e);
+                "Unable to listen on the HTTP port of topics. Check server logs.".to_owned()
             }),
             Id::Maxclients => {
                 let wanted = c.int(Id::Maxclients) as u64;
@@ -417,7 +421,6 @@ impl Handle {
 pub struct Server {
     handle: Arc<Handle>,
     addresses: Vec<SocketAddr>,
-    http: Option<http::Http>,
     running: Vec<JoinHandle<()>>,
     loading: Arc<Outcome>,
 }
@@ -445,8 +448,8 @@ impl Server {
     }
 
     /// The addresses of the HTTP interface of topics, if it is on.
-    pub fn http_addresses(&self) -> &[SocketAddr] {
-        self.http.as_ref().map_or(&[], http::Http::addresses)
+    pub fn http_addresses(&self) -> Vec<SocketAddr> {
+        self.handle.http.addresses()
     }
 
     /// The engine, to look at and to call in process.
@@ -477,16 +480,13 @@ impl Server {
                 let _ = t.join();
             }
         }
-        if let Some(http) = &self.http {
-            http.begin_stop();
-        }
+        let http = &self.handle.http;
+        http.begin_stop();
         if !engine.topics.close(FLUSH) {
             log!(engine.log, Warning, "Not all records that were accepted could be stored in time");
         }
         // Those whose records were stored are answered before it goes.
-        if let Some(http) = self.http {
-            http.stop(Duration::from_nanos(DRAIN_NS));
-        }
+        http.stop(Duration::from_nanos(DRAIN_NS));
         engine.close_journal();
         // Until here it has told that the server is shutting down.
         self.handle.admin.stop();
@@ -578,7 +578,11 @@ pub fn raise_file_limit(clients: u64, threads: usize, http: u64) -> io::Result<F
 
 /// Connections that the HTTP interface may have, if there is one.
 pub fn http_connections(config: &Config) -> u64 {
-    if config.int(Id::HttpPort) == 0 { 0 } else { config.int(Id::HttpMaxConnections) as u64 }
+    if config.int(Id::TopicHttpPort) == 0 {
+        0
+    } else {
+        config.int(Id::TopicHttpMaxConnections) as u64
+    }
 }
 
 /// Does without transparent huge pages from now on, in the whole process: the kernel fills a fresh

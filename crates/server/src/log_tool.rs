@@ -226,7 +226,7 @@ fn append(broker: &Broker, topic: &str, input: &mut impl BufRead) -> Result<bool
 }
 
 fn tail(broker: &Broker, topic: &str, last: u64) -> Result<bool, Error> {
-    let extent = broker.describe(topic, false)?.extent;
+    let extent = broker.describe(topic)?.extent;
     let mut offset = extent.next.saturating_sub(last).max(extent.first);
     while offset < extent.next {
         let want = Want::from(offset, last, 1 << 20);
@@ -258,7 +258,7 @@ fn mend(broker: &Broker, topic: &str) -> Result<bool, Error> {
 fn verify(broker: &Broker, topic: &str) -> Result<bool, Error> {
     /// Between two looks at the clock and the terminal.
     const EVERY: Duration = Duration::from_millis(200);
-    let total = match broker.describe(topic, false) {
+    let total = match broker.describe(topic) {
         Ok(d) => d.extent.bytes.max(1),
         // What hides the end is among what is found.
         Err(Error::Damaged(_)) => 1,
@@ -290,7 +290,7 @@ fn verify(broker: &Broker, topic: &str) -> Result<bool, Error> {
 }
 
 fn stats(broker: &Broker, topic: &str) -> Result<(), Error> {
-    let d = broker.describe(topic, false)?;
+    let d = broker.describe(topic)?;
     let e = d.extent;
     print(&format!(
         "{topic}: offsets {} to {}, {} bytes in {} files, settings {}\n",

@@ -306,11 +306,11 @@ fn fit_file_limit(config: &Config, log: &Log) -> io::Result<()> {
         log!(
             log,
             Warning,
-            "http-max-connections is {} instead of {}: the limit of open files is too low.",
+            "topic-http-max-connections is {} instead of {}: the limit of open files is too low.",
             files.http,
             http
         );
-        let line = format!("http-max-connections {}", files.http);
+        let line = format!("topic-http-max-connections {}", files.http);
         config::load_text(config, "ulimit", line.as_bytes()).map_err(io::Error::other)?;
     }
     if room < wanted {

@@ -54,8 +54,8 @@ impl Server {
                     &admin.port().to_string(),
                     "--threads",
                     "2",
-                    "--http-port",
-                    "0",
+                    "--enable-protected-configs",
+                    "local",
                 ])
                 .arg("--dir")
                 .arg(&*dir)

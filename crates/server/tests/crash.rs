@@ -51,16 +51,7 @@ impl Server {
         let _ = std::fs::remove_file(&socket);
         let child = binary()
             .args(["serve", "--port", "0", "--appendonly", appendonly])
-            .args([
-                "--appendfsync",
-                appendfsync,
-                "--http-port",
-                "0",
-                "--save",
-                "",
-                "--threads",
-                &threads.to_string(),
-            ])
+            .args(["--appendfsync", appendfsync, "--save", "", "--threads", &threads.to_string()])
             .arg("--unixsocket")
             .arg(&socket)
             .arg("--dir")
@@ -272,7 +263,7 @@ fn what_a_full_disk_does_not_take_is_not_acknowledged() {
         let mut limited = Command::new("sh");
         limited.args(["-c", "trap '' XFSZ; ulimit -f 200; exec \"$0\" \"$@\""]);
         limited.arg(binary.get_program());
-        let options = ["--port", "0", "--http-port", "0", "--save", "", "--threads", "2"];
+        let options = ["--port", "0", "--save", "", "--threads", "2"];
         limited.arg("serve").args(options).args(["--appendonly", "yes"]);
         limited.args(["--appendfsync", appendfsync]).arg("--unixsocket").arg(&socket);
         limited.arg("--dir").arg(&*dir).stdout(Stdio::null()).stdin(Stdio::null());
@@ -346,7 +337,7 @@ fn damage_of_what_was_durable_is_not_taken_for_a_torn_end() {
         bytes[middle] ^= 1;
         std::fs::write(&segment, bytes).expect("written");
         let mut again = binary();
-        again.args(["serve", "--port", "0", "--http-port", "0", "--appendonly", "yes", "--dir"]);
+        again.args(["serve", "--port", "0", "--appendonly", "yes", "--dir"]);
         again.arg(&*dir).arg("--unixsocket").arg(dir.join("refused.sock"));
         again.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut again = again.spawn().expect("the binary");
@@ -398,7 +389,7 @@ fn a_second_server_does_not_touch_the_journal_of_the_first() {
     assert_eq!(c.call("SET k v\r\n").as_deref(), Some("+OK"));
     let second = |appendonly: &str| {
         let mut second = binary();
-        second.args(["serve", "--port", "0", "--http-port", "0", "--save", ""]);
+        second.args(["serve", "--port", "0", "--save", ""]);
         second.arg("--unixsocket").arg(dir.join("second.sock"));
         second.args(["--appendonly", appendonly, "--dir"]).arg(&*dir);
         second
@@ -428,7 +419,7 @@ fn what_cannot_be_loaded_stays_and_the_log_says_what_to_do() {
     let refused = |appendonly: &str, file: &str, content: &str, advice: &str| {
         std::fs::write(dir.join(file), content).expect("written");
         let mut server = binary();
-        server.args(["serve", "--port", "0", "--http-port", "0", "--appendonly", appendonly]);
+        server.args(["serve", "--port", "0", "--appendonly", appendonly]);
         server.arg("--unixsocket").arg(dir.join("refused.sock"));
         let out = server.arg("--dir").arg(&*dir).output().expect("it ends");
         assert!(!out.status.success());
@@ -621,7 +612,7 @@ fn offsets_count_from_the_beginning_of_a_file_with_a_preamble() {
     let file = dir.join("appendonly.aof");
     std::fs::write(&file, bytes).expect("written");
     let mut server = binary();
-    server.args(["serve", "--port", "0", "--http-port", "0", "--appendonly", "yes"]);
+    server.args(["serve", "--port", "0", "--appendonly", "yes"]);
     server.args(["--aof-load-truncated", "no", "--dir"]).arg(&*dir);
     let out = server.arg("--unixsocket").arg(dir.join("refused.sock")).output().expect("it ends");
     let said = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();

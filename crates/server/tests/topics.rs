@@ -51,8 +51,8 @@ impl Answer {
 fn command(dir: &Path, http: SocketAddr, data: SocketAddr, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_apus"));
     command
-        .args(["serve", "--bind", "127.0.0.1", "--http-bind", "127.0.0.1", "--threads", "2"])
-        .args(["--port", &data.port().to_string(), "--http-port", &http.port().to_string()])
+        .args(["serve", "--bind", "127.0.0.1", "--topic-http-bind", "127.0.0.1", "--threads", "2"])
+        .args(["--port", &data.port().to_string(), "--topic-http-port", &http.port().to_string()])
         .args(["--dir".as_ref(), dir.as_os_str()])
         .args(more)
         .stdout(Stdio::null())
@@ -235,6 +235,7 @@ fn seb_adds_and_gets() {
     let a = s.get("/topic?topic-name=some-topic");
     assert_eq!((a.status, &a.json()["next_offset"]), (200, &json!(4)));
     assert!(a.json()["latest_commit_at"].as_str().is_some_and(|t| t.starts_with("20")));
+    assert_eq!(s.send("PUT", "/v1/topics/empty", &[], b"").status, 201);
     let never = s.get("/topic?topic-name=empty").json();
     assert_eq!(never, json!({"next_offset": 0, "latest_commit_at": "0001-01-01T00:00:00Z"}));
 }
@@ -292,9 +293,10 @@ fn seb_refuses() {
 #[test]
 fn keys_and_read_only() {
     let dir = TempDir::new();
-    let s = Server::start(&dir, &["--http-api-key", "sesame", "--topic-read-only", "yes"]);
+    let s = Server::start(&dir, &["--topic-http-api-key", "sesame", "--topic-read-only", "yes"]);
     let a = s.get("/topic?topic-name=t");
-    assert_eq!((a.status, a.text()), (401, "invalid auth".to_owned()));
+    assert_eq!(a.status, 401);
+    assert!(a.text().starts_with("Authentication required: the key as a Bearer"), "{}", a.text());
     for (key, status) in [("Bearer sesame", 404), ("sesame", 404), ("Bearer sesam", 401)] {
         let a = s.send("GET", "/topic?topic-name=t", &[("Authorization", key)], b"");
         assert_eq!(a.status, status, "{key}");
@@ -304,18 +306,6 @@ fn keys_and_read_only() {
     assert_eq!((a.status, a.json()), (405, json!({"error": "instance in read-only mode"})));
     let a = s.send("PUT", "/v1/topics/t", &headers, b"");
     assert_eq!(a.status, 405);
-}
-
-#[test]
-fn beyond_loopback_only_with_a_key() {
-    let dir = TempDir::new();
-    let (http, data) = (free_address().expect("a port"), free_address().expect("a port"));
-    let out = command(&dir, http, data, &["--http-bind", "0.0.0.0"])
-        .stderr(Stdio::piped())
-        .output()
-        .expect("the binary");
-    assert!(!out.status.success());
-    assert!(String::from_utf8_lossy(&out.stderr).contains("http-api-key"));
 }
 
 #[test]
@@ -574,6 +564,67 @@ fn nobody_waits_for_what_may_never_be() {
     // One record of a topic that is not there: it is not created by asking.
     assert_eq!(s.get("/v1/topics/u/records/0").json(), json!({"error": "topic not found"}));
     assert_eq!(s.get("/v1/topics").json()["topics"], json!(["t"]));
+}
+
+#[test]
+fn reading_creates_no_topic() {
+    let dir = TempDir::new();
+    let s = Server::start(&dir, &[]);
+    for target in [
+        "/record?topic-name=a&offset=0",
+        "/records?topic-name=b&offset=0&timeout=10ms",
+        "/topic?topic-name=c",
+        "/v1/topics/d",
+        "/v1/topics/e/batches",
+        "/v1/topics/f/batches?offset=latest&wait=10ms",
+        "/v1/topics/g/records",
+        "/v1/topics/h/records?offset=0&wait=10ms",
+        "/v1/topics/i/records?timestamp=1",
+        "/v1/topics/j/records?group=g",
+        "/v1/topics/k/records/0",
+        "/v1/topics/l/tail?wait=10ms",
+        "/v1/topics/m/tail?offset=0&wait=10ms",
+        "/v1/topics/n/groups",
+        "/v1/topics/o/groups/g",
+    ] {
+        for method in ["HEAD", "GET"] {
+            let a = s.send(method, target, &[("Accept", "*/*")], b"");
+            assert_eq!(a.status, 404, "{method} {target}: {}", a.text());
+        }
+    }
+    let mut r = s.redis();
+    for (i, from) in [&["0"][..], &["EARLIEST"], &["LATEST"], &["TIME", "0"], &["GROUP", "g"]]
+        .into_iter()
+        .enumerate()
+    {
+        for wait in [&[][..], &["BLOCK", "10"]] {
+            let topic = format!("resp-{i}");
+            let args = [&["TOPIC.READ", topic.as_str()][..], from, wait].concat();
+            assert_eq!(r.call(&args), "-NOTOPIC topic not found", "{args:?}");
+        }
+    }
+    for args in [
+        &["TOPIC.INFO", "x"][..],
+        &["TOPIC.GROUPS", "x"],
+        &["TOPIC.COMMITTED", "x", "g"],
+        &["TOPIC.COMMIT", "x", "g", "0"],
+        &["TOPIC.SET", "x", "sync", "no"],
+    ] {
+        assert_eq!(r.call(args), "-NOTOPIC topic not found", "{args:?}");
+    }
+    assert_eq!(s.send("PUT", "/v1/topics/x/groups/g", &[], b"{\"offset\":0}").status, 404);
+    assert_eq!(s.send("PATCH", "/v1/topics/x", &[], b"{\"sync\":false}").status, 404);
+    assert_eq!(s.get("/v1/topics").json()["topics"], json!([]));
+    assert!(
+        !dir.join("topics").exists()
+            || dir
+                .join("topics")
+                .read_dir()
+                .is_ok_and(|mut d| { d.all(|e| e.is_ok_and(|e| !e.path().is_dir())) })
+    );
+    // A producer's first records do.
+    assert_eq!(r.call(&["TOPIC.APPEND", "x", "RECORDS", "a"]), ":0");
+    assert_eq!(s.get("/v1/topics").json()["topics"], json!(["x"]));
 }
 
 #[test]

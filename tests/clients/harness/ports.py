@@ -16,3 +16,14 @@ def free_port():
         with socket.create_connection(probe.getsockname()):
             probe.accept()[0].close()
         return probe.getsockname()[1]
+
+
+def own_address():
+    """An address of this machine that is not loopback, or None. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        address = probe.getsockname()[0]
+        return None if address.startswith("127.") else address

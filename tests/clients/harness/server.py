@@ -66,7 +66,7 @@ class Server:
         self.log = []
         self._log_changed = threading.Condition()
 
-        command = [BINARY, "serve", "--http-port", "0", "--port", str(self.port), "--dir", self.dir, "--save", ""]
+        command = [BINARY, "serve", "--port", str(self.port), "--dir", self.dir, "--save", ""]
         self.process = subprocess.Popen(
             command + [str(option) for option in options],
             stdin=subprocess.DEVNULL,
@@ -143,8 +143,8 @@ class Server:
 class Raw:
     """A bare TCP connection, for what no well-behaved client would send."""
 
-    def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port), PATIENCE_S)
+    def __init__(self, port, host="127.0.0.1"):
+        self.socket = socket.create_connection((host, port), PATIENCE_S)
 
     def send(self, data):
         self.socket.sendall(data)

@@ -30,7 +30,7 @@ async function start(...options) {
   if (!binary) throw new Error('APUS_BIN must name the apus binary');
   const port = await freePort();
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'apus-test-'));
-  const args = ['serve', '--http-port', '0', '--port', String(port), '--dir', dir, '--save', '', ...options];
+  const args = ['serve', '--port', String(port), '--dir', dir, '--save', '', ...options];
   const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = new Promise((resolve) => child.once('close', resolve));
   await new Promise((resolve, reject) => {

@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 class OpenApi(unittest.TestCase):
     def test_the_server_does_what_its_description_says(self):
         port = free_port()
-        with Server("--http-port", port) as server, tempfile.TemporaryDirectory() as work:
+        with Server("--topic-http-port", port) as server, tempfile.TemporaryDirectory() as work:
             tool = os.path.join(os.path.dirname(sys.executable), "schemathesis")
             run = subprocess.run(
                 [tool, "--config-file", os.path.join(HERE, "schemathesis.toml")]

@@ -8,20 +8,10 @@ import threading
 import time
 import unittest
 
+from harness.ports import own_address
 from harness.server import PATIENCE_S, Raw, Server, beyond_redis, encode, open_files, wait_until
 
 MB = 1_000_000
-
-
-def own_address():
-    """An address of this machine that is not loopback, or None. Nothing is sent."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))
-        except OSError:
-            return None
-        address = probe.getsockname()[0]
-        return None if address.startswith("127.") else address
 
 
 class Connections(unittest.TestCase):

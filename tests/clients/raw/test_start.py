@@ -16,7 +16,7 @@ from harness.server import BINARY, PATIENCE_S, Raw, Server, beyond_redis
 def start(*options, file=()):
     """Runs a server that cannot start; its exit status and what it said."""
     port = str(free_port())
-    command = [BINARY, "serve", *file, "--http-port", "0", "--port", port, "--save", "", *options]
+    command = [BINARY, "serve", *file, "--port", port, "--save", "", *options]
     with tempfile.TemporaryDirectory(prefix="apus-test-") as dir:
         done = subprocess.run(
             command,
@@ -139,7 +139,7 @@ class Start(unittest.TestCase):
         keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "r"}
         with tempfile.TemporaryDirectory(prefix="apus-test-") as dir:
             port = free_port()
-            command = [BINARY, "serve", "--http-port", "0", "--port", str(port), "--save", ""]
+            command = [BINARY, "serve", "--port", str(port), "--save", ""]
             with subprocess.Popen(
                 [*command, "--dir", dir, "--topic-storage", "s3://bucket/prefix"],
                 env={**os.environ, **endpoint, **keys},
@@ -174,7 +174,7 @@ class Start(unittest.TestCase):
             ("az://container", {}, "AZURE_STORAGE_ACCOUNT_NAME is not set"),
         ):
             with tempfile.TemporaryDirectory(prefix="apus-test-") as dir:
-                command = [BINARY, "serve", "--http-port", "0", "--port", str(free_port())]
+                command = [BINARY, "serve", "--port", str(free_port())]
                 done = subprocess.run(
                     [*command, "--dir", dir, "--topic-storage", url],
                     env={**os.environ, **variables},

@@ -20,7 +20,7 @@ const key = "a key"
 func start(t *testing.T, options ...string) string {
 	t.Helper()
 	port := server.FreePort(t)
-	server.Start(t, append([]string{"--http-port", port, "--http-api-key", key}, options...)...)
+	server.Start(t, append([]string{"--topic-http-port", port, "--topic-http-api-key", key}, options...)...)
 	return "http://127.0.0.1:" + port
 }
 

@@ -200,6 +200,8 @@ bit_set! {
         TRANSACTION = 19, "transaction";
         /// Scripts and functions.
         SCRIPTING = 20, "scripting";
+        /// Topics, which Redis does not have.
+        TOPIC = 21, "topic";
         /// Not a category: the group's category does not apply (SORT, WAIT).
         NO_GROUP = 31;
     }

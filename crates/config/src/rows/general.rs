@@ -7,18 +7,22 @@ Threads: "threads", [], Int(0, 1024), "0", IMMUTABLE, Effective,
     "Worker threads, each with its own connections; 0 for one per core.";
 LogFormat: "log-format", [], Choice(LogFormat::NAMES), "text", RUNTIME, Effective,
     "Form of the log's lines: text for people, json for machines.";
-AdminPort: "admin-port", [], Int(0, 65535), "0", RUNTIME, Effective,
+AdminPort: "admin-port", [], Int(0, 65535), "0", PROTECTED, Effective,
     "Port of the HTTP interface for operators (health, metrics, profiles); 0 opens none.";
-AdminBind: "admin-bind", [], Bind, "127.0.0.1 -::1", MULTI, Effective,
-    "Addresses the HTTP interface for operators listens on, written as for `bind`; it asks for no password.";
-HttpPort: "http-port", [], Int(0, 65535), "8080", IMMUTABLE, Effective,
-    "Port of the HTTP interface of topics; 0 opens none. If the default is taken by somebody else, the server starts without.";
-HttpBind: "http-bind", [], Bind, "127.0.0.1 -::1", MULTI | IMMUTABLE, Effective,
-    "Addresses the HTTP interface of topics listens on, written as for `bind`. Beyond loopback it needs an `http-api-key`.";
-HttpApiKey: "http-api-key", [], Optional(any), "", SENSITIVE | IMMUTABLE, Effective,
-    "Key that HTTP requests must have in their Authorization header; empty asks for none.";
-HttpMaxConnections: "http-max-connections", [], Int(1, 100_000), "1024", IMMUTABLE, Effective,
-    "HTTP connections at once; further ones wait.";
+AdminBind: "admin-bind", [], Bind, "127.0.0.1 -::1", MULTI | PROTECTED, Effective,
+    "Addresses the HTTP interface for operators listens on, written as for `bind`.";
+TopicHttpPort: "topic-http-port", ["http-port"], Int(0, 65535), "0", PROTECTED, Effective,
+    "Port of the HTTP interface of topics; 0 opens none.";
+TopicHttpBind: "topic-http-bind", ["http-bind"], Bind, "127.0.0.1 -::1", MULTI | PROTECTED, Effective,
+    "Addresses the HTTP interface of topics listens on, written as for `bind`.";
+TopicHttpApiKey: "topic-http-api-key", ["http-api-key"], Optional(any), "", SENSITIVE | IMMUTABLE, Effective,
+    "Key that requests to the HTTP interface of topics must have in their Authorization header, unless they name a user and their password; empty asks for none.";
+TopicHttpMaxConnections: "topic-http-max-connections", ["http-max-connections"], Int(1, 100_000), "1024", IMMUTABLE, Effective,
+    "Connections to the HTTP interface of topics at once; further ones wait.";
+HttpAllowedHosts: "http-allowed-hosts", [], Text(any), "", RUNTIME, Effective,
+    "Names by which the HTTP ports may be called besides addresses and `localhost`, separated by spaces, with or without a port; `*` for any.";
+HttpAllowedOrigins: "http-allowed-origins", [], Text(any), "", RUNTIME, Effective,
+    "Origins whose pages may send requests to the HTTP ports (https://app.example), separated by spaces, besides pages of this machine; `*` for any.";
 TopicStorage: "topic-storage", [], Text(any), "disk", IMMUTABLE, Effective,
     "Where topics are kept: disk (in `topics` under `dir`), memory, or an object store that other servers may use as well: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX. Credentials and endpoints come from the environment.";
 TopicCache: "topic-cache", [], Text(any), "topic-cache", IMMUTABLE, Effective,
@@ -26,7 +30,7 @@ TopicCache: "topic-cache", [], Text(any), "topic-cache", IMMUTABLE, Effective,
 TopicCacheSize: "topic-cache-size", [], Memory(0, BYTES_MAX), "1gb", IMMUTABLE, Effective,
     "Bytes of such copies at most; 0 keeps none.";
 TopicAutoCreate: "topic-auto-create", [], Bool, "yes", IMMUTABLE, Effective,
-    "Creates topics that are used and not there.";
+    "Creates a topic when records are appended to it and it is not there.";
 TopicReadOnly: "topic-read-only", [], Bool, "no", IMMUTABLE, Effective,
     "Takes no records in and changes no topic.";
 TopicMemory: "topic-memory", [], Memory(16 * MB, BYTES_MAX), "256mb", IMMUTABLE, Effective,

@@ -6,7 +6,7 @@ macro_rules! security_rows {
 Requirepass: "requirepass", [], Optional(any), "", SENSITIVE, Effective,
     "Password of the default user; empty asks for none.";
 EnableProtectedConfigs: "enable-protected-configs", [], Choice(ProtectedAction::NAMES), "no", IMMUTABLE, Effective,
-    "Whether CONFIG SET may change options that name files: no, yes, or only from this machine (local).";
+    "Whether CONFIG SET may change options that name files or open the HTTP ports: no, yes, or only from this machine (local).";
 EnableDebugCommand: "enable-debug-command", [], Choice(ProtectedAction::NAMES), "no", IMMUTABLE, Effective,
     "Whether DEBUG may be used: no, yes, or only from this machine (local).";
 EnableModuleCommand: "enable-module-command", [], Choice(ProtectedAction::NAMES), "no", IMMUTABLE, Accepted(NO_MODULES),

@@ -135,18 +135,25 @@ impl Log {
     }
 }
 
+/// A connection, as CLIENT LIST shows it.
+pub(super) fn line_of(engine: &Engine, client: &crate::clients::Client) -> String {
+    let now = engine.clock.wall_ms() as i64;
+    let mut line = String::new();
+    crate::connection::client_line(&mut line, engine, now, client);
+    line.truncate(line.trim_end().len());
+    line
+}
+
 /// Remembers a refusal: `object` is the command's name, or the key or channel; `user` whom it was
-/// refused to; `client` the connection, as CLIENT LIST shows it.
+/// refused to; `client` the connection, as CLIENT LIST shows it ([`line_of`]).
 pub(super) fn add(
     engine: &Engine,
     (reason, context): (Reason, Context),
     object: &[u8],
     user: &[u8],
-    client: &crate::clients::Client,
+    client: String,
 ) {
     let now = engine.clock.wall_ms() as i64;
-    let mut line = String::new();
-    crate::connection::client_line(&mut line, engine, now, client);
     let entry = Entry {
         id: 0,
         count: 1,
@@ -154,7 +161,7 @@ pub(super) fn add(
         context,
         object: object.to_vec(),
         user: user.to_vec(),
-        client: line.trim_end().to_owned(),
+        client,
         created: now,
         updated: now,
     };

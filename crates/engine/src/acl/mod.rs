@@ -12,6 +12,7 @@
 //! - A name that was deleted and made again is another user: connections hold on to the [`User`].
 //! - Passwords are kept and compared as SHA-256, in a time that does not depend on them.
 
+mod caller;
 mod change;
 mod check;
 mod cmd;
@@ -32,6 +33,8 @@ use ::commands::keys::Argv;
 use config::{AclPubsubDefault, Config, Id};
 use parking_lot::{Mutex, RwLock};
 
+pub use caller::Caller;
+pub(crate) use caller::readable;
 pub(crate) use change::reload;
 pub use check::{Denied, Reason, check};
 pub(crate) use check::{may_listen, reads_all};
@@ -175,7 +178,8 @@ pub fn note<A: Argv + ?Sized>(
         _ if denied.arg < argv.len() => argv.get(denied.arg),
         _ => b"",
     };
-    log::add(engine, (denied.reason, context), object, user.name(), client);
+    let line = log::line_of(engine, client);
+    log::add(engine, (denied.reason, context), object, user.name(), line);
 }
 
 /// Counts and logs that somebody did not get in as `name` by `command`.
@@ -186,7 +190,8 @@ pub(crate) fn note_login(
     context: Context,
     command: &[u8],
 ) {
-    log::add(engine, (Reason::Auth, context), command, name, client);
+    let line = log::line_of(engine, client);
+    log::add(engine, (Reason::Auth, context), command, name, line);
 }
 
 /// Whether a name or a pattern has a blank or a NUL in it, which would be misread where rules are

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use commands::row::{Argv, Traits};
+use commands::row::{Argv, Group, Traits};
 use parking_lot::Mutex;
 
 use crate::engine::{Attention, Engine};
@@ -49,6 +49,9 @@ impl Engine {
     pub(crate) fn waits_for_move<A: Argv>(&self, session: &Session, cmd: &Cmd, args: &A) -> bool {
         let frozen = self.migrations.frozen.0.lock();
         let named = |cmd: &Cmd, args: &dyn Argv| {
+            if cmd.row.group == Group::Topic {
+                return false;
+            }
             let mut found = false;
             let mut look = |i: usize| found |= frozen.contains_key(args.get(i));
             // Without valid keys the command refuses before it looks at any.

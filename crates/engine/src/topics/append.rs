@@ -1,12 +1,12 @@
 //! TOPIC.APPEND
 
 use ::log::{Appended, Error, Input};
-use commands::row::{Acl, Flags, Row};
+use commands::row::{Flags, Row};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
 use super::asker::{Asker, fail};
-use super::{BASE, command, name};
+use super::{APPENDS, BASE, command, name};
 use crate::lend::Lends;
 use crate::table::{Call, SessionCommand};
 
@@ -18,10 +18,9 @@ pub(super) static APPEND: SessionCommand = command(
         name: "topic.append",
         arity: -4,
         flags: Flags::BLOCKING.or(BASE.flags),
-        acl: Acl::STREAM.or(Acl::BLOCKING),
         complexity: "O(N) where N is the number of records",
         summary: "Appends records to a topic, and answers the offset of the first when they are stored.",
-        syntax: "TOPIC.APPEND topic [PRODUCER producer sequence] RECORDS record [record ...]",
+        syntax: "TOPIC.APPEND topic:key [PRODUCER producer sequence] RECORDS record [record ...]",
         transcript: r#"
 # What is stored is answered later: crates/server/tests/topics.rs.
 # only: apus
@@ -32,7 +31,7 @@ pub(super) static APPEND: SessionCommand = command(
 > TOPIC.APPEND fruit PRODUCER 0 1 RECORDS apple
 (error) ERR producer must be a positive integer, sequence 0 or greater
 "#,
-        ..BASE
+        ..APPENDS
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>| -> Outcome {
         let topic = name(args, 1)?;

@@ -7,12 +7,14 @@
 use std::sync::Arc;
 
 use ::log::Error;
+use commands::row::KeyFlags;
 use commands::{Fail, Outcome};
 use resp::{Out, Proto, Reply};
 use store::{Block, Empty, Kind};
 
+use crate::acl;
 use crate::clients::Client;
-use crate::engine::Worker;
+use crate::engine::{Engine, Worker};
 use crate::mailbox::{Job, Message};
 use crate::table::Call;
 
@@ -22,6 +24,8 @@ pub(super) struct Asker {
     worker: Arc<Worker>,
     client: Arc<Client>,
     proto: Proto,
+    /// The command and its topic.
+    what: [String; 2],
     /// What tells this command from others that the connection may wait for later.
     answer_id: u64,
 }
@@ -46,6 +50,23 @@ pub(super) fn fail(e: &Error) -> Fail {
         // A reply is one line.
         _ => Fail(format!("{word} {}", e.to_string().replace(['\r', '\n'], " ")).into()),
     }
+}
+
+/// The refusal, if the client's user may no longer read what it has waited for. What has been written
+/// is answered in any case.
+fn revoked(engine: &Engine, client: &Client, what: &[String; 2]) -> Option<Fail> {
+    let user = Arc::clone(&client.user.read());
+    if user.is_free() {
+        return None;
+    }
+    let id = engine.table.named(what[0].as_bytes())?;
+    let row = engine.table.get(id).row;
+    if !row.keys.iter().any(|k| k.flags.has(KeyFlags::ACCESS)) {
+        return None;
+    }
+    let denied = acl::check(engine, &user, id, &what[..]).err()?;
+    acl::note(engine, &user, client, acl::Context::TopLevel, (id, &what[..]), denied);
+    Some(denied.fail(&user, row))
 }
 
 impl Asker {
@@ -74,6 +95,7 @@ impl Asker {
             worker: Arc::clone(call.thread.worker()),
             client: Arc::clone(&call.session.client),
             proto: call.session.proto,
+            what: what.map(str::to_owned),
             answer_id,
         })
     }
@@ -87,9 +109,14 @@ impl Asker {
             reply.error(fail.bytes());
         }
         let bytes = if out.shared.is_empty() { out.buf } else { out.join() };
-        let (client, answer_id) = (Arc::clone(&self.client), self.answer_id);
+        let Self { client, answer_id, what, proto, .. } = self.clone();
         self.worker.mailbox.post(Message::Run(Job::new(move |engine, thread| {
-            thread.answer_waiting(engine, &client, answer_id, bytes, failed.as_ref());
+            let Some(fail) = revoked(engine, &client, &what) else {
+                return thread.answer_waiting(engine, &client, answer_id, bytes, failed.as_ref());
+            };
+            let mut out = Out::default();
+            Reply::new(&mut out, proto).error(fail.bytes());
+            thread.answer_waiting(engine, &client, answer_id, out.join(), Some(&fail));
         })));
     }
 

@@ -2,6 +2,7 @@
 //! TOPIC.GROUPS
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use ::log::{Broker, Error};
 use commands::row::{Acl, Row};
@@ -9,7 +10,8 @@ use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
 use super::asker::{Asker, fail};
-use super::{BASE, command, name};
+use super::{APPENDS, BASE, CHANGES, DELETES, READS, command, name};
+use crate::acl;
 use crate::table::{Call, SessionCommand};
 
 /// Does something that may wait for the storage, and answers with what comes of it.
@@ -69,7 +71,7 @@ pub(super) static CREATE: SessionCommand = command(
         arity: -2,
         complexity: SETTINGS,
         summary: "Creates a topic.",
-        syntax: "TOPIC.CREATE topic [setting value [setting value ...]]",
+        syntax: "TOPIC.CREATE topic:key [setting value [setting value ...]]",
         transcript: r#"
 # What is stored is answered later: crates/server/tests/topics.rs.
 # only: apus
@@ -78,7 +80,7 @@ pub(super) static CREATE: SessionCommand = command(
 > TOPIC.CREATE fruit sync
 (error) ERR syntax error
 "#,
-        ..BASE
+        ..APPENDS
     },
     |call, args, _| {
         let (topic, json) = (name(args, 1)?, settings(args, 2)?);
@@ -96,21 +98,21 @@ pub(super) static SET: SessionCommand = command(
         arity: -4,
         complexity: SETTINGS,
         summary: "Changes settings of a topic.",
-        syntax: "TOPIC.SET topic setting value [setting value ...]",
+        syntax: "TOPIC.SET topic:key setting value [setting value ...]",
         transcript: r#"
 # What is stored is answered later: crates/server/tests/topics.rs.
 # only: apus
 > TOPIC.SET a/b sync no
 (error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
 "#,
-        ..BASE
+        ..CHANGES
     },
     |call, args, _| {
         let (topic, json) = (name(args, 1)?, settings(args, 2)?);
         let work = {
             let topic = topic.clone();
             move |b: &Broker| {
-                let settings = b.describe(&topic, false)?.settings.with_json(&json)?;
+                let settings = b.describe(&topic)?.settings.with_json(&json)?;
                 b.set(&topic, settings)
             }
         };
@@ -122,17 +124,16 @@ pub(super) static DELETE: SessionCommand = command(
     Row {
         name: "topic.delete",
         arity: 2,
-        acl: Acl::STREAM.or(Acl::DANGEROUS),
         complexity: "O(N) where N is the number of files of the topic",
         summary: "Deletes a topic and all its records.",
-        syntax: "TOPIC.DELETE topic",
+        syntax: "TOPIC.DELETE topic:key",
         transcript: r#"
 # What is stored is answered later: crates/server/tests/topics.rs.
 # only: apus
 > TOPIC.DELETE ../fruit
 (error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
 "#,
-        ..BASE
+        ..DELETES
     },
     |call, args, _| {
         let topic = name(args, 1)?;
@@ -145,8 +146,9 @@ pub(super) static LIST: SessionCommand = command(
     Row {
         name: "topic.list",
         arity: 1,
+        acl: Acl::READ,
         complexity: "O(N) where N is the number of topics",
-        summary: "Answers the names of all topics, sorted.",
+        summary: "Answers the names of all topics that the user may read, sorted.",
         syntax: "TOPIC.LIST",
         transcript: r#"
 # What is stored is answered later: crates/server/tests/topics.rs.
@@ -157,7 +159,9 @@ pub(super) static LIST: SessionCommand = command(
         ..BASE
     },
     |call, _, _| {
-        aside(call, ["TOPIC.LIST", ""], Broker::topics, |names, reply| {
+        let (user, id) = (Arc::clone(&call.session.user), call.engine.table.named(b"topic.list"));
+        aside(call, ["TOPIC.LIST", ""], Broker::topics, move |names, reply| {
+            let names = acl::readable(&user, id, names);
             reply.array(names.len());
             names.iter().for_each(|n| reply.bulk(n));
         })
@@ -170,14 +174,14 @@ pub(super) static INFO: SessionCommand = command(
         arity: 2,
         complexity: SETTINGS,
         summary: "Answers what a topic has, and its settings.",
-        syntax: "TOPIC.INFO topic",
+        syntax: "TOPIC.INFO topic:key",
         transcript: r#"
 # What is stored is answered later: crates/server/tests/topics.rs.
 # only: apus
 > TOPIC.INFO .
 (error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
 "#,
-        ..BASE
+        ..READS
     },
     |call, args, _| {
         let topic = name(args, 1)?;
@@ -185,7 +189,7 @@ pub(super) static INFO: SessionCommand = command(
         aside(
             call,
             ["TOPIC.INFO", &topic],
-            move |b| b.describe(&asked, false),
+            move |b| b.describe(&asked),
             |d, reply| {
                 let e = &d.extent;
                 reply.map(7);
@@ -214,7 +218,7 @@ pub(super) static COMMIT: SessionCommand = command(
         arity: 4,
         complexity: SETTINGS,
         summary: "Keeps the offset that a group is going to read next.",
-        syntax: "TOPIC.COMMIT topic group offset",
+        syntax: "TOPIC.COMMIT topic:key group offset",
         transcript: r#"
 # What is stored is answered later: crates/server/tests/topics.rs.
 # only: apus
@@ -223,7 +227,7 @@ pub(super) static COMMIT: SessionCommand = command(
 > TOPIC.COMMIT fruit juice -1
 (error) ERR value is out of range, must be positive
 "#,
-        ..BASE
+        ..CHANGES
     },
     |call, args, _| {
         let (topic, group) = (name(args, 1)?, name(args, 2)?);
@@ -241,14 +245,14 @@ pub(super) static COMMITTED: SessionCommand = command(
         arity: 3,
         complexity: SETTINGS,
         summary: "Answers the offset that a group has committed.",
-        syntax: "TOPIC.COMMITTED topic group",
+        syntax: "TOPIC.COMMITTED topic:key group",
         transcript: r#"
 # What is stored is answered later: crates/server/tests/topics.rs.
 # only: apus
 > TOPIC.COMMITTED fruit a/b
 (error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
 "#,
-        ..BASE
+        ..READS
     },
     |call, args, _| {
         let (topic, group) = (name(args, 1)?, name(args, 2)?);
@@ -267,14 +271,14 @@ pub(super) static GROUPS: SessionCommand = command(
         arity: 2,
         complexity: "O(N) where N is the number of groups",
         summary: "Answers all groups of a topic and what they have committed.",
-        syntax: "TOPIC.GROUPS topic",
+        syntax: "TOPIC.GROUPS topic:key",
         transcript: r#"
 # What is stored is answered later: crates/server/tests/topics.rs.
 # only: apus
 > TOPIC.GROUPS .fruit
 (error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
 "#,
-        ..BASE
+        ..READS
     },
     |call, args, _| {
         let topic = name(args, 1)?;

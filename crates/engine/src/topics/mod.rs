@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use ::log::{Broker, Error, Options};
 use commands::Fail;
-use commands::row::{Acl, Flags, Group, Row, Scope};
+use commands::row::{Acl, Flags, Group, KeyFlags, KeySpec, Row, Scope};
 use config::Id;
 use parking_lot::Mutex;
 use resp::Args;
@@ -41,12 +41,31 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
 /// What the commands' rows have in common. Their transcripts show only what is refused at once. The log answers from threads of its own, which nobody may
 /// wait for who holds shards.
 const BASE: Row = Row {
-    group: Group::Stream,
+    group: Group::Topic,
     since: "7.4.0",
     flags: Flags::NOSCRIPT.or(Flags::NO_MULTI),
-    acl: Acl::STREAM,
     scope: Scope::None,
     ..Row::DEFAULT
+};
+
+/// A row that reads the topic in argument 1. Topics are named like keys, so that key patterns of access
+/// control hold for them: docs/acl.md.
+const READS: Row =
+    Row { acl: Acl::READ, keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))], ..BASE };
+
+/// A row that adds to the topic in argument 1.
+const APPENDS: Row =
+    Row { acl: Acl::WRITE, keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::INSERT))], ..BASE };
+
+/// A row that changes the topic in argument 1, or what is kept with it.
+const CHANGES: Row =
+    Row { acl: Acl::WRITE, keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::UPDATE))], ..BASE };
+
+/// A row that deletes the topic in argument 1.
+const DELETES: Row = Row {
+    acl: Acl::WRITE.or(Acl::DANGEROUS),
+    keys: &[KeySpec::one(1, KeyFlags::RM.or(KeyFlags::DELETE))],
+    ..BASE
 };
 
 /// A command without subcommands.

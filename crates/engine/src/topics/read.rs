@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use ::log::storage::Want;
 use ::log::{Broker, Error, Fetched, Room, Start};
-use commands::row::{Acl, Flags, Row};
+use commands::row::{Flags, Row};
 use commands::{Fail, Outcome, parse};
 use resp::{Args, Reply};
 
 use super::asker::{Asker, fail};
-use super::{BASE, command, name};
+use super::{BASE, READS, command, name};
 use crate::table::{Call, SessionCommand};
 
 /// Records that are answered if nobody says how many.
@@ -43,10 +43,9 @@ pub(super) static READ: SessionCommand = command(
         name: "topic.read",
         arity: -3,
         flags: Flags::BLOCKING.or(BASE.flags),
-        acl: Acl::STREAM.or(Acl::BLOCKING),
         complexity: "O(N) where N is the number of records that are answered",
         summary: "Answers the offset of the first record found, and the records from there on.",
-        syntax: "TOPIC.READ topic <offset | EARLIEST | LATEST | TIME milliseconds | GROUP group \
+        syntax: "TOPIC.READ topic:key <offset | EARLIEST | LATEST | TIME milliseconds | GROUP group \
                  [RESET <EARLIEST | LATEST | NONE>]> \
                  [COUNT count] [BYTES bytes] [BLOCK milliseconds]",
         transcript: r#"
@@ -63,7 +62,7 @@ pub(super) static READ: SessionCommand = command(
 > TOPIC.READ fruit GROUP g RESET sometimes
 (error) ERR syntax error
 "#,
-        ..BASE
+        ..READS
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
         let (request, block_ms) = asked(args)?;
@@ -188,7 +187,7 @@ fn read(
         let topic = &request.topic;
         let begin = match (begin, &request.from) {
             (Some(begin), _) => begin,
-            (None, From::Start(start)) => (broker.start(topic, *start, true)?, false),
+            (None, From::Start(start)) => (broker.start(topic, *start)?, false),
             (None, From::Group(group, reset)) => broker.start_group(topic, group, *reset)?,
         };
         let offset = begin.0;

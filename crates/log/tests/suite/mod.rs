@@ -183,7 +183,7 @@ pub fn what_is_not_there(place: &Place) {
     let none = Error::NoTopic("t".to_owned());
     assert_eq!(b.append_wait("t", input(&[b"x"])), Err(none.clone()));
     assert_eq!(b.read("t", &from(0)).map(|_| ()), Err(none.clone()));
-    assert_eq!(b.describe("t", true).map(|_| ()), Err(none.clone()));
+    assert_eq!(b.describe("t").map(|_| ()), Err(none.clone()));
     assert_eq!(b.commit("t", "g", 0), Err(none.clone()));
     assert_eq!(b.delete("t"), Err(none));
     assert_eq!(b.topics(), Ok(Vec::new()));
@@ -201,6 +201,24 @@ pub fn what_is_not_there(place: &Place) {
     }
 }
 
+pub fn reading_creates_nothing(place: &Place) {
+    let b = broker(place);
+    let none = Err(Error::NoTopic("t".to_owned()));
+    for start in [Start::Earliest, Start::Latest, Start::Offset(0), Start::Time(1)] {
+        assert_eq!(b.start("t", start).map(|_| ()), none, "{start:?}");
+    }
+    assert_eq!(b.read("t", &from(0)).map(|_| ()), none);
+    assert_eq!(b.open("t"), none);
+    assert_eq!(b.describe("t").map(|_| ()), none);
+    assert_eq!(b.wait_for("t", 0, Duration::ZERO).map(|_| ()), none);
+    assert_eq!(b.committed("t", "g").map(|_| ()), none);
+    assert_eq!(b.groups("t").map(|_| ()), none);
+    assert_eq!(b.topics(), Ok(Vec::new()));
+    // A producer does.
+    append(&b, "t", &[b"x"]);
+    assert_eq!(b.topics(), Ok(vec!["t".to_owned()]));
+}
+
 pub fn topics_come_and_go(place: &Place) {
     let b = broker(place);
     let settings = Settings { gather_ms: Some(0), retention_ms: 1 << 40, ..Settings::default() };
@@ -208,14 +226,14 @@ pub fn topics_come_and_go(place: &Place) {
     append(&b, "a", &[b"made by using it"]);
     assert_eq!(b.create("a", &settings), Err(Error::TopicExists("a".to_owned())));
     assert_eq!(b.topics(), Ok(vec!["a".to_owned(), "b".to_owned()]));
-    assert_eq!(b.describe("a", false).expect("there").settings, Settings::default());
-    assert_eq!(b.describe("b", false).expect("there").settings, settings);
+    assert_eq!(b.describe("a").expect("there").settings, Settings::default());
+    assert_eq!(b.describe("b").expect("there").settings, settings);
     let changed = Settings { compression: Compression::Lz4, ..settings };
     b.set("b", changed.clone()).expect("kept");
     append(&b, "b", &[b"x"]);
     drop(b);
     let b = broker(place);
-    let described = b.describe("b", false).expect("there");
+    let described = b.describe("b").expect("there");
     assert_eq!((described.settings, described.extent.next), (changed, 1));
     assert!(described.extent.latest_us > 0 && described.extent.bytes > 0);
     b.commit("a", "g", 1).expect("kept");
@@ -249,7 +267,13 @@ pub fn what_is_acknowledged_is_in_a_topic_that_is_there(place: &Place) {
         assert!(stored > 0);
     });
     // What is there is what was appended since it was deleted last.
-    let next = b.describe("t", true).expect("there").extent.next;
+    let next = match b.describe("t") {
+        Ok(d) => d.extent.next,
+        Err(e) => {
+            assert_eq!(e, Error::NoTopic("t".to_owned()));
+            0
+        }
+    };
     assert_eq!(append(&b, "t", &[b"y"]).first_offset, next);
     let records = all_from(&b, "t", 0);
     assert_eq!(records.len() as u64, next + 1);
@@ -301,7 +325,7 @@ pub fn retries_are_stored_once(place: &Place) {
 pub fn retries_are_recognised_while_they_wait(place: &Place) {
     let b = broker(place);
     b.create("t", &Settings { gather_ms: Some(60_000), ..Settings::default() }).expect("created");
-    b.open("t", false).expect("there");
+    b.open("t").expect("there");
     let (tx, rx) = mpsc::channel();
     for (sequence, name) in [(1, "a"), (2, "b"), (1, "a"), (4, "d"), (2, "b"), (3, "c")] {
         let tx = tx.clone();
@@ -347,14 +371,14 @@ pub fn old_records_go(place: &Place) {
     assert_eq!(b.trim("t"), Ok(false));
     us.store(2_450_001, Relaxed);
     assert_eq!(b.trim("t"), Ok(true));
-    let extent = b.describe("t", false).expect("there").extent;
+    let extent = b.describe("t").expect("there").extent;
     assert!(extent.first >= 8 && extent.first <= 10 && extent.next == 20, "{extent:?}");
     assert!(matches!(b.read("t", &from(extent.first - 1)), Err(Error::OutOfBounds { .. })));
     assert_eq!(all_from(&b, "t", extent.first).len() as u64, 20 - extent.first);
     // When all is gone, offsets go on where they were.
     us.store(60_000_000, Relaxed);
     assert_eq!(b.trim("t"), Ok(true));
-    let extent = b.describe("t", false).expect("there").extent;
+    let extent = b.describe("t").expect("there").extent;
     assert_eq!((extent.first, extent.next, extent.bytes), (20, 20, 0));
     drop(b);
     let b = place.broker_at(Options::default(), || 70_000_000);
@@ -365,7 +389,7 @@ pub fn old_records_go(place: &Place) {
     drop(b);
     let b = place.broker_at(Options::default(), || 900_000_000);
     assert_eq!(b.trim("t"), Ok(true));
-    assert_eq!(b.describe("t", false).expect("there").extent.bytes, 0);
+    assert_eq!(b.describe("t").expect("there").extent.bytes, 0);
     assert!(
         matches!(place, Place::Memory(_)) || {
             drop(b);
@@ -384,11 +408,11 @@ pub fn too_many_records_go(place: &Place) {
         append(&b, "t", &[&[b'x'; 4000]]);
     }
     assert_eq!(b.trim("t"), Ok(true));
-    let extent = b.describe("t", false).expect("there").extent;
+    let extent = b.describe("t").expect("there").extent;
     assert!((12_000..=30_000).contains(&extent.bytes), "{extent:?}");
     assert_eq!(all_from(&b, "t", extent.first).len() as u64, 30 - extent.first);
     assert_eq!(b.trim("t"), Ok(false));
-    assert_eq!(b.start("t", Start::Earliest, false), Ok(extent.first));
+    assert_eq!(b.start("t", Start::Earliest), Ok(extent.first));
 }
 
 pub fn by_time(place: &Place) {
@@ -402,14 +426,14 @@ pub fn by_time(place: &Place) {
     for (time, offset) in
         [(0, 0), (1000, 0), (1001, 2), (7000, 12), (7001, 14), (20_000, 38), (20_001, 40)]
     {
-        assert_eq!(b.start("t", Start::Time(time), false), Ok(offset), "{time}");
+        assert_eq!(b.start("t", Start::Time(time)), Ok(offset), "{time}");
     }
-    assert_eq!(b.start("t", Start::Latest, false), Ok(40));
-    assert_eq!(b.start("t", Start::Earliest, false), Ok(0));
-    assert_eq!(b.start("t", Start::Offset(99), false), Ok(99));
+    assert_eq!(b.start("t", Start::Latest), Ok(40));
+    assert_eq!(b.start("t", Start::Earliest), Ok(0));
+    assert_eq!(b.start("t", Start::Offset(99)), Ok(99));
     // Where nothing has ever been written.
     b.create("empty", &Settings::default()).expect("created");
-    assert_eq!(b.start("empty", Start::Time(1), false), Ok(0));
+    assert_eq!(b.start("empty", Start::Time(1)), Ok(0));
     // Time never goes back within a topic.
     us.store(5, Relaxed);
     assert_eq!(append(&b, "t", &[b"x"]).appended_us, 20_000);
@@ -453,7 +477,7 @@ pub fn compressed(place: &Place) {
         // Of a producer that compressed it himself.
         b.append_wait(name, input(&[&long]).compressed(Compression::Zstd)).expect("stored");
         assert_eq!(all_from(&b, name, 0), [&long[..], b"", &long, &long]);
-        let extent = b.describe(name, false).expect("there").extent;
+        let extent = b.describe(name).expect("there").extent;
         assert_eq!(extent.bytes < 3000, compression != Compression::None, "{extent:?}");
     }
     drop(b);
@@ -521,7 +545,7 @@ pub fn read_only(place: &Place) {
     assert_eq!(b.delete("t"), Err(Error::ReadOnly));
     assert_eq!(b.commit("t", "g", 1), Err(Error::ReadOnly));
     assert_eq!(b.set("t", Settings::default()), Err(Error::ReadOnly));
-    assert!(matches!(b.open("new", true), Err(Error::NoTopic(_))));
+    assert!(matches!(b.open("new"), Err(Error::NoTopic(_))));
     assert_eq!(all_from(&b, "t", 0), [b"a"]);
 }
 
@@ -565,7 +589,7 @@ macro_rules! contract {
         contract! { $kind, $place;
             offsets_are_dense_and_records_come_back producers_side_by_side reads_are_bounded
             slow_readers_hold_no_more_than_is_kept large_groups_are_prepared_while_others_are_written
-            what_is_not_there topics_come_and_go what_is_acknowledged_is_in_a_topic_that_is_there
+            what_is_not_there reading_creates_nothing topics_come_and_go what_is_acknowledged_is_in_a_topic_that_is_there
             groups_are_kept retries_are_stored_once retries_are_recognised_while_they_wait
             old_records_go too_many_records_go by_time readers_wait compressed
             those_who_wait_are_stored_together too_much_is_turned_away nothing_more_after_closing

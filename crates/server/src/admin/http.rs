@@ -14,21 +14,20 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::{heap, metrics, profile, topkeys};
 use crate::Shared;
-use crate::http::is_local;
+use crate::access::{CHALLENGE, HttpPort, Refusal};
 
 /// Connections at once; one more is closed.
-const CONNECTIONS: usize = 32;
+pub(super) const CONNECTIONS: usize = 32;
 /// Time to send a request's head.
 const HEAD: Duration = Duration::from_secs(5);
 /// Time for a whole connection, without what a profile lasts.
@@ -60,36 +59,25 @@ impl Deadline {
     }
 }
 
-/// Serves until `stopped` resolves.
-pub(super) async fn serve(
-    listeners: Vec<std::net::TcpListener>,
+/// Takes connections in for ever.
+pub(super) async fn accept(
+    listener: std::net::TcpListener,
     shared: Arc<Shared>,
-    stopped: oneshot::Receiver<()>,
+    places: Arc<AtomicUsize>,
 ) {
-    let places = Arc::new(AtomicUsize::new(CONNECTIONS));
-    for listener in listeners {
-        let (shared, places) = (Arc::clone(&shared), Arc::clone(&places));
-        // Listeners are nonblocking already; it fails only when the process is out of everything.
-        if let Ok(listener) = TcpListener::from_std(listener) {
-            tokio::spawn(accept(listener, shared, places));
-        }
-    }
-    // Its sender is only ever dropped.
-    let _ = stopped.await;
-}
-
-async fn accept(listener: TcpListener, shared: Arc<Shared>, places: Arc<AtomicUsize>) {
+    // Listeners are nonblocking already; it fails only when the process is out of everything.
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
     let here = listener.local_addr().ok();
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 if places.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1)).is_err() {
                     // Closed unanswered: writing to it could be made to take time, too.
                     continue;
                 }
                 let (shared, places) = (Arc::clone(&shared), Arc::clone(&places));
                 tokio::spawn(async move {
-                    connection(stream, here, shared).await;
+                    connection(stream, [here, Some(peer)], shared).await;
                     places.fetch_add(1, Relaxed);
                 });
             }
@@ -99,12 +87,12 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, places: Arc<AtomicUs
     }
 }
 
-async fn connection(stream: TcpStream, here: Option<SocketAddr>, shared: Arc<Shared>) {
+async fn connection(stream: TcpStream, ends: [Option<SocketAddr>; 2], shared: Arc<Shared>) {
     let deadline = Arc::new(Deadline(parking_lot::Mutex::new(Instant::now() + REST)));
     let extended = Arc::clone(&deadline);
     let service = service_fn(move |request: Request<Incoming>| {
         let (shared, deadline) = (Arc::clone(&shared), Arc::clone(&extended));
-        async move { Ok::<_, Infallible>(answer(&request, here, &shared, &deadline).await) }
+        async move { Ok::<_, Infallible>(answer(&request, ends, &shared, &deadline).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -173,7 +161,7 @@ fn index() -> String {
 
 async fn answer(
     request: &Request<Incoming>,
-    here: Option<SocketAddr>,
+    [here, peer]: [Option<SocketAddr>; 2],
     shared: &Arc<Shared>,
     deadline: &Deadline,
 ) -> Response {
@@ -182,24 +170,45 @@ async fn answer(
         r.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return r;
     }
-    let host = request.headers().get(HOST).map(|h| h.to_str().unwrap_or("?"));
-    if here.is_some_and(|h| h.ip().is_loopback()) && !host.is_none_or(is_local) {
-        return text(
-            StatusCode::FORBIDDEN,
-            "This port is on loopback: call it localhost or by its address.\n",
-        );
+    let (path, query) = (request.uri().path(), request.uri().query().unwrap_or(""));
+    match path {
+        // Probes have no password, and these paths say nothing about data or load.
+        "/healthz" => return text(StatusCode::OK, "ok\n"),
+        "/readyz" => return ready(shared),
+        _ => {}
     }
-    let query = request.uri().query().unwrap_or("");
-    match request.uri().path() {
-        "/" => text(StatusCode::OK, index()),
-        "/healthz" => text(StatusCode::OK, "ok\n"),
-        "/readyz" => ready(shared),
+    let engine = &*shared.engine;
+    let caller = match (HttpPort { name: "admin-port", engine, key: b"", peer, here })
+        .caller(request.headers())
+    {
+        Ok(caller) => caller,
+        Err(refusal) => return refused(&refusal),
+    };
+    // The command of RESP that needs the same permission.
+    let command: &[&[u8]] = match path {
+        "/metrics" | "/debug/heap" => &[b"info"],
+        "/debug/topkeys" => &[b"apus.topkeys"],
+        "/debug/profile" => &[b"latency|doctor"],
+        "/" => return text(StatusCode::OK, index()),
+        _ => return text(StatusCode::NOT_FOUND, format!("Not found. There is:\n\n{}", index())),
+    };
+    if let Err(why) = caller.may(engine, command) {
+        return text(StatusCode::FORBIDDEN, format!("{why}\n"));
+    }
+    match path {
         "/metrics" => metrics::answer(shared).await,
         "/debug/profile" => profile::answer(query, shared, deadline).await,
         "/debug/heap" => heap::answer(shared).await,
-        "/debug/topkeys" => topkeys::answer(query, shared),
-        _ => text(StatusCode::NOT_FOUND, format!("Not found. There is:\n\n{}", index())),
+        _ => topkeys::answer(query, shared),
     }
+}
+
+fn refused(refusal: &Refusal) -> Response {
+    let mut r = text(refusal.status, format!("{}\n", refusal.text));
+    if refusal.status == StatusCode::UNAUTHORIZED {
+        r.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(CHALLENGE));
+    }
+    r
 }
 
 fn ready(shared: &Shared) -> Response {
@@ -223,19 +232,6 @@ pub(super) fn busy() -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_local_names_are_local() {
-        for host in
-            ["localhost", "LOCALHOST:9121", "127.0.0.1:80", "127.0.0.1", "[::1]:80", "[::1]"]
-        {
-            assert!(is_local(host), "{host}");
-        }
-        for host in ["evil.example", "evil.example:80", "localhost.evil.example", "", ":80", "[x]"]
-        {
-            assert!(!is_local(host), "{host}");
-        }
-    }
 
     #[test]
     fn queries() {

@@ -1,8 +1,8 @@
-//! What all routes share: who may ask, queries, bodies that arrive, answers that leave.
+//! What all routes share: authentication, queries, bodies that arrive, answers that leave.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,11 +10,14 @@ use std::time::Duration;
 
 use ::log::{Appended, Broker, Chunks, Error, Input, Room};
 use engine::Engine;
+use engine::acl::Caller;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::{
-    ACCEPT, ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue,
-    ORIGIN, RETRY_AFTER,
+    ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW,
+    CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, ORIGIN, RETRY_AFTER, VARY,
+    WWW_AUTHENTICATE,
 };
 use hyper::{Method, Request, StatusCode};
 use stdx::mem::Apart;
@@ -23,6 +26,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::intake::{BUFFER, Intake, Progress, Serving};
 use super::text::unescape;
 use super::{seb, v1};
+use crate::access::{self, HttpPort, Refusal};
 
 /// What requests are answered from.
 pub(super) struct State {
@@ -227,27 +231,51 @@ impl Query {
 
 /// What the request asks for, if it may.
 pub(super) async fn answer(
-    mut request: Request<Incoming>,
-    here: Option<SocketAddr>,
+    request: Request<Incoming>,
+    [here, peer]: [Option<SocketAddr>; 2],
     state: Arc<State>,
 ) -> Response {
-    if let Some(refusal) = refuse(&request, here, &state.key) {
-        return refusal;
+    let engine = Arc::clone(&state.engine);
+    // Pages of allowed origins may also read the answer (CORS).
+    let origin = request.headers().get(ORIGIN).cloned();
+    let origin = origin.filter(|o| o.to_str().is_ok_and(|o| access::allows(&engine.config, o)));
+    let r = if access::is_preflight(request.method(), request.headers()) {
+        match &origin {
+            Some(_) => preflight(),
+            None => {
+                text(StatusCode::FORBIDDEN, "http-allowed-origins does not name this origin.\n")
+            }
+        }
+    } else {
+        let is_v1 = request.uri().path().starts_with("/v1/");
+        let port =
+            HttpPort { name: "topic-http-port", engine: &engine, key: &state.key, peer, here };
+        match port.caller(request.headers()) {
+            Ok(caller) => route(request, caller, state).await,
+            Err(refusal) => refused(&refusal, is_v1),
+        }
+    };
+    match origin {
+        Some(origin) => readable_by(r, origin),
+        None => r,
     }
+}
+
+async fn route(mut request: Request<Incoming>, caller: Caller, state: Arc<State>) -> Response {
     if request.method() == Method::HEAD {
         // The same without the body, which hyper leaves out.
         *request.method_mut() = Method::GET;
     }
     let path = request.uri().path().to_owned();
     match (path.as_str(), request.method()) {
-        ("/records", &Method::POST) => seb::add_records(request, state).await,
-        ("/records", &Method::GET) => seb::get_records(&request, state).await,
+        ("/records", &Method::POST) => seb::add_records(request, &caller, state).await,
+        ("/records", &Method::GET) => seb::get_records(&request, &caller, state).await,
         ("/records", _) => not_allowed("GET, HEAD, POST"),
-        ("/record", &Method::GET) => seb::get_record(&request, state).await,
-        ("/topic", &Method::GET) => seb::get_topic(&request, state).await,
+        ("/record", &Method::GET) => seb::get_record(&request, &caller, state).await,
+        ("/topic", &Method::GET) => seb::get_topic(&request, &caller, state).await,
         ("/record" | "/topic", _) => not_allowed("GET, HEAD"),
         ("/", &Method::GET) => index(&request),
-        (p, _) if p.starts_with("/v1/") => v1::answer(request, state).await,
+        (p, _) if p.starts_with("/v1/") => v1::answer(request, caller, state).await,
         _ => text(StatusCode::NOT_FOUND, "404 page not found\n"),
     }
 }
@@ -281,44 +309,49 @@ fn index(request: &Request<Incoming>) -> Response {
     text(StatusCode::OK, page)
 }
 
-/// Who may not ask: with a key, whoever does not have it; without, pages in a browser, which reach
-/// loopback by a name of their own or from another origin.
-fn refuse(request: &Request<Incoming>, here: Option<SocketAddr>, key: &[u8]) -> Option<Response> {
-    let header = |name| request.headers().get(name).map(HeaderValue::as_bytes);
-    if !key.is_empty() {
-        let given = header(AUTHORIZATION).unwrap_or(b"");
-        let given = given.strip_prefix(b"Bearer ").unwrap_or(given);
-        return (!same(given, key)).then(|| text(StatusCode::UNAUTHORIZED, "invalid auth"));
-    }
-    let local = |name: &[u8]| std::str::from_utf8(name).is_ok_and(is_local);
-    let stranger = header(HOST).is_some_and(|h| !local(h))
-        || header(ORIGIN).is_some_and(|o| {
-            !o.strip_prefix(b"http://").or(o.strip_prefix(b"https://")).is_some_and(local)
-        });
-    (stranger && here.is_some_and(|h| h.ip().is_loopback())).then(|| {
-        text(
-            StatusCode::FORBIDDEN,
-            "Without an http-api-key, only pages of this machine may ask.\n",
-        )
-    })
-}
-
-/// Whether two keys are the same, in a time that does not tell how much of them is.
-fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |d, (a, b)| d | (a ^ b)) == 0
-}
-
-/// Whether a host is what somebody on this machine would say. A page in a browser can make its own
-/// name resolve to 127.0.0.1 and then read what is here; its name is still in the Host.
-pub(crate) fn is_local(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or(""),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+/// A refusal before routing, in the form of the API that was asked for.
+fn refused(refusal: &Refusal, is_v1: bool) -> Response {
+    let r = if is_v1 {
+        json(refusal.status, &serde_json::json!({"error": refusal.text}))
+    } else {
+        text(refusal.status, format!("{}\n", refusal.text))
     };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+    match refusal.status {
+        StatusCode::UNAUTHORIZED => {
+            with(r, WWW_AUTHENTICATE, HeaderValue::from_static(access::CHALLENGE))
+        }
+        _ => r,
+    }
+}
+
+/// The answer to a browser that asks whether a page may send a request.
+fn preflight() -> Response {
+    let of = HeaderValue::from_static;
+    let r = empty(StatusCode::NO_CONTENT);
+    let r = with(r, ACCESS_CONTROL_ALLOW_METHODS, of("GET, HEAD, POST, PUT, PATCH, DELETE"));
+    let r = with(r, ACCESS_CONTROL_ALLOW_HEADERS, of("Authorization, Content-Type, Last-Event-ID"));
+    with(r, ACCESS_CONTROL_MAX_AGE, of("600"))
+}
+
+/// A response that a page of this origin may read.
+fn readable_by(r: Response, origin: HeaderValue) -> Response {
+    let exposed = "apus-first-offset, apus-next-offset, apus-end-offset, Retry-After";
+    let r = with(r, ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    let r = with(r, ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
+    with(r, VARY, HeaderValue::from_static("Origin"))
+}
+
+/// The answer to a caller without the permission, in Seb's form.
+pub(super) fn forbidden(why: String) -> Response {
+    text(StatusCode::FORBIDDEN, why)
 }
 
 impl State {
+    /// Whether the caller may do with a topic what this command does; if not, why.
+    pub(super) fn may(&self, caller: &Caller, command: &str, topic: &str) -> Result<(), String> {
+        caller.may(&self.engine, &[command.as_bytes(), topic.as_bytes()])
+    }
+
     /// The log, which is opened if it is not.
     pub(super) async fn broker(self: &Arc<Self>) -> Result<Broker, Error> {
         if let Some(b) = self.engine.topics.get() {
@@ -425,15 +458,4 @@ pub(super) async fn append(
     // All of the room goes with them: it is taken for as long as they are here, and not as the client is.
     broker.append(topic, input, Some(room), done);
     rx.await.unwrap_or(Err(Error::Closed))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_compared_whole() {
-        assert!(same(b"abc", b"abc"));
-        assert!(!same(b"abc", b"abd") && !same(b"ab", b"abc") && !same(b"", b"a"));
-    }
 }

@@ -5,7 +5,7 @@
 //!
 //! - [`serve`]: connections, their bounds, and the orderly end.
 //! - [`intake`]: what connections hold of requests, bounded in bytes and in time.
-//! - [`exchange`]: what all routes share: queries, bodies, answers, the key.
+//! - [`exchange`]: what all routes share: queries, bodies, answers, authentication.
 //! - [`seb`]: Seb's four routes. [`multipart`]: the form of their bodies.
 //! - [`v1`]: everything else.
 
@@ -17,20 +17,19 @@ mod serve;
 mod text;
 mod v1;
 
-pub(crate) use exchange::is_local;
-
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use config::{Config, Id};
 use engine::log;
+use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::Shared;
-use crate::net::bind_tcp;
+use crate::net::{Accepting, rebind, warn_if_open};
 
 /// Connections the kernel may queue.
 const BACKLOG: i32 = 1024;
@@ -39,47 +38,30 @@ const THREADS_MAX: usize = 4;
 /// Threads that wait for the storage at most.
 const BLOCKING_MAX: usize = 64;
 
-/// The running interface.
+/// The HTTP interface of a server; [`Http::follow`] opens, moves and closes it.
+#[derive(Default)]
 pub(crate) struct Http {
-    addresses: Vec<SocketAddr>,
+    running: Mutex<Running>,
+}
+
+#[derive(Default)]
+struct Running {
+    open: Vec<(SocketAddr, Accepting)>,
+    /// While something is open, and until the end.
+    served: Option<Served>,
+    ended: bool,
+}
+
+struct Served {
     /// Becomes true when it is to end.
     stop: watch::Sender<bool>,
     runtime: Runtime,
+    state: Arc<exchange::State>,
     connections: Arc<serve::Places>,
 }
 
-impl Http {
-    /// Opens what `http-port` and `http-bind` say, if anything.
-    ///
-    /// # Errors
-    /// It would listen beyond loopback without a key; an address cannot be listened on, unless it is
-    /// on the default port: then the log says so, and there is none.
-    pub(crate) fn start(config: &Config, shared: &Arc<Shared>) -> io::Result<Option<Self>> {
-        let port = config.int(Id::HttpPort) as u16;
-        if port == 0 {
-            return Ok(None);
-        }
-        let bind = config.list(Id::HttpBind);
-        let listeners = match bind_tcp(&bind, port, BACKLOG) {
-            Ok(l) if l.is_empty() => return Ok(None),
-            Ok(l) => l,
-            Err(e) if config.is_default(Id::HttpPort) => {
-                let log = &shared.engine.log;
-                log!(log, Warning, "No HTTP interface for topics: http-port {}", e);
-                log!(log, Warning, "Choose another http-port, or 0 to do without.");
-                return Ok(None);
-            }
-            Err(e) => return Err(e),
-        };
-        let addresses: Vec<SocketAddr> =
-            listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
-        let keyless = config.with_bytes(Id::HttpApiKey, <[u8]>::is_empty);
-        if keyless && addresses.iter().any(|a| !a.ip().is_loopback()) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "http-bind goes beyond loopback, so an http-api-key is needed",
-            ));
-        }
+impl Served {
+    fn new(config: &Config, shared: &Arc<Shared>) -> io::Result<Self> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads.min(THREADS_MAX))
@@ -89,38 +71,73 @@ impl Http {
             .thread_name("apus-http")
             .build()?;
         let (stop, stopped) = watch::channel(false);
-        for a in &addresses {
-            log!(shared.engine.log, Notice, "Topics on http://{}", a);
-        }
-        let connections = serve::Places::new(config.int(Id::HttpMaxConnections) as usize);
+        let connections = serve::Places::new(config.int(Id::TopicHttpMaxConnections) as usize);
         let state = Arc::new(exchange::State {
             engine: Arc::clone(&shared.engine),
-            key: config.with_bytes(Id::HttpApiKey, <[u8]>::to_vec),
+            key: config.with_bytes(Id::TopicHttpApiKey, <[u8]>::to_vec),
             stopped,
             intake: intake::Intake::new(),
         });
-        for listener in listeners {
-            let (state, places) = (Arc::clone(&state), Arc::clone(&connections));
-            runtime.spawn(serve::accept(listener, state, places));
+        Ok(Self { stop, runtime, state, connections })
+    }
+}
+
+impl Http {
+    /// Listens where `topic-http-port` and `topic-http-bind` say now. Connections that are open stay.
+    ///
+    /// # Errors
+    /// An address cannot be listened on; then it listens where it did.
+    pub(crate) fn follow(&self, config: &Config, shared: &Arc<Shared>) -> io::Result<()> {
+        let port = config.int(Id::TopicHttpPort) as u16;
+        let bind = config.list(Id::TopicHttpBind);
+        let mut running = self.running.lock();
+        let Running { open, served, ended } = &mut *running;
+        if *ended || port == 0 && open.is_empty() {
+            return Ok(());
         }
-        Ok(Some(Self { addresses, stop, runtime, connections }))
+        let served = match served {
+            Some(s) => s,
+            None => served.insert(Served::new(config, shared)?),
+        };
+        let before: Vec<SocketAddr> = open.iter().map(|(address, _)| *address).collect();
+        let Served { runtime, state, connections, .. } = served;
+        rebind(open, &bind, port, BACKLOG, Accepting::close, |listener| {
+            let (state, places) = (Arc::clone(state), Arc::clone(connections));
+            Ok(Accepting::start(runtime.handle(), serve::accept(listener, state, places)))
+        })?;
+        let keyless = state.key.is_empty();
+        for (address, _) in open.iter().filter(|(address, _)| !before.contains(address)) {
+            log!(shared.engine.log, Notice, "Topics on http://{}", address);
+            if keyless {
+                warn_if_open(&shared.engine, "topic-http-bind", *address);
+            }
+        }
+        Ok(())
     }
 
     /// Where it listens.
-    pub(crate) fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        self.running.lock().open.iter().map(|(address, _)| *address).collect()
     }
 
     /// Takes no more requests.
     pub(crate) fn begin_stop(&self) {
-        // Nobody listens any more only if all has ended.
-        let _ = self.stop.send(true);
+        let mut running = self.running.lock();
+        running.ended = true;
+        if let Some(served) = &running.served {
+            // Sending fails only when all connections have ended.
+            let _ = served.stop.send(true);
+        }
     }
 
     /// The same, and answers the requests that it has, for at most so long.
-    pub(crate) fn stop(self, within: Duration) {
+    pub(crate) fn stop(&self, within: Duration) {
         self.begin_stop();
-        self.runtime.block_on(self.connections.all_free(within));
-        self.runtime.shutdown_background();
+        let Running { served, .. } = std::mem::take(&mut *self.running.lock());
+        if let Some(Served { runtime, connections, .. }) = served {
+            runtime.block_on(connections.all_free(within));
+            runtime.shutdown_background();
+        }
+        self.running.lock().ended = true;
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ::log::storage::Want;
 use ::log::{Error, Fetched, Input, Room};
+use engine::acl::Caller;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use hyper::{Request, StatusCode};
@@ -76,8 +77,28 @@ fn value(headers: &HeaderMap, name: hyper::header::HeaderName) -> &str {
     headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or("")
 }
 
+/// The refusal, if the caller may not do with the topic that the query names what `command` does. A query
+/// that names none is refused for that.
+fn refusal(
+    request: &Request<Incoming>,
+    caller: &Caller,
+    command: &str,
+    state: &State,
+) -> Option<Response> {
+    let query = Query::new(request);
+    let topic = query.get("topic-name")?;
+    state.may(caller, command, topic).err().map(exchange::forbidden)
+}
+
 /// `POST /records`.
-pub(super) async fn add_records(request: Request<Incoming>, state: Arc<State>) -> Response {
+pub(super) async fn add_records(
+    request: Request<Incoming>,
+    caller: &Caller,
+    state: Arc<State>,
+) -> Response {
+    if let Some(refusal) = refusal(&request, caller, "topic.append", &state) {
+        return refusal;
+    }
     match add(request, state).await {
         Ok(r) => r,
         Err(e) => refused(e, |e| text(StatusCode::INTERNAL_SERVER_ERROR, e.to_string())),
@@ -120,7 +141,14 @@ async fn add(request: Request<Incoming>, state: Arc<State>) -> Result<Response, 
 }
 
 /// `GET /record`.
-pub(super) async fn get_record(request: &Request<Incoming>, state: Arc<State>) -> Response {
+pub(super) async fn get_record(
+    request: &Request<Incoming>,
+    caller: &Caller,
+    state: Arc<State>,
+) -> Response {
+    if let Some(refusal) = refusal(request, caller, "topic.read", &state) {
+        return refusal;
+    }
     let query = Query::new(request);
     let (offset, topic) = match both(offset(&query), required(&query, "topic-name")) {
         Ok(both) => both,
@@ -141,7 +169,14 @@ pub(super) async fn get_record(request: &Request<Incoming>, state: Arc<State>) -
 }
 
 /// `GET /records`.
-pub(super) async fn get_records(request: &Request<Incoming>, state: Arc<State>) -> Response {
+pub(super) async fn get_records(
+    request: &Request<Incoming>,
+    caller: &Caller,
+    state: Arc<State>,
+) -> Response {
+    if let Some(refusal) = refusal(request, caller, "topic.read", &state) {
+        return refusal;
+    }
     let accept = value(request.headers(), ACCEPT).split(';').next().unwrap_or("").trim();
     if accept.is_empty() {
         return text(StatusCode::NOT_ACCEPTABLE, "mime: no media type\n");
@@ -170,6 +205,10 @@ pub(super) async fn get_records(request: &Request<Incoming>, state: Arc<State>) 
         }
         Ok(true) => {}
     }
+    // The user may have lost the permission meanwhile.
+    if let Err(why) = state.may(caller, "topic.read", &topic) {
+        return exchange::forbidden(why);
+    }
     // Bytes are those of records alone: what is stored around them must not cost any.
     let around = 84 * (1 + usize::try_from(count).unwrap_or(usize::MAX).min(1 << 20));
     let want = Want::from(offset, count, bytes.saturating_add(around));
@@ -195,12 +234,19 @@ fn missing(e: Error) -> Response {
 }
 
 /// `GET /topic`.
-pub(super) async fn get_topic(request: &Request<Incoming>, state: Arc<State>) -> Response {
+pub(super) async fn get_topic(
+    request: &Request<Incoming>,
+    caller: &Caller,
+    state: Arc<State>,
+) -> Response {
+    if let Some(refusal) = refusal(request, caller, "topic.info", &state) {
+        return refusal;
+    }
     let topic = match required(&Query::new(request), "topic-name") {
         Ok(t) => t,
         Err(why) => return bad(why),
     };
-    match state.ask(move |b| b.describe(&topic, true)).await {
+    match state.ask(move |b| b.describe(&topic)).await {
         Ok(d) => json(
             StatusCode::OK,
             &json!({"next_offset": d.extent.next, "latest_commit_at": time(d.extent.latest_us)}),
@@ -214,7 +260,7 @@ pub(super) async fn open(state: &Arc<State>, topic: &str) -> Result<::log::Broke
     let broker = state.broker().await?;
     if !broker.is_open(topic) {
         let topic = topic.to_owned();
-        state.ask(move |b| b.open(&topic, true)).await?;
+        state.ask(move |b| b.open(&topic)).await?;
     }
     Ok(broker)
 }

@@ -68,12 +68,12 @@ pub(super) async fn accept(
         };
         match accepted {
             None => return,
-            Some(Ok((stream, _))) => {
+            Some(Ok((stream, peer))) => {
                 let state = Arc::clone(&state);
                 tokio::spawn(async move {
                     let engine = Arc::clone(&state.engine);
                     engine.topics.http_connections.fetch_add(1, Relaxed);
-                    connection(stream, here, state).await;
+                    connection(stream, [here, Some(peer)], state).await;
                     engine.topics.http_connections.fetch_sub(1, Relaxed);
                     drop(place);
                 });
@@ -84,7 +84,7 @@ pub(super) async fn accept(
     }
 }
 
-async fn connection(stream: TcpStream, here: Option<SocketAddr>, state: Arc<State>) {
+async fn connection(stream: TcpStream, ends: [Option<SocketAddr>; 2], state: Arc<State>) {
     // Answers are written whole; waiting for more would only delay them.
     let _ = stream.set_nodelay(true);
     // Whoever takes nothing of what is sent to him must not keep it here for ever.
@@ -98,7 +98,7 @@ async fn connection(stream: TcpStream, here: Option<SocketAddr>, state: Arc<Stat
         let serving = progress.head();
         request.extensions_mut().insert(Arc::clone(&progress));
         async move {
-            let answer = exchange::answer(request, here, state).await;
+            let answer = exchange::answer(request, ends, state).await;
             Ok::<_, Infallible>(answer.map(|reply| reply.of(serving)))
         }
     });

@@ -1,8 +1,11 @@
 //! The thread that accepts connections and deals them out to the workers.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use config::Id;
@@ -11,7 +14,7 @@ use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::Mutex;
 
-use super::{Bound, Inbox, Stream};
+use super::{Bound, Inbox, Stream, rebind};
 use crate::Shared;
 
 /// How long to wait before trying again when the process has no descriptors left.
@@ -24,18 +27,35 @@ requirepass), or switch protected mode off (CONFIG SET protected-mode no) if onl
 can reach this port.\r\n";
 const TOO_MANY: &str = "-ERR max number of clients reached\r\n";
 
+/// How long CONFIG SET waits for the acceptor, which may have to wait for names to be resolved.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// TCP addresses to listen on from now on, instead of those so far.
+struct Order {
+    bind: Vec<String>,
+    port: u16,
+    backlog: i32,
+    done: SyncSender<io::Result<()>>,
+}
+
 /// Orders for the acceptor from other threads.
 pub(crate) struct Doors {
-    orders: Mutex<Vec<Vec<Bound>>>,
+    orders: Mutex<Vec<Order>>,
     waker: Waker,
 }
 
 impl Doors {
-    /// Listens on these from now on, and no longer on the TCP addresses so far.
-    pub(crate) fn replace_tcp(&self, listeners: Vec<Bound>) {
-        self.orders.lock().push(listeners);
-        // A failed wake means that the acceptor is gone, and the process with it.
-        let _ = self.waker.wake();
+    /// Listens on these TCP addresses from now on, and on no others. Connections stay open, and those that wait
+    /// to be accepted are accepted.
+    ///
+    /// # Errors
+    /// One of them cannot be listened on; then all is as before.
+    pub(crate) fn rebind(&self, bind: Vec<String>, port: u16, backlog: i32) -> io::Result<()> {
+        let (done, outcome) = sync_channel(1);
+        self.orders.lock().push(Order { bind, port, backlog, done });
+        self.waker.wake()?;
+        let gone = |_| io::Error::other("the server is shutting down");
+        outcome.recv_timeout(PATIENCE).map_err(gone)?
     }
 
     /// Makes the acceptor look at the stop flag.
@@ -78,8 +98,10 @@ impl Acceptor {
         Arc::clone(&self.doors)
     }
 
-    fn open(&mut self, bound: Bound) -> io::Result<()> {
-        let token = Token(self.listeners.len());
+    /// Returns the listener's place.
+    fn open(&mut self, bound: Bound) -> io::Result<usize> {
+        let place = self.listeners.iter().position(Option::is_none).unwrap_or(self.listeners.len());
+        let token = Token(place);
         let r = self.poll.registry();
         let listener = match bound {
             Bound::Tcp(l) => {
@@ -95,8 +117,29 @@ impl Acceptor {
                 Listener::Unix(l, path)
             }
         };
-        self.listeners.push(Some(listener));
-        Ok(())
+        match self.listeners.get_mut(place) {
+            Some(free) => *free = Some(listener),
+            None => self.listeners.push(Some(listener)),
+        }
+        Ok(place)
+    }
+
+    fn rebind(&mut self, bind: &[String], port: u16, backlog: i32) -> io::Result<()> {
+        let tcp = |l: &Option<Listener>| match l {
+            Some(Listener::Tcp(l)) => l.local_addr().ok(),
+            _ => None,
+        };
+        let mut open: Vec<(SocketAddr, usize)> =
+            self.listeners.iter().enumerate().filter_map(|(i, l)| Some((tcp(l)?, i))).collect();
+        let this = RefCell::new(self);
+        let close = |i: usize| {
+            let mut this = this.borrow_mut();
+            // Clients that have connected already are served.
+            this.accept_all(i);
+            this.listeners[i] = None;
+        };
+        let start = |l| this.borrow_mut().open(Bound::Tcp(l));
+        rebind(&mut open, bind, port, backlog, close, start)
     }
 
     pub(crate) fn run(mut self) {
@@ -123,17 +166,10 @@ impl Acceptor {
                 }
             }
             let orders = std::mem::take(&mut *self.doors.orders.lock());
-            for order in orders {
-                for l in &mut self.listeners {
-                    if matches!(l, Some(Listener::Tcp(_))) {
-                        *l = None;
-                    }
-                }
-                for b in order {
-                    if let Err(e) = self.open(b) {
-                        log!(self.shared.engine.log, Warning, "listening: {}", e);
-                    }
-                }
+            for Order { bind, port, backlog, done } in orders {
+                let outcome = self.rebind(&bind, port, backlog);
+                // CONFIG SET may have given up.
+                let _ = done.try_send(outcome);
             }
         }
         for l in self.listeners.iter().flatten() {

@@ -12,6 +12,10 @@ use super::worker::add;
 /// count.
 pub(super) const FIXED_OUTPUT: usize = 16 * 1024;
 
+/// Bytes of replies beyond [`FIXED_OUTPUT`] that a client may leave unread before it authenticates, as in
+/// Redis 7.4.3.
+const UNAUTHENTICATED_OUTPUT: usize = 1024;
+
 /// Whether a connection is there to receive messages.
 pub(super) fn is_subscriber(c: &Conn) -> bool {
     c.session.client.pubsub.load(Relaxed)
@@ -51,11 +55,13 @@ fn class_of(c: &Conn) -> ClientClass {
     if is_subscriber(c) { ClientClass::Pubsub } else { ClientClass::Normal }
 }
 
-/// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows.
+/// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows, or more than a
+/// client may have that has not authenticated.
 pub(super) fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: usize) -> bool {
     let l = engine.config.output_limits(class_of(c));
     let n = if queued > FIXED_OUTPUT { queued as u64 } else { 0 };
     let mut over = l.hard > 0 && n > l.hard;
+    over |= queued > FIXED_OUTPUT + UNAUTHENTICATED_OUTPUT && c.session.needs_auth(engine);
     if l.soft > 0 && n > l.soft {
         let now = engine.clock.monotonic_ns();
         let since = *c.soft_since.get_or_insert(now);

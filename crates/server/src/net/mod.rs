@@ -4,6 +4,7 @@
 //! connections, and stays there. Epoll through `mio`, edge-triggered; see DESIGN for why not a
 //! runtime and not io_uring.
 
+mod accepting;
 mod acceptor;
 mod answer;
 mod attend;
@@ -15,8 +16,9 @@ mod receive;
 mod stream;
 mod worker;
 
+pub(crate) use accepting::{Accepting, warn_if_open};
 pub(crate) use acceptor::{Acceptor, Doors};
 pub(crate) use dial::tcp as dial;
-pub(crate) use listen::{Bound, bind_tcp, bind_unix};
+pub(crate) use listen::{Bound, bind_tcp, bind_unix, rebind};
 pub(crate) use stream::Stream;
 pub(crate) use worker::{Inbox, Worker};

@@ -434,6 +434,10 @@ impl Worker {
         if !c.readable || c.waiting || c.session.closing {
             return Ok(Turn::Keep);
         }
+        if c.session.needs_auth(engine) {
+            // The server buffers no input of clients that have not authenticated; the kernel does.
+            return Ok(Turn::Keep);
+        }
         match (&*c.stream).read(input) {
             // It will say so again when the stock has been used up.
             Ok(0) => {

@@ -84,9 +84,9 @@ impl Server {
             let (http, data) = (free(), free());
             let mut command = Command::new(binary());
             command
-                .args(["serve", "--bind", "127.0.0.1", "--http-bind", "127.0.0.1"])
+                .args(["serve", "--bind", "127.0.0.1", "--topic-http-bind", "127.0.0.1"])
                 .args(["--threads", "2", "--save", "", "--port", &data.port().to_string()])
-                .args(["--http-port", &http.port().to_string()])
+                .args(["--topic-http-port", &http.port().to_string()])
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
             more(&mut command);

@@ -43,7 +43,7 @@ func Start(t *testing.T, options ...string) string {
 	port := FreePort(t)
 	address := net.JoinHostPort("127.0.0.1", port)
 
-	args := append([]string{"serve", "--http-port", "0", "--port", port, "--dir", t.TempDir(), "--save", ""}, options...)
+	args := append([]string{"serve", "--port", port, "--dir", t.TempDir(), "--save", ""}, options...)
 	command := exec.Command(binary, args...)
 	stdout, err := command.StdoutPipe()
 	Must(t, err)

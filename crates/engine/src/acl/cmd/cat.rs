@@ -18,6 +18,12 @@ pub(super) static CAT: SessionCommand = sub(
         summary: "Names the categories, or the commands of one.",
         syntax: "ACL CAT [category]",
         transcript: r#"
+> ACL CAT nosuch
+(error) ERR Unknown category 'nosuch'
+> ACL CAT read write
+(error) ERR unknown subcommand or wrong number of arguments for 'CAT'. Try ACL HELP.
+# Redis has no topics.
+# only: apus
 > ACL CAT
  1) "keyspace"
  2) "read"
@@ -40,10 +46,7 @@ pub(super) static CAT: SessionCommand = sub(
 19) "connection"
 20) "transaction"
 21) "scripting"
-> ACL CAT nosuch
-(error) ERR Unknown category 'nosuch'
-> ACL CAT read write
-(error) ERR unknown subcommand or wrong number of arguments for 'CAT'. Try ACL HELP.
+22) "topic"
 "#,
         ..BASE
     },

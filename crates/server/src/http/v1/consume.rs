@@ -62,7 +62,7 @@ pub(super) async fn start(
             let (topic, group) = (topic.to_owned(), group.to_owned());
             return state
                 .ask(move |b| {
-                    b.open(&topic, true)?;
+                    b.open(&topic)?;
                     b.start_group(&topic, &group, reset)
                 })
                 .await;
@@ -73,7 +73,7 @@ pub(super) async fn start(
         return Ok((offset, false));
     }
     let topic = topic.to_owned();
-    state.ask(move |b| Ok((b.start(&topic, start, true)?, false))).await
+    state.ask(move |b| Ok((b.start(&topic, start)?, false))).await
 }
 
 /// Says that the group is new, if it is.
@@ -213,7 +213,7 @@ pub(super) async fn record(
     if !state.broker().await?.is_open(topic) {
         // A topic that is not there has no records, and is not created by asking for one.
         let topic = topic.to_owned();
-        state.ask(move |b| b.open(&topic, false)).await?;
+        state.ask(move |b| b.open(&topic)).await?;
     }
     let (fetched, room) = fetch_held(state, topic, want).await?;
     let (_, records) = super::super::seb::records(&fetched, offset, 1, 0)?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ::log::{Description, Error};
+use engine::acl::Caller;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use serde_json::{Value, json};
@@ -28,9 +29,10 @@ fn described(d: &Description) -> Value {
     })
 }
 
-/// `GET /v1/topics`.
+/// `GET /v1/topics`: those that the caller may read.
 pub(super) async fn list(
     request: &Request<Incoming>,
+    caller: &Caller,
     state: &Arc<State>,
 ) -> Result<Response, Error> {
     let query = Query::new(request);
@@ -40,7 +42,7 @@ pub(super) async fn list(
         return Err(bad("limit must be at least 1"));
     }
     let after = query.get("after").unwrap_or("").to_owned();
-    let names = state.ask(|b| b.topics()).await?;
+    let names = caller.readable(&state.engine, state.ask(|b| b.topics()).await?);
     let from = names.partition_point(|n| *n <= after);
     let page: Vec<&String> = names.iter().skip(from).take(limit).collect();
     Ok(json(StatusCode::OK, &json!({"topics": page, "more": from + page.len() < names.len()})))
@@ -49,7 +51,7 @@ pub(super) async fn list(
 /// `GET /v1/topics/{topic}`.
 pub(super) async fn describe(topic: &str, state: &Arc<State>) -> Result<Response, Error> {
     let topic = topic.to_owned();
-    let d = state.ask(move |b| b.describe(&topic, false)).await?;
+    let d = state.ask(move |b| b.describe(&topic)).await?;
     Ok(json(StatusCode::OK, &described(&d)))
 }
 
@@ -65,7 +67,7 @@ pub(super) async fn create(
         let settings = b.options().settings.clone();
         let settings = if text.is_empty() { settings } else { settings.with_json(&text)? };
         b.create(&topic, &settings)?;
-        b.describe(&topic, false)
+        b.describe(&topic)
     });
     Ok(json(StatusCode::CREATED, &described(&created.await?)))
 }
@@ -79,9 +81,9 @@ pub(super) async fn change(
     let text = body(request, state).await?;
     let topic = topic.to_owned();
     let changed = state.ask(move |b| {
-        let settings = b.describe(&topic, false)?.settings.with_json(&text)?;
+        let settings = b.describe(&topic)?.settings.with_json(&text)?;
         b.set(&topic, settings)?;
-        b.describe(&topic, false)
+        b.describe(&topic)
     });
     Ok(json(StatusCode::OK, &described(&changed.await?)))
 }

@@ -8,6 +8,7 @@ mod tail;
 use std::sync::Arc;
 
 use ::log::Error;
+use engine::acl::Caller;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CACHE_CONTROL, HeaderValue};
 use hyper::{Method, Request, StatusCode};
@@ -83,41 +84,93 @@ fn number(query: &Query, name: &str) -> Result<Option<u64>, Error> {
     query.get(name).map(|v| read(v).ok_or_else(wrong)).transpose()
 }
 
+/// The command of RESP that does what a route does, and its topic. None for the description, for the list, which
+/// has only topics that the caller may read, and for paths that do not exist.
+fn command_of<'a>(method: &Method, parts: &[&'a str]) -> Option<(&'static str, &'a str)> {
+    let is = |m: Method| *method == m;
+    let (command, topic) = match parts {
+        ["topics", t] if is(Method::GET) => ("topic.info", t),
+        ["topics", t] if is(Method::PUT) => ("topic.create", t),
+        ["topics", t] if is(Method::PATCH) => ("topic.set", t),
+        ["topics", t] if is(Method::DELETE) => ("topic.delete", t),
+        ["topics", t, "batches" | "records"] if is(Method::POST) => ("topic.append", t),
+        ["topics", t, "batches" | "records" | "tail"] | ["topics", t, "records", _]
+            if is(Method::GET) =>
+        {
+            ("topic.read", t)
+        }
+        ["topics", t, "groups"] if is(Method::GET) => ("topic.groups", t),
+        ["topics", t, "groups", _] if is(Method::GET) => ("topic.committed", t),
+        ["topics", t, "groups", _] if is(Method::PUT) || is(Method::DELETE) => ("topic.commit", t),
+        _ => return None,
+    };
+    Some((command, topic))
+}
+
+/// The answer to a caller without the permission.
+fn forbidden(why: &str) -> Response {
+    json(StatusCode::FORBIDDEN, &json!({"error": why}))
+}
+
 /// Routes a request under `/v1/`.
-pub(super) async fn answer(request: Request<Incoming>, state: Arc<State>) -> Response {
+pub(super) async fn answer(
+    request: Request<Incoming>,
+    caller: Caller,
+    state: Arc<State>,
+) -> Response {
     let path = request.uri().path().to_owned();
     let parts: Vec<String> =
         path.trim_start_matches("/v1/").split('/').map(|p| unescape(p, false)).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let needed = command_of(request.method(), &parts);
+    let r = match needed.map_or(Ok(()), |(command, topic)| state.may(&caller, command, topic)) {
+        Ok(()) => route(request, &parts, &caller, &state).await,
+        Err(why) => forbidden(&why),
+    };
+    // A caller that has waited may have lost the permission meanwhile.
+    let read = needed.filter(|(command, _)| *command == "topic.read" && r.status().is_success());
+    let r = match read.map_or(Ok(()), |(command, topic)| state.may(&caller, command, topic)) {
+        Ok(()) => r,
+        Err(why) => forbidden(&why),
+    };
+    with(r, CACHE_CONTROL, HeaderValue::from_static("no-store"))
+}
+
+async fn route(
+    request: Request<Incoming>,
+    parts: &[&str],
+    caller: &Caller,
+    state: &Arc<State>,
+) -> Response {
     let (get, post) = (Method::GET, Method::POST);
     let (put, delete) = (Method::PUT, Method::DELETE);
     let m = request.method().clone();
-    let result = match parts[..] {
+    let result = match *parts {
         ["openapi.json"] if m == get => {
             Ok(pieces(StatusCode::OK, "application/json", [Bytes::from_static(OPENAPI.as_bytes())]))
         }
-        ["topics"] if m == get => manage::list(&request, &state).await,
-        ["topics", topic] if m == get => manage::describe(topic, &state).await,
-        ["topics", topic] if m == put => manage::create(topic, request, &state).await,
-        ["topics", topic] if m == Method::PATCH => manage::change(topic, request, &state).await,
-        ["topics", topic] if m == delete => manage::delete(topic, &state).await,
-        ["topics", topic, "batches"] if m == post => produce::batch(topic, request, &state).await,
-        ["topics", topic, "batches"] if m == get => consume::batches(topic, &request, &state).await,
-        ["topics", topic, "records"] if m == post => produce::records(topic, request, &state).await,
-        ["topics", topic, "records"] if m == get => consume::records(topic, &request, &state).await,
+        ["topics"] if m == get => manage::list(&request, caller, state).await,
+        ["topics", topic] if m == get => manage::describe(topic, state).await,
+        ["topics", topic] if m == put => manage::create(topic, request, state).await,
+        ["topics", topic] if m == Method::PATCH => manage::change(topic, request, state).await,
+        ["topics", topic] if m == delete => manage::delete(topic, state).await,
+        ["topics", topic, "batches"] if m == post => produce::batch(topic, request, state).await,
+        ["topics", topic, "batches"] if m == get => consume::batches(topic, &request, state).await,
+        ["topics", topic, "records"] if m == post => produce::records(topic, request, state).await,
+        ["topics", topic, "records"] if m == get => consume::records(topic, &request, state).await,
         ["topics", topic, "records", offset] if m == get => {
-            consume::record(topic, offset, &state).await
+            consume::record(topic, offset, state).await
         }
-        ["topics", topic, "tail"] if m == get => tail::tail(topic, &request, &state).await,
-        ["topics", topic, "groups"] if m == get => manage::groups(topic, &state).await,
+        ["topics", topic, "tail"] if m == get => tail::tail(topic, &request, caller, state).await,
+        ["topics", topic, "groups"] if m == get => manage::groups(topic, state).await,
         ["topics", topic, "groups", group] if m == get => {
-            manage::committed(topic, group, &state).await
+            manage::committed(topic, group, state).await
         }
         ["topics", topic, "groups", group] if m == put => {
-            manage::commit(topic, group, request, &state).await
+            manage::commit(topic, group, request, state).await
         }
         ["topics", topic, "groups", group] if m == delete => {
-            manage::forget(topic, group, &state).await
+            manage::forget(topic, group, state).await
         }
         ["openapi.json" | "topics"]
         | ["topics", _, "records", _]
@@ -127,8 +180,7 @@ pub(super) async fn answer(request: Request<Incoming>, state: Arc<State>) -> Res
         ["topics", _, "groups", _] => Ok(not_allowed("GET, HEAD, PUT, DELETE")),
         _ => Ok(json(StatusCode::NOT_FOUND, &json!({"error": "there is no such path"}))),
     };
-    let r = result.unwrap_or_else(|e| error(&e));
-    with(r, CACHE_CONTROL, HeaderValue::from_static("no-store"))
+    result.unwrap_or_else(|e| error(&e))
 }
 
 /// An object of a JSON body.

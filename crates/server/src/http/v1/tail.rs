@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ::log::storage::Want;
 use ::log::{Error, Start};
+use engine::acl::Caller;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, HeaderValue};
 use hyper::{Request, StatusCode};
@@ -26,6 +27,7 @@ const QUIET: Duration = Duration::from_secs(15);
 pub(super) async fn tail(
     topic: &str,
     request: &Request<Incoming>,
+    caller: &Caller,
     state: &Arc<State>,
 ) -> Result<Response, Error> {
     let query = Query::new(request);
@@ -42,14 +44,15 @@ pub(super) async fn tail(
         None => consume::start(topic, &query, Start::Latest, state).await?,
     };
     let name = topic.to_owned();
-    let extent = state.ask(move |b| b.describe(&name, false)).await?.extent;
+    let extent = state.ask(move |b| b.describe(&name)).await?.extent;
     if offset > extent.next {
         // Nobody waits for what may never be.
         return Err(Error::OutOfBounds { offset, first: extent.first, next: extent.next });
     }
     // A client that does not keep up holds one piece here, one that is being sent, and nothing else.
     let (tx, rx) = mpsc::channel(1);
-    tokio::spawn(follow(topic.to_owned(), offset, events, wait, tx, Arc::clone(state)));
+    let place = (topic.to_owned(), offset);
+    tokio::spawn(follow(place, caller.clone(), events, wait, tx, Arc::clone(state)));
     let kind = if events { "text/event-stream" } else { LINES };
     Ok(consume::group(respond(StatusCode::OK, kind, Reply::stream(rx)), new))
 }
@@ -57,8 +60,8 @@ pub(super) async fn tail(
 /// Sends records from an offset on, until the client goes or none have come for as long as `until`
 /// says.
 async fn follow(
-    topic: String,
-    mut offset: u64,
+    (topic, mut offset): (String, u64),
+    caller: Caller,
     events: bool,
     until: Option<Duration>,
     tx: mpsc::Sender<Bytes>,
@@ -102,6 +105,8 @@ async fn follow(
             Err(Error::OutOfBounds { first, .. }) => Ok(first),
             Err(e) => Err(e),
         };
+        // Checked again each time: the user may have lost the permission meanwhile.
+        let step = state.may(&caller, "topic.read", &topic).map_err(Error::Bad).and(step);
         match step {
             Ok(next) => {
                 if next != before {

@@ -1,0 +1,129 @@
+//! Callers that have no connection of RESP: requests over HTTP, each of which says for itself who asks.
+//!
+//! A caller acts as a user with the same permissions as over RESP: what a route does is the command that
+//! does the same, and goes through [`check`](super::check()). Refusals are counted and in ACL LOG.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use ::commands::row::KeyFlags;
+
+use super::check::{Denied, Reason, check};
+use super::user::User;
+use super::{Context, DEFAULT, log};
+use crate::engine::Engine;
+
+/// Bytes that ACL LOG keeps of the name in a failed login: the head of a request may be long.
+const NAME_MAX: usize = 256;
+
+/// What lists topics.
+const LIST: &[u8] = b"topic.list";
+
+/// A user, and where the request comes from.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    user: Arc<User>,
+    /// As ACL LOG shows a client.
+    line: Arc<str>,
+}
+
+/// A client without a connection, in the form of CLIENT LIST.
+fn line(port: &str, peer: &dyn Display, local: &dyn Display, user: &User) -> Arc<str> {
+    let user = user.shown();
+    format!("id=0 addr={peer} laddr={local} name= db=0 user={user} lib-name={port}").into()
+}
+
+impl Engine {
+    /// The default user, if requests need not say who asks.
+    pub fn open_caller(
+        &self,
+        port: &str,
+        peer: &dyn Display,
+        local: &dyn Display,
+    ) -> Option<Caller> {
+        let user = self.acl.default_user();
+        let line = line(port, peer, local, user);
+        self.acl.is_open().then(|| Caller { user: Arc::clone(user), line })
+    }
+
+    /// The default user, for a request that has shown the key of a port; none if that user is off.
+    pub fn keyed_caller(
+        &self,
+        port: &str,
+        peer: &dyn Display,
+        local: &dyn Display,
+    ) -> Option<Caller> {
+        let user = self.acl.default_user();
+        let line = line(port, peer, local, user);
+        user.rules().on.then(|| Caller { user: Arc::clone(user), line })
+    }
+
+    /// The user of this name and password; an empty name stands for the default user. `any_password` says
+    /// whether users without a password may come in. A failure is counted and logged.
+    pub fn login(
+        &self,
+        port: &str,
+        (name, password): (&[u8], &[u8]),
+        any_password: bool,
+        peer: &dyn Display,
+        local: &dyn Display,
+    ) -> Option<Caller> {
+        let name = if name.is_empty() { DEFAULT } else { name };
+        let user = self.acl.authenticate(name, password);
+        let user = user.filter(|u| any_password || !u.rules().nopass);
+        let Some(user) = user else {
+            let line = line(port, peer, local, self.acl.default_user());
+            let what = (Reason::Auth, Context::TopLevel);
+            let name = &name[..name.len().min(NAME_MAX)];
+            log::add(self, what, port.as_bytes(), name, line.to_string());
+            return None;
+        };
+        let line = line(port, peer, local, &user);
+        Some(Caller { user, line })
+    }
+}
+
+impl Caller {
+    /// Whether the user may run this command, named as in its row, with these arguments; a refusal is
+    /// counted and logged.
+    ///
+    /// # Errors
+    /// The text of the refusal.
+    pub fn may(&self, engine: &Engine, argv: &[&[u8]]) -> Result<(), String> {
+        if self.user.is_free() {
+            return Ok(());
+        }
+        let id = argv.first().and_then(|name| engine.table.named(name));
+        let Some(id) = id else { return Err("there is no such command".to_owned()) };
+        check(engine, &self.user, id, argv).map_err(|denied: Denied| {
+            let row = engine.table.get(id).row;
+            let object = match denied.reason {
+                Reason::Command => row.name.as_bytes(),
+                _ => argv.get(denied.arg).copied().unwrap_or_default(),
+            };
+            let what = (denied.reason, Context::TopLevel);
+            log::add(engine, what, object, self.user.name(), self.line.to_string());
+            denied.text(&self.user, row)
+        })
+    }
+
+    /// Of these topics, those that the user may read.
+    pub fn readable(&self, engine: &Engine, topics: Vec<String>) -> Vec<String> {
+        readable(&self.user, engine.table.named(LIST), topics)
+    }
+}
+
+/// Of these topics, those that a user may read by the same permissions that let them run command `list`.
+pub(crate) fn readable(user: &User, list: Option<u16>, mut topics: Vec<String>) -> Vec<String> {
+    if user.is_free() {
+        return topics;
+    }
+    let rules = user.rules();
+    topics.retain(|topic| {
+        rules.selectors().any(|s| {
+            list.is_some_and(|id| s.commands.allows(id, None))
+                && s.allows_key(topic.as_bytes(), KeyFlags::RO.or(KeyFlags::ACCESS))
+        })
+    });
+    topics
+}
