@@ -156,18 +156,31 @@ fn tokens(text: &str) -> Vec<String> {
     all
 }
 
-/// The tokens without `#[cfg(test)] mod name { … }`.
+/// Where the brace of a test module is whose attribute begins at `i`.
+fn test_module(tokens: &[String], i: usize) -> Option<usize> {
+    let starts = |at: usize, words: &[&str]| {
+        tokens.get(at..at + words.len()).is_some_and(|t| t.iter().zip(words).all(|(a, b)| a == b))
+    };
+    if !starts(i, &["#", "[", "cfg", "("]) {
+        return None;
+    }
+    let end = i + tokens[i..].iter().position(|t| t == "]")?;
+    let is_test =
+        tokens[i..end].iter().any(|t| t == "test") && !tokens[i..end].iter().any(|t| t == "not");
+    let brace = end + 3;
+    (is_test && starts(end + 1, &["mod"]) && starts(brace, &["{"])).then_some(brace)
+}
+
+/// The tokens without `#[cfg(test)] mod name { … }`, also where the condition is `all(test, …)`.
 fn without_tests(tokens: &[String]) -> Vec<String> {
-    const TEST: [&str; 8] = ["#", "[", "cfg", "(", "test", ")", "]", "mod"];
     let (mut i, mut kept) = (0, Vec::new());
     while i < tokens.len() {
-        let is_test = tokens[i..].iter().zip(TEST).filter(|(a, b)| a == b).count() == TEST.len();
-        if !is_test || tokens.get(i + 9).is_none_or(|t| t != "{") {
+        let Some(body) = test_module(tokens, i) else {
             kept.push(tokens[i].clone());
             i += 1;
             continue;
-        }
-        i += 9;
+        };
+        i = body;
         let mut depth = 0;
         while i < tokens.len() {
             depth += i32::from(tokens[i] == "{") - i32::from(tokens[i] == "}");
@@ -372,7 +385,8 @@ mod tests {
             ("a", "use crate::b::B; // use crate::a::A\n const S: &str = \"crate::b\";"),
             (
                 "b",
-                "#[cfg(test)] mod tests { use crate::a::A; } fn f() { let _ = r#\"crate::a\"#; }",
+                "#[cfg(test)] mod tests { use crate::a::A; } fn f() { let _ = r#\"crate::a\"#; } \
+                 #[cfg(all(test, loom))] mod model { use crate::a::A; }",
             ),
         ]);
         assert_eq!(largest(&tree), ["(none)"]);

@@ -22,7 +22,7 @@ TopicHttpMaxConnections: "topic-http-max-connections", ["http-max-connections"],
 HttpAllowedHosts: "http-allowed-hosts", [], Text(any), "", RUNTIME, Effective,
     "Names by which the HTTP ports may be called besides addresses and `localhost`, separated by spaces, with or without a port; `*` for any.";
 HttpAllowedOrigins: "http-allowed-origins", [], Text(any), "", RUNTIME, Effective,
-    "Origins whose pages may send requests to the HTTP ports (https://app.example), separated by spaces, besides pages of this machine; `*` for any.";
+    "Origins whose pages may send requests to the HTTP ports (`https://app.example`), separated by spaces, besides pages of this machine; `*` for any.";
 TopicStorage: "topic-storage", [], Text(any), "disk", IMMUTABLE, Effective,
     "Where topics are kept: disk (in `topics` under `dir`), memory, or an object store that other servers may use as well: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX. Credentials and endpoints come from the environment.";
 TopicCache: "topic-cache", [], Text(any), "topic-cache", IMMUTABLE, Effective,

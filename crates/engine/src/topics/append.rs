@@ -22,7 +22,7 @@ pub(super) static APPEND: SessionCommand = command(
         summary: "Appends records to a topic, and answers the offset of the first when they are stored.",
         syntax: "TOPIC.APPEND topic:key [PRODUCER producer sequence] RECORDS record [record ...]",
         transcript: r#"
-# What is stored is answered later: crates/server/tests/topics.rs.
+# What is stored is answered later: crates/server/tests/topics/.
 # only: apus
 > TOPIC.APPEND .fruit RECORDS apple
 (error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot

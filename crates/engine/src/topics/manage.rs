@@ -73,7 +73,7 @@ pub(super) static CREATE: SessionCommand = command(
         summary: "Creates a topic.",
         syntax: "TOPIC.CREATE topic:key [setting value [setting value ...]]",
         transcript: r#"
-# What is stored is answered later: crates/server/tests/topics.rs.
+# What is stored is answered later: crates/server/tests/topics/.
 # only: apus
 > TOPIC.CREATE ../fruit
 (error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
@@ -100,7 +100,7 @@ pub(super) static SET: SessionCommand = command(
         summary: "Changes settings of a topic.",
         syntax: "TOPIC.SET topic:key setting value [setting value ...]",
         transcript: r#"
-# What is stored is answered later: crates/server/tests/topics.rs.
+# What is stored is answered later: crates/server/tests/topics/.
 # only: apus
 > TOPIC.SET a/b sync no
 (error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
@@ -128,7 +128,7 @@ pub(super) static DELETE: SessionCommand = command(
         summary: "Deletes a topic and all its records.",
         syntax: "TOPIC.DELETE topic:key",
         transcript: r#"
-# What is stored is answered later: crates/server/tests/topics.rs.
+# What is stored is answered later: crates/server/tests/topics/.
 # only: apus
 > TOPIC.DELETE ../fruit
 (error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
@@ -151,7 +151,7 @@ pub(super) static LIST: SessionCommand = command(
         summary: "Answers the names of all topics that the user may read, sorted.",
         syntax: "TOPIC.LIST",
         transcript: r#"
-# What is stored is answered later: crates/server/tests/topics.rs.
+# What is stored is answered later: crates/server/tests/topics/.
 # only: apus
 > TOPIC.LIST fruit
 (error) ERR wrong number of arguments for 'topic.list' command
@@ -176,7 +176,7 @@ pub(super) static INFO: SessionCommand = command(
         summary: "Answers what a topic has, and its settings.",
         syntax: "TOPIC.INFO topic:key",
         transcript: r#"
-# What is stored is answered later: crates/server/tests/topics.rs.
+# What is stored is answered later: crates/server/tests/topics/.
 # only: apus
 > TOPIC.INFO .
 (error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
@@ -220,7 +220,7 @@ pub(super) static COMMIT: SessionCommand = command(
         summary: "Keeps the offset that a group is going to read next.",
         syntax: "TOPIC.COMMIT topic:key group offset",
         transcript: r#"
-# What is stored is answered later: crates/server/tests/topics.rs.
+# What is stored is answered later: crates/server/tests/topics/.
 # only: apus
 > TOPIC.COMMIT fruit a/b 1
 (error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
@@ -247,7 +247,7 @@ pub(super) static COMMITTED: SessionCommand = command(
         summary: "Answers the offset that a group has committed.",
         syntax: "TOPIC.COMMITTED topic:key group",
         transcript: r#"
-# What is stored is answered later: crates/server/tests/topics.rs.
+# What is stored is answered later: crates/server/tests/topics/.
 # only: apus
 > TOPIC.COMMITTED fruit a/b
 (error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot
@@ -273,7 +273,7 @@ pub(super) static GROUPS: SessionCommand = command(
         summary: "Answers all groups of a topic and what they have committed.",
         syntax: "TOPIC.GROUPS topic:key",
         transcript: r#"
-# What is stored is answered later: crates/server/tests/topics.rs.
+# What is stored is answered later: crates/server/tests/topics/.
 # only: apus
 > TOPIC.GROUPS .fruit
 (error) ERR a topic or group's name is 1 to 200 letters, digits, dots, dashes and underscores, and does not begin with a dot

@@ -49,7 +49,7 @@ pub(super) static READ: SessionCommand = command(
                  [RESET <EARLIEST | LATEST | NONE>]> \
                  [COUNT count] [BYTES bytes] [BLOCK milliseconds]",
         transcript: r#"
-# What is stored is answered later: crates/server/tests/topics.rs.
+# What is stored is answered later: crates/server/tests/topics/.
 # only: apus
 > TOPIC.READ fruit -1
 (error) ERR value is out of range, must be positive
