@@ -97,14 +97,14 @@ impl<T: Value> Cell<T> {
     };
 
     /// # Safety
-    /// As [`of`](Self::of), and nobody uses the pointer afterwards.
+    /// As [`of`](Self::of), and no code uses the pointer afterwards.
     unsafe fn free(p: NonNull<u8>) {
         // SAFETY: `new` leaked a box of this type.
         drop(unsafe { Box::from_raw(p.cast::<Self>().as_ptr()) });
     }
 
     /// # Safety
-    /// As [`of`](Self::of), and nobody else borrows the cell.
+    /// As [`of`](Self::of), and no other borrow of the cell exists.
     unsafe fn freeze(p: NonNull<u8>) -> Big {
         // SAFETY: by the contract.
         Big::new(unsafe { p.cast::<Self>().as_mut() }.value.freeze())

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A leaf is a kilobyte or some of a value: entries of a stream, pending ones, integers of a set. To
-//! freeze a sequence is to share its chunks. Who changes a leaf afterwards copies the chunk that it is
+//! freeze a sequence is to share its chunks. A later change of a leaf copies the chunk that it is
 //! in, or takes the chunk back when the frozen copy is gone. What was never shared is a plain vector,
 //! so that all this costs nothing while there are no snapshots.
 //!

@@ -368,7 +368,7 @@ impl Entry {
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().add(s.key_at + klen), self.vlen()) }
     }
 
-    /// The string value. Only for strings: whoever calls has looked at the type; of another type
+    /// The string value. Only for strings: the caller has checked the type; of another type
     /// this is the empty string.
     #[inline]
     pub fn str(&self) -> Str<'_> {

@@ -7,14 +7,14 @@
 //! The elements are encoded byte for byte as in a listpack (small integers in one to nine bytes,
 //! strings behind a header of one to five, and the length once more behind it so that the run can
 //! be walked backwards), so that a dump is a copy. The header and the terminator of a listpack are
-//! not kept: the run's length is known to whoever holds it.
+//! not kept: the owner of the run knows its length.
 //!
 //! Reading never panics, whatever the bytes; editing goes through [`Edit`], which an
 //! [`Entry`](crate::entry::Entry) in its table and a `Vec<u8>` implement.
 
 /// Bytes in front of the first element.
 pub const START: usize = 2;
-/// The longest run, in bytes. Whatever grows beyond it must become another structure.
+/// The longest run, in bytes. A collection that grows beyond it becomes another structure.
 pub const BYTES_MAX: usize = u16::MAX as usize;
 
 /// The run of no elements.
@@ -305,7 +305,7 @@ impl<'a> Packed<'a> {
 }
 
 /// Whether elements 0, `step`, 2 * `step` … of a run differ from each other. Equal values must have
-/// equal bytes, as they have unless somebody else encoded them.
+/// equal bytes, as they have unless another program encoded them.
 pub fn distinct(run: Packed<'_>, step: usize) -> bool {
     let bytes = run.bytes();
     let mut few = [&[][..]; 16];

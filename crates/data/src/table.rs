@@ -148,7 +148,7 @@ impl Array {
         }
         if !shared {
             let layout = Self::layout(self.len());
-            // SAFETY: the array came from `new`, and nobody but its table knew of it.
+            // SAFETY: the array came from `new`, and only its table knew of it.
             unsafe { dealloc(self.ptr(0).cast_mut().cast(), layout) };
             return;
         }
@@ -269,7 +269,7 @@ pub fn prefetch(addr: *const u8) {
 fn matches(bucket: &Bucket, tag: u64) -> u32 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: SSE2 is part of x86-64. The loads are plain, which is fine: the caller holds the
-    // table's lock, so nobody writes; unlocked readers only load.
+    // table's lock, so no thread writes; unlocked readers only load.
     unsafe {
         use std::arch::x86_64::*;
         let t = _mm_set1_epi16((tag >> 48) as i16);
@@ -921,7 +921,7 @@ impl<T: Node> Drop for Table<T> {
                     for w in &bucket.0 {
                         let v = w.load(Relaxed);
                         if v != 0 && v & CHILD == 0 {
-                            // SAFETY: the word owns the node, and nobody looks at it again.
+                            // SAFETY: the word owns the node, and no code looks at it again.
                             fate.meet(unsafe { T::from_raw(node_ptr(v)) });
                         }
                     }

@@ -104,7 +104,7 @@ fn commands(client: &mut Client) -> Result<BTreeMap<String, i64>, String> {
 
 /// A call that is not compared, and why.
 fn is_exception(words: &[&str]) -> bool {
-    // Redis finds no key in it, and so lets everybody run it on any.
+    // Redis finds no key in it, and so lets every user run it on any.
     words.len() == 2 && words[0] == "pfmerge"
 }
 

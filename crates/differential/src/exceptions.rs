@@ -177,7 +177,7 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
     },
 ];
 
-/// Whether the replies are the same but for differences that are wanted.
+/// Whether the replies are the same, except for intended differences.
 pub(crate) fn is_same(args: &Args, redis: &Reply, apus: &Reply) -> bool {
     redis == apus || EXCEPTIONS.iter().any(|exception| (exception.applies)(args, redis, apus))
 }
@@ -193,7 +193,7 @@ fn is_of_scores(args: &Args) -> bool {
     [&b"Z"[..], b"BZ", b"GEO"].iter().any(|start| name.starts_with(start))
 }
 
-/// The same but for the way in which numbers are written.
+/// The same except for the form of numbers.
 fn same_numbers(redis: &Reply, apus: &Reply) -> bool {
     match (redis, apus) {
         (Reply::Array(redis), Reply::Array(apus)) => {

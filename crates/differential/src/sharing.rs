@@ -1,7 +1,7 @@
 //! A scene: clients that share keys, one command at a time.
 //!
 //! They remember what they read (CLIENT TRACKING in all its modes) and what they watch. After each command
-//! everybody is asked what he was told meanwhile, and that is compared, beside the reply. Nothing is left to
+//! every client is asked what it was told meanwhile, and that is compared, beside the reply. Nothing is left to
 //! chance: a command is over before the next one begins.
 
 use crate::compare::canonical;
@@ -18,7 +18,7 @@ use transcript::{Client, Reply};
 /// Clients that read, write, watch and are told.
 const CLIENTS: usize = 3;
 
-/// One more, to whom others redirect what they are told. It does nothing else: Redis 7.0 tells one who changes
+/// One more client, to which others redirect their notices. It does nothing else: Redis 7.0 tells a client that changes
 /// keys in a transaction in the midst of EXEC's reply.
 const LISTENER: usize = CLIENTS;
 
@@ -118,7 +118,7 @@ pub(crate) struct Scene {
 struct Side {
     clients: Vec<Client>,
     ids: Vec<String>,
-    /// Who is inside of a transaction.
+    /// Which clients are inside of a transaction.
     queues: [bool; CLIENTS],
 }
 
@@ -202,7 +202,7 @@ impl Side {
         }
         if let Some(client) = clients.last_mut() {
             call(client, &words(&["FLUSHALL"]))?;
-            // It goes on tracking: when the last one stops, Apus forgets who has read what, and Redis does not.
+            // It goes on tracking: when the last one stops, Apus forgets which client has read which key, and Redis does not.
             call(client, &words(&["CLIENT", "TRACKING", "on"]))?;
         }
         Ok(Side { clients, ids, queues: [false; CLIENTS] })

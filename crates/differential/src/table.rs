@@ -101,7 +101,7 @@ pub(crate) const COMMANDS: &[(How, &str)] = &[
     (Shape, "DUMP $k"),
     (Exact, "RESTORE $k 0 $dump [REPLACE]"),
     (Exact, "RESTORE $k $pat $dump ABSTTL <REPLACE|IDLETIME $n|FREQ $n>"),
-    // Keys of commands, connections, messages that nobody gets
+    // Keys of commands, connections, messages without a receiver
     (Exact, "COMMAND GETKEYS (GET|SET|DEL|MGET) $k $k"),
     (Exact, "COMMAND GETKEYS (ZUNIONSTORE|ZINTERSTORE) $k #{$k}"),
     (Exact, "COMMAND GETKEYS (ZUNION|ZDIFF|LMPOP|SINTERCARD) #{$k}"),
@@ -419,7 +419,7 @@ pub(crate) fn is_comparable(args: &Args, mood: Mood) -> bool {
         b"BLPOP" | b"BRPOP" | b"BLMOVE" | b"BRPOPLPUSH" | b"BLMPOP" | b"BZPOPMIN" | b"BZPOPMAX"
         | b"BZMPOP" => !args.iter().any(|arg| arg == b"9223372036854775"),
         b"SADD" => !mood.encodings || !repeats(1),
-        // A HyperLogLog whose bits were edited means something else to everybody: only `p` keys
+        // A HyperLogLog whose bits were edited means something else to every reader: only `p` keys
         // may be one, and stay one.
         b"PFADD" => is_log(arg(1)),
         b"PFCOUNT" | b"PFMERGE" => args.iter().skip(1).all(|key| is_log(key)),

@@ -1,7 +1,7 @@
 //! A scene: clients that wait for keys, and one that changes them, command by command.
 //!
 //! After each command both servers are asked which of the clients still wait, and what the others were
-//! given is compared. Who is served first is thus compared, too.
+//! given is compared, and with it which client is served first.
 
 use crate::pattern::{Part, expand, parse};
 use crate::{Args, Servers};
@@ -15,7 +15,7 @@ const CLIENTS: usize = 4;
 /// Commands of a scene.
 const STEPS: usize = 40;
 
-/// What they wait with: for one key. Of several, one who waits gets the one that was ready from Redis
+/// The commands that wait, each for one key. Of several keys, a client gets the one that was ready from Redis
 /// 7.0, and since 7.2 the command is run again, as here.
 const WAITS: &[&str] = &[
     "(BLPOP|BRPOP) $l 0",
@@ -61,7 +61,7 @@ pub(crate) struct Scene {
 /// One server and its clients.
 struct Side {
     main: Client,
-    /// Asks who waits: the main one may be inside of a transaction.
+    /// Asks which clients wait: the main one may be inside of a transaction.
     observer: Client,
     waiting: Vec<(Client, i64, bool)>,
 }
@@ -95,8 +95,8 @@ impl Scene {
                     expand(part, rng, &mut args);
                 }
             }
-            // Whoever waits for a key that holds another type meanwhile is not served by Redis when a command
-            // that stores a result overwrites it; when it deletes it first, he is.
+            // A client that waits for a key that holds another type meanwhile is not served by Redis when a command
+            // that stores a result overwrites it; when it deletes it first, the client is served.
             let deletes =
                 (args[0] == b"ZUNIONSTORE").then(|| vec![b"DEL".to_vec(), args[1].clone()]);
             deletes.map(|args| (None, args)).into_iter().chain([(who, args)])
@@ -154,7 +154,7 @@ impl Side {
         Ok(Side { main, observer: connect()?, waiting })
     }
 
-    /// Nobody of this scene waits when the next one begins.
+    /// No client of this scene waits when the next one begins.
     fn end(mut self) -> Result<(), String> {
         for (_, id, waits) in self.waiting {
             if waits {
@@ -200,8 +200,8 @@ impl Side {
     }
 }
 
-/// Whether the two say the same, but for what Redis 7.0 tells a reader in a group whose stream or group goes:
-/// since 7.2 the command of whoever waits is run again, and so says itself what is wrong.
+/// Whether the two say the same, except for what Redis 7.0 tells a reader in a group whose stream or group goes:
+/// since 7.2 the waiting client's command is run again, and so says itself what is wrong.
 fn is_same(redis: &[String], apus: &[String]) -> bool {
     const GONE: &[&str] = &[
         "(error) UNBLOCKED the stream key no longer exists",

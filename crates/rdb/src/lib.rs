@@ -7,12 +7,12 @@
 //!  EOF crc64
 //! ```
 //!
-//! [`Encoder`] appends to a `Vec<u8>`; [`Reader`] takes its bytes from whatever implements
+//! [`Encoder`] appends to a `Vec<u8>`; [`Reader`] takes its bytes from any type that implements
 //! `std::io::Read`, a slice included. Neither opens files or looks at clocks.
 //!
-//! * **Written** is what Redis 7.0 and everything since loads ([`VERSION`]), but for hashes whose
+//! * **Written** is what Redis 7.0 and every later version loads ([`VERSION`]), except hashes whose
 //!   fields have deadlines, which older servers than 7.4 do not know in any form.
-//! * **Read** is everything that Redis 2.6 to 8 and Valkey 8 write, but for values of modules.
+//! * **Read** is everything that Redis 2.6 to 8 and Valkey 8 write, except values of modules.
 //! * What was read is never believed: lengths are bounded by the bytes that are really there,
 //!   elements are checked one by one, and members that are there twice are refused, as Redis does
 //!   with `sanitize-dump-payload yes`. Nothing panics, whatever the bytes.

@@ -48,7 +48,7 @@ impl Compressor {
     }
 
     fn attempt(&mut self, input: &[u8], out: &mut Vec<u8>, max: usize) -> bool {
-        // Positions are 32 bits; whoever keeps a gigabyte in one string gets it back as it is.
+        // Positions are 32 bits; a string of a gigabyte is stored as it is.
         let Ok(len) = u32::try_from(input.len()) else { return false };
         if len >= 1 << 30 {
             return false;

@@ -22,7 +22,7 @@ pub struct Out {
     pub buf: Vec<u8>,
     /// Large strings, each with the offset in `buf` before which it goes out; ascending.
     pub shared: Vec<(usize, Arc<Vec<u8>>)>,
-    /// Whoever is to have more bytes than this gets none of them: his connection is closed. 0 when
+    /// A client that is to get more bytes than this gets none of them: its connection is closed. 0 when
     /// there is no such limit.
     pub limit: usize,
 }

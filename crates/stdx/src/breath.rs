@@ -1,6 +1,6 @@
 //! Pauses within work that is one long call, such as dropping a value of a million parts.
 //!
-//! Who does such work in a thread that should not keep others from a core says what to do now and
+//! A thread that does such work and should not keep others from a core says what to do now and
 //! then ([`each`]); the work itself only says when it could be done ([`breathe`]).
 
 use std::cell::RefCell;

@@ -7,7 +7,7 @@
 //! this cannot.
 //!
 //! The seed is 128 bits of the operating system's randomness, so that a client
-//! cannot prepare keys that collide. foldhash is not cryptographic: one who can
+//! cannot prepare keys that collide. foldhash is not cryptographic: an attacker that can
 //! watch exact timings may still learn about it; the table must stay correct,
 //! if slow, under any collisions.
 

@@ -212,7 +212,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
         count(new as i64 - old as i64);
         if new < old {
             // mimalloc leaves what shrinks by less than half where it is, and the rest of its block
-            // unused. Who shrinks an allocation wants the memory back.
+            // unused. Code that shrinks an allocation wants the memory back.
             // SAFETY: the caller promises that `new_size` is neither zero nor too large for the
             // alignment, and that `ptr` was allocated with `layout`; what is copied is within both.
             return unsafe {

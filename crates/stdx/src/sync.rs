@@ -20,7 +20,7 @@ pub use std::{
 pub use loom::{
     self,
     sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence},
-    // To loom, who spins gives way: what he waits for needs the others.
+    // Under loom, a spinning thread yields: the condition that it waits for needs the others.
     thread::{yield_now, yield_now as spin_loop},
 };
 #[cfg(loom)]
@@ -96,7 +96,7 @@ mod model {
             guard.0 = Some(self.0.wait(inner).expect(POISONED));
         }
 
-        /// To loom, the time is over when the others have had a turn: nobody may count on being
+        /// Under loom, the time is over when the others have had a turn: no thread may rely on being
         /// woken before.
         pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _: Duration) {
             drop(guard.0.take());

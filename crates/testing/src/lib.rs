@@ -1,8 +1,8 @@
-//! What tests of several crates need: directories and addresses that nobody else has, and patience.
+//! What tests of several crates need: directories and addresses that no other test has, and patience.
 //!
 //! Tests run beside each other, beside those of other checkouts, and after some that were killed. So a
-//! directory is never one that is there already, and an address is one that the system gives to nobody
-//! else for a while.
+//! directory is never one that is there already, and an address is one that the system gives to no other
+//! process for a while.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -116,9 +116,9 @@ impl Drop for TempDir {
 }
 
 /// An address on loopback for a server that sets `SO_REUSEADDR`, as ours, Redis and MinIO do: the
-/// system gives its port to nobody else for a minute, since a connection to it, which was closed by its
+/// system gives its port to no other process for a minute, since a connection to it, which was closed by its
 /// own side, waits in TIME_WAIT. (A port that was only bound and closed again may be given to the next
-/// one who asks.)
+/// process that asks.)
 ///
 /// # Errors
 ///

@@ -23,7 +23,7 @@ const LEGEND: f64 = 30.0;
 /// Letters of a test's name that fit above a panel.
 const TITLE_MAX: usize = 28;
 
-/// Told apart also by those who see few colours (P. Tol's bright scheme).
+/// Also readable for people who see few colours (P. Tol's bright scheme).
 const COLOURS: [&str; 7] =
     ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#888888"];
 

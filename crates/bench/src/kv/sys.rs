@@ -115,7 +115,7 @@ mod linux {
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }
-            // SAFETY: the descriptor was just opened and nobody else has it.
+            // SAFETY: the descriptor was just opened and no other code has it.
             let fd = unsafe { OwnedFd::from_raw_fd(fd) };
             registry.register(&mut SourceFd(&fd.as_raw_fd()), token, Interest::READABLE)?;
             Ok(Timer(fd))

@@ -4,7 +4,7 @@
 //! (`big`). The functions here work on the entry and choose; the change from small to big follows
 //! Redis's rules and is never undone.
 //!
-//! Nothing in here looks at a clock: whoever reads judges deadlines ([`Found::is_over`]).
+//! Nothing in here looks at a clock: the reader judges deadlines ([`Found::is_over`]).
 
 mod big;
 pub(crate) mod deadline;

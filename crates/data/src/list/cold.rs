@@ -1,4 +1,4 @@
-//! The form of nodes that nobody is changing: as few bits as a simple code needs.
+//! The form of nodes that do not change: as few bits as a simple code needs.
 //!
 //! ```text
 //!  text:  | 0 | k | p | s | shortest 2 | common 2 | symbols 1 | tails at 4 | common prefix | symbols |

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Pushes and pops happen at the two ends, and so only the first and the last node are kept in a
-//! form that is cheap to change (`hot`). Whatever lies between them is `cold`: front-coded
+//! form that is cheap to change (`hot`). The nodes between them are `cold`: front-coded
 //! strings over the node's own alphabet, or integers of as many bits as they need, which takes
 //! between a tenth and nine tenths of the bytes of Redis's listpacks and is about as fast to read.
 //! A change in the middle thaws one node and freezes it again.

@@ -245,7 +245,7 @@ impl Group {
         self.pending.edit(id, |pending| (pending.time, pending.count) = (time, count));
     }
 
-    /// Makes an entry pending with a consumer, whoever it was pending with.
+    /// Makes an entry pending with a consumer, whichever consumer had it.
     pub fn assign(&mut self, id: Id, pending: Pending) {
         match self.pending.edit(id, |old| std::mem::replace(old, pending).consumer) {
             Some(before) => {

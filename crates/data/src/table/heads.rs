@@ -51,7 +51,7 @@ struct Head {
 }
 
 impl Head {
-    /// The array and bucket a hash probably lives in: right, but for races with a resize.
+    /// The array and bucket a hash probably lives in: right, except during a race with a resize.
     #[inline]
     fn locate(&self, hash: u64) -> Option<*const Bucket> {
         let old = unpack(self.old.load(Acquire));

@@ -4,7 +4,7 @@
 //!
 //! - *Nodes.* While there is a view, the table changes no node where it lies and frees none: it
 //!   changes copies, and what leaves it is *buried* until the last view is gone.
-//! - *Buckets*, in [`Pieces`] of some hundred. A piece is copied once, by whoever comes first: by the
+//! - *Buckets*, in [`Pieces`] of some hundred. A piece is copied once, by the first that needs it: by the
 //!   view, to read it, or by the table, before it changes anything in it. From then on it is the
 //!   view's own copy that counts, and the table is free to do with its buckets what it likes.
 //!
@@ -43,7 +43,7 @@ impl<T> Grave<T> {
 /// What becomes of the nodes of a table that is dropped.
 pub(super) enum Fate<T> {
     Free,
-    /// They are somebody else's.
+    /// Another owner has them.
     Leave(Arc<Grave<T>>),
     Bury(Arc<Grave<T>>),
 }
@@ -62,7 +62,7 @@ impl<T: Node> Fate<T> {
             let mut buried = grave.lock();
             buried.views -= 1;
             if buried.views == 0 {
-                // Freed here, and not by whoever changes the table next.
+                // Freed here, and not by the next change of the table.
                 let nodes = std::mem::take(&mut buried.nodes);
                 drop(buried);
                 drop(nodes);

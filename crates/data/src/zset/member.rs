@@ -150,13 +150,13 @@ unsafe impl Send for Ref {}
 unsafe impl Sync for Ref {}
 
 #[repr(align(8))]
-struct Nobody([u8; 16]);
-static NOBODY: Nobody = Nobody([0; 16]);
+struct NoMember([u8; 16]);
+static NO_MEMBER: NoMember = NoMember([0; 16]);
 
 impl Ref {
     /// Refers to an empty member that always lives: for places that hold none.
-    pub(super) fn nobody() -> Self {
-        Self(NonNull::from(&NOBODY.0).cast())
+    pub(super) fn none() -> Self {
+        Self(NonNull::from(&NO_MEMBER.0).cast())
     }
 
     /// The member. The caller of [`Member::share`] has promised that it is alive.

@@ -3,7 +3,7 @@
 //!
 //! Scores lie in the nodes, so that a descent follows a member's pointer only where scores are
 //! equal. An inner node keeps the first item of every child, exactly: after every change of a child
-//! its entry is written anew. Hence "how many come before …" is one descent for whatever can be
+//! its entry is written anew. Hence "how many come before …" is one descent for everything that can be
 //! decided by looking at an item, and all ranges of the commands are pairs of such ranks.
 //!
 //! Nodes are split in the middle, except at either end of the tree, where a full node stays full
@@ -131,7 +131,7 @@ impl Leaf {
     }
 
     fn new() -> Box<Self> {
-        Box::new(Self { len: 0, scores: [0.0; LEAF], members: [Ref::nobody(); LEAF] })
+        Box::new(Self { len: 0, scores: [0.0; LEAF], members: [Ref::none(); LEAF] })
     }
 
     fn insert(&mut self, i: usize, item: Item) {
@@ -157,7 +157,7 @@ impl Inner {
         Box::new(Self {
             len: 0,
             scores: [0.0; FAN],
-            members: [Ref::nobody(); FAN],
+            members: [Ref::none(); FAN],
             counts: [0; FAN],
             nodes: [const { None }; FAN],
         })

@@ -72,7 +72,7 @@ pub(crate) fn len_or_special(input: &mut impl Input) -> Result<Len> {
 pub(crate) fn len(input: &mut impl Input) -> Result<u64> {
     match len_or_special(input)? {
         Len::Plain(n) => Ok(n),
-        // Redis takes the six bits that tell the form for a length, which nobody writes.
+        // Redis takes the six bits that tell the form for a length, which no version writes.
         Len::Special(_) => Err(input.bad("A string's encoding where a length should be")),
     }
 }
@@ -228,7 +228,7 @@ pub(crate) struct Stream<R> {
     mark: Option<usize>,
     /// Where `buf` begins within the file.
     base: u64,
-    /// The checksum up to `summed` in `buf`; none is computed if nobody wants to know.
+    /// The checksum up to `summed` in `buf`; none is computed if the caller does not ask for it.
     crc: Option<u64>,
     summed: usize,
 }

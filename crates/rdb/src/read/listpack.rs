@@ -1,9 +1,9 @@
 //! Listpacks: checked, and in the form of a packed run.
 //!
-//! A listpack without its first four bytes and its last one is a run ([`data::packed`]), but for a
+//! A listpack without its first four bytes and its last one is a run ([`data::packed`]), except for a
 //! count that may be unknown. Elements must be encoded as this crate and Redis encode them:
 //! comparing values relies on it. A listpack whose elements are valid and not in their shortest
-//! form (nobody writes one) is encoded anew.
+//! form (no version writes one) is encoded anew.
 
 use std::borrow::Cow;
 

@@ -126,7 +126,7 @@ impl Encoder {
         out.extend_from_slice(format!("REDIS{:04}", self.version).as_bytes());
     }
 
-    /// A note for whoever loads the file, who ignores it if he does not know the name.
+    /// A note for the server that loads the file, which ignores names that it does not know.
     pub fn aux(&mut self, out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
         out.push(op::AUX);
         self.put_string(out, name);

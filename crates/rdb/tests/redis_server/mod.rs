@@ -36,7 +36,7 @@ pub(crate) struct Redis {
 impl Redis {
     /// Starts one that loads what is in the directory; none if there is no redis-server here.
     pub(crate) fn start(dir: &Path, options: &[&str]) -> Option<Self> {
-        // A socket that nobody else can have, where a port that was free a moment ago may be taken.
+        // A socket that no other process can have, where a port that was free a moment ago may be taken.
         let of_socket = TempDir::new();
         let socket = of_socket.join("s");
         let child = Command::new("redis-server")
