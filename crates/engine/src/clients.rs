@@ -1,6 +1,6 @@
-//! The registry of connections: what CLIENT LIST, CLIENT KILL, INFO and MONITOR look at.
+//! The registry of connections, for CLIENT LIST, CLIENT KILL, INFO and MONITOR.
 //!
-//! A connection belongs to one thread. What others may know of it is in its [`Client`]: atomics
+//! A connection belongs to one thread. The part that other threads may read is its [`Client`]: atomics
 //! that its thread stores once per batch, and a few strings behind a lock that change rarely.
 
 use std::cmp::Reverse;
@@ -58,7 +58,7 @@ pub enum HeldKill {
     Reply(Vec<u8>),
 }
 
-/// What others may know of a connection.
+/// The part of a connection that other threads may read.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "fields are those of CLIENT LIST by meaning")]
 pub struct Client {
@@ -102,14 +102,14 @@ pub struct Client {
     pub(crate) subs: Mutex<Option<Box<Subscriptions>>>,
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
-    /// What was done for it while it was blocked has given a thread too much to deliver: its number plus
-    /// one. 0 if not.
+    /// A command run for it while it was blocked has given a thread too much to deliver: that thread's
+    /// number plus one. 0 if not.
     pub crowded: AtomicU32,
     /// Set when the connection is to be closed after what it is sending.
     pub closing: AtomicBool,
     /// Waits for CLIENT PAUSE to end.
     pub paused: AtomicBool,
-    /// What waits for that although it could end a script.
+    /// The command that waits for that although it could end a script.
     pub held_kill: Mutex<Option<Box<HeldKill>>>,
     /// `early` is not empty.
     pub(crate) has_early: AtomicBool,
@@ -232,7 +232,7 @@ pub struct Clients {
     map: Mutex<BTreeMap<u64, Arc<Client>>>,
     next: AtomicU64,
     count: AtomicU64,
-    /// Bytes of all of them, as far as [`account`](Self::account) was told.
+    /// Bytes of all of them, as far as [`account`](Self::account) has counted them.
     bytes: Sum,
 }
 
@@ -260,7 +260,7 @@ impl Clients {
         self.bytes.take_back(&client.accounted);
     }
 
-    /// Counts what a connection holds now. Returns bytes of all that were counted: exact while
+    /// Counts the bytes that a connection holds. Returns the bytes of all that were counted: exact while
     /// every thread calls this behind every batch (`maxmemory-clients` is set).
     pub fn account(&self, client: &Client) -> u64 {
         self.bytes.count(&client.accounted, client.memory());
@@ -273,7 +273,7 @@ impl Clients {
     pub(crate) fn evict(&self, limit: u64, look: Option<&Look>) -> Vec<Evicted> {
         let all = self.all();
         for c in &all {
-            // Anew for all: some may not have said what they have let go.
+            // Counted anew for all: some may have freed memory without reporting it.
             self.account(c);
         }
         if self.bytes.get() <= limit {
@@ -318,7 +318,7 @@ impl Clients {
 
 impl Thread {
     /// Enforces `maxmemory-clients` when what `client` holds may have changed. Returns whether it is
-    /// among those that have to go; all others are told to.
+    /// among those that have to go; all others are notified.
     #[inline]
     pub fn evict_clients(&mut self, engine: &Engine, client: &Client) -> bool {
         // The batch may have been CONFIG SET.

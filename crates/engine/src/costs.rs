@@ -166,7 +166,7 @@ impl Thread {
         self.costs.next_is_timed().then(|| engine.clock.monotonic_ns())
     }
 
-    /// A read has ended; `begin` is what [`read_begins`](Self::read_begins) has said.
+    /// A read has ended; `begin` is the result of [`read_begins`](Self::read_begins).
     #[inline]
     pub fn read_ends(&self, engine: &Engine, begin: Option<u64>) {
         if let Some(begin) = begin {
@@ -182,7 +182,7 @@ impl Thread {
         self.costs.on.then(|| engine.clock.monotonic_ns())
     }
 
-    /// A write has ended; `begin` is what [`write_begins`](Self::write_begins) has said.
+    /// A write has ended; `begin` is the result of [`write_begins`](Self::write_begins).
     #[inline]
     pub fn write_ends(&mut self, engine: &Engine, begin: Option<u64>) {
         if let Some(begin) = begin {

@@ -18,7 +18,8 @@ pub enum Message {
     Answer(u64, Vec<u8>),
     /// The same for a long one, in pieces.
     Pieces(u64, resp::Out),
-    /// The command that blocks this client is to be run again earlier than it was said before.
+    /// The command that blocks this client is to be run again earlier than the thread was last
+    /// told.
     Wakes(u64),
     /// Look again at connections that wait (pause has ended).
     Resume,

@@ -11,7 +11,7 @@ use crate::pubsub::Kind;
 use crate::session::Session;
 use crate::thread::Thread;
 
-/// What a session command sees: the server, the thread it runs on, and the connection.
+/// The context of a session command: the server, the thread it runs on, and the connection.
 pub struct Call<'a> {
     /// The server.
     pub engine: &'a Engine,
@@ -66,7 +66,7 @@ pub struct Cmd {
     pub part: u8,
     /// Is run and not queued inside MULTI.
     pub immediate: bool,
-    /// What it publishes to, if that is what it does.
+    /// The kind of channel that it publishes to, if it publishes.
     pub publishes: Option<Kind>,
     /// Subscribes to the channels that it names.
     pub subscribes: bool,

@@ -30,7 +30,7 @@ pub(super) fn bucket(config: &Config) -> Option<String> {
     Some(config.string(Id::TopicStorage)).filter(|place| place.contains("://"))
 }
 
-/// What people should know of how a bucket is going to be reached.
+/// Notes for the operator about how a bucket is going to be reached.
 ///
 /// # Errors
 /// The environment does not say what is needed.
@@ -45,7 +45,7 @@ pub(super) fn hints(_: &str) -> Result<Vec<String>, Error> {
     Ok(Vec::new())
 }
 
-/// The variables of the environment that are text; what is not cannot be meant.
+/// The variables of the environment that are text; others cannot be meant.
 #[cfg(feature = "cloud")]
 fn variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
@@ -80,7 +80,7 @@ pub(super) fn open(
     }
 }
 
-/// The topics in the object store that a URL names, with what the environment says of it. At most `fetch_max`
+/// The topics in the object store that a URL names, with the settings of the environment. At most `fetch_max`
 /// bytes of objects are on their way to readers.
 ///
 /// # Errors

@@ -13,9 +13,9 @@ use super::asker::{Asker, fail};
 use super::{BASE, READS, command, name};
 use crate::table::{Call, SessionCommand};
 
-/// Records that are answered if nobody says how many.
+/// Records that are answered if the command does not say how many.
 const COUNT: i64 = 100;
-/// Bytes that are answered if nobody says how many.
+/// Bytes that are answered if the command does not say how many.
 const BYTES: i64 = 16 << 20;
 
 /// How often a reader asks for memory before it is told to try again …
@@ -34,7 +34,7 @@ struct Request {
 
 enum From {
     Start(Start),
-    /// And where it begins if it has committed nothing; none: nowhere.
+    /// And where it begins if the group has committed nothing; none: nowhere.
     Group(String, Option<Start>),
 }
 
@@ -138,7 +138,7 @@ fn asked(args: &Args<'_>) -> Result<(Request, Option<i64>), Fail> {
 
 impl Request {
     fn want(&self, offset: u64) -> Want {
-        // Bytes are those of records alone: what is stored around them must not cost any.
+        // Bytes are those of records alone: the framing stored around them must not count.
         let bytes = self.bytes + 84 * (1 + self.count.min(1 << 20));
         Want::from(offset, self.count as u64, bytes)
     }

@@ -29,7 +29,7 @@ const COMMON: Flags = Flags::PUBSUB.or(Flags::LOADING).or(Flags::STALE);
 /// Those of the commands that change subscriptions.
 const CHANGING: Flags = COMMON.or(Flags::NOSCRIPT);
 
-/// What every row here begins with.
+/// The start of every row here.
 const BASE: Row = Row { group: Group::PubSub, scope: Scope::None, ..Row::DEFAULT };
 
 /// Shard channels are routed like keys, and are none.
