@@ -692,7 +692,7 @@ fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
 
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE
 /// too, as in Redis: it ends by itself. Redis counts monitors among the replicas, which never wait.
-/// Nor does a command wait here that ends a script.
+/// Nor does a command here that ends scripts, while a script is busy.
 #[cold]
 fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> bool {
     if session.monitor

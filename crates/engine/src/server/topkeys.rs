@@ -1,4 +1,4 @@
-//! APUS.TOPKEYS: the keys that make the work now, without having asked beforehand.
+//! APUS.TOPKEYS: the keys that make the work at present, without a request beforehand.
 
 use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};

@@ -60,7 +60,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     let (ks, index) = (&call.engine.keyspace, call.session.db);
     let cx = &mut call.thread.cx;
     let mut all = Db::unlocked(ks, index, cx);
-    // The table is shared evenly; it may have been emptied by now, so that nobody shares it.
+    // The table is shared evenly; it may have been emptied meanwhile, so that no key shares it.
     let share = all.table_bytes() / all.len().max(1);
     drop(all);
     let key = Key::new(&args[2]);
