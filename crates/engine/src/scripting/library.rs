@@ -1,5 +1,5 @@
-//! Libraries of functions, shared by all threads as an immutable snapshot that commands replace. What
-//! is loaded into a machine is each thread's own.
+//! Libraries of functions, shared by all threads as an immutable snapshot that commands replace.
+//! Libraries loaded into a machine are each thread's own.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -106,11 +106,11 @@ fn exists(name: &[u8]) -> Fail {
     Fail::new(format!("ERR Library '{}' already exists", carry(name)))
 }
 
-/// What threads share.
+/// The state that threads share.
 #[derive(Default)]
 pub(crate) struct Shelf {
     now: RwLock<Libraries>,
-    /// Counts removals, after which threads let go of what they have loaded.
+    /// Counts removals, after which threads drop the libraries that they have loaded.
     removals: AtomicU64,
 }
 
@@ -258,7 +258,7 @@ fn verify(name: &[u8]) -> Result<(), &'static str> {
 /// The server, as a library that is loaded sees it.
 struct Loader<'a> {
     engine: &'a Engine,
-    /// What it logs is told once, by the thread that loads it first.
+    /// Its log lines are written once, by the thread that loads it first.
     logs: bool,
     start: u64,
     found: Vec<Registered>,

@@ -76,13 +76,13 @@ const SWEEP_LEAST: usize = 1000;
 /// Scripts that are found without a look at the table.
 const RECENT: usize = 64;
 
-/// What all threads share.
+/// The state that all threads share.
 #[derive(Default)]
 pub(crate) struct Scripts {
     pub(crate) cache: Cache,
     pub(crate) shelf: Shelf,
     pub(crate) running: AllRunning,
-    /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what is not for them.
+    /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call commands that are not for them.
     pub(crate) allow_all: AtomicBool,
 }
 
@@ -161,7 +161,7 @@ fn rule(engine: &Engine, name: &[u8]) -> Rule {
 }
 
 /// Which keys a script uses, if a proof of that holds for a call whose keys begin at argument 3. Without
-/// locks nobody needs to know.
+/// locks no caller needs to know.
 fn proven(engine: &Engine, proof: Option<&Proof>, args: &Args<'_>, keys: usize) -> Option<Uses> {
     if engine.keyspace.is_single() {
         return Some(Uses::default());
@@ -274,7 +274,7 @@ impl FunctionMachine {
         Self { vm, removals: 0, loaded: HashMap::new() }
     }
 
-    /// Lets go of libraries that are gone.
+    /// Drops libraries that are gone.
     fn refresh(&mut self, engine: &Engine) {
         let removals = engine.scripts.shelf.removals();
         if removals == self.removals {
