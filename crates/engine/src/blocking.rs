@@ -293,7 +293,7 @@ impl Thread {
         Tried::Over
     }
 
-    /// Answers a blocked command that may no longer be run.
+    /// Answers a blocked command that may not be run any more.
     #[cold]
     fn deny_blocked(&mut self, engine: &Engine, w: &Waiter, job: &Job, denied: acl::Denied) {
         let row = engine.table.get(job.command).row;

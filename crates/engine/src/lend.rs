@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::session::Session;
 use crate::thread::{Batch, Thread};
 
-/// The use that a command makes of the input that its arguments lie in.
+/// Takes over, for a command, the input that its arguments lie in.
 pub struct Lends(pub(crate) Box<dyn FnOnce(Vec<u8>) + Send>);
 
 impl Lends {

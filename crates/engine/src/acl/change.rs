@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::session::Session;
 use crate::table::{Call, Table};
 
-/// ACL SETUSER. Connections that are subscribed to channels that the user may no longer use are
+/// ACL SETUSER. Connections that are subscribed to channels that the user may not use any more are
 /// closed.
 ///
 /// # Errors
