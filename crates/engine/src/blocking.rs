@@ -53,7 +53,7 @@ fn job(w: &Waiter) -> Option<&Job> {
     w.job.downcast_ref()
 }
 
-/// Makes the session wait for what the command that just ran asked for. Its shards are locked.
+/// Makes the session wait as the command that just ran requested. Its shards are locked.
 pub(crate) fn register(
     engine: &Engine,
     session: &mut Session,
@@ -132,7 +132,7 @@ fn empty_reply(job: &Job) -> Vec<u8> {
 }
 
 impl Client {
-    /// What the client waits for, if that has this answer id.
+    /// The client's waiter, if it has this answer id.
     pub(crate) fn waits_for(&self, answer_id: u64) -> Option<Arc<Waiter>> {
         self.blocked.lock().clone().filter(|w| w.answer_id == answer_id)
     }
@@ -265,7 +265,7 @@ impl Thread {
         if let Some(block) = db.cx.block.take() {
             let again = block.again.unwrap_or(i64::MAX);
             if again < job.again.swap(again, Relaxed) {
-                // Its thread sleeps until what it knew of.
+                // Its thread sleeps until the time that it knew.
                 engine.post(w.thread, Message::Wakes(w.client));
             }
             commit(engine, &mut self.pubsub, &mut db);

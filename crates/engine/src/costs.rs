@@ -1,7 +1,8 @@
-//! What a command costs, by phase: parsing it, waiting for locks, executing it, writing its reply.
+//! The costs of a command, by phase: parsing it, waiting for locks, executing it, writing its
+//! reply.
 //!
 //! One batch in [`EVERY`] is timed phase by phase, with a handful of readings of the clock per
-//! group of commands; the others pay a decrement. What a sampled batch cost is shared among the
+//! group of commands; the others pay a decrement. The cost of a sampled batch is shared among the
 //! families of its commands by their number (parse, write) or as measured (execute). Waiting for
 //! shards is rare and long, so it is not sampled: every wait is counted, by the lock itself
 //! ([`store::take_waits`]), where the uncontended path does not notice.
@@ -20,7 +21,7 @@ pub const EVERY: u64 = 64;
 /// Number of families: the documentation groups of the commands.
 pub const FAMILIES: usize = Group::Module as usize + 1;
 
-/// What the commands of one family have cost, in nanoseconds.
+/// The costs of the commands of one family, in nanoseconds.
 #[derive(Default)]
 #[expect(missing_docs, reason = "see the module's text")]
 pub struct FamilyCosts {
@@ -65,7 +66,7 @@ impl CostStats {
         }
     }
 
-    /// Counts what the last `n` commands of a family have waited for shards.
+    /// Counts the time that the last `n` commands of a family have waited for shards.
     #[inline]
     pub(crate) fn waited(&self, family: Group) -> u64 {
         let (waits, nanos) = store::take_waits();
@@ -192,7 +193,7 @@ impl Thread {
     }
 }
 
-/// What a command of one family costs on average.
+/// The average costs of a command of one family.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "see the module's text")]
 pub struct FamilyCost {
@@ -247,7 +248,7 @@ pub struct Breakdown {
 }
 
 impl Engine {
-    /// What commands cost, summed over threads.
+    /// The costs of commands, summed over threads.
     pub fn costs(&self) -> Breakdown {
         let workers = self.workers();
         let mut calls = [0u64; FAMILIES];

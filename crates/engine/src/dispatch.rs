@@ -1,4 +1,4 @@
-//! One command: lookup, the checks that come before it, its run, and the commit of what it did.
+//! One command: lookup, the checks that come before it, its run, and the commit of its effects.
 //!
 //! The order of the checks is Redis's (`processCommand`), because clients see it in the errors.
 
@@ -32,7 +32,7 @@ const LOADING: Fail = Fail::text("LOADING Apus is loading the dataset in memory"
 /// Keys that one command evicts before it looks at the clock, as in Redis.
 const EVICT_FEWEST: u32 = 16;
 
-/// What became of a command.
+/// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Done {
     /// It was answered.
@@ -397,7 +397,7 @@ impl Thread {
                     // A script's keys are those its commands read.
                     && !cmd.row.flags.has(Flags::NO_MANDATORY_KEYS)
                 {
-                    // It locks what it reads itself, later.
+                    // It locks the keys that it reads itself, later.
                     tracking::remember(engine, &mut self.pubsub, session, cmd, args);
                 }
                 let outcome = run(&mut Call { engine, thread: self, session }, args, reply);
@@ -683,7 +683,7 @@ pub(crate) fn shards_of<A: commands::row::Argv + ?Sized>(
     commands::keys::positions(cmd.row, args, &mut |i| set.add(stdx::hash::hash64(args.get(i))))
 }
 
-/// A command's flags, and for EXEC those of what it runs, too: a transaction writes, and needs
+/// A command's flags, and for EXEC those of its queued commands, too: a transaction writes, and needs
 /// memory, when one of its commands does.
 fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
     let queued = session.multi.as_ref().filter(|_| cmd.traits.has(Traits::EXEC));

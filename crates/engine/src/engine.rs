@@ -90,21 +90,21 @@ pub struct Pause {
 pub struct ShutdownRequest {
     /// SAVE (`Some(true)`), NOSAVE (`Some(false)`), or as configured.
     pub save: Option<bool>,
-    /// Do not wait for replicas or scripts.
+    /// NOW: do not wait for replicas.
     pub now: bool,
     /// Go on even when saving fails.
     pub force: bool,
 }
 
-/// Carries a shutdown out.
+/// Carries out a shutdown.
 pub type ShutdownHook = Box<dyn Fn(ShutdownRequest) + Send + Sync>;
 
-/// Carries the change of an option out (listeners, limits …). The text of a refusal is the reason that
+/// Carries out the change of an option (listeners, limits …). The text of a refusal is the reason that
 /// CONFIG SET answers; all options then return to their previous values, and the hook is called again for
 /// those.
 pub type ConfigHook = Box<dyn Fn(Id, &Config) -> Result<(), String> + Send + Sync>;
 
-/// What an engine is made from.
+/// The parts that an engine is made from.
 pub struct Options {
     /// The configuration.
     pub config: Config,
@@ -124,7 +124,7 @@ pub struct Options {
 pub struct Worker {
     /// Its counters.
     pub stats: ThreadStats,
-    /// What its commands cost by phase.
+    /// The costs of its commands by phase.
     pub costs: CostStats,
     /// The keys that its commands named most.
     pub top_keys: TopKeys,
@@ -264,7 +264,7 @@ pub struct Rates {
 pub(crate) fn random_id(now_ms: i64) -> String {
     let mut id = [0u8; 20];
     if stdx::rng::fill_from_os(&mut id).is_err() {
-        // Without randomness, time and address space are what differs.
+        // Without randomness, only time and address space differ.
         id[..8].copy_from_slice(&now_ms.to_le_bytes());
         id[8..12].copy_from_slice(&std::process::id().to_le_bytes());
     }

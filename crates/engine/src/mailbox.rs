@@ -7,12 +7,12 @@ use stdx::sync::Mutex;
 use crate::engine::Engine;
 use crate::thread::Thread;
 
-/// What a thread can be asked to do.
+/// The requests to a thread.
 #[derive(Debug)]
 pub enum Message {
     /// Close this client.
     Close(u64),
-    /// Send these bytes to this client, behind what it has been sent (MONITOR, push messages).
+    /// Send these bytes to this client, behind its earlier output (MONITOR, push messages).
     Push(u64, Arc<Vec<u8>>),
     /// The reply of the command that blocks this client.
     Answer(u64, Vec<u8>),

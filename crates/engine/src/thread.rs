@@ -56,7 +56,7 @@ pub enum Next {
 /// The result of [`Thread::run`].
 #[derive(Debug)]
 pub struct Batch {
-    /// Bytes of the input that are done with. The rest must come first next time.
+    /// Bytes of the input that are consumed. The rest must come first next time.
     pub consumed: usize,
     /// What to do next.
     pub next: Next,
@@ -73,7 +73,7 @@ pub(crate) struct Hot {
     pub(crate) policy: Policy,
     /// How long one command evicts at most.
     pub(crate) evict_ns: u64,
-    /// Bytes that all clients may hold together; 0: any number.
+    /// The most memory of all clients together, in bytes; 0: any number.
     pub(crate) clients_max: u64,
 }
 
@@ -264,7 +264,7 @@ impl Thread {
             policy,
             evict_ns: settings::evict_ns(c.int(Id::MaxmemoryEvictionTenacity)),
             clients_max: match c.int(Id::MaxmemoryClients) {
-                // A part of `maxmemory`, in percent; all of what is not limited is no limit.
+                // A part of `maxmemory`, in percent; a part of no limit is no limit.
                 percent @ ..0 => {
                     let part =
                         u128::from(c.bytes(Id::Maxmemory)) * u128::from(percent.unsigned_abs());
@@ -273,7 +273,7 @@ impl Thread {
                 bytes => bytes as u64,
             },
         };
-        // Clients that hold much already may not say anything for long.
+        // Clients with much memory may send nothing for long.
         self.recount_clients = self.hot.clients_max > 0;
         self.pubsub.notify = c.notify_keyspace_events();
         settings::follow(c, &mut self.cx);
@@ -378,7 +378,7 @@ impl Thread {
         }
     }
 
-    /// Applies CLIENT REPLY to what a command has written.
+    /// Applies CLIENT REPLY to the output of a command.
     #[inline]
     fn after(&mut self, session: &mut Session, out: &mut Out, mark: resp::Mark) {
         match session.reply {

@@ -214,7 +214,7 @@ impl Thread {
         turn.then(|| self.aim(engine, args, output))
     }
 
-    /// After it; `output` is what there is now.
+    /// After the command; `output` is the output so far.
     #[cold]
     pub(crate) fn shoot(
         &mut self,

@@ -20,8 +20,8 @@ fn backlog(w: &Worker) -> usize {
     w.thread.worker().inbox.backlog.bytes()
 }
 
-/// Has `writer` run a pipeline that would give `reader` far too much; it is held up, and goes on when
-/// the reader has delivered.
+/// Has `writer` run a pipeline that would give `reader` far too much; it waits, and goes on when the
+/// reader has delivered.
 fn is_held_up(reader: &mut Worker, writer: &mut Worker, pipeline: &str) {
     let mut rest = pipeline;
     let (mut sent, mut pauses) = (0, 0);

@@ -217,7 +217,7 @@ fn refused_by_acl(
 }
 
 /// A command that touches a key whose shard it has not locked ends the process. No argument may
-/// lead there: neither valid calls nor ones that are damaged in any place.
+/// lead there: neither valid calls nor ones that are damaged at any position.
 #[test]
 fn what_a_command_touches_is_locked() {
     let mut rng = Rng::from_seed(16);

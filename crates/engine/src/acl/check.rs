@@ -42,7 +42,7 @@ impl Reason {
 /// A refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Denied {
-    /// What was missing.
+    /// The missing permission.
     pub reason: Reason,
     /// The key or channel that may not be used, as the number of its argument.
     pub arg: usize,
@@ -96,7 +96,7 @@ impl Denied {
 /// with these arguments, the command's name first.
 ///
 /// # Errors
-/// What is missing; nothing has been logged or counted ([`super::note`]).
+/// The missing permission; nothing has been logged or counted ([`super::note`]).
 #[inline]
 pub fn check<A: Argv + ?Sized>(
     engine: &Engine,

@@ -3,7 +3,7 @@
 //! ```text
 //!  Acl ── name → User ─► Rules: on, passwords ─► Selectors: commands, key and channel patterns
 //!                  ▲     (replaced as a whole)
-//!  Session ────────┘ is_free(): one flag, all that the short way looks at
+//!  Session ────────┘ is_free(): one flag, all that the fast path looks at
 //! ```
 //!
 //! - A user that may do everything costs nothing: [`User::is_free`] is read once per group of
@@ -125,7 +125,7 @@ impl Acl {
         self.put(&self.default, rules);
     }
 
-    /// The caller holds the lock of the users.
+    /// The caller has the users locked.
     fn put(&self, user: &Arc<User>, rules: Rules) {
         if Arc::ptr_eq(user, &self.default) {
             self.open.store(rules.on && rules.nopass, Relaxed);

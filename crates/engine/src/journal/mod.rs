@@ -11,9 +11,9 @@
 //! nothing; without writes, all batches end so.
 //!
 //! Under `everysec` and `no` it waits in the same way until everything is *written*, which a killed
-//! process cannot lose. The thread does that itself, once for all that it holds back, before it waits for
-//! events again ([`Journal::turn_over`]). When it cannot be written, a batch that has changed something is not
-//! acknowledged: its client is disconnected, and gets no reply that could prove wrong.
+//! process cannot lose. The thread does that itself, once for all output that it keeps back, before it waits
+//! for events again ([`Journal::turn_over`]). When it cannot be written, a batch that has changed something is
+//! not acknowledged: its client is disconnected, and gets no reply that could prove wrong.
 //!
 //! The bytes and files are the crate `persist`'s.
 

@@ -1,5 +1,4 @@
-//! A rewrite: a snapshot of the present takes the place of all records so far. No fork, and commands
-//! go on.
+//! A rewrite: a snapshot replaces all records so far. No fork, and commands go on.
 //!
 //! A new segment begins, a snapshot is taken (whose moment has a sequence number), and when it is on
 //! disk, a manifest names it and the segments that go beyond it; the others are removed. Until then
@@ -349,7 +348,7 @@ impl Rewrite {
         self.scheduled.store(true, Relaxed);
     }
 
-    /// Whether the writer is about to put a new base in the place of the files so far.
+    /// Whether the writer is about to replace the files so far with a new base.
     pub(super) fn is_rebasing(&self) -> bool {
         self.rebasing.load(Relaxed)
     }

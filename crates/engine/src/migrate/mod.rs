@@ -12,7 +12,7 @@
 //!    unfrozen.
 //!
 //! Scripts may use keys that they did not declare, which are then not held back. Keys are watched
-//! meanwhile: one that has changed stays, and the client is told.
+//! meanwhile: one that has changed stays, and the client is notified.
 //!
 //! In a transaction or a script nothing can be left and come back to: there the thread itself waits
 //! for the target, and every thread that needs its locks waits with it, as in Redis.

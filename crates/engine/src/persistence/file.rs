@@ -9,9 +9,9 @@ use store::Background;
 
 use super::queue::Queue;
 
-/// Bytes that the system is told to write to the disk at once (`rdb-save-incremental-fsync`), so that
-/// the end of the snapshot is not one long wait for all users of the disk. Starting it takes the core
-/// for as long as all these pages need.
+/// Bytes that the system is asked to write to the disk at once (`rdb-save-incremental-fsync`), so
+/// that the end of the snapshot is not one long wait for all users of the disk. Starting it takes the
+/// core for as long as all these pages need.
 const BEGIN_EVERY: u64 = 256 << 10;
 /// Bytes that may be on their way: the writer waits for those before them.
 const UNDER_WAY: u64 = 4 << 20;

@@ -89,7 +89,7 @@ impl Engine {
             if has(SHUTDOWN_SAVE) { Some(true) } else { has(SHUTDOWN_NOSAVE).then_some(false) };
         let request = ShutdownRequest { save, now: has(SHUTDOWN_NOW), force: has(SHUTDOWN_FORCE) };
         if self.attention.get() & Attention::LOADING != 0 {
-            // Nothing has changed yet, and a save would lose what is not loaded.
+            // Nothing has changed yet, and a save would lose the data that is not loaded yet.
             let request = ShutdownRequest { save: Some(false), ..request };
             self.shutting_down.store(ends::ORDERLY, Relaxed);
             if let Some(hook) = self.on_shutdown.read().as_ref() {
@@ -105,7 +105,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Whether it has been asked to end, and the request was not cancelled and has not failed.
+    /// Whether the server has been asked to end, and the request was not cancelled and has not failed.
     pub fn is_shutting_down(&self) -> bool {
         self.shutting_down.load(Relaxed) != ends::NOT || self.persistence.asked.lock().is_some()
     }

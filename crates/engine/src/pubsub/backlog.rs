@@ -144,8 +144,8 @@ mod model {
 
     use super::*;
 
-    /// Two threads wait in their event loops until there is room; the owner works off what there is in
-    /// two steps, and wakes the threads that it is told to wake.
+    /// Two threads wait in their event loops until there is room; the owner works off the backlog in
+    /// two steps, and wakes the threads that `relieved` names.
     #[test]
     fn nobody_sleeps_while_there_is_room() {
         check(3, || {

@@ -234,7 +234,7 @@ impl Thread {
         true
     }
 
-    /// How many subscriptions a client is told that it has, after one of this kind began or ended.
+    /// The number of subscriptions that a client is sent, after one of this kind began or ended.
     pub(crate) fn told(session: &Session, kind: Kind) -> usize {
         session.client.subs.lock().as_ref().map_or(0, |subs| subs.told(kind))
     }

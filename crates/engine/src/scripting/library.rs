@@ -154,9 +154,9 @@ impl Shelf {
 }
 
 impl Engine {
-    /// Forgets all libraries, before those of a snapshot take their place.
+    /// Forgets all libraries, before those of a snapshot replace them.
     pub(crate) fn clear_functions(&self) {
-        // It never fails: nothing is put in their place.
+        // It never fails: nothing replaces them.
         let _ = self.scripts.shelf.change(|all| {
             *all = Libraries::default();
             Ok(())
@@ -179,7 +179,7 @@ impl Engine {
     /// Whether a library's code could be loaded.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub(crate) fn try_function(&self, code: &[u8]) -> Result<(), String> {
         let seed = self.clock.monotonic_ns();
         let mut vm = Vm::new(Machine::Functions, crate::COMPAT_VERSION, MEMORY_MAX, seed);

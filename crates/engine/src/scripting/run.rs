@@ -358,7 +358,7 @@ impl Host for Runner<'_, '_> {
         let running = self.task.running;
         let ends = self.engine.is_shutting_down();
         if running.is_slow() {
-            // This thread's other connections are told that it is busy, and may kill the script.
+            // This thread's other connections get BUSY, and may kill the script.
             store::meanwhile();
             if running.is_killed() {
                 self.note_kill();

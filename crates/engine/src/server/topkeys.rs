@@ -8,7 +8,7 @@ use super::{ANYTIME, command};
 use crate::table::{Call, SessionCommand};
 use crate::topkeys::By;
 
-/// Keys that are answered at most: as many as every thread counts.
+/// The most keys in an answer: as many as every thread counts.
 const COUNT_MAX: i64 = 128;
 
 pub(crate) static TOPKEYS: SessionCommand = command(

@@ -29,11 +29,11 @@ const OUTPUT_PAUSE: usize = 1 << 20;
 pub(super) const NO_COMMAND: u16 = u16::MAX;
 /// Arguments up to which a command that subscribes takes little time.
 const SUBSCRIBED_MAX: usize = 16;
-/// Receivers of one message beyond which its time is told from that of its neighbours.
+/// Receivers of one message beyond which its time is measured apart from its neighbours.
 const FEW_RECEIVERS: u64 = 32;
 /// Arguments of one command behind which a group ends.
 const ARGUMENTS_MANY: u32 = 1 << 20;
-/// Output of one command from which on its time is told from that of its neighbours, in bytes.
+/// Output of one command from which on its time is measured apart from its neighbours, in bytes.
 const LONG_REPLY: usize = 8 << 10;
 
 /// Buckets that have been prefetched for a group: entries come next.

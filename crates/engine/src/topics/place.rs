@@ -33,7 +33,7 @@ pub(super) fn bucket(config: &Config) -> Option<String> {
 /// Notes for the operator about how a bucket is going to be reached.
 ///
 /// # Errors
-/// The environment does not say what is needed.
+/// The environment lacks a needed setting.
 #[cfg(feature = "cloud")]
 pub(super) fn hints(url: &str) -> Result<Vec<String>, Error> {
     ::log::storage::object::Bucket::connect(url, variables()).map(|b| b.hints().to_vec())

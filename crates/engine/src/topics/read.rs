@@ -23,7 +23,7 @@ const TRIES: u32 = 50;
 /// … and the time between.
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// What is to be read.
+/// The arguments of a TOPIC.READ.
 struct Request {
     topic: String,
     from: From,
@@ -173,8 +173,8 @@ impl Request {
 }
 
 /// Reads on a thread that may wait for the storage; answers, or has the connection woken when there is
-/// something. Where there is no memory for what it reads, it comes again so many times.
-/// `begin` is where, and whether it is where a new group begins, once that is known.
+/// something. Where there is no memory for the records, it retries so many times. `begin` is where,
+/// and whether it is where a new group begins, once that is known.
 fn read(
     asker: &Asker,
     broker: &Broker,

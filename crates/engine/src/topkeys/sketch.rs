@@ -101,8 +101,8 @@ impl Sketch {
     }
 }
 
-/// The smallest of the counts. In lanes, since comparing them one after the other is most of what
-/// counting a new key costs.
+/// The smallest of the counts. In lanes, since comparing them one after the other is most of the
+/// cost of counting a new key.
 fn least(counts: &[f64]) -> f64 {
     let mut lanes = [f64::INFINITY; 8];
     let mut chunks = counts.chunks_exact(lanes.len());

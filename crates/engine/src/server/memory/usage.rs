@@ -1,7 +1,7 @@
 //! MEMORY USAGE: <https://redis.io/docs/latest/commands/memory-usage/>
 //!
-//! The bytes are those held from the allocator: the entry's allocation, a value outside it, and
-//! the key's share of the hash table.
+//! The bytes are those from the allocator: the entry's allocation, a value outside it, and the
+//! key's share of the hash table.
 
 use commands::row::{Flags, Group, KeyFlags, KeySpec, Row, Scope};
 use commands::{Fail, Outcome, parse};
