@@ -328,7 +328,7 @@ impl Thread {
         true
     }
 
-    /// Counts a blocked command that is being answered, now that it is known how it went.
+    /// Counts a blocked command that is being answered, once its result is known.
     fn count_blocked(&mut self, engine: &Engine, w: &Waiter, failed: bool) {
         let (Some(job), Some(client)) = (job(w), engine.clients.get(w.client)) else { return };
         if failed {
@@ -450,6 +450,6 @@ impl Thread {
 enum Tried {
     /// The waiter has been served, still waits, or does not wait any more.
     Over,
-    /// It needs shards that may not be locked now.
+    /// It needs shards that may not be locked here.
     Uncovered,
 }

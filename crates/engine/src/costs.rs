@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::stats::bump;
 use crate::thread::Thread;
 
-/// One batch of so many is timed, on average.
+/// On average, one batch of this many is timed.
 pub const EVERY: u64 = 64;
 
 /// Number of families: the documentation groups of the commands.
@@ -54,7 +54,7 @@ pub struct CostStats {
 }
 
 impl CostStats {
-    /// Starts anew (CONFIG RESETSTAT).
+    /// Resets the counts (CONFIG RESETSTAT).
     pub(crate) fn reset(&self) {
         for f in &self.families {
             for c in [&f.sampled, &f.parse, &f.execute, &f.write, &f.lock_wait, &f.lock_waits] {

@@ -89,7 +89,7 @@ fn unknown(args: &Args<'_>) -> Fail {
         "ERR unknown command '{}', with args beginning with: ",
         quoted(&name[..name.len().min(128)])
     );
-    // Redis counts quotes and blanks towards the 128, and cuts an argument to the rest.
+    // Redis counts quotes and blanks towards the 128, and cuts an argument to the remaining length.
     let mut used = 0usize;
     for a in args.iter_from(1) {
         if used >= 128 {
@@ -498,7 +498,7 @@ impl Thread {
         for (index, key) in std::mem::take(&mut self.cx.overdue) {
             let key = Key::new(&key);
             let mut db = Db::lock_one(&engine.keyspace, index, key, &mut self.cx);
-            // Looking at it removes it, unless it has been set anew.
+            // Looking at it removes it, unless it has been set again.
             db.peek(key);
             commit(engine, &mut self.pubsub, &mut db);
         }
@@ -692,7 +692,7 @@ fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
 
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE
 /// too, as in Redis: it ends by itself. Redis counts monitors among the replicas, which never wait.
-/// Nor does a command here that ends scripts, while a script is busy.
+/// Here a command that ends scripts does not wait either, while a script is busy.
 #[cold]
 fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> bool {
     if session.monitor

@@ -220,7 +220,7 @@ pub struct Engine {
     pub startup_memory: u64,
     /// DEBUG PAUSE-CRON.
     pub cron_paused: AtomicBool,
-    /// The totals at the last reset, so that totals can start anew.
+    /// The totals at the last reset, so that totals can start from zero.
     workers: RwLock<Vec<Arc<Worker>>>,
     /// Highest number of clients at once.
     pub peak_clients: AtomicU64,
@@ -458,7 +458,7 @@ impl Engine {
         }
     }
 
-    /// Starts all counters anew (CONFIG RESETSTAT). The peak of memory is not one, as in Redis.
+    /// Resets all counters (CONFIG RESETSTAT). The peak of memory is not one, as in Redis.
     pub fn reset_stats(&self) {
         for w in self.workers.read().iter() {
             w.stats.reset();

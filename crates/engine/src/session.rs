@@ -149,8 +149,8 @@ impl Session {
         self.client.proto.store(if proto == Proto::V3 { 3 } else { 2 }, Relaxed);
     }
 
-    /// Whether it may only change its subscriptions: a RESP2 client could not tell messages from
-    /// replies.
+    /// Whether it may only change its subscriptions: a RESP2 client could not distinguish messages
+    /// from replies.
     #[inline]
     pub(crate) fn only_subscribes(&self) -> bool {
         self.proto == Proto::V2 && self.client.pubsub.load(Relaxed)

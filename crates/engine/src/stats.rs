@@ -84,7 +84,7 @@ macro_rules! totals {
                 $(t.$max = t.$max.max(self.$max.load(Relaxed));)*
             }
 
-            /// Starts anew (CONFIG RESETSTAT). A count made at the same moment may survive.
+            /// Resets the counters (CONFIG RESETSTAT). A count made at the same moment may survive.
             /// Changes since the last save stay: they are a fact about the data.
             pub fn reset(&self) {
                 $(if stringify!($name) != "dirty" {

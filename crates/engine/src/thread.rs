@@ -225,7 +225,7 @@ impl Thread {
         self.mono
     }
 
-    /// Wall time in microseconds: exactly now, or when the script that runs began.
+    /// Wall time in microseconds: the present, or when the script that runs began.
     pub(crate) fn wall_us(&self, engine: &Engine) -> u64 {
         self.frozen_us.unwrap_or_else(|| engine.clock.wall_us())
     }
@@ -318,8 +318,8 @@ impl Thread {
             self.catch_up(engine, session);
         }
         let c = &session.client;
-        // Never 0 while something is executed, be it a command that waited or one whose last argument
-        // is not in `input`: other threads' and this one's own looks at it would take it for idle.
+        // Never 0 while a command is executed, be it a command that waited or one whose last argument is
+        // not in `input`: other threads, and this one, would take it for idle.
         c.query_bytes.store(input.len().max(1) as u64, Relaxed);
         if session.outbox.is_some() {
             // Messages sent to it before its commands arrived come before their replies.

@@ -30,8 +30,8 @@ use crate::thread::Thread;
 const CAPACITY: usize = 128;
 /// The half-life of counts, in nanoseconds.
 const HALF_LIFE: f64 = 60e9;
-/// A key must have been seen so often, unless every command was looked at: a sample that stands for a
-/// thousand commands says nothing about how often its one key comes.
+/// A key must have been seen this often, unless every command was looked at: a sample that stands for
+/// a thousand commands says nothing about how often its one key comes.
 const SEEN: u32 = 3;
 /// Counts fade in steps of this, in nanoseconds.
 const STEP: u64 = 1_000_000_000;
@@ -56,7 +56,7 @@ pub struct TopKey {
     pub key: Vec<u8>,
     /// Bytes of the whole key.
     pub len: usize,
-    /// At least so many commands, bytes or nanoseconds per second, over the last minute or so.
+    /// A lower bound of commands, bytes or nanoseconds per second, over the last minute or so.
     pub per_second: f64,
     /// The part of all commands with keys, their bytes or their time, in percent.
     pub share: f64,
@@ -200,7 +200,7 @@ impl Thread {
         Shot { input: wire_bytes(args), output, start: engine.clock.monotonic_ns() }
     }
 
-    /// Before a command of a transaction: as [`aim`](Self::aim), if it is the one's turn.
+    /// Before a command of a transaction: as [`aim`](Self::aim), if it is this one's turn.
     pub(crate) fn aim_inner(
         &mut self,
         engine: &Engine,

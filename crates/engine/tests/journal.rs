@@ -1,6 +1,6 @@
 //! The journal under the engine: a replay restores the data, on a disk that fails, too.
 //!
-//! `APUS_ROUNDS` says how many crashes there are.
+//! `APUS_ROUNDS` sets the number of crashes.
 
 mod common;
 

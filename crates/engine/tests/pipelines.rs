@@ -183,7 +183,7 @@ fn runs_of(lines: fn(&mut Rng) -> Vec<String>) {
     }
 }
 
-/// Long replies of commands that take turns are sent on the way, not all at the end.
+/// Long replies of alternating commands are sent between them, not all at the end.
 #[test]
 fn much_output_interrupts_a_group() {
     let mut s = Server::new();

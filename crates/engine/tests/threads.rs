@@ -115,7 +115,7 @@ fn what_is_due_goes_in_one_round_of_short_turns() {
     assert_eq!(w.run("DBSIZE\r\n"), ":0\r\n");
 }
 
-/// Whatever a big value has to make room for, it is not freed by the thread that serves.
+/// A big value that goes as a side effect of a command is not freed by the serving thread.
 #[test]
 fn what_goes_because_of_something_else_is_freed_in_the_background() {
     let engine = engine("");

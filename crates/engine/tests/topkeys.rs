@@ -101,7 +101,7 @@ fn a_command_with_several_keys_counts_for_each() {
 fn a_session_of_hotkeys_counts_every_command() {
     let mut server = Server::new();
     let mut conn = server.connect();
-    // The sampling is at its rarest now, which must not matter.
+    // The sampling is at its rarest here, which must not matter.
     for _ in 0..2000 {
         send(&mut server, &mut conn, &vec![vec![&b"GET"[..], b"before"]; 30]);
     }

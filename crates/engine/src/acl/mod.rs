@@ -135,7 +135,7 @@ impl Acl {
 
     /// The user whose name and password these are, if it is on.
     pub(crate) fn authenticate(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
-        // Even for an unknown user, so that time does not tell them apart.
+        // Even for an unknown user, so that the time does not reveal which users exist.
         let hash = rules::hash(password);
         let user = self.user(name);
         user.filter(|user| user.rules().admits(&hash))

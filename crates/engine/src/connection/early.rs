@@ -55,7 +55,7 @@ pub(crate) fn answer(
     Ok(())
 }
 
-/// From now on the client acts as `user`.
+/// Makes the client act as `user`.
 pub(super) fn enter(client: &Client, user: &Arc<User>, authenticated: bool) {
     *client.user.write() = Arc::clone(user);
     client.authenticated.store(authenticated, Relaxed);
@@ -67,7 +67,7 @@ impl Thread {
     pub(crate) fn catch_up(&mut self, engine: &Engine, session: &mut Session) {
         session.client.has_early.store(false, Relaxed);
         let early = std::mem::take(&mut *session.client.early.lock());
-        // The command itself says so again.
+        // The command itself does so again.
         session.client.multi.store(-1, Relaxed);
         for mut words in early {
             let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();

@@ -33,11 +33,11 @@ pub(super) fn find(place: &Place) -> Result<Option<Theirs>, String> {
 pub(super) struct Theirs {
     /// The name that stands for them in our manifest.
     pub(super) name: String,
-    /// Tells them from others: see [`persist::journal::Manifest::seen`].
+    /// Distinguishes them from others: see [`persist::journal::Manifest::seen`].
     pub(super) seen: u32,
 }
 
-/// Bytes at both ends of a file that are looked at to tell it from others.
+/// Bytes at both ends of a file that are compared to distinguish it from others.
 const ENDS: u64 = 64 << 10;
 
 /// A checksum of a manifest, of lengths and of the first and last bytes of the files; not of times,
@@ -144,7 +144,7 @@ struct Spot<'a> {
 /// Commands between two looks at whether it is time to report how far loading is.
 const TELL: u64 = 1024;
 
-/// Runs the commands of a file; a transaction when its end is there.
+/// Runs the commands of a file; a transaction once its end has been read.
 fn commands<R: Read>(
     engine: &Engine,
     player: &mut Player<'_>,
@@ -155,7 +155,8 @@ fn commands<R: Read>(
     let shown = path.display();
     let loading = &engine.persistence.loading;
     let mut tell = player.commands;
-    // It does not say when a command ran. Nothing had expired for those that follow it in the file.
+    // The file does not record when a command ran. Nothing had expired for those that follow it in
+    // the file.
     let cx = player.cx();
     let clock = cx.lru_clock;
     cx.set_now(1);

@@ -35,15 +35,15 @@ pub(crate) struct Loading {
     since_ms: AtomicI64,
     total: AtomicU64,
     loaded: AtomicU64,
-    /// Memory in use when the file was written, as it says.
+    /// Memory in use when the file was written, as the file records it.
     used_mem: AtomicU64,
     /// Keys loaded.
     pub(super) keys: AtomicU64,
     /// Commands replayed.
     commands: AtomicU64,
-    /// Keys left out because their time was over.
+    /// Keys left out because they had expired.
     pub(super) expired: AtomicU64,
-    /// Keys left out because there was nothing in them.
+    /// Keys left out because they were empty.
     empty: AtomicU64,
     told_ms: AtomicI64,
 }
@@ -451,7 +451,7 @@ pub(crate) fn prove(engine: &Engine, thread: &Thread, path: &Path) -> Result<(),
 pub(crate) fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
     within(engine, thread, |thread| {
         thread.flush_all(engine);
-        // A key that is there twice is no reason to end with half of the data.
+        // A duplicate key is no reason to end with half of the data.
         read_file(engine, &mut thread.cx, path, Present::Replace)
             .map_err(|e| Fail::new(format!("ERR {} cannot be loaded: {e}", path.display())))
     })

@@ -131,8 +131,7 @@ pub(crate) fn abort(engine: &Engine) -> Result<(), Fail> {
     Ok(())
 }
 
-/// A save that is under way in the background is given up in Redis; here it may end first, if it does so
-/// soon.
+/// Redis gives up a save that is under way in the background; here it may end first, if it does so soon.
 fn wait_and_save(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let path = super::path(engine);
     let started = Instant::now();

@@ -43,7 +43,7 @@ impl Default for Backlog {
 }
 
 impl Backlog {
-    /// The limit of a thread with so many outboxes.
+    /// The limit of a thread with this number of outboxes.
     pub(super) fn limit_for(outboxes: usize) -> usize {
         BASE + PER_OUTBOX * outboxes
     }
@@ -63,12 +63,12 @@ impl Backlog {
         self.bytes() <= self.limit.load(Relaxed) / 2
     }
 
-    /// Another thread has posted so many bytes.
+    /// Another thread has posted this many bytes.
     pub(crate) fn add(&self, bytes: usize) {
         self.posted.fetch_add(bytes, Relaxed);
     }
 
-    /// The owner has put so many of the posted bytes into outboxes, or dropped them.
+    /// The owner has put this many of the posted bytes into outboxes, or dropped them.
     pub(crate) fn received(&self, bytes: usize) {
         self.posted.fetch_sub(bytes, Relaxed);
     }

@@ -41,8 +41,8 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Adds all of `mail`, which is empty afterwards, and so many bytes for the owner's connections. The
-    /// owner is to be notified.
+    /// Adds all of `mail`, which is empty afterwards, and this many bytes for the owner's connections.
+    /// The owner is to be notified.
     pub(crate) fn post(&self, mail: &mut Vec<Delivery>, bytes: usize) {
         let mut queue = self.queue.lock();
         queue.mail.append(mail);

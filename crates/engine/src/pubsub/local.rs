@@ -12,7 +12,7 @@ use crate::clients::Client;
 use crate::engine::{Engine, Worker};
 use crate::tracking::{self, Notice};
 
-/// A batch ends when it has so many bytes for another thread.
+/// A batch ends when it has this many bytes for another thread.
 const POST_BYTES: usize = 1 << 20;
 /// Subscribers from which on a channel finds one of them by a map.
 const MAPPED: usize = 16;
@@ -169,7 +169,7 @@ impl Local {
         receivers
     }
 
-    /// Notes a message for another thread, whose connections will be sent so many bytes.
+    /// Notes a message for another thread, whose connections will be sent this many bytes.
     pub(crate) fn send_to(&mut self, thread: usize, delivery: Delivery, bytes: usize) {
         if self.outgoing.len() <= thread {
             self.outgoing.resize_with(thread + 1, Outgoing::default);

@@ -186,7 +186,7 @@ impl Thread {
         publish(engine, &mut self.pubsub, kind, Wanted::new(channel), Payload::of(message))
     }
 
-    /// Subscribes a connection to names. `tell` answers each, with how many there are now.
+    /// Subscribes a connection to names. `tell` answers each, with the number of subscriptions after it.
     pub(crate) fn subscribe<'n>(
         &mut self,
         engine: &Engine,
@@ -272,7 +272,7 @@ impl Thread {
         session.note_attention();
     }
 
-    /// The connection's outbox, which it has from now on.
+    /// The connection's outbox, made if it has none.
     pub(crate) fn outbox(&mut self, session: &mut Session) -> u32 {
         if let Some(slot) = session.outbox {
             return slot;
@@ -374,7 +374,7 @@ impl Thread {
         session.outbox = None;
     }
 
-    /// HELLO: messages from now on are in this form.
+    /// HELLO: later messages are in this form.
     pub(crate) fn set_proto(&mut self, session: &mut Session, proto: Proto) {
         session.set_proto(proto);
         if let Some(slot) = session.outbox {

@@ -57,7 +57,7 @@ impl Outboxes {
         Self { shown, ..Self::default() }
     }
 
-    /// A buffer that took `before` takes `after` now.
+    /// A buffer has grown or shrunk from `before` to `after` bytes.
     #[inline]
     fn hold(&mut self, before: usize, after: usize) {
         if before != after {
@@ -162,7 +162,7 @@ impl Outboxes {
             let pinned = o.pinned;
             self.hold(out.buf.capacity(), 0);
             if !pinned {
-                // A client that is gone has no entry, or another outbox by now.
+                // A client that is gone has no entry, or a new outbox.
                 if self.by_client.get(&client) == Some(&slot) {
                     self.by_client.remove(&client);
                 }

@@ -124,7 +124,7 @@ impl Cache {
     }
 
     /// Adds a script. `evaluated`: for EVAL; otherwise it stays until SCRIPT FLUSH, even if EVAL had
-    /// brought it before. Returns the one that is in the cache now.
+    /// brought it before. Returns the one that is in the cache afterwards.
     pub(crate) fn add(&self, script: Arc<Script>, evaluated: bool) -> Arc<Script> {
         let mut scripts = self.scripts.write();
         if let Some(there) = scripts.get(&script.digest) {

@@ -184,7 +184,7 @@ fn range(cmd: &Cmd, spec: &KeySpec) -> Rule {
         return Rule::Unknown;
     };
     let open = KeyFlags::INCOMPLETE.or(KeyFlags::NOT_KEY);
-    // A row that finds keys itself may do so only to tell how they are accessed.
+    // A row that finds keys itself may do so only to determine their access.
     let own = cmd.row.get_keys.is_some() && !spec.flags.has(KeyFlags::VARIABLE_FLAGS);
     if limit > 1 || spec.flags.has_any(open) || own {
         return Rule::Unknown;
@@ -304,7 +304,7 @@ impl FunctionMachine {
         self.loaded.insert(Arc::as_ptr(&library).addr(), Loaded { library, functions });
     }
 
-    /// A function needs every shard, from now on.
+    /// Notes that a function needs every shard.
     fn needs_all(&mut self, f: &Found) {
         let loaded = self.loaded.get_mut(&Arc::as_ptr(&f.library).addr());
         if let Some(local) = loaded.and_then(|l| l.functions.get_mut(f.at)) {

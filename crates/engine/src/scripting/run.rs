@@ -306,12 +306,12 @@ impl Host for Runner<'_, '_> {
         }
         if self.partial && !self.covers(cmd, args) {
             if self.wrote {
-                // A proven script stays within its keys, and no other has written by now. Should that
-                // ever be wrong, no command reads an unlocked shard.
+                // A proven script stays within its keys, and any other has written nothing so far.
+                // Should that ever be wrong, no command reads an unlocked shard.
                 log!(self.engine.log, Warning, "script {} left its keys", self.task.what.name);
                 return self.refuse(Some(id), "Script used keys that it did not declare".into());
             }
-            // With nothing changed so far it can begin anew.
+            // With nothing changed so far, it can start again.
             self.stray = true;
             return Called::Abort;
         }

@@ -50,7 +50,7 @@ OK
         for k in keys {
             reply.map(4);
             reply.bulk("key");
-            // A key that was cut says so, as in the slow log.
+            // A shortened key is marked as such, as in the slow log.
             if k.key.len() < k.len {
                 let mut key = k.key;
                 let more = k.len - key.len();

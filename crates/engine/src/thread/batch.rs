@@ -604,7 +604,7 @@ impl Thread {
             }
             self.take_outbox(session, reply.out());
             n += 1;
-            // In RESP2 it may do nothing else from now on.
+            // In RESP2 it may run no other commands after this.
             if session.attention || session.closing {
                 break;
             }

@@ -119,8 +119,8 @@ impl Asker {
         })));
     }
 
-    /// Keeps the waker of the connection for as long as it waits for this command. That may be over by
-    /// now, and the connection may wait for something else.
+    /// Keeps the waker of the connection for as long as it waits for this command. That may be over
+    /// already, and the connection may wait for another command.
     pub(super) fn hold(&self, waiting: Option<::log::Waiting>) {
         let (client, answer_id) = (Arc::clone(&self.client), self.answer_id);
         self.worker.mailbox.post(Message::Run(Job::new(move |_, _| {

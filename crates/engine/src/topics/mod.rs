@@ -154,7 +154,7 @@ impl Topics {
 
     /// Opens it if there are topics from before, or if an option says where they are, so that their retention goes on,
     /// and so that an error in them shows at the start. A bucket may take its time to answer: a thread of its own opens
-    /// it, and until then requests are answered so.
+    /// it, and until then requests get that answer.
     ///
     /// # Errors
     /// The storage cannot be opened, or the description of the bucket is not enough.

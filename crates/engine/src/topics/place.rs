@@ -17,7 +17,7 @@ fn directory(config: &Config) -> PathBuf {
     PathBuf::from(config.string(Id::Dir)).join(DIRECTORY)
 }
 
-/// Whether there may be topics from before, or the option says something that must be looked at.
+/// Whether there may be topics from before, or the option has a value that must be checked.
 pub(super) fn is_used(config: &Config) -> bool {
     match config.string(Id::TopicStorage).as_str() {
         "disk" | "memory" => directory(config).is_dir(),
@@ -51,7 +51,7 @@ fn variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
 }
 
-/// Opens it. At most so many `descriptors` are used, unless that is 0.
+/// Opens it. At most `descriptors` file descriptors are used, unless that is 0.
 pub(super) fn open(
     config: &Config,
     descriptors: usize,

@@ -173,7 +173,7 @@ impl Request {
 }
 
 /// Reads on a thread that may wait for the storage; answers, or has the connection woken when there is
-/// something. Where there is no memory for the records, it retries so many times. `begin` is where,
+/// something. Where there is no memory for the records, it retries this many times. `begin` is where,
 /// and whether it is where a new group begins, once that is known.
 fn read(
     asker: &Asker,

@@ -18,7 +18,7 @@ pub(crate) struct Asked {
     pub(crate) count: usize,
     /// Milliseconds after which it stops; 0 for never.
     pub(crate) duration_ms: u64,
-    /// One command of so many is counted.
+    /// One command of this many is counted.
     pub(crate) ratio: u64,
 }
 
@@ -62,7 +62,7 @@ impl Spent {
     }
 
     fn since(self, then: Self) -> Self {
-        // CONFIG RESETSTAT starts the totals anew.
+        // CONFIG RESETSTAT resets the totals.
         Self {
             command_nanos: self.command_nanos.saturating_sub(then.command_nanos),
             net_bytes: self.net_bytes.saturating_sub(then.net_bytes),

@@ -12,8 +12,8 @@
 //!   that was sent an old value is notified that it is old.
 //! - A client is notified of its own changes behind the replies of the commands that made them: the
 //!   notice waits in the outbox, which is sent behind replies.
-//! - The table knows connections by number alone. One that is gone, or tracks no more, is passed
-//!   over when its keys change, as in Redis.
+//! - The table knows connections by number alone. A connection that is gone, or does not track any
+//!   more, is skipped when its keys change, as in Redis.
 
 mod broadcast;
 mod keys;

@@ -39,8 +39,8 @@ const fn command(row: Row, run: SessionFn) -> SessionCommand {
     SessionCommand { row, run, subs: &[] }
 }
 
-/// Says that a subscription began or ended (`name`), or that there was none to end, and that there
-/// are `n` now.
+/// Says that a subscription began or ended (`name`), or that there was none to end, and that the
+/// connection has `n`.
 #[inline]
 fn confirm(reply: &mut Reply<'_>, word: &str, name: Option<&[u8]>, n: usize) {
     reply.push(3);

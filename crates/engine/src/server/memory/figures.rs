@@ -71,7 +71,7 @@ impl Figures {
         ratio(self.dataset(), self.used.saturating_sub(self.startup)) * 100.0
     }
 
-    /// The part of the peak that is used now, in percent.
+    /// The part of the peak that is in use, in percent.
     pub(in crate::server) fn peak_percent(&self) -> f64 {
         ratio(self.used, self.peak) * 100.0
     }
