@@ -339,9 +339,9 @@ impl Thread {
             return Err(denied.fail(&session.user, cmd.row));
         }
         let attention = engine.attention.get();
-        // While everything or all writes are paused, nothing is evicted, and no command is refused. Nor
-        // for a command that can end a script, or while a script is slow: the script may have locked the
-        // shards that eviction would wait for.
+        // While everything or all writes are paused, nothing is evicted, and no command is refused.
+        // Nothing is evicted, either, for a command that can end a script, or while a script is slow: the
+        // script may have locked the shards that eviction would wait for.
         let evicts = attention & Attention::BUSY == 0
             && !flags.has(Flags::ALLOW_BUSY)
             && (attention & Attention::PAUSE == 0 || !engine.check_pause());

@@ -25,8 +25,8 @@ pub(super) fn let_go<R>(
     r
 }
 
-/// Loads the snapshot that the segments continue. Keys whose time is over are kept: a record may change
-/// their deadlines.
+/// Loads the snapshot that the segments continue. Keys whose time is over are kept: a later record may
+/// change their deadlines.
 pub(super) fn load_base(engine: &Engine, cx: &mut Context, path: &Path) -> Result<(), String> {
     cx.keep_expired = true;
     let read = read_file(engine, cx, path, Present::Refuse);

@@ -425,7 +425,7 @@ impl Engine {
         let _ = running.orders.send(Control::Stop);
         self.journal.shared.ring();
         let _ = running.writer.join();
-        // Not before that: output held back until then is sent only then.
+        // Not before the writer has ended: from here on, output that was held back is sent.
         self.journal.gated.store(OPEN, Relaxed);
         self.wake_held();
         self.journal.unlock();

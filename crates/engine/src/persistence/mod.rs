@@ -3,8 +3,8 @@
 //! A snapshot is taken without a fork ([`store::Snapshot`]): its moment is short, its content is
 //! serialised while commands go on, and its memory is a few buffers. The file is Redis's RDB.
 //!
-//! A worker thread begins it. With only one worker there are no locks on the keyspace; that thread switches them on
-//! ([`store::Keyspace::share`]) for as long as others serialise.
+//! A worker thread begins a snapshot. With only one worker there are no locks on the keyspace; that thread switches
+//! them on ([`store::Keyspace::share`]) for as long as others serialise.
 
 mod cmd;
 mod file;
@@ -151,7 +151,7 @@ pub(crate) fn warn_unless_writable(engine: &Engine) {
         );
         return;
     }
-    // It is of no use.
+    // The probe file has no other use.
     let _ = std::fs::remove_file(&probe);
 }
 

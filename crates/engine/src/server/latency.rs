@@ -32,7 +32,7 @@ pub struct LatencyMonitor {
 }
 
 impl LatencyMonitor {
-    /// Whether there are no spikes, or all were reset.
+    /// Whether no spikes are recorded.
     pub fn is_empty(&self) -> bool {
         self.events.lock().is_empty()
     }
