@@ -1,13 +1,11 @@
-//! Blocking commands: a command that found nothing waits in the shards of its keys and is run
-//! again, by whoever changes one of them, as if it arrived right then.
+//! Blocking commands: a command that found nothing waits in the shards of its keys. The command that
+//! changes one of them runs it again, as if it arrived right then.
 //!
-//! - A command registers before it lets go of the shards under which it looked, so no change is
-//!   missed.
-//! - Commit readies a key that somebody waits for. Whoever ran the changing command, on whatever
-//!   thread, serves the waiters before it lets go of the key's shard: first come, first served.
-//!   Only a waiter whose command needs other shards, too, is served right after that, with all of
-//!   its shards locked in order; somebody who comes in that instant may be faster. The reply is
-//!   posted to the waiter's thread.
+//! - A command registers before it unlocks the shards in which it looked, so no change is missed.
+//! - Commit readies a key that has waiters. The thread that ran the changing command serves the waiters
+//!   before it unlocks the key's shard: first come, first served. Only a waiter whose command needs other
+//!   shards, too, is served right after that, with all of its shards locked in order; a command that
+//!   arrives in that instant may be faster. The reply is posted to the waiter's thread.
 //! - Time-out, CLIENT UNBLOCK, the end of the connection and serving exclude each other through
 //!   the waiter's state.
 
@@ -55,7 +53,7 @@ fn job(w: &Waiter) -> Option<&Job> {
     w.job.downcast_ref()
 }
 
-/// Makes the session wait for what the command that just ran asked for. Its shards are held.
+/// Makes the session wait as the command that just ran requested. Its shards are locked.
 pub(crate) fn register(
     engine: &Engine,
     session: &mut Session,
@@ -118,7 +116,7 @@ fn blocked(engine: &Engine, session: &mut Session, w: Arc<Waiter>) {
     engine.blocked_clients.fetch_add(1, Relaxed);
 }
 
-/// The waiter has been served; the shards of its keys are held.
+/// The waiter has been served; the shards of its keys are locked.
 fn settle(db: &mut Db<'_>, w: &Arc<Waiter>) {
     for key in &w.keys {
         db.unwait(Key::new(key), w);
@@ -134,7 +132,7 @@ fn empty_reply(job: &Job) -> Vec<u8> {
 }
 
 impl Client {
-    /// What the client waits for, if that has this answer id.
+    /// The client's waiter, if it has this answer id.
     pub(crate) fn waits_for(&self, answer_id: u64) -> Option<Arc<Waiter>> {
         self.blocked.lock().clone().filter(|w| w.answer_id == answer_id)
     }
@@ -154,7 +152,7 @@ impl Session {
             .filter(|at| *at < i64::MAX)
     }
 
-    /// The session goes on: what blocked it has been answered.
+    /// The session goes on: the command that blocked it has been answered.
     pub fn unblocked(&mut self) {
         self.blocked = None;
         *self.client.blocked.lock() = None;
@@ -182,8 +180,8 @@ impl Thread {
         }
     }
 
-    /// Serves those who wait for keys that have changed. While the context holds shards, those whose
-    /// commands need others stay for the next call, and with them all who came after them.
+    /// Serves the waiters of keys that have changed. While the context has shards locked, waiters whose
+    /// commands need other shards stay for the next call, and so do all waiters that came after them.
     #[cold]
     pub(crate) fn serve_ready(&mut self, engine: &Engine) {
         if self.cx.ready.is_empty() {
@@ -212,7 +210,8 @@ impl Thread {
         if !engine.keyspace.covers(&self.cx, &shard) {
             return false;
         }
-        // The place in the order. A waiter that leaves meanwhile does not change the place of another.
+        // The position in the order. A waiter that leaves meanwhile does not change the position of
+        // another.
         let mut last = 0;
         loop {
             let mut db = Db::lock_one(&engine.keyspace, index, key, &mut self.cx);
@@ -249,7 +248,7 @@ impl Thread {
             return Tried::Over;
         }
         if let Err(denied) = acl::check(engine, &job.user, job.command, job.args.as_slice()) {
-            // What it may do was changed while it waited.
+            // Its user's permissions were changed while it waited.
             settle(&mut db, w);
             drop(db);
             self.deny_blocked(engine, w, job, denied);
@@ -266,7 +265,7 @@ impl Thread {
         if let Some(block) = db.cx.block.take() {
             let again = block.again.unwrap_or(i64::MAX);
             if again < job.again.swap(again, Relaxed) {
-                // Its thread sleeps until what it knew of.
+                // Its thread sleeps until the time that it knew.
                 engine.post(w.thread, Message::Wakes(w.client));
             }
             commit(engine, &mut self.pubsub, &mut db);
@@ -294,7 +293,7 @@ impl Thread {
         Tried::Over
     }
 
-    /// Answers a blocked command that may no longer be run.
+    /// Answers a blocked command that may not be run any more.
     #[cold]
     fn deny_blocked(&mut self, engine: &Engine, w: &Waiter, job: &Job, denied: acl::Denied) {
         let row = engine.table.get(job.command).row;
@@ -329,7 +328,7 @@ impl Thread {
         true
     }
 
-    /// Counts a blocked command that is being answered, now that it is known how it went.
+    /// Counts a blocked command that is being answered, once its result is known.
     fn count_blocked(&mut self, engine: &Engine, w: &Waiter, failed: bool) {
         let (Some(job), Some(client)) = (job(w), engine.clients.get(w.client)) else { return };
         if failed {
@@ -363,7 +362,7 @@ impl Thread {
         true
     }
 
-    /// Answers WAITAOF: what it waits for is durable now.
+    /// Answers WAITAOF: the records that it waits for are durable.
     pub(crate) fn durable(&mut self, engine: &Engine, w: &Arc<Waiter>) {
         if !self.end_wait(engine, w) {
             return;
@@ -375,8 +374,8 @@ impl Thread {
         engine.post(w.thread, Message::Answer(w.client, out.buf));
     }
 
-    /// Answers a client that waits for something else than keys, if it still waits for what has this
-    /// answer id.
+    /// Answers a client that waits for something other than keys, if it still waits for the answer with
+    /// this id.
     pub(crate) fn answer_waiting(
         &mut self,
         engine: &Engine,
@@ -390,7 +389,7 @@ impl Thread {
         }
     }
 
-    /// Answers a client that waits for something else than keys, if it still does.
+    /// Answers a client that waits for something other than keys, if it still does.
     pub(crate) fn answer_waiter(
         &mut self,
         engine: &Engine,
@@ -438,7 +437,7 @@ impl Thread {
         job(&w).map(empty_reply)
     }
 
-    /// Takes back what a connection that closes has registered.
+    /// Removes the waiter of a connection that closes.
     pub fn leave(&mut self, engine: &Engine, session: &mut Session) {
         if let Some(w) = session.blocked.clone() {
             self.end_wait(engine, &w);
@@ -451,6 +450,6 @@ impl Thread {
 enum Tried {
     /// The waiter has been served, still waits, or does not wait any more.
     Over,
-    /// It needs shards that may not be locked now.
+    /// It needs shards that may not be locked here.
     Uncovered,
 }

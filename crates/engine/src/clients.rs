@@ -1,6 +1,6 @@
-//! The registry of connections: what CLIENT LIST, CLIENT KILL, INFO and MONITOR look at.
+//! The registry of connections, for CLIENT LIST, CLIENT KILL, INFO and MONITOR.
 //!
-//! A connection belongs to one thread. What others may know of it is in its [`Client`]: atomics
+//! A connection belongs to one thread. The part that other threads may read is its [`Client`]: atomics
 //! that its thread stores once per batch, and a few strings behind a lock that change rarely.
 
 use std::cmp::Reverse;
@@ -22,7 +22,7 @@ use crate::shares::{Share, Sum};
 use crate::stats::bump;
 use crate::thread::Thread;
 
-/// Where a connection comes from and arrived.
+/// The two addresses of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// `ip:port`, or `path:0` for a Unix socket.
@@ -58,7 +58,7 @@ pub enum HeldKill {
     Reply(Vec<u8>),
 }
 
-/// What others may know of a connection.
+/// The part of a connection that other threads may read.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "fields are those of CLIENT LIST by meaning")]
 pub struct Client {
@@ -98,18 +98,18 @@ pub struct Client {
     pub pubsub: AtomicBool,
     /// Channels, patterns and shard channels it is subscribed to.
     pub subscriptions: [AtomicU32; 3],
-    /// What it is subscribed to.
+    /// Its subscriptions.
     pub(crate) subs: Mutex<Option<Box<Subscriptions>>>,
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
-    /// What was done for it while it was blocked has given a thread too much to deliver: its number plus
-    /// one. 0 if not.
+    /// A command run for it while it was blocked has given a thread too much to deliver: that thread's
+    /// number plus one. 0 if not.
     pub crowded: AtomicU32,
-    /// Set when the connection is to be closed after what it is sending.
+    /// Set when the connection is to be closed after its pending output.
     pub closing: AtomicBool,
     /// Waits for CLIENT PAUSE to end.
     pub paused: AtomicBool,
-    /// What waits for that although it could end a script.
+    /// The command that waits for that although it could end a script.
     pub held_kill: Mutex<Option<Box<HeldKill>>>,
     /// `early` is not empty.
     pub(crate) has_early: AtomicBool,
@@ -123,14 +123,15 @@ pub struct Client {
     pub spoiled: AtomicBool,
     /// The blocked command.
     pub blocked: Mutex<Option<Arc<Waiter>>>,
-    /// What wakes it while it waits for records of a topic.
+    /// The waker of a client that waits for records of a topic.
     pub(crate) topic_wait: Mutex<Option<::log::Waiting>>,
-    /// Bytes of what MULTI has queued, of watched keys, of subscriptions and of tracked prefixes.
+    /// Bytes of the commands that MULTI has queued, of watched keys, of subscriptions and of tracked
+    /// prefixes.
     pub multi_bytes: AtomicU64,
     pub watch_bytes: AtomicU64,
     pub subscription_bytes: AtomicU64,
     pub prefix_bytes: AtomicU64,
-    /// What [`Clients::account`] last counted of it.
+    /// The bytes that [`Clients::account`] last counted for it.
     accounted: Share,
 }
 
@@ -200,7 +201,7 @@ impl Client {
         !self.closing.swap(true, Relaxed)
     }
 
-    /// Bytes this connection holds: buffers and what is kept about it.
+    /// Memory of this connection: buffers and bookkeeping.
     pub fn memory(&self) -> u64 {
         self.query_capacity.load(Relaxed)
             + self.args_bytes.load(Relaxed)
@@ -216,7 +217,7 @@ impl Client {
 /// Says whether the peer of a connection has closed it.
 pub type Look = Arc<dyn Fn(&Client) -> bool + Send + Sync>;
 
-/// Connections that hold less than this are evicted without a look at their peers.
+/// Connections with less memory than this are evicted without a look at their peers.
 const LOOKED_AT: u64 = 32 * 1024;
 
 /// A connection that has been taken off the list.
@@ -232,7 +233,7 @@ pub struct Clients {
     map: Mutex<BTreeMap<u64, Arc<Client>>>,
     next: AtomicU64,
     count: AtomicU64,
-    /// Bytes of all of them, as far as [`account`](Self::account) was told.
+    /// Bytes of all of them, as far as [`account`](Self::account) has counted them.
     bytes: Sum,
 }
 
@@ -252,7 +253,7 @@ impl Clients {
         client
     }
 
-    /// Forgets a connection that has been closed, or is going to be: no list shows it any more.
+    /// Removes a connection that has been closed, or is going to be: no list shows it any more.
     pub fn remove(&self, client: &Client) {
         if self.map.lock().remove(&client.id).is_some() {
             self.count.fetch_sub(1, Relaxed);
@@ -260,20 +261,21 @@ impl Clients {
         self.bytes.take_back(&client.accounted);
     }
 
-    /// Counts what a connection holds now. Returns bytes of all that were counted: exact while
-    /// every thread calls this behind every batch (`maxmemory-clients` is set).
+    /// Counts the memory of a connection. Returns the bytes of all that were counted: exact while every
+    /// thread calls this behind every batch (`maxmemory-clients` is set).
     pub fn account(&self, client: &Client) -> u64 {
         self.bytes.count(&client.accounted, client.memory());
         self.bytes.get()
     }
 
-    /// Takes connections off the list until all together hold `limit` bytes at most, and returns them;
-    /// they are to be closed. Connections that are being closed already come first, and those that their
-    /// peers have closed; then the largest. CLIENT NO-EVICT protects a connection, which still counts.
+    /// Removes connections from the list until the memory of all is `limit` bytes at most, and returns
+    /// the removed ones; they are to be closed. Connections that are being closed already come first,
+    /// and those that their peers have closed; then the largest. CLIENT NO-EVICT protects a connection,
+    /// which still counts.
     pub(crate) fn evict(&self, limit: u64, look: Option<&Look>) -> Vec<Evicted> {
         let all = self.all();
         for c in &all {
-            // Anew for all: some may not have said what they have let go.
+            // Counted anew for all: some may have freed memory without reporting it.
             self.account(c);
         }
         if self.bytes.get() <= limit {
@@ -317,8 +319,8 @@ impl Clients {
 }
 
 impl Thread {
-    /// Enforces `maxmemory-clients` when what `client` holds may have changed. Returns whether it is
-    /// among those that have to go; all others are told to.
+    /// Enforces `maxmemory-clients` when the memory of `client` may have changed. Returns whether it is
+    /// among those that have to go; all others are notified.
     #[inline]
     pub fn evict_clients(&mut self, engine: &Engine, client: &Client) -> bool {
         // The batch may have been CONFIG SET.

@@ -1,7 +1,8 @@
-//! What a command costs, by phase: parsing it, waiting for locks, executing it, writing its reply.
+//! The costs of a command, by phase: parsing it, waiting for locks, executing it, writing its
+//! reply.
 //!
 //! One batch in [`EVERY`] is timed phase by phase, with a handful of readings of the clock per
-//! group of commands; the others pay a decrement. What a sampled batch cost is shared among the
+//! group of commands; the others pay a decrement. The cost of a sampled batch is shared among the
 //! families of its commands by their number (parse, write) or as measured (execute). Waiting for
 //! shards is rare and long, so it is not sampled: every wait is counted, by the lock itself
 //! ([`store::take_waits`]), where the uncontended path does not notice.
@@ -14,13 +15,13 @@ use crate::engine::Engine;
 use crate::stats::bump;
 use crate::thread::Thread;
 
-/// One batch of so many is timed, on average.
+/// On average, one batch of this many is timed.
 pub const EVERY: u64 = 64;
 
 /// Number of families: the documentation groups of the commands.
 pub const FAMILIES: usize = Group::Module as usize + 1;
 
-/// What the commands of one family have cost, in nanoseconds.
+/// The costs of the commands of one family, in nanoseconds.
 #[derive(Default)]
 #[expect(missing_docs, reason = "see the module's text")]
 pub struct FamilyCosts {
@@ -53,7 +54,7 @@ pub struct CostStats {
 }
 
 impl CostStats {
-    /// Starts anew (CONFIG RESETSTAT).
+    /// Resets the counts (CONFIG RESETSTAT).
     pub(crate) fn reset(&self) {
         for f in &self.families {
             for c in [&f.sampled, &f.parse, &f.execute, &f.write, &f.lock_wait, &f.lock_waits] {
@@ -65,7 +66,7 @@ impl CostStats {
         }
     }
 
-    /// Counts what the last `n` commands of a family have waited for shards.
+    /// Counts the time that the last `n` commands of a family have waited for shards.
     #[inline]
     pub(crate) fn waited(&self, family: Group) -> u64 {
         let (waits, nanos) = store::take_waits();
@@ -166,7 +167,7 @@ impl Thread {
         self.costs.next_is_timed().then(|| engine.clock.monotonic_ns())
     }
 
-    /// A read has ended; `begin` is what [`read_begins`](Self::read_begins) has said.
+    /// A read has ended; `begin` is the result of [`read_begins`](Self::read_begins).
     #[inline]
     pub fn read_ends(&self, engine: &Engine, begin: Option<u64>) {
         if let Some(begin) = begin {
@@ -182,7 +183,7 @@ impl Thread {
         self.costs.on.then(|| engine.clock.monotonic_ns())
     }
 
-    /// A write has ended; `begin` is what [`write_begins`](Self::write_begins) has said.
+    /// A write has ended; `begin` is the result of [`write_begins`](Self::write_begins).
     #[inline]
     pub fn write_ends(&mut self, engine: &Engine, begin: Option<u64>) {
         if let Some(begin) = begin {
@@ -192,7 +193,7 @@ impl Thread {
     }
 }
 
-/// What a command of one family costs on average.
+/// The average costs of a command of one family.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "see the module's text")]
 pub struct FamilyCost {
@@ -247,7 +248,7 @@ pub struct Breakdown {
 }
 
 impl Engine {
-    /// What commands cost, summed over threads.
+    /// The costs of commands, summed over threads.
     pub fn costs(&self) -> Breakdown {
         let workers = self.workers();
         let mut calls = [0u64; FAMILIES];

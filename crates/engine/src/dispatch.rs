@@ -1,4 +1,4 @@
-//! One command: lookup, the checks that come before it, its run, and the commit of what it did.
+//! One command: lookup, the checks that come before it, its run, and the commit of its effects.
 //!
 //! The order of the checks is Redis's (`processCommand`), because clients see it in the errors.
 
@@ -32,7 +32,7 @@ const LOADING: Fail = Fail::text("LOADING Apus is loading the dataset in memory"
 /// Keys that one command evicts before it looks at the clock, as in Redis.
 const EVICT_FEWEST: u32 = 16;
 
-/// What became of a command.
+/// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Done {
     /// It was answered.
@@ -89,7 +89,7 @@ fn unknown(args: &Args<'_>) -> Fail {
         "ERR unknown command '{}', with args beginning with: ",
         quoted(&name[..name.len().min(128)])
     );
-    // Redis counts quotes and blanks towards the 128, and cuts an argument to what is left.
+    // Redis counts quotes and blanks towards the 128, and cuts an argument to the remaining length.
     let mut used = 0usize;
     for a in args.iter_from(1) {
         if used >= 128 {
@@ -186,7 +186,7 @@ impl Thread {
             tracking::limit(engine, &mut self.pubsub, tracking::FORGET_AT_ONCE);
         }
         if session.reply == ReplyMode::On {
-            // What went to make room for this command is told before its reply.
+            // Clients are notified of the keys evicted for this command before its reply.
             self.take_outbox(session, reply.out());
         }
         if engine.attention.get() & Attention::PAUSE != 0 && paused(engine, session, cmd, args) {
@@ -243,7 +243,7 @@ impl Thread {
             engine.monitors.feed(engine, session, self.wall_us(engine), args);
             self.pubsub.note_crowd(engine);
         }
-        // What checks take before a command is not its time.
+        // The time of the checks before a command is not its time.
         let since = self.since.take().filter(|_| engine.attention.get() == 0);
         let start = since.unwrap_or_else(|| engine.clock.monotonic_ns());
         self.mono = start;
@@ -339,8 +339,9 @@ impl Thread {
             return Err(denied.fail(&session.user, cmd.row));
         }
         let attention = engine.attention.get();
-        // While everything or all writes are paused, nothing is evicted, and nobody is refused; nor for
-        // what can end a script, and while one is slow: it may have the shards that would be waited for.
+        // While everything or all writes are paused, nothing is evicted, and no command is refused.
+        // Nothing is evicted, either, for a command that can end a script, or while a script is slow: the
+        // script may have locked the shards that eviction would wait for.
         let evicts = attention & Attention::BUSY == 0
             && !flags.has(Flags::ALLOW_BUSY)
             && (attention & Attention::PAUSE == 0 || !engine.check_pause());
@@ -396,7 +397,7 @@ impl Thread {
                     // A script's keys are those its commands read.
                     && !cmd.row.flags.has(Flags::NO_MANDATORY_KEYS)
                 {
-                    // It locks what it reads itself, later.
+                    // It locks the keys that it reads itself, later.
                     tracking::remember(engine, &mut self.pubsub, session, cmd, args);
                 }
                 let outcome = run(&mut Call { engine, thread: self, session }, args, reply);
@@ -431,7 +432,7 @@ impl Thread {
                 // The pointer is compared, not read, so it may outlive the borrow of `args`.
                 Db::lock_one(ks, index, key, &mut self.cx)
             }
-            // Where there are no locks, it makes no difference what is held.
+            // Where there are no locks, it makes no difference which shards are locked.
             Scope::Keys if ks.is_single() => Db::lock_all(ks, index, &mut self.cx),
             Scope::Keys => {
                 // Without valid keys the command refuses before it looks at any.
@@ -449,11 +450,11 @@ impl Thread {
             tracking::remember(engine, &mut self.pubsub, session, cmd, args);
         }
         if db.cx.block.is_some() {
-            // Before the shards are let go: a change after this look finds it waiting.
+            // Before the shards are unlocked: a change after this look finds it waiting.
             register(engine, session, id, &mut db, args);
         }
         if !db.cx.ready.is_empty() && !self.in_transaction {
-            // Before the shards are let go, so that nobody who comes now is served first.
+            // Before the shards are unlocked, so that no later command is served first.
             db.into_hold();
             self.serve_ready(engine);
             engine.keyspace.release(&mut self.cx);
@@ -474,19 +475,19 @@ impl Thread {
         outcome
     }
 
-    /// FLUSHALL leaves an empty snapshot where snapshots are configured, as Redis does: what was
-    /// thrown away does not come back with a restart.
+    /// FLUSHALL leaves an empty snapshot where snapshots are configured, as Redis does: the deleted data
+    /// does not come back with a restart.
     #[cold]
     pub(crate) fn save_after_flush(&mut self, engine: &Engine) {
         let loading = engine.attention.get() & Attention::LOADING != 0;
         if loading || engine.config.save_points().is_empty() {
             return;
         }
-        // One that is being taken in the background has what is gone now: it is followed by another.
+        // A snapshot that is being taken in the background contains the deleted data: another follows it.
         let busy = engine.persistence.is_busy();
         engine.save_owed.store(busy, Relaxed);
         if !busy {
-            // The log has the reason if it fails, and Redis does not tell it either.
+            // The log has the reason if it fails, and Redis does not report it to the client either.
             let _ = persistence::save(engine, self, &persistence::path(engine));
         }
     }
@@ -497,7 +498,7 @@ impl Thread {
         for (index, key) in std::mem::take(&mut self.cx.overdue) {
             let key = Key::new(&key);
             let mut db = Db::lock_one(&engine.keyspace, index, key, &mut self.cx);
-            // Looking at it removes it, unless it has been set anew.
+            // Looking at it removes it, unless it has been set again.
             db.peek(key);
             commit(engine, &mut self.pubsub, &mut db);
         }
@@ -553,7 +554,8 @@ impl Thread {
     /// Whether more memory is in use than `maxmemory`.
     pub(crate) fn is_over_memory(&self) -> bool {
         let max = self.hot.maxmemory;
-        // What is apart is looked at only where it matters: this is asked before every write.
+        // The memory that does not count is looked at only where it matters: this runs before every
+        // write.
         max != 0
             && stdx::mem::used() > max
             && stdx::mem::used().saturating_sub(stdx::mem::apart()) > max
@@ -568,14 +570,14 @@ impl Thread {
             return true;
         }
         let samples = engine.config.int(Id::MaxmemorySamples).max(1) as usize;
-        // Nobody's doing, so that everybody is told.
+        // No client did this, so all clients are notified.
         self.cx.client = 0;
         let start = engine.clock.monotonic_ns();
         let (mut more, mut evicted) = (true, 0u32);
-        // What clients are told of a key that goes takes memory, too, until it has been sent, and buffers
-        // that are kept for the next time: that must not make further keys go.
+        // Invalidations of an evicted key take memory, too, until they have been sent, and so do buffers
+        // that are kept for the next time: neither must cause further evictions.
         let mut told = engine.outbox_bytes();
-        // Nor does what has limits of its own: topics, HTTP.
+        // Nor does memory that has limits of its own: topics, HTTP.
         let counted = |told: u64| stdx::mem::used().saturating_sub(told + stdx::mem::apart());
         while counted(told) > max {
             let policy = self.hot.policy;
@@ -586,7 +588,8 @@ impl Thread {
                 told += stdx::mem::used().saturating_sub(before);
             };
             more = self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit);
-            // What is being freed in the background will be enough, unless very much is missing.
+            // The memory that is being freed in the background will be enough, unless very much is
+            // missing.
             if engine.keyspace.lazy_counts().0 > 0 && counted(told) < max.saturating_add(max / 8) {
                 break;
             }
@@ -612,8 +615,8 @@ impl Thread {
     }
 }
 
-/// Turns a command's effects into what follows from them, while its shards are still held: the
-/// one place for journal, replication, events, waiters and invalidations as they come.
+/// Turns a command's effects into their consequences, while its shards are still locked: the one place
+/// for journal, replication, events, waiters and invalidations as they come.
 #[inline(always)]
 pub(crate) fn commit(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
     let effects = &mut db.cx.effects;
@@ -680,7 +683,7 @@ pub(crate) fn shards_of<A: commands::row::Argv + ?Sized>(
     commands::keys::positions(cmd.row, args, &mut |i| set.add(stdx::hash::hash64(args.get(i))))
 }
 
-/// A command's flags, and for EXEC those of what it runs, too: a transaction writes, and needs
+/// A command's flags, and for EXEC those of its queued commands, too: a transaction writes, and needs
 /// memory, when one of its commands does.
 fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
     let queued = session.multi.as_ref().filter(|_| cmd.traits.has(Traits::EXEC));
@@ -689,7 +692,7 @@ fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
 
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE
 /// too, as in Redis: it ends by itself. Redis counts monitors among the replicas, which never wait.
-/// Nor does here what ends a script that does not end.
+/// Here a command that ends scripts does not wait either, while a script is busy.
 #[cold]
 fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> bool {
     if session.monitor

@@ -1,8 +1,8 @@
 //! The end of the server's threads.
 //!
 //! A thread ends when it has left its event loop. A script that has written and is cut off by
-//! SHUTDOWN NOSAVE cannot be taken back, and nobody may see, send or save what it has done so far: its
-//! thread is *stranded*. It stays where it is, with the shards that it holds, until the process is gone;
+//! SHUTDOWN NOSAVE cannot be undone, and no thread may see, send or save its changes so far: its thread
+//! is *stranded*. It stays where it is, with the shards that it has locked, until the process ends;
 //! threads that wait for these shards stay with it.
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex};
 
 /// The server goes on.
 pub(crate) const NOT: u8 = 0;
-/// What is under way is finished first.
+/// Commands and scripts under way finish first.
 pub(crate) const ORDERLY: u8 = 1;
 /// SHUTDOWN NOSAVE: scripts are not waited for.
 pub(crate) const AT_ONCE: u8 = 2;
@@ -91,7 +91,7 @@ mod tests {
         }
         assert!(!ends.wait(2, Duration::from_secs(1000)));
         assert_eq!(ends.now.lock().ended, 1);
-        // A third one waits for what the stranded one holds.
+        // A third thread waits for a lock of the stranded one.
         assert!(!ends.wait(3, Duration::from_millis(1)));
         assert_eq!(ends.now.lock().stranded, 1);
     }

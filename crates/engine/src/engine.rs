@@ -1,4 +1,4 @@
-//! What all threads share.
+//! The state that all threads share.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{
@@ -31,13 +31,13 @@ use crate::table::Table;
 use crate::topkeys::{HotKeys, TopKeys};
 use crate::tracking::Tracking;
 
-/// Reasons for which a command cannot take the short way. Zero most of the time: one load per
-/// group of commands tells that nothing of all this is the case.
+/// Reasons for which a command cannot take the fast path. Zero most of the time: one load per group of
+/// commands shows that none of them applies.
 #[derive(Default)]
 pub struct Attention(AtomicU32);
 
 impl Attention {
-    /// Somebody runs MONITOR.
+    /// A client runs MONITOR.
     pub const MONITOR: u32 = 1;
     /// CLIENT PAUSE.
     pub const PAUSE: u32 = 2;
@@ -81,7 +81,7 @@ pub struct Pause {
     pub until_ms: AtomicI64,
     /// Only commands that write.
     pub writes_only: AtomicBool,
-    /// Held while the two are changed together.
+    /// Locked while the two are changed together.
     gate: Mutex<()>,
 }
 
@@ -90,21 +90,21 @@ pub struct Pause {
 pub struct ShutdownRequest {
     /// SAVE (`Some(true)`), NOSAVE (`Some(false)`), or as configured.
     pub save: Option<bool>,
-    /// Do not wait for anybody.
+    /// NOW: do not wait for replicas.
     pub now: bool,
     /// Go on even when saving fails.
     pub force: bool,
 }
 
-/// Carries a shutdown out.
+/// Carries out a shutdown.
 pub type ShutdownHook = Box<dyn Fn(ShutdownRequest) + Send + Sync>;
 
-/// Carries the change of an option out (listeners, limits …). The text of a refusal is the reason
-/// that CONFIG SET answers; all options then go back to what they were, and the hook is called
-/// again for those.
+/// Carries out the change of an option (listeners, limits …). The text of a refusal is the reason that
+/// CONFIG SET answers; all options then return to their previous values, and the hook is called again for
+/// those.
 pub type ConfigHook = Box<dyn Fn(Id, &Config) -> Result<(), String> + Send + Sync>;
 
-/// What an engine is made from.
+/// The parts that an engine is made from.
 pub struct Options {
     /// The configuration.
     pub config: Config,
@@ -124,13 +124,13 @@ pub struct Options {
 pub struct Worker {
     /// Its counters.
     pub stats: ThreadStats,
-    /// What its commands cost by phase.
+    /// The costs of its commands by phase.
     pub costs: CostStats,
     /// The keys that its commands named most.
     pub top_keys: TopKeys,
     /// Its inbox.
     pub mailbox: Mailbox,
-    /// What its connections are sent by other threads.
+    /// Messages that other threads send to its connections.
     pub inbox: Inbox,
     /// Bytes of the buffers in which push messages wait for their turn to be sent.
     pub outboxes: Arc<AtomicUsize>,
@@ -152,7 +152,7 @@ pub struct Engine {
     pub config: Config,
     /// All commands.
     pub table: Table,
-    /// Users, and what they may do.
+    /// Users and their permissions.
     pub acl: Acl,
     /// All connections.
     pub clients: Clients,
@@ -160,13 +160,13 @@ pub struct Engine {
     pub clock: Clock,
     /// Log.
     pub log: Log,
-    /// Reasons not to take the short way.
+    /// Reasons not to take the fast path.
     pub attention: Attention,
     /// Clients that run MONITOR.
     pub monitors: Monitors,
-    /// Who is subscribed to what.
+    /// The subscriptions.
     pub pubsub: Hub,
-    /// Who is told that keys have changed.
+    /// The clients that track keys.
     pub tracking: Tracking,
     /// Whether keyspace events are published, for which changes must be noted.
     notifies: AtomicBool,
@@ -184,7 +184,7 @@ pub struct Engine {
     pub(crate) migrations: Migrations,
     /// CLIENT PAUSE.
     pub pause: Pause,
-    /// Held by whoever changes options and follows the change up. Locked before any shard: turning the
+    /// Locked while a thread changes options and applies the change. Locked before any shard: turning the
     /// journal on takes all of them.
     config_gate: Mutex<()>,
     /// Error replies by their first word, for INFO errorstats.
@@ -205,11 +205,11 @@ pub struct Engine {
     pub executable: String,
     /// TCP port that is listened on, for INFO; 0 if none.
     pub tcp_port: AtomicU32,
-    /// Called by SHUTDOWN; set by whoever owns the listeners.
+    /// Called by SHUTDOWN; set by the owner of the listeners.
     pub on_shutdown: RwLock<Option<ShutdownHook>>,
-    /// Called by CONFIG SET for every option that changed; set by whoever owns the listeners.
+    /// Called by CONFIG SET for every option that changed; set by the owner of the listeners.
     pub on_config: RwLock<Option<ConfigHook>>,
-    /// Called by MIGRATE to connect to another server; set by whoever owns sockets.
+    /// Called by MIGRATE to connect to another server; set by the owner of the sockets.
     pub on_dial: RwLock<Option<Dial>>,
     /// Says whether the peer of a connection has closed it, which the thread of the connection may not
     /// have noticed yet; set by the owner of the sockets.
@@ -220,7 +220,7 @@ pub struct Engine {
     pub startup_memory: u64,
     /// DEBUG PAUSE-CRON.
     pub cron_paused: AtomicBool,
-    /// What was in force at the last reset, so that totals can start anew.
+    /// The totals at the last reset, so that totals can start from zero.
     workers: RwLock<Vec<Arc<Worker>>>,
     /// Highest number of clients at once.
     pub peak_clients: AtomicU64,
@@ -264,7 +264,7 @@ pub struct Rates {
 pub(crate) fn random_id(now_ms: i64) -> String {
     let mut id = [0u8; 20];
     if stdx::rng::fill_from_os(&mut id).is_err() {
-        // Without randomness, time and address space are what differs.
+        // Without randomness, only time and address space differ.
         id[..8].copy_from_slice(&now_ms.to_le_bytes());
         id[8..12].copy_from_slice(&std::process::id().to_le_bytes());
     }
@@ -359,7 +359,7 @@ impl Engine {
         self.workers.read().iter().for_each(f);
     }
 
-    /// What all buffers take in which push messages wait to be sent, those kept for the next time included.
+    /// Memory of all buffers in which push messages wait to be sent, those kept for the next time included.
     pub(crate) fn outbox_bytes(&self) -> u64 {
         self.workers().iter().map(|worker| worker.outboxes.load(Relaxed) as u64).sum()
     }
@@ -391,7 +391,8 @@ impl Engine {
         t
     }
 
-    /// The right to change options. Whoever has it may be waiting for shards that a slow script holds.
+    /// The right to change options. The thread that has it may be waiting for shards that a slow script has
+    /// locked.
     pub(crate) fn lock_config(&self) -> MutexGuard<'_, ()> {
         loop {
             if let Some(gate) = self.config_gate.try_lock_for(std::time::Duration::from_millis(10))
@@ -402,7 +403,7 @@ impl Engine {
         }
     }
 
-    /// Takes over what follows from the configuration; called after every change of it.
+    /// Updates the state derived from the configuration; called after every change of it.
     pub fn config_changed(&self) {
         let c = &self.config;
         self.attention.set(Attention::MAXMEMORY, c.bytes(Id::Maxmemory) > 0);
@@ -457,7 +458,7 @@ impl Engine {
         }
     }
 
-    /// Starts all counters anew (CONFIG RESETSTAT). The peak of memory is not one, as in Redis.
+    /// Resets all counters (CONFIG RESETSTAT). The peak of memory is not one, as in Redis.
     pub fn reset_stats(&self) {
         for w in self.workers.read().iter() {
             w.stats.reset();
@@ -551,7 +552,7 @@ impl Engine {
             return false;
         }
         let gate = self.pause.gate.lock();
-        // Somebody may have made it longer, or ended it, before the lock was ours.
+        // Another thread may have made it longer, or ended it, before this one had the lock.
         let until = self.pause.until_ms.load(Relaxed);
         // Both times are rounded down to milliseconds, so the pause lasts until the next one.
         if until != 0 && self.clock.wall_ms() as i64 > until {

@@ -1,5 +1,5 @@
 //! Input that a command keeps: a megabyte of records need not be copied out of the buffer that it arrived
-//! in, if whoever owns that buffer has no other use for it.
+//! in, if the owner of that buffer has no other use for it.
 
 use resp::{Out, Parser};
 
@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::session::Session;
 use crate::thread::{Batch, Thread};
 
-/// What a command does with the input that its arguments lie in.
+/// Takes over, for a command, the input that its arguments lie in.
 pub struct Lends(pub(crate) Box<dyn FnOnce(Vec<u8>) + Send>);
 
 impl Lends {

@@ -3,11 +3,12 @@
 //! - [`Engine`] is shared by all threads: keyspace, configuration, command table, clients.
 //! - [`Thread`] is one worker's half: its context, its statistics, its scratch buffers. It turns
 //!   bytes into replies ([`Thread::run`]).
-//! - [`Session`] is one connection's state; [`Client`] the part of it that others may look at.
+//! - [`Session`] is one connection's state; [`Client`] is the part of it that other threads may
+//!   read.
 //!
 //! It knows no sockets: a connection is bytes in, bytes out, and a [`Mailbox`] to its thread.
 
-/// The version of Redis whose behaviour this is; clients that look for features are told it.
+/// The version of Redis whose behaviour this is; clients that look for features read it.
 pub const COMPAT_VERSION: &str = "7.4.0";
 
 pub mod acl;

@@ -28,7 +28,7 @@ pub trait Sink: Send + Sync {
         message: Arguments<'_>,
         fields: &[(&str, &dyn std::fmt::Display)],
     );
-    /// Opens files anew, after a rotation; does nothing by default.
+    /// Reopens files, after a rotation; does nothing by default.
     ///
     /// # Errors
     /// A file cannot be opened; the error names it. Lines go where they went.

@@ -7,18 +7,19 @@ use stdx::sync::Mutex;
 use crate::engine::Engine;
 use crate::thread::Thread;
 
-/// What a thread can be asked to do.
+/// The requests to a thread.
 #[derive(Debug)]
 pub enum Message {
     /// Close this client.
     Close(u64),
-    /// Send these bytes to this client, behind what it has been sent (MONITOR, push messages).
+    /// Send these bytes to this client, behind its earlier output (MONITOR, push messages).
     Push(u64, Arc<Vec<u8>>),
     /// The reply of the command that blocks this client.
     Answer(u64, Vec<u8>),
     /// The same for a long one, in pieces.
     Pieces(u64, resp::Out),
-    /// The command that blocks this client is to be run again earlier than it was said before.
+    /// The command that blocks this client is to be run again earlier than the thread was last
+    /// told.
     Wakes(u64),
     /// Look again at connections that wait (pause has ended).
     Resume,

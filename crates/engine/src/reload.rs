@@ -1,5 +1,5 @@
-//! What SIGHUP changes: options whose lines in the configuration file have changed, and the users of the ACL
-//! file. Each of the two is taken over as a whole, or stays as it is.
+//! SIGHUP changes options whose lines in the configuration file have changed, and the users of the ACL file.
+//! Each of the two is taken over as a whole, or does not change.
 
 use config::{Caller, Id};
 
@@ -9,8 +9,8 @@ use crate::mailbox::{Job, Message};
 use crate::{acl, server::config::change};
 
 impl Engine {
-    /// Sets options, as CONFIG SET does, and reads the ACL file again, on a worker thread. `done` is told
-    /// there whether the options were set; the log says what was done.
+    /// Sets options, as CONFIG SET does, and reads the ACL file again, on a worker thread. `done` is called
+    /// there with whether the options were set; the log lists the changes.
     pub fn reload(
         &self,
         options: Vec<(&'static str, Vec<u8>)>,
@@ -20,7 +20,7 @@ impl Engine {
             let pairs: Vec<(&[u8], &[u8])> =
                 options.iter().map(|(name, value)| (name.as_bytes(), value.as_slice())).collect();
             let loading = engine.attention.get() & Attention::LOADING != 0;
-            // Whoever may write the file may also start a server with it.
+            // A user that may write the file may also start a server with it.
             let caller = Caller { local: true, loading, owner: true };
             let outcome = if pairs.is_empty() {
                 Ok(Vec::new())

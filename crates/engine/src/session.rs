@@ -29,7 +29,7 @@ pub enum ReplyMode {
 
 /// See the module's text.
 pub struct Session {
-    /// What others see of it.
+    /// The part of it that other threads see.
     pub client: Arc<Client>,
     /// Selected database.
     pub db: usize,
@@ -37,7 +37,7 @@ pub struct Session {
     pub proto: Proto,
     /// Whether it may run commands that need authentication.
     pub authenticated: bool,
-    /// Who it is authenticated as, or else the default user.
+    /// The user that it is authenticated as, or else the default user.
     pub(crate) user: Arc<User>,
     /// CLIENT REPLY.
     pub reply: ReplyMode,
@@ -53,8 +53,7 @@ pub struct Session {
     pub(crate) tracking: Option<Arc<Tracker>>,
     /// CLIENT CACHING was called for the next command.
     pub(crate) caching: bool,
-    /// Its commands must take the general way: it is subscribed in RESP2, or what it reads is
-    /// remembered.
+    /// Its commands must take the general path: it is subscribed in RESP2, or its reads are tracked.
     pub(crate) attention: bool,
     /// A command that must wait (CLIENT PAUSE): it is run before any further input.
     pub deferred: Option<Vec<Vec<u8>>>,
@@ -63,9 +62,9 @@ pub struct Session {
     /// A command wants the input itself that its arguments lie in: called with it when the batch has
     /// been executed, by [`crate::Thread::run`] with a copy.
     pub lends: Option<Lends>,
-    /// What MULTI has queued.
+    /// The commands that MULTI has queued.
     pub(crate) multi: Option<Box<Multi>>,
-    /// What WATCH watches.
+    /// The keys that WATCH watches.
     pub(crate) watching: Option<Box<Watching>>,
     /// The command that it waits for, if one blocks it.
     pub blocked: Option<Arc<Waiter>>,
@@ -150,20 +149,20 @@ impl Session {
         self.client.proto.store(if proto == Proto::V3 { 3 } else { 2 }, Relaxed);
     }
 
-    /// Whether it may only change its subscriptions: a RESP2 client could not tell messages from
-    /// replies.
+    /// Whether it may only change its subscriptions: a RESP2 client could not distinguish messages
+    /// from replies.
     #[inline]
     pub(crate) fn only_subscribes(&self) -> bool {
         self.proto == Proto::V2 && self.client.pubsub.load(Relaxed)
     }
 
-    /// To be called when what decides about the general way has changed.
+    /// To be called when a condition of the general path has changed.
     pub(crate) fn note_attention(&mut self) {
         let reads = self.tracking.as_ref().is_some_and(|t| !t.bcast);
         self.attention = self.only_subscribes() || reads;
     }
 
-    /// Who it acts as from now on.
+    /// Sets the user that it acts as.
     pub(crate) fn set_user(&mut self, user: Arc<User>) {
         *self.client.user.write() = Arc::clone(&user);
         self.user = user;
@@ -175,8 +174,8 @@ impl Session {
         self.client.authenticated.store(yes, Relaxed);
     }
 
-    /// Whether commands are refused until the client authenticates. When the password is taken
-    /// away, nobody needs one any more; when one is set, whoever is in stays in.
+    /// Whether commands are refused until the client authenticates. When the password is removed, no
+    /// client needs one; when one is set, authenticated clients stay authenticated.
     #[inline]
     pub fn needs_auth(&self, engine: &Engine) -> bool {
         !self.authenticated && !engine.acl.is_open()

@@ -1,4 +1,4 @@
-//! What commands go by, copied from the configuration into a thread's context.
+//! The settings that commands read, copied from the configuration into a thread's context.
 
 use config::{Config, Id, MaxmemoryPolicy};
 use store::{Access, Context, Policy, Small};
@@ -34,7 +34,7 @@ pub fn cron_ns(effort: i64) -> u64 {
     percent * 10_000
 }
 
-/// Copies what a context has of the configuration.
+/// Copies the settings of a context from the configuration.
 pub(crate) fn follow(c: &Config, cx: &mut Context) {
     let policy = policy(c);
     cx.string_max = usize::try_from(c.bytes(Id::ProtoMaxBulkLen)).unwrap_or(usize::MAX);

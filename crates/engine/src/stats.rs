@@ -1,7 +1,7 @@
-//! What the server counts.
+//! The server's counters.
 //!
 //! A thread counts for itself, in atomics that only it writes (a plain load and store), so that
-//! counting costs what it would cost without other threads; whoever asks sums over the threads.
+//! counting costs the same as without other threads; the reader sums over the threads.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -84,7 +84,7 @@ macro_rules! totals {
                 $(t.$max = t.$max.max(self.$max.load(Relaxed));)*
             }
 
-            /// Starts anew (CONFIG RESETSTAT). A count made at the same moment may survive.
+            /// Resets the counters (CONFIG RESETSTAT). A count made at the same moment may survive.
             /// Changes since the last save stay: they are a fact about the data.
             pub fn reset(&self) {
                 $(if stringify!($name) != "dirty" {

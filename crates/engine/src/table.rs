@@ -11,7 +11,7 @@ use crate::pubsub::Kind;
 use crate::session::Session;
 use crate::thread::Thread;
 
-/// What a session command sees: the server, the thread it runs on, and the connection.
+/// The context of a session command: the server, the thread it runs on, and the connection.
 pub struct Call<'a> {
     /// The server.
     pub engine: &'a Engine,
@@ -21,7 +21,7 @@ pub struct Call<'a> {
     pub session: &'a mut Session,
 }
 
-/// The function of a session command. It locks what it needs of the keyspace itself.
+/// The function of a session command. It locks the shards that it needs itself.
 pub type SessionFn = fn(&mut Call<'_>, &mut Args<'_>, &mut Reply<'_>) -> Outcome;
 
 /// A command over sessions and the server.
@@ -59,14 +59,15 @@ pub struct Cmd {
     pub alike: Option<RunAlike>,
     /// Takes constant time, so that it may be timed together with its neighbours.
     pub light: bool,
-    /// Takes time in proportion to what it replies, so that it is as light while that is little.
+    /// Takes time in proportion to the size of its reply, so that it is as light while the reply is
+    /// short.
     pub by_reply: bool,
-    /// Where the name of the member or field is that it is about, the first one if there are
-    /// several; 0 if it is about the whole value.
+    /// The argument with the name of its member or field, the first one if there are several; 0 if
+    /// it is about the whole value.
     pub part: u8,
     /// Is run and not queued inside MULTI.
     pub immediate: bool,
-    /// What it publishes to, if that is what it does.
+    /// The kind of channel that it publishes to, if it publishes.
     pub publishes: Option<Kind>,
     /// Subscribes to the channels that it names.
     pub subscribes: bool,

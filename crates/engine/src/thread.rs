@@ -6,9 +6,9 @@
 //! five million keys that is worth a factor of three.
 //!
 //! Light commands (constant time) of a group are timed together, so that a clock is read once per
-//! group and not twice per command. When anybody needs more (slow log below a millisecond, latency
-//! monitor, MONITOR, `maxmemory` …), [`Attention`](crate::Attention) says so and commands go
-//! through [`dispatch`](Thread::dispatch) one by one.
+//! group and not twice per command. When more is needed (slow log below a millisecond, latency monitor,
+//! MONITOR, `maxmemory` …), [`Attention`](crate::Attention) says so and commands go through
+//! [`dispatch`](Thread::dispatch) one by one.
 
 mod batch;
 
@@ -56,7 +56,7 @@ pub enum Next {
 /// The result of [`Thread::run`].
 #[derive(Debug)]
 pub struct Batch {
-    /// Bytes of the input that are done with. The rest must come first next time.
+    /// Bytes of the input that are consumed. The rest must come first next time.
     pub consumed: usize,
     /// What to do next.
     pub next: Next,
@@ -73,7 +73,7 @@ pub(crate) struct Hot {
     pub(crate) policy: Policy,
     /// How long one command evicts at most.
     pub(crate) evict_ns: u64,
-    /// Bytes that all clients may hold together; 0: any number.
+    /// The most memory of all clients together, in bytes; 0: any number.
     pub(crate) clients_max: u64,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Hot {
 pub struct Thread {
     /// Its number.
     pub index: usize,
-    /// What commands find around them.
+    /// The context of commands.
     pub cx: Context,
     pub(crate) worker: Arc<Worker>,
     pub(crate) hot: Hot,
@@ -95,7 +95,7 @@ pub struct Thread {
     /// Next shard for the periodic work, and how many have had their turn in a round that ran out of time.
     sweep: usize,
     swept: usize,
-    /// A thread that could not deliver fast enough what the periodic work had to tell.
+    /// A thread that could not deliver the messages of the periodic work fast enough.
     crowded_by_cron: Option<usize>,
     /// Wall clock minus monotonic clock, in nanoseconds.
     wall_offset: i64,
@@ -106,7 +106,7 @@ pub struct Thread {
     /// When the command before ended, where the next one follows at once: it starts then, and the
     /// clock is read once per command.
     pub(crate) since: Option<u64>,
-    /// The shape of the last command that took the short way, and its number.
+    /// The shape of the last command that took the fast path, and its number.
     shape: Option<(Shape, u16)>,
     /// The last command whose reply was a long one: the next of its kind is timed by itself.
     long: u16,
@@ -114,7 +114,7 @@ pub struct Thread {
     pub(crate) probe: Probe,
     /// Which batches are timed by phase.
     pub(crate) costs: Costs,
-    /// Nothing is executed in turns: who calls wants the reply at once.
+    /// Nothing is executed in turns: the caller wants the reply at once.
     pub(crate) whole: bool,
     /// EXEC or a script is running its commands.
     pub(crate) in_transaction: bool,
@@ -122,7 +122,7 @@ pub struct Thread {
     pub(crate) frozen_us: Option<u64>,
     /// There was no memory for commands that need some when the present one began.
     pub(crate) short_of_memory: bool,
-    /// What runs scripts, once one has been run here.
+    /// The interpreter, once a script has been run here.
     pub(crate) machines: Option<Box<Machines>>,
     pub(crate) call_times: CallTimes,
     /// The command that just ran waits until the journal is durable up to here (WAITAOF).
@@ -225,7 +225,7 @@ impl Thread {
         self.mono
     }
 
-    /// Wall time in microseconds: exactly now, or when the script that runs began.
+    /// Wall time in microseconds: the present, or when the script that runs began.
     pub(crate) fn wall_us(&self, engine: &Engine) -> u64 {
         self.frozen_us.unwrap_or_else(|| engine.clock.wall_us())
     }
@@ -264,7 +264,7 @@ impl Thread {
             policy,
             evict_ns: settings::evict_ns(c.int(Id::MaxmemoryEvictionTenacity)),
             clients_max: match c.int(Id::MaxmemoryClients) {
-                // A part of `maxmemory`, in percent; all of what is not limited is no limit.
+                // A part of `maxmemory`, in percent; a part of no limit is no limit.
                 percent @ ..0 => {
                     let part =
                         u128::from(c.bytes(Id::Maxmemory)) * u128::from(percent.unsigned_abs());
@@ -273,13 +273,13 @@ impl Thread {
                 bytes => bytes as u64,
             },
         };
-        // Clients that hold much already may not say anything for long.
+        // Clients with much memory may send nothing for long.
         self.recount_clients = self.hot.clients_max > 0;
         self.pubsub.notify = c.notify_keyspace_events();
         settings::follow(c, &mut self.cx);
     }
 
-    /// Moves what commands counted into the counters that others read.
+    /// Moves the commands' counts into the counters that others read.
     #[inline]
     pub(crate) fn collect(&mut self) {
         let c = std::mem::take(&mut self.cx.counters);
@@ -301,7 +301,7 @@ impl Thread {
         bump(&client.total_commands, n);
     }
 
-    /// As [`Thread::run`], for a caller who gives what has been consumed to [`Session::lends`].
+    /// As [`Thread::run`], for a caller that gives the consumed input to [`Session::lends`].
     pub fn run_lending(
         &mut self,
         engine: &Engine,
@@ -318,15 +318,15 @@ impl Thread {
             self.catch_up(engine, session);
         }
         let c = &session.client;
-        // Never 0 while something is executed, be it a command that waited or one whose last argument
-        // is not in `input`: other threads' and this one's own looks at it would take it for idle.
+        // Never 0 while a command is executed, be it a command that waited or one whose last argument is
+        // not in `input`: other threads, and this one, would take it for idle.
         c.query_bytes.store(input.len().max(1) as u64, Relaxed);
         if session.outbox.is_some() {
-            // What was sent to it before its commands arrived comes before their replies.
+            // Messages sent to it before its commands arrived come before their replies.
             self.receive();
             self.take_outbox(session, out);
         }
-        // What was done for nobody in particular holds up nobody.
+        // Messages that no connection caused hold up no connection.
         self.pubsub.crowded = None;
         let batch = self.run_batch(engine, session, parser, input, out);
         self.send_mail(engine);
@@ -378,7 +378,7 @@ impl Thread {
         }
     }
 
-    /// Applies CLIENT REPLY to what a command has written.
+    /// Applies CLIENT REPLY to the output of a command.
     #[inline]
     fn after(&mut self, session: &mut Session, out: &mut Out, mark: resp::Mark) {
         match session.reply {
@@ -393,7 +393,7 @@ impl Thread {
                 session.reply = ReplyMode::On;
             }
         }
-        // What a command publishes to its own connection comes behind its reply.
+        // A message that a command publishes to its own connection comes behind its reply.
         self.take_outbox(session, out);
     }
 
@@ -411,12 +411,12 @@ impl Thread {
             }
             journal::upkeep(engine, self);
         }
-        // What is loaded does not expire: records that are yet to come may say otherwise.
+        // Loaded keys do not expire: records that are yet to come may say otherwise.
         let loading = engine.attention.get() & Attention::LOADING != 0;
         if loading || engine.cron_paused.load(Relaxed) {
             return false;
         }
-        // What expires is nobody's doing.
+        // No client causes an expiry.
         self.cx.client = 0;
         tracking::upkeep(engine, &mut self.pubsub);
         if self.index == 0 {
@@ -429,7 +429,7 @@ impl Thread {
         let mut left = !paused && self.make_room(engine) && self.is_over_memory();
         let (mut looked, mut expired) = (std::mem::take(&mut self.swept), 0);
         let round = SHARDS.div_ceil(threads);
-        // What expires is told to many, maybe: not faster than they are sent it.
+        // Many clients may be notified of an expiry: keys expire no faster than the notifications are sent.
         let active =
             active && self.crowded_by_cron.is_none_or(|thread| self.has_room(engine, thread));
         self.pubsub.crowded = None;
@@ -444,14 +444,14 @@ impl Thread {
                 if !engine.keyspace.is_used(index) {
                     continue;
                 }
-                // Whoever has it may be a script that takes long.
+                // A script that takes long may have it locked.
                 let Some(mut db) = Db::try_lock_shard(&engine.keyspace, index, s, &mut self.cx)
                 else {
                     break;
                 };
                 db.upkeep(s);
                 if active && db.has_due(s) {
-                    // A bounded number under one hold, so that nobody waits long for the shard.
+                    // A bounded number under one lock, so that no thread waits long for the shard.
                     let n = db.expire_due(s, 64);
                     expired += n;
                     left |= n >= 64;
@@ -467,7 +467,7 @@ impl Thread {
                     left = true;
                 }
                 if looked < round {
-                    // The others soon have theirs, or what is due there would wait for one more round.
+                    // The others soon have theirs, or their due keys would wait for one more round.
                     self.swept = looked;
                     left = true;
                 }
@@ -488,7 +488,7 @@ impl Thread {
         left
     }
 
-    /// Does what other threads have asked for, and leaves their other messages where they are: for a
+    /// Does the jobs that other threads have posted, and leaves their other messages where they are: for a
     /// command that waits for such a job.
     pub(crate) fn run_jobs(&mut self, engine: &Engine) {
         for job in self.worker.mailbox.take_jobs() {
@@ -496,7 +496,7 @@ impl Thread {
         }
     }
 
-    /// Empties all databases and forgets all libraries: what is loaded takes their place.
+    /// Empties all databases and forgets all libraries: the loaded data replaces them.
     pub(crate) fn flush_all(&mut self, engine: &Engine) {
         for index in 0..engine.keyspace.databases() {
             let mut db = Db::lock_all(&engine.keyspace, index, &mut self.cx);

@@ -2,9 +2,9 @@
 //!
 //! One command in many ([`Probe`]) is executed by itself and measured: how long it took, how many
 //! bytes it brought and was answered with. Its keys are counted in the thread's own [`Sketch`]es,
-//! which are merged when somebody asks. What was counted fades with a half-life of a minute, so the
-//! figures are about now. A session of HOTKEYS makes the same probes more frequent, as its SAMPLE
-//! says, and counts into sketches of its own that do not fade.
+//! which are merged when a client asks. Counts fade with a half-life of a minute, so the figures are
+//! about the present. A session of HOTKEYS makes the same probes more frequent, as its SAMPLE says,
+//! and counts into sketches of its own that do not fade.
 //!
 //! Commands of a transaction are looked at one by one; those of a script are not.
 
@@ -28,15 +28,15 @@ use crate::thread::Thread;
 
 /// Counters per thread and ranking.
 const CAPACITY: usize = 128;
-/// What was counted so long ago counts half, in nanoseconds.
+/// The half-life of counts, in nanoseconds.
 const HALF_LIFE: f64 = 60e9;
-/// A key must have been seen so often, unless every command was looked at: a sample that stands for a
-/// thousand commands says nothing about how often its one key comes.
+/// A key must have been seen this often, unless every command was looked at: a sample that stands for
+/// a thousand commands says nothing about how often its one key comes.
 const SEEN: u32 = 3;
 /// Counts fade in steps of this, in nanoseconds.
 const STEP: u64 = 1_000_000_000;
 
-/// What the keys are ranked by.
+/// The measure that keys are ranked by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// Commands that named the key.
@@ -56,13 +56,13 @@ pub struct TopKey {
     pub key: Vec<u8>,
     /// Bytes of the whole key.
     pub len: usize,
-    /// At least so many commands, bytes or nanoseconds per second, over the last minute or so.
+    /// A lower bound of commands, bytes or nanoseconds per second, over the last minute or so.
     pub per_second: f64,
     /// The part of all commands with keys, their bytes or their time, in percent.
     pub share: f64,
 }
 
-/// What is known of a command before it is executed as a sample.
+/// The figures of a command before it is executed as a sample.
 pub(crate) struct Shot {
     /// Monotonic nanoseconds.
     start: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Shot {
     output: usize,
 }
 
-/// What a sample has measured.
+/// The measurements of a sample.
 struct Measured {
     /// When it was over, in monotonic nanoseconds.
     now: u64,
@@ -80,7 +80,7 @@ struct Measured {
     bytes: u64,
 }
 
-/// One thread's counts; its thread adds to them, anybody reads.
+/// One thread's counts; its thread adds to them, any thread reads.
 #[derive(Default)]
 pub struct TopKeys(Mutex<Option<Box<Tally>>>);
 
@@ -174,7 +174,7 @@ impl TopKeys {
             by_bytes.add(id, db, key, bytes * weight);
             cpu.add(id, db, key, nanos * weight);
             if let Some((_, by_cpu, by_net)) = &mut session {
-                // As in Redis, these are sums over what was sampled, not estimates of all.
+                // As in Redis, these are sums over the samples, not estimates of all.
                 by_cpu.add(id, db, key, nanos);
                 by_net.add(id, db, key, bytes);
             }
@@ -200,7 +200,7 @@ impl Thread {
         Shot { input: wire_bytes(args), output, start: engine.clock.monotonic_ns() }
     }
 
-    /// Before a command of a transaction: as [`aim`](Self::aim), if it is the one's turn.
+    /// Before a command of a transaction: as [`aim`](Self::aim), if it is this one's turn.
     pub(crate) fn aim_inner(
         &mut self,
         engine: &Engine,
@@ -214,7 +214,7 @@ impl Thread {
         turn.then(|| self.aim(engine, args, output))
     }
 
-    /// After it; `output` is what there is now.
+    /// After the command; `output` is the output so far.
     #[cold]
     pub(crate) fn shoot(
         &mut self,

@@ -5,7 +5,7 @@
 //! between two shards. The connection itself waits as one that is blocked: nothing behind KEYS is executed
 //! before it is answered. Within a transaction or a script KEYS runs in one go, as everything does there.
 //!
-//! The reply is gathered in pieces, so that no large buffer is moved while it grows.
+//! The reply is collected in pieces, so that no large buffer is moved while it grows.
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ impl Walk {
         drop(db);
         blocking::spent(&self.waiter, engine.clock.monotonic_ns().saturating_sub(start));
         let limit = engine.config.output_limits(ClientClass::Normal).hard;
-        // What is beyond the limit is not sent anyway: the connection is closed.
+        // Output beyond the limit is not sent anyway: the connection is closed.
         let in_vain = limit > 0 && self.bytes as u64 > limit;
         if self.shard < SHARDS && !in_vain {
             return self.go_on_later();

@@ -1,5 +1,5 @@
-//! Access control: what is refused, when a change takes effect, and that users survive being written
-//! down.
+//! Access control: the refusals, when a change takes effect, and that users survive being written to
+//! a file.
 
 mod common;
 
@@ -156,7 +156,7 @@ fn subscribers_go_with_the_permission() {
         s.send(&mut alice, "SUBSCRIBE news x"),
         "-NOPERM No permissions to access a channel\r\n"
     );
-    // A pattern is not matched, it must be there itself.
+    // A pattern is not matched: it must be in the list itself.
     assert!(s.send(&mut alice, "PSUBSCRIBE ne*").starts_with("-NOPERM"));
     assert!(s.send(&mut alice, "PSUBSCRIBE news.*").starts_with("*3"));
     assert!(s.send(&mut other, "SUBSCRIBE news").starts_with("*3"));
@@ -232,7 +232,7 @@ fn passwords() {
     assert_eq!(s.send(&mut c, "ACL SETUSER alice on +@all"), OK);
     assert_eq!(s.send(&mut late, "HELLO 3 AUTH alice two").as_bytes().first(), Some(&b'%'));
     assert_eq!(s.send(&mut late, "ACL WHOAMI"), "$5\r\nalice\r\n");
-    // What the option says is the default user's password only when it changes.
+    // The option's value becomes the default user's password only when it changes.
     assert_eq!(s.send(&mut c, "ACL SETUSER default on >mine"), OK);
     assert_eq!(s.send(&mut c, "CONFIG SET maxmemory 0"), OK);
     assert_eq!(s.send(&mut late, "AUTH mine"), OK);
@@ -338,7 +338,7 @@ fn rule(rng: &mut Rng) -> Vec<u8> {
     }
 }
 
-/// The line of ACL LIST about a user, behind his name.
+/// The line of ACL LIST about a user, behind the name.
 fn line_of(s: &mut Server, c: &mut Conn, user: &str) -> Option<Vec<u8>> {
     let lines = texts(&replies(&s.feed(c, &request("ACL LIST"))).remove(0));
     let start = format!("user {user} ").into_bytes();
@@ -481,7 +481,7 @@ fn users_live_in_a_file_of_their_own() {
         )
     );
     assert_eq!(s.send(&mut c, "ACL LIST"), list);
-    // Whoever is not in the file is no more.
+    // Users that are not in the file are deleted.
     dir.write("users", b"user alice on >pw +@all ~* &*\n");
     assert_eq!(s.send(&mut c, "ACL LOAD"), OK);
     assert_eq!(s.send(&mut bob, "GET b"), "");

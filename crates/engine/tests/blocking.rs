@@ -1,4 +1,4 @@
-//! Blocked commands: who is served when, and what ends the waiting.
+//! Blocked commands: the order in which they are served, and the events that end the waiting.
 
 mod common;
 
@@ -18,7 +18,7 @@ impl World {
         Self { server, conns }
     }
 
-    /// Sends a command on connection `i`. Returns what it answers at once.
+    /// Sends a command on connection `i`. Returns the answer that comes at once.
     fn send(&mut self, i: usize, line: &str) -> String {
         self.server.send(&mut self.conns[i], line)
     }
@@ -59,7 +59,7 @@ fn first_come_first_served() {
         w.wait(i, "BLPOP k 0");
     }
     assert_eq!(w.send(0, "RPUSH k a b"), ":2\r\n");
-    // What was pushed for somebody who waits was never there for anybody else.
+    // An element that was pushed for a waiter was never there for any other client.
     assert_eq!(w.send(0, "LLEN k"), ":0\r\n");
     assert_eq!(w.answers(), [(1, pair("k", "a")), (2, pair("k", "b"))]);
     assert!(w.conns[3].session.blocked.is_some());
@@ -138,7 +138,7 @@ fn time_runs_out() {
     assert_eq!(at, common::START_MS as i64 + 250);
     let reply = w.server.thread.time_out(&w.server.engine, &mut w.conns[1].session);
     assert_eq!(reply.as_deref(), Some(&b"*-1\r\n"[..]));
-    // Nobody waits any more.
+    // No client waits any more.
     w.send(0, "RPUSH k v");
     assert_eq!(w.answers(), []);
     assert_eq!(w.send(0, "LLEN k"), ":1\r\n");
@@ -153,7 +153,7 @@ fn what_has_been_pending_for_long_enough_ends_a_wait() {
     w.wait(1, "XREADGROUP GROUP g Alan BLOCK 0 CLAIM 500 STREAMS s >");
     let start = common::START_MS as i64;
     assert_eq!(w.conns[1].session.wakes_at(), Some(start + 500));
-    // Ada is given it once more: it has not been pending for long.
+    // Ada gets it once more: it has not been pending for long.
     w.server.wait_ms(400);
     w.send(0, "XREADGROUP GROUP g Ada STREAMS s 0");
     w.server.wait_ms(101);
@@ -194,7 +194,7 @@ fn client_unblock() {
     assert_eq!(w.send(0, &format!("CLIENT UNBLOCK {} ERROR", ids[1])), ":1\r\n");
     assert_eq!(w.send(0, &format!("CLIENT UNBLOCK {}", ids[2])), ":1\r\n");
     let error = "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n".to_owned();
-    // As in Redis, whoever runs out of time gets no array, even where a string was to be.
+    // As in Redis, a client whose time is over gets no array, even where a string was to be.
     assert_eq!(w.answers(), [(1, error), (2, "*-1\r\n".to_owned())]);
     assert_eq!(w.send(0, &format!("CLIENT UNBLOCK {}", ids[1])), ":0\r\n");
     assert!(w.send(0, "INFO clients").contains("blocked_clients:0"));

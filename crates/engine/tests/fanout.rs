@@ -1,4 +1,5 @@
-//! A connection that gives other threads more to deliver than they do is held up until they have.
+//! A connection that gives other threads more to deliver than they do waits until they have delivered
+//! it.
 
 mod workers;
 
@@ -19,8 +20,8 @@ fn backlog(w: &Worker) -> usize {
     w.thread.worker().inbox.backlog.bytes()
 }
 
-/// Has `writer` run a pipeline that would give `reader` far too much; it is held up, and goes on when
-/// the reader has delivered.
+/// Has `writer` run a pipeline that would give `reader` far too much; it waits, and goes on when the
+/// reader has delivered.
 fn is_held_up(reader: &mut Worker, writer: &mut Worker, pipeline: &str) {
     let mut rest = pipeline;
     let (mut sent, mut pauses) = (0, 0);
@@ -101,7 +102,7 @@ fn who_publishes_to_its_own_thread_waits_too() {
     w.call(&["HELLO", "3"]);
     w.call(&["SUBSCRIBE", "c"]);
     let pipeline = format!("PUBLISH c {}\r\n", value()).repeat(20_000);
-    // What it publishes to itself leaves with its replies; what others are sent waits.
+    // Messages to itself leave with its replies; messages to others wait.
     assert_eq!(w.run_until_crowded(&pipeline), (pipeline.len(), None));
     is_held_up(&mut w, &mut other, &pipeline);
 }
@@ -120,7 +121,7 @@ fn threads_that_publish_to_each_other_go_on() {
         from_a = &from_a[a.run_until_crowded(from_a).0..];
         from_b = &from_b[b.run_until_crowded(from_b).0..];
         assert!(backlog(&a) < MUCH && backlog(&b) < MUCH);
-        // Both wait; each works off what it has.
+        // Both wait; each works off its own backlog.
         a.deliver();
         b.deliver();
         for (x, y) in [(&a, &b), (&b, &a)] {

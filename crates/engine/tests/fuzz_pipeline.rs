@@ -1,7 +1,8 @@
 //! Random bytes and damaged pipelines against an engine: it must not panic, must not keep more
 //! than it was sent, and must answer in well-formed RESP.
 //!
-//! `APUS_FUZZ_SECONDS` says for how long (default: half a second), `APUS_FUZZ_SEED` from where.
+//! `APUS_FUZZ_SECONDS` sets how long it runs (default: half a second), `APUS_FUZZ_SEED` the first
+//! seed.
 
 mod common;
 
@@ -14,14 +15,14 @@ use transcript::decode;
 /// A pipeline longer than this would only make a round slower.
 const PIPELINE_MAX: usize = 200;
 
-/// What a connection may keep beyond what it was sent and has not been answered.
+/// The memory that a connection may keep beyond the input that has not been answered.
 const SLACK: usize = 64 << 10;
 
 fn env(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Text that a parser has opinions about.
+/// Text that is special to a parser.
 const PIECES: &[&[u8]] = &[
     b"*",
     b"$",

@@ -1,4 +1,4 @@
-//! What HELP and the pages say exists, exists; and what exists is in HELP.
+//! Every subcommand in HELP and the pages exists; and every subcommand that exists is in HELP.
 
 mod support;
 
@@ -37,7 +37,7 @@ fn help_names_all_subcommands_and_no_others() {
     for row in engine.table.rows().filter(|row| !row.subcommands.is_empty()) {
         let own = |name: &str| name.split('|').nth(1).unwrap_or_default().to_owned();
         let there: BTreeSet<String> = row.subcommands.iter().map(|sub| own(sub.name)).collect();
-        // Without cluster support CLUSTER refuses whatever is asked, as in Redis.
+        // Without cluster support CLUSTER refuses every request, as in Redis.
         if !there.contains("help") || row.name == "cluster" {
             continue;
         }
@@ -50,7 +50,7 @@ fn help_names_all_subcommands_and_no_others() {
     assert!(containers > 10, "{containers}");
 }
 
-/// What DEBUG accepts, from its source: its subcommands have no rows.
+/// The subcommands of DEBUG, from its source: they have no rows.
 fn debug_subcommands() -> BTreeSet<String> {
     let arms = include_str!("../src/server/debug.rs").lines().filter_map(|line| {
         let (name, rest) = line.trim_start().strip_prefix("(\"")?.split_once('"')?;

@@ -1,6 +1,6 @@
-//! The journal under the engine: what is replayed is what was there, on a disk that fails, too.
+//! The journal under the engine: a replay restores the data, on a disk that fails, too.
 //!
-//! `APUS_ROUNDS` says how many crashes there are.
+//! `APUS_ROUNDS` sets the number of crashes.
 
 mod common;
 
@@ -98,7 +98,7 @@ impl Server {
         let words = loop {
             let words = grammar::command(rng);
             let name = words[0].to_ascii_lowercase();
-            // These change what the test stands on, or wait.
+            // These change the conditions of the test, or wait.
             let not = [
                 "debug",
                 "shutdown",
@@ -217,7 +217,7 @@ fn a_crash_at_any_moment_leaves_a_beginning_of_all_that_happened() {
                 ..Faults::default()
             });
         }
-        // What the data was after each record.
+        // The data after each record.
         let mut history = HashMap::from([(0, server.digest())]);
         let mut words = Vec::new();
         for _ in 0..rng.index(150) {
@@ -269,18 +269,18 @@ fn what_cannot_be_made_durable_is_refused() {
     assert_eq!(server.line("MULTI"), "+OK\r\n");
     assert_eq!(server.line("SET k 3"), refused);
     assert_eq!(server.line("DISCARD"), "+OK\r\n");
-    // The third may have come before the server knew; nobody was told that it is safe.
+    // The third may have come before the server knew; no client was told that it is safe.
     let value = server.line("GET k");
     // The sync of a mark may have failed before the second.
     let known = ["$1\r\n2\r\n", "$1\r\n3\r\n"].contains(&&*value);
     assert!(known || second == refused && value == "$1\r\n1\r\n", "it is read: {value}");
     assert!(server.line("INFO persistence").contains("aof_last_write_status:err"));
-    // Without the journal there is nothing that could not be made durable.
+    // Without the journal, no write needs to be made durable.
     assert_eq!(server.line("CONFIG SET appendonly no"), "+OK\r\n");
     assert_eq!(server.line("SET k 4"), "+OK\r\n");
 }
 
-/// What was written when the disk has no room is acknowledged under no policy; what was only read is told.
+/// A write while the disk has no room is acknowledged under no policy; a read is answered.
 #[test]
 fn what_is_not_written_is_not_acknowledged() {
     for lines in ["appendfsync always", "appendfsync everysec", "appendfsync no"] {
@@ -337,7 +337,7 @@ fn a_transaction_is_one_record() {
     assert_eq!(server.last(), before + 1, "nothing was changed");
 }
 
-/// `redis.set_repl` holds until the script's end, and for what the script itself does.
+/// `redis.set_repl` applies until the script's end, and to the script's own commands.
 #[test]
 fn a_script_may_keep_from_the_journal_what_it_does() {
     let disk = SimDisk::default();
@@ -385,7 +385,7 @@ fn functions_that_are_flushed_or_restored() {
         &[b"FUNCTION".as_slice(), b"DUMP"],
     );
     let dump = dump.join();
-    // What is between the length and the last line break.
+    // The text between the length and the last line break.
     let start = dump.iter().position(|b| *b == b'\n').expect("a bulk string") + 1;
     let payload = dump[start..dump.len() - 2].to_vec();
     load(&mut server, "two");
@@ -465,11 +465,11 @@ fn files_of_redis_are_loaded_up_to_their_last_whole_transaction() {
     assert_eq!(server.line("SELECT 3"), "+OK\r\n");
     assert_eq!(server.line("GET c"), "$1\r\nx\r\n");
     server.engine.close_journal();
-    // What was written since is there without a rewrite.
+    // Later writes are there without a rewrite.
     let mut server = open("yes").expect("loaded");
     assert_eq!(server.line("GET a"), "$1\r\n3\r\n");
     server.engine.close_journal();
-    // Files of Redis's that are others now are newer; the journal is set aside.
+    // Files of Redis's that have changed are newer; the journal is set aside.
     let other = lines(&["SELECT 0", "SET a 70"]);
     std::fs::write(place.dir.join("a.aof.1.incr.aof"), other).expect("written");
     for _ in 0..2 {
@@ -515,10 +515,10 @@ fn scripts_in_a_file_of_redis_run_again() {
         &["EVALSHA", &sha, "1", "n"],
         &["EXEC"],
         &["SADD", "s", "b", "c", "a"],
-        // What has no order came sorted.
+        // Replies without an order came sorted.
         &["EVAL", members, "2", "s", "l"],
         &["EVAL", "redis.call('SELECT', 3) redis.call('SET', 'k', 'other')", "0"],
-        // It has failed then, too, behind what it did.
+        // It failed then, too, after its writes.
         &["EVAL", "redis.call('SET', 'half', 1) redis.call('LPUSH', 'k', 1)", "0"],
         &["SET", "last", "1"],
     ])
@@ -532,7 +532,7 @@ fn scripts_in_a_file_of_redis_run_again() {
     assert_eq!(server.line("SELECT 3"), "+OK\r\n");
     assert_eq!(server.line("GET k"), "$5\r\nother\r\n");
     server.engine.close_journal();
-    // What cannot be known ends it.
+    // An unknown result ends the load.
     for (commands, why) in [
         (&[&["EVALSHA", &sha, "1", "n"][..]][..], "not in the file"),
         (&[&["EVAL", "redis.call('INFO')", "0"][..]][..], "a script calls INFO"),

@@ -26,8 +26,8 @@ struct Made {
 }
 
 impl Made {
-    /// A call of `row` in which whatever may be repeated is there as often: an ID per stream, a
-    /// weight per key.
+    /// A call of `row` in which all repeatable arguments are repeated equally often: an ID per
+    /// stream, a weight per key.
     fn of(row: &Row, args: &[Arg], rng: &mut Rng) -> Self {
         let mut made = Self::default();
         made.words.extend(row.name.split('|').map(Vec::from));
@@ -181,8 +181,8 @@ fn getkeys_locks_and_acl_find_what_the_syntax_calls_keys() {
     assert!(calls > 2_000 && keys > 3_000, "{calls} {keys}");
 }
 
-/// A user with the rights that the flags name may make the call; without those to one of the keys,
-/// the same user may not.
+/// A user with the rights that the flags name may make the call; without the rights to one of the
+/// keys, the same user may not.
 fn refused_by_acl(
     server: &mut Server,
     made: &Made,
@@ -217,7 +217,7 @@ fn refused_by_acl(
 }
 
 /// A command that touches a key whose shard it has not locked ends the process. No argument may
-/// lead there: neither valid calls nor ones that are damaged in any place.
+/// lead there: neither valid calls nor ones that are damaged at any position.
 #[test]
 fn what_a_command_touches_is_locked() {
     let mut rng = Rng::from_seed(16);

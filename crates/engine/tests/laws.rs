@@ -95,7 +95,7 @@ fn without_a_password_nothing_but_the_few_is_allowed() {
         let expected = Reply::Error(b"NOAUTH Authentication required.".to_vec());
         assert_eq!(reply, Some(expected), "{}", row.name);
     }
-    // Once the password is taken away, connections made before need none either.
+    // Once the password is removed, connections made before need none either.
     let mut old = server.connect(Proto::V2);
     assert!(server.show(&mut old, "GET k").contains("NOAUTH"));
     let mut admin = server.connect(Proto::V2);

@@ -1,5 +1,5 @@
-//! MIGRATE against targets that are made of a script of answers: who waits meanwhile, and what becomes
-//! of keys when the target refuses, breaks off, or is never there.
+//! MIGRATE against targets that are made of a script of answers: the clients that wait meanwhile, and
+//! the fate of keys when the target refuses, breaks off, or is never there.
 
 mod common;
 
@@ -13,7 +13,7 @@ use common::{Conn, Server};
 use engine::{Message, Unreached, Wire};
 use parking_lot::Mutex;
 
-/// What the target does when it is next read from.
+/// The target's action when it is next read from.
 enum Step {
     Says(&'static str),
     Fails(ErrorKind),
@@ -25,7 +25,7 @@ use Step::{Fails, Says};
 #[derive(Clone, Default)]
 struct Target {
     connections: Arc<Mutex<VecDeque<Vec<Step>>>>,
-    /// What it has been sent.
+    /// The bytes that it has been sent.
     received: Arc<Mutex<Vec<u8>>>,
     /// Holds it back until there is something to take.
     gate: Option<Arc<Mutex<Receiver<()>>>>,

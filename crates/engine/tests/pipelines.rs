@@ -1,7 +1,7 @@
-//! Pipelines answer what the same commands answer one by one.
+//! Pipelines give the same answers as the same commands one by one.
 //!
 //! A pipeline that stays with one big value has the members prefetched that its commands name, of the
-//! value that is there when the group begins. Keys may hold something else by the time a command runs.
+//! value that is there when the group begins. Keys may have another value by the time a command runs.
 
 mod common;
 
@@ -103,7 +103,7 @@ fn alike(rng: &mut Rng) -> Vec<String> {
     lines
 }
 
-/// What the commands have counted, changed and left.
+/// The counts, the changes and the data that the commands have left.
 fn outcome(s: &mut Server, c: &mut Conn) -> String {
     let mut all = s.send(c, "DEBUG DIGEST");
     let info = s.send(c, "INFO everything");
@@ -183,7 +183,7 @@ fn runs_of(lines: fn(&mut Rng) -> Vec<String>) {
     }
 }
 
-/// Long replies of commands that take turns are sent on the way, not all at the end.
+/// Long replies of alternating commands are sent between them, not all at the end.
 #[test]
 fn much_output_interrupts_a_group() {
     let mut s = Server::new();

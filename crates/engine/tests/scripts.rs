@@ -82,12 +82,12 @@ fn a_script_that_begins_anew_leaves_no_trace_of_its_first_try() {
     assert_eq!(w.call(&["GET", "k"]), "$1\r\n4\r\n");
 }
 
-/// One thread is stuck in a script over `key`; what another one does must not wait for that.
+/// One thread is stuck in a script over `key`; the commands of another one must not wait for that.
 fn at_the_same_time(key: &str, act: impl Fn(&mut Worker) + Sync) {
     let engine = engine("busy-reply-threshold 200");
     on_threads(&engine, 2, |i, mut w| {
         if i == 0 {
-            // It ends by itself in case nobody can kill it.
+            // It ends by itself in case no command can kill it.
             let script = "redis.call('GET', KEYS[1]) local t = os.clock() \
                           while os.clock() - t < 20 do end return 'not killed'";
             let reply = w.call(&["EVAL", script, "1", key]);
@@ -96,7 +96,7 @@ fn at_the_same_time(key: &str, act: impl Fn(&mut Worker) + Sync) {
             while w.engine.totals().commands_processed == 0 {
                 std::thread::yield_now();
             }
-            // Were its shards held, this would wait until the other one has ended by itself.
+            // If its shards were locked, this would wait until the other one has ended by itself.
             act(&mut w);
             while w.call(&["SCRIPT", "KILL"]) != "+OK\r\n" {
                 std::thread::yield_now();
@@ -122,7 +122,8 @@ fn scripts_over_different_keys_run_at_the_same_time() {
     at_the_same_time("a", |w| counts(w, &["EVAL", "return redis.call('INCR', KEYS[1])", "1", "b"]));
 }
 
-/// Centrifugo declares an empty key for what it does not use: all of its scripts share that one.
+/// Centrifugo declares an empty key for each key that it does not use: all of its scripts share
+/// that one.
 #[test]
 fn a_declared_key_that_arguments_keep_a_script_from_is_not_waited_for() {
     let script = "if ARGV[1] ~= '' then redis.call('SET', KEYS[2], ARGV[1]) end \
@@ -133,7 +134,8 @@ fn a_declared_key_that_arguments_keep_a_script_from_is_not_waited_for() {
     at_the_same_time("", |w| counts(w, &["EVAL", script, "2", "b", ""]));
 }
 
-/// Which keys are held depends on the arguments, and whatever these are, nobody sees half a script.
+/// The keys that are locked depend on the arguments, and whatever these are, no client sees half a
+/// script.
 #[test]
 fn scripts_that_choose_among_their_keys_are_seen_whole() {
     let all = "redis.call('SET', KEYS[1], ARGV[1]) if KEYS[5] == 'yes' then \
@@ -198,7 +200,8 @@ fn flushing_the_cache_reaches_all_threads() {
     assert_eq!(one.call(&["EVALSHA", sha, "0"]), ":1\r\n");
 }
 
-/// The keys of a call are declared, not read: a client is told of those alone that its script read.
+/// The keys of a call are declared, not read: a client is notified only of those that its script
+/// read.
 #[test]
 fn keys_that_a_script_has_not_read_are_not_tracked() {
     let engine = engine("");

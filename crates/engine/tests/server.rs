@@ -1,4 +1,5 @@
-//! Server commands beyond what a transcript can show: hooks, the clock, files, several connections.
+//! Server commands in ways that a transcript cannot show: hooks, the clock, files, several
+//! connections.
 
 mod support;
 
@@ -33,7 +34,7 @@ fn debug_is_for_those_it_is_configured_for() {
     );
 }
 
-/// The digests are those that redis-server 7.0.15 answers for the same data.
+/// The digests are the answers of redis-server 7.0.15 for the same data.
 #[test]
 fn digests_are_those_of_redis() {
     let mut server = debugging();
@@ -155,7 +156,8 @@ fn options_act_at_once() {
     assert_eq!(server.show(&mut s, "SLOWLOG LEN"), "(integer) 2");
     assert_eq!(server.show(&mut s, "CONFIG SET slowlog-max-len 0"), "OK");
     assert_eq!(server.show(&mut s, "SLOWLOG LEN"), "(integer) 0");
-    // What is not kept takes no number: 6 pings and so on, then two at length 2, then this.
+    // An entry that is not kept takes no number: 6 pings and so on, then two at length 2, then
+    // this.
     assert_eq!(server.show(&mut s, "CONFIG SET slowlog-max-len 10 requirepass p"), "OK");
     let text = server.show(&mut s, "SLOWLOG GET 1");
     assert!(text.starts_with("1) 1) (integer) 9\n"), "{text}");
@@ -175,7 +177,7 @@ fn monitors_see_commands_but_neither_passwords_nor_administration() {
     server.show(&mut s, "CONFIG GET hz");
     server.show(&mut s, "SELECT 2");
     server.show(&mut s, "GET k");
-    // EXEC ends what MULTI has begun, even when there is nothing to execute.
+    // EXEC ends the transaction that MULTI has begun, even when there is nothing to execute.
     for line in ["MULTI", "NOSUCH", "EXEC"] {
         server.show(&mut s, line);
     }
@@ -394,7 +396,7 @@ fn expired_keys_go_when_they_are_met_but_not_in_a_pause() {
     assert_eq!(server.show(&mut s, "CLIENT UNPAUSE"), "OK");
     assert_eq!(server.show(&mut s, "GET a"), "(nil)");
     assert_eq!(server.show(&mut s, "DBSIZE"), "(integer) 2");
-    // A walk through the keys removes what it has found expired.
+    // A walk through the keys removes the expired ones that it finds.
     assert_eq!(server.show(&mut s, "SCAN 0 COUNT 5000"), scan);
     assert_eq!(server.show(&mut s, "DBSIZE"), "(integer) 1");
     assert!(server.thread.cx.overdue.is_empty());

@@ -1,5 +1,5 @@
-//! Connections of an engine without sockets: what a pipeline answers must not depend on how it
-//! arrives, nor on which way through the engine its commands take.
+//! Connections of an engine without sockets: the answers to a pipeline must not depend on how it
+//! arrives, nor on the path that its commands take through the engine.
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::{Server, array, grammar, replies, request};
 use engine::Message;
 use stdx::rng::Rng;
 
-/// A pipeline in which commands change what those behind them mean.
+/// A pipeline in which commands change the meaning of those behind them.
 fn mixed() -> Vec<u8> {
     let mut p = Vec::new();
     for line in [
@@ -192,7 +192,7 @@ fn pauses_combine() {
     s.send(&mut admin, "CLIENT PAUSE 0 ALL");
     let mut d = s.connect();
     assert_eq!(s.feed(&mut d, &request("PING")), b"");
-    // Nobody can end it: it holds back CLIENT too.
+    // No client can end it: it holds back CLIENT too.
     assert_eq!(s.feed(&mut admin, &request("CLIENT UNPAUSE")), b"");
     s.wait_ms(501);
     assert!(!s.engine.check_pause());
@@ -206,7 +206,7 @@ fn pauses_combine() {
     s.engine.extend_pause((common::START_MS + 1100) as i64, false);
     s.engine.extend_pause((common::START_MS + 1200) as i64, true);
     assert_eq!(s.feed(&mut c, &request("PING")), b"");
-    // Its time is over for a command that comes then, though nobody has looked at the clock.
+    // Its time is over for a command that comes then, though no thread has looked at the clock.
     s.wait_ms(200);
     assert_eq!(s.feed(&mut d, &request("PING")), b"+PONG\r\n");
     assert_eq!(s.deliver(&mut c), b"+PONG\r\n");
@@ -320,7 +320,7 @@ fn killed_clients_run_nothing_more() {
     let (mut a, mut b) = (s.connect(), s.connect());
     let id = b.session.client.id;
     assert_eq!(s.send(&mut a, &format!("CLIENT KILL ID {id}")), ":1\r\n");
-    // It is gone for everybody at once, before its thread has heard of it.
+    // It is gone for all clients at once, before its thread has noticed.
     assert_eq!(s.send(&mut a, &format!("CLIENT KILL ID {id}")), ":0\r\n");
     assert_eq!(s.send(&mut a, &format!("CLIENT LIST ID {id}")), "$0\r\n\r\n");
     assert_eq!(s.feed(&mut b, &request("SET k v")), b"");
@@ -338,7 +338,7 @@ fn killed_clients_run_nothing_more() {
     waits.waiting = false;
     assert_eq!(s.feed(&mut waits, b""), b"");
     assert_eq!(s.send(&mut a, "STRLEN k"), ":0\r\n");
-    // By age, by address; oneself only when told so.
+    // By age, by address; the caller's own connection only on request.
     s.wait_ms(5_000);
     let mut young = s.connect();
     assert_eq!(s.send(&mut young, "CLIENT KILL SKIPME no MAXAGE 6"), ":0\r\n");

@@ -1,5 +1,5 @@
-//! Snapshots on a disk that fails: whatever goes wrong, the one before stays, nothing else is left behind,
-//! the client is told, and the server goes on.
+//! Snapshots on a disk that fails: after any error the previous snapshot stays, no other file is left
+//! behind, the client gets the error, and the server goes on.
 
 mod common;
 
@@ -122,7 +122,7 @@ fn a_save_that_fails_leaves_the_one_before_it() {
         }
         assert_eq!(server.line("SAVE"), "+OK\r\n");
         assert_eq!(server.line("SET a 1"), "+OK\r\n", "writes are taken again");
-        // What has been saved survives the machine.
+        // A saved snapshot survives a crash of the machine.
         let after = content(&disk);
         assert!(after != before);
         disk.crash(&mut Rng::from_seed(i as u64));
@@ -131,7 +131,7 @@ fn a_save_that_fails_leaves_the_one_before_it() {
     }
 }
 
-/// The digest of what is in a snapshot.
+/// The digest of a snapshot's data.
 fn digest(bytes: &[u8]) -> String {
     let mut server = Server::new(&SimDisk::default());
     let limits = commands::rdb_limits(&store::Small::default());
@@ -153,7 +153,7 @@ fn digest(bytes: &[u8]) -> String {
 
 const MEMBERS: u64 = 3000;
 
-/// Makes a key of every type, longer and shorter than what is frozen.
+/// Makes a key of every type, longer and shorter than the length from which values are frozen.
 fn fill(server: &mut Server, n: u64) {
     for (suffix, count) in [("", n), ("2", 40)] {
         for i in 0..count {
@@ -249,7 +249,7 @@ fn what_changes_while_it_is_saved_is_saved_as_it_was() {
     }
 }
 
-/// As in Redis: the counter of keys that nobody uses falls, also while they lie in a file.
+/// As in Redis: the counter of unused keys falls, also while they are in a file.
 #[test]
 fn how_often_a_key_was_used_is_saved_as_of_now() {
     let disk = SimDisk::default();

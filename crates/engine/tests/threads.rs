@@ -1,4 +1,4 @@
-//! Several worker threads over one keyspace: what one thread does is whole or not there for another.
+//! Several worker threads over one keyspace: one thread's command is whole or not there for another.
 
 mod workers;
 
@@ -72,7 +72,7 @@ fn tables_grow_and_shrink_while_others_prefetch_from_them() {
     assert_eq!(Worker::new(&engine).run("DBSIZE\r\n"), ":0\r\n");
 }
 
-/// Light commands of a group are timed together; one that takes long is found nevertheless.
+/// Light commands of a group are timed together; one that takes long is found all the same.
 #[test]
 fn a_slow_command_among_light_ones_is_in_the_slow_log() {
     let engine = engine("slowlog-log-slower-than 1000");
@@ -115,7 +115,7 @@ fn what_is_due_goes_in_one_round_of_short_turns() {
     assert_eq!(w.run("DBSIZE\r\n"), ":0\r\n");
 }
 
-/// Whatever a big value has to make room for, it is not freed by the thread that serves.
+/// A big value that goes as a side effect of a command is not freed by the serving thread.
 #[test]
 fn what_goes_because_of_something_else_is_freed_in_the_background() {
     let engine = engine("");

@@ -1,6 +1,6 @@
-//! Top keys and costs: what pipelines leave behind. With time that stands still the sampling sees
-//! endless speed, so it soon looks at one command in thousands: what is tested is that the figures
-//! still say what was sent.
+//! Top keys and costs: the figures that pipelines leave. With time that stands still the sampling
+//! sees endless speed, so it soon looks at one command in thousands: the tests check that the
+//! figures still match the commands that were sent.
 
 mod common;
 
@@ -59,7 +59,7 @@ fn the_keys_that_make_the_work_come_first() {
     let bytes = server.engine.top_keys(By::Bytes, 2);
     assert_eq!(bytes[0].key, b"big", "{bytes:?}");
     assert!(bytes[0].share > 90.0, "{bytes:?}");
-    // What was is forgotten: after ten minutes a thousandth of it is left.
+    // Old counts fade: after ten minutes a thousandth of them is left.
     server.wait_ms(600_000);
     let later = server.engine.top_keys(By::Hits, 1);
     assert!(later[0].per_second < hits[0].per_second / 100.0, "{later:?}");
@@ -77,7 +77,7 @@ fn commands_of_a_transaction_count_by_themselves() {
     }
     let report = fields(&one(&mut server, &mut conn, "HOTKEYS GET"));
     let bulk = |key: &str| Reply::Bulk(key.as_bytes().to_vec());
-    // 27 bytes and +OK for each; their queueing counts for nobody.
+    // 27 bytes and +OK for each; their queueing does not count.
     let wanted = vec![bulk("a"), Reply::Integer(64), bulk("b"), Reply::Integer(32)];
     let found = report.iter().find(|(name, _)| name == "by-net-bytes");
     assert_eq!(found.map(|f| &f.1), Some(&Reply::Array(wanted)));
@@ -101,7 +101,7 @@ fn a_command_with_several_keys_counts_for_each() {
 fn a_session_of_hotkeys_counts_every_command() {
     let mut server = Server::new();
     let mut conn = server.connect();
-    // The sampling is at its rarest now, which must not matter.
+    // The sampling is at its rarest here, which must not matter.
     for _ in 0..2000 {
         send(&mut server, &mut conn, &vec![vec![&b"GET"[..], b"before"]; 30]);
     }

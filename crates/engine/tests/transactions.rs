@@ -1,4 +1,4 @@
-//! MULTI, EXEC and WATCH: what spoils a transaction and what does not.
+//! MULTI, EXEC and WATCH: the changes that make a transaction fail, and those that do not.
 
 mod common;
 
@@ -6,7 +6,8 @@ use common::Server;
 
 const NOTHING: &str = "*-1\r\n";
 
-/// Runs `lines` on one connection and `other` on another one after WATCH; returns what EXEC says.
+/// Runs `lines` on one connection and `other` on another one after WATCH; returns the reply of
+/// EXEC.
 fn exec_after(before: &[&str], watch: &str, other: &[&str], wait_ms: u64) -> String {
     let mut s = Server::new();
     let (mut a, mut b) = (s.connect(), s.connect());
@@ -23,7 +24,8 @@ fn exec_after(before: &[&str], watch: &str, other: &[&str], wait_ms: u64) -> Str
     s.send(&mut a, "EXEC")
 }
 
-/// Commands before WATCH, WATCH, another connection's commands, time that passes, what EXEC says.
+/// Commands before WATCH, WATCH, another connection's commands, time that passes, the reply of
+/// EXEC.
 type Case<'a> = (&'a [&'a str], &'a str, &'a [&'a str], u64, &'a str);
 
 #[test]
@@ -95,7 +97,7 @@ fn a_watch_is_good_for_one_exec() {
         s.send(&mut c, "PING");
         assert_eq!(s.send(&mut c, "EXEC"), "*1\r\n+PONG\r\n", "after {end}");
     }
-    // One's own change counts, too.
+    // The client's own change counts, too.
     s.send(&mut c, "WATCH k");
     s.send(&mut c, "SET k 2");
     s.send(&mut c, "MULTI");

@@ -87,7 +87,7 @@ fn what_only_redis_can_do_is_not_built_yet() {
     }
 }
 
-/// What a RESP3 reply says, in the types of RESP2.
+/// The content of a RESP3 reply, in the types of RESP2.
 fn flat(reply: &Reply) -> Reply {
     match reply {
         Reply::Map(pairs) => {
@@ -103,7 +103,7 @@ fn flat(reply: &Reply) -> Reply {
     }
 }
 
-/// All that a reply says, in order and without its nesting: RESP2 has `member, score, member,
+/// The elements of a reply, in order and without its nesting: RESP2 has `member, score, member,
 /// score` where RESP3 has pairs, and so on.
 fn words(reply: &Reply, out: &mut Vec<Reply>) {
     match reply {
@@ -151,7 +151,7 @@ fn both_protocols_say_the_same() {
             // The transcript's own INFO, TIME … lines vary, whatever row they stand in.
             let word = source.split(' ').next().unwrap_or_default().to_ascii_lowercase();
             let random = ["info", "time", "latency", "hello", "client", "reset"];
-            // What a subscriber may do depends on the protocol.
+            // The commands that a subscriber may run depend on the protocol.
             if matches!(two, Reply::Error(e) if e.starts_with(b"ERR Can't execute")) {
                 continue;
             }

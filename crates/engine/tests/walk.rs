@@ -1,4 +1,4 @@
-//! KEYS over many keys is executed in turns, and others are served in between.
+//! KEYS over many keys is executed in turns, and other clients are served in between.
 
 mod common;
 

@@ -1,7 +1,7 @@
-//! Callers that have no connection of RESP: requests over HTTP, each of which says for itself who asks.
+//! Callers that have no connection of RESP: requests over HTTP, each of which names its own user.
 //!
-//! A caller acts as a user with the same permissions as over RESP: what a route does is the command that
-//! does the same, and goes through [`check`](super::check()). Refusals are counted and in ACL LOG.
+//! A caller acts as a user with the same permissions as over RESP: a route stands for the command that
+//! does the same, and goes through [`check`](super::check()). Refusals are counted and are in ACL LOG.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::engine::Engine;
 /// Bytes that ACL LOG keeps of the name in a failed login: the head of a request may be long.
 const NAME_MAX: usize = 256;
 
-/// What lists topics.
+/// The command that lists topics.
 const LIST: &[u8] = b"topic.list";
 
 /// A user, and where the request comes from.
@@ -34,7 +34,7 @@ fn line(port: &str, peer: &dyn Display, local: &dyn Display, user: &User) -> Arc
 }
 
 impl Engine {
-    /// The default user, if requests need not say who asks.
+    /// The default user, if requests need not name a user.
     pub fn open_caller(
         &self,
         port: &str,
@@ -107,13 +107,13 @@ impl Caller {
         })
     }
 
-    /// Of these topics, those that the user may read.
+    /// The topics among these that the user may read.
     pub fn readable(&self, engine: &Engine, topics: Vec<String>) -> Vec<String> {
         readable(&self.user, engine.table.named(LIST), topics)
     }
 }
 
-/// Of these topics, those that a user may read by the same permissions that let them run command `list`.
+/// The topics among these that a user may read by the same permissions that let them run command `list`.
 pub(crate) fn readable(user: &User, list: Option<u16>, mut topics: Vec<String>) -> Vec<String> {
     if user.is_free() {
         return topics;

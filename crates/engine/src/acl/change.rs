@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::session::Session;
 use crate::table::{Call, Table};
 
-/// ACL SETUSER. Connections that are subscribed to channels that the user may no longer use are
+/// ACL SETUSER. Connections that are subscribed to channels that the user may not use any more are
 /// closed.
 ///
 /// # Errors
@@ -60,7 +60,7 @@ fn changed(ground: Ground<'_>, mut rules: Rules, words: &[&[u8]]) -> Result<Rule
     Ok(rules)
 }
 
-/// ACL DELUSER: closes the connections of those who go. Returns how many there were.
+/// ACL DELUSER: closes the connections of the deleted users. Returns how many users there were.
 pub(super) fn delete(call: &mut Call<'_>, names: &[&[u8]]) -> usize {
     let gone: Vec<Arc<User>> = {
         let mut users = call.engine.acl.users.write();
@@ -70,7 +70,7 @@ pub(super) fn delete(call: &mut Call<'_>, names: &[&[u8]]) -> usize {
     gone.len()
 }
 
-/// Takes everything from users who are in the list no longer, and closes their connections.
+/// Removes all permissions of users that are not in the list any more, and closes their connections.
 fn dismiss(engine: &Engine, own: Option<&mut Session>, gone: &[Arc<User>]) {
     if gone.is_empty() {
         return;
@@ -82,8 +82,8 @@ fn dismiss(engine: &Engine, own: Option<&mut Session>, gone: &[Arc<User>]) {
     revoke::connections(engine, own, gone);
 }
 
-/// ACL LOAD: `new` are all users there are from now on. The default user is as he was at first if he
-/// is not among them.
+/// ACL LOAD: `new` replaces the set of users. The default user has its initial rules if it is not
+/// among them.
 pub(super) fn replace(engine: &Engine, mut own: Option<&mut Session>, new: Vec<(Vec<u8>, Rules)>) {
     let (gone, narrowed) = engine.acl.replace(&engine.table, new);
     dismiss(engine, own.as_deref_mut(), &gone);
@@ -95,7 +95,7 @@ pub(super) fn replace(engine: &Engine, mut own: Option<&mut Session>, new: Vec<(
 /// Takes the users from the ACL file, as ACL LOAD does, where no client asks for it.
 ///
 /// # Errors
-/// What is wrong with the file; the users stay as they are.
+/// The errors in the file; the users do not change.
 pub(crate) fn reload(engine: &Engine) -> Result<(), String> {
     let users = super::file::read(engine)?;
     replace(engine, None, users);
@@ -103,7 +103,7 @@ pub(crate) fn reload(engine: &Engine) -> Result<(), String> {
 }
 
 impl Acl {
-    /// Returns who is in the list no longer, and who may use fewer channels.
+    /// Returns the users that are not in the list any more, and those that may use fewer channels.
     pub(super) fn replace(
         &self,
         table: &Table,

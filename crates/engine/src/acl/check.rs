@@ -1,7 +1,7 @@
 //! Whether a user may run a command with these arguments.
 //!
 //! Keys are those that [`commands::keys::keys`] finds, which COMMAND GETKEYSANDFLAGS shows: the two
-//! cannot differ. Where a call's keys cannot be found, not even by what locks them, the command itself
+//! cannot differ. Where a call's keys cannot be found, not even for locking, the command itself
 //! refuses it before it looks at any.
 
 use commands::Fail;
@@ -13,8 +13,8 @@ use super::selector::Selector;
 use super::user::User;
 use crate::engine::Engine;
 
-/// What was missing. The order is that of importance: of the refusals of several selectors, the
-/// greatest is told.
+/// The missing permission. The order is that of importance: of the refusals of several selectors, the
+/// greatest is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// The command may not be run.
@@ -42,14 +42,14 @@ impl Reason {
 /// A refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Denied {
-    /// What was missing.
+    /// The missing permission.
     pub reason: Reason,
     /// The key or channel that may not be used, as the number of its argument.
     pub arg: usize,
 }
 
 impl Denied {
-    /// The text that the client gets; it names no key, which may be somebody else's.
+    /// The text that the client gets; it names no key, which may belong to another user.
     pub fn text(self, user: &User, row: &Row) -> String {
         match self.reason {
             Reason::Key => "No permissions to access a key".into(),
@@ -62,8 +62,7 @@ impl Denied {
         }
     }
 
-    /// The same for ACL DRYRUN, whose caller may know everything. `value` is the argument in
-    /// question.
+    /// The same for ACL DRYRUN, whose caller may see everything. `value` is the argument in question.
     pub(super) fn full_text(self, user: &User, row: &Row, value: &[u8]) -> String {
         let what = match self.reason {
             Reason::Key => "key",
@@ -79,7 +78,7 @@ impl Denied {
         Fail::new(format!("NOPERM {}", self.text(user, row)))
     }
 
-    /// The error reply within EXEC, when the command could be queued and may no longer be run.
+    /// The error reply within EXEC, when the command could be queued but may not be run any more.
     pub(crate) fn revoked(self) -> Fail {
         let why = match self.reason {
             Reason::Key => "no permission to touch the specified keys",
@@ -97,7 +96,7 @@ impl Denied {
 /// with these arguments, the command's name first.
 ///
 /// # Errors
-/// What is missing; nothing has been logged or counted ([`super::note`]).
+/// The missing permission; nothing has been logged or counted ([`super::note`]).
 #[inline]
 pub fn check<A: Argv + ?Sized>(
     engine: &Engine,
@@ -127,8 +126,8 @@ fn check_each<A: Argv + ?Sized>(
     worst.map_or(Ok(()), Err)
 }
 
-/// Whether `user` may run the command and, by the same permissions, read every key there is: what BY
-/// and GET of SORT ask for, whose keys nobody knows beforehand.
+/// Whether `user` may run the command and, by the same permissions, read every key there is: BY and
+/// GET of SORT need that, since their keys are not known beforehand.
 pub(crate) fn reads_all<A: Argv + ?Sized>(engine: &Engine, user: &User, id: u16, argv: &A) -> bool {
     if user.is_free() {
         return true;
@@ -166,7 +165,7 @@ impl<'a, A: Argv + ?Sized> CallOf<'a, A> {
             let keys = self.keys.get_or_insert_with(|| {
                 let mut found = Vec::new();
                 if keys(row, argv, &mut |k| found.push(k)).is_err() {
-                    // How they are accessed cannot be said; where they are, locking may know.
+                    // Their access cannot be determined; locking may know their positions.
                     let any = KeyFlags::ACCESS.or(KeyFlags::UPDATE);
                     let _ = positions(row, argv, &mut |index| {
                         found.push(KeyPos { index, flags: any });

@@ -1,10 +1,10 @@
 //! Which commands a selector allows: a bit per command, and the rules that set the bits.
 //!
-//! The bits are what a check reads. The rules are kept in the order in which they came, so that
-//! ACL LIST can show them and a file can bring them back; a rule goes when a later one says
-//! everything that it said (Redis since 7.2).
+//! A check reads the bits. The rules are kept in the order in which they came, so that ACL LIST can
+//! show them and a file can bring them back; a rule is removed when a later one covers it (Redis
+//! since 7.2).
 //!
-//! Names are those of the rows: what `rename-command` does has no part in it.
+//! Names are those of the rows: `rename-command` does not affect them.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(super) struct Commands {
     bits: Box<[u64]>,
     /// Commands that are allowed with one of these as their first argument only.
     first_args: BTreeMap<u16, Vec<Vec<u8>>>,
-    /// Rules since then: whether they allow, and what, in lower case.
+    /// Rules since then: whether they allow, and the name, in lower case.
     rules: Vec<(bool, Vec<u8>)>,
 }
 
@@ -140,8 +140,8 @@ impl Commands {
         Ok(())
     }
 
-    /// Adds a rule. Those that it makes void go: the same one, and those about subcommands or first
-    /// arguments of the same command.
+    /// Adds a rule. Removes those that it makes void: the same one, and those about subcommands or
+    /// first arguments of the same command.
     fn note(&mut self, allow: bool, name: Vec<u8>) {
         self.rules.retain(|(_, old)| match old.strip_prefix(name.as_slice()) {
             Some(rest) => !rest.is_empty() && !rest.starts_with(b"|"),

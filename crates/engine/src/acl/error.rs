@@ -1,4 +1,4 @@
-//! What can be wrong with a rule.
+//! The errors of a rule.
 
 /// Why a rule was refused; the texts are Redis's, since tools show them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub enum RuleError {
     KeysAreAll,
     /// A channel pattern behind `&*`.
     ChannelsAreAll,
-    /// The password to take away is none of the user's.
+    /// The password to remove is none of the user's.
     NoSuchPassword,
     /// `#` or `!` without a hash behind it.
     BadHash,

@@ -1,8 +1,8 @@
 //! Users in files: the ACL file, and `user` lines of the configuration file.
 //!
-//! Both hold a line per user: `user`, the name, and the rules that make him from nothing. The words
-//! of an ACL file are parted by blanks and nothing else; a line of the configuration file follows
-//! that file's quoting.
+//! Both hold a line per user: `user`, the name, and the rules that make the user from nothing. The
+//! words of an ACL file are parted by blanks and nothing else; a line of the configuration file
+//! follows that file's quoting.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::engine::Engine;
 /// The users of an ACL file called `name`, with this text.
 ///
 /// # Errors
-/// All that is wrong with it, in one line.
+/// All its errors, in one line.
 pub(super) fn parse(
     ground: Ground<'_>,
     name: &str,
@@ -79,7 +79,7 @@ fn parse_line(
                     e.text()
                 ));
             }
-            // What follows from the first error says nothing new.
+            // Errors that follow from the first one add nothing.
             Err(e) if !other => {
                 other = true;
                 errors.push_str(&format!("{name}:{number}: {}. ", e.text()));
@@ -94,7 +94,7 @@ fn parse_line(
 /// Reads and parses the ACL file.
 ///
 /// # Errors
-/// The text that ACL LOAD answers.
+/// The text of ACL LOAD's reply.
 pub(super) fn read(engine: &Engine) -> Result<Vec<(Vec<u8>, Rules)>, String> {
     let name = engine.config.string(Id::Aclfile);
     let text = std::fs::read(&name).map_err(|e| {
@@ -140,10 +140,10 @@ pub(crate) fn lines(engine: &Engine) -> Vec<String> {
 
 impl Engine {
     /// Makes the users that the configuration names: `lines` are its `user` lines, or else those of
-    /// the ACL file. To be called once, before anybody connects.
+    /// the ACL file. To be called once, before any client connects.
     ///
     /// # Errors
-    /// What is wrong with them; the server must not start without the users it was told of.
+    /// Their errors; the server must not start without its configured users.
     pub fn load_users<L: AsRef<[u8]>>(&self, lines: &[L]) -> Result<(), String> {
         let has_file = !self.config.string(Id::Aclfile).is_empty();
         if has_file && !lines.is_empty() {

@@ -1,4 +1,4 @@
-//! ACL LOG: what was refused lately, and how often anything ever was.
+//! ACL LOG: the latest refusals, and counts of all.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use super::check::Reason;
 use crate::engine::Engine;
 use crate::session::Session;
 
-/// Refusals that are alike are one entry while they are no further apart than this.
+/// Refusals that are alike are one entry while they are at most this far apart.
 const TOGETHER_MS: i64 = 60_000;
 /// Among this many of the newest entries one that is alike is looked for.
 const LOOKED_AT: usize = 10;
@@ -144,8 +144,8 @@ pub(super) fn line_of(engine: &Engine, client: &crate::clients::Client) -> Strin
     line
 }
 
-/// Remembers a refusal: `object` is the command's name, or the key or channel; `user` whom it was
-/// refused to; `client` the connection, as CLIENT LIST shows it ([`line_of`]).
+/// Remembers a refusal: `object` is the command's name, or the key or channel; `user` is the
+/// refused user; `client` the connection, as CLIENT LIST shows it ([`line_of`]).
 pub(super) fn add(
     engine: &Engine,
     (reason, context): (Reason, Context),

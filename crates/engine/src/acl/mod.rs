@@ -1,15 +1,16 @@
-//! Access control: users, what they may do, and what they were refused.
+//! Access control: users, their permissions and their refusals.
 //!
 //! ```text
 //!  Acl ── name → User ─► Rules: on, passwords ─► Selectors: commands, key and channel patterns
 //!                  ▲     (replaced as a whole)
-//!  Session ────────┘ is_free(): one flag, all that the short way looks at
+//!  Session ────────┘ is_free(): one flag, all that the fast path looks at
 //! ```
 //!
-//! - A user who may do everything costs nothing: [`User::is_free`] is read once per group of
-//!   commands. All others go the general way, where [`check`] looks at command, keys and channels.
+//! - A user that may do everything costs nothing: [`User::is_free`] is read once per group of
+//!   commands. Commands of all others take the general path, where [`check`] looks at command, keys
+//!   and channels.
 //! - Rules are replaced as a whole, so a check sees those from before a change or those after it.
-//! - A name that was deleted and made again is another user: connections hold on to the [`User`].
+//! - A name that was deleted and made again is another user: connections keep the [`User`].
 //! - Passwords are kept and compared as SHA-256, in a time that does not depend on them.
 
 mod caller;
@@ -60,7 +61,7 @@ pub struct Acl {
     /// The default user is on and needs no password.
     open: AtomicBool,
     server: Arc<User>,
-    /// The value of `requirepass` that was last followed.
+    /// The value of `requirepass` that was last applied.
     requirepass: Mutex<Vec<u8>>,
     log: log::Log,
 }
@@ -110,8 +111,8 @@ impl Acl {
         self.default.rules().nopass
     }
 
-    /// If `requirepass` has changed, it is the default user's only password from now on; empty, he
-    /// needs none. While it has not, ACL SETUSER's word stands.
+    /// If `requirepass` has changed, it becomes the default user's only password; if it is empty,
+    /// the user needs none. While it has not, ACL SETUSER's rules stay.
     pub(crate) fn follow_requirepass(&self, config: &Config) {
         let mut last = self.requirepass.lock();
         if config.with_bytes(Id::Requirepass, |p| p == last.as_slice()) {
@@ -124,7 +125,7 @@ impl Acl {
         self.put(&self.default, rules);
     }
 
-    /// The caller holds the lock of the users.
+    /// The caller has the users locked.
     fn put(&self, user: &Arc<User>, rules: Rules) {
         if Arc::ptr_eq(user, &self.default) {
             self.open.store(rules.on && rules.nopass, Relaxed);
@@ -132,20 +133,20 @@ impl Acl {
         user.set_rules(rules);
     }
 
-    /// The user whose name and password these are, if he is on.
+    /// The user whose name and password these are, if it is on.
     pub(crate) fn authenticate(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
-        // Even for an unknown user, so that time does not tell them apart.
+        // Even for an unknown user, so that the time does not reveal which users exist.
         let hash = rules::hash(password);
         let user = self.user(name);
         user.filter(|user| user.rules().admits(&hash))
     }
 
-    /// Whether this is the password of a user who may come in; nothing is logged or counted.
+    /// Whether this is the password of a user that may log in; nothing is logged or counted.
     pub fn lets_in(&self, user: &[u8], password: &[u8]) -> bool {
         self.authenticate(user, password).is_some()
     }
 
-    /// How many were refused what.
+    /// Refusals by reason.
     pub(crate) fn counts(&self) -> Counts {
         self.log.counts()
     }
@@ -164,7 +165,7 @@ impl Engine {
     }
 }
 
-/// Counts and logs that `user` was refused something. `client` is whose connection it was.
+/// Counts and logs a refusal to `user`. `client` is the connection.
 pub fn note<A: Argv + ?Sized>(
     engine: &Engine,
     user: &User,
@@ -182,7 +183,7 @@ pub fn note<A: Argv + ?Sized>(
     log::add(engine, (denied.reason, context), object, user.name(), line);
 }
 
-/// Counts and logs that somebody did not get in as `name` by `command`.
+/// Counts and logs a failed login as `name` by `command`.
 pub(crate) fn note_login(
     engine: &Engine,
     name: &[u8],

@@ -1,4 +1,5 @@
-//! Closing connections whose user is gone, or that are subscribed to what he may no longer use.
+//! Closing connections whose user is gone, or that are subscribed to channels that the user may not
+//! use any more.
 
 use std::sync::Arc;
 
@@ -11,16 +12,16 @@ use crate::mailbox::Message;
 use crate::pubsub::Kind;
 use crate::session::Session;
 
-/// A user who may use fewer channels than before.
+/// A user that may use fewer channels than before.
 pub(super) struct Narrowed {
     user: Arc<User>,
-    /// The patterns of all channels that he may still use.
+    /// The patterns of all channels that it may still use.
     left: Vec<Vec<u8>>,
 }
 
 impl Narrowed {
     /// The user, if `new` allows fewer channels than `old`: if not all, and not all of the patterns
-    /// of before.
+    /// of `old`.
     pub(super) fn between(user: &Arc<User>, old: &Rules, new: &Rules) -> Option<Self> {
         if new.selectors().any(Selector::allows_all_channels) {
             return None;
@@ -36,8 +37,8 @@ impl Narrowed {
     }
 }
 
-/// Closes the user's connections that are subscribed to what he may no longer use; the caller's own
-/// after this reply.
+/// Closes the user's connections that are subscribed to channels that it may not use any more; the
+/// caller's own after this reply.
 pub(super) fn subscribers(engine: &Engine, own: Option<&mut Session>, n: &Narrowed) {
     let denied = |kind: Kind, name: &[u8]| !channel_fits(&n.left, name, kind == Kind::Pattern);
     close_where(engine, own, |client| {

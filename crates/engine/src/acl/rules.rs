@@ -1,4 +1,4 @@
-//! What a user may do, and how he shows who he is: the value that ACL SETUSER changes.
+//! A user's permissions and passwords: the value that ACL SETUSER changes.
 
 use sha2::Digest as _;
 
@@ -9,7 +9,7 @@ use crate::table::Table;
 /// A password's SHA-256.
 type Hash = [u8; 32];
 
-/// What new users and selectors depend on.
+/// The settings that new users and selectors depend on.
 #[derive(Clone, Copy)]
 pub(super) struct Ground<'a> {
     /// All commands.
@@ -21,11 +21,11 @@ pub(super) struct Ground<'a> {
 /// See the module's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// Whether anybody may authenticate as this user.
+    /// Whether clients may authenticate as this user.
     pub(super) on: bool,
     /// Any password will do.
     pub(super) nopass: bool,
-    /// What RESTORE is given need not be verified. Apus always does.
+    /// RESTORE's payloads need not be verified. Apus always verifies them.
     skip_sanitize: bool,
     passwords: Vec<Hash>,
     pub(super) root: Selector,
@@ -45,12 +45,11 @@ impl Rules {
         }
     }
 
-    /// Those of the default user as long as nothing was said about it: everything, and without a
-    /// password.
+    /// Those of the default user while it is not configured: everything, and without a password.
     pub(super) fn open(table: &Table) -> Self {
         let mut rules = Self::new(Ground { table, all_channels: true });
         rules.root.commands.set_all(true);
-        // `~*` is always in order.
+        // `~*` is always accepted.
         let _ = rules.root.apply(table, b"~*");
         rules.on = true;
         rules.nopass = true;
@@ -62,7 +61,7 @@ impl Rules {
         std::iter::once(&self.root).chain(&self.more)
     }
 
-    /// Whether nothing at all is refused.
+    /// Whether nothing is refused.
     pub(super) fn is_free(&self) -> bool {
         self.selectors().any(Selector::is_free)
     }
@@ -120,8 +119,8 @@ impl Rules {
         }
     }
 
-    /// Whether a password with this hash lets anybody in. It takes as long for one that is nearly
-    /// right as for any other, and looks at all of them.
+    /// Whether a password with this hash is accepted. It takes as long for one that is nearly right
+    /// as for any other, and looks at all of them.
     pub(super) fn admits(&self, hash: &Hash) -> bool {
         let same = |a: &Hash| a.iter().zip(hash).fold(0, |d, (a, b)| d | (a ^ b)) == 0;
         let right = self.passwords.iter().fold(false, |found, p| found | same(p));

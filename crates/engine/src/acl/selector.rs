@@ -1,6 +1,7 @@
 //! One set of permissions: commands, key patterns and channel patterns that belong together.
 //!
-//! A user has one at least (the *root* one). What he does must be allowed by one of them as a whole.
+//! A user has one at least (the *root* one). Each of its calls must be allowed as a whole by one of
+//! them.
 
 use ::commands::row::KeyFlags;
 use stdx::glob;
@@ -11,7 +12,7 @@ use super::error::RuleError;
 use super::has_blank;
 use crate::table::Table;
 
-/// A pattern and what may be done with the keys that match it; at least one of both is set.
+/// A pattern and the access to the keys that match it; at least one of both is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct KeyPattern {
     read: bool,
@@ -43,7 +44,7 @@ pub(super) struct Selector {
 }
 
 impl Selector {
-    /// Nothing is allowed, but channels where `acl-pubsub-default` says so.
+    /// Nothing is allowed, except channels where `acl-pubsub-default` says so.
     pub(super) fn new(table: &Table, all_channels: bool) -> Self {
         Self {
             commands: Commands::none(table),
@@ -54,7 +55,7 @@ impl Selector {
         }
     }
 
-    /// The selector that `(…)` makes; `inner` is what stands between the parentheses.
+    /// The selector that `(…)` makes; `inner` is the text between the parentheses.
     pub(super) fn parse(
         table: &Table,
         all_channels: bool,
@@ -123,7 +124,7 @@ impl Selector {
         Ok(())
     }
 
-    /// A key pattern behind `~*` is refused for that, however wrong it is.
+    /// A key pattern behind `~*` is refused for its position, even if it is invalid, too.
     fn or_all_keys(&self, e: RuleError) -> RuleError {
         if self.all_keys { RuleError::KeysAreAll } else { e }
     }
@@ -225,14 +226,14 @@ impl Selector {
     }
 }
 
-/// What an access with these flags needs: reading the user's data, and changing it.
+/// The rights that an access with these flags needs: reading the user's data, and changing it.
 fn wanted(flags: KeyFlags) -> (bool, bool) {
     let changes = KeyFlags::INSERT.or(KeyFlags::DELETE).or(KeyFlags::UPDATE);
     (flags.has(KeyFlags::ACCESS), flags.has_any(changes))
 }
 
 /// Whether one of `patterns` lets a channel through. A pattern that is subscribed to must be among
-/// them as it stands: what it matches is not known beforehand.
+/// them literally: its matches are not known beforehand.
 pub(super) fn channel_fits(patterns: &[Vec<u8>], name: &[u8], is_pattern: bool) -> bool {
     patterns.iter().any(|p| if is_pattern { p == name } else { glob::matches(p, name, false) })
 }

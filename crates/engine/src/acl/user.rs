@@ -1,4 +1,4 @@
-//! A user as connections hold on to him.
+//! A user as connections keep it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -8,13 +8,13 @@ use parking_lot::RwLock;
 use super::rules::Rules;
 use crate::table::Table;
 
-/// A user: a name for ever, and rules that ACL SETUSER replaces as a whole. Who authenticated as him
-/// follows the change with his next command. One who was deleted may do nothing, and whoever has
-/// the same name later is somebody else.
+/// A user: a name for ever, and rules that ACL SETUSER replaces as a whole. A connection that has
+/// authenticated as the user follows the change with its next command. A deleted user may do
+/// nothing, and a later user of the same name is another user.
 #[derive(Debug)]
 pub struct User {
     name: Box<[u8]>,
-    /// Nothing at all is refused: what the short way asks, which checks nothing more.
+    /// Nothing is refused: the fast path reads this, and checks nothing more.
     free: AtomicBool,
     rules: RwLock<Arc<Rules>>,
 }
@@ -40,7 +40,7 @@ impl User {
         String::from_utf8_lossy(&self.name)
     }
 
-    /// Whether he may do everything, so that nothing needs to be checked.
+    /// Whether it may do everything, so that nothing needs to be checked.
     #[inline]
     pub fn is_free(&self) -> bool {
         self.free.load(Relaxed)

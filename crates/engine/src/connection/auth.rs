@@ -101,8 +101,9 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     Ok(())
 }
 
-/// Lets the session in as `user` if the password is his. A failure is logged, with the `command` by
-/// its name, and leaves the session as it was: who is already in stays in.
+/// Authenticates the session as `user` if the password is that user's. A failure is logged, with
+/// the `command` by its name, and does not change the session: an authenticated one stays
+/// authenticated.
 pub(super) fn authenticate(
     call: &mut Call<'_>,
     user: &[u8],
@@ -118,7 +119,8 @@ pub(super) fn authenticate(
     };
     session.set_user(Arc::clone(&found));
     session.set_authenticated(true);
-    // He may have been deleted meanwhile, by somebody who looked for his connections too early.
+    // The user may have been deleted meanwhile, by a command that looked for its connections too
+    // early.
     if !engine.acl.user(user).is_some_and(|now| Arc::ptr_eq(&now, &found)) {
         session.closing = true;
     }

@@ -1,6 +1,7 @@
 //! Commands that change nothing but their own session, answered while the thread of the session is stuck
-//! in a script. The client is told at once; its session follows when the thread is free, by running the
-//! command then, before anything else of this client. What others see of the client is changed at once.
+//! in a script. The client is answered at once; its session follows when the thread is free, by running
+//! the command then, before any other command of this client. The state that others see of the client
+//! changes at once.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -54,19 +55,19 @@ pub(crate) fn answer(
     Ok(())
 }
 
-/// From now on the client acts as `user`.
+/// Makes the client act as `user`.
 pub(super) fn enter(client: &Client, user: &Arc<User>, authenticated: bool) {
     *client.user.write() = Arc::clone(user);
     client.authenticated.store(authenticated, Relaxed);
 }
 
 impl Thread {
-    /// Has the session follow what its client has been told while this thread was stuck.
+    /// Has the session run the commands that were answered while this thread was stuck.
     #[cold]
     pub(crate) fn catch_up(&mut self, engine: &Engine, session: &mut Session) {
         session.client.has_early.store(false, Relaxed);
         let early = std::mem::take(&mut *session.client.early.lock());
-        // The command itself says so again.
+        // The command itself does so again.
         session.client.multi.store(-1, Relaxed);
         for mut words in early {
             let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();

@@ -90,7 +90,7 @@ pub(crate) static HELLO: SessionCommand = SessionCommand {
     subs: &[],
 };
 
-/// What a HELLO asks for.
+/// The arguments of a HELLO.
 #[derive(Default)]
 struct Wish {
     proto: Option<Proto>,

@@ -13,8 +13,8 @@ use super::replay::Player;
 use crate::engine::Engine;
 use crate::log;
 
-/// The files of Redis that are at `place`, if any: the name for our manifest, and what to load in
-/// order.
+/// The files of Redis that are at `place`, if any: the name for our manifest, and the files to load,
+/// in order.
 pub(super) fn find(place: &Place) -> Result<Option<Theirs>, String> {
     let manifest = format!("{}.manifest", place.stem);
     let path = place.file(&manifest);
@@ -33,15 +33,15 @@ pub(super) fn find(place: &Place) -> Result<Option<Theirs>, String> {
 pub(super) struct Theirs {
     /// The name that stands for them in our manifest.
     pub(super) name: String,
-    /// Tells them from others: see [`persist::journal::Manifest::seen`].
+    /// Distinguishes them from others: see [`persist::journal::Manifest::seen`].
     pub(super) seen: u32,
 }
 
-/// Bytes at both ends of a file that are looked at to tell it from others.
+/// Bytes at both ends of a file that are compared to distinguish it from others.
 const ENDS: u64 = 64 << 10;
 
-/// A checksum of a manifest, of lengths and of what the files begin and end with; not of times, which
-/// a restored backup changes. Never 0.
+/// A checksum of a manifest, of lengths and of the first and last bytes of the files; not of times,
+/// which a restored backup changes. Never 0.
 fn seen(manifest: &[u8], files: &[PathBuf]) -> u32 {
     let mut sum = crc32c(0, manifest);
     for path in files {
@@ -56,7 +56,7 @@ fn seen(manifest: &[u8], files: &[PathBuf]) -> u32 {
             sum = crc32c(sum, &bytes);
             Ok(())
         };
-        // A file that is missing is one that differs; loading says more about it.
+        // A missing file is a different one; loading says more about it.
         if add().is_err() {
             sum = crc32c(sum, b"none");
         }
@@ -64,7 +64,7 @@ fn seen(manifest: &[u8], files: &[PathBuf]) -> u32 {
     sum.max(1)
 }
 
-/// What the name in our manifest stands for.
+/// The files that the name in our manifest stands for.
 pub(super) fn files(place: &Place, name: &str) -> Result<Vec<PathBuf>, String> {
     if name == place.stem {
         return Ok(vec![place.dir.parent().unwrap_or(Path::new("")).join(name)]);
@@ -141,10 +141,10 @@ struct Spot<'a> {
     before: u64,
 }
 
-/// Commands between two looks at whether it is time to tell how far loading is.
+/// Commands between two looks at whether it is time to report how far loading is.
 const TELL: u64 = 1024;
 
-/// Runs the commands of a file; a transaction when its end is there.
+/// Runs the commands of a file; a transaction once its end has been read.
 fn commands<R: Read>(
     engine: &Engine,
     player: &mut Player<'_>,
@@ -155,7 +155,8 @@ fn commands<R: Read>(
     let shown = path.display();
     let loading = &engine.persistence.loading;
     let mut tell = player.commands;
-    // It does not say when a command ran. Nothing had expired for those that follow it in the file.
+    // The file does not record when a command ran. Nothing had expired for those that follow it in
+    // the file.
     let cx = player.cx();
     let clock = cx.lru_clock;
     cx.set_now(1);

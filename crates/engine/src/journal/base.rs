@@ -1,4 +1,4 @@
-//! Where the journal meets snapshots: what loading begins with.
+//! Where the journal meets snapshots: the start of loading.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::persistence::load::{Present, read, read_file};
 
 /// Calls `f` while others may look at the keyspace and all cores take part, if `free`: at the start of the
-/// server. What `cx` held, it holds again afterwards.
+/// server. The shards that `cx` had locked are locked again afterwards.
 pub(super) fn let_go<R>(
     engine: &Engine,
     cx: &mut Context,
@@ -25,8 +25,8 @@ pub(super) fn let_go<R>(
     r
 }
 
-/// Loads the snapshot that the segments continue. Keys whose time is over are kept: a record may say
-/// something else of them.
+/// Loads the snapshot that the segments continue. Keys whose time is over are kept: a later record may
+/// change their deadlines.
 pub(super) fn load_base(engine: &Engine, cx: &mut Context, path: &Path) -> Result<(), String> {
     cx.keep_expired = true;
     let read = read_file(engine, cx, path, Present::Refuse);
@@ -40,8 +40,8 @@ pub(super) fn load_base(engine: &Engine, cx: &mut Context, path: &Path) -> Resul
     })
 }
 
-/// Loads the snapshot that a file of Redis's begins with. Returns the source, and what was read of
-/// it beyond the snapshot.
+/// Loads the snapshot that a file of Redis's begins with. Returns the source, and the bytes that were read
+/// beyond the snapshot.
 pub(super) fn load_preamble<R: Read + Send>(
     engine: &Engine,
     cx: &mut Context,

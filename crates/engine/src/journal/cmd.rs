@@ -30,7 +30,8 @@ pub(super) static BGREWRITEAOF: SessionCommand = SessionCommand {
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let must_wait = call.thread.in_transaction || call.engine.persistence.is_busy();
     if must_wait && !call.engine.journal.rewrite.is_busy() {
-        // A snapshot is being taken. Or, within a transaction its later commands would be in the snapshot and its earlier not.
+        // A snapshot is being taken. Or, within a transaction, its later commands would be in the snapshot and its
+        // earlier ones not.
         call.engine.journal.rewrite.schedule();
         reply.simple("Background append only file rewriting scheduled");
         return Ok(());

@@ -1,20 +1,19 @@
-//! The journal as the engine sees it: what commits leave in it, who waits for it, how it begins.
+//! The journal as the engine sees it: the records of commits, the waiters, the start.
 //!
-//! Commit appends to the lane of its thread while the shards are held (`note`): first the keys and
-//! fields that expired or were evicted, then the command, in the form that can be replayed. One
-//! commit is one record; so is all between `Thread::begin_unit` and `Thread::end_unit` (a
-//! transaction, a script).
+//! Commit appends to the lane of its thread while the shards are locked (`note`): first the keys and fields
+//! that expired or were evicted, then the command, in the form that can be replayed. One commit is one record;
+//! so is everything between `Thread::begin_unit` and `Thread::end_unit` (a transaction, a script).
 //!
 //! **Acknowledgements.** Under `appendfsync always` the output of a batch waits until everything is
 //! durable that *any* thread had appended when the batch ended ([`Journal::gate`]). That is more than
-//! the batch's own writes, and simple to be sure of: what a reply tells, of a write of its own or of
-//! somebody else's that it read, is never lost. A batch that ends while everything is durable, as
-//! all do where nobody writes, waits for nothing.
+//! the batch's own writes, and simple to be sure of: a write that a reply reflects, be it the client's own or
+//! another client's that it read, is never lost. A batch that ends while everything is durable waits for
+//! nothing; without writes, all batches end so.
 //!
 //! Under `everysec` and `no` it waits in the same way until everything is *written*, which a killed
-//! process cannot lose. The thread does that itself, once for all that it holds back, before it waits for
-//! events again ([`Journal::turn_over`]). When it cannot be written, a batch that has changed something is
-//! not acknowledged: its client is disconnected, and learns nothing that could prove wrong.
+//! process cannot lose. The thread does that itself, once for all output that it keeps back, before it waits
+//! for events again ([`Journal::turn_over`]). When it cannot be written, a batch that has changed something is
+//! not acknowledged: its client is disconnected, and gets no reply that could prove wrong.
 //!
 //! The bytes and files are the crate `persist`'s.
 
@@ -49,14 +48,14 @@ pub(crate) use start::reload;
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[&cmd::BGREWRITEAOF];
 
-/// What WAITAOF answers when there is no journal.
+/// The answer of WAITAOF when there is no journal.
 pub(crate) const OFF: Fail =
     Fail::text("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
 
 /// A thread that has more bytes in its lane waits for the writer.
 const BACKLOG: usize = 64 << 20;
-/// A batch that leaves so many bytes in the lane is written by itself: that costs little then, and its
-/// output need not be kept.
+/// A batch that leaves so many bytes in the lane is written by itself: that costs little in proportion, and
+/// its output need not be kept.
 const LARGE: usize = 4096;
 
 /// Replies wait for nothing.
@@ -68,11 +67,11 @@ const DURABLE: u8 = 2;
 
 /// See the module's text.
 pub struct Journal {
-    /// What the lanes and the writer share.
+    /// The state that the lanes and the writer share.
     pub shared: Arc<Shared>,
     /// Commits append.
     on: AtomicBool,
-    /// What replies wait for: [`OPEN`], [`WRITTEN`] or [`DURABLE`].
+    /// The condition that replies wait for: [`OPEN`], [`WRITTEN`] or [`DURABLE`].
     gated: AtomicU8,
     /// It is being loaded at the start.
     starting: AtomicBool,
@@ -82,7 +81,7 @@ pub struct Journal {
     /// Keeps other servers from using the same files.
     lock: Mutex<Option<persist::disk::Lock>>,
     pub(crate) rewrite: Rewrite,
-    /// WAITAOF: clients, and what they wait for.
+    /// WAITAOF: clients, and the sequence numbers that they wait for.
     waiters: Mutex<Vec<(u64, Arc<Waiter>)>>,
 }
 
@@ -103,7 +102,7 @@ pub enum Gate {
     Open,
     /// When everything up to this number is as safe as the policy says.
     At(u64),
-    /// Never, if it tells of a change of its own: that could not be made safe. What was only read may be told.
+    /// Never, if it reports a change of its own: that could not be made safe. Replies of reads may be sent.
     Never,
 }
 
@@ -132,7 +131,7 @@ impl Default for Journal {
 }
 
 impl Journal {
-    /// The files are anybody's now.
+    /// Any server may use the files from here on.
     fn unlock(&self) {
         *self.lock.lock() = None;
     }
@@ -165,7 +164,7 @@ impl Journal {
 
     fn wait_for(&self, gated: u8, last: u64, lane: &Lane, before: u64) -> Gate {
         if self.shared.is_failing() {
-            // What was only read is told all the same: the server stays up for reads.
+            // Replies of reads are sent all the same: the server stays up for reads.
             return if lane.acted() == before { Gate::Open } else { Gate::Never };
         }
         if gated == WRITTEN
@@ -178,7 +177,7 @@ impl Journal {
         Gate::At(last)
     }
 
-    /// What becomes of output that waits for `sequence`.
+    /// The fate of output that waits for `sequence`.
     #[inline]
     pub fn reached(&self, sequence: u64) -> Gate {
         let gated = self.gated.load(Relaxed);
@@ -191,8 +190,8 @@ impl Journal {
         }
     }
 
-    /// Called when a turn of an event loop is over and nothing is held: writes, or has the writer
-    /// begin, and waits for it when it is far behind.
+    /// Called when a turn of an event loop is over and nothing is locked: writes, or has the writer begin, and
+    /// waits for it when it is far behind.
     #[inline]
     pub fn turn_over(&self, worker: &Worker) {
         if !self.is_on() || self.shared.written() >= self.shared.last() {
@@ -246,7 +245,7 @@ impl Journal {
             return false;
         }
         if waiters.len() >= 1024 {
-            // Those whose time is over are known to nobody else any more.
+            // No other list knows the waiters whose time is over.
             waiters.retain(|(_, w)| Arc::strong_count(w) > 1);
         }
         waiters.push((sequence, Arc::clone(w)));
@@ -254,7 +253,7 @@ impl Journal {
     }
 }
 
-/// Appends what a commit has to tell. The shards are held.
+/// Appends the record of a commit. The shards are locked.
 pub(crate) fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'_>>) {
     let e = &db.cx.effects;
     let told = !db.cx.untold;
@@ -271,7 +270,7 @@ pub(crate) fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'
             unit.command(*db, b"hdel", 2, [key.as_slice(), field].into_iter());
         }
         let Some(own) = own else {
-            // A session command's change: it has stated its form, which is of no database.
+            // A session command's change: the command has stated its form, which belongs to no database.
             if stated {
                 words(unit, 0, &e.rewritten);
             }
@@ -288,7 +287,7 @@ pub(crate) fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'
     });
 }
 
-/// Appends a change of a session command's, who says what can be replayed. The shard is held.
+/// Appends a change of a session command, which gives the form that can be replayed. The shard is locked.
 pub(crate) fn note_words(
     engine: &Engine,
     lane: Option<&Lane>,
@@ -314,8 +313,8 @@ fn words(unit: &mut Unit<'_>, db: usize, words: &[Vec<u8>]) {
 
 impl Thread {
     /// From here to [`end_unit`](Self::end_unit) all commits of this thread are one record: they are
-    /// replayed together or not at all. The caller holds what they concern throughout. Units may lie
-    /// within units.
+    /// replayed together or not at all. The caller keeps the shards that they concern locked throughout. Units
+    /// may lie within units.
     pub(crate) fn begin_unit(&self) {
         self.worker.lane.begin_unit();
     }
@@ -331,7 +330,7 @@ impl Thread {
     }
 }
 
-/// What the writer tells, and whom it concerns.
+/// The writer's reports, and the threads that they concern.
 struct Bell(Weak<Engine>);
 
 impl Observer for Bell {
@@ -399,7 +398,7 @@ impl Engine {
         });
     }
 
-    /// Answers those in WAITAOF who wait for nothing beyond `sequence`.
+    /// Answers the clients in WAITAOF that wait for nothing beyond `sequence`.
     fn answer_durable(&self, sequence: u64) {
         let journal = &self.journal;
         let mut waiters = journal.waiters.lock();
@@ -418,7 +417,7 @@ impl Engine {
         }
     }
 
-    /// Makes everything durable and ends the writer. Called when no commands append any more.
+    /// Makes everything durable and ends the writer. Called when no command appends any more.
     pub fn close_journal(&self) {
         let Some(running) = self.journal.running.lock().take() else { return };
         self.journal.on.store(false, Relaxed);
@@ -426,7 +425,7 @@ impl Engine {
         let _ = running.orders.send(Control::Stop);
         self.journal.shared.ring();
         let _ = running.writer.join();
-        // Not before that: what was held back until then is told now.
+        // Not before the writer has ended: from here on, output that was held back is sent.
         self.journal.gated.store(OPEN, Relaxed);
         self.wake_held();
         self.journal.unlock();
@@ -440,7 +439,7 @@ impl Engine {
         }
     }
 
-    /// Closes the journal while the server goes on: nobody waits for it any more.
+    /// Closes the journal while the server goes on: no client waits for it any more.
     fn end_journal(&self, thread: &mut Thread) {
         self.close_journal();
         self.journal.shared.forget_trouble();

@@ -1,8 +1,8 @@
 //! Records become commands again.
 //!
-//! The whole keyspace is held throughout, so that no command takes a lock, and each record runs at
-//! the time at which it ran first: what had expired then has expired again. Records come some at a
-//! time, and what they need is prefetched.
+//! The whole keyspace is locked throughout, so that no command takes a lock. Each record runs at the
+//! time at which it ran first: keys that had expired then have expired again. Records come some at a
+//! time, and their keys are prefetched.
 
 use commands::row::Traits;
 use persist::journal::Commands;
@@ -32,7 +32,7 @@ pub(super) struct Player<'a> {
     pub(super) commands: u64,
     /// Commands that were refused, and the first refusal.
     pub(super) refused: (u64, Option<String>),
-    /// After how many commands it has let go of the keyspace last, if it does.
+    /// After how many commands it has last unlocked the keyspace, if it does.
     breath: Option<u64>,
 }
 
@@ -53,7 +53,7 @@ struct Parsed {
 }
 
 impl<'a> Player<'a> {
-    /// A player over a keyspace that `cx` holds. With `breathe` it lets go of it from time to time.
+    /// A player over a keyspace that `cx` has locked. With `breathe` it unlocks it from time to time.
     pub(super) fn new(engine: &'a Engine, cx: &'a mut Context, breathe: bool) -> Self {
         cx.may_block = false;
         cx.client = 0;
@@ -86,7 +86,7 @@ impl<'a> Player<'a> {
         self.engine.keyspace.hold(self.cx, None);
     }
 
-    /// What surrounds the commands.
+    /// The context of the commands.
     pub(super) fn cx(&mut self) -> &mut Context {
         self.cx
     }
@@ -96,7 +96,7 @@ impl<'a> Player<'a> {
         self.breath.is_some()
     }
 
-    /// Runs records. An error names the record by its place, and says why.
+    /// Runs records. An error names the record by its position, and says why.
     pub(super) fn play(&mut self, changes: &[Change<'_>]) -> Result<(), (usize, String)> {
         self.breathe();
         self.spans.clear();
@@ -246,7 +246,7 @@ impl<'a> Player<'a> {
     }
 }
 
-/// What to do about a file with a command that cannot be done again.
+/// The advice for a file with a command that cannot be replayed.
 fn advise(why: &str) -> String {
     format!("{why} (BGREWRITEAOF of the Redis that wrote the file leaves only data in it):")
 }

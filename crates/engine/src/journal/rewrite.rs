@@ -1,4 +1,4 @@
-//! A rewrite: a snapshot of now takes the place of all records so far. No fork, and commands go on.
+//! A rewrite: a snapshot replaces all records so far. No fork, and commands go on.
 //!
 //! A new segment begins, a snapshot is taken (whose moment has a sequence number), and when it is on
 //! disk, a manifest names it and the segments that go beyond it; the others are removed. Until then
@@ -22,7 +22,7 @@ use crate::log;
 use crate::persistence;
 use crate::thread::Thread;
 
-/// What is known about rewrites.
+/// The state of rewrites.
 pub(crate) struct Rewrite {
     busy: AtomicBool,
     /// The writer is to take its base, and to remove files.
@@ -187,7 +187,7 @@ fn ended(engine: &Engine, began: i64, outcome: &Result<(), String>) {
     }
     r.since_ms.store(0, Relaxed);
     r.busy.store(false, Relaxed);
-    // Whoever sees this may begin the next.
+    // A thread that sees this may begin the next.
     r.count.fetch_add(u64::from(outcome.is_ok()), Relaxed);
     engine.answer_durable(engine.journal.shared.durable());
 }
@@ -215,15 +215,15 @@ pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
         log!(engine.log, Notice, "Starting automatic rewriting of AOF on {}% growth", growth);
     }
     if grown || j.rewrite.scheduled.load(Relaxed) {
-        // How it went is logged.
+        // The result is logged.
         let _ = begin(engine, thread);
     }
 }
 
-/// CONFIG SET appendonly. An error is what the log says; the client is told to look there.
+/// CONFIG SET appendonly. An error is the log's text; the client is told to look there.
 pub(crate) fn switch(engine: &Engine, thread: &mut Thread, on: bool) -> Result<(), String> {
     if on == engine.journal.is_on() || engine.journal.starting.load(Relaxed) {
-        // Whoever loads it looks at the option when he is done.
+        // The thread that loads it looks at the option when it is done.
         return Ok(());
     }
     if !on {
@@ -244,7 +244,7 @@ pub(crate) fn switch(engine: &Engine, thread: &mut Thread, on: bool) -> Result<(
 fn stop_appending(engine: &Engine, thread: &mut Thread) {
     let held = thread.in_transaction;
     if held {
-        // What the transaction has changed so far belongs to this journal, and not to the next.
+        // The transaction's changes so far belong to this journal, and not to the next.
         thread.end_unit(engine);
         thread.begin_unit();
     } else {
@@ -257,18 +257,18 @@ fn stop_appending(engine: &Engine, thread: &mut Thread) {
     }
 }
 
-/// Does something that no record tells of, and begins the journal anew with what is there then.
+/// Does something that has no record, and begins the journal anew with the data that is there then.
 pub(crate) fn anew<R>(
     engine: &Engine,
     thread: &mut Thread,
     f: impl FnOnce(&mut Thread) -> R,
 ) -> Result<R, Fail> {
     let r = &engine.journal.rewrite;
-    // A base of what was there before must not become one of the new journal.
+    // A base of the previous data must not become one of the new journal.
     if !r.claim() {
         return Err(BUSY);
     }
-    // Nobody else turns it off or on meanwhile.
+    // No other thread turns it off or on meanwhile.
     let _gate = engine.lock_config();
     let is_on = engine.journal.is_on();
     if is_on {
@@ -279,7 +279,7 @@ pub(crate) fn anew<R>(
     r.busy.store(false, Relaxed);
     if is_on {
         switch(engine, thread, true).map_err(|why| {
-            // The option tells what is.
+            // The option shows the actual state.
             let caller = Caller { local: true, ..Caller::default() };
             let no = [(b"appendonly".as_slice(), b"no".as_slice())];
             let _ = engine.config.set(&no, caller, &mut |_, _| Ok(()));
@@ -296,14 +296,14 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     let place = start::place(engine);
     let disk: Arc<dyn disk::Disk> = Arc::new(disk::Real);
     engine.lock_journal(&*disk, &place)?;
-    // What an earlier journal has left is another story: this one begins with what is in memory.
+    // The files of an earlier journal do not count: this one begins with the data in memory.
     let old = left_behind(&*disk, &place)?;
     let seen = aof::find(&place)?.map_or(0, |theirs| theirs.seen);
     let held = thread.in_transaction;
     if !held {
         engine.keyspace.hold(&mut thread.cx, None);
     }
-    // What is still being loaded is not in it.
+    // Data that is still being loaded is not in it.
     let loading = engine.attention.get() & Attention::LOADING != 0;
     let empty = !loading && is_empty(engine, &mut thread.cx);
     // Numbers go on: some connection may not have looked yet whether it waits for an old one.
@@ -348,7 +348,7 @@ impl Rewrite {
         self.scheduled.store(true, Relaxed);
     }
 
-    /// Whether the writer is about to put a new base in the place of the files so far.
+    /// Whether the writer is about to replace the files so far with a new base.
     pub(super) fn is_rebasing(&self) -> bool {
         self.rebasing.load(Relaxed)
     }

@@ -26,7 +26,7 @@ const AHEAD: u64 = 1 << 20;
 
 /// Where the configuration wants the journal.
 pub(super) fn place(engine: &Engine) -> Place {
-    // What `dir` is changed to later makes no difference to a journal that is being written.
+    // A later change of `dir` makes no difference to a journal that is being written.
     let dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     Place {
         dir: dir.join(engine.config.string(Id::Appenddirname)),
@@ -41,11 +41,12 @@ impl Engine {
     /// other commands are refused.
     ///
     /// # Errors
-    /// The journal is damaged or cannot be used: what to tell the operator. The server must not
+    /// The journal is damaged or cannot be used: the text is for the operator. The server must not
     /// start then.
     pub(crate) fn load_journal(self: &Arc<Self>, cx: &mut Context) -> Result<(), String> {
         let (disk, place): (Arc<dyn Disk>, _) = (Arc::new(Real), place(self));
-        // Loading cuts off a torn end: not that of another server, which may be writing it.
+        // Loading cuts off a torn end. It must not do so to the file of another server, which may be
+        // writing it.
         self.lock_journal(&*disk, &place)?;
         self.journal.starting.store(true, Relaxed);
         self.keyspace.hold(cx, None);
@@ -142,12 +143,12 @@ pub(super) fn lock(disk: &dyn Disk, place: &Place) -> Result<Lock, String> {
     })
 }
 
-/// DEBUG LOADAOF: throws the data away and reads it again, while nobody else runs a command.
+/// DEBUG LOADAOF: throws the data away and reads it again, while no other client runs a command.
 pub(crate) fn reload(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     if thread.in_transaction {
         return Err("a transaction cannot throw away what it holds".to_owned());
     }
-    // Nobody turns the journal off or on meanwhile.
+    // No other thread turns the journal off or on meanwhile.
     let _gate = engine.lock_config();
     engine.keyspace.hold(&mut thread.cx, None);
     let loaded = reload_held(engine, thread);
@@ -168,7 +169,8 @@ fn reload_held(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     }
     let (shared, rewrite) = (&engine.journal.shared, &engine.journal.rewrite);
     if running.is_some() {
-        // This is for tests: all others wait for the writer, too. It takes no shard, nor `running`.
+        // This is for tests: all other threads wait for the writer, too. It locks no shard, nor
+        // `running`.
         while (shared.written() < shared.last() || rewrite.is_rebasing()) && !shared.is_failing() {
             shared.wait_for_progress(Duration::from_millis(20));
         }
@@ -185,7 +187,7 @@ fn reload_held(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
 /// Why something is loaded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Why {
-    /// The server starts: the keyspace is let go for a moment from time to time, for INFO.
+    /// The server starts: the keyspace is unlocked for a moment from time to time, for INFO.
     Start,
     /// So it does, in a test.
     Test,
@@ -193,7 +195,7 @@ enum Why {
     Reload,
 }
 
-/// Loads base and segments, or what Redis has left, or nothing. The keyspace is empty and held.
+/// Loads base and segments, or the files of a Redis, or nothing. The keyspace is empty and locked.
 fn load(
     engine: &Engine,
     cx: &mut Context,

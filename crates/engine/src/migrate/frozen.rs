@@ -1,7 +1,8 @@
 //! Keys that are being moved: commands that name one of them wait until that is over.
 //!
-//! So nobody sees a key in two places or none, and no change is lost, as in Redis, where everybody
-//! waits for a MIGRATE. Names are enough, whatever the database: who waits without need waits shortly.
+//! So no client sees a key in two places or none, and no change is lost, as in Redis, where all
+//! clients wait for a MIGRATE. Names are enough, whatever the database: a command that waits without
+//! need waits shortly.
 
 use std::collections::HashMap;
 
@@ -26,7 +27,7 @@ impl Engine {
         self.attention.set(Attention::MIGRATE, true);
     }
 
-    /// Lets those go on who wait for the keys.
+    /// Lets the commands go on that wait for the keys.
     pub(super) fn thaw(&self, keys: &[Vec<u8>]) {
         let mut frozen = self.migrations.frozen.0.lock();
         for key in keys {

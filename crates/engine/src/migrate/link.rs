@@ -1,7 +1,7 @@
-//! The other server of a MIGRATE: a connection to it, what is sent, what it answers.
+//! The other server of a MIGRATE: a connection to it, the requests, its answers.
 //!
-//! Connections are kept for [`KEPT_MS`] after their last use, one per address, as in Redis: whoever
-//! moves many keys makes one. Who finds the kept one in use makes another.
+//! Connections are kept for [`KEPT_MS`] after their last use, one per address, as in Redis: a
+//! client that moves many keys makes one. A MIGRATE that finds the kept one in use makes another.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,7 +19,7 @@ pub trait Wire: Read + Write + Send {
     fn limit(&self, each: Duration) -> io::Result<()>;
 }
 
-/// Connects to a host and port within a time; set by whoever owns sockets.
+/// Connects to a host and port within a time; set by the owner of the sockets.
 pub type Dial = Arc<dyn Fn(&str, u16, Duration) -> Result<Box<dyn Wire>, Unreached> + Send + Sync>;
 
 /// Why there is no connection.
@@ -47,10 +47,10 @@ const KEPT: usize = 64;
 const KEPT_MS: i64 = 10_000;
 /// Bytes that go with one write.
 const CHUNK: usize = 64 << 10;
-/// Nobody answers with a longer line.
+/// No server answers with a longer line.
 const LINE_MAX: usize = 64 << 10;
 
-/// Where to, and what to say first.
+/// The address, and the requests that come first.
 pub(super) struct Target {
     pub(super) host: String,
     /// None is no port at all.
@@ -61,12 +61,12 @@ pub(super) struct Target {
     pub(super) auth: Option<(Option<Vec<u8>>, Vec<u8>)>,
 }
 
-/// What became of the keys that were sent.
+/// The fate of the keys that were sent.
 #[derive(Default)]
 pub(super) struct Report {
     /// By key, in order: the target has it.
     pub(super) taken: Vec<bool>,
-    /// The error that the client is told.
+    /// The error that the client is sent.
     pub(super) error: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl Report {
 
 struct Link {
     wire: Box<dyn Wire>,
-    /// What has been read beyond the lines so far.
+    /// The input that has been read beyond the lines so far.
     ahead: Vec<u8>,
     /// The database that is selected there, if that is known.
     db: Option<i64>,
@@ -106,7 +106,7 @@ impl Links {
         self.0.lock().len()
     }
 
-    /// Closes those that nobody has used for a while.
+    /// Closes those that have not been used for a while.
     pub(super) fn expire(&self, now_ms: i64) {
         self.0.lock().retain(|_, (_, used)| now_ms.saturating_sub(*used) <= KEPT_MS);
     }

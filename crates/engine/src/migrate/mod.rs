@@ -1,19 +1,21 @@
 //! MIGRATE: <https://redis.io/docs/latest/commands/migrate/>
 //!
-//! In Redis everybody waits until the other server has answered. Here only those wait whose commands
-//! name a key that is being moved (`frozen`), and the connection that asked for it:
+//! In Redis all clients wait until the other server has answered. Here only the clients wait whose
+//! commands name a key that is being moved (`frozen`), and the connection that called MIGRATE:
 //!
 //! 1. The keys are frozen. Every thread is asked for a sign, so that no command that began before is
 //!    still under way.
-//! 2. The values are serialised under their shards, which is all of the work that holds anything up.
+//! 2. The values are serialised with their shards locked, the only part of the work that makes other
+//!    commands wait.
 //! 3. A thread of its own connects, sends, and reads the answers (`link`).
-//! 4. What the target has acknowledged is deleted, in one commit, and the keys are free again.
+//! 4. The keys that the target has acknowledged are deleted, in one commit, and the keys are
+//!    unfrozen.
 //!
 //! Scripts may use keys that they did not declare, which are then not held back. Keys are watched
-//! meanwhile: one that has changed stays, and the client is told.
+//! meanwhile: one that has changed stays, and the client is notified.
 //!
 //! In a transaction or a script nothing can be left and come back to: there the thread itself waits
-//! for the target, and everybody who needs what it holds waits with it, as in Redis.
+//! for the target, and every thread that needs its locks waits with it, as in Redis.
 
 mod frozen;
 mod link;
@@ -101,7 +103,7 @@ const KEY: KeyFlags = KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::DELETE);
 /// A timeout of zero or less.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is under way, and the connections that are kept.
+/// The moves that are under way, and the connections that are kept.
 #[derive(Default)]
 pub(crate) struct Migrations {
     frozen: frozen::Frozen,
@@ -145,7 +147,7 @@ fn keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), KeyError> {
     Ok(())
 }
 
-/// What is asked for.
+/// The arguments of the call.
 struct Plan {
     to: Target,
     copy: bool,
@@ -278,7 +280,7 @@ impl Thread {
         parcel
     }
 
-    /// Deletes what the target has, and answers.
+    /// Deletes the keys that the target has, and answers.
     fn unpack(
         &mut self,
         engine: &Engine,
@@ -293,7 +295,7 @@ impl Thread {
         let mut db = Db::lock_set(&engine.keyspace, index, shards(&parcel.keys), &mut self.cx);
         for ((name, watch), i) in parcel.keys.iter().zip(&parcel.watches).zip(0..) {
             let key = Key::new(name);
-            // It may have expired by now, which is told, too.
+            // It may have expired meanwhile, of which clients are notified, too.
             let there = db.peek(key).is_some();
             let taken = report.taken.get(i).is_some_and(|taken| *taken);
             db.settle();

@@ -78,7 +78,8 @@ fn bgsave(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Ou
         return Err(super::BUSY);
     }
     if call.thread.in_transaction || schedule && p.busy.load(Relaxed) {
-        // Within a transaction its later commands would be in the snapshot and its earlier not.
+        // Within a transaction, its later commands would be in the snapshot and its earlier ones
+        // not.
         p.scheduled.store(true, Relaxed);
         reply.simple("Background saving scheduled");
         return Ok(());

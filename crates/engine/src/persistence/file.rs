@@ -9,18 +9,19 @@ use store::Background;
 
 use super::queue::Queue;
 
-/// Bytes that the system is told to write to the disk at once (`rdb-save-incremental-fsync`), so that
-/// the end of the snapshot is not one long wait for everybody who uses the disk. To begin it takes the
+/// Bytes that the system is asked to write to the disk at once (`rdb-save-incremental-fsync`), so
+/// that the end of the snapshot is not one long wait for all users of the disk. Starting it takes the
 /// core for as long as all these pages need.
 const BEGIN_EVERY: u64 = 256 << 10;
-/// Bytes that may be on their way: those before them are waited for.
+/// Bytes that may be on their way: the writer waits for those before them.
 const UNDER_WAY: u64 = 4 << 20;
 
 /// Bytes that are written at once: about as much work as is done between two pauses.
 const PART: usize = 128 << 10;
 
 /// A name beside the final one that no other process uses; within this one there is one snapshot at
-/// a time. That of a journal's base tells the journal, which removes what a crash has left.
+/// a time. The name of a journal's base shows the journal, which removes the files that a crash has
+/// left.
 pub(super) fn temporary(path: &Path) -> PathBuf {
     if path.extension().is_some_and(|e| e == "base") {
         return path.with_extension("base.tmp");
@@ -28,7 +29,7 @@ pub(super) fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(format!("temp-{}.rdb", std::process::id()))
 }
 
-/// What is asked of the file.
+/// The options of the file.
 #[derive(Clone, Copy)]
 pub(super) struct Wishes {
     pub(super) checksum: bool,
@@ -39,7 +40,7 @@ pub(super) struct Wishes {
 /// now and then. Returns the length.
 ///
 /// # Errors
-/// As the system says; the file that was there before still is, and nothing else is left behind.
+/// As the system says; the previous file is still there, and no other file is left behind.
 pub(super) fn write(
     disk: &dyn Disk,
     path: &Path,

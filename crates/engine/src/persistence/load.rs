@@ -1,5 +1,5 @@
-//! Reading a snapshot into the keyspace: one thread reads and cuts what it reads into batches of keys,
-//! the others decode these and put what they get in place.
+//! Reading a snapshot into the keyspace: one thread reads and cuts the input into batches of keys; the
+//! others decode these and insert the keys.
 //!
 //! At the start of the server this is a thread of its own, while the workers answer `-LOADING`.
 
@@ -23,27 +23,27 @@ use crate::mailbox::{Job, Message};
 use crate::settings;
 use crate::thread::Thread;
 
-/// Keys that are put in place together, so that their cache misses overlap.
+/// Keys that are inserted together, so that their cache misses overlap.
 const BATCH: usize = 256;
 /// A line in the log this often, in milliseconds.
 const TELL_MS: i64 = 5000;
 
-/// What is being loaded, or was at last.
+/// The load that is under way, or was the last.
 #[derive(Default)]
 pub(crate) struct Loading {
     /// Unix milliseconds at which it began; 0 while nothing is.
     since_ms: AtomicI64,
     total: AtomicU64,
     loaded: AtomicU64,
-    /// Memory in use when the file was written, as it says.
+    /// Memory in use when the file was written, as the file records it.
     used_mem: AtomicU64,
     /// Keys loaded.
     pub(super) keys: AtomicU64,
     /// Commands replayed.
     commands: AtomicU64,
-    /// Keys left out because their time was over.
+    /// Keys left out because they had expired.
     pub(super) expired: AtomicU64,
-    /// Keys left out because there was nothing in them.
+    /// Keys left out because they were empty.
     empty: AtomicU64,
     told_ms: AtomicI64,
 }
@@ -58,14 +58,14 @@ impl Loading {
         self.since_ms.store(now_ms, Relaxed);
     }
 
-    /// A snapshot begins to be read: what is told of the last one is over.
+    /// A snapshot begins to be read: the figures of the last one are reset.
     fn begin_snapshot(&self) {
         for n in [&self.keys, &self.expired, &self.empty, &self.used_mem] {
             n.store(0, Relaxed);
         }
     }
 
-    /// The part that is done, and about how many seconds are left, once that can be told.
+    /// The part that is done, and about how many seconds are left, once that can be estimated.
     fn progress(&self, now_ms: i64) -> (f64, Option<f64>) {
         let (total, loaded) = (self.total.load(Relaxed), self.loaded.load(Relaxed));
         // A file may have grown since it was measured.
@@ -93,7 +93,7 @@ impl Loading {
         ]
     }
 
-    /// Notes how far the replay of commands is: bytes of all files, and commands.
+    /// Notes the progress of the replay of commands: bytes of all files, and commands.
     pub(crate) fn reached(&self, bytes: u64, commands: u64) {
         self.loaded.store(bytes, Relaxed);
         self.commands.store(commands, Relaxed);
@@ -124,7 +124,7 @@ impl Loading {
     }
 }
 
-/// What comes out of the reading thread.
+/// The output of the reading thread.
 enum Part {
     Batch(usize, Batch),
     /// One that is too large to be cut out.
@@ -132,7 +132,7 @@ enum Part {
     Function(Vec<u8>),
 }
 
-/// What to do with keys that are there already.
+/// The treatment of keys that are there already.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Present {
     /// The file is refused.
@@ -163,7 +163,7 @@ fn cut<R: Read>(
     send: Option<&SyncSender<Part>>,
 ) -> Result<(), String> {
     let mut db = 0;
-    // When nobody receives any more, the other side knows why.
+    // When the receiver is gone, the other side knows why.
     let gone = || "given up".to_owned();
     loop {
         // Without a receiver it only proves the file, and for that it must decode.
@@ -245,7 +245,7 @@ pub(crate) fn check(engine: &Engine, cx: &Context, path: &Path) -> Result<(), St
     cut(engine, &mut reader, engine.keyspace.databases(), None)
 }
 
-/// Looks at a snapshot by itself: how many keys it has, or what is wrong with it and behind how many keys.
+/// Looks at a snapshot by itself: how many keys it has, or its error and the number of keys before it.
 /// With them come the bytes behind its end that were read, and the source of the others.
 ///
 /// # Errors
@@ -264,11 +264,11 @@ pub fn check_snapshot<R: Read>(source: R) -> Result<(u64, (Vec<u8>, R)), String>
     }
 }
 
-/// Reads a snapshot from `source` into the keyspace; `path` is for messages. Returns the source and
-/// what was read of it beyond the snapshot's end: an append-only file may go on there.
+/// Reads a snapshot from `source` into the keyspace; `path` is for messages. Returns the source and the
+/// bytes that were read beyond the snapshot's end: an append-only file may go on there.
 ///
 /// # Errors
-/// The file is damaged, or names a key twice. What was read before that is in the keyspace.
+/// The file is damaged, or names a key twice. The keys that were read before that are in the keyspace.
 pub(crate) fn read<R: Read + Send>(
     engine: &Engine,
     cx: &mut Context,
@@ -308,7 +308,7 @@ pub(crate) fn read<R: Read + Send>(
             let (rest, counted) = reader.into_rest();
             Ok((rest, counted.source))
         });
-        // Not where this thread's context is the only one that may look at the keyspace.
+        // Not where only this thread's context may look at the keyspace.
         let alone = engine.keyspace.is_single() || cx.holds();
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get().min(10));
         // One reads, and one is this.
@@ -333,7 +333,7 @@ pub(crate) fn read<R: Read + Send>(
     })
 }
 
-/// Puts a part in place.
+/// Inserts a part.
 fn take(
     engine: &Engine,
     cx: &mut Context,
@@ -446,18 +446,18 @@ pub(crate) fn prove(engine: &Engine, thread: &Thread, path: &Path) -> Result<(),
     })
 }
 
-/// Replaces everything by what the snapshot file says, which has proved whole. Nobody sees anything
-/// in between: the thread holds the whole keyspace.
+/// Replaces everything by the data of the snapshot file, which has proved whole. No client sees anything
+/// in between: the thread has the whole keyspace locked.
 pub(crate) fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
     within(engine, thread, |thread| {
         thread.flush_all(engine);
-        // A key that is there twice is no reason to end with half of the data.
+        // A duplicate key is no reason to end with half of the data.
         read_file(engine, &mut thread.cx, path, Present::Replace)
             .map_err(|e| Fail::new(format!("ERR {} cannot be loaded: {e}", path.display())))
     })
 }
 
-/// Does something while this thread holds the whole keyspace.
+/// Calls the function while this thread has the whole keyspace locked.
 pub(crate) fn within<R>(
     engine: &Engine,
     thread: &mut Thread,
@@ -471,9 +471,9 @@ pub(crate) fn within<R>(
 }
 
 impl Engine {
-    /// Begins to load what is on disk, in a thread of its own; commands are answered `-LOADING`
-    /// until it is done. Called before the workers run. `done` is told how it ended, after the
-    /// commands are let in again.
+    /// Begins to load the data on disk, in a thread of its own; commands are answered `-LOADING` until it
+    /// is done. Called before the workers run. `done` is called with the result, after commands are
+    /// admitted again.
     ///
     /// # Errors
     /// There is no thread to be had.
@@ -499,7 +499,7 @@ impl Engine {
             } else {
                 let read = read_file(&engine, &mut cx, &path, Present::Refuse);
                 if let Err(e) = &read {
-                    // What operators of Redis look for.
+                    // The text that operators of Redis look for.
                     log!(engine.log, Warning, "Internal error in RDB reading: {}", e);
                     let dir = std::env::current_dir().unwrap_or_default();
                     log!(

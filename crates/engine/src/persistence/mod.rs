@@ -3,8 +3,8 @@
 //! A snapshot is taken without a fork ([`store::Snapshot`]): its moment is short, its content is
 //! serialised while commands go on, and its memory is a few buffers. The file is Redis's RDB.
 //!
-//! Whoever begins one is a worker thread. With only one worker there are no locks on the keyspace;
-//! that thread switches them on ([`store::Keyspace::share`]) for as long as others serialise.
+//! A worker thread begins a snapshot. With only one worker there are no locks on the keyspace; that thread switches
+//! them on ([`store::Keyspace::share`]) for as long as others serialise.
 
 mod cmd;
 mod file;
@@ -41,7 +41,7 @@ pub(crate) static COMMANDS: &[&SessionCommand] =
 /// After a failed background save, the next one by a `save` point waits this long, in seconds.
 const RETRY_SECONDS: i64 = 5;
 
-/// What is known about snapshots.
+/// The state of snapshots.
 pub(crate) struct Persistence {
     /// One is being taken, in the background or not.
     busy: AtomicBool,
@@ -67,13 +67,13 @@ pub(crate) struct Persistence {
     early: AtomicU64,
     /// The file that is being written, under its temporary name.
     temporary: Mutex<Option<PathBuf>>,
-    /// What goes into it.
+    /// The queue of its bytes.
     present: Mutex<Option<Arc<queue::Queue>>>,
     /// Where it is written.
     disk: RwLock<Arc<dyn Disk>>,
-    /// A shutdown that a signal asked for and that has not begun.
+    /// A shutdown that a signal requested and that has not begun.
     asked: Mutex<Option<ShutdownRequest>>,
-    /// What is being loaded, or was.
+    /// The load that is under way, or was the last.
     pub(crate) loading: Loading,
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn warn_unless_writable(engine: &Engine) {
         );
         return;
     }
-    // It is of no use to anybody.
+    // The probe file has no other use.
     let _ = std::fs::remove_file(&probe);
 }
 
@@ -182,7 +182,7 @@ fn ended(engine: &Engine, changes: u64, outcome: &std::io::Result<save::Taken>) 
     p.busy.store(false, Relaxed);
 }
 
-/// Refuses writes after a failure, where that is wanted: called when anything of it changes.
+/// Refuses writes after a failure, where that is wanted: called when a condition of it changes.
 pub(crate) fn follow_config(engine: &Engine) {
     let c = &engine.config;
     let refuse = !engine.persistence.last_ok.load(Relaxed)
@@ -203,7 +203,7 @@ const MISCONF: Fail = Fail::text(
 /// The refusal of a second one.
 const BUSY: Fail = Fail::text("ERR Background save already in progress");
 
-/// Takes a snapshot in this thread. What it holds, it holds meanwhile; other threads go on.
+/// Takes a snapshot in this thread. The shards that it has locked stay locked meanwhile; other threads go on.
 pub(crate) fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
     let p = &engine.persistence;
     if !p.claim() {
@@ -232,7 +232,7 @@ pub(crate) fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<
     }
 }
 
-/// Begins a snapshot in the background, called by a worker thread outside of any hold.
+/// Begins a snapshot in the background, called by a worker thread that has nothing locked.
 pub(crate) fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let p = &engine.persistence;
     if !p.claim() {
@@ -276,7 +276,8 @@ pub(crate) fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result
 }
 
 /// Begins a snapshot in the background for the journal: at its moment `at` is called, when it is on
-/// disk, `written` is told its length, on the thread that wrote it, and `done` how it ended. Called by a worker thread outside of any hold.
+/// disk, `written` is called with its length, on the thread that wrote it, and `done` with the result. Called by a
+/// worker thread that has nothing locked.
 ///
 /// # Errors
 /// There is a snapshot under way, or no thread to be had.
@@ -321,7 +322,7 @@ pub(crate) fn take_base(
     Ok(())
 }
 
-/// What the thread of a background save does.
+/// The work of the thread of a background save.
 fn in_background(engine: &Engine, index: usize, taking: save::Taking, began: i64, changes: u64) {
     let path = taking.path().to_owned();
     let outcome = taking.apart(engine, walkers(), began, &|keys| {
@@ -347,7 +348,7 @@ fn in_background(engine: &Engine, index: usize, taking: save::Taking, began: i64
     let word = if outcome.is_ok() { "terminated with success" } else { "error" };
     log!(engine.log, Notice, "Background saving {}", word);
     let end = move |engine: &Engine, thread: &mut Thread| {
-        // The locks go when nobody but that thread uses the keyspace any more.
+        // The locks go when no thread except that one uses the keyspace.
         engine.keyspace.unshare(&thread.cx.seat);
         let p = &engine.persistence;
         p.background_since.store(0, Relaxed);
@@ -423,7 +424,7 @@ impl Engine {
         (attention & Attention::DISK != 0).then(|| self.journal.misconf())
     }
 
-    /// Says in the log what will not work although it was asked for.
+    /// Logs the configured features that will not work.
     pub fn warn_at_start(&self) {
         warn_unless_writable(self);
         if self.attention.get() & Attention::REPLICAS != 0 {
@@ -446,7 +447,7 @@ impl Engine {
         *self.persistence.disk.write() = disk;
     }
 
-    /// Removes what an unfinished save has written: the process is about to end.
+    /// Removes the file of an unfinished save: the process is about to end.
     pub fn abandon_save(&self) {
         if let Some(path) = self.persistence.temporary.lock().take() {
             // The thread that writes it ends with the process.

@@ -1,4 +1,4 @@
-//! What is to be written to a snapshot's file: bytes from several threads, to one.
+//! The bytes to be written to a snapshot's file, from several threads to one.
 //!
 //! A piece is whole entries, so that the order of pieces does not matter; an entry that comes in
 //! several pieces is sent under [`Queue::alone`].
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// Bytes that may wait for the disk: whoever serialises then waits, too.
+/// Bytes that may wait for the disk: beyond that, a thread that serialises waits, too.
 const BYTES_MAX: usize = 16 << 20;
 /// Bytes above which even commands wait, for a moment.
 const BYTES_FULL: usize = 64 << 20;
@@ -28,20 +28,20 @@ struct Waiting {
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     changed: Condvar,
-    /// Held by whoever sends pieces that must follow each other.
+    /// Locked while a thread sends pieces that must follow each other.
     order: Mutex<()>,
     /// Nothing is written any more.
     dead: AtomicBool,
 }
 
-/// The right to send pieces that nobody else's come between.
+/// The right to send pieces with no other thread's pieces between them.
 pub(super) struct Alone<'a>(
     &'a Queue,
     #[expect(dead_code, reason = "the right")] MutexGuard<'a, ()>,
 );
 
 impl Alone<'_> {
-    /// Sends what is in the buffer and leaves it empty; waits while there is much.
+    /// Sends the bytes in the buffer and leaves it empty; waits while there is much.
     pub(super) fn send(&self, buf: &mut Vec<u8>) {
         self.0.put(buf, None);
     }
@@ -53,8 +53,8 @@ impl Queue {
         Alone(self, self.order.lock())
     }
 
-    /// Sends what a command has saved, if nobody is in the middle of something. It waits for a
-    /// moment only.
+    /// Sends the entries that a command has saved, if no thread is in the middle of an entry. It
+    /// waits for a moment only.
     pub(super) fn send_soon(&self, buf: &mut Vec<u8>) {
         if let Some(_order) = self.order.try_lock() {
             self.put(buf, Some(PATIENCE));
@@ -108,7 +108,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Writing has failed: what is sent from now on is dropped.
+    /// Writing has failed: bytes sent from here on are dropped.
     pub(super) fn kill(&self) {
         self.dead.store(true, Relaxed);
         let mut w = self.waiting.lock();

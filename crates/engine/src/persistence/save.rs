@@ -1,4 +1,4 @@
-//! Taking a snapshot: who serialises what, and what becomes of it.
+//! Taking a snapshot: the threads that serialise, and the way of the bytes into the file.
 //!
 //! ```text
 //!  commands that change what is not saved yet ─► Keeper ─┐
@@ -19,12 +19,12 @@ use super::queue::Queue;
 use crate::engine::Engine;
 use crate::server::COMPAT_VERSION;
 
-/// Bytes that are serialised under one hold of a shard: some tens of microseconds.
+/// Bytes that are serialised while a shard is locked once: some tens of microseconds.
 const STEP: usize = 8 << 10;
 /// Bytes that are sent at once.
 const PIECE: usize = 256 << 10;
 
-/// How the use of keys is told, as of the snapshot's moment.
+/// The form in which the use of keys is written, as of the snapshot's moment.
 #[derive(Clone, Copy)]
 enum Use {
     Untold,
@@ -70,7 +70,7 @@ impl Writer {
         Self { encoder, buf: Vec::new(), db: None, told, background: None }
     }
 
-    /// Called often by a thread that holds no shard.
+    /// Called often by a thread that has no shard locked.
     fn breathe(&mut self) {
         if let Some(background) = &mut self.background {
             background.breathe();
@@ -101,7 +101,7 @@ impl Writer {
     fn add(&mut self, db: usize, e: &Entry, queue: &Queue) {
         self.select(db);
         let told = self.told.of_entry(e);
-        // Nobody else's bytes may come between the pieces of one entry.
+        // No other thread's bytes may come between the pieces of one entry.
         let mut alone = None;
         let background = &mut self.background;
         self.encoder.entry_in_pieces(&mut self.buf, e, told, &mut |piece| {
@@ -122,7 +122,7 @@ impl Writer {
     }
 }
 
-/// Takes what commands are about to change.
+/// Takes the entries that commands are about to change.
 struct Keeper {
     queue: Arc<Queue>,
     early: Mutex<Writer>,
@@ -153,7 +153,7 @@ pub(crate) struct Taking {
     keys: u64,
 }
 
-/// What was written.
+/// The figures of a written snapshot.
 pub(crate) struct Taken {
     pub(crate) bytes: u64,
     /// Keys that commands saved because they changed them.
@@ -206,7 +206,7 @@ pub(crate) fn begin(
     }
     let mut keys = 0;
     for index in 0..engine.keyspace.databases() {
-        // Not of the moment, but good enough to make room for.
+        // Not exact for the moment, but good enough to reserve room.
         let mut db = Db::unlocked(&engine.keyspace, index, cx);
         let (len, expiring) = (db.len(), db.expiring().0);
         if len > 0 {
@@ -277,7 +277,7 @@ impl Taking {
             let more = walk.step(cx, STEP, |db, e| {
                 keys += 1;
                 if queue.is_dead() {
-                    // The marks must agree again, whatever becomes of the file.
+                    // The marks must agree again, whether or not the file is written.
                     return 64;
                 }
                 let before = w.buf.len();
@@ -285,7 +285,7 @@ impl Taking {
                 w.buf.len().saturating_sub(before).max(64)
             });
             done(keys);
-            // No shard is held from here on: the disk may be slow.
+            // No shard is locked from here on: the disk may be slow.
             if w.buf.len() >= PIECE {
                 w.flush(queue);
             }
@@ -313,8 +313,8 @@ impl Taking {
         queue.close();
     }
 
-    /// Walks in this thread, with its context, while another one writes. The context may hold the
-    /// whole keyspace. `done` is told how many keys were saved.
+    /// Walks in this thread, with its context, while another one writes. The context may have the
+    /// whole keyspace locked. `done` is called with the number of saved keys.
     ///
     /// # Errors
     /// As the system says; the file that was there before still is.

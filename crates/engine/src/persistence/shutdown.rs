@@ -1,7 +1,7 @@
 //! The last snapshot: at SHUTDOWN and at a signal that ends the server.
 //!
-//! What was acknowledged must be in it, so every thread has paused before it begins: CLIENT PAUSE's
-//! gate is closed, and then each worker is waited for between two of its batches.
+//! Every acknowledged write must be in it, so every thread has paused before it begins: CLIENT PAUSE's
+//! gate is closed, and then the saving thread waits for each worker to be between two of its batches.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
@@ -16,10 +16,10 @@ use crate::log;
 use crate::mailbox::{Job, Message};
 use crate::thread::Thread;
 
-/// Somebody whose command takes this long is not waited for.
+/// A thread whose command takes this long is not waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What SHUTDOWN answers when it does not.
+/// The answer of SHUTDOWN when the server does not end.
 const FAILED: Fail = Fail::text("ERR Errors trying to SHUTDOWN. Check logs.");
 
 /// Saves as asked or configured, and ends the server. Called by a worker thread. On an error the
@@ -34,7 +34,7 @@ pub(crate) fn shut_down(
         return Err(FAILED);
     }
     if engine.journal.is_beginning() {
-        // What is in memory is nowhere else yet.
+        // The data in memory is nowhere else yet.
         if request.force {
             log!(engine.log, Warning, "Writing initial AOF. Exit anyway.");
         } else {
@@ -66,13 +66,13 @@ pub(crate) fn shut_down(
     Ok(())
 }
 
-/// Notes how the server ends. False: it does already, and no sooner than that.
+/// Notes how the server ends. False: it is ending already, and no sooner than that.
 fn claim(engine: &Engine, manner: u8) -> bool {
     engine.shutting_down.fetch_max(manner, Relaxed) < manner
 }
 
-/// Ends the server without saving, while no thread can do more than that. One that waits for a script
-/// before it saves is not waited for, either.
+/// Ends the server without saving, while no thread can do more than that. A shutdown that waits for a
+/// script before it saves is not waited for, either.
 pub(crate) fn begin_shutdown(engine: &Engine, request: ShutdownRequest, manner: u8) -> Outcome {
     let hook = engine.on_shutdown.read();
     let Some(hook) = hook.as_ref().filter(|_| claim(engine, manner)) else { return Err(FAILED) };
@@ -89,7 +89,7 @@ impl Engine {
             if has(SHUTDOWN_SAVE) { Some(true) } else { has(SHUTDOWN_NOSAVE).then_some(false) };
         let request = ShutdownRequest { save, now: has(SHUTDOWN_NOW), force: has(SHUTDOWN_FORCE) };
         if self.attention.get() & Attention::LOADING != 0 {
-            // Nothing has changed yet, and a save would lose what is not loaded.
+            // Nothing has changed yet, and a save would lose the data that is not loaded yet.
             let request = ShutdownRequest { save: Some(false), ..request };
             self.shutting_down.store(ends::ORDERLY, Relaxed);
             if let Some(hook) = self.on_shutdown.read().as_ref() {
@@ -105,25 +105,25 @@ impl Engine {
 }
 
 impl Engine {
-    /// Whether it has been asked to end, and that was not called off and has not failed.
+    /// Whether the server has been asked to end, and the request was not cancelled and has not failed.
     pub fn is_shutting_down(&self) -> bool {
         self.shutting_down.load(Relaxed) != ends::NOT || self.persistence.asked.lock().is_some()
     }
 }
 
-/// Begins a shutdown that a signal asked for.
+/// Begins a shutdown that a signal requested.
 pub(super) fn begin_asked(engine: &Engine, thread: &mut Thread) {
     if engine.cron_paused.load(Relaxed) {
         return;
     }
     let asked = engine.persistence.asked.lock().take();
     if let Some(request) = asked {
-        // What went wrong is in the log, and the server goes on.
+        // The error is in the log, and the server goes on.
         let _ = shut_down(engine, thread, request, ends::ORDERLY);
     }
 }
 
-/// SHUTDOWN ABORT: calls off what a signal asked for and has not begun.
+/// SHUTDOWN ABORT: cancels a shutdown that a signal requested and that has not begun.
 pub(crate) fn abort(engine: &Engine) -> Result<(), Fail> {
     let asked = engine.persistence.asked.lock().take();
     asked.ok_or(Fail::text("ERR No shutdown in progress."))?;
@@ -131,8 +131,7 @@ pub(crate) fn abort(engine: &Engine) -> Result<(), Fail> {
     Ok(())
 }
 
-/// A save that is under way in the background is given up in Redis; here it may end first, if it does so
-/// soon.
+/// Redis gives up a save that is under way in the background; here it may end first, if it does so soon.
 fn wait_and_save(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let path = super::path(engine);
     let started = Instant::now();

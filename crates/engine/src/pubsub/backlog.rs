@@ -1,27 +1,27 @@
 //! How much a thread still has to deliver, and which threads wait until it is less.
 //!
 //! A connection that adds to the deliveries of a thread beyond its limit is not read from until half of
-//! that is left (see `server/src/net/worker.rs`). Only what the thread works off by itself counts: mail
-//! from other threads, and outboxes. What a subscriber's socket does not take is not part of it, so the
-//! backlog shrinks whether subscribers read or not: those who do not are closed by their output limit,
-//! and nobody waits for them. A thread never waits itself, so threads that publish to each other's
-//! subscribers cannot stop each other.
+//! that is left (see `server/src/net/worker.rs`). Only bytes that the thread works off by itself count:
+//! mail from other threads, and outboxes. Bytes that a subscriber's socket does not take are not part
+//! of it, so the backlog shrinks whether subscribers read or not. Subscribers that do not read are
+//! closed by their output limit, and no thread waits for them. A thread never waits itself, so threads
+//! that publish to each other's subscribers cannot stop each other.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use stdx::sync::{AtomicBool, AtomicUsize, Mutex, fence};
 
-/// What may wait on a thread, in bytes to be sent.
+/// The bytes that may wait on a thread to be sent.
 const BASE: usize = 1 << 20;
-/// What may wait besides, for every outbox: enough that one write carries many messages.
+/// The bytes that may wait in addition, for every outbox: enough that one write carries many messages.
 const PER_OUTBOX: usize = 4 << 10;
 
 /// See the module's text. All counts are bytes, as they will be sent.
 #[derive(Debug)]
 pub struct Backlog {
-    /// What other threads have posted and the owner has not put into outboxes yet.
+    /// Bytes that other threads have posted and the owner has not put into outboxes yet.
     posted: AtomicUsize,
-    /// What is in the owner's outboxes, as of when it last said so.
+    /// Bytes in the owner's outboxes, as of its last report.
     outboxes: AtomicUsize,
     limit: AtomicUsize,
     /// Whether there are waiters. Changed under their lock.
@@ -43,7 +43,7 @@ impl Default for Backlog {
 }
 
 impl Backlog {
-    /// The limit of a thread with so many outboxes.
+    /// The limit of a thread with this number of outboxes.
     pub(super) fn limit_for(outboxes: usize) -> usize {
         BASE + PER_OUTBOX * outboxes
     }
@@ -58,32 +58,33 @@ impl Backlog {
         self.bytes() > self.limit.load(Relaxed)
     }
 
-    /// Whether so little waits that those who were held up go on.
+    /// Whether so little waits that the waiting threads go on.
     fn has_room(&self) -> bool {
         self.bytes() <= self.limit.load(Relaxed) / 2
     }
 
-    /// Another thread has posted so many bytes.
+    /// Another thread has posted this many bytes.
     pub(crate) fn add(&self, bytes: usize) {
         self.posted.fetch_add(bytes, Relaxed);
     }
 
-    /// The owner has put so many of the posted bytes into outboxes, or dropped them.
+    /// The owner has put this many of the posted bytes into outboxes, or dropped them.
     pub(crate) fn received(&self, bytes: usize) {
         self.posted.fetch_sub(bytes, Relaxed);
     }
 
-    /// The owner says what is in its outboxes.
+    /// The owner reports the bytes in its outboxes.
     pub(super) fn set_outboxes(&self, bytes: usize) {
         self.outboxes.store(bytes, Relaxed);
     }
 
-    /// The owner says what may wait.
+    /// The owner sets the bytes that may wait.
     pub(super) fn set_limit(&self, bytes: usize) {
         self.limit.store(bytes, Relaxed);
     }
 
-    /// Whether `thread` may go on. If not, it is among those whom [`relieved`](Self::relieved) names.
+    /// Whether `thread` may go on. If not, it is among the threads that [`relieved`](Self::relieved)
+    /// names.
     pub(super) fn room_or_wait(&self, thread: usize) -> bool {
         if self.has_room() {
             return true;
@@ -94,7 +95,7 @@ impl Backlog {
         }
         self.awaited.store(true, Relaxed);
         drop(waiters);
-        // Announced, then the second look: the owner makes room, then looks who waits.
+        // Registered, then the second look: the owner makes room, then looks for waiters.
         fence(SeqCst);
         self.has_room()
     }
@@ -143,8 +144,8 @@ mod model {
 
     use super::*;
 
-    /// Two threads wait in their event loops until there is room; the owner works off what there is in
-    /// two steps, and wakes whom it is told to wake.
+    /// Two threads wait in their event loops until there is room; the owner works off the backlog in
+    /// two steps, and wakes the threads that `relieved` names.
     #[test]
     fn nobody_sleeps_while_there_is_room() {
         check(3, || {

@@ -1,8 +1,8 @@
-//! Which threads have subscribers of which channel: all that a publisher needs to know.
+//! The threads that have subscribers of a channel, for publishers.
 //!
 //! Names are spread over stripes by hash, each behind a lock of its own, which publishers take
-//! shared. Who the subscribers are is known to their threads alone, so that subscribing touches
-//! one stripe for a moment, however many subscribers a channel has.
+//! shared. Only their own threads know the subscribers, so that subscribing touches one stripe for
+//! a moment, however many subscribers a channel has.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -49,7 +49,7 @@ impl Threads {
         }
     }
 
-    /// Returns whether nobody is left.
+    /// Returns whether no subscription is left.
     fn remove(&mut self, thread: usize) -> bool {
         let thread = thread as u32;
         if self.first.0 == thread {
@@ -124,7 +124,7 @@ impl Hub {
         shared
     }
 
-    /// Ends what [`join`](Self::join) began.
+    /// Ends a subscription that [`join`](Self::join) counted.
     pub(crate) fn leave(&self, kind: Kind, name: Wanted<'_>, thread: usize) {
         let mut map = self.stripe(kind, name).0.write();
         let threads = map.get_mut(&name as &dyn Named);
@@ -155,7 +155,7 @@ impl Hub {
         }
     }
 
-    /// Whether anybody is subscribed to a pattern.
+    /// Whether any connection is subscribed to a pattern.
     #[inline]
     pub(crate) fn has_patterns(&self) -> bool {
         self.names(Kind::Pattern) > 0

@@ -1,7 +1,7 @@
-//! What a thread is sent for its connections by other threads.
+//! Messages that other threads send to a thread's connections.
 //!
 //! Posting and waking are apart: a batch of commands posts many times and wakes once, when it ends.
-//! The flag says that the owner has been told since it last looked, so that many posters cost one
+//! The flag says that the owner has been notified since it last looked, so that many posters cost one
 //! wake-up.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::tracking::Notice;
 /// One message for one thread.
 #[derive(Debug)]
 pub(crate) enum Delivery {
-    /// For all who are subscribed.
+    /// For all subscribers.
     Message(Kind, Name, Arc<Encoded>),
     /// For one connection that tracks keys, or receives for one that does.
     Notice(Arc<Client>, Notice),
@@ -25,7 +25,7 @@ pub(crate) enum Delivery {
 #[derive(Default, Debug)]
 struct Queue {
     mail: Vec<Delivery>,
-    /// What the backlog counts for it.
+    /// The bytes that the backlog counts for it.
     bytes: usize,
 }
 
@@ -36,13 +36,13 @@ pub struct Inbox {
     /// Whether the queue holds anything: a look costs no lock.
     full: AtomicBool,
     told: AtomicBool,
-    /// What the owner has yet to send.
+    /// The bytes that the owner has yet to send.
     pub backlog: Backlog,
 }
 
 impl Inbox {
-    /// Adds all of `mail`, which is empty afterwards, and so many bytes for the owner's connections. The
-    /// owner is to be told.
+    /// Adds all of `mail`, which is empty afterwards, and this many bytes for the owner's connections.
+    /// The owner is to be notified.
     pub(crate) fn post(&self, mail: &mut Vec<Delivery>, bytes: usize) {
         let mut queue = self.queue.lock();
         queue.mail.append(mail);
@@ -51,15 +51,15 @@ impl Inbox {
         self.full.store(true, Ordering::Release);
     }
 
-    /// Whether the owner must be woken: nobody else has done so since it looked.
+    /// Whether the owner must be woken: no other thread has done so since it looked.
     pub(crate) fn tell(&self) -> bool {
-        // What was posted happens before the owner's look, through the queue's lock.
+        // The post happens before the owner's look, through the queue's lock.
         !self.told.swap(true, Ordering::AcqRel)
     }
 
-    /// Exchanges the queue for the empty `mail`. Returns what the backlog counts for it.
+    /// Exchanges the queue for the empty `mail`. Returns the bytes that the backlog counts for it.
     pub(crate) fn take(&self, mail: &mut Vec<Delivery>) -> usize {
-        // First the flag: whoever posts after the queue was taken tells again.
+        // First the flag: a thread that posts after the queue was taken notifies again.
         if self.told.load(Ordering::Relaxed) {
             self.told.swap(false, Ordering::AcqRel);
         }

@@ -1,4 +1,5 @@
-//! One thread's half: its subscribers, their outboxes, and what it publishes for other threads.
+//! One thread's half: its subscribers, their outboxes, and the messages that it publishes for other
+//! threads.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::clients::Client;
 use crate::engine::{Engine, Worker};
 use crate::tracking::{self, Notice};
 
-/// A batch ends when it has so many bytes for another thread.
+/// A batch ends when it has this many bytes for another thread.
 const POST_BYTES: usize = 1 << 20;
 /// Subscribers from which on a channel finds one of them by a map.
 const MAPPED: usize = 16;
@@ -20,7 +21,7 @@ const MAPPED: usize = 16;
 #[derive(Default)]
 struct Members {
     slots: Vec<u32>,
-    /// Places in `slots`, once there are many.
+    /// Indices in `slots`, once there are many.
     places: Option<Box<Map<u32, u32>>>,
 }
 
@@ -48,11 +49,11 @@ impl Members {
     }
 }
 
-/// What another thread is to be sent.
+/// The messages to be sent to another thread.
 #[derive(Default)]
 struct Outgoing {
     mail: Vec<Delivery>,
-    /// What that is for its connections together, in bytes.
+    /// Their bytes for all of its connections together.
     bytes: usize,
 }
 
@@ -61,27 +62,27 @@ struct Outgoing {
 pub(crate) struct Local {
     /// Number of the thread.
     pub(crate) me: usize,
-    /// What others know of the thread: its inbox.
+    /// The part of the thread that others see: its inbox.
     own: Option<Arc<Worker>>,
     /// Bits of `notify-keyspace-events`.
     pub(crate) notify: u32,
-    /// Keys that the batch has changed, each with the connection that did: noted while anybody tracks
-    /// by prefix.
+    /// Keys that the batch has changed, each with the connection that changed it: noted while any client
+    /// tracks by prefix.
     changed: Vec<(Box<[u8]>, u64)>,
     changed_bytes: usize,
     names: [Names<Members>; 3],
     boxes: Outboxes,
-    /// What other threads are to be sent, by their number.
+    /// The messages to be sent to other threads, by their number.
     outgoing: Vec<Outgoing>,
     /// A thread that has too much to deliver, and was given more.
     pub(crate) crowded: Option<usize>,
-    /// What may wait in the outboxes of this thread, in bytes.
+    /// The bytes that may wait in the outboxes of this thread.
     limit: usize,
-    /// Threads with something in `outgoing`, or that are to be told of what was posted.
+    /// Threads with something in `outgoing`, or that are to be notified of posted messages.
     touched: Vec<usize>,
     /// All threads, as far as they were needed.
     peers: Vec<Arc<Worker>>,
-    /// Scratch for what was received.
+    /// Scratch for received messages.
     mail: Vec<Delivery>,
 }
 
@@ -131,7 +132,8 @@ impl Local {
         }
     }
 
-    /// Notes that a key was changed by a connection, for those who are told by prefix when the batch ends.
+    /// Notes that a key was changed by a connection, for the clients that are notified by prefix when the
+    /// batch ends.
     pub(crate) fn note_changed(&mut self, key: &[u8], by: u64) {
         self.changed.push((key.into(), by));
         self.changed_bytes += key.len();
@@ -167,7 +169,7 @@ impl Local {
         receivers
     }
 
-    /// Notes a message for another thread, whose connections will be sent so many bytes.
+    /// Notes a message for another thread, whose connections will be sent this many bytes.
     pub(crate) fn send_to(&mut self, thread: usize, delivery: Delivery, bytes: usize) {
         if self.outgoing.len() <= thread {
             self.outgoing.resize_with(thread + 1, Outgoing::default);
@@ -178,13 +180,13 @@ impl Local {
         let outgoing = &mut self.outgoing[thread];
         outgoing.mail.push(delivery);
         outgoing.bytes = outgoing.bytes.saturating_add(bytes);
-        // All of it is posted before anybody waits.
+        // All of it is posted before any thread waits.
         if outgoing.bytes > POST_BYTES {
             self.crowded = Some(thread);
         }
     }
 
-    /// Posts what other threads are to be sent, without waking them yet.
+    /// Posts the messages for other threads, without waking them yet.
     pub(crate) fn post(&mut self, engine: &Engine) {
         for &thread in &self.touched {
             let Outgoing { mail, bytes } = &mut self.outgoing[thread];
@@ -206,7 +208,7 @@ impl Local {
         }
     }
 
-    /// What was fed to clients that run MONITOR has made the backlog of some thread too long.
+    /// The lines fed to clients that run MONITOR have made the backlog of some thread too long.
     #[cold]
     pub(crate) fn note_crowd(&mut self, engine: &Engine) {
         let over = |worker: &Arc<Worker>| worker.inbox.backlog.is_over();
@@ -215,7 +217,7 @@ impl Local {
         }
     }
 
-    /// Says what waits to be sent, and wakes those who wait for less.
+    /// Reports the bytes that wait to be sent, and wakes the threads that wait for less.
     #[inline]
     pub(crate) fn relieve(&mut self, engine: &Engine) {
         let Some(own) = &self.own else { return };
@@ -227,7 +229,7 @@ impl Local {
         }
     }
 
-    /// Posts, and wakes who has not been told yet.
+    /// Posts, and wakes the threads that have not been notified yet.
     #[inline]
     pub(crate) fn send(&mut self, engine: &Engine) {
         if !self.changed.is_empty() {
@@ -246,7 +248,7 @@ impl Local {
         }
     }
 
-    /// Delivers what this thread has been sent.
+    /// Delivers the messages that this thread has been sent.
     #[inline]
     pub(crate) fn receive(&mut self) {
         let Some(own) = &self.own else { return };
@@ -257,7 +259,7 @@ impl Local {
     }
 
     fn deliver_mail(&mut self, bytes: usize) {
-        // What others have sent does not hold up who happens to look for it.
+        // Messages from other threads do not hold up the thread that happens to look for them.
         let crowded = self.crowded;
         let mut mail = std::mem::take(&mut self.mail);
         for d in mail.drain(..) {
@@ -274,7 +276,7 @@ impl Local {
         }
     }
 
-    /// Appends a message to the outboxes of all who are subscribed on this thread.
+    /// Appends a message to the outboxes of all subscribers on this thread.
     pub(crate) fn deliver(&mut self, kind: Kind, name: &Name, message: &Encoded) {
         let Some(members) = self.names[kind.index()].get(name as &dyn Named) else { return };
         for &slot in &members.slots {
@@ -293,7 +295,7 @@ impl Local {
         }
     }
 
-    /// Tells a connection something, wherever it lives.
+    /// Sends a connection something, whichever thread it lives on.
     pub(crate) fn notice(&mut self, client: &Arc<Client>, notice: Notice) {
         if client.thread == self.me {
             self.notify_client(client, &notice);

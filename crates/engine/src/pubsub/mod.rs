@@ -11,23 +11,22 @@
 //!           Backlog of the thread ◄───┘  a publisher beyond its limit waits   backlog.rs
 //! ```
 //!
-//! A message is encoded once (`encode.rs`). Each thread that has subscribers gets it once; who they
-//! are only that thread knows, and it appends the message to the outbox (`outbox.rs`) of each.
-//! The event loop writes outboxes out some at a time, between batches of input: what is published
-//! meanwhile joins what waits, so that under load one write carries many messages.
+//! A message is encoded once (`encode.rs`). Each thread that has subscribers gets it once. Only that
+//! thread knows them, and it appends the message to the outbox (`outbox.rs`) of each. The event loop
+//! writes outboxes out some at a time, between batches of input. Messages published meanwhile join the
+//! waiting ones, so that under load one write carries many messages.
 //!
 //! Invariants:
 //! - A publisher's messages reach every subscriber in the order in which they were published: a
 //!   publisher lives on one thread, and all queues from there are first in, first out.
-//! - Before a thread changes its subscriptions it delivers what it has been sent, so that nobody
-//!   sees a message from before he subscribed, or misses one from before he unsubscribed.
-//! - A publisher never waits for a subscriber: `client-output-buffer-limit pubsub` cuts those who do
-//!   not read. It waits for threads: while one has too much to deliver, connections that add to it are
-//!   not read from (`backlog.rs`), so that memory and delay stay bounded.
-//! - What was published before, wherever, is delivered before: a thread looks into its inbox before it
-//!   delivers what it publishes itself.
-//! - What another thread is sent is in its inbox before the publisher's reply leaves
-//!   ([`Thread::run`]).
+//! - Before a thread changes its subscriptions it delivers the messages that it has been sent, so that
+//!   no client sees a message from before it subscribed, or misses one from before it unsubscribed.
+//! - A publisher never waits for a subscriber: `client-output-buffer-limit pubsub` closes subscribers
+//!   that do not read. It waits for threads: while one has too much to deliver, connections that add to
+//!   it are not read from (`backlog.rs`), so that memory and delay stay bounded.
+//! - Messages published before, on any thread, are delivered before: a thread looks into its inbox
+//!   before it delivers the messages that it publishes itself.
+//! - A message for another thread is in its inbox before the publisher's reply leaves ([`Thread::run`]).
 
 mod backlog;
 mod cmd;
@@ -79,7 +78,7 @@ impl BuildHasher for Seeded {
     }
 }
 
-/// What is subscribed to.
+/// The kinds of subscriptions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A channel (SUBSCRIBE).
@@ -94,14 +93,14 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Channel, Self::Pattern, Self::Shard];
 
-    /// Its place in arrays of one thing per kind.
+    /// Its index in arrays of one thing per kind.
     #[inline]
     pub(crate) fn index(self) -> usize {
         self as usize
     }
 }
 
-/// What one connection is subscribed to. Its thread alone changes it; others look when a user's
+/// The subscriptions of one connection. Its thread alone changes them; others look when a user's
 /// permissions are withdrawn.
 #[derive(Debug, Default)]
 pub(crate) struct Subscriptions {
@@ -113,7 +112,7 @@ impl Subscriptions {
         self.names[kind.index()].len()
     }
 
-    /// What clients are told: channels and patterns are counted together.
+    /// The count that clients are sent: channels and patterns are counted together.
     fn told(&self, kind: Kind) -> usize {
         match kind {
             Kind::Shard => self.count(kind),
@@ -151,8 +150,8 @@ pub(crate) fn publish(
             here = Some((name.clone(), encoded));
         }
     });
-    // Delivered when the hub's lock is free again: it takes as long as there are subscribers. What
-    // others published before comes first.
+    // Delivered when the hub's lock is free again: it takes as long as there are subscribers. Messages
+    // that others published before come first.
     if let Some((name, encoded)) = here {
         local.receive();
         local.deliver(kind, &name, &encoded);
@@ -174,20 +173,20 @@ pub(crate) fn publish(
     receivers
 }
 
-/// Bytes that one subscription takes: in its connection's set, in its thread's, and the name, which
-/// is shared with the others who are subscribed to it.
+/// Bytes that one subscription takes: in its connection's set, in its thread's, and the name, which is
+/// shared with its other subscribers.
 fn subscription_bytes(name: &Name) -> u64 {
     (name.len() + size_of::<Name>() + 64) as u64
 }
 
 impl Thread {
-    /// Publishes to a channel or a shard channel, for whoever embeds the engine. Returns how many
+    /// Publishes to a channel or a shard channel, for a program that embeds the engine. Returns how many
     /// subscriptions it reaches.
     pub fn publish(&mut self, engine: &Engine, kind: Kind, channel: &[u8], message: &[u8]) -> u64 {
         publish(engine, &mut self.pubsub, kind, Wanted::new(channel), Payload::of(message))
     }
 
-    /// Subscribes a connection to names. `tell` answers each, with how many there are now.
+    /// Subscribes a connection to names. `tell` answers each, with the number of subscriptions after it.
     pub(crate) fn subscribe<'n>(
         &mut self,
         engine: &Engine,
@@ -235,7 +234,7 @@ impl Thread {
         true
     }
 
-    /// How many subscriptions a client is told that it has, after one of this kind began or ended.
+    /// The number of subscriptions that a client is sent, after one of this kind began or ended.
     pub(crate) fn told(session: &Session, kind: Kind) -> usize {
         session.client.subs.lock().as_ref().map_or(0, |subs| subs.told(kind))
     }
@@ -246,7 +245,7 @@ impl Thread {
         subs.iter().flat_map(|s| &s.names[kind.index()]).cloned().collect()
     }
 
-    /// Ends all subscriptions without a word (RESET, a connection that is gone).
+    /// Ends all subscriptions without a message (RESET, a connection that is gone).
     pub(crate) fn unsubscribe_all(&mut self, engine: &Engine, session: &mut Session) {
         for kind in Kind::ALL {
             for name in Self::subscriptions(session, kind) {
@@ -256,8 +255,8 @@ impl Thread {
         *session.client.subs.lock() = None;
     }
 
-    /// How many subscriptions there are, and whether the connection is a subscriber, where everybody
-    /// looks for it.
+    /// How many subscriptions there are, and whether the connection is a subscriber, where other threads
+    /// look for it.
     fn note_subscriptions(
         &self,
         engine: &Engine,
@@ -273,7 +272,7 @@ impl Thread {
         session.note_attention();
     }
 
-    /// The connection's outbox, which it has from now on.
+    /// The connection's outbox, made if it has none.
     pub(crate) fn outbox(&mut self, session: &mut Session) -> u32 {
         if let Some(slot) = session.outbox {
             return slot;
@@ -298,12 +297,12 @@ impl Thread {
         self.pubsub.write(slot, |reply| write(reply, session));
     }
 
-    /// Delivers what other threads have sent to connections of this one.
+    /// Delivers the messages that other threads have sent to connections of this one.
     pub fn receive(&mut self) {
         self.pubsub.receive();
     }
 
-    /// Hands what this thread has published to the others, and wakes them.
+    /// Hands the messages that this thread has published to the others, and wakes them.
     #[inline]
     pub fn send_mail(&mut self, engine: &Engine) {
         self.pubsub.send(engine);
@@ -327,7 +326,7 @@ impl Thread {
     }
 
     /// The thread that has too much to deliver, to which something was added since the last batch began.
-    /// Whoever did so is to wait until there is [room](Self::has_room).
+    /// The connection that added it is to wait until there is [room](Self::has_room).
     #[inline]
     pub fn take_crowded(&mut self) -> Option<usize> {
         self.pubsub.crowded.take()
@@ -340,7 +339,7 @@ impl Thread {
         worker.inbox.backlog.room_or_wait(self.index)
     }
 
-    /// To be called when outboxes have been sent: wakes those who wait for that.
+    /// To be called when outboxes have been sent: wakes the threads that wait for that.
     #[inline]
     pub fn relieve(&mut self, engine: &Engine) {
         self.pubsub.relieve(engine);
@@ -357,7 +356,7 @@ impl Thread {
         self.pubsub.bytes()
     }
 
-    /// The next of them, and what is to be sent.
+    /// The next of them, and the bytes to be sent.
     pub fn next_ready(&mut self) -> Option<Ready> {
         self.pubsub.next_ready()
     }
@@ -367,7 +366,7 @@ impl Thread {
         self.pubsub.recycle(out);
     }
 
-    /// A connection is gone: ends its subscriptions and drops what was to be sent.
+    /// A connection is gone: ends its subscriptions and drops the bytes that were to be sent.
     pub fn forget(&mut self, engine: &Engine, session: &mut Session) {
         self.untrack(engine, session);
         self.unsubscribe_all(engine, session);
@@ -375,7 +374,7 @@ impl Thread {
         session.outbox = None;
     }
 
-    /// HELLO: messages from now on are in this form.
+    /// HELLO: later messages are in this form.
     pub(crate) fn set_proto(&mut self, session: &mut Session, proto: Proto) {
         session.set_proto(proto);
         if let Some(slot) = session.outbox {

@@ -2,14 +2,14 @@
 //!
 //! A name is in three maps at least: that of all threads, that of its thread, that of its connection.
 //! The hash is computed once, and kept with the name, so that a map that grows need not look at the
-//! text of what is in it: after a restart of the server, millions of names come in one storm.
+//! texts of the names in it: after a restart of the server, millions of names come in one storm.
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The name of a channel or a pattern, shared by all who keep it.
+/// The name of a channel or a pattern, shared by all its users.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
     hash: u64,
@@ -33,7 +33,7 @@ impl Deref for Name {
     }
 }
 
-/// A name that somebody has sent, to look for.
+/// A name that a client has sent, to look for.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     hash: u64,
@@ -77,7 +77,7 @@ impl<'a> From<&'a Name> for Wanted<'a> {
     }
 }
 
-/// What maps compare: kept names and wanted ones alike.
+/// The form that maps compare: kept names and wanted ones alike.
 pub(crate) trait Named {
     fn wanted(&self) -> Wanted<'_>;
 }

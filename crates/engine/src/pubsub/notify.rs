@@ -7,7 +7,7 @@ use super::{Kind, Local, Payload, Wanted, publish};
 use crate::engine::Engine;
 
 /// Publishes an event of the keyspace on the channels that `notify-keyspace-events` asks for. To be
-/// called while the key's shard is held: the events of a key then reach every subscriber in the
+/// called while the key's shard is locked: the events of a key then reach every subscriber in the
 /// order in which they happened, whatever threads they happened on.
 pub(crate) fn notify(engine: &Engine, local: &mut Local, event: &Event) {
     let flags = local.notify;

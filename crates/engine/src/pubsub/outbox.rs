@@ -2,7 +2,7 @@
 //!
 //! A connection has an outbox while it is subscribed, and otherwise from the first message to the
 //! moment it is sent. Its buffer comes from a few spare ones and goes back when it has been sent, so
-//! that a subscriber for whom nothing waits holds none.
+//! that a subscriber without waiting messages has none.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,11 +28,11 @@ pub(super) struct Outbox {
     pinned: bool,
 }
 
-/// What is to be sent to a connection.
+/// The bytes to be sent to a connection.
 pub struct Ready {
     /// The connection's number.
     pub client: u64,
-    /// What is to be sent; give it back to [`recycle`](crate::Thread::recycle) when it is empty.
+    /// The bytes to be sent; give them back to [`recycle`](crate::Thread::recycle) when it is empty.
     pub out: Out,
 }
 
@@ -45,19 +45,19 @@ pub(super) struct Outboxes {
     /// Bytes in all outboxes.
     bytes: usize,
     spare: Vec<Out>,
-    /// What all buffers take, the spare ones included.
+    /// Memory of all buffers, the spare ones included.
     held: usize,
     /// The same, for other threads to read.
     shown: Arc<AtomicUsize>,
 }
 
 impl Outboxes {
-    /// Shows what the buffers take in `shown`.
+    /// Shows the memory of the buffers in `shown`.
     pub(super) fn new(shown: Arc<AtomicUsize>) -> Self {
         Self { shown, ..Self::default() }
     }
 
-    /// A buffer that took `before` takes `after` now.
+    /// A buffer has grown or shrunk from `before` to `after` bytes.
     #[inline]
     fn hold(&mut self, before: usize, after: usize) {
         if before != after {
@@ -86,7 +86,7 @@ impl Outboxes {
         slot
     }
 
-    /// Forgets a client and what was to be sent to it.
+    /// Forgets a client and the bytes that were to be sent to it.
     pub(super) fn close(&mut self, client: u64) {
         let Some(slot) = self.by_client.remove(&client) else { return };
         let o = &mut self.all[slot as usize];
@@ -125,7 +125,7 @@ impl Outboxes {
         }
     }
 
-    /// Moves what waits for one connection behind `to`.
+    /// Moves the bytes that wait for one connection behind `to`.
     #[inline]
     pub(super) fn take(&mut self, slot: u32, to: &mut Out) {
         let Some(o) = self.all.get_mut(slot as usize) else { return };
@@ -162,7 +162,7 @@ impl Outboxes {
             let pinned = o.pinned;
             self.hold(out.buf.capacity(), 0);
             if !pinned {
-                // A client that is gone has no entry, or another outbox by now.
+                // A client that is gone has no entry, or a new outbox.
                 if self.by_client.get(&client) == Some(&slot) {
                     self.by_client.remove(&client);
                 }

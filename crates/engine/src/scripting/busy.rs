@@ -1,9 +1,10 @@
-//! Scripts that run: what others may know about them, and how they are ended.
+//! Scripts that run: the state that other threads see, and how they are ended.
 //!
 //! A script that has run for longer than `busy-reply-threshold` is *slow*: from then on every thread
 //! answers BUSY to all but a few commands, as Redis does, and SCRIPT KILL can end it. Redis, which has
 //! one thread, looks at no command before that: SCRIPT KILL, FUNCTION KILL and FUNCTION STATS that come
-//! while a script runs wait until it is slow, or over. So they do here, on whatever thread they arrive.
+//! while a script runs wait until it is slow, or over. They do so here, too, on whichever thread they
+//! arrive.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -58,7 +59,7 @@ pub(crate) struct Running {
     slow: AtomicU8,
     /// When the one that `RUNS` began, in monotonic nanoseconds.
     since: AtomicU64,
-    /// What excludes each other: `HARMLESS`, `WROTE` or `KILLED`.
+    /// The states that exclude each other: `HARMLESS`, `WROTE` or `KILLED`.
     fate: AtomicU8,
     /// About a slow one.
     about: Mutex<About>,
@@ -67,7 +68,7 @@ pub(crate) struct Running {
     pub(crate) vm_functions: AtomicU64,
 }
 
-/// What FUNCTION STATS tells of a slow function.
+/// The figures of FUNCTION STATS about a slow function.
 #[derive(Clone, Default)]
 pub(crate) struct About {
     pub(crate) name: String,
@@ -94,18 +95,19 @@ impl Running {
         self.fate.load(Relaxed) == KILLED
     }
 
-    /// It is about to write for the first time. False: it has been killed, and whoever did was told
-    /// that it has written nothing.
+    /// It is about to write for the first time. False: it has been killed, and the killer was told that it
+    /// has written nothing.
     pub(crate) fn begin_writing(&self) -> bool {
         if !self.is_slow() {
-            // Nobody kills it, or will before he sees this: it becomes slow under the list's lock.
+            // No command kills it, or will before it sees this: the script becomes slow under the list's
+            // lock.
             self.fate.store(WROTE, Relaxed);
             return true;
         }
         self.fate.compare_exchange(HARMLESS, WROTE, Relaxed, Relaxed).is_ok()
     }
 
-    /// Returns false when it has written. The list's lock is held, or this is the script's own thread.
+    /// Returns false when it has written. The list is locked, or this is the script's own thread.
     pub(crate) fn kill(&self) -> bool {
         !matches!(self.fate.compare_exchange(HARMLESS, KILLED, Relaxed, Relaxed), Err(WROTE))
     }
@@ -124,7 +126,7 @@ impl Running {
             about.name
         );
         *self.about.lock() = about;
-        // Under the list's lock, so that nobody who ends meanwhile takes the flag back.
+        // Under the list's lock, so that no script that ends meanwhile clears the flag.
         let all = engine.scripts.running.write();
         self.slow.store(if is_eval { SCRIPT } else { FUNCTION }, Relaxed);
         engine.attention.set(Attention::BUSY, true);
@@ -138,8 +140,8 @@ impl Running {
         if self.slow.load(Relaxed) != IDLE {
             self.slow.store(IDLE, Relaxed);
             *self.about.lock() = About::default();
-            // Under the list's lock, so that two that end at once do not miss one another, and nobody
-            // kills it any more who has seen it slow.
+            // Under the list's lock, so that two that end at once do not miss one another, and no command
+            // that has seen it slow kills it any more.
             let all = engine.scripts.running.write();
             let any = all.iter().any(|r| r.is_slow());
             engine.attention.set(Attention::BUSY, any);
@@ -166,7 +168,7 @@ impl AllRunning {
     }
 
     /// Whether a script that runs since `asked` (monotonic nanoseconds) or longer may still become slow,
-    /// and none is: what is asked about scripts is to be asked again then.
+    /// and none is: a command about scripts is to be tried again then.
     pub(crate) fn is_undecided(&self, asked: u64) -> bool {
         let all = self.all.read();
         let runs =
@@ -247,7 +249,7 @@ impl Engine {
     }
 
     /// Answers a command of a client whose thread is stuck, which needs neither the thread nor the
-    /// keyspace. What it changes of the client's session is noted for the thread. None: it has to wait for
+    /// keyspace. Its changes of the client's session are noted for the thread. None: it has to wait for
     /// the thread.
     pub fn answer_busy(&self, client: &Client, args: &Args<'_>) -> Option<Vec<u8>> {
         if client.multi.load(Relaxed) >= 0 || client.closing.load(Relaxed) {
@@ -305,8 +307,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// Does what a client of a stuck thread has asked for before a pause held it back, if that is
-    /// something that ends scripts.
+    /// Executes the command of a client of a stuck thread that a pause holds back, if that command ends
+    /// scripts.
     pub fn do_held_kill(&self, client: &Client) {
         let mut held = client.held_kill.lock();
         let Some(HeldKill::Words(words)) = held.as_deref_mut() else { return };
@@ -366,7 +368,7 @@ mod tests {
         }
     }
 
-    /// One script becomes slow while another one ends: while any is slow, everybody must know.
+    /// One script becomes slow while another one ends: while any is slow, all threads must know.
     #[test]
     fn a_slow_script_is_seen_as_long_as_it_is_slow() {
         let engine = engine();

@@ -1,4 +1,4 @@
-//! The script cache that all threads share: texts by digest. What is compiled is each thread's own.
+//! The script cache that all threads share: texts by digest. Compiled scripts are each thread's own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::pubsub::Seeded;
 
 /// Scripts of EVAL that are kept, as in Redis; those of SCRIPT LOAD stay.
 const EVALUATED_MAX: usize = 500;
-/// What a script takes besides its text, for INFO.
+/// Memory of a script besides its text, for INFO.
 const OVERHEAD: usize = size_of::<Script>() + 64;
 
 /// A SHA-1.
@@ -26,11 +26,11 @@ pub(crate) struct Script {
     pub(crate) text: Box<[u8]>,
     /// Where its code begins, behind a shebang.
     pub(crate) start: usize,
-    /// What it says about itself; none without a shebang.
+    /// Its flags; none without a shebang.
     pub(crate) flags: Option<lua::Flags>,
     /// It is in the cache.
     alive: AtomicBool,
-    /// Only EVAL has brought it here: it goes when there are too many.
+    /// Only EVAL has added it: it is removed when there are too many.
     evaluated: AtomicBool,
     /// When it was used last, in uses of such scripts.
     used: AtomicU64,
@@ -124,7 +124,7 @@ impl Cache {
     }
 
     /// Adds a script. `evaluated`: for EVAL; otherwise it stays until SCRIPT FLUSH, even if EVAL had
-    /// brought it before. Returns the one that is in the cache now.
+    /// brought it before. Returns the one that is in the cache afterwards.
     pub(crate) fn add(&self, script: Arc<Script>, evaluated: bool) -> Arc<Script> {
         let mut scripts = self.scripts.write();
         if let Some(there) = scripts.get(&script.digest) {
@@ -143,7 +143,7 @@ impl Cache {
         script
     }
 
-    /// Forgets the ones of EVAL that were not used for longest.
+    /// Evicts the least recently used scripts of EVAL.
     fn make_room(&self, scripts: &mut HashMap<Digest, Arc<Script>, Seeded>) {
         let evaluated = || scripts.values().filter(|s| s.evaluated.load(Relaxed));
         if evaluated().count() < EVALUATED_MAX {

@@ -181,7 +181,7 @@ fn eval(
                 None => cache::Script::new(&args[1], digest).map_err(Fail::new)?,
             };
             let at = machine.local(engine, Arc::clone(&script))?;
-            // Only what can be compiled gets there.
+            // Only scripts that can be compiled get there.
             let there = engine.scripts.cache.add(Arc::clone(&script), true);
             if Arc::ptr_eq(&there, &script) { Ok(at) } else { machine.local(engine, there) }
         })
@@ -209,7 +209,7 @@ fn evalsha(
     })
 }
 
-/// Runs the script of which `find` tells the place.
+/// Runs the script whose index `find` returns.
 fn go(
     call: &mut Call<'_>,
     keys: usize,

@@ -65,7 +65,7 @@ fn wrong_count(args: &Args<'_>) -> Fail {
 }
 
 /// Changes the libraries, which is a change of the data set. Its journal form is the command itself, so
-/// that nobody else may change them until that is noted: everything is held meanwhile, as by a
+/// that no other client may change them until that is noted: everything is locked meanwhile, as by a
 /// transaction around it.
 fn change<R>(
     call: &mut Call<'_>,
@@ -94,7 +94,7 @@ fn change<R>(
 }
 
 impl Engine {
-    /// Does again what a journal or an append-only file says about libraries.
+    /// Replays a command of a journal or an append-only file about libraries.
     pub(crate) fn replay_function(&self, args: &Args<'_>) -> Result<(), String> {
         let last = &args[args.len() - 1];
         let clear = || {
@@ -260,7 +260,8 @@ OK
         })?;
         drop_machines(call, Machine::Functions);
         if args.is(2, "async") && functions > LAZY {
-            // Threads drop their machines when they next look: the functions, and what ran them.
+            // Threads drop their machines when they next look: the functions, and the interpreters that
+            // ran them.
             call.engine.keyspace.count_freed_apart(functions as u64 + 1);
         }
         reply.ok();

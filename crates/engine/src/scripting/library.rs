@@ -1,5 +1,5 @@
-//! Libraries of functions, shared by all threads as an immutable snapshot that commands replace. What
-//! is loaded into a machine is each thread's own.
+//! Libraries of functions, shared by all threads as an immutable snapshot that commands replace.
+//! Libraries loaded into a machine are each thread's own.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -106,11 +106,11 @@ fn exists(name: &[u8]) -> Fail {
     Fail::new(format!("ERR Library '{}' already exists", carry(name)))
 }
 
-/// What threads share.
+/// The state that threads share.
 #[derive(Default)]
 pub(crate) struct Shelf {
     now: RwLock<Libraries>,
-    /// Counts removals, after which threads let go of what they have loaded.
+    /// Counts removals, after which threads drop the libraries that they have loaded.
     removals: AtomicU64,
 }
 
@@ -154,9 +154,9 @@ impl Shelf {
 }
 
 impl Engine {
-    /// Forgets all libraries, before those of a snapshot take their place.
+    /// Forgets all libraries, before those of a snapshot replace them.
     pub(crate) fn clear_functions(&self) {
-        // It never fails: nothing is put in their place.
+        // It never fails: nothing replaces them.
         let _ = self.scripts.shelf.change(|all| {
             *all = Libraries::default();
             Ok(())
@@ -179,7 +179,7 @@ impl Engine {
     /// Whether a library's code could be loaded.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub(crate) fn try_function(&self, code: &[u8]) -> Result<(), String> {
         let seed = self.clock.monotonic_ns();
         let mut vm = Vm::new(Machine::Functions, crate::COMPAT_VERSION, MEMORY_MAX, seed);
@@ -258,7 +258,7 @@ fn verify(name: &[u8]) -> Result<(), &'static str> {
 /// The server, as a library that is loaded sees it.
 struct Loader<'a> {
     engine: &'a Engine,
-    /// What it logs is told once, by the thread that loads it first.
+    /// Its log lines are written once, by the thread that loads it first.
     logs: bool,
     start: u64,
     found: Vec<Registered>,

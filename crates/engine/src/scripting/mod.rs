@@ -7,7 +7,7 @@
 //!     ├─ scripts:   compiled by digest, with what is proven about them
 //!     └─ functions: libraries loaded, with the entries of their functions
 //!     │
-//!  run.rs   one run: shards held, checks, commands
+//!  run.rs   one run: locked shards, checks, commands
 //! ```
 //!
 //! A thread compiles a script when it first runs it, and loads a library when one of its functions is
@@ -76,13 +76,13 @@ const SWEEP_LEAST: usize = 1000;
 /// Scripts that are found without a look at the table.
 const RECENT: usize = 64;
 
-/// What all threads share.
+/// The state that all threads share.
 #[derive(Default)]
 pub(crate) struct Scripts {
     pub(crate) cache: Cache,
     pub(crate) shelf: Shelf,
     pub(crate) running: AllRunning,
-    /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what is not for them.
+    /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call commands that are not for them.
     pub(crate) allow_all: AtomicBool,
 }
 
@@ -97,10 +97,10 @@ struct ScriptMachine {
     vm: Vm,
     epoch: u64,
     compiled: Slab<Local>,
-    /// Their places.
+    /// Their indices.
     by_digest: HashMap<Digest, usize, Seeded>,
-    /// Places of scripts that were called lately, by a hash of their names: the same few are called
-    /// all the time.
+    /// Indices of scripts that were called lately, by a hash of their names: the same few are called all
+    /// the time.
     recent: [usize; RECENT],
     /// How many there are when those that have left the cache are dropped.
     sweep_at: usize,
@@ -160,8 +160,8 @@ fn rule(engine: &Engine, name: &[u8]) -> Rule {
     }
 }
 
-/// Which keys a script uses, if a proof of that holds for a call whose keys begin at argument 3. Without
-/// locks nobody needs to know.
+/// The keys that a script uses, if a proof of that holds for a call whose keys begin at argument 3.
+/// Without locks no caller needs to know.
 fn proven(engine: &Engine, proof: Option<&Proof>, args: &Args<'_>, keys: usize) -> Option<Uses> {
     if engine.keyspace.is_single() {
         return Some(Uses::default());
@@ -184,7 +184,7 @@ fn range(cmd: &Cmd, spec: &KeySpec) -> Rule {
         return Rule::Unknown;
     };
     let open = KeyFlags::INCOMPLETE.or(KeyFlags::NOT_KEY);
-    // A row that finds keys itself may do so only to tell how they are accessed.
+    // A row that finds keys itself may do so only to determine their access.
     let own = cmd.row.get_keys.is_some() && !spec.flags.has(KeyFlags::VARIABLE_FLAGS);
     if limit > 1 || spec.flags.has_any(open) || own {
         return Rule::Unknown;
@@ -206,14 +206,14 @@ impl ScriptMachine {
         }
     }
 
-    /// The place among the recent ones of the script with this name.
+    /// The position of the script with this name among the recent ones.
     #[inline]
     fn recent_at(name: &[u8; 40]) -> usize {
         let word = name.first_chunk().map_or(0, |w| u64::from_le_bytes(*w));
         (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % RECENT
     }
 
-    /// The place of a script that was called by this name lately, and is still in the cache.
+    /// The index of a script that was called by this name lately, and is still in the cache.
     #[inline]
     fn recent(&self, name: &[u8; 40]) -> Option<usize> {
         let at = self.recent[Self::recent_at(name)];
@@ -221,7 +221,7 @@ impl ScriptMachine {
         (script.name.as_bytes() == name && script.is_alive()).then_some(at)
     }
 
-    /// The place of the script with this digest, which `prepare` compiles if this thread has not.
+    /// The index of the script with this digest, which `prepare` compiles if this thread has not.
     fn find(
         &mut self,
         digest: &Digest,
@@ -240,7 +240,7 @@ impl ScriptMachine {
         Ok(at)
     }
 
-    /// Compiles a script of the cache. Returns its place.
+    /// Compiles a script of the cache. Returns its index.
     fn local(&mut self, engine: &Engine, script: Arc<Script>) -> Result<usize, Fail> {
         let digest = script.digest;
         if self.compiled.len() >= self.sweep_at {
@@ -274,7 +274,7 @@ impl FunctionMachine {
         Self { vm, removals: 0, loaded: HashMap::new() }
     }
 
-    /// Lets go of libraries that are gone.
+    /// Drops libraries that are gone.
     fn refresh(&mut self, engine: &Engine) {
         let removals = engine.scripts.shelf.removals();
         if removals == self.removals {
@@ -304,7 +304,7 @@ impl FunctionMachine {
         self.loaded.insert(Arc::as_ptr(&library).addr(), Loaded { library, functions });
     }
 
-    /// A function needs every shard, from now on.
+    /// Notes that a function needs every shard.
     fn needs_all(&mut self, f: &Found) {
         let loaded = self.loaded.get_mut(&Arc::as_ptr(&f.library).addr());
         if let Some(local) = loaded.and_then(|l| l.functions.get_mut(f.at)) {
@@ -390,7 +390,7 @@ impl Thread {
         outcome
     }
 
-    /// Keeps wall time as it is until [`unfreeze`](Self::unfreeze) is given what this returns.
+    /// Stops wall time until [`unfreeze`](Self::unfreeze) is given the result.
     fn freeze(&mut self) -> Option<u64> {
         let before = self.frozen_us;
         self.frozen_us = before.or(Some(self.wall_us_at_last_look()));
@@ -425,7 +425,7 @@ fn log(engine: &Engine, level: u8, text: &[u8]) {
     }
 }
 
-/// How many of a call's arguments are keys; `bad` is the error when that is no number.
+/// The number of a call's arguments that are keys; `bad` is the error when that is no number.
 fn key_count(args: &Args<'_>, bad: Fail) -> Result<usize, Fail> {
     let n = stdx::num::parse_i64(&args[2]).ok_or(bad)?;
     if n > (args.len() - 3) as i64 {

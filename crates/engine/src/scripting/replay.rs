@@ -1,9 +1,10 @@
 //! Scripts in an append-only file of Redis: before 5.0 (and up to 6.2 with `lua-replicate-commands no`)
-//! it holds the scripts where later ones hold what the scripts did. They run again as they ran there:
-//! their random numbers begin anew, and what has no order comes sorted, so that they do the same.
+//! it holds the scripts where later ones hold the effects of the scripts. They run again as they ran
+//! there: their random numbers begin anew, and replies without an order come sorted, so that they do
+//! the same.
 //!
-//! The loader holds the whole keyspace. A script that calls what cannot be done again while loading
-//! ends the load: what it would have done is unknown.
+//! The loader has the whole keyspace locked. A script that calls a command that cannot be replayed ends
+//! the load: the command's effects are unknown.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ use super::{MEMORY_MAX, key_count, shebang};
 use crate::engine::Engine;
 use crate::table::{Run, Table};
 
-/// What Redis sorted for scripts as long as it replicated the scripts themselves.
+/// The commands whose replies Redis sorted for scripts while it replicated the scripts themselves.
 const SORTED: [&str; 7] = ["keys", "hkeys", "hvals", "smembers", "sinter", "sunion", "sdiff"];
 
 /// The scripts of a file. It begins without any.
@@ -39,16 +40,16 @@ pub(crate) struct Place<'a> {
 }
 
 impl Replayer {
-    /// Whether a command is one of those that are done again here.
+    /// Whether a command is one of those that are replayed here.
     pub(crate) fn knows(name: &str) -> bool {
         matches!(name, "eval" | "evalsha" | "script|load" | "script|flush")
     }
 
-    /// Does it again: EVAL, EVALSHA, SCRIPT LOAD or SCRIPT FLUSH. Inside is how the script itself has
-    /// failed, which it has done the first time, too.
+    /// Replays it: EVAL, EVALSHA, SCRIPT LOAD or SCRIPT FLUSH. The inner result is the script's own
+    /// failure, which happened the first time, too.
     ///
     /// # Errors
-    /// It cannot be done: why.
+    /// The reason that it cannot be replayed.
     pub(crate) fn play(
         &mut self,
         name: &str,
@@ -118,7 +119,7 @@ impl Replayer {
 /// The server, as a script of the file sees it.
 struct Again<'a> {
     place: Place<'a>,
-    /// A command that cannot be done.
+    /// A command that cannot be replayed.
     trouble: Option<String>,
 }
 
@@ -132,7 +133,7 @@ impl Again<'_> {
         table.find_sub(top, args.get(1)?)
     }
 
-    /// What needs a session: of no consequence here, but for SELECT.
+    /// Commands that need a session: of no consequence here, except SELECT.
     fn session(&mut self, name: &str, args: &Args<'_>, reply: &mut Reply<'_>) -> Called {
         match name {
             "select" => {

@@ -1,18 +1,18 @@
-//! One run of a script or a function: what it holds, what its commands may do, and how it ends.
+//! One run of a script or a function: its locks, the checks of its commands, and its end.
 //!
 //! # Atomicity
 //!
-//! Nobody may see a script half done, and scripts over different keys should run at the same time. So
-//! a script holds the shards of the keys that its call declares, for as long as it runs, if it is
-//! *proven* to use no others (`lua::proof`, which interprets its code abstractly; declared keys that
-//! these arguments keep it from are not held). Any other script
-//! runs under these shards only as long as it has changed nothing and touches nothing else: before
-//! its first write, or the first command over other keys, it is aborted without a trace and run again
-//! holding every shard. That is remembered, and next time it begins with every shard.
+//! No client may see a script half done, and scripts over different keys should run at the same time.
+//! So a script locks the shards of the keys that its call declares, for as long as it runs, if it is
+//! *proven* to use no others (`lua::proof`, which interprets its code abstractly; declared keys that it
+//! cannot reach with these arguments are not locked). Any other script runs with these shards locked
+//! only as long as it has changed nothing and touches nothing else: before its first write, or the
+//! first command over other keys, it is aborted without a trace and run again with every shard locked.
+//! That is remembered, and next time it begins with every shard.
 //!
-//! Taking more shards while it runs is no way out: two such scripts could wait for each other, and what
-//! a script has written cannot be undone. With one worker thread there are no locks, and nothing of
-//! this is needed.
+//! Locking more shards while it runs is not possible: two such scripts could wait for each other, and a
+//! script's writes cannot be undone. With one worker thread there are no locks, and nothing of this is
+//! needed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -44,11 +44,11 @@ const LOOK_NS: u64 = 2_000_000;
 
 const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.";
 
-/// What to run, and what is known about it.
+/// The script to run, and the facts known about it.
 pub(super) struct Task<'a> {
     pub(super) what: Invocation<'a>,
     pub(super) is_eval: bool,
-    /// What it says about itself; none for a script without a shebang.
+    /// Its flags; none for a script without a shebang.
     pub(super) flags: Option<lua::Flags>,
     /// Called by one of the `_RO` commands.
     pub(super) read_only: bool,
@@ -192,7 +192,7 @@ struct Runner<'a, 't> {
     inside: bool,
     /// Memory is short, and the script may not use more.
     over_memory: bool,
-    /// Not every shard is held.
+    /// Not every shard is locked.
     partial: bool,
     /// It has called a command that writes.
     wrote: bool,
@@ -200,13 +200,13 @@ struct Runner<'a, 't> {
     stray: bool,
     /// Monotonic nanoseconds.
     start: u64,
-    /// What its commands have taken since the last look at the clock, in nanoseconds.
+    /// Time of its commands since the last look at the clock, in nanoseconds.
     owed: u64,
     threshold: u64,
 }
 
 impl Runner<'_, '_> {
-    /// Whether a command may run under the shards that are held.
+    /// Whether a command may run with the shards that are locked.
     fn covers(&self, cmd: &Cmd, args: &Args<'_>) -> bool {
         let keys = match (cmd.run, cmd.row.group) {
             (Run::Session(_), Group::PubSub) => true,
@@ -275,7 +275,7 @@ impl Runner<'_, '_> {
     }
 
     /// The server ends, and the script is slow. One that has changed nothing is not waited for, any
-    /// other is, unless nothing is to be saved. Half of what it changes is never left behind.
+    /// other is, unless nothing is to be saved. Half of its changes are never left behind.
     #[cold]
     fn end_with_server(&self) -> Tick {
         if !self.inside && self.task.running.kill() {
@@ -306,17 +306,17 @@ impl Host for Runner<'_, '_> {
         }
         if self.partial && !self.covers(cmd, args) {
             if self.wrote {
-                // A proven script stays within its keys, and no other has written by now. Should that
-                // ever be wrong, nobody sees what is not locked.
+                // A proven script stays within its keys, and any other has written nothing so far.
+                // Should that ever be wrong, no command reads an unlocked shard.
                 log!(self.engine.log, Warning, "script {} left its keys", self.task.what.name);
                 return self.refuse(Some(id), "Script used keys that it did not declare".into());
             }
-            // With nothing changed so far it can begin anew.
+            // With nothing changed so far, it can start again.
             self.stray = true;
             return Called::Abort;
         }
         if self.owed >= LOOK_NS {
-            // Commands count as little of what the hook counts, but may take long.
+            // Commands add little to the hook's count, but may take long.
             match self.tick() {
                 Tick::Continue => {}
                 Tick::Kill => return Called::Kill,
@@ -358,7 +358,7 @@ impl Host for Runner<'_, '_> {
         let running = self.task.running;
         let ends = self.engine.is_shutting_down();
         if running.is_slow() {
-            // This thread's other connections are told that it is busy, and may kill the script.
+            // This thread's other connections get BUSY, and may kill the script.
             store::meanwhile();
             if running.is_killed() {
                 self.note_kill();

@@ -61,7 +61,7 @@ static LOAD: SessionCommand = sub(
         };
         call.thread.with_scripts(engine, |_, machine, _| {
             machine.local(engine, Arc::clone(&script))?;
-            // Only what can be compiled gets there.
+            // Only scripts that can be compiled get there.
             let there = engine.scripts.cache.add(Arc::clone(&script), false);
             if !Arc::ptr_eq(&there, &script) {
                 machine.local(engine, there)?;

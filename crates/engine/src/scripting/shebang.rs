@@ -7,7 +7,7 @@ fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     stdx::split::split_args(line).ok()
 }
 
-/// What a script says about itself, and where its code begins. Without a shebang: nothing, 0.
+/// A script's flags, and where its code begins. Without a shebang: none, 0.
 ///
 /// # Errors
 /// The error's text.

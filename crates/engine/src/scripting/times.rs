@@ -1,4 +1,4 @@
-//! How long the commands take that scripts call.
+//! The times of commands that scripts call.
 //!
 //! To read the clock takes longer than many a command. So the calls of one script in eight, chosen at
 //! random, are timed: each from the end of the one before, for the script's own share is small. A
@@ -25,8 +25,8 @@ impl CallTimes {
         self.on = self.random >> 61 == 0;
     }
 
-    /// None: the calls of this script are timed. Otherwise what the last call of this command took,
-    /// if there was one; without, it is to be timed.
+    /// None: the calls of this script are timed. Otherwise the time of the last call of this command,
+    /// if there was one; without one, it is to be timed.
     #[inline]
     pub(super) fn known(&self, id: u16) -> Option<Option<u64>> {
         if self.on {

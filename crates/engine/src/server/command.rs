@@ -1,6 +1,6 @@
 //! COMMAND: <https://redis.io/docs/latest/commands/command/>
 //!
-//! What it answers is computed from the rows by [`commands::describe`]; here it becomes a reply.
+//! [`commands::describe`] computes the answer from the rows; here it becomes a reply.
 
 use commands::describe::{self, Value};
 use commands::row::{Acl, Flags, Group, Row, Scope};

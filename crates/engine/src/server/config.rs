@@ -1,7 +1,7 @@
 //! CONFIG: <https://redis.io/docs/latest/commands/config-set/>
 //!
-//! The options themselves are the crate `config`'s; here is what follows from a change: log level,
-//! working directory, slow log, eviction, and, through [`Engine::on_config`], the listeners.
+//! The options themselves are the crate `config`'s; here are the consequences of a change: log
+//! level, working directory, slow log, eviction, and, through [`Engine::on_config`], the listeners.
 
 use commands::row::{Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
@@ -113,7 +113,7 @@ fn set(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     Ok(())
 }
 
-/// Sets options, all or none, and does what follows from that.
+/// Sets options, all or none, and applies the consequences.
 pub(crate) fn change(
     engine: &Engine,
     thread: &mut Thread,
@@ -130,7 +130,8 @@ pub(crate) fn change(
         }
         apply(engine, id, c)
     });
-    // After a refusal too: options may have been seen with the values they did not keep.
+    // After a refusal too: other threads may have seen options with the values that they did not
+    // keep.
     engine.config_changed();
     thread.refresh(&engine.config);
     let changed = outcome?;
@@ -155,7 +156,7 @@ pub(crate) fn change(
     Ok(changed)
 }
 
-/// Carries out what a changed option means beyond its value.
+/// Applies the effects of a changed option beyond its value.
 fn apply(engine: &Engine, id: Id, c: &Config) -> Result<(), String> {
     match id {
         Id::Loglevel => engine.log.set_level(match c.chosen(Id::Loglevel) {

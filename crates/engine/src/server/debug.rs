@@ -3,7 +3,7 @@
 //! The subcommands that tests of clients and of Redis itself use. As in Redis they are no commands
 //! of their own, and `enable-debug-command` must allow them. Switches over internals that Apus
 //! does not have (packed lists, reply buffers that shrink) are accepted, since setting them means
-//! nothing; what needs something that does not exist yet is refused.
+//! nothing; a subcommand that needs a missing feature is refused.
 
 mod digest;
 mod protocol;
@@ -149,7 +149,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     Ok(())
 }
 
-/// DEBUG RELOAD: a snapshot, written and read again; nobody sees anything in between.
+/// DEBUG RELOAD: a snapshot, written and read again; no client sees anything in between.
 fn reload(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
     let (mut merge, mut flush, mut save) = (false, true, true);
     for i in 2..args.len() {
@@ -231,7 +231,7 @@ const HELP: &[&str] = &[
     "    Stops the thread of this connection for <seconds>, which may have decimals.",
 ];
 
-/// A switch as C's `atoi` reads it: whatever begins with a number other than 0 is on.
+/// A switch as C's `atoi` reads it: an argument that begins with a number other than 0 is on.
 fn switch(args: &Args<'_>, i: usize) -> bool {
     let text = args[i].trim_ascii_start();
     let text = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
@@ -257,10 +257,10 @@ fn memory_size(text: &[u8]) -> Option<u64> {
 }
 
 /// Redis stops as a whole; here the other threads go on.
-/// The whole server sleeps, as Redis does: other threads as soon as they are done with what they do.
+/// The whole server sleeps, as Redis does: other threads as soon as they finish their current batch.
 fn sleep(call: &Call<'_>, args: &Args<'_>) {
     let text = std::str::from_utf8(&args[2]).unwrap_or_default();
-    // As in Redis, what is no number counts as 0.
+    // As in Redis, an argument that is no number counts as 0.
     let seconds = text.parse::<f64>().unwrap_or(0.0);
     let Ok(time) = Duration::try_from_secs_f64(seconds) else { return };
     let Some(end) = Instant::now().checked_add(time) else { return };
@@ -283,7 +283,7 @@ fn with_entry<R>(
     let (ks, index) = (&call.engine.keyspace, call.session.db);
     let mut db = Db::lock_one(ks, index, key, &mut call.thread.cx);
     let now = db.cx.lru_clock;
-    // As in Redis, a key whose time is over is there until somebody else looks.
+    // As in Redis, an expired key is there until another command looks at it.
     let found = db.inspect(key).map(|e| f(&e, now));
     found.ok_or(Fail::NO_SUCH_KEY)
 }
@@ -305,7 +305,7 @@ fn object(call: &mut Call<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcom
     Ok(())
 }
 
-/// What is told of long lists besides. Their nodes between the ends are always packed.
+/// Further figures of long lists. Their nodes between the ends are always packed.
 fn quicklist(e: &Entry, nodes_max: i64) -> String {
     if e.encoding_name() != "quicklist" {
         return String::new();

@@ -1,7 +1,7 @@
 //! INFO: <https://redis.io/docs/latest/commands/info/>
 //!
 //! Sections and fields are those of Redis 7.4, in its order, since tools read them by name. A field
-//! is true where Apus has the thing, and 0 where the thing does not exist. Each section is a
+//! is true where Apus has the feature, and 0 where the feature does not exist. Each section is a
 //! function that adds its lines.
 
 mod costs;
@@ -115,7 +115,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     Ok(())
 }
 
-/// Everything that INFO can tell, for those inside the server who ask.
+/// All sections of INFO, for callers inside the server.
 pub(crate) fn everything(call: &mut Call<'_>) -> String {
     text(call, |_, _| true)
 }

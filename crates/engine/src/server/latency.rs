@@ -32,7 +32,7 @@ pub struct LatencyMonitor {
 }
 
 impl LatencyMonitor {
-    /// Whether nothing was ever noted, or all of it was reset.
+    /// Whether no spikes are recorded.
     pub fn is_empty(&self) -> bool {
         self.events.lock().is_empty()
     }

@@ -86,7 +86,7 @@ OK
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
-        // A thread's free memory is its own: each gives back what it has, after this batch.
+        // A thread's free memory is its own: each gives its own back after this batch.
         for w in call.engine.workers() {
             w.mailbox.post(crate::Message::Purge);
         }

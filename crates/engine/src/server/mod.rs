@@ -1,4 +1,4 @@
-//! Commands about the server, and what they show.
+//! Commands about the server, and the state that they show.
 
 pub(crate) mod cluster;
 pub(crate) mod command;
@@ -27,7 +27,7 @@ use resp::{Args, Reply};
 
 use crate::table::{Call, SessionCommand, SessionFn};
 
-/// The version of Redis that Apus stands in for: what INFO, HELLO and LOLWUT say.
+/// The version of Redis that Apus stands in for, as INFO, HELLO and LOLWUT report it.
 pub const COMPAT_VERSION: &str = "7.4.0";
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[

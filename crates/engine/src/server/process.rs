@@ -1,6 +1,6 @@
 //! Facts about the process and the machine, for INFO and MEMORY.
 //!
-//! All are cheap system calls made when asked; what a system cannot tell is 0 or empty.
+//! All are cheap system calls made on request; a value that a system does not report is 0 or empty.
 
 #![expect(unsafe_code, reason = "uname, getrusage and sysconf fill plain C structures")]
 
@@ -57,7 +57,7 @@ pub(super) fn cpu_children() -> CpuTime {
     cpu(libc::RUSAGE_CHILDREN)
 }
 
-/// Of the calling thread, where the system tells.
+/// Of the calling thread, where the system reports it.
 pub(super) fn cpu_thread() -> Option<CpuTime> {
     #[cfg(target_os = "linux")]
     return Some(cpu(libc::RUSAGE_THREAD));
@@ -77,8 +77,8 @@ pub(super) fn total_memory() -> u64 {
     u64::try_from(pages).unwrap_or(0) * page_bytes()
 }
 
-/// Bytes of memory that the process occupies in the machine. Linux tells what it is now, other
-/// systems what it was at most.
+/// Bytes of memory that the process occupies in the machine. Linux reports the present value, other
+/// systems the peak.
 pub fn rss() -> u64 {
     if cfg!(target_os = "linux") {
         let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();

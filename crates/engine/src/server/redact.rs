@@ -2,7 +2,7 @@
 
 use resp::Args;
 
-/// What is shown in place of them.
+/// The text that is shown instead of them.
 pub(super) const TEXT: &str = "(redacted)";
 
 /// Whether argument `i` is one of those: the password of AUTH (and the user before it), those

@@ -1,9 +1,9 @@
-//! What a master without replicas answers: REPLICAOF, SYNC, PSYNC, REPLCONF, FAILOVER.
+//! The answers of a master without replicas: REPLICAOF, SYNC, PSYNC, REPLCONF, FAILOVER.
 //!
-//! There is no replication: whoever wants to be a replica, or wants this server to be one, is
-//! refused, and docs/differences.md says so. What Redis answers without any replica is answered
-//! alike, so that tools which look around (Sentinel's probes, `REPLICAOF NO ONE` at the start of a
-//! script) find what they expect.
+//! There is no replication: a request to become a replica, or to make this server one, is refused,
+//! and docs/differences.md says so. Requests that Redis answers without any replica get the same
+//! answers, so that tools which look around (Sentinel's probes, `REPLICAOF NO ONE` at the start of
+//! a script) find the replies they expect.
 
 use commands::row::{DocFlags, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};

@@ -56,7 +56,7 @@ fn manner(request: ShutdownRequest) -> u8 {
     if request.save == Some(false) { ends::AT_ONCE } else { ends::ORDERLY }
 }
 
-/// As in Redis: what a slow script may have written by now is not saved.
+/// As in Redis: the writes of a slow script so far are not saved.
 fn refuse_while_busy(engine: &Engine, request: ShutdownRequest) -> Outcome {
     match engine.scripts.running.refusal() {
         Some(fail) if request.save != Some(false) => Err(fail),
@@ -65,7 +65,7 @@ fn refuse_while_busy(engine: &Engine, request: ShutdownRequest) -> Outcome {
 }
 
 /// Begins a shutdown that saves nothing, where no thread is free to do more than that. Returns false
-/// when it has only called one off.
+/// when it has only cancelled one.
 pub(crate) fn begin(engine: &Engine, args: &Args<'_>) -> Result<bool, Fail> {
     let Some(request) = read(args)? else {
         persistence::abort(engine)?;
@@ -77,7 +77,7 @@ pub(crate) fn begin(engine: &Engine, args: &Args<'_>) -> Result<bool, Fail> {
     Ok(true)
 }
 
-/// What is asked for; none is ABORT.
+/// The request; none is ABORT.
 fn read(args: &Args<'_>) -> Result<Option<ShutdownRequest>, Fail> {
     let (mut save, mut nosave, mut now, mut force, mut abort) = (false, false, false, false, false);
     for i in 1..args.len() {

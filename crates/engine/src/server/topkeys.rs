@@ -1,4 +1,4 @@
-//! APUS.TOPKEYS: the keys that make the work now, without having asked beforehand.
+//! APUS.TOPKEYS: the keys that make the work at present, without a request beforehand.
 
 use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
@@ -8,7 +8,7 @@ use super::{ANYTIME, command};
 use crate::table::{Call, SessionCommand};
 use crate::topkeys::By;
 
-/// Keys that are answered at most: as many as every thread counts.
+/// The most keys in an answer: as many as every thread counts.
 const COUNT_MAX: i64 = 128;
 
 pub(crate) static TOPKEYS: SessionCommand = command(
@@ -50,7 +50,7 @@ OK
         for k in keys {
             reply.map(4);
             reply.bulk("key");
-            // A key that was cut says so, as in the slow log.
+            // A shortened key is marked as such, as in the slow log.
             if k.key.len() < k.len {
                 let mut key = k.key;
                 let more = k.len - key.len();

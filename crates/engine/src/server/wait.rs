@@ -1,9 +1,9 @@
 //! WAIT: <https://redis.io/docs/latest/commands/wait/>,
 //! WAITAOF: <https://redis.io/docs/latest/commands/waitaof/>
 //!
-//! There are no replicas, so none has acknowledged anything: who asks for some waits for all of
-//! his time. Who asks for this server's journal waits until everything is durable that was written
-//! on the thread of his connection so far.
+//! There are no replicas, so none has acknowledged anything: a client that asks for some waits
+//! until its time is over. A client that asks for this server's journal waits until everything is
+//! durable that was written on the thread of its connection so far.
 
 use commands::row::{Acl, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};

@@ -1,8 +1,8 @@
-//! The way of a batch: parse a group, look ahead, execute.
+//! The path of a batch: parse a group, look ahead, execute.
 //!
 //! This is the path of every request. Its instructions are counted (`examples/batch.rs` under
-//! callgrind): what is done per command is done for all commands of a group where that is possible,
-//! and by the commands' own functions otherwise.
+//! callgrind): work is done once for all commands of a group where that is possible, and by the
+//! commands' own functions otherwise.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -25,15 +25,15 @@ pub(super) const GROUP: usize = 32;
 const COUNTED_MAX: usize = 8;
 /// Output after which a batch is interrupted to be sent, in bytes.
 const OUTPUT_PAUSE: usize = 1 << 20;
-/// In the place of a command's number: it does not take the short way.
+/// Instead of a command's number: it does not take the fast path.
 pub(super) const NO_COMMAND: u16 = u16::MAX;
 /// Arguments up to which a command that subscribes takes little time.
 const SUBSCRIBED_MAX: usize = 16;
-/// Receivers of one message beyond which its time is told from that of its neighbours.
+/// Receivers of one message beyond which its time is measured apart from its neighbours.
 const FEW_RECEIVERS: u64 = 32;
 /// Arguments of one command behind which a group ends.
 const ARGUMENTS_MANY: u32 = 1 << 20;
-/// Output of one command from which on its time is told from that of its neighbours, in bytes.
+/// Output of one command from which on its time is measured apart from its neighbours, in bytes.
 const LONG_REPLY: usize = 8 << 10;
 
 /// Buckets that have been prefetched for a group: entries come next.
@@ -54,7 +54,7 @@ impl Thread {
     ) -> Batch {
         let mut batch = Batch { consumed: 0, next: Next::Read };
         if session.client.closing.load(Relaxed) {
-            // What waited for the end of a pause is not run for a client that has been killed.
+            // A command that waited for the end of a pause is not run for a client that has been killed.
             batch.next = Next::Close;
             return batch;
         }
@@ -96,7 +96,7 @@ impl Thread {
             if !self.group.is_empty()
                 && let Some(next) = self.run_group(engine, session, input, &mut batch.consumed, out)
             {
-                // What was parsed beyond the stop is parsed again later.
+                // Input that was parsed beyond the stop is parsed again later.
                 *parser = Parser::default();
                 batch.next = next;
                 return batch;
@@ -112,14 +112,14 @@ impl Thread {
         }
     }
 
-    /// Whether to send what there is before anything else is executed, or to wait until others have sent
-    /// what they were given: see [`Thread::take_crowded`].
+    /// Whether to send the output before anything else is executed, or to wait until other threads have
+    /// sent the messages that they were given: see [`Thread::take_crowded`].
     #[inline]
     fn must_pause(&self, out: &Out) -> bool {
         out.len() >= OUTPUT_PAUSE || self.pubsub.crowded.is_some()
     }
 
-    /// Parses up to a group of commands, and prefetches for those that take the short way.
+    /// Parses up to a group of commands, and prefetches for those that take the fast path.
     #[expect(clippy::too_many_arguments, reason = "input and output of a batch are lent to it")]
     fn parse_group(
         &mut self,
@@ -133,8 +133,8 @@ impl Thread {
     ) -> Stop {
         let unauthenticated = session.needs_auth(engine);
         let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated };
-        // A client that has yet to authenticate may do so with the next command, which changes
-        // what the one after it may be.
+        // A client that has yet to authenticate may do so with the next command, which changes the
+        // limits of the one after it.
         let most = if unauthenticated { 1 } else { GROUP };
         self.spans.clear();
         self.owned.clear();
@@ -188,8 +188,8 @@ impl Thread {
         Stop::Full
     }
 
-    /// Parses commands from `pos` on as long as they have the shape of the last one that took the
-    /// short way, and returns the offset behind them.
+    /// Parses commands from `pos` on as long as they have the shape of the last one that took the fast
+    /// path, and returns the offset behind them.
     #[inline]
     fn parse_alike(
         &mut self,
@@ -267,8 +267,8 @@ impl Thread {
         }
     }
 
-    /// Looks a command up, decides whether it takes the short way, and then prefetches its bucket.
-    /// Returns what is to be known of it: see [`Pending`].
+    /// Looks a command up, decides whether it takes the fast path, and then prefetches its bucket. See
+    /// [`Pending`] for the result.
     fn classify(
         &mut self,
         engine: &Engine,
@@ -327,7 +327,7 @@ impl Thread {
         (id, id, hash)
     }
 
-    /// What comes next probably has the shape of the command at `pos`.
+    /// The next command probably has the shape of the command at `pos`.
     fn note_shape(&mut self, input: &[u8], pos: usize, argc: usize, id: u16) {
         if let Some(shape) = input.get(pos..).and_then(Shape::of)
             && shape.argc() == argc
@@ -353,7 +353,7 @@ impl Thread {
         self.since = None;
         while i < group.len() {
             if session.closing {
-                // What comes behind QUIT is not looked at any more.
+                // Input behind QUIT is not looked at.
                 next = Some(Next::Close);
                 break;
             }
@@ -428,7 +428,7 @@ impl Thread {
                     // An unknown command has no number, and no keys.
                     let id = session.client.last_cmd.load(Relaxed).wrapping_sub(1);
                     let cmd = engine.table.all().get(usize::from(id));
-                    // What is queued for a transaction is looked at when it runs.
+                    // A command that is queued for a transaction is looked at when it runs.
                     let cmd = cmd.filter(|_| session.multi.is_none());
                     let command = cmd.map(|c| (c, session.db, &args));
                     self.shoot(engine, command, shot, out.len());
@@ -507,7 +507,8 @@ impl Thread {
             }
             let Some(run) = run else { break };
             if let Some(run_alike) = alike.take() {
-                // What it stops in front of, and what is left of the kind, is done in the usual way.
+                // The command that it stops in front of, and the rest of the kind, are executed in the
+                // usual way.
                 let rest = Alike { input, spans, group: &group[n..] };
                 let done = run_alike(&mut db, &rest, &mut reply);
                 n += done;
@@ -532,8 +533,8 @@ impl Thread {
                 answer_error(&self.worker, engine, &fail, &mut reply);
             }
             if !db.cx.ready.is_empty() {
-                // Who waits for what this command has changed comes before the next command, and
-                // before anybody who comes now.
+                // Waiters for the keys that this command has changed come before the next command, and
+                // before any command that arrives meanwhile.
                 db.into_hold();
                 self.serve_ready(engine);
                 engine.keyspace.release(&mut self.cx);
@@ -559,7 +560,7 @@ impl Thread {
         owned: &mut [Vec<u8>],
         out: &mut Out,
     ) -> usize {
-        // What a subscriber publishes to itself comes behind each reply.
+        // Messages that a subscriber publishes to itself come behind each reply.
         if session.outbox.is_some() || kind == Kind::Channel && engine.pubsub.has_patterns() {
             return 0;
         }
@@ -591,7 +592,7 @@ impl Thread {
         let Run::Session(run) = cmd.run else { return 0 };
         let mut reply = Reply::new(out, session.proto);
         let mut args = Args::new(input, &[], owned);
-        // What was sent to it before comes first, as it does for all commands.
+        // Messages sent to it before come first, as they do for all commands.
         self.take_outbox(session, reply.out());
         let mut n = 0;
         for p in group.iter().take_while(|p| p.id == group[0].id) {
@@ -603,7 +604,7 @@ impl Thread {
             }
             self.take_outbox(session, reply.out());
             n += 1;
-            // In RESP2 it may do nothing else from now on.
+            // In RESP2 it may run no other commands after this.
             if session.attention || session.closing {
                 break;
             }

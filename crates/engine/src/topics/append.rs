@@ -75,7 +75,7 @@ pub(super) static APPEND: SessionCommand = command(
             Err(places) => {
                 let broker = broker.clone();
                 call.session.lends = Some(Lends(Box::new(move |mut buffer: Vec<u8>| {
-                    // What it takes is counted by its records.
+                    // Its memory is counted by its records.
                     if buffer.capacity() > 2 * buffer.len() {
                         buffer.shrink_to_fit();
                     }

@@ -26,7 +26,7 @@ pub(super) struct Asker {
     proto: Proto,
     /// The command and its topic.
     what: [String; 2],
-    /// What tells this command from others that the connection may wait for later.
+    /// Distinguishes this command from others that the connection may wait for later.
     answer_id: u64,
 }
 
@@ -52,8 +52,7 @@ pub(super) fn fail(e: &Error) -> Fail {
     }
 }
 
-/// The refusal, if the client's user may no longer read what it has waited for. What has been written
-/// is answered in any case.
+/// The refusal, if the client's user may not read the topic any more. A write is answered in any case.
 fn revoked(engine: &Engine, client: &Client, what: &[String; 2]) -> Option<Fail> {
     let user = Arc::clone(&client.user.read());
     if user.is_free() {
@@ -120,8 +119,8 @@ impl Asker {
         })));
     }
 
-    /// Keeps what wakes the connection for as long as it waits for this command. That may be over by now,
-    /// and the connection may wait for something else.
+    /// Keeps the waker of the connection for as long as it waits for this command. That may be over
+    /// already, and the connection may wait for another command.
     pub(super) fn hold(&self, waiting: Option<::log::Waiting>) {
         let (client, answer_id) = (Arc::clone(&self.client), self.answer_id);
         self.worker.mailbox.post(Message::Run(Job::new(move |_, _| {

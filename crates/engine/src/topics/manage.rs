@@ -14,7 +14,7 @@ use super::{APPENDS, BASE, CHANGES, DELETES, READS, command, name};
 use crate::acl;
 use crate::table::{Call, SessionCommand};
 
-/// Does something that may wait for the storage, and answers with what comes of it.
+/// Does something that may wait for the storage, and answers with the result.
 fn aside<T: Send + 'static>(
     call: &mut Call<'_>,
     what: [&str; 2],

@@ -1,7 +1,7 @@
 //! Topics: the event log of this server, opened when it is first used.
 //!
 //! Until then there is no directory, no thread and no memory of it. Both doors lead here: the
-//! TOPIC.* commands, and the HTTP interface of whoever embeds the engine.
+//! TOPIC.* commands, and the HTTP interface of the program that embeds the engine.
 
 mod append;
 mod asker;
@@ -38,8 +38,8 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &read::READ,
 ];
 
-/// What the commands' rows have in common. Their transcripts show only what is refused at once. The log answers from threads of its own, which nobody may
-/// wait for who holds shards.
+/// The common part of the commands' rows. Their transcripts show only commands that are refused at once. The log
+/// answers from threads of its own, and no thread that has shards locked may wait for those.
 const BASE: Row = Row {
     group: Group::Topic,
     since: "7.4.0",
@@ -57,7 +57,7 @@ const READS: Row =
 const APPENDS: Row =
     Row { acl: Acl::WRITE, keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::INSERT))], ..BASE };
 
-/// A row that changes the topic in argument 1, or what is kept with it.
+/// A row that changes the topic in argument 1, or the data kept with it.
 const CHANGES: Row =
     Row { acl: Acl::WRITE, keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::UPDATE))], ..BASE };
 
@@ -86,14 +86,14 @@ fn name(args: &Args<'_>, i: usize) -> Result<String, Fail> {
 #[derive(Default)]
 pub struct Topics {
     broker: OnceLock<Broker>,
-    /// Held while it is opened.
+    /// Locked while it is opened.
     opening: Mutex<()>,
-    /// What it waits for, while a bucket is opened by a thread of its own.
+    /// The reason that it waits, while a thread of its own opens a bucket.
     waits: Mutex<Option<String>>,
     closed: AtomicBool,
     /// Files that topics may have open at once; 0: as many as without a limit of the process.
     pub descriptors: AtomicUsize,
-    /// Connections of whoever serves topics over HTTP.
+    /// Connections of the server that serves topics over HTTP.
     pub http_connections: AtomicUsize,
 }
 
@@ -152,12 +152,12 @@ impl Topics {
         Ok(self.broker.get_or_init(|| broker))
     }
 
-    /// Opens it if there are topics from before, or if somebody has said where they are, so that their
-    /// retention goes on, and so that what is wrong with them is known at the start. A bucket may take its
-    /// time to answer: it is opened by a thread of its own, and until then requests are told so.
+    /// Opens it if there are topics from before, or if an option says where they are, so that their retention goes on,
+    /// and so that an error in them shows at the start. A bucket may take its time to answer: a thread of its own opens
+    /// it, and until then requests get that answer.
     ///
     /// # Errors
-    /// The storage cannot be opened, or what is said of the bucket is not enough.
+    /// The storage cannot be opened, or the description of the bucket is not enough.
     pub fn wake(engine: &Arc<Engine>) -> Result<(), Error> {
         if !place::is_used(&engine.config) {
             return Ok(());
@@ -182,21 +182,21 @@ impl Topics {
         self.broker.get()?.spare(capacity)
     }
 
-    /// Stores what was accepted, and takes nothing more in.
+    /// Stores the accepted records, and accepts no more.
     pub fn close(&self, within: Duration) -> bool {
         self.closed.store(true, Relaxed);
         self.broker.get().is_none_or(|b| b.close(within))
     }
 }
 
-/// How often the log tells that a bucket has not answered: after so long, then twice as long, and so on.
+/// How often the log says that a bucket has not answered: after so long, then twice as long, and so on.
 const TELL: Duration = Duration::from_secs(5);
 /// And at least so often.
 const TELL_MAX: Duration = Duration::from_secs(60);
 /// Time between two tries to open a bucket.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// Opens the topics in a bucket, however long that takes, and says meanwhile what it waits for.
+/// Opens the topics in a bucket, however long that takes, and reports meanwhile the reason that it waits.
 fn wait_for(engine: &Arc<Engine>, url: &str) {
     let begin = Instant::now();
     let mut tell = TELL;

@@ -17,7 +17,7 @@ fn directory(config: &Config) -> PathBuf {
     PathBuf::from(config.string(Id::Dir)).join(DIRECTORY)
 }
 
-/// Whether there may be topics from before, or the option says something that must be looked at.
+/// Whether there may be topics from before, or the option has a value that must be checked.
 pub(super) fn is_used(config: &Config) -> bool {
     match config.string(Id::TopicStorage).as_str() {
         "disk" | "memory" => directory(config).is_dir(),
@@ -30,10 +30,10 @@ pub(super) fn bucket(config: &Config) -> Option<String> {
     Some(config.string(Id::TopicStorage)).filter(|place| place.contains("://"))
 }
 
-/// What people should know of how a bucket is going to be reached.
+/// Notes for the operator about how a bucket is going to be reached.
 ///
 /// # Errors
-/// The environment does not say what is needed.
+/// The environment lacks a needed setting.
 #[cfg(feature = "cloud")]
 pub(super) fn hints(url: &str) -> Result<Vec<String>, Error> {
     ::log::storage::object::Bucket::connect(url, variables()).map(|b| b.hints().to_vec())
@@ -45,13 +45,13 @@ pub(super) fn hints(_: &str) -> Result<Vec<String>, Error> {
     Ok(Vec::new())
 }
 
-/// The variables of the environment that are text; what is not cannot be meant.
+/// The variables of the environment that are text; others cannot be meant.
 #[cfg(feature = "cloud")]
 fn variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
 }
 
-/// Opens it. At most so many `descriptors` are used, unless that is 0.
+/// Opens it. At most `descriptors` file descriptors are used, unless that is 0.
 pub(super) fn open(
     config: &Config,
     descriptors: usize,
@@ -80,7 +80,7 @@ pub(super) fn open(
     }
 }
 
-/// The topics in the object store that a URL names, with what the environment says of it. At most `fetch_max`
+/// The topics in the object store that a URL names, with the settings of the environment. At most `fetch_max`
 /// bytes of objects are on their way to readers.
 ///
 /// # Errors

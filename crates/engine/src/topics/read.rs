@@ -13,9 +13,9 @@ use super::asker::{Asker, fail};
 use super::{BASE, READS, command, name};
 use crate::table::{Call, SessionCommand};
 
-/// Records that are answered if nobody says how many.
+/// Records that are answered if the command does not say how many.
 const COUNT: i64 = 100;
-/// Bytes that are answered if nobody says how many.
+/// Bytes that are answered if the command does not say how many.
 const BYTES: i64 = 16 << 20;
 
 /// How often a reader asks for memory before it is told to try again …
@@ -23,7 +23,7 @@ const TRIES: u32 = 50;
 /// … and the time between.
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// What is to be read.
+/// The arguments of a TOPIC.READ.
 struct Request {
     topic: String,
     from: From,
@@ -34,7 +34,7 @@ struct Request {
 
 enum From {
     Start(Start),
-    /// And where it begins if it has committed nothing; none: nowhere.
+    /// And where it begins if the group has committed nothing; none: nowhere.
     Group(String, Option<Start>),
 }
 
@@ -138,7 +138,7 @@ fn asked(args: &Args<'_>) -> Result<(Request, Option<i64>), Fail> {
 
 impl Request {
     fn want(&self, offset: u64) -> Want {
-        // Bytes are those of records alone: what is stored around them must not cost any.
+        // Bytes are those of records alone: the framing stored around them must not count.
         let bytes = self.bytes + 84 * (1 + self.count.min(1 << 20));
         Want::from(offset, self.count as u64, bytes)
     }
@@ -173,8 +173,8 @@ impl Request {
 }
 
 /// Reads on a thread that may wait for the storage; answers, or has the connection woken when there is
-/// something. Where there is no memory for what it reads, it comes again so many times.
-/// `begin` is where, and whether it is where a new group begins, once that is known.
+/// something. Where there is no memory for the records, it retries this many times. `begin` is where,
+/// and whether it is where a new group begins, once that is known.
 fn read(
     asker: &Asker,
     broker: &Broker,

@@ -1,4 +1,4 @@
-//! Which command is looked at: one in so many that looking costs nothing.
+//! The choice of commands to sample: few enough that sampling costs nothing.
 //!
 //! A thread aims at [`PER_SECOND`] samples: while it has little to do it looks at every command,
 //! while it executes ten million per second at one in thousands. Each sample then stands for as
@@ -7,7 +7,7 @@
 
 /// Samples per second and thread: at half a microsecond each, a tenth of a percent of its time.
 const PER_SECOND: u64 = 2000;
-/// The distance is looked at anew after so many samples.
+/// The distance is computed again after this many samples.
 const WINDOW: u32 = 32;
 /// The greatest distance: 2.5 samples in a thousand batches of the deepest usual pipelines.
 const GAP_MAX: u64 = 1 << 14;
@@ -17,7 +17,7 @@ const GAP_MAX: u64 = 1 << 14;
 pub(crate) struct Probe {
     /// Commands before the next sample.
     left: u64,
-    /// The mean distance of samples now, and when `left` was drawn.
+    /// The mean distance of samples at present, and when `left` was drawn.
     gap: u64,
     weight: u64,
     /// Set by HOTKEYS START: the distance does not adapt.

@@ -9,7 +9,7 @@ use super::{Merged, Probe};
 use crate::engine::Engine;
 use crate::server::process::{self, CpuTime};
 
-/// What HOTKEYS START asks for.
+/// The arguments of HOTKEYS START.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) cpu: bool,
@@ -18,11 +18,11 @@ pub(crate) struct Asked {
     pub(crate) count: usize,
     /// Milliseconds after which it stops; 0 for never.
     pub(crate) duration_ms: u64,
-    /// One command of so many is counted.
+    /// One command of this many is counted.
     pub(crate) ratio: u64,
 }
 
-/// What HOTKEYS GET answers.
+/// The answer of HOTKEYS GET.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
     pub(crate) active: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Report {
     pub(crate) by_net: Vec<(Vec<u8>, u64)>,
 }
 
-/// What the whole server has spent.
+/// The time and traffic of the whole server.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
     /// Executing commands, in nanoseconds.
@@ -62,7 +62,7 @@ impl Spent {
     }
 
     fn since(self, then: Self) -> Self {
-        // CONFIG RESETSTAT starts the totals anew.
+        // CONFIG RESETSTAT resets the totals.
         Self {
             command_nanos: self.command_nanos.saturating_sub(then.command_nanos),
             net_bytes: self.net_bytes.saturating_sub(then.net_bytes),
@@ -78,7 +78,7 @@ struct Session {
     started_ms: i64,
     start_ns: u64,
     before: Spent,
-    /// When it has been stopped: how long it was, in milliseconds, and what was spent.
+    /// When it has been stopped: its length in milliseconds, and the totals.
     end: Option<(u64, Spent)>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct HotKeys {
 }
 
 impl HotKeys {
-    /// Makes a thread's probe take part in what is on now.
+    /// Makes a thread's probe take part in the session that is on.
     #[inline]
     pub(crate) fn follow(&self, probe: &mut Probe) {
         let turn = self.turn.load(Relaxed);
@@ -134,7 +134,7 @@ impl HotKeys {
     fn end(&self, engine: &Engine, session: &mut Option<Session>) -> bool {
         let Some(s) = session.as_mut().filter(|s| s.end.is_none()) else { return false };
         let age = engine.clock.monotonic_ns().saturating_sub(s.start_ns) / 1_000_000;
-        // What a busy moment made longer does not count.
+        // A delay by a busy moment does not count.
         let age = if s.asked.duration_ms == 0 { age } else { age.min(s.asked.duration_ms) };
         s.end = Some((age, Spent::now(engine).since(s.before)));
         self.turn.fetch_add(1, Relaxed);
@@ -184,7 +184,7 @@ impl Engine {
         true
     }
 
-    /// What the session has found so far, if there is or was one.
+    /// The session's findings so far, if there is or was one.
     pub(crate) fn hotkeys_report(&self) -> Option<Report> {
         self.hotkeys.tick(self);
         let session = self.hotkeys.session.lock();

@@ -7,10 +7,10 @@
 //! that come once shows as nothing. Few counters, laid out by column, so that finding one is a walk
 //! over a handful of cache lines.
 
-/// Bytes of a key that are kept: enough to recognise it. What is counted is the whole key.
+/// Bytes of a key that are kept: enough to recognise it. The whole key is counted.
 const KEY_BYTES: usize = 256;
 
-/// Which key a counter is of.
+/// The key of a counter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Name {
     /// Database.
@@ -40,7 +40,7 @@ impl Sketch {
         Self { capacity: capacity.max(1), ..Self::default() }
     }
 
-    /// Counts `weight` for a key; `id` tells (database, key) apart from others.
+    /// Counts `weight` for a key; `id` distinguishes (database, key) from others.
     pub(crate) fn add(&mut self, id: u64, db: usize, key: &[u8], weight: f64) {
         self.total += weight;
         if let Some(at) = self.ids.iter().position(|&other| other == id) {
@@ -77,7 +77,7 @@ impl Sketch {
         name.key.extend_from_slice(&key[..key.len().min(KEY_BYTES)]);
     }
 
-    /// Multiplies all counts: what is long ago counts less.
+    /// Multiplies all counts: older counts weigh less.
     pub(crate) fn scale(&mut self, factor: f64) {
         for count in self.counts.iter_mut().chain(&mut self.errors) {
             *count *= factor;
@@ -101,8 +101,8 @@ impl Sketch {
     }
 }
 
-/// The smallest of the counts. In lanes, since comparing them one after the other is most of what
-/// counting a new key costs.
+/// The smallest of the counts. In lanes, since comparing them one after the other is most of the
+/// cost of counting a new key.
 fn least(counts: &[f64]) -> f64 {
     let mut lanes = [f64::INFINITY; 8];
     let mut chunks = counts.chunks_exact(lanes.len());
@@ -115,11 +115,11 @@ fn least(counts: &[f64]) -> f64 {
     lanes.iter().chain(chunks.remainder()).copied().fold(f64::INFINITY, lower)
 }
 
-/// What a counter says of its key.
+/// A counter's figures about its key.
 pub(crate) struct Counted<'a> {
     pub(crate) id: u64,
     pub(crate) name: &'a Name,
-    /// What was counted for it at least.
+    /// Its count at least.
     pub(crate) least: f64,
     /// Times that it was counted.
     pub(crate) seen: u32,
@@ -173,7 +173,7 @@ mod tests {
                 let n = least(&s, id).expect("a heavy key has a counter");
                 assert!(n > exact[&id] * 0.8, "seed {seed}: {id} has {} not {n}", exact[&id]);
             }
-            // What comes once is next to nothing.
+            // Keys that come once count next to nothing.
             let light: Vec<f64> = s.keys().filter(|k| k.id >= 3).map(|k| k.least).collect();
             assert!(light.iter().all(|&n| n < s.total() / 100.0), "seed {seed}");
         }

@@ -1,7 +1,7 @@
-//! Broadcasting mode: connections that are told of every change of keys with a prefix.
+//! Broadcasting mode: connections that are notified of every change of keys with a prefix.
 //!
-//! A thread collects the keys that its batch changes and asks here, when the batch ends, whom that
-//! concerns: each connection gets one message per prefix and batch.
+//! A thread collects the keys that its batch changes and looks up here, when the batch ends, the
+//! connections to notify: each connection gets one message per prefix and batch.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 /// Changed keys, each with the connection that changed it last.
 type Changes<'k> = Vec<(&'k [u8], u64)>;
 
-/// Prefixes, and the connections that are told of each.
+/// Prefixes, and the connections that are notified of each.
 #[derive(Default)]
 pub(super) struct Prefixes {
     map: RwLock<BTreeMap<Vec<u8>, Vec<u64>>>,
@@ -43,7 +43,8 @@ impl Prefixes {
         self.count.load(Relaxed)
     }
 
-    /// For every prefix that some of the changed keys have: who is told, and of which.
+    /// For every prefix that some of the changed keys have: the connections to notify, and the
+    /// keys.
     pub(super) fn affected<'k>(
         &self,
         changed: &'k [(Box<[u8]>, u64)],

@@ -54,7 +54,7 @@ impl Keys {
         self.items.fetch_add(1, Relaxed);
     }
 
-    /// Forgets a key. Returns who has read it.
+    /// Forgets a key. Returns the connections that have read it.
     pub(super) fn take(&self, key: &[u8]) -> Vec<u64> {
         if self.count() == 0 {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Client-side caching: who is told that keys have changed.
+//! Client-side caching: clients are notified when keys that they have cached change.
 //! <https://redis.io/docs/latest/develop/reference/client-side-caching/>
 //!
 //! ```text
@@ -8,12 +8,12 @@
 //! ```
 //!
 //! Invariants:
-//! - A read is remembered while its shard is held, so before any later change of the key: whoever
-//!   was told an old value is told that it is old.
-//! - A client's own changes are told behind the replies of the commands that made them: the notice
-//!   waits in the outbox, which is sent behind replies.
-//! - The table knows connections by number alone. One that is gone, or tracks no more, is passed
-//!   over when its keys change, as in Redis.
+//! - A read is remembered while its shard is locked, so before any later change of the key: a client
+//!   that was sent an old value is notified that it is old.
+//! - A client is notified of its own changes behind the replies of the commands that made them: the
+//!   notice waits in the outbox, which is sent behind replies.
+//! - The table knows connections by number alone. A connection that is gone, or does not track any
+//!   more, is skipped when its keys change, as in Redis.
 
 mod broadcast;
 mod keys;
@@ -49,19 +49,19 @@ pub(crate) struct Tracker {
     pub(crate) client: Arc<Client>,
     /// The connection that receives the invalidations; 0: the same.
     pub(crate) redirect: u64,
-    /// Told of all keys with its prefixes, whether it has read them or not.
+    /// Notified of all keys with its prefixes, whether it has read them or not.
     pub(crate) bcast: bool,
-    /// Only what CLIENT CACHING YES asks for is tracked.
+    /// Only reads behind CLIENT CACHING YES are tracked.
     pub(crate) optin: bool,
-    /// All but what CLIENT CACHING NO excepts is tracked.
+    /// All reads are tracked, except those behind CLIENT CACHING NO.
     pub(crate) optout: bool,
-    /// Not told of its own changes.
+    /// Not notified of its own changes.
     pub(crate) noloop: bool,
     /// In broadcasting mode; sorted.
     pub(crate) prefixes: Vec<Vec<u8>>,
 }
 
-/// What a connection is told.
+/// The message to a connection.
 #[derive(Debug)]
 pub(crate) enum Notice {
     /// These keys have changed: an array of bulk strings, as it is sent.
@@ -90,8 +90,8 @@ impl Notice {
         keys + 48
     }
 
-    /// Writes it in the form that suits the connection, if any does: RESP2 has no push messages, but
-    /// who subscribes to the channel for it receives what is redirected to him.
+    /// Writes it in the form that suits the connection, if any does: RESP2 has no push messages, but a
+    /// client that subscribes to the channel for it receives the invalidations redirected to it.
     pub(crate) fn write(&self, out: &mut Out, client: &Client) -> usize {
         let before = out.len();
         let three = client.proto.load(Relaxed) == 3;
@@ -142,7 +142,7 @@ impl Tracking {
         self.trackers.read().len()
     }
 
-    /// Keys that are remembered for anybody.
+    /// Keys that are remembered for any client.
     pub fn keys(&self) -> u64 {
         self.keys.count()
     }
@@ -162,8 +162,8 @@ impl Tracking {
     }
 }
 
-/// Tells whoever cached a key that it has changed. `by` is the connection that changed it, or 0. To be
-/// called while the key's shard is held.
+/// Notifies the clients that cached a key that it has changed. `by` is the connection that changed it,
+/// or 0. To be called while the key's shard is locked.
 pub(crate) fn invalidate(engine: &Engine, local: &mut Local, by: u64, key: &[u8]) {
     if engine.tracking.prefixes.count() > 0 {
         local.note_changed(key, by);
@@ -182,7 +182,8 @@ fn tell(engine: &Engine, local: &mut Local, by: u64, key: &[u8]) {
     }
 }
 
-/// Tells all who track that everything has changed (FLUSHALL, FLUSHDB), and forgets all keys.
+/// Notifies all tracking clients that everything has changed (FLUSHALL, FLUSHDB), and forgets all
+/// keys.
 pub(crate) fn invalidate_all(engine: &Engine, local: &mut Local) {
     engine.tracking.keys.clear();
     let all: Vec<_> = engine.tracking.trackers.read().values().cloned().collect();
@@ -191,7 +192,7 @@ pub(crate) fn invalidate_all(engine: &Engine, local: &mut Local) {
     }
 }
 
-/// Tells of the changes of a batch those who are told by prefix.
+/// Notifies the clients that track by prefix of the changes of a batch.
 #[cold]
 pub(crate) fn broadcast(engine: &Engine, local: &mut Local) {
     let changed = local.take_changed();
@@ -232,7 +233,8 @@ fn send(
 }
 
 /// Remembers that a connection has read the keys of a command. To be called while their shards are
-/// held, after the read: the removal of an expired key that it came upon is not told of.
+/// locked, after the read: clients are not notified of the removal of an expired key that the read
+/// came upon.
 #[cold]
 pub(crate) fn remember(
     engine: &Engine,
@@ -251,8 +253,8 @@ pub(crate) fn remember(
     limit(engine, local, FORGET_AT_ONCE);
 }
 
-/// Forgets some keys when there are more than `tracking-table-max-keys`, `most` of them at once: to
-/// those who read them, they have changed.
+/// Forgets some keys when there are more than `tracking-table-max-keys`, `most` of them at once: the
+/// clients that read them are notified as of a change.
 pub(crate) fn limit(engine: &Engine, local: &mut Local, most: usize) {
     let max = engine.config.int(config::Id::TrackingTableMaxKeys) as u64;
     for _ in 0..most {
@@ -264,7 +266,7 @@ pub(crate) fn limit(engine: &Engine, local: &mut Local, most: usize) {
     }
 }
 
-/// Periodic work: keeps the table below its limit, and empties it when nobody tracks.
+/// Periodic work: keeps the table below its limit, and empties it when no client tracks.
 pub(crate) fn upkeep(engine: &Engine, local: &mut Local) {
     limit(engine, local, 10_000);
     if engine.tracking.keys.count() > 0 && engine.tracking.clients() == 0 {
@@ -302,7 +304,7 @@ impl Thread {
         let mut trackers = engine.tracking.trackers.write();
         trackers.remove(&id);
         if trackers.is_empty() && engine.tracking.keys.count() <= CLEARED_AT_ONCE {
-            // Changes are not noted any more, so nothing that is remembered stays true.
+            // Changes are not noted any more, so remembered reads do not stay valid.
             engine.tracking.keys.clear();
         }
         drop(trackers);

@@ -72,8 +72,8 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     let outcome = exec(call, reply);
     let engine = call.engine;
     if engine.attention.get() & Attention::MONITOR != 0 {
-        // Monitors see it behind its commands, and also when there were none to run: it ends what
-        // MULTI has begun.
+        // Monitors see it behind its commands, and also when there were none to run: it ends the
+        // transaction that MULTI has begun.
         engine.monitors.feed(engine, call.session, call.thread.wall_us(engine), args);
     }
     outcome
@@ -113,7 +113,8 @@ fn exec(call: &mut Call<'_>, reply: &mut Reply<'_>) -> Outcome {
         let mut owned = q.args;
         let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
         let mut args = Args::new(&[], &spans, &mut owned);
-        // What was allowed when it was queued may be so no longer; AUTH may have been queued, too.
+        // A command that was allowed when it was queued may not be any more; AUTH may have been
+        // queued, too.
         let user = &call.session.user;
         if let Err(denied) = acl::check(engine, user, q.command, &args) {
             let at = (q.command, &args);
@@ -135,7 +136,7 @@ fn exec(call: &mut Call<'_>, reply: &mut Reply<'_>) -> Outcome {
     Ok(())
 }
 
-/// Whether a watched key has changed. One whose time is over has, too: it is removed here.
+/// Whether a watched key has changed. An expired one has, too: it is removed here.
 fn spoiled(call: &mut Call<'_>) -> bool {
     let Some(w) = &call.session.watching else { return false };
     for (index, key) in &w.keys {

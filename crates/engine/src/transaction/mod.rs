@@ -1,12 +1,12 @@
 //! MULTI, EXEC and WATCH.
 //!
-//! MULTI queues commands with their arguments. EXEC holds the shards of all their keys (and of the
-//! watched ones) while it looks whether a watched key has changed and runs the queue, so that
-//! nobody sees a part of it. A command that needs to see everything makes it hold every shard. A
+//! MULTI queues commands with their arguments. EXEC locks the shards of all their keys (and of the
+//! watched ones) while it looks whether a watched key has changed and runs the queue, so that no
+//! client sees a part of it. A command that needs to see everything makes it lock every shard. A
 //! transaction over one shard costs its lock and nothing more.
 //!
-//! WATCH registers in the shards of its keys; whoever changes one of them marks the watch there,
-//! under the same lock.
+//! WATCH registers in the shards of its keys; a command that changes one of them marks the watch
+//! there, under the same lock.
 
 mod discard;
 mod exec;
@@ -30,7 +30,7 @@ use crate::thread::Thread;
 pub(crate) static COMMANDS: &[&SessionCommand] =
     &[&discard::DISCARD, &exec::EXEC, &multi::MULTI, &unwatch::UNWATCH, &watch::WATCH];
 
-/// What a session has queued since MULTI.
+/// The commands that a session has queued since MULTI.
 #[derive(Default)]
 pub(crate) struct Multi {
     queue: Vec<Queued>,
@@ -57,7 +57,7 @@ impl Multi {
         self.queue.iter().map(|q| (q.command, q.args.as_slice()))
     }
 
-    /// Adds a command that may run, which `flags` say more of than its row where it runs a script.
+    /// Adds a command that may run; `flags` say more about it than its row where it runs a script.
     /// Returns the bytes that it takes.
     pub(crate) fn queue(
         &mut self,
@@ -74,10 +74,10 @@ impl Multi {
             }
             (Run::Data(_), Scope::None) => {}
             (Run::Data(_), Scope::All | Scope::Each | Scope::Patterns) => self.all = true,
-            // They lock what they need themselves, and nobody can say what that is.
+            // They lock the shards that they need themselves; these are not known beforehand.
             (Run::Session(_), _) => {
                 self.all |= match cmd.row.group {
-                    // CLIENT UNBLOCK ends what is registered in some shard.
+                    // CLIENT UNBLOCK ends a waiter in some shard.
                     Group::Connection => cmd.traits.has(Traits::CONNECTIONS),
                     Group::PubSub => false,
                     _ => true,
@@ -92,7 +92,7 @@ impl Multi {
     }
 }
 
-/// What a session watches.
+/// The keys that a session watches.
 #[derive(Default)]
 pub(crate) struct Watching {
     flag: Arc<Watch>,

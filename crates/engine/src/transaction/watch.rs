@@ -74,7 +74,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             }
             let key = Key::new(name);
             let mut db = Db::lock_one(&call.engine.keyspace, index, key, &mut call.thread.cx);
-            // One that has expired goes before it is watched: that is not taken for a change.
+            // An expired key is removed before it is watched: that does not count as a change.
             db.peek(key);
             commit(call.engine, &mut call.thread.pubsub, &mut db);
             db.watch(key, &w.flag);

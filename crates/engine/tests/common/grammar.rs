@@ -1,5 +1,5 @@
-//! Random commands, most of them valid, over few keys, so that they meet. What they answer depends
-//! on nothing but the commands before them. No LCS: it is quadratic, and the values grow.
+//! Random commands, most of them valid, over few keys, so that they meet. Their answers depend only
+//! on the commands before them. No LCS: it is quadratic, and the values grow.
 
 use stdx::rng::Rng;
 

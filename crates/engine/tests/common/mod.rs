@@ -14,7 +14,7 @@ use resp::{Out, Parser};
 use stdx::clock::{Clock, VirtualClock};
 use transcript::Reply;
 
-/// When everything begins, in Unix milliseconds.
+/// The start of every test, in Unix milliseconds.
 pub(crate) const START_MS: u64 = 1_770_000_000_000;
 
 /// An engine and its only thread.
@@ -93,7 +93,7 @@ impl Server {
         }
     }
 
-    /// Delivers `bytes` to the connection. Returns what it sends back.
+    /// Delivers `bytes` to the connection. Returns the bytes that it sends back.
     pub(crate) fn feed(&mut self, c: &mut Conn, mut bytes: &[u8]) -> Vec<u8> {
         let mut sent = Vec::new();
         if c.closed {
@@ -147,7 +147,7 @@ impl Server {
         String::from_utf8_lossy(&reply).into_owned()
     }
 
-    /// What the thread was told about; a pause that has ended lets `c` go on.
+    /// The messages to the thread; a pause that has ended lets `c` go on.
     pub(crate) fn deliver(&mut self, c: &mut Conn) -> Vec<u8> {
         let mut sent = Vec::new();
         for message in self.thread.worker().mailbox.take() {
@@ -193,7 +193,7 @@ impl Server {
 pub(crate) struct Conn {
     pub(crate) session: Session,
     pub(crate) parser: Parser,
-    /// Input that is not done with.
+    /// Input that is not consumed yet.
     pub(crate) input: Vec<u8>,
     pub(crate) closed: bool,
     /// Waits for a pause to end.

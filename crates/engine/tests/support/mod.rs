@@ -78,7 +78,7 @@ impl Server {
         reply
     }
 
-    /// Calls a command written as in a shell, and answers what redis-cli would show.
+    /// Calls a command written as in a shell, and returns the text that redis-cli would show.
     #[allow(dead_code, reason = "not every test shows replies")]
     pub(crate) fn show(&mut self, session: &mut Session, line: &str) -> String {
         let words = transcript::split_args(line).expect("balanced quotes");

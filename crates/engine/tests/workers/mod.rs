@@ -94,7 +94,7 @@ impl Worker {
         (done, None)
     }
 
-    /// Works off what the thread has to deliver. Returns how many bytes were sent.
+    /// Delivers the thread's backlog. Returns how many bytes were sent.
     pub(crate) fn deliver(&mut self) -> usize {
         self.thread.receive();
         for message in self.thread.worker().mailbox.take() {

@@ -7,7 +7,7 @@ use resp::{Args, Reply};
 use super::{BASE, COMMON, sub};
 use crate::table::{Call, SessionCommand};
 
-/// Bits of the longest password, and of one when nothing is said.
+/// Bits of the longest password, and of one when no length is given.
 const BITS_MAX: usize = 4096;
 const BITS: usize = 256;
 

@@ -65,21 +65,21 @@ static ACL: SessionCommand = SessionCommand {
     ],
 };
 
-/// What every row here begins with.
+/// The start of every row here.
 const BASE: Row = Row { group: Group::Server, since: "6.0.0", scope: Scope::None, ..Row::DEFAULT };
 
-/// Flags of what anybody may ask.
+/// Flags of subcommands that any user may call.
 const COMMON: Flags = Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE).or(Flags::SENTINEL);
-/// Flags of what is about other users.
+/// Flags of subcommands about other users.
 const ADMIN: Flags = COMMON.or(Flags::ADMIN);
-/// What proxies do with commands that must reach every node.
+/// The tips for proxies about commands that must reach every node.
 const EVERYWHERE: &[&str] = &["request_policy:all_nodes", "response_policy:all_succeeded"];
 
 const fn sub(row: Row, run: SessionFn) -> SessionCommand {
     SessionCommand { row, run, subs: &[] }
 }
 
-/// Refuses what is about the ACL file when there is none.
+/// Refuses a subcommand about the ACL file when there is none.
 fn needs_file(engine: &Engine) -> Result<(), Fail> {
     if engine.config.string(Id::Aclfile).is_empty() {
         return Err(Fail::text(

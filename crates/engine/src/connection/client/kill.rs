@@ -150,7 +150,7 @@ impl<'a> Filter<'a> {
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let old_form = args.len() == 3;
     let filter = if old_form {
-        // In this form one may close oneself.
+        // In this form a client may close its own connection.
         let addr = Some(&args[2]);
         Filter { addr, laddr: None, kind: None, id: None, user: None, age_min: 0, skip_me: false }
     } else {
@@ -166,7 +166,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             // After this reply.
             call.session.closing = true;
         } else if !client.mark_closing() {
-            // Somebody was faster; its thread has yet to notice.
+            // Another command was faster; the connection's thread has yet to notice.
             continue;
         } else {
             call.engine.post(client.thread, Message::Close(client.id));

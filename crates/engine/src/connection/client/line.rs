@@ -1,7 +1,7 @@
 //! A connection as CLIENT LIST and CLIENT INFO show it.
 //!
-//! The fields, their order and their units are those of Redis 7.4, so that whatever reads the
-//! lines of a Redis reads these; three counters behind them are those that later versions add.
+//! The fields, their order and their units are those of Redis 7.4, so that a parser of Redis's
+//! lines reads these; the three counters behind them are those that later versions add.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

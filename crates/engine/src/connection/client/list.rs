@@ -76,7 +76,7 @@ OK
     info,
 );
 
-/// What TYPE asks for. MONITOR does not change what a connection is.
+/// The types of TYPE. MONITOR does not change the type of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Normal,
@@ -85,7 +85,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// What a connection is.
+    /// The type of a connection.
     pub(super) fn of(client: &Client) -> Self {
         if client.pubsub.load(Relaxed) { Self::PubSub } else { Self::Normal }
     }
@@ -125,7 +125,7 @@ fn list(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outc
     };
     let mut text = String::with_capacity(shown.len() * 400);
     note_arguments(call, args);
-    // Whoever has been killed is gone for everybody, though its thread may not have noticed yet.
+    // A killed connection is gone for all clients, though its thread may not have noticed yet.
     for client in shown.iter().filter(|c| !c.closing.load(Relaxed)) {
         line::push(&mut text, call.engine, call.thread.cx.now, client);
     }

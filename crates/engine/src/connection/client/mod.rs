@@ -79,7 +79,7 @@ pub(crate) static CLIENT: SessionCommand = SessionCommand {
 /// The flags that nearly all subcommands have.
 const COMMON: Flags = Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE).or(Flags::SENTINEL);
 
-/// What every row here begins with.
+/// The start of every row here.
 const BASE: Row = Row {
     group: Group::Connection,
     flags: COMMON,

@@ -28,7 +28,7 @@ OK
     run,
 );
 
-/// What was written and is not to be sent is taken back where the command was called.
+/// Output that is not to be sent is removed where the command was called.
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if args.is(2, "on") {
         call.session.reply = ReplyMode::On;
@@ -36,7 +36,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     } else if args.is(2, "off") {
         call.session.reply = ReplyMode::Off;
     } else if args.is(2, "skip") {
-        // OFF is not turned back on by it.
+        // It does not end OFF.
         if call.session.reply != ReplyMode::Off {
             call.session.reply = ReplyMode::SkipThis;
         }

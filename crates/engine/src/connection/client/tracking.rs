@@ -1,7 +1,7 @@
 //! CLIENT TRACKING, TRACKINGINFO, GETREDIR and CACHING:
 //! <https://redis.io/docs/latest/commands/client-tracking/>
 //!
-//! What tracking does is [`crate::tracking`]'s.
+//! [`crate::tracking`] implements tracking.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -29,7 +29,7 @@ const COMMON: Flags = Flags::PUBSUB.or(Flags::LOADING).or(Flags::STALE);
 /// Those of the commands that change subscriptions.
 const CHANGING: Flags = COMMON.or(Flags::NOSCRIPT);
 
-/// What every row here begins with.
+/// The start of every row here.
 const BASE: Row = Row { group: Group::PubSub, scope: Scope::None, ..Row::DEFAULT };
 
 /// Shard channels are routed like keys, and are none.
@@ -39,8 +39,8 @@ const fn command(row: Row, run: SessionFn) -> SessionCommand {
     SessionCommand { row, run, subs: &[] }
 }
 
-/// Says that a subscription began or ended (`name`), or that there was none to end, and that there
-/// are `n` now.
+/// Says that a subscription began or ended (`name`), or that there was none to end, and that the
+/// connection has `n`.
 #[inline]
 fn confirm(reply: &mut Reply<'_>, word: &str, name: Option<&[u8]>, n: usize) {
     reply.push(3);

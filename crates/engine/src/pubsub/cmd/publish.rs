@@ -61,7 +61,7 @@ fn publish(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>, kind
     Ok(())
 }
 
-/// Publishes what the arguments say, to the channel whose name has this hash. Returns how many
+/// Publishes the message in the arguments to the channel whose name has this hash. Returns how many
 /// subscriptions it reaches.
 #[inline]
 pub(crate) fn deliver(

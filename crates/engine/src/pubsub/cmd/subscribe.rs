@@ -109,14 +109,14 @@ fn subscribe(
     kind: Kind,
     word: &str,
 ) -> Outcome {
-    // What was published before this is not for the new subscriptions.
+    // Messages published before this are not for the new subscriptions.
     call.thread.receive();
     let names = args.iter_from(1);
     call.thread.subscribe(call.engine, call.session, kind, names, |thread, session, name, n| {
         thread.push_reply(session, reply, |reply, _| confirm(reply, word, Some(name), n));
     });
-    // Whoever has withdrawn a permission meanwhile looked either before these subscriptions were
-    // there, or has found them.
+    // A command that has withdrawn a permission meanwhile either looked before these subscriptions
+    // were there, or has found them.
     let (user, pattern) = (&call.session.user, kind == Kind::Pattern);
     if !args.iter_from(1).all(|name| acl::may_listen(user, name, pattern)) {
         call.session.closing = true;

@@ -111,7 +111,7 @@ fn unsubscribe(
     kind: Kind,
     word: &str,
 ) -> Outcome {
-    // What was published before this still counts.
+    // Messages published before this still count.
     call.thread.receive();
     let names: Vec<Option<Name>> = if args.len() > 1 {
         args.iter_from(1).map(|name| Some(Wanted::new(name).keep())).collect()

@@ -1,8 +1,8 @@
 //! CLUSTER, ASKING, READONLY, READWRITE: <https://redis.io/docs/latest/commands/?group=cluster>
 //!
-//! All refuse whatever is asked, as Redis does without `cluster-enabled`: clients look for that to
-//! learn that they talk to a single server. Subcommands exist all the same, since their arity, their
-//! flags and COMMAND's answers do not depend on that.
+//! All refuse every request, as Redis does without `cluster-enabled`: clients look for that to learn
+//! that they talk to a single server. Subcommands exist all the same, since their arity, their flags
+//! and COMMAND's answers do not depend on that.
 
 mod sub;
 
@@ -28,7 +28,7 @@ pub(crate) static CLUSTER: SessionCommand = SessionCommand {
     subs: sub::ALL,
 };
 
-/// What the rows of commands over a connection to a node have in common.
+/// The common part of the rows of commands over a connection to a node.
 const CONNECTION: Row = Row {
     group: Group::Cluster,
     since: "3.0.0",

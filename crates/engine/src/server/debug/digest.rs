@@ -1,8 +1,8 @@
 //! DEBUG DIGEST and DIGEST-VALUE: the same hashes that Redis computes over the same data
 //! (`computeDatasetDigest`), so that data sets of the two can be compared.
 //!
-//! Everything is SHA-1. *Xor* adds a hash to what there is, so that order does not matter; *mix*
-//! adds it and hashes the result again, so that order does.
+//! Everything is SHA-1. *Xor* adds a hash to the digest so far, so that order does not matter;
+//! *mix* adds it and hashes the result again, so that order does.
 
 use sha1::{Digest as _, Sha1};
 use store::{Db, Entry, Kind, Part};

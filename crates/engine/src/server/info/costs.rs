@@ -1,4 +1,4 @@
-//! The section about what commands cost; see [`crate::costs`].
+//! The section about the costs of commands; see [`crate::costs`].
 
 use super::Section;
 use crate::costs::EVERY;

@@ -71,12 +71,12 @@ pub(super) fn clients(call: &mut Call<'_>, s: &mut Section) {
     let all = call.engine.clients.all();
     let most_in = all.iter().map(|c| c.query_capacity.load(Relaxed)).max();
     let most_out = all.iter().map(|c| c.output_bytes.load(Relaxed)).max();
-    // As in Redis, who waits for CLIENT PAUSE to end counts.
+    // As in Redis, a client that waits for CLIENT PAUSE to end counts.
     let paused = all.iter().filter(|c| c.paused.load(Relaxed)).count() as u64;
     let blocked = call.engine.blocked_clients.load(Relaxed);
     let watches = all.iter().map(|c| c.watch.load(Relaxed)).filter(|n| *n > 0);
     let timed = all.iter().filter(|c| c.waits_until().is_some()).count();
-    // Nobody waits for a key most of the time, and then nothing is locked for this.
+    // No client waits for a key most of the time, and then nothing is locked for this.
     let (awaited, told) = if blocked > 0 {
         Db::lock_all(&call.engine.keyspace, 0, &mut call.thread.cx).awaited_keys()
     } else {

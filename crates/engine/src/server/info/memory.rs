@@ -24,7 +24,8 @@ pub(super) fn memory(call: &mut Call<'_>, s: &mut Section) {
     s.put("used_memory_startup", f.startup);
     s.put("used_memory_dataset", f.dataset());
     s.put("used_memory_dataset_perc", format_args!("{:.2}%", f.dataset_percent()));
-    // The allocator does not tell what it keeps for itself: all of that is in the resident bytes.
+    // The allocator does not report the memory that it keeps for itself: all of that is in the
+    // resident bytes.
     s.put("allocator_allocated", f.used);
     s.put("allocator_active", f.rss);
     s.put("allocator_resident", f.rss);

@@ -28,7 +28,7 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.zeros(&["sync_full", "sync_partial_ok", "sync_partial_err"]);
     s.put("expired_subkeys", t.expired_subkeys);
     s.put("expired_keys", t.expired_keys);
-    // The expiry index knows what is due, so nothing stale is left to estimate.
+    // The expiry index knows the due keys, so there are no stale ones to estimate.
     s.put("expired_stale_perc", "0.00");
     s.put("expired_time_cap_reached_count", t.expired_time_cap_reached);
     s.put("expire_cycle_cpu_milliseconds", t.expire_cycle_nanos / 1_000_000);
@@ -113,7 +113,7 @@ pub(super) fn debug(call: &mut Call<'_>, s: &mut Section) {
 
 pub(super) fn errors(call: &mut Call<'_>, s: &mut Section) {
     for (word, n) in call.engine.errors.lock().iter() {
-        // What would break the line's form is replaced, as in Redis.
+        // Characters that would break the line's form are replaced, as in Redis.
         let word = word.replace([':', '#', '\n', '\r'], "_");
         s.put(&format!("errorstat_{word}"), format_args!("count={n}"));
     }

@@ -1,4 +1,4 @@
-//! Where memory goes, computed once for INFO memory, MEMORY STATS and MEMORY DOCTOR.
+//! The use of memory, computed once for INFO memory, MEMORY STATS and MEMORY DOCTOR.
 
 use store::Db;
 
@@ -8,10 +8,10 @@ use crate::table::Call;
 /// All in bytes.
 #[derive(Clone, Debug, Default)]
 pub(in crate::server) struct Figures {
-    /// Held from the allocator now, and at most.
+    /// Allocated at present, and at most.
     pub(in crate::server) used: u64,
     pub(in crate::server) peak: u64,
-    /// Held when the server had started.
+    /// Allocated when the server had started.
     pub(in crate::server) startup: u64,
     /// Occupied in the machine.
     pub(in crate::server) rss: u64,
@@ -66,12 +66,12 @@ impl Figures {
         self.used.saturating_sub(self.overhead())
     }
 
-    /// The data's part of what was allocated since the start, in percent.
+    /// The data's part of the memory allocated since the start, in percent.
     pub(in crate::server) fn dataset_percent(&self) -> f64 {
         ratio(self.dataset(), self.used.saturating_sub(self.startup)) * 100.0
     }
 
-    /// The part of the peak that is used now, in percent.
+    /// The part of the peak that is in use, in percent.
     pub(in crate::server) fn peak_percent(&self) -> f64 {
         ratio(self.used, self.peak) * 100.0
     }

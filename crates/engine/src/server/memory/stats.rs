@@ -67,7 +67,8 @@ fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome 
     put("dataset.bytes", bytes(f.dataset()));
     put("dataset.percentage", Ratio(f.dataset_percent()));
     put("peak.percentage", Ratio(f.peak_percent()));
-    // The allocator does not tell what it keeps for itself: all of that is in the resident bytes.
+    // The allocator does not report the memory that it keeps for itself: all of that is in the
+    // resident bytes.
     put("allocator.allocated", bytes(f.used));
     put("allocator.active", bytes(f.rss));
     put("allocator.resident", bytes(f.rss));

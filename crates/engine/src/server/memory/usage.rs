@@ -1,7 +1,7 @@
 //! MEMORY USAGE: <https://redis.io/docs/latest/commands/memory-usage/>
 //!
-//! The bytes are those held from the allocator: the entry's allocation, a value outside it, and
-//! the key's share of the hash table.
+//! The bytes are those from the allocator: the entry's allocation, a value outside it, and the
+//! key's share of the hash table.
 
 use commands::row::{Flags, Group, KeyFlags, KeySpec, Row, Scope};
 use commands::{Fail, Outcome, parse};
@@ -60,7 +60,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     let (ks, index) = (&call.engine.keyspace, call.session.db);
     let cx = &mut call.thread.cx;
     let mut all = Db::unlocked(ks, index, cx);
-    // The table is shared evenly; it may have been emptied by now, so that nobody shares it.
+    // The table is shared evenly; it may have been emptied meanwhile, so that no key shares it.
     let share = all.table_bytes() / all.len().max(1);
     drop(all);
     let key = Key::new(&args[2]);
