@@ -7,11 +7,11 @@ use crate::fail::Fail;
 use crate::keys::Argv;
 use crate::row::Row;
 
-/// What a command answers: it has written its reply, or it failed and has written nothing.
+/// The outcome of a command: it has written its reply, or it failed and has written nothing.
 pub type Outcome = Result<(), Fail>;
 
 /// The function of a data command: it sees the keys that its row names, which are locked, its
-/// arguments (number 0 is its name) and where to write its reply; nothing else.
+/// arguments (number 0 is its name) and the buffer for its reply; nothing else.
 ///
 /// It checks everything before it changes anything: a command that fails has no effect.
 pub type DataFn = fn(&mut Db<'_>, &mut Args<'_>, &mut Reply<'_>) -> Outcome;

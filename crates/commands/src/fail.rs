@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use stdx::carried::{carried, carry};
 
-/// A refusal. Turned into an error reply by whoever called the command. What the text quotes of
-/// others' bytes, it carries ([`stdx::carried`]).
+/// A refusal. The caller of the command turns it into an error reply. Bytes that the text quotes
+/// from elsewhere are carried ([`stdx::carried`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fail(pub Cow<'static, str>);
 
 impl Fail {
-    /// An option that does not exist, twice, or in a combination that does not.
+    /// An unknown option, a repeated one, or a combination that does not exist.
     pub const SYNTAX: Self = Self::text("ERR syntax error");
     /// An argument that must be an integer.
     pub const NOT_INTEGER: Self = Self::text("ERR value is not an integer or out of range");
@@ -41,13 +41,13 @@ impl Fail {
         Self(Cow::Borrowed(text))
     }
 
-    /// A refusal with a text made for the occasion.
+    /// A refusal with a text made for this call.
     #[cold]
     pub fn new(text: String) -> Self {
         Self(Cow::Owned(text))
     }
 
-    /// The text as the client is told it.
+    /// The text as the client receives it.
     #[cold]
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         carried(&self.0)
@@ -73,7 +73,7 @@ impl Fail {
     }
 }
 
-/// What an error quotes of the bytes that a client sent: text up to the first zero byte, where C's
+/// The part of a client's bytes that an error quotes: text up to the first zero byte, where C's
 /// strings end.
 #[cold]
 pub fn quoted(bytes: &[u8]) -> Cow<'_, str> {

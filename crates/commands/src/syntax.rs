@@ -25,9 +25,9 @@ use parse::Node;
 /// One argument, or a group of them, as COMMAND DOCS describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arg {
-    /// Lower case; of a group, made from what it holds.
+    /// Lower case; a group's name is made from its members.
     pub name: String,
-    /// What it holds or accepts.
+    /// The kind of value that it accepts, or of group that it is.
     pub kind: ArgType,
     /// The word that precedes it, or that it is.
     pub token: Option<String>,
@@ -35,9 +35,9 @@ pub struct Arg {
     pub optional: bool,
     /// May be repeated.
     pub multiple: bool,
-    /// When repeated, its token is too.
+    /// When the argument is repeated, so is its token.
     pub multiple_token: bool,
-    /// The key specification that finds it.
+    /// The key specification that finds this argument.
     pub key_spec: Option<usize>,
     /// The members of a block or the alternatives of a oneof.
     pub arguments: Vec<Arg>,
@@ -59,7 +59,7 @@ pub enum ArgType {
 }
 
 impl ArgType {
-    /// As COMMAND DOCS spells it.
+    /// The spelling in COMMAND DOCS.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -93,7 +93,7 @@ impl ArgType {
 /// line; `key_specs` is how many key specifications its row has.
 ///
 /// # Errors
-/// What is wrong with the line, for the author of the row.
+/// The mistake in the line, for the author of the row.
 pub fn arguments(name: &str, line: &str, key_specs: usize) -> Result<Vec<Arg>, String> {
     let mut args = lower(&parse::parse(without_name(name, line)?)?)?;
     let mut keys = 0;
@@ -101,7 +101,7 @@ pub fn arguments(name: &str, line: &str, key_specs: usize) -> Result<Vec<Arg>, S
     Ok(args)
 }
 
-/// The line as people should see it: without `:type` and `#spec`.
+/// The line as the documentation shows it: without `:type` and `#spec`.
 #[must_use]
 pub fn display(line: &str) -> String {
     let word = |word: &str| {

@@ -314,6 +314,7 @@ fn any_flipped_bit_of_a_group_is_refused() {
     let b = broker(&dir);
     b.commit("t", "g", 6).expect("committed anew");
     assert_eq!(b.committed("t", "g"), Ok(Some(6)));
+    drop(b);
     flip(&path, 9);
     assert_eq!(broker(&dir).forget_group("t", "g"), Ok(true));
 }

@@ -1,7 +1,7 @@
 //! BITFIELD: <https://redis.io/docs/latest/commands/bitfield/>
 //!
-//! Operations are read from the arguments twice, first to check all of them and to learn how long
-//! the string must be, then to carry them out: so no list of them is made.
+//! Operations are read from the arguments twice: first to check all of them and to learn how long
+//! the string must be, then to carry them out. So no list of them is made.
 
 use data::bits::{FieldType, Overflow, bytes_for};
 use resp::{Args, Reply};
@@ -134,7 +134,7 @@ fn keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), KeyError> {
         } else if is("overflow") && follow >= 1 {
             at += 2;
         } else {
-            // It writes; or it will be refused, and then too much is the safe side.
+            // The call writes, or it will be refused; in doubt, assuming a write is the safe side.
             flags = KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE);
             break;
         }
@@ -286,7 +286,7 @@ pub(super) fn execute(
         db.event(Class::String, "setbit", key.bytes);
     } else if grown {
         // All writes failed, but the string has grown for them. Redis does not count that, and so
-        // does not replicate it; here the journal must tell it. No event, as there.
+        // does not replicate it; here the journal must have it. No event, as there.
         db.dirty(1);
     }
     Ok(())

@@ -160,12 +160,12 @@ fn refuse(op: BitOp) -> Fail {
         BitOp::Diff1 => Fail::text("ERR BITOP DIFF1 must be called with at least two source keys."),
         BitOp::AndOr => Fail::text("ERR BITOP ANDOR must be called with at least two source keys."),
         BitOp::Not => Fail::text("ERR BITOP NOT must be called with a single source key."),
-        // The arity sees to these.
+        // The arity rules these out.
         BitOp::And | BitOp::Or | BitOp::Xor | BitOp::One => Fail::arity("bitop"),
     }
 }
 
-/// One source, kept while the next is looked up: short ones as a copy.
+/// One source, kept while the next is looked up: a short one as a copy.
 enum Source {
     Absent,
     Copied(Vec<u8>),

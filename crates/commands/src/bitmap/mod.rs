@@ -1,8 +1,8 @@
 //! Commands of bits within strings.
 //!
-//! Arguments are read and keys looked up here; what happens to the bits is [`data::bits`]. Reads
-//! work on the bytes where they lie. Writes change them in place, whether they lie in the entry or
-//! behind it, and copy only what has to grow or was an integer.
+//! Arguments are read and keys looked up here; [`data::bits`] works on the bits. Reads work on
+//! the bytes where they lie. Writes change them in place, whether they lie in the entry or behind
+//! it; only a string that has to grow or was an integer is copied.
 
 mod bitcount;
 mod bitfield;
@@ -31,8 +31,8 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &setbit::SETBIT,
 ];
 
-/// Most bytes of spare room that a growing string gets; it doubles up to there. As in Redis, so
-/// that a bitmap filled from left to right is neither copied at every step nor half empty.
+/// Most bytes of spare room that a growing string gets; up to this size it doubles. As in Redis,
+/// so that a bitmap filled from left to right is neither copied at every step nor half empty.
 const SPARE_MAX: usize = 1 << 20;
 
 /// A bit offset: 0 up to the last bit of a string of `string_max` bytes.
@@ -45,7 +45,7 @@ fn field_offset(text: &[u8], bits: u32, string_max: usize) -> Result<u64, Fail> 
     let Some(nth) = text.strip_prefix(b"#") else {
         return offset(text, string_max);
     };
-    // Redis multiplies without a check; here what overflows is out of range like the rest.
+    // Redis multiplies without a check; here an overflow is out of range like the rest.
     stdx::num::parse_i64(nth)
         .and_then(|nth| nth.checked_mul(i64::from(bits)))
         .and_then(|at| in_bounds(at, string_max))
@@ -79,8 +79,8 @@ fn with_bytes<R>(e: &Entry, f: impl FnOnce(&[u8]) -> R) -> R {
     }
 }
 
-/// Hands `f` the bytes of the string at `key`, at least `len` (above 0) of them, to change: what is missing
-/// (all of it, if the key is) has been added as zeros, and `f` is told whether anything was. The
+/// Hands `f` the bytes of the string at `key`, at least `len` (above 0) of them, to change. Missing bytes
+/// (all of them, if the key is absent) are added as zeros, and `f` receives whether any were. The
 /// deadline stays. The caller notes the effect.
 fn edit<R>(
     db: &mut Db<'_>,
@@ -119,7 +119,7 @@ fn edit<R>(
     Ok(r)
 }
 
-/// Pads with zeros up to `len`. Returns whether that added any.
+/// Pads with zeros up to `len`. Returns whether any were added.
 fn grow(bytes: &mut Vec<u8>, len: usize) -> bool {
     let missing = len.saturating_sub(bytes.len());
     if len > bytes.capacity() {

@@ -32,7 +32,7 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &geosearchstore::GEOSEARCHSTORE,
 ];
 
-/// A member that is needed and not there.
+/// A required member is not there.
 const MEMBER: Fail = Fail::text("ERR could not decode requested zset member");
 
 /// The place whose coordinates are arguments `i` and `i + 1`.

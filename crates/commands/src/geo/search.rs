@@ -1,4 +1,4 @@
-//! The search for what is near: GEOSEARCH and the commands that it came to replace.
+//! The search for nearby places: GEOSEARCH and the older commands that it replaces.
 
 use resp::{Args, Reply};
 use store::geo::{Place, Search, Shape};
@@ -13,7 +13,7 @@ use crate::parse::int;
 use crate::row::Row;
 use crate::zset::{store_draft, text};
 
-/// How a command says what it looks for.
+/// How a command states its search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// GEORADIUS: coordinates, radius, unit; with its row, if it may store.
@@ -26,7 +26,7 @@ pub(super) enum Form {
     Store,
 }
 
-/// A row, to be asked which arguments are keys.
+/// A row, from which to learn which arguments are keys.
 pub(super) struct Keyed(pub(super) &'static Row);
 
 impl PartialEq for Keyed {
@@ -64,7 +64,7 @@ struct Call {
     with_distance: bool,
     with_hash: bool,
     with_place: bool,
-    /// Whether to sort, and if so downwards.
+    /// Whether to sort, and if so whether downwards.
     sort: Option<bool>,
     /// 0 is none.
     count: usize,
@@ -123,8 +123,8 @@ impl Call {
                 6
             }
             Form::Member(_) => {
-                // Without the key there is nothing to look at, but the options still decide what
-                // the reply is.
+                // Without the key there is nothing to look at, but the options still decide the
+                // reply.
                 if let Some(source) = source {
                     call.center = Some(of_member(source, &args[2])?);
                     call.circle(args, 3)?;
@@ -220,7 +220,7 @@ impl Call {
         Ok(())
     }
 
-    /// What is to be searched, in metres; none if the source is missing.
+    /// The shape to search, in metres; none if the source is missing.
     fn search(&self) -> Option<Search> {
         let shape = match self.shape? {
             Shape::Circle(radius) => Shape::Circle(radius * self.unit),
@@ -234,7 +234,7 @@ fn of_member(source: View<'_>, member: &[u8]) -> Result<Place, Fail> {
     source.score(member).map(Place::of_score).ok_or(MEMBER)
 }
 
-/// What was found; the members' bytes lie in one buffer.
+/// The members found; their bytes lie in one buffer.
 #[derive(Default)]
 struct Found {
     bytes: Vec<u8>,
@@ -250,7 +250,7 @@ struct Point {
     score: f64,
 }
 
-/// Members looked at before the number of those found is compared with what is wanted.
+/// Members looked at before the number found is compared with the limit.
 const STEP: usize = 256;
 
 /// Everything within the shape, or any `limit` of it.
@@ -291,8 +291,8 @@ pub(super) fn run(
     let view = e.as_ref().map(|e| View::of(e));
     let call = Call::parse(args, form, view)?;
     if let (Some(row), Some(store)) = (form.storing_row(), call.store) {
-        // Of several STORE options the last counts, but key extraction knows one: what was not
-        // named as a key must not be written.
+        // Of several STORE options the last counts, but key extraction knows one: a key that it did
+        // not name must not be written.
         let mut named = false;
         let _ = keys::positions(row, args, &mut |at| named |= at == store);
         if !named {
@@ -306,7 +306,7 @@ pub(super) fn run(
         _ => Found::default(),
     };
     let down = match call.sort {
-        // The nearest ones, unless any will do.
+        // The nearest members, unless any will do.
         None if call.count > 0 && !call.any => Some(false),
         sort => sort,
     };

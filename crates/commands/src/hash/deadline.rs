@@ -18,7 +18,7 @@ const MISMATCH: Fail =
 const NO_FIELDS: Fail =
     Fail::text("ERR Mandatory argument FIELDS is missing or not at the right position");
 
-/// What is answered about a field that is not there.
+/// The reply about a field that is not there.
 const NO_FIELD: i64 = -2;
 
 /// `FIELDS numfields field [field ...]` from argument `at` on, to the last one: where the fields
@@ -90,11 +90,11 @@ impl Condition {
 /// What became of the deadlines of some fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Done {
-    /// They have this one now.
+    /// The fields have this one.
     At(i64),
-    /// They have none.
+    /// The fields have none.
     Persisted,
-    /// It was over already, and they were deleted.
+    /// The time was over already, and the fields were deleted.
     Deleted,
 }
 
@@ -194,7 +194,7 @@ pub(super) fn get(
         let left = match found.as_ref().and_then(|e| hash::get(e, field)) {
             Some(f) if !f.is_over(now) => match (f.deadline, unit) {
                 (None, _) => -1,
-                // Up to the next second, as Redis does here and not with keys.
+                // Rounded up to the next second, as Redis does here and not with keys.
                 (Some(at), TimeUnit::Seconds) => (at - now + 999) / 1000,
                 (Some(at), TimeUnit::Millis) => at - now,
                 (Some(at), TimeUnit::UnixSeconds) => (at + 999) / 1000,

@@ -75,7 +75,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     };
     let text = sum.to_text();
     hash::set(&mut e, &args[2], &Value::Bytes(&text), true, limits);
-    // The sum, not the increment: whoever replays the journal may compute with other precision.
+    // The sum, not the increment: the server that replays the journal may compute with other precision.
     if kept {
         db.rewrite(&[b"HSETEX", key.bytes, b"KEEPTTL", b"FIELDS", b"1", &args[2], &text]);
     } else {

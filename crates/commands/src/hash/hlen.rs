@@ -1,7 +1,7 @@
 //! HLEN: <https://redis.io/docs/latest/commands/hlen/>
 //!
-//! Counts fields whose time is over and which nobody has removed yet, as Redis does: to count the
-//! others would take time.
+//! Counts fields whose time is over and that are not removed yet, as Redis does: leaving them out
+//! would take a walk over all fields.
 
 use resp::{Args, Reply};
 use store::{Db, Kind, hash};

@@ -68,7 +68,7 @@ OK
 /// What one call asks for.
 #[derive(Clone, Copy)]
 struct Wish {
-    /// How many; negative: each drawn anew. None: one, not in an array.
+    /// How many fields; negative: each drawn anew. None: one, not in an array.
     count: Option<i64>,
     values: bool,
 }
@@ -107,7 +107,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     match db.peek(key) {
         None if wish.count.is_none() => reply.null(),
         None => reply.array(0),
-        // They could not be removed: writes are paused.
+        // The overdue fields could not be removed: writes are paused.
         Some(e) if hash::is_over(e.part_deadline(), now) => {
             draw_living(&e, now, wish, &mut rng, reply);
         }
@@ -140,7 +140,7 @@ fn draw(e: &Entry, wish: Wish, rng: &mut Rng, reply: &mut Reply<'_>) {
     let wanted = wanted.min(n);
     header(wanted, wish, reply);
     if wanted < n / 3 && e.run().is_none() {
-        // Few of many: drawn until there are enough different ones.
+        // Few of many: fields are drawn until there are enough different ones.
         let mut drawn = HashSet::with_capacity(wanted);
         while drawn.len() < wanted
             && let Some((field, value)) = hash::random(e, &mut below)
@@ -152,7 +152,7 @@ fn draw(e: &Entry, wish: Wish, rng: &mut Rng, reply: &mut Reply<'_>) {
         }
         return;
     }
-    // Each is taken with the chance that is left for it, in their own order.
+    // Each field is taken with the chance that remains for it, in the order of the hash.
     let (mut left, mut open) = (n, wanted);
     hash::for_each(e, |field, value, _| {
         if open > 0 && below(left) < open {

@@ -80,13 +80,13 @@ OK
 /// When the fields are set.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Condition {
-    /// If none of them is there.
+    /// If none of the fields is there.
     Fnx,
-    /// If all of them are.
+    /// If all fields are there.
     Fxx,
 }
 
-/// What becomes of their deadlines.
+/// What becomes of the fields' deadlines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Deadline {
     None,
@@ -101,7 +101,7 @@ struct Options {
     first: usize,
 }
 
-/// Reads the arguments in order, as Redis does: what comes first and is wrong is reported.
+/// Reads the arguments in order, as Redis does: the first wrong one is reported.
 fn options(args: &Args<'_>, now: i64) -> Result<Options, Fail> {
     let mut o = Options { condition: None, deadline: Deadline::None, first: 0 };
     let mut i = 2;
@@ -168,7 +168,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         return Ok(());
     }
     if matches!(deadline, Deadline::At(at) if at <= now) {
-        // Set and deleted at once.
+        // A time in the past: the fields are set and deleted at once.
         if found.is_some() {
             db.event(Class::Hash, "hset", key.bytes);
             super::remove(db, key, fields());

@@ -1,8 +1,8 @@
 //! Commands of hashes.
 //!
-//! Fields have deadlines of their own. A field whose time is over is seen by nobody, except that
-//! HLEN counts it and HDEL removes it, as in Redis; reads that come across one remove it
-//! ([`lapse`]), and active expiry finds the others.
+//! Fields have deadlines of their own. No command sees a field whose time is over, except that
+//! HLEN counts it and HDEL removes it, as in Redis. A read that meets such a field removes it
+//! ([`lapse`]); active expiry finds the others.
 
 mod deadline;
 mod hdel;
@@ -73,7 +73,7 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &hvals::HVALS,
 ];
 
-/// Up to where hashes are small.
+/// The limits up to which hashes are small.
 #[inline]
 fn limits(db: &Db<'_>) -> Limits {
     let small = &db.cx.small;
@@ -90,7 +90,7 @@ fn reply_value(value: Value<'_>, reply: &mut Reply<'_>) {
     }
 }
 
-/// Writes the name of a field, or whatever lies in a run, as a reply.
+/// Writes the name of a field, or any text that lies in a run, as a reply.
 #[inline(always)]
 fn reply_name(name: Item<'_>, reply: &mut Reply<'_>) {
     match name {
@@ -120,7 +120,7 @@ fn set_pairs(db: &mut Db<'_>, args: &Args<'_>, command: &str) -> Result<usize, F
     let mut created = 0;
     for i in (2..args.len()).step_by(2) {
         let (field, value) = (&args[i], Value::Bytes(&args[i + 1]));
-        // One whose time is over is as good as none.
+        // A field whose time is over counts as absent.
         let over = stale && hash::get(&e, field).is_some_and(|f| f.is_over(now));
         let new = hash::set(&mut e, field, &value, false, limits);
         created += usize::from(new || over);
@@ -132,8 +132,8 @@ fn set_pairs(db: &mut Db<'_>, args: &Args<'_>, command: &str) -> Result<usize, F
     Ok(created)
 }
 
-/// Removes fields, over or not; returns how many there were. The caller notes the change, after
-/// which it calls [`remove_if_empty`].
+/// Removes fields, whether their time is over or not; returns how many there were. The caller
+/// notes the change and then calls [`remove_if_empty`].
 fn remove<'f>(db: &mut Db<'_>, key: Key<'_>, fields: impl Iterator<Item = &'f [u8]>) -> usize {
     let Some(mut e) = db.peek(key).filter(|e| e.kind() == Kind::Hash) else {
         return 0;
@@ -152,7 +152,7 @@ fn remove_if_empty(db: &mut Db<'_>, key: Key<'_>) {
     }
 }
 
-/// Removes those of the fields whose time is over, as an effect that comes before the command.
+/// Removes those of the fields whose time is over, as an effect that precedes the command's own.
 /// While writes are paused, nothing is removed.
 #[cold]
 fn lapse<'f>(db: &mut Db<'_>, key: Key<'_>, fields: impl Iterator<Item = &'f [u8]>) {
@@ -178,7 +178,7 @@ fn lapse<'f>(db: &mut Db<'_>, key: Key<'_>, fields: impl Iterator<Item = &'f [u8
     }
 }
 
-/// Before a write that looks at fields: those of them whose time is over go first. Costs a look
+/// Before a write that looks at fields: removes those of them whose time is over. Costs one lookup
 /// unless some field of the hash is overdue.
 fn lapse_for_write<'f>(
     db: &mut Db<'_>,
@@ -198,7 +198,7 @@ fn lapse_for_write<'f>(
     Ok(())
 }
 
-/// What of a field HGETALL, HKEYS and HVALS answer.
+/// The parts of a field that HGETALL, HKEYS and HVALS reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Fields,

@@ -86,7 +86,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if let Some(place) = super::bytes_mut(e.node_mut()) {
         hll::note(place, count);
     }
-    // Although it reads: the value that clients, replicas and the journal have is another now.
+    // An effect of a read: the stored value differs from the one that clients, replicas and the journal have.
     db.changed(key.bytes, Class::Silent, "");
     reply.int(count as i64);
     Ok(())

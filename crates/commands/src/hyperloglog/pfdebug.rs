@@ -91,7 +91,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     Ok(())
 }
 
-/// The runs of a sparse value as text: `z` and `Z` are short and long ones of zeros, `v:3,2` is two
+/// The runs of a sparse value as text: `z` and `Z` are short and long runs of zeros, `v:3,2` is two
 /// registers of 3.
 fn decoded(value: &[u8]) -> String {
     let runs = hll::runs(value).map(|run| match run {

@@ -65,8 +65,7 @@ OK
     subs: &[],
 };
 
-/// Without sources the second specification fits nothing, and the destination is a key all the
-/// same.
+/// Without sources the second specification matches no argument; the destination is still a key.
 fn keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), KeyError> {
     let destination = KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::INSERT);
     out(KeyPos { index: 1, flags: destination });

@@ -27,7 +27,7 @@ pub(crate) static PFSELFTEST: DataCommand = DataCommand {
     subs: &[],
 };
 
-/// Elements that are added. Redis adds ten times as many, and answers nobody for seconds.
+/// Elements that are added. Redis adds ten times as many, and answers no client for seconds.
 const ELEMENTS: u64 = 1_000_000;
 
 fn run(db: &mut Db<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {

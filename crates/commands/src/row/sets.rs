@@ -60,8 +60,8 @@ macro_rules! bit_set {
 }
 
 bit_set! {
-    /// What dispatch has to know of a command and Redis has no flag for, so that nobody asks for its
-    /// name.
+    /// Facts about a command that dispatch needs and Redis has no flag for, so that no code compares
+    /// its name.
     Traits(u32) {
         /// Runs the commands of the session's transaction.
         EXEC = 0;
@@ -71,7 +71,7 @@ bit_set! {
         WHILE_SUBSCRIBED = 2;
         /// Refused like a write while the disk does not take writes.
         NEEDS_DISK = 3;
-        /// May end a script, and so runs while one holds up everything.
+        /// May end a script, and so runs while one blocks all other commands.
         ENDS_SCRIPTS = 4;
         /// A snapshot follows it, if there are save points.
         SAVES_AFTER = 5;
@@ -81,7 +81,7 @@ bit_set! {
         FUNCTIONS = 7;
         /// Takes constant time, though it is not among the commands that Redis calls fast.
         CONSTANT = 8;
-        /// Takes time in proportion to what it replies, but for finding where to begin.
+        /// Takes time in proportion to its reply, except for finding where to begin.
         BY_REPLY = 9;
         /// Its first member comes behind the member's score.
         SCORE_FIRST = 10;
@@ -93,7 +93,7 @@ bit_set! {
         RUNS_DIGEST = 13;
         /// Runs the function that argument 1 names.
         RUNS_FUNCTION = 14;
-        /// Looks at all keys, one shard after the other, and may let others in between.
+        /// Looks at all keys, one shard after the other, and may let other commands run in between.
         WALKS = 15;
     }
 }
@@ -122,7 +122,7 @@ bit_set! {
         LOADING = 8, "loading";
         /// Allowed on a replica with stale data.
         STALE = 9, "stale";
-        /// Not shown to MONITOR.
+        /// Not shown by MONITOR.
         SKIP_MONITOR = 10, "skip_monitor";
         /// Not recorded in the slow log.
         SKIP_SLOWLOG = 11, "skip_slowlog";
@@ -218,8 +218,8 @@ bit_set! {
 }
 
 bit_set! {
-    /// How a key is accessed: exactly one of RO, RW, OW, RM; then what is done
-    /// with the data; then what the specification leaves open.
+    /// How a key is accessed: exactly one of RO, RW, OW, RM; then the use of the
+    /// data; then the gaps that the specification leaves.
     KeyFlags(u16) {
         /// Reads the value.
         RO = 0, "RO";

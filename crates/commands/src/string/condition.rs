@@ -1,4 +1,4 @@
-//! What SET and DELEX compare the value with before they do anything: IFEQ and its relatives.
+//! The conditions that SET and DELEX check before they do anything: IFEQ and its relatives.
 
 use resp::Args;
 use stdx::num::I64_LEN_MAX;
@@ -9,14 +9,14 @@ use store::Entry;
 pub(super) struct Condition {
     /// The argument to compare with.
     at: usize,
-    /// Whether it is a digest and not the value itself.
+    /// Whether the argument is a digest and not the value itself.
     digest: bool,
-    /// Whether they have to be the same.
+    /// Whether the two have to be the same.
     same: bool,
 }
 
 impl Condition {
-    /// The condition whose name is argument `i`; what it compares with is the next one.
+    /// The condition whose name is argument `i`; the next argument is the one to compare with.
     pub(super) fn of_option(args: &Args<'_>, i: usize) -> Option<Self> {
         let names = [("ifeq", false, true), ("ifne", false, false), ("ifdeq", true, true)];
         let names = names.into_iter().chain([("ifdne", true, false)]);
@@ -26,12 +26,12 @@ impl Condition {
             .next()
     }
 
-    /// Whether it holds for a key that does not exist: there, nothing is the same.
+    /// Whether the condition holds for a key that does not exist: nothing equals an absent value.
     pub(super) fn holds_for_none(self) -> bool {
         !self.same
     }
 
-    /// Whether it holds for the value.
+    /// Whether the condition holds for the value.
     pub(super) fn holds(self, e: &Entry, args: &Args<'_>) -> bool {
         let mut buf = [0; I64_LEN_MAX];
         let (value, with) = (super::bytes(e, &mut buf), &args[self.at]);

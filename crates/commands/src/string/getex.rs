@@ -75,7 +75,7 @@ OK
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let o = Options::parse(args, 2, Of::GetEx)?;
-    // Judged only once the value is there: a missing key hides a bad time.
+    // The time is checked only once the value is there: a missing key hides a bad time.
     let deadline = o.deadline(args, db.now(), "getex");
     let key = db.first_key(&args[1]);
     let (deadline, had_one) = match db.read_str(key)? {

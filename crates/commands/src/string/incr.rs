@@ -69,7 +69,7 @@ pub(crate) fn run_alike(db: &mut Db<'_>, alike: &Alike<'_>, reply: &mut Reply<'_
     n
 }
 
-/// Adds `by` to the integer at `name`: what INCR, DECR, INCRBY and DECRBY do.
+/// Adds `by` to the integer at `name`: serves INCR, DECR, INCRBY and DECRBY.
 pub(super) fn add(db: &mut Db<'_>, name: &[u8], by: i64, reply: &mut Reply<'_>) -> Outcome {
     let key = db.first_key(name);
     let sum = match db.write_str(key)? {
@@ -78,7 +78,7 @@ pub(super) fn add(db: &mut Db<'_>, name: &[u8], by: i64, reply: &mut Reply<'_>) 
                 *n = n.checked_add(by).ok_or(Fail::OVERFLOW)?;
                 *n
             } else {
-                // Strings that were appended to may read as integers without being stored as such.
+                // A string after APPEND may read as an integer without being stored as one.
                 let n = parse_i64(super::bytes(&e, &mut [0; I64_LEN_MAX]));
                 let n = n.ok_or(Fail::NOT_INTEGER)?.checked_add(by).ok_or(Fail::OVERFLOW)?;
                 let deadline = e.deadline();

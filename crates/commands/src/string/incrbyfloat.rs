@@ -85,7 +85,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     } else {
         db.add(key, content, None);
     }
-    // The sum, not the increment: whoever replays the journal may compute with other precision.
+    // The sum, not the increment: the server that replays the journal may compute with other precision.
     db.rewrite(&[b"SET", key.bytes, &text, b"KEEPTTL"]);
     db.changed(key.bytes, Class::String, "incrbyfloat");
     reply.bulk(&text);

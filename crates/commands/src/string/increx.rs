@@ -130,7 +130,7 @@ OK
     subs: &[],
 };
 
-/// The arguments, by their places.
+/// The arguments, by their positions.
 #[derive(Default)]
 struct Options {
     by: Option<usize>,
@@ -185,7 +185,7 @@ impl Options {
         Ok(o)
     }
 
-    /// The number at one of the places, which is called `name`, or the one that stands for its absence.
+    /// The number at one of the positions, called `name` in errors, or the one that stands for its absence.
     fn number<N>(
         args: &Args<'_>,
         at: Option<usize>,
@@ -215,7 +215,7 @@ impl Options {
     }
 }
 
-/// What comes of it: the new value and what was added, or the present value where nothing is done.
+/// The outcome: the new value and the amount added, or the present value where nothing is done.
 enum Sum<N> {
     Done(N, N),
     Declined(N),
@@ -313,7 +313,7 @@ fn time(db: &Db<'_>, args: &Args<'_>, o: &Options) -> Result<Option<i64>, Fail> 
     o.time.map(|(unit, i)| deadline(args, i, unit, db.now(), "increx")).transpose()
 }
 
-/// Stores the value, which has been read, and sets the deadline. The journal has both, not what was added.
+/// Stores the value, which has been read, and sets the deadline. The journal has both, not the amount added.
 fn store(
     db: &mut Db<'_>,
     args: &Args<'_>,

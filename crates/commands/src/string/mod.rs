@@ -39,7 +39,7 @@ use crate::alike::RunAlike;
 use crate::command::DataCommand;
 use crate::fail::Fail;
 
-/// Those that have a second function, for runs of them.
+/// The commands that have a second function, for runs of the same command.
 pub(crate) const RUNS: &[(&str, RunAlike)] =
     &[("get", get::run_alike), ("incr", incr::run_alike), ("set", set::run_alike)];
 
@@ -85,7 +85,7 @@ pub(crate) fn content(bytes: &[u8]) -> Content<'_> {
 }
 
 /// Takes a large value out of the arguments, so that it is stored without a copy. Not when
-/// somebody observes: the journal form is made from the arguments after the command.
+/// the effects are observed: the journal form is made from the arguments after the command.
 #[inline(always)]
 pub(crate) fn take_large(db: &Db<'_>, args: &mut Args<'_>, i: usize) -> Option<Vec<u8>> {
     if args[i].len() <= INLINE_MAX || db.cx.effects.observed {
@@ -94,7 +94,7 @@ pub(crate) fn take_large(db: &Db<'_>, args: &mut Args<'_>, i: usize) -> Option<V
     args.take(i)
 }
 
-/// The value to store: what [`take_large`] took, or else the argument.
+/// The value to store: the one that [`take_large`] took, or else the argument.
 #[inline]
 pub(crate) fn stored(taken: Option<Vec<u8>>, arg: &[u8]) -> Content<'_> {
     match taken {

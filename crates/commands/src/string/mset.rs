@@ -49,7 +49,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     Ok(())
 }
 
-/// Sets the keys and values from argument 1 on, which come in pairs: what MSET and MSETNX do.
+/// Sets the keys and values from argument 1 on, which come in pairs: serves MSET and MSETNX.
 pub(super) fn set_pairs(db: &mut Db<'_>, args: &mut Args<'_>) {
     for i in (1..args.len()).step_by(2) {
         let taken = super::take_large(db, args, i + 1);

@@ -114,7 +114,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         }
     }
     if db.cx.effects.observed {
-        // The journal has the deadline, not the time that was left, and no condition.
+        // The journal has the deadline, not the remaining time, and no condition.
         let mut buf = [0; I64_LEN_MAX];
         let mut words: Vec<&[u8]> = vec![b"MSETEX"];
         words.extend(args.iter_from(1).take(end - 1));

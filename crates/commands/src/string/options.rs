@@ -1,7 +1,7 @@
 //! The options of SET, MSETEX and GETEX, which Redis reads with one function.
 //!
-//! All are read before any is judged: a word that is no option is reported before a time that is
-//! no number. A unit may be repeated, and then the last time counts; two units exclude each other.
+//! All options are read before any is checked: a word that is no option is reported before a time
+//! that is no number. A unit may be repeated, and then the last time counts; two units exclude each other.
 
 use resp::Args;
 
@@ -9,7 +9,7 @@ use super::condition::Condition;
 use crate::fail::Fail;
 use crate::parse::{TimeUnit, deadline};
 
-/// Whose options they are.
+/// The command whose options are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     /// SET: NX, XX, GET, KEEPTTL and times.
@@ -28,7 +28,7 @@ pub(super) struct Options {
     pub(super) get: bool,
     pub(super) keep: bool,
     pub(super) persist: bool,
-    /// What the present value is compared with.
+    /// The condition on the present value.
     pub(super) condition: Option<Condition>,
     /// The unit of a time, and the argument that is the time.
     time: Option<(TimeUnit, usize)>,

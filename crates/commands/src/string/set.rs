@@ -174,7 +174,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     Ok(())
 }
 
-/// [`run`] for plain strings that stay of their size.
+/// [`run`] for plain strings that keep their size.
 pub(crate) fn run_alike(db: &mut Db<'_>, alike: &Alike<'_>, reply: &mut Reply<'_>) -> usize {
     let n = alike.each(db, |db, [_, key, value]| {
         let Content::Bytes(bytes) = super::content(value) else { return false };
@@ -203,7 +203,7 @@ fn run_with_options(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>)
     let taken = super::take_large(db, args, 2);
     let key = db.first_key(&args[1]);
     if o.nx || o.xx || o.get || o.condition.is_some() {
-        // One look answers the condition and the GET.
+        // One lookup serves the condition and the GET.
         let of_text = o.get || o.condition.is_some();
         let old = if of_text { db.read_str(key)? } else { db.write(key) };
         let exists = old.is_some();
@@ -234,11 +234,11 @@ fn run_with_options(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>)
         note_expiring(db, key, &args[2], at);
     } else {
         if o.condition.is_some() {
-            // What was compared with is not there when the journal is replayed.
+            // The value that the condition was compared with is absent when the journal is replayed.
             let words: [&[u8]; 4] = [b"SET", key.bytes, &args[2], b"KEEPTTL"];
             db.rewrite(&words[..3 + usize::from(o.keep)]);
         } else if o.get && db.cx.effects.observed {
-            // Whoever replays the journal must not be asked for a reply.
+            // A replay of the journal must not produce a reply.
             let all = args.iter_from(0).enumerate();
             let kept = all.filter(|(i, arg)| *i < 3 || !arg.eq_ignore_ascii_case(b"get"));
             db.rewrite(&kept.map(|(_, arg)| arg).collect::<Vec<_>>());
@@ -251,8 +251,8 @@ fn run_with_options(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>)
     Ok(())
 }
 
-/// Notes that `key` was set to `value` until `at`, in Unix milliseconds: what every form of SET
-/// with a time does. The journal has the deadline, not the time that was left.
+/// Notes that `key` was set to `value` until `at`, in Unix milliseconds, as every form of SET
+/// with a time does. The journal has the deadline, not the remaining time.
 pub(super) fn note_expiring(db: &mut Db<'_>, key: Key<'_>, value: &[u8], at: i64) {
     let mut buf = [0; I64_LEN_MAX];
     db.rewrite(&[b"SET", key.bytes, value, b"PXAT", fmt_i64(&mut buf, at)]);

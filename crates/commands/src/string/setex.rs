@@ -50,7 +50,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     set_for(db, args, TimeUnit::Seconds, "setex", reply)
 }
 
-/// Sets argument 1 to argument 3 for the time in argument 2: what SETEX and PSETEX do.
+/// Sets argument 1 to argument 3 for the time in argument 2: serves SETEX and PSETEX.
 pub(super) fn set_for(
     db: &mut Db<'_>,
     args: &mut Args<'_>,

@@ -1,8 +1,8 @@
 //! Unions, intersections and differences of sorted sets and sets.
 //!
-//! Only one key can be looked at at a time, so the members of one source are copied and then held
-//! against the others. Whatever is computed is put in order once, at the end. Nothing here yields
-//! to other connections: the result is that of one moment.
+//! Only one key can be looked at at a time, so the members of one source are copied and then
+//! compared with the others. The result is sorted once, at the end. Nothing here yields to other
+//! connections: the result is that of one moment.
 
 use data::packed::Item;
 use data::set::Set;
@@ -15,7 +15,7 @@ use crate::command::Outcome;
 use crate::fail::Fail;
 use crate::parse::int;
 
-/// What is done with the sources.
+/// How the sources are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
     /// ZUNION
@@ -26,7 +26,7 @@ pub(super) enum Op {
     Diff,
 }
 
-/// What becomes of the result.
+/// The use of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// It is the reply.
@@ -42,7 +42,7 @@ enum Aggregate {
     Sum,
     Min,
     Max,
-    /// Of the weights of those that have the member, whatever its scores.
+    /// Counts the weights of the sources that have the member, not its scores.
     Count,
 }
 
@@ -57,7 +57,7 @@ impl Aggregate {
 
     fn join(self, a: f64, b: f64) -> f64 {
         match self {
-            // Infinities of both signs make no number.
+            // The sum of infinities of both signs is no number.
             Self::Sum | Self::Count if (a + b).is_nan() => 0.0,
             Self::Sum | Self::Count => a + b,
             Self::Min => {
@@ -122,11 +122,11 @@ fn score_in(e: &Entry, member: &[u8]) -> Option<f64> {
     Set::of(e).contains(Item::of(member)).then_some(1.0)
 }
 
-/// Copied members with what has become of their scores.
+/// Copied members with their joined scores.
 #[derive(Default)]
 struct Copied {
     bytes: Vec<u8>,
-    /// Where each begins and ends, and its score.
+    /// Where each member begins and ends, and its score.
     members: Vec<(usize, usize, f64)>,
 }
 
@@ -145,7 +145,7 @@ impl Copied {
 
 type Member = (usize, usize, f64);
 
-/// Keeps those of the members that are in a source, with their scores joined.
+/// Keeps the members that are in a source, with their scores joined.
 fn keep(
     db: &mut Db<'_>,
     bytes: &[u8],
@@ -167,7 +167,7 @@ fn keep(
     });
 }
 
-/// Members looked at before a limit is compared with what was found.
+/// Members looked at before the number found is compared with the limit.
 const STEP: usize = 1024;
 
 fn intersection(
@@ -252,7 +252,7 @@ fn options(
             i += 1;
             let bad = Fail::text("ERR LIMIT can't be negative");
             let n = int(args, i).ok().and_then(|n| usize::try_from(n).ok()).ok_or(bad)?;
-            // None at all means no limit.
+            // No LIMIT at all means no limit.
             o.limit = if n == 0 { usize::MAX } else { n };
         } else {
             return Err(Fail::SYNTAX);
@@ -291,7 +291,7 @@ pub(super) fn run(
     }
     let o = options(args, at + 1 + numkeys, &mut sources, op, form)?;
     if op != Op::Diff {
-        // The order matters to sums of fractions, too.
+        // The order also matters to sums of fractions.
         sources.sort_by_key(|source| source.len);
     }
     let mut draft = Draft::default();

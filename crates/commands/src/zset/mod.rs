@@ -1,8 +1,8 @@
 //! Commands of sorted sets.
 //!
-//! What the set is made of is [`store::zset`]; here arguments become ranges and changes, and what
-//! changed becomes events. Several families share their work: [`range`] reads, [`pop`] takes the
-//! ends off, [`combine`] makes unions, intersections and differences, `add` serves ZADD, ZINCRBY
+//! [`store::zset`] is the data structure; here arguments become ranges and changes, and changes
+//! become events. Several families share their work: [`range`] reads, [`pop`] takes members off the
+//! ends, [`combine`] makes unions, intersections and differences, `add` serves ZADD, ZINCRBY
 //! and GEOADD.
 
 mod bzmpop;
@@ -91,7 +91,7 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &zunionstore::ZUNIONSTORE,
 ];
 
-/// Up to where a sorted set is small.
+/// The limits up to which a sorted set is small.
 fn limits(db: &Db<'_>) -> Limits {
     let small = &db.cx.small;
     Limits { entries: small.zset_max_listpack_entries, value: small.zset_max_listpack_value }
@@ -147,7 +147,7 @@ impl Pairs {
     }
 }
 
-/// Stores a result at a key, or deletes the key when there is none; answers how many members.
+/// Stores a result at a key, or deletes the key when the result is empty; replies how many members.
 pub(crate) fn store_draft(
     db: &mut Db<'_>,
     key: Key<'_>,
@@ -167,7 +167,7 @@ pub(crate) fn store_draft(
 }
 
 /// Adds members with their scores, of which there is one at least: ZADD, ZINCRBY and GEOADD.
-/// `member` gives the i-th member; with `ch` the reply counts what changed, too.
+/// `member` gives the i-th member; with `ch` the reply counts changed members, too.
 pub(crate) fn add<'m>(
     db: &mut Db<'_>,
     key: Key<'_>,
@@ -210,7 +210,7 @@ pub(crate) fn add<'m>(
             }
             Put::Same(score) => Some(score),
             Put::Skipped => None,
-            // Only an increment can come to this, of which there is but one in a call.
+            // Only an increment can lead here, and a call has only one.
             Put::Nan => return Err(Fail::text("ERR resulting score is not a number (NaN)")),
         };
     }

@@ -22,7 +22,7 @@ pub(super) enum Shape {
     KeyNested,
 }
 
-/// Pops up to `count` (above 0) members of a set that is there. Returns how many.
+/// Pops up to `count` (above 0) members of an existing set. Returns how many.
 fn pop(
     db: &mut Db<'_>,
     key: Key<'_>,

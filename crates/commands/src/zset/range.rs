@@ -1,7 +1,7 @@
 //! Ranges of ranks, of scores and of members, which many commands read, count, store or remove.
 //!
 //! Every range is turned into ranks, "from the n-th member on, so many": two descents at most,
-//! whatever the range is made of and however many members it has.
+//! for any kind of range and any number of members.
 
 use resp::{Args, Reply};
 use store::zset::{Draft, View};
@@ -12,7 +12,7 @@ use crate::command::Outcome;
 use crate::fail::Fail;
 use crate::parse::int;
 
-/// What the bounds of a range are.
+/// The kind of a range's bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// Ranks, negative ones from the end.
@@ -115,7 +115,7 @@ impl<'a> Range<'a> {
             }
             Self::Scores(min, max) => {
                 let from = view.count_scores(|s| s < min.score || min.excluded && s == min.score);
-                // Nothing needs to be looked for in a range that is empty by itself.
+                // A range that is empty by itself needs no descent.
                 if min.score > max.score {
                     return (from, 0);
                 }
@@ -141,7 +141,7 @@ impl<'a> Range<'a> {
     }
 }
 
-/// ZRANGE and the commands that are forms of it: what the name alone says.
+/// ZRANGE and the commands that are forms of it: the facts that the name alone gives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form {
     /// The bounds; if the name does not say, options may.
@@ -154,7 +154,7 @@ pub(super) struct Form {
     pub(super) store: bool,
 }
 
-/// Everything of a call but its source.
+/// Everything in a call except its source.
 struct Options<'a> {
     range: Range<'a>,
     back: bool,
@@ -196,8 +196,8 @@ fn options<'a>(args: &'a Args<'_>, form: Form) -> Result<Options<'a>, Fail> {
         ));
     }
     let (min, max) = (&args[form.source + 1], &args[form.source + 2]);
-    // Backwards, scores and members are given from the highest to the lowest; ranks count from
-    // the end.
+    // Backwards, the bounds of scores and members go from the highest to the lowest; ranks count
+    // from the end.
     let (min, max) = if back && by != By::Rank { (max, min) } else { (min, max) };
     let range = Range::parse(by, min, max)?;
     Ok(Options { range, back, offset, limit, with_scores })

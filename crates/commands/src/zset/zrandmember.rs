@@ -90,7 +90,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         count = Some(n);
     }
     let key = db.first_key(&args[1]);
-    // The random numbers are of the same context as the keys: a generator of their own.
+    // The random numbers and the keys are in the same context, so the draw gets a generator of its own.
     let mut rng = Rng::from_seed(db.cx.rng.next_u64());
     let found = db.read_as(key, Kind::ZSet)?;
     let Some(e) = found.filter(|_| count != Some(0)) else {

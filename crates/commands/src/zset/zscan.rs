@@ -91,7 +91,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     };
     match View::of(&e) {
         View::Run(_) => {
-            // A small set comes whole, with the scores as they are kept.
+            // A small set is replied whole, with the scores as they are stored.
             cursor = 0;
             View::of(&e).for_each(|member, score| {
                 text(member, |member| keep(member, fmt_f64(&mut buf, score)));
