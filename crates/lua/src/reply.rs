@@ -1,4 +1,4 @@
-//! Replies of commands as Lua values, and what a script returns as a reply.
+//! Replies of commands as Lua values, and results of scripts as replies.
 //!
 //! A command's reply is converted from the bytes that it wrote, in one pass. Within a script they
 //! are RESP2, whatever the client speaks, unless it calls `redis.setresp(3)`.
@@ -200,7 +200,7 @@ fn double(text: &[u8]) -> f64 {
 pub(crate) fn push_error(s: Stack, text: &[u8], counted: bool) {
     s.new_table(0, 2);
     s.push_bytes("err");
-    // What has no second word has no code, as in Redis.
+    // A text without a second word has no code, as in Redis.
     if memchr(b' ', text).is_none() {
         s.push_bytes([b"ERR ", text].concat());
     } else {
