@@ -56,7 +56,7 @@ pub(crate) const REFUSED: &str = "the registry does not give it: ";
 /// Runs a command of Go's that fetches modules and must succeed.
 ///
 /// # Errors
-/// [`REFUSED`] and what the registry said, if it says that it does not have a module.
+/// [`REFUSED`] and the registry's message, if it says that it does not have a module.
 pub(crate) fn must_fetch(command: &mut Command) -> Result<()> {
     let output = command.output().map_err(|e| format!("{}: {e}", shown(command)))?;
     let told = String::from_utf8_lossy(&output.stderr);

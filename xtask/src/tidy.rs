@@ -159,7 +159,7 @@ fn check_names(file: &str, text: &str) -> Vec<Finding> {
     for (i, line) in code.lines().enumerate() {
         for (at, _) in line.match_indices("row.name") {
             let after = &line[at + "row.name".len()..];
-            // What the row belongs to: `cmd.`, `engine.table.get(id).`
+            // The owner of the row: `cmd.`, `engine.table.get(id).`
             let owner = |c: char| c.is_alphanumeric() || c == '.' || c == '_';
             let before = line[..at].trim_end_matches(owner);
             let compared = [" == \"", " != \"", ".starts_with(\"", ".ends_with(\""];

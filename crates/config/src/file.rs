@@ -83,7 +83,7 @@ const RETIRED: [&str; 6] = [
     "lua-replicate-commands",
 ];
 
-/// Loads what the command line says: `args` are the arguments without the
+/// Loads from the command line: `args` are the arguments without the
 /// program's name. The first is a configuration file unless it starts with a
 /// dash; `-` at either end reads `stdin`; the rest are `--name value …`.
 ///

@@ -22,8 +22,8 @@ pub(crate) enum Value {
 
 const COUNT_ERROR: &str = "wrong number of arguments";
 
-/// Parses the words `args` as a value of `row`. `config` gives what a value may
-/// build upon: the present output limits and the present directory.
+/// Parses the words `args` as a value of `row`. `config` gives the base of
+/// relative values: the present output limits and the present directory.
 pub(crate) fn parse(row: &Row, args: &[&[u8]], config: &Config) -> Result<Value, String> {
     use Kind::*;
     let one = || match args {

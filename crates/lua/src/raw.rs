@@ -455,7 +455,7 @@ impl Stack {
         unsafe { ffi::lua_gc(self.0, ffi::LUA_GCSTEP, size) != 0 }
     }
 
-    /// A collection begins when memory has grown to so many percent of what the last one left.
+    /// A collection begins when memory has grown to so many percent of the rest after the last one.
     pub(crate) fn set_pause(self, percent: c_int) {
         unsafe {
             ffi::lua_gc(self.0, ffi::LUA_GCSETPAUSE, percent);

@@ -338,7 +338,7 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
         }
         return;
     }
-    // A field of one of these names says what the table is; all others are arrays.
+    // A field with one of these names decides the table's type; all other tables are arrays.
     s.field(-1, "err");
     if let Some(text) = s.string(-1).map(c_string) {
         s.field(-2, "ignore_error_stats_update");

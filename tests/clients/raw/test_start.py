@@ -14,7 +14,7 @@ from harness.server import BINARY, PATIENCE_S, Raw, Server, beyond_redis
 
 
 def start(*options, file=()):
-    """Runs a server that cannot start; its exit status and what it said."""
+    """Runs a server that cannot start; returns its exit status and its output."""
     port = str(free_port())
     command = [BINARY, "serve", *file, "--port", port, "--save", "", *options]
     with tempfile.TemporaryDirectory(prefix="apus-test-") as dir:

@@ -9,7 +9,7 @@ fn after(old: &str, changes: &[(&str, &str)]) -> String {
     load_text(&config, "old", old.as_bytes()).unwrap();
     set(&config, changes).unwrap();
     let text = String::from_utf8(rewritten(&config, old.as_bytes(), None, false)).unwrap();
-    // These two are always written and would hide what a test is about.
+    // These two are always written and would hide the subject of a test.
     let hidden = |line: &&str| !line.starts_with("dir ") && !line.starts_with("save ");
     text.lines().filter(hidden).map(|line| format!("{line}\n")).collect()
 }
