@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What centrifuge's Redis engine costs: server CPU per operation on Apus and on a real Redis, in one run.
+"""The cost of centrifuge's Redis engine: server CPU per operation on Apus and on a real Redis, in one run.
 
 Through the library and its client rueidis, with 128 callers on core 1 (tests/clients/go/centrifuge/load);
 the servers are on core 0. Batches are as small as the client makes them, so that much of the cost is

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What durability costs, Apus against redis-server: snapshots under load, syncs, loading.
+"""The cost of durability, Apus against redis-server: snapshots under load, syncs, loading.
 
 usage: durability.py [--apus PATH] [--keys N] [--sync-delay US] [PART…]
 
@@ -62,7 +62,7 @@ class Server:
         return self.figures(run) if wait else run
 
     def figures(self, run):
-        """What a run has found: requests per second, and latencies in milliseconds."""
+        """The results of a run: requests per second, and latencies in milliseconds."""
         run.wait()
         found = json.load(open(self.out.name))["results"][0]
         return {"rps": found["rps"], **{k: v / 1e6 for k, v in found["latency_ns"].items()}}

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The table of docs/performance.md: what Apus takes per request, where it goes, and how far the limits are.
+"""The table of docs/performance.md: the time of Apus per request, its parts, and the distance to the limits.
 
 usage: performance.py [--apus PATH] [--limit PATH] [--seconds S] [--results FILE] [PART…]
        performance.py --render [--results FILE] > tables.md
 
 Parts: short (3-byte values, 100 thousand keys), shares (the same, profiled), long (1 KiB values), many
 (5 million keys), large (5 million keys with 1 KiB values: 6 GB). Without any, all of them. `--only
-PATTERN` takes the workloads whose name it is found in. Figures are added to FILE, and what it has is not
+PATTERN` takes the workloads whose names contain it. Figures are added to FILE, and those in it are not
 measured again, so that the whole can be done in pieces.
 
 The server is pinned to core 0, the client (`apus bench kv`, one thread, 50 connections) to core 1.
@@ -123,7 +123,7 @@ class Run:
         return pinned(1, words)
 
     def measure(self, server, command, depth, size, keys):
-        """Server nanoseconds per request, requests per second, what held the client back."""
+        """Server nanoseconds per request, requests per second, and the client's bottleneck."""
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
             extra = ["--duration", str(self.args.seconds), "--reps", "2", "--json", out.name,
                      "--server-pid", str(server.process.pid)]

@@ -1,4 +1,4 @@
-"""Reads the profiles of `/debug/profile` and says what part of the time went into what."""
+"""Reads the profiles of `/debug/profile` and prints the share of the time of each kind of work."""
 
 import gzip
 
@@ -60,7 +60,7 @@ def stacks(gzipped):
         yield [texts[functions[f]] for i in ids for f in locations[i]], count
 
 
-# What a stack belongs to is decided by its innermost frame that begins with one of these.
+# The innermost frame of a stack that begins with one of these decides its kind.
 RULES = [
     ("send", ("__libc_send", "__send", "send", "writev", "__writev", "__GI___writev")),
     ("recv", ("__libc_recv", "__recv", "recv")),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts cost: server CPU per EVALSHA on Apus and on a real Redis, in one run.
+"""The cost of scripts: server CPU per EVALSHA on Apus and on a real Redis, in one run.
 
 A script of one GET, and those of centrifuge's Redis engine with arguments like those of its users. The
 scripts are read from the Go module that tests/clients/go uses. One client on core 1 sends batches of 200;
@@ -8,8 +8,8 @@ both servers are on core 0, Apus with one thread.
     tests/bench/scripts.py [target/release/apus [seconds per case]]
 
 With `threads` behind these: how many calls per second Apus does with one thread and with two, for four
-clients with keys of their own on the same two cores. (The empty key that Centrifugo's scripts declare is
-everybody's.)
+clients with keys of their own on the same two cores. (All clients share the empty key that Centrifugo's
+scripts declare.)
 """
 
 import hashlib

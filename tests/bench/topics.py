@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Topics on this machine: Seb's workload through every door, others at the same, what idle ones cost.
+"""Topics on this machine: Seb's workload over every protocol, other servers on it, the cost of idle topics.
 
     tests/bench/topics.py target/release/apus [PART ...] [--seb CHECKOUT]
 

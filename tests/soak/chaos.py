@@ -1,19 +1,19 @@
-"""Everything against everything: what breaks when nothing holds still?
+"""Every feature against every other at once: does anything break?
 
     python3 tests/soak/chaos.py [--seconds 300] [--threads 4] [--seed 1] [--without KIND ...]
 
 Few keys, all types, deadlines of milliseconds, and at the same time: transactions that watch, blocked
 commands, scripts that reach keys which they did not declare, subscribers and client-side caches in both
 protocols, readers that do not read; CLIENT KILL, PAUSE, UNBLOCK, NO-EVICT; FLUSHALL, SWAPDB; snapshots,
-rewrites and reloads; and CONFIG SET of whatever can be set at run time. Best run over a build with
-debug assertions (`APUS_BIN=target/debug/apus`). What must hold:
+rewrites and reloads; and CONFIG SET of every option that can be set at run time. Best run over a build with
+debug assertions (`APUS_BIN=target/debug/apus`). These must hold:
 
-- every pipeline has as many replies as commands: an ECHO at its end comes back in its place;
+- every pipeline has as many replies as commands: the reply of an ECHO at its end comes in its position;
 - two keys that are only ever set together (by EXEC and by scripts) are never seen to differ;
 - a reply that does not come for `--patience` seconds is a hang;
-- afterwards nobody is blocked, watches, tracks or subscribes, memory is given back, and the data set is
+- afterwards no client is blocked, watches, tracks or subscribes, memory is given back, and the data set is
   the same after DEBUG RELOAD and after DEBUG LOADAOF: the journal has everything in order;
-- nothing panicked, and the log tells of no error.
+- no thread panicked, and the log has no error.
 """
 
 import argparse
@@ -315,7 +315,7 @@ def caches(c, r):
 
 
 def subscribe(c, commands, token):
-    """Commands that are answered by pushes, but for those that a busy server refuses."""
+    """Commands that are answered by pushes, except those that a busy server refuses."""
     c.send(b"".join(commands) + encode("ECHO", token))
     reply = c.read()
     if isinstance(reply, ServerError):
@@ -359,7 +359,7 @@ def deaf(port, r, until, patience):
 
 @sessions
 def clients(c, r):
-    """What one connection does to others."""
+    """Commands of one connection that act on others."""
     listed = c.batch([encode("CLIENT", "LIST")], token(r))[0]
     if not isinstance(listed, bytes):
         return
@@ -388,7 +388,7 @@ def clients(c, r):
 
 @sessions
 def operator(c, r):
-    """What an operator does, much too often."""
+    """The commands of an operator, much too often."""
     what = r.random()
     if what < 0.6:
         name, values = r.choice(SETTINGS)
@@ -431,7 +431,7 @@ def work(kind, port, seed, until, patience, failures):
 
 
 def killer(port, until, patience, failures):
-    """Ends scripts that do not end, while anybody works."""
+    """Ends scripts that do not end, while any client works."""
     while not until.wait(0.3):
         try:
             with Peer(port, patience) as c:
@@ -440,7 +440,7 @@ def killer(port, until, patience, failures):
                     c.read()
         except Hang as e:
             failures.put(f"killer: {e}")
-            # Whoever waits for the script would be blamed, too.
+            # A client that waits for the script would count as hanging, too.
             return
         except (ConnectionError, OSError):
             pass
@@ -477,7 +477,7 @@ CALM = [("maxmemory", "0"), ("maxmemory-policy", "noeviction"), ("save", ""), ("
 
 
 def calm(c, patience):
-    """Ends what the load has left behind."""
+    """Ends the pause and the settings that the load has left behind, and awaits the end of its connections."""
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -491,7 +491,7 @@ def calm(c, patience):
         c.do("CONFIG", "SET", name, value)
     while c.info()["connected_clients"] != "1" and time.monotonic() < deadline:
         time.sleep(0.1)
-    # What has a deadline goes.
+    # Keys with a deadline are removed.
     time.sleep(1.5)
 
 

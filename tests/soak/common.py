@@ -1,4 +1,4 @@
-"""What the soak scripts share: a server of one's own, a small RESP client, figures of a process.
+"""Code that the soak scripts share: a server of their own, a small RESP client, figures of a process.
 
 Everything is bounded, stays on loopback, and uses the standard library alone.
 """
@@ -153,7 +153,7 @@ class Server:
             return f.read()
 
     def complaints(self):
-        """Log lines that tell of a panic or an error."""
+        """Log lines about a panic or an error."""
         bad = re.compile(r"panick|\berror\b|abort|assert|poison", re.I)
         return [l for l in self.log_text().splitlines() if bad.search(l)]
 

@@ -1,4 +1,4 @@
-"""What two threads lose to each other on one key.
+"""The throughput that two threads lose to each other on one key.
 
     python3 tests/soak/contend.py [--seconds 3]
 

@@ -1,4 +1,4 @@
-"""What an idle connection costs in the server's own memory.
+"""The cost of an idle connection in the server's own memory.
 
     python3 tests/soak/idle.py [--connections 10000] [--bytes-max 2048]
 
@@ -53,7 +53,7 @@ def main():
             while int(watch.info("clients")["connected_clients"]) > 1:
                 assert time.monotonic() < deadline, "connections are still counted"
                 time.sleep(0.05)
-            # What tables of connections keep for the next ones.
+            # Memory that tables of connections keep for later ones.
             kept = int(watch.info("memory")["used_memory"]) - (samples[0][1] - round(used * tenth))
         report(
             "idle", connections=a.connections, rss_per_connection=round(rss),

@@ -3,10 +3,10 @@
     python3 tests/soak/maxmemory.py limit [--limit-mb 100]      all eight policies
     python3 tests/soak/maxmemory.py hits [--reference]          LRU and LFU on a Zipf load
 
-`limit` writes three times what fits, half of it with a deadline, and looks at used_memory meanwhile:
+`limit` writes three times the limit, half of it with a deadline, and looks at used_memory meanwhile:
 it must stay within 2% of the limit; volatile policies must leave every key without a deadline; under
 noeviction writes are refused with OOM and reads go on. `hits` gets keys drawn from a Zipf distribution,
-sets what is missing, and reports the part that was there in the second half of the run; run it with
+sets missing keys, and reports the part that was there in the second half of the run; run it with
 `--reference` for redis-server's figure, which holds fewer keys in the same memory.
 """
 
@@ -33,7 +33,7 @@ def watch(port, stop, highest):
 
 
 def limit(policy, limit_mb, threads):
-    """Returns what is wrong."""
+    """Returns the faults."""
     wrong = []
     top = limit_mb * MIB
     with Server("--maxmemory", top, "--maxmemory-policy", policy, "--threads", threads) as s, s.client() as c:
@@ -43,7 +43,7 @@ def limit(policy, limit_mb, threads):
         r = random.Random(1)
         stays = 0
         volatile = policy.startswith("volatile")
-        # Under a volatile policy a quarter of what fits stays, so that there is always a victim.
+        # Under a volatile policy a quarter of the limit stays, so that there is always a victim.
         stays_max = top // 4 // 200 if volatile else 0
         oom = written = longest = 0
         while written < 3 * top:

@@ -10,7 +10,7 @@ CONFIG SET of maxmemory and its policy. At the end all clients go and the data i
 - INFO clients counts one connection,
 - used_memory is back where it was after a short warm-up of the same kind, within `--left-kib`,
 - resident memory is near where it was after warm-up, within `--rss-mib`,
-- nothing panicked, and the log tells of no error.
+- no thread panicked, and the log has no error.
 
 Ten seconds of it run as `--seconds 10`.
 """
@@ -32,7 +32,7 @@ POLICIES = [
     "noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random",
     "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl",
 ]
-# What a load like this one brings about on purpose.
+# Errors that a load like this one causes on purpose.
 EXPECTED = ("OOM ", "WRONGTYPE", "ERR value is not an integer", "ERR increment or decrement would",
             "ERR value is out of range", "ERR bit offset", "ERR string exceeds")
 
@@ -114,7 +114,7 @@ def big(port, r, until):
 
 
 def whole(port, r, until):
-    """What looks at everything, or empties it."""
+    """Commands that look at the whole data set, or empty it."""
     with Client(port) as c:
         while time.time() < until:
             cursor = b"0"
@@ -190,7 +190,7 @@ def slow_readers(port, r, until):
 
 
 def victims(port, r, until):
-    """Killed in the middle of what they send: by signal and by CLIENT KILL."""
+    """Clients killed in the middle of a request: by signal and by CLIENT KILL."""
     with Client(port) as c:
         while time.time() < until:
             pid = os.fork()
@@ -209,7 +209,7 @@ def victims(port, r, until):
                 ids = [dict(f.partition("=")[::2] for f in l.split(" "))["id"] for l in lines
                        if "cmd=set " in l or "cmd=get " in l]
                 for i in ids[:1]:
-                    # Whoever it hits connects again, or is a victim.
+                    # A client that is hit connects again, or is a victim.
                     if i != mine and os.environ.get("SOAK_KILL_ANY"):
                         c.do("CLIENT", "KILL", "ID", i)
             os.kill(pid, signal.SIGKILL)

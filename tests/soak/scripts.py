@@ -4,7 +4,7 @@
 Commands with arguments of every type and number, errors in nested pcall, results of every form in
 RESP2 and RESP3, the libraries (cjson, cmsgpack, struct, bit, string, table, math) with random values,
 and the commands that load and manage scripts, functions and users, with wrong arguments as people type
-them. What is compared is every byte of every reply; `DIFFERS` lists what is known to differ, with reasons.
+them. Every byte of every reply is compared; `DIFFERS` lists the known differences, with reasons.
 
     tests/soak/scripts.py [--seconds 30] [--seed N] [--show 20]
 """
@@ -18,7 +18,7 @@ import time
 import common
 
 BATCH = 100
-# What is put where something else belongs; as names of users, too.
+# Values put where another kind belongs; as names of users, too.
 WORDS = ["", "x", "0", "1", "-1", "a", "f" * 40, "return 1", "ON", "SYNC", "k1"]
 # Patterns: the request, what Redis 7.0 says, what Apus says; and why.
 DIFFERS = [
@@ -159,7 +159,7 @@ class Generator:
             elif kind == "n":
                 args.append(self.pick(self.number, self.number, '"7"', self.quoted, "1", "2", "3", "-1"))
             elif kind == "t":
-                # Far off, or over: what is over soon may be over for one of them alone.
+                # Far off, or over: a time that is over soon may be over on one server alone.
                 args.append(r.choice(['"100000"', "100000", "0", "-1", '"x"', "1.5e6", "nil"]))
             elif kind == "f":
                 args.append(r.choice(['"f1"', '"f2"', '"f3"', '"a"', '"b"', "1", "2.5"]))
@@ -225,7 +225,7 @@ class Generator:
         if kind < 0.75:
             return "[" + r.choice([",", ", ", ",\\n"]).join(
                 self.json(depth + 1) for _ in range(r.randint(0, 4))) + r.choice(["]"] * 9 + ["", ",]", "]]"])
-        # One field: Lua's order of more is not told.
+        # One field: Lua's order of several is undefined.
         return "{" + "\"%s\"%s%s" % (r.choice(["a", "1", "", "b c"]), r.choice([":", " : ", "", ":"]),
                                    self.json(depth + 1)) + r.choice(["}"] * 9 + ["", ",}"])
 
@@ -459,7 +459,7 @@ class Generator:
         ])
 
     def wrong(self):
-        """What people mistype."""
+        """Typing mistakes."""
         r = self.random
         head = r.choice([
             ["EVAL"], ["EVALSHA"], ["EVAL_RO"], ["EVALSHA_RO"], ["FCALL"], ["FCALL_RO"], ["SCRIPT"], ["SCRIPT", "LOAD"],
@@ -645,12 +645,12 @@ SETUP = [
     ["CONFIG", "RESETSTAT"], ["INFO", "nosuch"],
 ]
 
-# Errors of the parser name what is near in the script; numbers of addresses differ between processes.
+# Errors of the parser name the text nearby in the script; numbers of addresses differ between processes.
 ADDRESS = re.compile(rb"(\$\d+\r\n)?(\"?)(table|function|userdata|thread): 0x[0-9a-f]+")
 
 
 def normal(reply):
-    """A reply without what differs between two processes."""
+    """A reply without the parts that differ between two processes."""
     return ADDRESS.sub(rb"\2\3: ADDRESS", reply)
 
 
@@ -722,7 +722,7 @@ def main():
                         print("DIFFERENT, seed", seed, request, "\n  Redis:", a[:600], "\n  Apus: ", b[:600],
                               flush=True)
                     if a != b:
-                        # What follows may differ because of this.
+                        # The later replies may differ because of this.
                         break
         finally:
             redis.stop()

@@ -9,7 +9,7 @@
 
 One process sends a heavy load at lowest priority; another sends single commands on a connection of
 its own, without pipelining, and measures each. The server is pinned to CPU 0 and both clients to CPU
-1, so that what is measured is not the scheduler. A machine that runs other things shows those: compare
+1, so that the scheduler is not measured. A machine that runs other programs shows their load: compare
 `growth` with `same`. With `--max-ms` the run fails when one command took longer. The log of slow
 commands says how much of it the server saw itself inside of commands.
 """
@@ -120,7 +120,7 @@ def until_empty(port, stop):
     stop.set()
 
 
-# How a big value goes; each is done to one of its own.
+# Ways to remove a big value; each has a value of its own.
 WAYS = [
     ("DEL", ["DEL", "z0"]),
     ("UNLINK", ["UNLINK", "z1"]),
@@ -162,7 +162,7 @@ def remove(port, begun, stop):
     stop.set()
 
 
-# Commands that take long, by what they are about: {n} is the number of keys.
+# Commands that take long, by their subject: {n} is the number of keys.
 LONG = [
     ["KEYS", "*"],
     ["KEYS", "*7"],
@@ -205,7 +205,7 @@ def long(server, keys, threads):
         size, first = 0, doer.sock.recv(1 << 20)
         took = time.perf_counter() - begin
         size += len(first)
-        # All of it has come when the reply to what follows it has.
+        # The whole reply has come when the reply to the next command has.
         doer.send(encode("ECHO", "the end of it"))
         tail = first
         while not tail.endswith(b"the end of it\r\n"):

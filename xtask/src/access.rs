@@ -1,5 +1,5 @@
-//! `cargo xtask access`: what users may do, on Apus and on a real redis-server, compared by the
-//! `differential` crate.
+//! `cargo xtask access`: the permissions of users on Apus and on a real redis-server, compared by
+//! the `differential` crate.
 
 use crate::process::{self, Server};
 use crate::report::Part;

@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: all that is checked before a change goes in. CI runs just this.
+//! `cargo xtask ci`: all checks before a change goes in. CI runs just this.
 
 use crate::process::{self, FEATURES, cargo};
 use crate::report::{Part, Report};
@@ -9,7 +9,7 @@ use std::process::Command;
 /// How long each fuzz target runs; longer runs are for a person to start.
 const FUZZ_SECONDS: &str = "5";
 
-/// Runs every step, also after one has failed, so that one run shows all there is to mend.
+/// Runs every step, also after one has failed, so that one run shows everything to mend.
 pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
     let mut step = |name: &str, check: &dyn Fn() -> Result<bool>| {
@@ -22,7 +22,7 @@ pub(crate) fn run() -> Result<Report> {
         process::run(command.args(what).args(["--", "--deny", "warnings"]))
     };
     step("clippy", &|| clippy(&[&["--workspace"][..], &FEATURES].concat()));
-    // What `cargo build` makes, which leaves parts out.
+    // The default features of `cargo build`, which leave parts out.
     step("clippy, plain", &|| clippy(&["--package", "apus"]));
     step("tidy", &tidy);
     step("rustdoc", &|| {
@@ -55,7 +55,7 @@ fn gofmt() -> Part {
     )
 }
 
-/// Prints what is untidy; whether nothing is.
+/// Prints the findings; returns whether there are none.
 pub(crate) fn tidy() -> Result<bool> {
     let findings = tidy::check(paths::root())?;
     for finding in &findings {

@@ -1,15 +1,16 @@
 //! Circles of files that import each other, per crate: the largest one may only shrink.
 //!
 //! A file imports another one when a path in it that begins with `crate` or `super` leads there.
-//! Names that a module only passes on (`pub use`) lead to where they come from, so that a crate's
-//! root closes no circle that is not there. That a module names its own children is no import. What is inside `#[cfg(test)] mod … { … }`, and files
-//! called `tests`, do not count. The largest circles of today stand in `xtask/circles.txt`.
+//! Names that a module only passes on (`pub use`) lead to their origin, so that a crate's root
+//! closes no false circle. A module that names its own children does not import them. Code inside
+//! `#[cfg(test)] mod … { … }`, and files called `tests`, do not count. The largest circles of today
+//! stand in `xtask/circles.txt`.
 
 use crate::{Result, paths};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Where the numbers stand, from the root.
+/// The path of the file with the numbers, from the root.
 const FILE: &str = "xtask/circles.txt";
 
 /// A module's path without the crate: `a::b` is `["a", "b"]`, the root is empty.
@@ -18,7 +19,7 @@ type Module = Vec<String>;
 /// Files of a crate by module, with their text.
 type Files = BTreeMap<Module, String>;
 
-/// Compares the circles of all crates with the file; prints them, and returns what is wrong.
+/// Compares the circles of all crates with the file; prints them, and returns the findings.
 pub(crate) fn check(root: &Path, files: &[String]) -> Result<Vec<String>> {
     let allowed = parse(&paths::read(&root.join(FILE))?)?;
     let mut crates: BTreeMap<String, Files> = BTreeMap::new();
@@ -36,7 +37,7 @@ pub(crate) fn check(root: &Path, files: &[String]) -> Result<Vec<String>> {
     Ok(compare(&allowed, &circles))
 }
 
-/// Lines `crate number`; what begins with `#` is a comment.
+/// Lines `crate number`; a line that begins with `#` is a comment.
 fn parse(text: &str) -> Result<BTreeMap<String, usize>> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let parsed = lines.map(|line| {
@@ -327,7 +328,7 @@ fn largest(files: &Files) -> Vec<String> {
         let to = to.filter_map(|n| target(files, &imports, module, &n.path, 0));
         edges.insert(module, to.filter(|to| to != *module).collect());
     }
-    // Files are few: whoever is reached by those that it reaches is in its circle.
+    // Files are few: a file reached by those that it reaches is in its circle.
     let reached: BTreeMap<&Module, BTreeSet<&Module>> =
         edges.keys().map(|module| (*module, reach(&edges, module))).collect();
     let circle = |module: &Module| -> Vec<String> {

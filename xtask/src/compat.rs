@@ -19,7 +19,7 @@ pub(crate) struct Transcript {
     text: String,
 }
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Report {
     /// The server it ran on.
@@ -150,8 +150,8 @@ pub(crate) fn replay(address: &str, transcripts: &[Transcript]) -> Result<Report
     Ok(report)
 }
 
-/// Some replies depend on the time since the step before, as that of TTL does. Where a transcript took
-/// so long that this may be why it differs, it is played again: the machine did something else.
+/// Some replies depend on the time since the step before, as that of TTL does. A transcript that took
+/// so long that this may be why it differs is played again: the machine was busy.
 fn steadily(mut play: impl FnMut() -> Vec<String>) -> Vec<String> {
     const GOES: u32 = 5;
     const LONG: Duration = Duration::from_millis(150);

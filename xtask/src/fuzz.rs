@@ -16,10 +16,10 @@ const NAME: &str = "fuzz";
 const SECONDS: u64 = 60;
 
 /// The first seed of the test command, and rounds from there that are known to agree: it must not fail
-/// for what nobody has changed. A run by hand draws a seed and looks for more.
+/// without a change of the code. A run by hand draws a seed and looks for more.
 const KNOWN: (u64, u64) = (1_795_259_990_260, 7_500);
 
-/// Failures after which a run ends: more of them would rarely tell more.
+/// Failures after which a run ends: more of them would rarely show more.
 const FAILURES_MAX: usize = 5;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -125,8 +125,8 @@ fn on_servers(apus: &Path, options: &Options) -> Result<Part> {
         let servers = Servers { redis: redis.address.clone(), apus: apus.address.clone() };
         let mut found = round.run(&servers)?;
         if found.is_some() && options.rounds == KNOWN.1 && apus.is_running() {
-            // What is known to agree differs where the machine did something else between a deadline
-            // and what it is for. A run by hand shows it at once.
+            // A round that is known to agree may differ where the machine was busy between a deadline
+            // and its effect. A run by hand shows the difference at once.
             println!("The round of seed {round_seed} differs; it is played again");
             found = round.run(&servers)?;
         }

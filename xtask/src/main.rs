@@ -1,8 +1,8 @@
 //! `cargo xtask`: the commands that developers and CI run. See `HELP` below.
 //!
 //! Plain Rust and `std`, so that a fresh clone needs nothing but cargo to begin with.
-//! Everything that has to be installed for tests goes to a cache directory outside of
-//! the source tree (`paths`), and what cannot be installed is reported, never
+//! All packages that tests need are installed in a cache directory outside of the
+//! source tree (`paths`). A package that cannot be installed is reported, never
 //! silently skipped (`report`).
 
 // The terminal is this program's interface.
@@ -23,7 +23,7 @@ mod tidy;
 
 use std::process::ExitCode;
 
-/// What goes wrong here is told to a person; nothing reacts to its kind.
+/// An error here is shown to a person; no code reacts to its kind.
 type Result<T> = std::result::Result<T, String>;
 
 const HELP: &str = "\

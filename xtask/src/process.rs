@@ -9,15 +9,15 @@ use std::sync::mpsc;
 
 use testing::{PATIENCE, TempDir, free_address};
 
-/// Everything that a build of the server may leave out is tested: cargo's arguments for that.
+/// Cargo's arguments for testing all parts that a build of the server may leave out.
 pub(crate) const FEATURES: [&str; 2] = ["--features", "apus/full"];
 
 /// A command of the cargo that runs us, at the root of the workspace.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(paths::root());
-    // What cargo has told us about ourselves: build scripts that look at it (ring's does) would run
-    // anew, and half of the workspace after them.
+    // The variables that cargo has set for this program: build scripts that look at them (ring's does)
+    // would run anew, and half of the workspace would be built after them.
     for (name, _) in env::vars_os() {
         if name
             .to_str()
@@ -49,14 +49,14 @@ pub(crate) fn must(command: &mut Command) -> Result<()> {
     }
 }
 
-/// How the reason begins when a registry does not give something to anybody, which no second attempt
+/// How the reason begins when a registry refuses a package to every client, which no second attempt
 /// changes.
 pub(crate) const REFUSED: &str = "the registry does not give it: ";
 
 /// Runs a command of Go's that fetches modules and must succeed.
 ///
 /// # Errors
-/// [`REFUSED`] and what the registry said, if it says that it does not have a module.
+/// [`REFUSED`] and the registry's message, if it says that it does not have a module.
 pub(crate) fn must_fetch(command: &mut Command) -> Result<()> {
     let output = command.output().map_err(|e| format!("{}: {e}", shown(command)))?;
     let told = String::from_utf8_lossy(&output.stderr);
@@ -72,8 +72,8 @@ pub(crate) fn must_fetch(command: &mut Command) -> Result<()> {
     })
 }
 
-/// Runs a command, shows what it prints as it comes, and hands each line of its standard
-/// output to `line`; whether it succeeded.
+/// Runs a command, shows its output as it comes, and hands each line of its standard
+/// output to `line`; returns whether it succeeded.
 pub(crate) fn watch(command: &mut Command, mut line: impl FnMut(&str)) -> Result<bool> {
     command.stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|e| format!("{}: {e}", shown(command)))?;
@@ -88,7 +88,7 @@ pub(crate) fn watch(command: &mut Command, mut line: impl FnMut(&str)) -> Result
     Ok(child.wait().map_err(|e| format!("{}: {e}", shown(command)))?.success())
 }
 
-/// What a command that must succeed prints.
+/// The output of a command that must succeed.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())

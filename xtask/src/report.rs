@@ -1,4 +1,4 @@
-//! What ran, what failed, and what was left out and why.
+//! The parts that ran, that failed, and that were left out, with the reason.
 //!
 //! A part that could not run is neither passed nor failed. It is shown as loudly as a
 //! failure, since a green run that tested half is worse than a red one.

@@ -1,4 +1,4 @@
-//! Installs what the tests need, outside of the source tree.
+//! Installs the packages that the tests need, outside of the source tree.
 //!
 //! Each function either leaves its tool ready or says, for a person, why it could not;
 //! that text ends up behind "LEFT OUT". A stamp with the pinned versions marks a finished
@@ -48,8 +48,8 @@ fn apt(packages: &[&str]) -> Result<()> {
         command
     };
     println!("Installing {} with apt-get", packages.join(", "));
-    // The package starts a Redis on port 6379, which nobody asked for: a policy that exists
-    // only meanwhile tells dpkg not to start services. Someone else's policy stays.
+    // The package would start an unwanted Redis on port 6379: a policy that exists only
+    // meanwhile tells dpkg not to start services. A policy that is already there stays.
     let script = "
         set -e
         export DEBIAN_FRONTEND=noninteractive
@@ -178,7 +178,7 @@ fn npm(source: &str, name: &str) -> Result<PathBuf> {
     Ok(dir.join("node_modules"))
 }
 
-/// What asks the network gets more than one chance: a server far away may have a bad moment.
+/// A command that uses the network gets more than one attempt: a remote server may fail for a moment.
 fn again(mut ask: impl FnMut() -> Result<()>) -> Result<()> {
     const PAUSES_S: [u64; 3] = [2, 10, 30];
     for pause in PAUSES_S {

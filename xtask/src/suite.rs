@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test there is, part by part.
+//! `cargo xtask test`: every test, part by part.
 
 use crate::process::{self, FEATURES, Server, cargo};
 use crate::report::{Part, Report};
@@ -25,7 +25,7 @@ const PARTS: [&str; 16] = [
     "seb",
 ];
 
-/// What to run, and how strictly.
+/// The parts to run, and how strictly.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     only: Vec<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Everything, and nothing may be left out but what a registry does not give.
+    /// Every part, and nothing may be left out except packages that a registry does not give.
     pub(crate) fn strict() -> Options {
         Options { only: Vec::new(), strict: true }
     }
@@ -62,7 +62,7 @@ impl Options {
     }
 }
 
-/// Runs the parts one after the other. What fails or cannot run is in the report; an error
+/// Runs the parts one after the other. Parts that fail or cannot run are in the report; an error
 /// means that nothing could run.
 pub(crate) fn run(options: &Options) -> Result<Report> {
     let mut report = Report::default();
@@ -241,8 +241,8 @@ fn python_line(part: &mut Part, line: &str) {
     }
 }
 
-/// What needs an object store's server, which `variable` says: targets that are not among those of a plain
-/// `cargo test`.
+/// The tests that need an object store's server, whose binary `variable` names: targets that a plain
+/// `cargo test` does not run.
 fn bucket(name: &str, variable: &str, binary: &Path) -> Part {
     let mut part = Part::new(name);
     // All of the workspace, as for "rust", so that nothing is built anew with other features.

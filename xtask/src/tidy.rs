@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-/// Longest source file under `crates/`: what is longer no longer fits in the head.
+/// Longest source file under `crates/`: a longer one is too much to keep in mind.
 const LINES_MAX: usize = 1_000;
 
 /// Files that may be longer, each with its reason beside it. Keep it short.
@@ -20,7 +20,7 @@ const BY_NAME: &[&str] = &[
     "crates/engine/src/scripting/busy.rs",
 ];
 
-/// What no file may contain. Cut in two here, so that this file does not.
+/// Texts that no file may contain. They are cut in two here, so that this file does not.
 const FORBIDDEN: &[(&str, &str)] = &[
     // A lock file that names one registry host cannot be used behind a mirror.
     (concat!("registry.", "npmjs.org"), "names a package registry"),
@@ -39,7 +39,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     (concat!("/tmp/", "suite"), "names a path of one machine"),
 ];
 
-/// Something untidy, and where.
+/// A finding, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     file: String,
@@ -148,7 +148,7 @@ fn check_words(file: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Whatever behaviour depends on is a field of the command's row: nobody compares its name, under which a
+/// Every fact that behaviour depends on is a field of the command's row: no code compares its name, since a
 /// second command of the kind would be forgotten.
 fn check_names(file: &str, text: &str) -> Vec<Finding> {
     if !file.starts_with("crates/") || !file.contains("/src/") || BY_NAME.contains(&file) {
@@ -159,7 +159,7 @@ fn check_names(file: &str, text: &str) -> Vec<Finding> {
     for (i, line) in code.lines().enumerate() {
         for (at, _) in line.match_indices("row.name") {
             let after = &line[at + "row.name".len()..];
-            // What the row belongs to: `cmd.`, `engine.table.get(id).`
+            // The owner of the row: `cmd.`, `engine.table.get(id).`
             let owner = |c: char| c.is_alphanumeric() || c == '.' || c == '_';
             let before = line[..at].trim_end_matches(owner);
             let compared = [" == \"", " != \"", ".starts_with(\"", ".ends_with(\""];
@@ -207,7 +207,7 @@ fn check_manifest(file: &str, text: &str) -> Vec<Finding> {
 /// For every crate of the workspace, those of its crates that it depends on.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-/// What cargo knows: the normal dependencies between the crates of the workspace.
+/// The normal dependencies between the crates of the workspace, from cargo.
 fn workspace_arrows() -> Result<Arrows> {
     // `cargo tree` rather than `cargo metadata`: its lines need no JSON parser.
     let tree = process::output(&mut cargo(&[
@@ -279,7 +279,7 @@ fn check_diagram(text: &str, actual: &Arrows) -> Vec<Finding> {
     findings
 }
 
-/// The first line of the diagram and what it draws.
+/// The first line of the diagram and the dependencies that it draws.
 fn diagram(text: &str) -> Option<(usize, Arrows)> {
     let mut block: Option<(usize, Arrows)> = None;
     let mut fenced = false;

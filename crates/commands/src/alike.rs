@@ -1,9 +1,9 @@
-//! Runs of the same command: what a pipeline mostly is.
+//! Runs of the same command, of which most pipelines consist.
 //!
-//! The commands that come most have a second function, which executes a whole run of them in one
-//! loop: without a call, an argument list and a look around per command. It takes what is usual (the
-//! key is there, without a deadline and of the usual form) and stops in front of everything else,
-//! which the command's own function then does. So it decides nothing: it is that function, cut short.
+//! The most frequent commands have a second function, which executes a whole run of them in one
+//! loop: without a call, an argument list and checks per command. It serves the usual case (the
+//! key is there, without a deadline and of the usual form) and stops in front of every other case,
+//! which the command's own function then serves. So it decides nothing: it is that function, cut short.
 
 use resp::{Reply, Span};
 use store::Db;
@@ -17,9 +17,9 @@ pub struct Pending {
     pub first: u32,
     /// Number of its spans.
     pub argc: u32,
-    /// Its number, if it is known and executed with its neighbours.
+    /// The command's number, if it is known and executed with its neighbours.
     pub id: u16,
-    /// The number of the command of its name, its container's for a subcommand, if it is known.
+    /// The number of the command with its name (a subcommand's container), if it is known.
     pub top: u16,
     /// Where in its bucket the key's entry probably is.
     pub near: u8,
@@ -27,7 +27,7 @@ pub struct Pending {
     pub hash: u64,
 }
 
-/// Commands in a row, of which the first ones are the same.
+/// Consecutive commands, of which the first ones are the same.
 pub struct Alike<'a> {
     /// The bytes that spans point into.
     pub input: &'a [u8],
@@ -37,8 +37,8 @@ pub struct Alike<'a> {
     pub group: &'a [Pending],
 }
 
-/// Executes commands from the first on, as long as they are the same and nothing is out of the
-/// ordinary; returns how many.
+/// Executes commands from the first on, as long as they are the same and the case is the usual
+/// one; returns how many.
 pub type RunAlike = fn(&mut Db<'_>, &Alike<'_>, &mut Reply<'_>) -> usize;
 
 impl Alike<'_> {
@@ -58,7 +58,7 @@ impl Alike<'_> {
                 break;
             };
             let mut args: [&[u8]; N] = [&[]; N];
-            // A loop over an iterator is not unrolled here, and costs a quarter of all.
+            // A loop over an iterator is not unrolled here, and costs a quarter of the time.
             let mut i = 1;
             while i < N {
                 let Some(bytes) = spans[i].bytes(self.input) else { return n };

@@ -1,4 +1,4 @@
-//! What a command is: its row and its function.
+//! A command: its row and its function.
 
 use resp::{Args, Reply};
 use store::Db;

@@ -262,7 +262,7 @@ fn argument(arg: Arg) -> Value {
     map(pairs)
 }
 
-/// COMMAND LIST; `args` are what follows LIST. `glob(pattern, text)` is the
+/// COMMAND LIST; `args` are the arguments behind LIST. `glob(pattern, text)` is the
 /// matcher of KEYS, ignoring case.
 ///
 /// # Errors
@@ -346,7 +346,7 @@ fn found_keys<'r>(
         return Err("ERR Invalid number of arguments specified for command");
     }
     let mut found = Vec::new();
-    // An error and no key are one to Redis; EVAL without keys is in order.
+    // Redis treats an error and the absence of keys alike; EVAL without keys is valid.
     let _ = keys(row, argv, &mut |key| found.push(key));
     if found.is_empty() && !row.flags.has(Flags::NO_MANDATORY_KEYS) {
         return Err("ERR Invalid arguments specified for command");
@@ -354,7 +354,7 @@ fn found_keys<'r>(
     Ok(found)
 }
 
-/// The words of a key specification for people: `RW access update: argument 1`.
+/// A key specification as the reference page shows it: `RW access update: argument 1`.
 fn key_spec_text(spec: &KeySpec) -> String {
     let mut text = spec.flags.names().collect::<Vec<_>>().join(" ");
     if spec.flags.has(KeyFlags::NOT_KEY) {

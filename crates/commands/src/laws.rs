@@ -1,6 +1,6 @@
-//! Laws over the command table: what every row must fulfil, whoever wrote it.
+//! Laws over the command table, which every row must fulfil.
 //!
-//! A test calls [`check_rows`] on the whole table and prints what it returns.
+//! A test calls [`check_rows`] on the whole table and prints the result.
 //! Each law is a fact that something relies on: dispatch on arity, locking on
 //! key specifications, COMMAND DOCS on the syntax line, readers on the texts.
 
@@ -174,7 +174,7 @@ fn complexity(row: &Row, broken: Sink) {
 }
 
 /// FAST promises that no data of unknown size is walked: constant or
-/// logarithmic, or linear in what the call itself asks for.
+/// logarithmic, or linear in the number that the call itself gives.
 fn fast(row: &Row, args: &[Arg], broken: Sink) {
     let small = ["O(1)", "O(log"].iter().any(|small| row.complexity.contains(small));
     let asked = flatten(args).iter().any(|arg| arg.multiple || arg.name == "count");

@@ -11,13 +11,13 @@ pub fn int(args: &Args<'_>, i: usize) -> Result<i64, Fail> {
     stdx::num::parse_i64(&args[i]).ok_or(Fail::NOT_INTEGER)
 }
 
-/// Elements of one reply that repeats some where nothing limits what the client is sent: beyond it,
-/// the reply would not fit into memory.
+/// Most elements of a reply that repeats some, where no output limit applies: beyond it, the reply
+/// would not fit into memory.
 const REPEATED_MAX: u64 = 1 << 27;
 
-/// How often a reply is to repeat what there is (a negative count of SRANDMEMBER and the like). With
-/// an output limit any number will do, since [`Reply::repeat`] ends there; without one Redis goes on
-/// until its memory ends, and here too many are refused.
+/// How many elements a reply with repetitions has (a negative count of SRANDMEMBER and the like). With
+/// an output limit any number is accepted, since [`Reply::repeat`] ends there. Without one Redis goes
+/// on until its memory ends, and here too large a number is refused.
 pub fn repeated(n: u64, reply: &mut Reply<'_>) -> Result<usize, Fail> {
     match usize::try_from(n) {
         Ok(count) if n <= REPEATED_MAX || reply.out().limit > 0 => Ok(count),
@@ -90,13 +90,13 @@ pub fn db_index(args: &Args<'_>, i: usize, databases: usize) -> Result<usize, Fa
 /// The timeout of a blocking command in argument `i`, in seconds with a fraction; 0 means forever.
 /// Returns the Unix milliseconds at which it is over.
 pub fn timeout(args: &Args<'_>, i: usize, now_ms: i64) -> Result<Option<i64>, Fail> {
-    // Too large for a number is too long, not no number.
+    // A number that is too large gets the error of a long timeout, not that of a text.
     let huge =
         || std::str::from_utf8(&args[i]).ok()?.parse().ok().filter(|s: &f64| s.is_infinite());
     let seconds = stdx::num::parse_f64(&args[i])
         .or_else(huge)
         .ok_or(Fail::text("ERR timeout is not a float or out of range"))?;
-    // Less than a millisecond below zero is none, as in Redis.
+    // Less than a millisecond below zero counts as zero, as in Redis.
     let ms = (seconds * 1000.0).ceil();
     if ms < 0.0 {
         return Err(Fail::text("ERR timeout is negative"));
@@ -111,7 +111,7 @@ pub fn timeout(args: &Args<'_>, i: usize, now_ms: i64) -> Result<Option<i64>, Fa
     Ok(Some(at))
 }
 
-/// Makes a command wait, or answers that it got nothing where it may not wait.
+/// Makes a command wait, or replies that it got nothing where it may not wait.
 pub fn block(db: &mut Db<'_>, block: Block, reply: &mut Reply<'_>) {
     if let Some(nothing) = db.block(block) {
         empty(nothing, reply);

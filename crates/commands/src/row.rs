@@ -31,14 +31,14 @@ pub struct Row {
     /// Number of arguments including the name (for a subcommand, both words);
     /// negative: at least that many.
     pub arity: i16,
-    /// Why the arity differs from what the syntax line says: Redis accepts
-    /// arguments that it does not document (QUIT, PSYNC); empty if it agrees.
+    /// Why the arity differs from the syntax line: Redis accepts arguments that
+    /// it does not document (QUIT, PSYNC); empty if the two agree.
     pub loose_arity: &'static str,
     /// Behaviour flags, without those that are derived.
     pub flags: Flags,
-    /// What Apus has to know besides, which no reply shows. Those of a container are its subcommands', too.
+    /// Further flags that Apus needs and no reply shows. Those of a container apply to its subcommands, too.
     pub traits: Traits,
-    /// What it does with the channels among its arguments.
+    /// How the command uses the channels among its arguments.
     pub channels: Channels,
     /// ACL categories beyond those that flags and group imply.
     pub acl: Acl,
@@ -49,17 +49,17 @@ pub struct Row {
     pub get_keys: Option<GetKeys>,
     /// Hints for clients and proxies, in Redis's words (`request_policy:…`).
     pub tips: &'static [&'static str],
-    /// What changed in which version: `(version, change)`.
+    /// The changes by version: `(version, change)`.
     pub history: &'static [(&'static str, &'static str)],
     /// Deprecated, or internal.
     pub doc_flags: DocFlags,
     /// The version that deprecated it; empty if none did.
     pub deprecated_since: &'static str,
-    /// What to use instead, in markdown; empty if nothing.
+    /// The replacement, in markdown; empty if there is none.
     pub replaced_by: &'static str,
     /// The rows of its subcommands; empty for a plain command.
     pub subcommands: &'static [&'static Row],
-    /// Which shards are locked while it runs.
+    /// The shards that are locked while it runs.
     pub scope: Scope,
     /// The syntax line of its page; [`crate::syntax`] derives the argument
     /// tree of COMMAND DOCS from it.
@@ -117,7 +117,7 @@ impl Row {
         if self.arity >= 0 { argc == least } else { argc >= least }
     }
 
-    /// Which shards a call with these arguments holds: never [`Scope::Patterns`].
+    /// The shards that a call with these arguments locks: never [`Scope::Patterns`].
     #[inline]
     #[must_use]
     pub fn scope_of(&self, argv: &dyn Argv) -> Scope {
@@ -125,7 +125,7 @@ impl Row {
             return self.scope;
         }
         let is = |i: usize, word: &str| argv.get(i).eq_ignore_ascii_case(word.as_bytes());
-        // A key of that name only costs more locks.
+        // A key with such a name costs more locks and does no harm.
         let patterns = (2..argv.len()).any(|i| is(i, "by") || is(i, "get"));
         if patterns { Scope::All } else { Scope::Keys }
     }
@@ -209,7 +209,7 @@ impl Row {
         if self.flags.has(Flags::WRITE) {
             acl = acl.or(Acl::WRITE);
         }
-        // Scripting commands read and write through what they call.
+        // Scripting commands read and write through the commands that they call.
         if self.flags.has(Flags::READONLY) && !acl.has(Acl::SCRIPTING) {
             acl = acl.or(Acl::READ);
         }
@@ -258,7 +258,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// As COMMAND DOCS spells it.
+    /// The spelling in COMMAND DOCS.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -309,10 +309,10 @@ impl Group {
     }
 }
 
-/// What a command does with the channels that it names.
+/// How a command uses the channels that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channels {
-    /// It names none, or leaves them, which is always allowed.
+    /// It names none, or unsubscribes from them, which is always allowed.
     None,
     /// Subscribes to all its arguments.
     Subscribe,
@@ -324,7 +324,7 @@ pub enum Channels {
     PublishShard,
 }
 
-/// Which shards a command holds while it runs.
+/// The shards that are locked while a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Those of its keys, all at once.

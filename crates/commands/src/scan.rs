@@ -1,4 +1,4 @@
-//! What SCAN, SSCAN, HSCAN and ZSCAN have in common: the cursor and the options.
+//! The shared parts of SCAN, SSCAN, HSCAN and ZSCAN: the cursor and the options.
 
 use resp::{Args, Reply};
 
@@ -6,7 +6,7 @@ use crate::fail::Fail;
 use crate::generic::pattern::Pattern;
 use crate::parse::int;
 
-/// What is scanned, for options that only some scans have.
+/// The kind of scan, for options that only some scans have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     /// The keyspace, which has TYPE.
@@ -73,8 +73,8 @@ fn read(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// The texts that a scan has found. The cursor comes first in the reply and is known last, so they
-/// wait here, one behind the other.
+/// The texts that a scan has found. The cursor comes first in the reply and is known last, so the
+/// texts are collected here, one behind the other.
 #[derive(Default)]
 pub(crate) struct Found {
     texts: Vec<u8>,
@@ -88,7 +88,7 @@ impl Found {
         self.ends.push(self.texts.len());
     }
 
-    /// Answers with the cursor and all of them.
+    /// Replies with the cursor and all texts.
     pub(crate) fn reply(self, cursor: u64, reply: &mut Reply<'_>) {
         reply.array(2);
         reply.bulk(cursor.to_string());

@@ -1,5 +1,5 @@
-//! What the hot commands ask of the allocator: reads and changes in place nothing, a new key one
-//! block. A count that grows here is a regression that no reply shows.
+//! Allocations of the most frequent commands: reads and changes in place allocate nothing, a new key
+//! one block. A count that grows here is a regression that no reply shows.
 
 #![expect(unsafe_code, reason = "a global allocator that counts; it only passes calls on")]
 
@@ -55,7 +55,7 @@ fn hot_commands() {
         let name = line.split(' ').next().expect("a name").to_lowercase();
         let command = commands::all().find(|c| c.row.name == name).expect("a command");
         let mut args = Args::new(&buf, &spans, &mut []);
-        // One lock for all shards needs no memory of its own, unlike a set of some.
+        // A lock of all shards needs no memory of its own, unlike one of some shards.
         let mut db = Db::lock_all(&keyspace, 0, &mut cx);
         let before = COUNT.with(Cell::get);
         (command.run)(&mut db, &mut args, &mut Reply::new(&mut out, Proto::V2)).expect("accepted");
@@ -67,7 +67,7 @@ fn hot_commands() {
     }
     let large = format!("SET large {}", "x".repeat(100_000));
     run(&large);
-    // No reply holds on to this one, so that its bytes may change where they lie.
+    // No reply refers to this value, so that its bytes may change where they lie.
     run(&large.replace("large", "bitmap"));
     let cases = [
         ("GET n", 0),

@@ -1,4 +1,4 @@
-//! What the generic commands note for the commit: changes, keyspace events, journal forms. The
+//! The effects that the generic commands note: changes, keyspace events, journal forms. The
 //! expectations are Redis's: `rdb_changes_since_last_save`, `notify-keyspace-events KEA`, the AOF.
 
 mod harness;
@@ -166,7 +166,7 @@ fn expired_keys_are_not_there() {
     let mut server = expired(&["SET k 1 EX 1", "MOVE k 1", "SET k 2"]);
     assert_eq!(run(&mut server, "MOVE k 1"), Reply::Integer(1));
     assert_eq!(server.cx.effects.dropped, [(1, b"k".to_vec())]);
-    // Commands that go through the shards see past them; they cannot remove them themselves.
+    // Commands that go through the shards skip expired keys; they cannot remove them themselves.
     for (line, overdue) in
         [("KEYS *", 0), ("KEYS gone", 0), ("KEYS g*", 0), ("SCAN 0", 1), ("SCAN 0 MATCH s*", 0)]
     {
@@ -252,7 +252,7 @@ fn scan_visits_every_key_in_steps_of_about_count() {
         ("COUNT 5", 1000, 100..=200),
         ("COUNT 1000", 1000, 1..=2),
         ("COUNT 9223372036854775807", 1000, 1..=1),
-        // Filters take away from what was looked at, not from the work.
+        // Filters reduce the keys found, not the work.
         ("MATCH key:1??", 100, 50..=100),
         ("MATCH nothing COUNT 100", 0, 9..=11),
         ("TYPE STRING", 1000, 50..=100),

@@ -1,4 +1,4 @@
-//! What the commands of hashes note for the commit, and what becomes of fields whose time is over.
+//! The effects that the commands of hashes note, and the removal of fields whose time is over.
 
 mod harness;
 
@@ -102,7 +102,7 @@ fn fields_whose_time_is_over_are_not_there() {
             assert_eq!(server.cx.counters.expired_subkeys, said.contains("hexpired").into());
         }
     }
-    // With the last field goes the key.
+    // The key is deleted with its last field.
     for mut server in overdue() {
         run(&mut server, "HDEL h b");
         assert_eq!(run(&mut server, "HLEN h"), Reply::Integer(1));

@@ -1,4 +1,4 @@
-//! Laws that hold for every data command, whoever wrote it; its transcript is the sample.
+//! Laws that hold for every data command; its transcript is the sample.
 
 mod harness;
 
@@ -41,7 +41,7 @@ fn no_change_without_leave() {
             let before = server.digest();
             let answer = server.call(0, &step.args, Proto::V2, Arrival::Buffer).expect("known");
             let refused = matches!(answer.reply, Reply::Error(_));
-            // PFCOUNT reads, and notes in the value what it has counted.
+            // PFCOUNT reads, and stores its count in the value.
             let reads = answer.row.flags.has(Flags::READONLY)
                 && !answer.row.flags.has(Flags::MAY_REPLICATE);
             if reads || refused {
@@ -52,8 +52,8 @@ fn no_change_without_leave() {
     });
 }
 
-/// The journal of a session makes the same data from nothing: no effect is forgotten, and nothing
-/// in it depends on when it is replayed.
+/// A replay of a session's journal makes the same data: no effect is missing, and no record
+/// depends on the time of the replay.
 #[test]
 fn journal_replays() {
     let mut unknown = std::collections::BTreeSet::new();

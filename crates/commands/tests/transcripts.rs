@@ -8,7 +8,7 @@ use transcript::check;
 
 /// Each session runs twice on servers of its own: in the protocol that its lines show, with the
 /// arguments in the input buffer; and in the other protocol, with the arguments in buffers of
-/// their own. The first must reply what is written, the second the same in other words.
+/// their own. The first must reply as written, the second the same in other words.
 #[test]
 fn transcripts() {
     let (sessions, skipped) = harness::sessions();

@@ -1,13 +1,13 @@
 //! Loading: configuration file, standard input, command line, in this order.
 //!
 //! The rules are redis-server's. All three are lines of words, the command line
-//! too: `--port 6380` is the line `port "6380"`. What comes later wins, but for
+//! too: `--port 6380` is the line `port "6380"`. A later line wins, except for
 //! `save`, whose points add up once the first has replaced the defaults.
 //!
 //! A line that Apus knows and has no use for does not stop the start: it is
-//! noted in [`Loaded::ignored`]. A line that nobody knows, and a value that is
-//! wrong, does: a misspelt option that silently does nothing is worse. So does
-//! an option without which the server would do harm ([`State::Refused`]).
+//! noted in [`Loaded::ignored`]. An unknown line or a wrong value does: a
+//! misspelt option that silently does nothing is worse. So does an option
+//! without which the server would do harm ([`State::Refused`]).
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -24,13 +24,13 @@ use crate::{Config, Id, help, include, lookup, os_text, path_of};
 /// Includes within includes; more is a file that includes itself.
 const DEPTH_MAX: usize = 16;
 
-/// What loading found besides values of options.
+/// The results of loading besides values of options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// The configuration file, absolute, if one was named.
     pub file: Option<PathBuf>,
     /// Names with the reason why they have no effect, each once, in order. An
-    /// option that does nothing but has its default is not worth a word.
+    /// option that does nothing but has its default is not reported.
     pub ignored: Vec<String>,
     /// The `user` lines as they stand in the file.
     pub users: Vec<Vec<u8>>,
@@ -45,7 +45,7 @@ pub struct LoadError {
     pub place: String,
     /// The line, without a value that is secret; empty if no line is at fault.
     pub line: String,
-    /// What is wrong with it.
+    /// The fault.
     pub reason: String,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Lines of servers that Apus cannot stand in for, as Redis refuses a module that it cannot load.
+/// Lines of servers that Apus cannot replace; they are refused, as Redis refuses a module that it cannot load.
 const REFUSED: [(&str, &str); 2] = [
     (
         "loadmodule",
@@ -83,7 +83,7 @@ const RETIRED: [&str; 6] = [
     "lua-replicate-commands",
 ];
 
-/// Loads what the command line says: `args` are the arguments without the
+/// Loads from the command line: `args` are the arguments without the
 /// program's name. The first is a configuration file unless it starts with a
 /// dash; `-` at either end reads `stdin`; the rest are `--name value …`.
 ///
@@ -215,7 +215,7 @@ fn one_dash(line: &[u8], fault: Fault) -> Fault {
     Fault::Line(format!("'{word}' is not an option: options begin with two dashes{like}"), secret)
 }
 
-/// What is wrong with a line, before it is known where the line stands.
+/// The fault of a line, before the line's position is known.
 enum Fault {
     /// The line itself is wrong; whether it holds a secret.
     Line(String, bool),
@@ -268,7 +268,7 @@ impl<'a> Loader<'a> {
     }
 
     fn finish(mut self) -> Result<Loaded, LoadError> {
-        // What a later line has taken back does no harm.
+        // An option that a later line has taken back does no harm.
         let refused = self.refused.into_iter().find(|(id, _)| !self.config.is_default(*id));
         if let Some((_, why)) = refused {
             return Err(why);

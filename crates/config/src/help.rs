@@ -1,5 +1,5 @@
 //! Texts made from the rows: help on the command line, the documentation page,
-//! and the name somebody probably meant.
+//! and the name that a misspelt one probably means.
 
 use std::fmt::Write;
 
@@ -29,7 +29,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     // `--port=7000` is what other programs take.
     let name = name.split('=').next().unwrap_or_default();
     if name.len() > 64 {
-        return None; // no name is that long, and comparing has its price
+        return None; // no name is that long, and comparing takes time
     }
     nearest_of(
         name,
@@ -68,7 +68,7 @@ fn distance(from: &str, to: &str) -> usize {
     row[to.len()]
 }
 
-/// What may be written after an option's name.
+/// The values that may follow an option's name.
 fn values(row: &Row) -> String {
     let names = |names: crate::Names| {
         let names: Vec<_> = names.iter().map(|(name, _)| *name).collect();
@@ -99,7 +99,7 @@ fn values(row: &Row) -> String {
     }
 }
 
-/// What the signals do that have to do with the configuration.
+/// The effects of signals on the configuration.
 const RELOAD: &str = "\
 \n\
 ## Reading the files again\n\
@@ -121,7 +121,7 @@ fn shown_default(row: &Row) -> &'static str {
     if row.default.is_empty() { "\"\"" } else { row.default }
 }
 
-/// Rows of an area that users are told about.
+/// Rows of an area that the documentation shows.
 fn rows_of(area: Area) -> impl Iterator<Item = &'static Row> {
     ROWS.iter().filter(move |row| row.area == area && !row.has(HIDDEN))
 }

@@ -1,4 +1,4 @@
-//! What a row of the table says: kinds of value, flags, state, area.
+//! The parts of a row of the table: kinds of value, flags, state, area.
 //!
 //! This is the vocabulary the rows are written in; it knows nothing of any
 //! single option.
@@ -14,15 +14,15 @@ pub struct Row {
     pub name: &'static str,
     /// Further names that mean the same option.
     pub aliases: &'static [&'static str],
-    /// What its values are.
+    /// The kind of its values.
     pub kind: Kind,
     /// Value of a fresh server, as it would be written in a file.
     pub default: &'static str,
     /// Any of the flags below.
     pub flags: u16,
-    /// Whether it does anything in Apus.
+    /// Whether the option has an effect in Apus.
     pub state: State,
-    /// What it means, with its unit.
+    /// Its meaning, with its unit.
     pub doc: &'static str,
     /// Where it stands in help and documentation.
     pub area: Area,
@@ -65,7 +65,7 @@ pub type Check = fn(&[u8]) -> Result<(), &'static str>;
 /// Names of an enumeration and the value behind each; several names may share one.
 pub type Names = &'static [(&'static str, i64)];
 
-/// What the values of an option are.
+/// The kind of an option's values.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// `yes` or `no`.
@@ -134,8 +134,8 @@ pub enum State {
     Effective,
     /// It is read, kept and answered, but changes nothing; the text says why.
     Accepted(&'static str),
-    /// Any value but the default keeps the server from starting, since it would do harm to go on without
-    /// what was asked for; the text says what would happen.
+    /// Any value but the default keeps the server from starting, since going on without the option's
+    /// effect would do harm; the text says what would happen.
     Refused(&'static str),
 }
 

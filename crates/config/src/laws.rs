@@ -65,7 +65,7 @@ fn every_default_parses_to_itself() {
     for row in ROWS.iter().filter(|row| !matches!(row.kind, Kind::Dir)) {
         let value = default_of(row.id, &config).unwrap_or_else(|e| panic!("{}: {e}", row.name));
         assert_eq!(value, config.load(row.id), "{}", row.name);
-        // What CONFIG GET shows means the same value again.
+        // The text that CONFIG GET shows parses to the same value.
         let shown = parse::show(row, &value);
         let words =
             if row.has(MULTI) { stdx::split::split_args(&shown).unwrap() } else { vec![shown] };
@@ -111,7 +111,7 @@ fn examples(id: Id) -> Vec<String> {
 fn what_is_set_is_what_is_got() {
     for row in &ROWS {
         let config = Config::new();
-        // The start may set everything, CONFIG SET what is left to it: both must agree.
+        // The start may set every option, CONFIG SET those that it can change: both must agree.
         let runtime = !row.has(IMMUTABLE) && !row.has(PROTECTED);
         for text in examples(row.id) {
             if runtime {
@@ -220,7 +220,7 @@ fn help_and_reference_name_every_visible_option() {
     assert!(Config::new().debug_info().contains("io-threads 1\n"));
 }
 
-/// Options whose code is this crate's own, and what others call of it.
+/// Options whose code is this crate's own, with the functions that other crates call.
 const OWN: &[(Id, &str)] = &[
     (Id::EnableProtectedConfigs, "Caller {"),
     (Id::ClientOutputBufferLimit, "output_limits("),
@@ -229,7 +229,7 @@ const OWN: &[(Id, &str)] = &[
     (Id::NotifyKeyspaceEvents, "notify_keyspace_events("),
 ];
 
-/// Options without an effect that code reads, and why that is none.
+/// Options without an effect that code reads, and why reading them is no effect.
 const SHOWN: &[(Id, &str)] =
     &[(Id::ReplBacklogSize, "INFO shows it"), (Id::TlsPort, "the log says that it is ignored")];
 
@@ -247,7 +247,7 @@ fn code(dir: &std::path::Path, text: &mut String) {
     }
 }
 
-/// The places where `id` stands as a whole word.
+/// The positions where `id` stands as a whole word.
 fn names(text: &str, id: Id) -> bool {
     let word = format!("Id::{id:?}");
     let ends = |at: usize| !text.as_bytes()[at..].first().is_some_and(u8::is_ascii_alphanumeric);

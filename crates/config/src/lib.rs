@@ -1,5 +1,5 @@
-//! The whole configuration of the server: what options there are, what they are
-//! set to, where they come from.
+//! The whole configuration of the server: the options, their values, and the
+//! sources of the values.
 //!
 //! One row per option (`rows/`) says its name, kind, default and meaning;
 //! everything else reads the rows: CONFIG GET and SET ([`Config::get`],
@@ -7,11 +7,11 @@
 //! CONFIG REWRITE ([`rewrite`]), help and documentation ([`help`]).
 //!
 //! The names, ranges, texts and formats are those of Redis 7.4, so that its
-//! files load and its tools see what they expect. An option of Redis that has no
-//! meaning here is accepted and kept, and its row says why it does nothing.
+//! files load and its tools work. An option of Redis that has no meaning here is
+//! accepted and kept, and its row says why it does nothing.
 //!
-//! This crate knows no socket and no keyspace: who must act on a change reads it
-//! in the hook of [`Config::set`], or watches [`Config::generation`].
+//! This crate knows no socket and no keyspace: code that must act on a change
+//! reads it in the hook of [`Config::set`], or watches [`Config::generation`].
 //!
 //! ```
 //! use config::{Caller, Config, Id};

@@ -62,7 +62,7 @@ impl LimitSlots {
 /// Names of the classes as a file has them.
 pub(crate) const NAMES: [&str; 3] = ["normal", "replica", "pubsub"];
 
-/// The place of a class among the three.
+/// The index of a class among the three.
 pub(crate) fn class(name: &[u8]) -> Option<usize> {
     match name.to_ascii_lowercase().as_slice() {
         b"normal" => Some(0),

@@ -1,7 +1,7 @@
 //! From text to value and back, for every kind of option.
 //!
 //! The error texts are Redis 7's, since clients and its test suite look at
-//! them. Nothing here stores anything: `parse` is pure but for `dir`, which
+//! them. Nothing here stores anything: `parse` is pure except for `dir`, which
 //! asks the file system whether the directory is there.
 
 use std::path::Path;
@@ -22,8 +22,8 @@ pub(crate) enum Value {
 
 const COUNT_ERROR: &str = "wrong number of arguments";
 
-/// Parses the words `args` as a value of `row`. `config` gives what a value may
-/// build upon: the present output limits and the present directory.
+/// Parses the words `args` as a value of `row`. `config` gives the base of
+/// relative values: the present output limits and the present directory.
 pub(crate) fn parse(row: &Row, args: &[&[u8]], config: &Config) -> Result<Value, String> {
     use Kind::*;
     let one = || match args {
@@ -194,7 +194,7 @@ fn save(args: &[&[u8]]) -> Result<Vec<u8>, String> {
     let args = if args == [b""] { &[] } else { args };
     let valid = |(place, arg): (usize, &&[u8])| {
         let value = plain_integer(arg)?;
-        // Seconds stand at even places and are at least 1; changes are at least 0.
+        // Seconds stand at even positions and are at least 1; changes are at least 0.
         (value >= if place % 2 == 0 { 1 } else { 0 }).then(|| value.to_string())
     };
     let numbers: Option<Vec<String>> = args.iter().enumerate().map(valid).collect();

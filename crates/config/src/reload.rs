@@ -1,6 +1,6 @@
-//! Reading the files again while the server runs: what SIGHUP asks for.
+//! Reading the files again while the server runs, on SIGHUP.
 //!
-//! An option that a file says now and said otherwise when it was last read is to be set. One whose line
+//! An option is to be set when its value in the files differs from that of the last reading. One whose line
 //! has not changed stays as it is, so that reading an old file again undoes no CONFIG SET.
 
 use std::ffi::{OsStr, OsString};
@@ -17,23 +17,23 @@ pub struct Source {
     stdin: Vec<u8>,
     /// The working directory at the start, which relative paths begin at.
     dir: Vec<u8>,
-    /// What the server was started with.
+    /// The configuration with which the server was started.
     started: (Config, Loaded),
-    /// What was read last.
+    /// The values that were read last.
     last: Config,
 }
 
-/// What the files say otherwise than when they were last read.
+/// The differences between the files and their last reading.
 #[derive(Debug)]
 pub struct Changes {
     /// Names and values, as CONFIG SET takes them.
     pub set: Vec<(&'static str, Vec<u8>)>,
-    /// What takes effect with the next start only.
+    /// Names that take effect with the next start only.
     pub restart: Vec<&'static str>,
     read: Config,
 }
 
-/// Keeps what is read.
+/// Keeps the values that are read.
 struct Kept<'a>(&'a mut dyn Read, Vec<u8>);
 
 impl Read for Kept<'_> {
@@ -83,7 +83,7 @@ impl Source {
     /// Reads the files again.
     ///
     /// # Errors
-    /// One cannot be read, or says what the server would not start with.
+    /// A file cannot be read, or has a line with which the server would not start.
     pub fn changes(&self) -> Result<Changes, LoadError> {
         let (read, loaded) = self.read()?;
         let (started, before) = &self.started;
@@ -128,8 +128,8 @@ mod tests {
         assert_eq!((loaded.file.as_deref(), config.int(Id::Maxclients)), (Some(&*path), 77));
         let changes = source.changes().unwrap();
         assert!(changes.set.is_empty() && changes.restart.is_empty(), "{changes:?}");
-        // The command line wins still, a line that is gone means the default, and what is only said
-        // at the start is told.
+        // The command line still wins, an absent line means the default, and options that only a
+        // start can set are reported.
         dir.write("a.conf", "maxmemory 2mb\nhz 30\nsave 60 7 5 1\nthreads 3\nuser a on\n");
         let changes = source.changes().unwrap();
         let set: Vec<_> = changes
@@ -143,7 +143,7 @@ mod tests {
         assert!(set.contains(&("timeout", text("0"))), "{set:?}");
         assert!(set.contains(&("save", text("60 7 5 1"))), "{set:?}");
         assert_eq!(changes.restart, ["threads", "user"]);
-        // What was not taken over is told again.
+        // A change that was not taken over is reported again.
         assert_eq!(source.changes().unwrap().set.len(), 3);
         source.accept(changes);
         let changes = source.changes().unwrap();

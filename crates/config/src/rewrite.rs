@@ -1,9 +1,9 @@
 //! CONFIG REWRITE: putting the present values into the configuration file.
 //!
 //! Comments, order and lines about other things stay. A line about an option
-//! gets the option's present value; of several lines about one, those that are
-//! no longer needed go. An option that no line is about is added at the end if
-//! it has not its default. The new file replaces the old in one step.
+//! gets the option's present value; of several lines about one, superfluous
+//! ones are removed. An option without a line is added at the end if its value
+//! is not the default. The new file replaces the old in one step.
 
 use std::collections::HashMap;
 use std::fs;
@@ -31,7 +31,7 @@ pub fn rewrite(
     users: Option<&[String]>,
     force: bool,
 ) -> io::Result<()> {
-    // Behind a link, the file it leads to is meant.
+    // Of a link, its target is rewritten.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let old = match fs::read(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -60,7 +60,7 @@ pub fn rewritten(config: &Config, old: &[u8], users: Option<&[String]>, force: b
 }
 
 /// The lines an option needs, each with whether it must be there even if no
-/// line was. None at all: lines about the option go.
+/// line was. None at all: lines about the option are removed.
 fn lines_of(config: &Config, row: &Row) -> Vec<(String, bool)> {
     let changed = !config.is_default(row.id);
     let shown = || String::from_utf8_lossy(&config.show(row.id)).into_owned();
@@ -75,7 +75,7 @@ fn lines_of(config: &Config, row: &Row) -> Vec<(String, bool)> {
             vec![(line(&show_memory(bytes as u64)), changed)]
         }
         (Kind::Text(_) | Kind::Optional(_) | Kind::Events, _) => vec![(text(), changed)],
-        // Where the server runs may differ from where it is started next.
+        // The server's present directory may differ from that of its next start.
         (Kind::Dir, _) => vec![(text(), true)],
         // Absent lines mean the defaults, so these always stand there.
         (Kind::Save, _) => {
@@ -92,8 +92,8 @@ fn lines_of(config: &Config, row: &Row) -> Vec<(String, bool)> {
     }
 }
 
-/// Each class of client has a line of its own, in the place of its old one. A
-/// line about several classes goes; what it said and is no default is added.
+/// Each class of client has a line of its own, in the position of its old one.
+/// A line about several classes is replaced by lines for those not at their defaults.
 fn put_limits(config: &Config, row: &Row, text: &mut Text, force: bool) {
     let (now, defaults) = (config.all_limits(), Config::defaults().all_limits());
     for (class, (now, default)) in now.iter().zip(&defaults).enumerate() {
@@ -136,14 +136,14 @@ impl Text {
                     text.about.entry(subject).or_default().push(text.lines.len());
                     text.lines.push(trimmed.to_vec());
                 }
-                // Kept, but as a comment: the next start would stumble over it.
+                // Kept, but as a comment: the next start would fail on it.
                 None => text.lines.push([b"# ??? ", trimmed].concat()),
             }
         }
         text
     }
 
-    /// Puts the lines of one subject in the place of its old ones.
+    /// Replaces the old lines of one subject with new ones.
     fn put(&mut self, subject: &str, lines: Vec<(String, bool)>, force: bool) {
         let mut places = self.about.remove(subject).unwrap_or_default().into_iter();
         for (line, needed) in lines {
@@ -174,7 +174,7 @@ impl Text {
     }
 }
 
-/// What a line is about: an option by its primary name, or a directive.
+/// The subject of a line: an option by its primary name, or a directive.
 fn subject(line: &[u8]) -> Option<String> {
     let words = split_args(line).ok()?;
     let name = words.first()?;

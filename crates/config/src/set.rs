@@ -10,14 +10,14 @@ use crate::kind::{Area, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, PROTECTED, SENSI
 use crate::parse::{self, Value};
 use crate::{Choice, Config, Id, ProtectedAction, ROWS};
 
-/// Who calls CONFIG SET, as far as it decides what may be set.
+/// The caller of CONFIG SET, as far as it decides which options may be set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Caller {
     /// The client is on this machine: `enable-protected-configs local` lets it pass.
     pub local: bool,
     /// The server is loading its data set.
     pub loading: bool,
-    /// It is who starts the server: nothing is protected from it.
+    /// The caller starts the server: no option is protected from it.
     pub owner: bool,
 }
 
@@ -114,7 +114,7 @@ impl Config {
         let named = self.check_names(pairs, caller)?;
         let _writer = self.writer.lock();
         let old: Vec<_> = named.iter().map(|(id, _)| self.load(*id)).collect();
-        // All are parsed before any is stored: no thread sees a value that is refused later.
+        // All values are parsed before any is stored: no thread sees a value that is refused later.
         let mut new = Vec::with_capacity(named.len());
         for ((id, name), (_, text)) in named.iter().zip(pairs) {
             let row = id.row();
@@ -150,7 +150,7 @@ impl Config {
                 store_all(&old);
                 self.changed();
                 for id in &changed[..=count] {
-                    // What held before held then; there is nobody left to tell otherwise.
+                    // The old values were applied before; an error here has no receiver.
                     let _ = apply(*id, self);
                 }
                 let name = named.iter().find(|(other, _)| other == id);

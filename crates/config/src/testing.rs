@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{Caller, Config, Id, SetError};
 
-/// CONFIG SET from this machine, with nobody to apply it.
+/// CONFIG SET from this machine, with no code that applies it.
 pub(crate) fn set(config: &Config, pairs: &[(&str, &str)]) -> Result<Vec<Id>, SetError> {
     let pairs: Vec<_> = pairs.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect();
     config.set(&pairs, Caller::default(), &mut |_, _| Ok(()))

@@ -2,8 +2,8 @@
 //!
 //! Invariants: an option's slot is the number or the text its kind says, never
 //! both; every stored value went through `parse`; `generation` grows after the
-//! values it stands for were stored, so that who sees the new generation sees
-//! the new values.
+//! values it stands for were stored, so that a thread that sees the new
+//! generation sees the new values.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -53,7 +53,7 @@ impl Config {
         };
         for row in &ROWS {
             let value = match row.kind {
-                // Not asked of the file system: a removed directory must not stop the server.
+                // The file system is not asked: a removed directory must not stop the server.
                 Kind::Dir => {
                     let path = std::env::current_dir().unwrap_or_default();
                     Ok(Value::Text(path.into_os_string().into_encoded_bytes()))
@@ -178,12 +178,12 @@ impl Config {
         }
     }
 
-    /// Says that values have changed.
+    /// Notes that values have changed.
     pub(crate) fn changed(&self) {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// A configuration nobody has changed, to compare with.
+    /// An unchanged configuration, to compare with.
     pub(crate) fn defaults() -> &'static Config {
         static DEFAULTS: OnceLock<Config> = OnceLock::new();
         DEFAULTS.get_or_init(Config::new)

@@ -1,5 +1,5 @@
 /*
-** What the changes to Lua's sources call (build.rs lists these changes).
+** Functions that the changes to Lua's sources call (build.rs lists these changes).
 */
 #ifndef apus_h
 #define apus_h
@@ -38,8 +38,8 @@ static inline uint64_t apus_read (const char *from, size_t n) {
 }
 
 /*
-** A keyed hash of all bytes: who does not know the seed cannot prepare strings that collide. Sixteen
-** bytes at a time, the last ones overlapping those before; shorter strings as two words.
+** A keyed hash of all bytes: a client that does not know the seed cannot prepare strings that collide.
+** Sixteen bytes at a time, the last ones overlapping those before; shorter strings as two words.
 */
 static inline unsigned int apus_hash (const char *s, size_t n) {
   uint64_t h = apus_seed[0] ^ n;
@@ -69,7 +69,7 @@ static inline unsigned int apus_hash (const char *s, size_t n) {
   return (unsigned int)(h ^ h >> 32);
 }
 
-/* The same for a number as a key: whoever chooses numbers cannot make them collide, either. */
+/* The same for a number as a key: a client that chooses numbers cannot make them collide, either. */
 static inline unsigned int apus_hash_number (uint64_t bits) {
   uint64_t h = apus_mix(bits ^ apus_seed[1], apus_seed[0]);
   return (unsigned int)(h ^ h >> 32);

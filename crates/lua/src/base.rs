@@ -1,5 +1,5 @@
-//! Lua's own libraries, where they are replaced: what would break the sandbox, what does not bound
-//! what it takes, and what Redis does differently.
+//! Lua's own libraries, where they are replaced: functions that would break the sandbox, that take
+//! unbounded time or memory, and that differ in Redis.
 //!
 //! Those that check something and then go on to the function of the C library are *guards*: they
 //! call it in their own frame, which owns nothing, so that it may raise errors through them.
@@ -214,7 +214,7 @@ unsafe extern "C-unwind" fn getmetatable(l: *mut lua_State) -> c_int {
     unsafe {
         let s = Stack::new(l);
         if s.kind(1) == Kind::String || is_front(s, 1) {
-            // Those of strings and of the globals may be looked at, but looks are all.
+            // The metatables of strings and of the globals may be read, but not written.
             if s.kind(1) == Kind::String || s.pointer(1) == s.state().globals_front {
                 s.push_decoy();
             } else {
@@ -256,7 +256,7 @@ fn rawget(s: Stack) -> Returned {
 /// Redis's `pcall`: an error that is a table gives its text.
 fn pcall(s: Stack) -> Returned {
     if s.kind(1) == Kind::None {
-        // Redis's own function calls what it has put there, the outcome.
+        // Redis's own function calls the value that it has put there, the outcome.
         s.push_bool(false);
         s.push_bytes("attempt to call a boolean value");
         return Ok(2);
@@ -268,7 +268,7 @@ fn pcall(s: Stack) -> Returned {
     if s.protected_call(args, ALL, 0).is_err() {
         s.remove(1);
         if s.kind(-1) == Kind::Table && s.room(2) {
-            // As in Redis: one that has no text stays, and what is there instead comes behind it.
+            // As in Redis: an error table without a text stays, and the value there instead comes behind it.
             s.field(-1, "err");
             if matches!(s.kind(-1), Kind::String | Kind::Number) {
                 s.replace(-2);
@@ -358,7 +358,7 @@ fn unpack(s: Stack) -> Returned {
     Ok(n)
 }
 
-/// What changes the collector for all scripts is accepted and does nothing.
+/// Options that change the collector for all scripts are accepted and do nothing.
 fn collectgarbage(s: Stack) -> Returned {
     match s.bytes(1).unwrap_or(b"collect") {
         b"collect" => {

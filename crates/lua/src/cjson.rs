@@ -9,7 +9,7 @@ use crate::number::{LEN_MAX, general};
 use crate::raw::{Function, Kind, Raise, Returned, Stack};
 use crate::reply::c_string;
 
-/// What the configuring functions set; every copy of the library (`cjson.new`) has its own.
+/// The settings of the configuring functions; every copy of the library (`cjson.new`) has its own.
 #[derive(Clone, Copy, Debug)]
 struct Config {
     sparse_convert: bool,
@@ -446,7 +446,7 @@ impl Decoder<'_> {
         (at, Token::Error("invalid token"))
     }
 
-    /// What C reads as a number and JSON does not know.
+    /// A text that C reads as a number and JSON does not know.
     fn is_invalid_number(&self) -> bool {
         let mut p = self.at;
         if self.byte(p) == b'+' {
@@ -518,7 +518,7 @@ impl Decoder<'_> {
         digits.iter().try_fold(0, |n, c| Some(n << 4 | char::from(*c).to_digit(16)?))
     }
 
-    /// `\uXXXX`, or two of them for what is beyond 16 bits.
+    /// `\uXXXX`, or two of them for a character beyond 16 bits.
     fn unicode(&mut self) -> Option<()> {
         let mut code = self.hex(self.at + 2)?;
         let mut used = 6;

@@ -1,10 +1,10 @@
-//! What a script asks of the server.
+//! The functions of the server that a script uses.
 
 use std::borrow::Cow;
 
 use resp::{Args, Reply};
 
-/// What became of a command that a script called.
+/// The outcome of a command that a script called.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Called {
     /// It has written its reply, which may be an error.
@@ -14,7 +14,7 @@ pub enum Called {
     Refused(Cow<'static, str>),
     /// The script must end at once; nothing it does can prevent that.
     Abort,
-    /// The same, with an error: somebody has killed it.
+    /// The same, with an error: a client has killed the script.
     Kill,
     /// The same: the server does not wait for it.
     Shutdown,
@@ -25,7 +25,7 @@ pub enum Called {
 pub enum Tick {
     /// It does.
     Continue,
-    /// It ends with an error: somebody has killed it.
+    /// It ends with an error: a client has killed the script.
     Kill,
     /// It ends with an error: the server does not wait for it.
     Shutdown,
@@ -46,8 +46,8 @@ pub trait Host {
     /// `redis.acl_check_cmd`: whether the caller may run a command; none if there is no such one.
     fn may_call(&mut self, args: &Args<'_>) -> Option<bool>;
 
-    /// `redis.set_repl`: which of the journal ([`REPL_AOF`]) and the replicas (2) are told of what
-    /// follows in this script.
+    /// `redis.set_repl`: which of the journal ([`REPL_AOF`]) and the replicas (2) receive the later
+    /// changes of this script.
     fn set_repl(&mut self, targets: u8);
 
     /// An error goes out to the client as a part of the reply, and was not counted before.
@@ -65,9 +65,9 @@ pub trait Host {
 pub struct Registered {
     /// Its name.
     pub name: Vec<u8>,
-    /// What it does, if the library says so.
+    /// Its description, if the library gives one.
     pub description: Option<Vec<u8>>,
-    /// What it says about itself.
+    /// Its flags.
     pub flags: Flags,
     /// How to call it.
     pub entry: Entry,
@@ -77,7 +77,7 @@ pub struct Registered {
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub struct Entry(pub(crate) u32);
 
-/// What a script or function says about itself, as in `#!lua flags=…`.
+/// The flags that a script or function declares, as in `#!lua flags=…`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
 

@@ -1,9 +1,9 @@
-//! How Lua 5.1 keeps its values in memory, for what its interface tells too slowly or not at all.
+//! How Lua 5.1 keeps its values in memory, for facts that its interface gives too slowly or not at all.
 //!
-//! A script's arguments for a command, and the array that it returns, are read where they lie; of a
-//! call can be told whether its result is the script's own result. The source of Lua is fixed
-//! (5.1.5, vendored, unchanged since 2012), and so is what is described here; a new machine compares
-//! it with what the interface says ([`Stack::check_layout`]).
+//! A script's arguments for a command, and the array that it returns, are read where they lie; for a
+//! call it is known whether its result is the script's own result. The source of Lua is fixed
+//! (5.1.5, vendored, unchanged since 2012), and so is this layout; a new machine compares it with
+//! the results of the interface ([`Stack::check_layout`]).
 //!
 //! Nothing is written through these types.
 
@@ -20,7 +20,7 @@ use mlua_sys as ffi;
 
 use crate::raw::{Kind, Stack};
 
-/// What all collected objects begin with.
+/// The head of all collected objects.
 #[repr(C)]
 struct Head {
     next: *mut c_void,
@@ -128,7 +128,7 @@ pub(crate) enum Item<'a> {
 }
 
 impl Value {
-    /// What it is. Bytes are borrowed as from [`Stack::bytes`].
+    /// The kind of the value. Bytes are borrowed as from [`Stack::bytes`].
     #[inline]
     pub(crate) fn read<'a>(&self) -> Item<'a> {
         unsafe {
@@ -154,7 +154,7 @@ impl Stack {
         self.pointer_itself().cast()
     }
 
-    /// What the allocator was given.
+    /// The datum given to the allocator.
     #[inline]
     pub(crate) fn datum(self) -> *mut c_void {
         unsafe { (*(*self.thread_itself()).global).datum }
@@ -174,8 +174,8 @@ impl Stack {
         }
     }
 
-    /// Whether what the running function returns is all that the outermost one, a Lua function that
-    /// has called it, returns. The outermost one of a coroutine is none.
+    /// Whether the result of the running function is the whole result of the outermost one, a Lua
+    /// function that has called it. The outermost one of a coroutine does not count.
     #[inline]
     pub(crate) fn is_last(self) -> bool {
         unsafe {
@@ -195,7 +195,7 @@ impl Stack {
         }
     }
 
-    /// Whether nobody wants what the running function returns.
+    /// Whether the result of the running function is unused.
     #[inline]
     pub(crate) fn is_ignored(self) -> bool {
         unsafe { (*(*self.thread_itself()).call).results == 0 }
@@ -235,7 +235,7 @@ impl Stack {
         }
     }
 
-    /// Compares all this with what Lua's interface says. The stack is left as it was.
+    /// Compares this layout with the results of Lua's interface. The stack is left as it was.
     ///
     /// # Panics
     /// If they differ: this is another Lua.

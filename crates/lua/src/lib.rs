@@ -1,6 +1,6 @@
 //! Lua 5.1 as Redis's scripts know it: the virtual machine (PUC Lua, vendored C), its sandbox, the
 //! libraries `redis`, `cjson`, `cmsgpack`, `struct` and `bit`, and the conversion of replies both
-//! ways. Knows nothing of the server: what a script asks for goes to a [`Host`].
+//! ways. Knows nothing of the server: a script's calls go to a [`Host`].
 //!
 //! A [`Vm`] belongs to one thread. The C code is treated as something that scripts attack: no
 //! precompiled code, no collection while parsing, memory and C stack limited, patterns bounded, and

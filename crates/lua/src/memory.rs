@@ -1,8 +1,8 @@
 //! The memory of a state: an allocator with a limit.
 //!
-//! Lua tells the size of what it gives back, so small blocks that it gives back are kept in one list
-//! per size, and taken from there again; what is not kept goes to the global allocator, and what
-//! scripts use is in `used_memory` like everything else. Beyond the limit Lua is refused memory and
+//! Lua gives the size of each block that it frees, so free small blocks are kept in one list per
+//! size, and taken from there again. Other blocks go back to the global allocator, and the memory of
+//! scripts is in `used_memory` like all other memory. Beyond the limit Lua is refused memory and
 //! raises its own error, "not enough memory". While Rust code runs on behalf of Lua (*grace*), there
 //! are no refusals, since an error raised through Rust code would skip its destructors.
 
@@ -13,12 +13,12 @@ use std::ffi::c_void;
 
 use crate::state::State;
 
-/// What Lua's types need at most.
+/// The largest alignment that Lua's types need.
 const ALIGN: usize = 8;
 
 /// Sizes of small blocks differ by this, in bytes.
 const STEP: usize = 16;
-/// Blocks up to `STEP * CLASSES` bytes are small: strings, tables, and what most tables need.
+/// Blocks up to `STEP * CLASSES` bytes are small: strings, tables, and the parts of most tables.
 const CLASSES: usize = 32;
 /// Bytes of free small blocks that are kept, which is more than one collection frees as a rule.
 const KEPT_MAX: usize = 1 << 20;
@@ -47,7 +47,7 @@ impl Drop for Memory {
 
 impl Memory {
     pub(crate) fn new(limit: usize) -> Self {
-        // Only while Lua runs, protected, is there somebody to catch the error.
+        // Only while Lua runs, protected, is the error caught.
         let free = [std::ptr::null_mut(); CLASSES];
         Self { used: 0, limit, grace: true, kept: 0, free }
     }
@@ -58,7 +58,7 @@ impl Memory {
         self.used
     }
 
-    /// Bytes that are kept for it besides.
+    /// Bytes of free blocks that are kept for Lua.
     pub(crate) fn kept(&self) -> usize {
         self.kept
     }
@@ -67,7 +67,7 @@ impl Memory {
         self.limit = limit;
     }
 
-    /// Returns what was before.
+    /// Returns the previous setting.
     #[inline]
     pub(crate) fn set_grace(&mut self, on: bool) -> bool {
         std::mem::replace(&mut self.grace, on)
@@ -81,7 +81,7 @@ impl Memory {
     pub(crate) fn trim(&mut self) {
         for (class, first) in self.free.iter_mut().enumerate() {
             while !first.is_null() {
-                // SAFETY: what is in the list was allocated with this layout, and is nobody's.
+                // SAFETY: a block in the list was allocated with this layout, and is not in use.
                 unsafe {
                     let block = *first;
                     *first = (*block).0;
@@ -117,7 +117,7 @@ impl Memory {
     /// Gives back a block that was taken with this size.
     ///
     /// # Safety
-    /// It was, and nobody uses it.
+    /// The block was taken with this size, and is not in use.
     #[inline]
     unsafe fn give(&mut self, p: *mut u8, size: usize) {
         let class = (size - 1) / STEP;
@@ -150,8 +150,8 @@ pub(crate) unsafe extern "C" fn allocate(
     old: usize,
     new: usize,
 ) -> *mut c_void {
-    // SAFETY: `ud` is the state's record, of which nobody else is looking at the memory while Lua
-    // allocates; `p` came from here with size `old`.
+    // SAFETY: `ud` is the state's record, and no other code accesses its memory while Lua allocates;
+    // `p` came from here with size `old`.
     unsafe {
         let memory = &mut (*ud.cast::<State>()).memory;
         let old = if p.is_null() { 0 } else { old };

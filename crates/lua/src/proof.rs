@@ -9,23 +9,22 @@
 //! - each of those arguments is an element of `KEYS`;
 //!
 //! or the name is an element of `ARGV`, which then must name a command without keys (Centrifugo's
-//! scripts are told whether to call PUBLISH or SPUBLISH): that is a *condition*, to be looked at
-//! before each run;
+//! scripts get PUBLISH or SPUBLISH as an argument): that is a *condition*, to be checked before
+//! each run;
 //!
 //! and when neither `redis`, nor `redis.call`, nor `KEYS` can get out of sight: into tables,
-//! arguments of other functions, results, or variables of closures that are assigned again. Whatever
+//! arguments of other functions, results, or variables of closures that are assigned again. Code that
 //! is not understood does not pass. Most scripts in the field (rate limiters, locks, queues,
-//! Centrifugo's engine) do; those that compose names of keys do not, and are told apart for good
-//! reason.
+//! Centrifugo's engine) pass; scripts that compose names of keys rightly do not.
 
 use std::cell::{Cell, RefCell};
 
-/// What a command's keys are.
+/// The keys of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// It is not known, or depends on the arguments, or the command needs more than keys.
+    /// The keys are not known, or depend on the arguments, or the command needs more than keys.
     Unknown,
-    /// It has none, and looks at none.
+    /// The command has no keys, and looks at none.
     None,
     /// Arguments `first`, `first + step` … up to `last`, which counts from the end when negative (-1
     /// is the last argument). The command's name is argument 0.
@@ -54,7 +53,7 @@ pub struct Proof {
     pub commands: Vec<usize>,
     /// Keys that commands may be called with.
     uses: Uses,
-    /// What narrows these down.
+    /// The comparisons that narrow these keys down.
     conditions: Vec<Condition>,
 }
 
@@ -99,14 +98,14 @@ impl Uses {
     }
 }
 
-/// What a script compares with a constant.
+/// A value that a script compares with a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operand {
     Key(u16),
     Argument(u16),
 }
 
-/// A comparison, and what is used when it comes out false, and when it comes out true.
+/// A comparison, and the keys that are used when its outcome is false, and when it is true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Condition {
     what: Operand,
@@ -152,8 +151,8 @@ pub(crate) fn declared_only(
     Some(Proof { commands, uses, conditions })
 }
 
-/// What one interpretation tells: arguments that are called as commands, keys that are used, and what is
-/// compared with constants.
+/// The results of one interpretation: arguments that are called as commands, keys that are used, and values
+/// that are compared with constants.
 type Told = (Vec<usize>, Uses, Vec<(Operand, Vec<u8>)>);
 
 fn interpret(
@@ -218,7 +217,7 @@ pub(crate) fn only_reads_from(dump: &[u8], names: &[&str]) -> bool {
                     return true;
                 }
                 // The next instruction is GETTABLE, by a constant, and replaces the table in its
-                // register: nobody else sees it. Should something jump there, it finds another value.
+                // register: no other instruction sees it. A jump to that place finds another value.
                 let next = p.code.get(pc + 1).map(|word| Instruction(*word));
                 next.is_some_and(|n| {
                     let constant = n.c().checked_sub(256).and_then(|k| p.constants.get(k));
@@ -366,7 +365,7 @@ impl<'a> Reader<'a> {
 
 // ---- abstract interpretation -----------------------------------------------------------------------
 
-/// What is known of a value.
+/// The knowledge about a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Value {
     /// Nothing was put there yet.
@@ -381,8 +380,8 @@ enum Value {
     KeyAt(u16),
     /// The table of keys.
     Keys,
-    /// The table of arguments. Unlike those that follow it may get out of sight; then what is known
-    /// of its elements is worth nothing.
+    /// The table of arguments. Unlike those that follow it may get out of sight; then nothing is known
+    /// of its elements.
     Argv,
     /// This element of it.
     Argument(u16),
@@ -394,7 +393,7 @@ enum Value {
     Call,
     /// `ipairs`.
     Ipairs,
-    /// What `ipairs` returns first.
+    /// The first value that `ipairs` returns.
     Iterator,
     /// From here on, an unknown number of other values.
     Open,
@@ -443,7 +442,7 @@ struct Prover<'r> {
     commands: RefCell<Vec<usize>>,
     /// Keys that commands are called with.
     uses: Cell<Uses>,
-    /// What is compared with constants.
+    /// Values that are compared with constants.
     compared: RefCell<Vec<(Operand, Vec<u8>)>>,
     /// The outcome of one of these comparisons that is taken for granted.
     assumed: Option<(Operand, &'r [u8], bool)>,
@@ -516,8 +515,8 @@ impl Prover<'_> {
                     _ => return None,
                 });
             }
-            // A constant's number means nothing in another function, and what is not there yet may
-            // be there by the time that it runs.
+            // A constant's number means nothing in another function, and an unset variable may be
+            // set by the time that the function runs.
             for v in &mut up {
                 if matches!(v, Value::Text(_) | Value::Unset) {
                     *v = Value::Other;
@@ -548,7 +547,7 @@ impl Prover<'_> {
         if assigned && !unknown(v) {
             return None;
         }
-        // What comes later, and all of the loops around it.
+        // The later instructions, and all of the loops around this one.
         let mut from = pc + 1;
         let back = |(at, word): (usize, &u32)| {
             let i = Instruction(*word);
@@ -705,7 +704,7 @@ impl Prover<'_> {
                 plain(rk(&r, c)?)?;
                 set(&mut r, a, Value::Other)?;
             }
-            // UNM, NOT, LEN: of what is guarded, no metatable says what these do.
+            // UNM, NOT, LEN: guarded values have no metatable that defines these.
             18..=20 => set(&mut r, a, Value::Other)?,
             // CONCAT, which is like arithmetic.
             21 => {
@@ -718,7 +717,7 @@ impl Prover<'_> {
             22 => next = i.jump(pc)?,
             // EQ
             23 => match self.outcome(p, &r, b, c) {
-                // The next instruction is left out unless the outcome is what it asks for.
+                // The next instruction is skipped unless the outcome is the one that this asks for.
                 Some(is) if is != (a != 0) => next = pc + 2,
                 Some(_) => {}
                 None => work.push((pc + 2, r.clone())),
@@ -829,8 +828,8 @@ impl Prover<'_> {
         Some(())
     }
 
-    /// What a comparison comes out as, if that is taken for granted; otherwise it is noted, if its
-    /// outcome could be told before the script runs.
+    /// The outcome of a comparison, if it is taken for granted; otherwise the comparison is noted, if
+    /// its outcome can be known before the script runs.
     fn outcome(&self, p: &Proto, r: &Registers, b: usize, c: usize) -> Option<bool> {
         let operand = |x: usize| match r.get(x).filter(|_| x < 256) {
             Some(Value::KeyAt(n)) => Some(Operand::Key(*n)),

@@ -47,10 +47,10 @@ pub(crate) enum Kind {
 /// Why a function stops with an error.
 #[derive(Debug)]
 pub(crate) enum Raise {
-    /// A text, in front of which comes the place of the call, as of `luaL_error`. What it quotes of a
-    /// script's bytes, it carries ([`stdx::carried`]).
+    /// A text, in front of which comes the place of the call, as of `luaL_error`. Bytes that it quotes
+    /// from a script are carried ([`stdx::carried`]).
     Text(Cow<'static, str>),
-    /// What is wrong with argument so-and-so, as of `luaL_argerror`.
+    /// The fault of the argument with this number, as of `luaL_argerror`.
     Arg(usize, Cow<'static, str>),
     /// The value on top of the stack.
     Top,
@@ -134,7 +134,7 @@ unsafe extern "C" {
     fn apus_due(l: *mut lua_State, n: usize) -> c_int;
 }
 
-/// Chooses what strings are hashed with, once, before the first state is made.
+/// Chooses the seed of string hashes, once, before the first state is made.
 pub(crate) fn seed() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -419,7 +419,7 @@ impl Stack {
         if status == ffi::LUA_OK { Ok(()) } else { Err(status) }
     }
 
-    /// The same for what is called before any script is: opens a library.
+    /// The same for a function that is called before any script: opens a library.
     pub(crate) fn protected_call_unlimited(self, args: usize, results: c_int) -> c_int {
         unsafe { ffi::lua_pcall(self.0, args as c_int, results, 0) }
     }
@@ -455,7 +455,7 @@ impl Stack {
         unsafe { ffi::lua_gc(self.0, ffi::LUA_GCSTEP, size) != 0 }
     }
 
-    /// A collection begins when memory has grown to so many percent of what the last one left.
+    /// A collection begins when memory has grown to so many percent of the rest after the last one.
     pub(crate) fn set_pause(self, percent: c_int) {
         unsafe {
             ffi::lua_gc(self.0, ffi::LUA_GCSETPAUSE, percent);
@@ -654,7 +654,7 @@ impl Stack {
 }
 
 /// A number as C's conversion to a 64-bit integer gives it on the processors that Redis runs on:
-/// what does not fit is the least integer.
+/// a number that does not fit becomes the least integer.
 pub(crate) fn stdx_cast(n: f64) -> i64 {
     // Both bounds are powers of two, so the comparison is exact.
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&n) {
@@ -675,13 +675,13 @@ impl<F: Fn(Stack) -> Returned + Copy + 'static> Function for F {}
 const TOP: c_int = -1;
 const ARG: c_int = -2;
 
-/// What Lua calls. Owns nothing while it raises an error.
+/// The function that Lua calls. Owns nothing while it raises an error.
 unsafe extern "C-unwind" fn trampoline<F: Function>(l: *mut lua_State) -> c_int {
     let code = run::<F>(l);
     if code >= 0 {
         return code;
     }
-    // SAFETY: `run` has left what is raised on top of the stack, and returned: no frame in between
+    // SAFETY: `run` has left the raised value on top of the stack, and returned: no frame in between
     // owns anything.
     unsafe {
         if code == ARG {

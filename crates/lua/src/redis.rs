@@ -85,7 +85,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Forgets what is in it, and gives back what is unusually large.
+    /// Clears the buffers, and frees unusually large ones.
     pub(crate) fn clear(&mut self) {
         self.out.clear();
         if self.out.buf.capacity() > KEEP_MAX {
@@ -161,7 +161,7 @@ fn generic(s: Stack, raise: bool) -> Returned {
         return Err(Raise::Top);
     }
     let Some(host) = s.state().host() else { return fail(s, "no command may be called here") };
-    // Nobody else has them: hosts do not call scripts.
+    // No other code has the buffers: hosts do not call scripts.
     let mut scratch = s.state().scratch.take().unwrap_or_default();
     let failed = match gather(s, &mut scratch) {
         Err(text) => {
@@ -175,7 +175,7 @@ fn generic(s: Stack, raise: bool) -> Returned {
                 host.call(&mut Args::new(args, spans, &mut []), &mut Reply::new(out, proto));
             match called {
                 Called::Replied if proto == Proto::V2 && !is_error(out) && s.is_last() => {
-                    // The script does nothing any more but return this reply: it need not become
+                    // The script does nothing further except return this reply: it need not become
                     // values to be a reply again.
                     s.state().passes = true;
                     s.state().scratch = Some(scratch);

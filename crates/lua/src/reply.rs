@@ -1,4 +1,4 @@
-//! Replies of commands as Lua values, and what a script returns as a reply.
+//! Replies of commands as Lua values, and results of scripts as replies.
 //!
 //! A command's reply is converted from the bytes that it wrote, in one pass. Within a script they
 //! are RESP2, whatever the client speaks, unless it calls `redis.setresp(3)`.
@@ -200,7 +200,7 @@ fn double(text: &[u8]) -> f64 {
 pub(crate) fn push_error(s: Stack, text: &[u8], counted: bool) {
     s.new_table(0, 2);
     s.push_bytes("err");
-    // What has no second word has no code, as in Redis.
+    // A text without a second word has no code, as in Redis.
     if memchr(b' ', text).is_none() {
         s.push_bytes([b"ERR ", text].concat());
     } else {
@@ -338,7 +338,7 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
         }
         return;
     }
-    // A field of one of these names says what the table is; all others are arrays.
+    // A field with one of these names decides the table's type; all other tables are arrays.
     s.field(-1, "err");
     if let Some(text) = s.string(-1).map(c_string) {
         s.field(-2, "ignore_error_stats_update");

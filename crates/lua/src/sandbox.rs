@@ -1,4 +1,4 @@
-//! What scripts find around them, and that they cannot change it.
+//! The globals and libraries of scripts, which scripts cannot change.
 //!
 //! Every table that outlives a script (the globals, the libraries, the metatable of strings) is
 //! hidden behind an empty *front*, whose metatable reads from the table and refuses to write. The
@@ -15,10 +15,10 @@ use crate::reply::c_string;
 use crate::state::Machine;
 use crate::{bit, cjson, cmsgpack, redis, structs};
 
-/// Redis's text for any write to what must not change.
+/// Redis's text for any write to a read-only table.
 pub(crate) const READONLY: &str = "Attempt to modify a readonly table";
 
-/// A front and what is behind it.
+/// A front and the table behind it.
 #[derive(Debug)]
 pub(crate) struct Front {
     front: usize,
@@ -58,7 +58,7 @@ pub(crate) fn push_direct_globals(s: Stack, globals: i32) {
 /// stack.
 pub(crate) fn build(s: Stack, machine: Machine, version: &str) {
     base::open_libraries(s);
-    // What C libraries have put among the globals is taken over name by name.
+    // The globals that C libraries have set are taken over name by name.
     s.new_table(0, 48);
     let globals = s.top() as i32;
     for name in BASE {
@@ -92,7 +92,7 @@ pub(crate) fn build(s: Stack, machine: Machine, version: &str) {
     protect(s);
     s.set_field(globals, "redis");
 
-    // Reading what is not there is an error.
+    // Reading a missing field is an error.
     s.new_table(0, 1);
     s.set_function("__index", nonexistent);
     s.set_metatable(globals);
@@ -169,7 +169,7 @@ fn find(s: Stack, i: i32) -> Option<usize> {
     s.state().fronts.iter().position(|f| f.front == p)
 }
 
-/// Pushes what is behind the front at `i`, if it is one.
+/// Pushes the table behind the front at `i`, if it is one.
 pub(crate) fn push_behind(s: Stack, i: i32) -> bool {
     let Some(at) = find(s, i) else { return false };
     s.push_kept(&s.state().fronts[at].behind);

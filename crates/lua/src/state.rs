@@ -25,13 +25,13 @@ use crate::sandbox::{self, Front, Natives, is_front};
 const TICK: c_int = 100_000;
 /// Runs between two looks at the pace of the garbage collector.
 const PACE_EVERY: u32 = 50;
-/// What may be left behind before a collection begins, in bytes: a machine that has little to keep
-/// would go through it all the time otherwise, and much more would not stay in the processor's cache.
+/// Garbage that may accumulate before a collection begins, in bytes. With less, a machine that keeps
+/// little would collect all the time; much more would not stay in the processor's cache.
 const GARBAGE_MIN: usize = 512 << 10;
 /// Tables of keys or arguments that are used again have up to so many elements, and so many bytes.
 const ARRAY_MAX: usize = 20;
 const ARRAY_BYTES_MAX: usize = 4 << 10;
-/// Places on the main stack: the globals, the handler of errors, two names, and the globals without
+/// Positions on the main stack: the globals, the handler of errors, two names, and the globals without
 /// fronts ([`sandbox::push_direct_globals`]).
 const GLOBALS: c_int = 1;
 const HANDLER: c_int = 2;
@@ -41,7 +41,7 @@ const DIRECT: c_int = 5;
 /// How many these are.
 const BOTTOM: usize = 5;
 
-/// What a machine is for. The two differ in what `redis` offers, and in how keys are passed.
+/// The purpose of a machine. The two differ in the functions of `redis`, and in how keys are passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
     /// EVAL: KEYS and ARGV are globals.
@@ -58,7 +58,7 @@ pub(crate) enum Ending {
     Shutdown,
 }
 
-/// What belongs to a Lua state besides what Lua keeps.
+/// The data of a Lua state besides Lua's own.
 pub(crate) struct State {
     pub(crate) memory: Memory,
     host: Option<NonNull<dyn Host>>,
@@ -68,7 +68,7 @@ pub(crate) struct State {
     pub(crate) coroutines: u32,
     /// The protocol in which replies of commands are converted.
     pub(crate) proto: Proto,
-    /// The host wants the script to end, whatever it does.
+    /// The host wants the script to end, in any case.
     pub(crate) aborted: bool,
     pub(crate) ending: Ending,
     pub(crate) panic: Option<Box<dyn Any + Send>>,
@@ -78,7 +78,7 @@ pub(crate) struct State {
     pub(crate) scratch: Option<Box<Scratch>>,
     /// How long the buffer of replies may become while a script's result is written, in bytes.
     pub(crate) reply_max: usize,
-    /// The last call's reply, which is in `scratch`, is what the script returns.
+    /// The script returns the last call's reply, which is in `scratch`.
     pub(crate) passes: bool,
     /// The thread that is no coroutine.
     pub(crate) main: *mut lua_State,
@@ -142,7 +142,7 @@ pub struct Compiled {
     direct: bool,
 }
 
-/// What to run.
+/// The function to run, with its arguments.
 pub struct Invocation<'a> {
     /// The script or function.
     pub code: Code<'a>,
@@ -180,7 +180,7 @@ pub struct Vm {
     runs: u32,
 }
 
-// SAFETY: all that it points to is its own; whoever has it may use it.
+// SAFETY: it owns everything that it points to; the thread that has it may use it.
 unsafe impl Send for Vm {}
 
 impl Drop for Vm {
@@ -272,7 +272,7 @@ impl Vm {
     /// Compiles a script.
     ///
     /// # Errors
-    /// Lua's message; what is no UTF-8 in it is carried ([`stdx::carried`]).
+    /// Lua's message; bytes in it that are not UTF-8 are carried ([`stdx::carried`]).
     pub fn compile(&mut self, text: &[u8]) -> Result<Compiled, String> {
         let s = self.stack();
         if s.compile(text, c"@user_script").is_ok() {
@@ -280,7 +280,7 @@ impl Vm {
             let only_reads = |dump: &Vec<u8>| proof::only_reads_from(dump, &sandbox::LIBRARIES);
             let direct = keeps.as_ref().is_some_and(only_reads);
             if keeps.is_some() {
-                // It cannot get at the table itself, only at what is in it: no need to go through
+                // The script cannot get at the table itself, only at its fields: no need to go through
                 // the front each time.
                 s.push_value(if direct { DIRECT } else { GLOBALS });
                 s.set_globals(-2);
@@ -301,8 +301,8 @@ impl Vm {
         text
     }
 
-    /// Proves that a script uses only keys that its call declares: `rule` says of a command's name
-    /// where its keys are. None when that cannot be told.
+    /// Proves that a script uses only keys that its call declares: `rule` gives the keys of a command
+    /// by its name. None when there is no proof.
     pub fn uses_declared_keys(
         &mut self,
         c: &Compiled,
@@ -344,7 +344,7 @@ impl Vm {
     /// Loads a library: runs its code, which registers functions with the host.
     ///
     /// # Errors
-    /// What went wrong, for the client; what is no UTF-8 in it is carried ([`stdx::carried`]).
+    /// The error for the client; bytes in it that are not UTF-8 are carried ([`stdx::carried`]).
     pub fn load(&mut self, code: &[u8], host: &mut dyn Host) -> Result<(), String> {
         let s = self.stack();
         self.set_load_globals(true);
@@ -374,7 +374,7 @@ impl Vm {
         outcome
     }
 
-    /// What a library sees while it is loaded is not what its functions see later.
+    /// While it is loaded, a library sees other globals than its functions see later.
     fn set_load_globals(&self, loading: bool) {
         let s = self.stack();
         let state = s.state();
@@ -428,7 +428,7 @@ impl Vm {
         }
     }
 
-    /// Runs a script or a function and writes what it returns as a reply.
+    /// Runs a script or a function and writes its result as a reply.
     ///
     /// # Errors
     /// The error that it ended with; nothing has been written then.
@@ -450,7 +450,7 @@ impl Vm {
                 }
             };
             for (i, a) in what.args.iter_from(from).take(n).enumerate() {
-                // Many are what they were the last time.
+                // Many elements are the same as in the last run.
                 if before.get(i).is_none_or(|value| value.read() != Item::Text(a)) {
                     s.push_bytes(a);
                     s.raw_set_at(-2, i + 1);
@@ -539,7 +539,7 @@ impl Vm {
         }
     }
 
-    /// A collection begins when what is kept has doubled, or has grown by [`GARBAGE_MIN`].
+    /// A collection begins when the memory in use has doubled, or has grown by [`GARBAGE_MIN`].
     fn pace(&self) {
         let live = self.stack().live().max(1);
         let percent = 100 + 100 * live.max(GARBAGE_MIN) / live;
@@ -548,8 +548,8 @@ impl Vm {
 }
 
 /// Pushes a table for `n` elements, which are the arguments from `from` on: the one that the last
-/// script with as many has left, if it has left it as it was. Nobody has it any more: what could have
-/// kept it is gone with that script. Returns what is in it, which stays there until it is replaced.
+/// script with as many has left, if it has left it as it was. No reference to it remains: everything that
+/// could hold one is gone with that script. Returns its elements, which stay there until they are replaced.
 fn push_array<'a>(
     s: Stack,
     what: &Invocation<'_>,
@@ -559,7 +559,7 @@ fn push_array<'a>(
 ) -> &'a [Value] {
     let bytes: usize = what.args.iter_from(from).take(n).map(<[u8]>::len).sum();
     if bytes > ARRAY_BYTES_MAX {
-        // It would be kept for long.
+        // The table would be kept for long.
         s.new_table(n, 0);
         return &[];
     }
@@ -580,7 +580,7 @@ fn push_array<'a>(
     &[]
 }
 
-/// Writes the reply of the last call as what the script returns.
+/// Writes the reply of the last call as the script's result.
 fn returned(s: Stack, bytes: &[u8], reply: &mut Reply<'_>, host: &mut dyn Host) {
     if !pass(bytes, reply) {
         s.set_top(BOTTOM);
@@ -592,7 +592,7 @@ fn returned(s: Stack, bytes: &[u8], reply: &mut Reply<'_>, host: &mut dyn Host) 
     }
 }
 
-/// The error on top as the client is told.
+/// The error on top as the client receives it.
 #[cold]
 fn failure(s: Stack, name: &str) -> Failure {
     if s.kind(-1) != Kind::Table {

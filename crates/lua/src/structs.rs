@@ -7,7 +7,7 @@ use crate::reply::c_string;
 
 /// Largest integer, in bytes.
 const INTEGER_MAX: usize = 32;
-/// What `!` without a number aligns to.
+/// The alignment of `!` without a number.
 const ALIGN_MAX: usize = 8;
 
 /// Pushes the library.
@@ -113,7 +113,7 @@ fn unsigned(n: f64) -> u64 {
 
 fn pack(s: Stack) -> Returned {
     let mut f = Format::new(s.check_bytes(1)?);
-    // What is missing is nil in the errors of Redis's function.
+    // A missing argument is nil in the errors of Redis's function.
     s.push_nil();
     let mut out = Vec::new();
     let mut arg = 2;
@@ -183,7 +183,7 @@ fn unpack(s: Stack) -> Returned {
     if at == 0 {
         return Err(Raise::arg(3, "offset must be 1 or greater"));
     }
-    // What is negative lies beyond all data.
+    // A negative position lies beyond all data.
     let beyond = at < 0;
     let mut at = usize::try_from(at).map_or(0, |at| at - 1);
     let mut results = 0;
@@ -222,7 +222,7 @@ fn unpack(s: Stack) -> Returned {
                     let n = s.number(-1);
                     s.pop(1);
                     results -= 1;
-                    // Cut off first: what is between -1 and 0 is nothing.
+                    // Cut off first: a number between -1 and 0 is 0.
                     size = if n > -1.0 { n as usize } else { usize::MAX };
                     bytes = piece(at, size).ok_or_else(short)?;
                 }

@@ -1,4 +1,4 @@
-//! Which scripts are known to stay within their declared keys.
+//! Scripts that are proven to stay within their declared keys, and scripts that are not.
 
 use lua::{Machine, Rule, Vm};
 
@@ -180,7 +180,7 @@ fn what_might_use_others_does_not() {
         // The hidden variable `arg`.
         "local function f(...) if ARGV[9] then arg = KEYS end return redis.call('GET', arg[1]) end \
          return f('other')",
-        // What ipairs returns.
+        // The values that ipairs returns.
         "local t = select(2, ipairs(KEYS)) t[1] = 'other' return redis.call('GET', KEYS[1])",
         "local function f() return ipairs(KEYS) end local _, t = f() t[1] = 'other' \
          return redis.call('GET', KEYS[1])",

@@ -1,4 +1,4 @@
-//! What scripts get and give, and what they cannot do.
+//! The inputs and results of scripts, and the limits of what they can do.
 
 mod common;
 
@@ -57,7 +57,7 @@ fn replies_become_values() {
     assert_eq!(r, "=7\r\ntxt:abc\r\n");
 }
 
-/// A reply that a script returns at once is not converted to values. Nobody may see a difference.
+/// A reply that a script returns at once is not converted to values. No client may see a difference.
 #[test]
 fn a_reply_that_is_returned_at_once_is_as_if_it_had_been_a_value() {
     let replies = [
@@ -72,7 +72,7 @@ fn a_reply_that_is_returned_at_once_is_as_if_it_had_been_a_value() {
         ":9223372036854775807\\r\\n",
         "*3\\r\\n$1\\r\\na\\r\\n$-1\\r\\n$12\\r\\n:1\\r\\n*-1\\r\\n_\\r\\n\\r\\n",
         "*2\\r\\n*2\\r\\n:9007199254740993\\r\\n*-1\\r\\n*1\\r\\n+OK\\r\\n",
-        // What should not be there in RESP2, and goes the long way.
+        // Replies that RESP2 does not have, which are converted.
         "*2\\r\\n#t\\r\\n:1\\r\\n",
         ",1.5\\r\\n",
         "-WRONG thing\\r\\n",
@@ -106,8 +106,8 @@ fn a_reply_that_is_returned_at_once_is_as_if_it_had_been_a_value() {
     }
 }
 
-/// The tables of keys and arguments are used again: nobody may see what the script before has done to
-/// them, nor what it was called with.
+/// The tables of keys and arguments are used again: no script may see the changes that another has made
+/// to them, nor its arguments.
 #[test]
 fn keys_and_arguments_are_those_of_the_call_whatever_was_done_to_those_before() {
     let mut vm = machine();
@@ -142,7 +142,7 @@ fn keys_and_arguments_are_those_of_the_call_whatever_was_done_to_those_before() 
         let wanted = plain.replace("$3\r\nkey", "$5\r\nother").replace("$4\r\narg1", "$1\r\nc");
         assert_eq!(got, wanted, "after {before}");
     }
-    // The length of what has holes depends on how a table was made.
+    // The length of a table with holes depends on how it was made.
     let holes = "ARGV[6] = 'x' return {#ARGV, table.maxn(ARGV)}";
     assert_eq!(run(holes, &["key", "a", "b"]), run(holes, &["key", "a", "b"]));
     run("return 1", &["key", "1", "2", "3", "4", "5", "6", "7"]);
@@ -184,7 +184,7 @@ fn libraries_cannot_be_changed_by_any_way_to_them() {
     }
 }
 
-/// What looks like the last call, and is not.
+/// Calls that look like the last one, and are not.
 #[test]
 fn a_reply_that_is_not_all_that_is_returned_is_a_value() {
     let call = |n: i32| format!("redis.call('RAW', ':{n}\\r\\n')");
@@ -584,7 +584,7 @@ fn what_takes_long_within_c_can_be_ended() {
         let r = run_in(&mut machine(), &mut host, &script, &[], Proto::V2);
         assert!(r.contains("Script killed by user"), "{script}: {r}");
     }
-    // What is not long is not looked at.
+    // Short input is not checked.
     let mut host = Mock::default();
     let short = "string.find(string.rep('a', 1000), 'a-b') table.sort({3, 1, 2}) return 'fine'";
     assert_eq!(run_in(&mut machine(), &mut host, short, &[], Proto::V2), "$4\r\nfine\r\n");

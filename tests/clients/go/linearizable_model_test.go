@@ -11,7 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// world is what a server holds: a few texts, lists and sets. It is a value that == compares, so
+// world is the data of a server: a few texts, lists and sets. It is a value that == compares, so
 // that the checker can recognize a state in which it has been before.
 type world struct {
 	texts [3]string // Keys a, b and c; "" is none.
@@ -26,7 +26,7 @@ func (w *world) set(key string) *string  { return &w.sets[key[0]-'s'] }
 // action is one thing that a client did at a time: a command, or a transaction.
 type action struct {
 	commands [][]string
-	// With WATCH: the key, and what it held after it was watched.
+	// With WATCH: the key, and its value after it was watched.
 	watched, seen string
 }
 

@@ -25,8 +25,8 @@ import (
 // linearizable_model_test.go.
 //
 // It has been seen to fail, in its first six rounds, on servers with one mistake each: EXEC without
-// its hold of the shards; WATCH looked at before that hold and not within it; a command over several
-// shards that lets each go before it locks the next.
+// its lock set; WATCH checked before the shards are locked and not while they are; a command over
+// several shards that unlocks each before it locks the next.
 const (
 	linearizeFor = 25 * time.Second
 	roundsMin    = 10
@@ -74,7 +74,7 @@ func TestLinearizable(t *testing.T) {
 	}
 	t.Logf("%d rounds, %d actions, %d of them transactions, %d aborted by WATCH, %d rounds undecided",
 		rounds, total, transactions, gaveUp, undecided)
-	// Where there is little time, the checker gives up on some; that none is decided tells nothing.
+	// Where there is little time, the checker gives up on some; a run that decides none proves nothing.
 	if undecided == rounds || transactions == 0 || gaveUp == 0 {
 		t.Errorf("too little was checked")
 	}
@@ -109,7 +109,7 @@ func culprits(info porcupine.LinearizationInfo, history []porcupine.Operation) s
 	return text.String()
 }
 
-// round lets all connections work at once, and returns what they did.
+// round lets all connections work at once, and returns their actions.
 func round(t *testing.T, connections []*connection, seed int64) []porcupine.Operation {
 	must(t, connections[0].send([]string{"FLUSHALL"}))
 	if _, err := connections[0].reply(); err != nil {
@@ -237,7 +237,7 @@ func (w *worker) pair(of ...string) []string {
 	return of[:2]
 }
 
-// value is one that nobody else writes, so that a read tells which write it has seen.
+// value is one that no other worker writes, so that a read shows which write it has seen.
 func (w *worker) value() string {
 	w.values++
 	return strconv.Itoa((w.id+1)*1_000_000 + w.values*1_000)

@@ -1,4 +1,4 @@
-// Package clients runs go-redis, and what is built on it, against the whole apus binary.
+// Package clients runs go-redis, and libraries built on it, against the whole apus binary.
 package clients
 
 import (

@@ -262,7 +262,7 @@ func TestHyperLogLogs(t *testing.T) {
 			must(t, r.PFAdd(ctx, "b", i+500).Err())
 		}
 		same(t, r.PFAdd(ctx, "a", 1), int64(0))
-		// What Redis's estimator answers for these members.
+		// The result of Redis's estimator for these members.
 		same(t, r.PFCount(ctx, "a"), int64(1001))
 		same(t, r.PFMerge(ctx, "c", "a", "b"), "OK")
 		same(t, r.PFCount(ctx, "c"), r.PFCount(ctx, "a", "b").Val())
@@ -327,7 +327,7 @@ func TestIterators(t *testing.T) {
 					value = members.Val()
 				}
 				found[name] = value
-				// What comes and goes meanwhile must not hide what stays.
+				// Elements that come and go meanwhile must not hide those that stay.
 				switch extra := fmt.Sprintf("x%d", i); key {
 				case "h":
 					must(t, r.HSet(ctx, key, extra, 1).Err())

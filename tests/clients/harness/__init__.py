@@ -1,1 +1,1 @@
-"""What the Python-driven suites share: the server under test, raw connections, results."""
+"""Code that the Python-driven suites share: the server under test, raw connections, results."""

@@ -4,7 +4,7 @@ import socket
 
 
 def free_port():
-    """A port that the system gives to nobody else for a minute.
+    """A port that the system gives to no other process for a minute.
 
     A connection to it was closed by its own side and waits in TIME_WAIT; a server that sets
     SO_REUSEADDR, as that connection had, may listen there all the same.

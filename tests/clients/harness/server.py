@@ -20,18 +20,18 @@ from harness.ports import free_port
 BINARY = os.environ.get("APUS_BIN", "")
 
 # Generous, since it only ends tests that would otherwise hang: nothing is measured by it, and a
-# machine may be slow and do much else.
+# machine may be slow and busy.
 PATIENCE_S = 180
 
 
 # Set to 1 when APUS_BIN stands for a real redis-server, to check the tests against it. Tests of
-# what Apus promises beyond Redis are then left out.
+# promises of Apus beyond Redis are then left out.
 REFERENCE = os.environ.get("APUS_REFERENCE", "") == "1"
 beyond_redis = unittest.skipIf(REFERENCE, "Redis does not promise this")
 
 
 def wait_until(condition, what):
-    """Polls until `condition()` is true; what came true is asserted, not how fast."""
+    """Polls until `condition()` is true; the condition is asserted, not its speed."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
         if time.monotonic() > deadline:
@@ -141,7 +141,7 @@ class Server:
 
 
 class Raw:
-    """A bare TCP connection, for what no well-behaved client would send."""
+    """A bare TCP connection, for bytes that no well-behaved client would send."""
 
     def __init__(self, port, host="127.0.0.1"):
         self.socket = socket.create_connection((host, port), PATIENCE_S)

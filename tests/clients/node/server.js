@@ -8,7 +8,7 @@ const os = require('node:os');
 const path = require('node:path');
 const readline = require('node:readline');
 
-// A port that the system gives to nobody else for a minute: a connection to it, closed by its own
+// A port that the system gives to no other process for a minute: a connection to it, closed by its own
 // side, waits in TIME_WAIT. A server that sets SO_REUSEADDR may listen there.
 function freePort() {
   return new Promise((resolve, reject) => {

@@ -150,7 +150,7 @@ bothProtocols((world) => {
   test('HyperLogLogs', async () => {
     await redis.pfadd('a', ...numbers(1_000));
     await redis.pfadd('b', ...numbers(1_500).slice(500));
-    // What Redis's estimator answers for these members.
+    // The result of Redis's estimator for these members.
     assert.equal(await redis.pfcount('a'), 1001);
     assert.equal(await redis.pfmerge('c', 'a', 'b'), 'OK');
     assert.equal(await redis.pfcount('c'), await redis.pfcount('a', 'b'));

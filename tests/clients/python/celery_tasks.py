@@ -60,7 +60,7 @@ def note_failure(request, error, traceback, key):
 
 @app.task
 def sleep_until(key):
-    """Says that it runs, and ends when it is told to."""
+    """Notes that it runs, and ends when the stop key exists."""
     redis_client = client()
     redis_client.rpush(key, "running")
     while not redis_client.exists(f"{key}:stop"):

@@ -1,4 +1,4 @@
-"""Hooks of Schemathesis: what OpenAPI 3.0 cannot say, and that nobody waits for what does not come."""
+"""Hooks of Schemathesis: rules that OpenAPI 3.0 cannot express, and bounds on waits for absent records."""
 
 import re
 import struct
@@ -23,7 +23,7 @@ def as_lines(context, value):
 
 
 def is_positive(case):
-    """Whether what is sent ought to be accepted."""
+    """Whether the request ought to be accepted."""
     return case.meta is not None and case.meta.generation.mode.is_positive
 
 

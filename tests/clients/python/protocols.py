@@ -1,11 +1,11 @@
-"""What the redis-py tests share: a server with two threads, and each test over RESP2 and RESP3."""
+"""Code that the redis-py tests share: a server with two threads, and each test over RESP2 and RESP3."""
 
 import unittest
 
 import redis
 from harness.server import PATIENCE_S, REFERENCE, Server
 
-# What redis-server 7.0, the reference that Debian brings, does not know yet.
+# Features that redis-server 7.0, the reference that Debian brings, does not have.
 newer_than_7_0 = unittest.skipIf(REFERENCE, "newer than Redis 7.0")
 
 

@@ -1,4 +1,4 @@
-"""Users and what they may do, with redis-py."""
+"""Users and their permissions, with redis-py."""
 
 import redis
 from protocols import both_protocols, newer_than_7_0
@@ -14,7 +14,7 @@ class Acl:
         self.addCleanup(self.r.acl_deluser, "alice", "bob")
 
     def set(self, name, **rules):
-        # redis-py switches a user off unless it is told not to.
+        # redis-py switches a user off unless the call enables it.
         self.r.acl_setuser(name, enabled=True, **rules)
 
     def alice(self):

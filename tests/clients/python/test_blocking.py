@@ -9,7 +9,7 @@ from protocols import both_protocols
 
 
 class Call(threading.Thread):
-    """A call that may block, on a thread of its own; `result()` is what came of it."""
+    """A call that may block, on a thread of its own; `result()` is its outcome."""
 
     def __init__(self, function, *args, **kwargs):
         super().__init__(daemon=True)

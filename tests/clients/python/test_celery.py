@@ -91,7 +91,7 @@ class Celery(Common, unittest.TestCase):
         self.assertEqual(get(tasks.replaced.s(5)), 16)
         self.assertEqual(get(tasks.spreads.s([1, 2, 3])), 9)
 
-        # What comes behind a part that fails does not run, and callbacks of errors do.
+        # The parts behind one that fails do not run, and callbacks of errors do.
         failing = celery.chord([add.s(1, 1), tasks.always_fails.s()], note.s("noted"))
         failing.link_error(tasks.note_failure.s("failures"))
         with self.assertRaisesRegex(Exception, "as it should"):
@@ -136,7 +136,7 @@ class Celery(Common, unittest.TestCase):
         inspect = tasks.app.control.inspect(timeout=1)
 
         def jobs(question):
-            """What the worker answers, once there is something: a busy one may take its time."""
+            """The worker's answer, once there is one: a busy worker may take its time."""
             found = []
             wait_until(lambda: found.extend(sum((question() or {}).values(), [])) or found, "jobs")
             return found

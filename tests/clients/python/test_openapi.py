@@ -23,7 +23,7 @@ class OpenApi(unittest.TestCase):
                 + ["run", f"http://127.0.0.1:{port}/v1/openapi.json", "--no-color"]
                 + ["--phases", "examples,coverage,fuzzing,stateful", "--continue-on-failure"]
                 + ["--max-examples", "25", "--seed", "1", "--request-timeout", "120"]
-                # What it says of a machine that is slow.
+                # Its finding about a slow machine.
                 + ["--suppress-health-check", "all"],
                 # It leaves files where it runs.
                 cwd=work,

@@ -1,4 +1,4 @@
-"""rq, as its quick start uses it: jobs, a worker in burst mode, retries, what depends on what."""
+"""rq, as its quick start uses it: jobs, a worker in burst mode, retries, dependencies."""
 
 import os
 import subprocess

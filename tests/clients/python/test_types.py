@@ -168,7 +168,7 @@ class Types:
         self.assertEqual(r.pfadd("a", *range(1_000)), 1)
         self.assertEqual(r.pfadd("b", *range(500, 1_500)), 1)
         self.assertEqual(r.pfadd("a", 1), 0)
-        # What Redis's estimator answers for these members.
+        # The result of Redis's estimator for these members.
         self.assertEqual((r.pfcount("a"), r.pfcount("b")), (1001, 1009))
         self.assertTrue(r.pfmerge("c", "a", "b"))
         self.assertEqual(r.pfcount("c"), r.pfcount("a", "b"))

@@ -1,4 +1,4 @@
-"""Limits on clients: how many, how long, how much memory, and what happens at them."""
+"""Limits on clients: their number, their time, their memory, and the effects of reaching them."""
 
 import re
 import resource
@@ -47,7 +47,7 @@ class Connections(unittest.TestCase):
 
     def test_busy_clients_are_not_closed(self):
         longest_pause = 10
-        # Again where we got so little time ourselves that this one was idle, too.
+        # Again where this process got so little time that this one was idle, too.
         while longest_pause > 2:
             with Server() as server, server.connect() as busy, server.connect() as idle:
                 self.assertEqual(busy.command("CONFIG", "SET", "timeout", 3), b"+OK")
@@ -160,7 +160,7 @@ class Connections(unittest.TestCase):
             first = server.connect()
             self.assertEqual(first.command("PING"), b"+PONG")
             hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)[1]
-            # Below what it has open already, so that every accept() fails with EMFILE.
+            # Below the number of its open files, so that every accept() fails with EMFILE.
             resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (3, hard))
             waiting = [server.connect() for _ in range(20)]
             for c in waiting:
@@ -207,7 +207,7 @@ class Connections(unittest.TestCase):
 
     @beyond_redis
     def test_idle_connections_are_small(self):
-        # The first connections pay for what all share, so that only the others are counted.
+        # The first connections pay for shared memory, so that only the others are counted.
         first = 500
         more = min(2_000, open_files(self, first + 2_300) - first - 300)
         with Server() as server:
@@ -238,7 +238,7 @@ class Memory(unittest.TestCase):
         try:
             slow.send(encode("GET", "big") * 4_000)
         except OSError:
-            pass  # Closed, or its requests are no longer taken: both bound the memory.
+            pass  # The server closed it, or stopped reading its requests: both bound the memory.
         slow.socket.settimeout(PATIENCE_S)
         return slow
 
@@ -333,7 +333,7 @@ class Memory(unittest.TestCase):
             with server.connect() as c:
                 self.assertIn(self.queue_until_closed(c, 100_000), range(9, 12))
             with server.connect() as c:
-                # What has been run, or dropped, counts no longer.
+                # Commands that have been run, or dropped, do not count.
                 for end in ["EXEC", "DISCARD"] * 3:
                     self.assertEqual(c.command("MULTI"), b"+OK")
                     for _ in range(8):

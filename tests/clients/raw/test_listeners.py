@@ -10,7 +10,7 @@ from harness.server import PATIENCE_S, Raw, Server, beyond_redis
 
 
 def can_connect(host, port):
-    """Whether something listens there and answers."""
+    """Whether a server listens there and answers."""
     try:
         with socket.create_connection((host, port), PATIENCE_S) as s:
             s.sendall(b"PING\r\n")

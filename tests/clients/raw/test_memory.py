@@ -1,4 +1,4 @@
-"""maxmemory: what is evicted, and what is refused."""
+"""maxmemory: evicted keys, and refused commands."""
 
 import time
 import unittest

@@ -32,7 +32,7 @@ class Redis:
 
     def __init__(self):
         self.port = free_port()
-        # It would load what it finds where it is started.
+        # It would load the files of the directory in which it is started.
         self.dir = tempfile.mkdtemp(prefix="apus-test-")
         command = ["redis-server", "--port", str(self.port), "--save", "", "--appendonly", "no"]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=self.dir)

@@ -1,4 +1,4 @@
-"""Bytes that no client library would send, and what Redis answers to them."""
+"""Bytes that no client library would send, and Redis's replies to them."""
 
 import socket
 import struct
@@ -154,7 +154,7 @@ class Protocol(unittest.TestCase):
         with self.server.connect() as c:
             c.send(encode("PING") * 1000)
             c.socket.shutdown(socket.SHUT_WR)
-            # Redis drops what it has not read when it sees the end; nothing else may come.
+            # Redis drops unread input when it sees the end; nothing else may come.
             rest = b""
             while data := c.receive(1 << 16):
                 rest += data
@@ -177,7 +177,7 @@ class Protocol(unittest.TestCase):
             for _ in range(20):
                 c = self.server.connect()
                 c.send(request)
-                # Linger of 0: close() sends RST and throws away what has come.
+                # Linger of 0: close() sends RST and discards the received bytes.
                 c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 c.close()
 

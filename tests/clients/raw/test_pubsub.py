@@ -260,7 +260,7 @@ class PubSub(unittest.TestCase):
                     for _ in range(10):
                         c.read()
 
-        # What is deleted was there, and what is set by SETNX was not: the events alternate.
+        # A deleted key was there, and a key set by SETNX was not: the events alternate.
         threads = [threading.Thread(target=change, args=(c,)) for c in ["SETNX k v", "DEL k"] * 2]
         for t in threads:
             t.start()
@@ -284,7 +284,7 @@ class Tracking(unittest.TestCase):
         self.addCleanup(self.server.close)
 
     def cached(self, mode, seed):
-        """A client that caches what it reads, while others write; afterwards the cache is right."""
+        """A client that caches its reads, while others write; afterwards the cache is right."""
         keys = [f"k{i}" for i in range(20)]
         stop = threading.Event()
 
@@ -325,7 +325,7 @@ class Tracking(unittest.TestCase):
             stop.set()
             for w in writers:
                 w.join()
-            # Whatever was told before this reply has arrived with it.
+            # Every notice sent before this reply has arrived with it.
             c.send("PING")
             reply()
             with Talk(self.server) as fresh:
@@ -337,7 +337,7 @@ class Tracking(unittest.TestCase):
         self.cached("", 1)
 
     def test_nor_is_one_that_is_told_by_prefix(self):
-        # Of a read whose reply crosses the notice it is told before: such a cache asks again.
+        # The notice about a read whose reply crosses it comes before the reply: such a cache asks again.
         with Talk(self.server) as c, Talk(self.server) as w:
             c.call("HELLO 3")
             c.call("CLIENT TRACKING on BCAST PREFIX a PREFIX b")

@@ -23,7 +23,7 @@ class Reload(unittest.TestCase):
         self.acl = os.path.join(dir.name, "users.acl")
 
     def hup(self, server, *said):
-        """Sends the signal, and waits for what the log says of it."""
+        """Sends the signal, and waits for its line in the log."""
         before = len(server.log)
         server.process.send_signal(signal.SIGHUP)
         since = lambda: "\n".join(server.log[before:])
@@ -31,7 +31,7 @@ class Reload(unittest.TestCase):
         return since()
 
     def value(self, client, name):
-        """What CONFIG GET shows."""
+        """The value that CONFIG GET shows."""
         self.assertEqual(client.command("CONFIG", "GET", name), b"*2")
         self.assertEqual(client.line(), b"$%d" % len(name))
         client.line()
@@ -69,7 +69,7 @@ class Reload(unittest.TestCase):
                 self.hup(server, "Not reloaded, the configuration stays as it is", "admin-port")
                 self.assertEqual(self.value(c, "maxmemory"), str(100 << 20))
                 self.assertEqual(self.value(c, "admin-port"), "0")
-            # What was not taken over is tried again.
+            # A change that was not taken over is tried again.
             self.hup(server, "Reloaded: ")
             self.assertEqual(self.value(c, "maxmemory"), str(200 << 20))
             os.remove(self.conf)

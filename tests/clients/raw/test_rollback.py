@@ -60,7 +60,7 @@ class Rollback(unittest.TestCase):
             c.send(encode("SHUTDOWN", "SAVE"))
             self.assertTrue(c.is_closed())
             self.assertEqual(server.wait(), 0)
-        # Without what follows, Redis would load its own files, which are as they were.
+        # Without the next step, Redis would load its own files, which are unchanged.
         with Redis(self.dir, "yes") as redis:
             self.assertEqual(self.get(redis, "k"), b"old")
         os.rename(os.path.join(self.dir, "appendonlydir"), os.path.join(self.dir, "aside"))

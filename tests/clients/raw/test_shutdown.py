@@ -61,7 +61,7 @@ class Shutdown(unittest.TestCase):
         with Server("--enable-debug-command", "yes") as server, server.connect() as c:
             self.assertEqual(c.command("DEBUG", "SLEEP", "0"), b"+OK")
             c.send(encode("DEBUG", "SLEEP", "300"))
-            # Nobody sees from outside that the command has begun, but what has arrived is executed.
+            # The start of the command is invisible from outside, but a command that has arrived is executed.
             server.process.send_signal(signal.SIGINT)
             # Two signals at once are one.
             server.wait_for_log("Received SIGINT")
@@ -115,7 +115,7 @@ class Scripts(unittest.TestCase):
         return server
 
     def each(self, *stores):
-        """Options of servers, which of their first connections runs the script, and what is called."""
+        """Options of servers, which of their first connections runs the script, and the call."""
         for store in stores or STORES:
             for threads, caller, thorough in PLACES:
                 with self.subTest(store=store, threads=threads, caller=caller):
@@ -183,7 +183,7 @@ class Scripts(unittest.TestCase):
                         self.assertEqual(server.wait(), 0)
                         self.assertEqual(self.saved(options), (b":0", b":0"))
 
-    # Redis exits at once, but for its own second signal, which it handles between two commands.
+    # Redis exits at once, except on its own second signal, which it handles between two commands.
     @beyond_redis
     def test_the_second_signal_leaves_nothing(self):
         for options, caller, _ in self.each("journal"):

@@ -1,4 +1,4 @@
-"""Snapshots: what is saved, when, and what becomes of it at the next start."""
+"""Snapshots: their contents, their times, and their loading at the next start."""
 
 import os
 import signal
@@ -76,7 +76,7 @@ class Snapshots(unittest.TestCase):
             digest = ask(c, "DEBUG", "DIGEST")
             self.assertEqual(ask(c, "SAVE"), b"+OK")
             self.assertEqual(info(c, "rdb_changes_since_last_save"), "0")
-            # What is not saved is gone: the server is killed.
+            # Unsaved data is lost: the server is killed.
             ask(c, "SET", "unsaved", "1")
             self.assertEqual(info(c, "rdb_changes_since_last_save"), "1")
             server.process.send_signal(signal.SIGKILL)
@@ -117,7 +117,7 @@ class Snapshots(unittest.TestCase):
                 wait_until(lambda: info(c, "rdb_saves") != "0", "saved")
                 self.assertEqual(info(c, "rdb_last_bgsave_status"), "ok")
                 os.rename(f"{server.dir}/dump.rdb", f"{server.dir}/first.rdb")
-                # The next has what is there now.
+                # The next snapshot has the present data.
                 self.assertEqual(ask(c, "BGSAVE"), b"+Background saving started")
                 wait_until(lambda: info(c, "rdb_saves") == "2", "saved again")
                 now = ask(c, "DEBUG", "DIGEST")

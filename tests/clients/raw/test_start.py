@@ -1,4 +1,4 @@
-"""What an operator does wrong before and while the server starts."""
+"""Mistakes of an operator before and while the server starts."""
 
 import os
 import resource
@@ -14,7 +14,7 @@ from harness.server import BINARY, PATIENCE_S, Raw, Server, beyond_redis
 
 
 def start(*options, file=()):
-    """Runs a server that cannot start; its exit status and what it said."""
+    """Runs a server that cannot start; returns its exit status and its output."""
     port = str(free_port())
     command = [BINARY, "serve", *file, "--port", port, "--save", "", *options]
     with tempfile.TemporaryDirectory(prefix="apus-test-") as dir:
@@ -65,7 +65,7 @@ class Start(unittest.TestCase):
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
         with Server("--threads", "1", "--maxclients", hard) as server, server.connect() as c:
             server.wait_for_log(f"instead of {hard}: the limit of open files is too low")
-            # What topics may have open is put by, too.
+            # The files that topics may have open are reserved, too.
             allowed = hard - 34 - 64
             self.assertEqual(c.command("CONFIG", "SET", "maxclients", str(allowed)), b"+OK")
             said = c.command("CONFIG", "SET", "maxclients", str(1 << 31))
@@ -134,7 +134,7 @@ class Start(unittest.TestCase):
         self.assertIn("/proc/appendonlydir", said)
 
     def test_a_bucket_that_does_not_answer_keeps_nobody_waiting(self):
-        # Nobody answers there, and the store is asked for a long time.
+        # No server answers there, and the store is asked for a long time.
         endpoint = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ALLOW_HTTP": "true"}
         keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "r"}
         with tempfile.TemporaryDirectory(prefix="apus-test-") as dir:
@@ -206,7 +206,7 @@ class Start(unittest.TestCase):
 
 @beyond_redis
 class CommandLine(unittest.TestCase):
-    """What is told of what nobody can mean."""
+    """The messages about impossible command lines."""
 
     def run_it(self, *words):
         with tempfile.TemporaryDirectory(prefix="apus-test-") as dir:

@@ -1,4 +1,4 @@
-"""Who may use topics: users and passwords over RESP and HTTP, pages in browsers, other machines."""
+"""Access to topics: users and passwords over RESP and HTTP, pages in browsers, other machines."""
 
 import base64
 import http.client
@@ -180,7 +180,7 @@ class OverHttp(unittest.TestCase):
                 self.assertEqual(t.status("GET", "/v1/topics", headers={"Authorization": bad}), 401, bad)
             for right in ["default:secret", ":secret"]:
                 self.assertEqual(t.status("GET", "/v1/topics", right), 200, right)
-            # It counts from now on, and no longer when it is gone.
+            # The password counts from its setting to its removal.
             self.assertEqual(c.command("CONFIG", "SET", "requirepass", ""), b"+OK")
             self.assertEqual(t.status("GET", "/v1/topics"), 200)
             self.assertEqual(c.command("ACL", "SETUSER", "default", "off"), b"+OK")

@@ -1,4 +1,4 @@
-"""What clients can take that have not authenticated: little memory, and no answers that pile up."""
+"""Limits of clients that have not authenticated: little memory, and no replies that pile up."""
 
 import base64
 import http.client
@@ -44,7 +44,7 @@ class Unauthenticated(unittest.TestCase):
         clients = [self.server.connect() for _ in range(8)]
         request = encode("PING") * 20000
         for c in clients:
-            # What is sent and never answered, until nothing more is taken.
+            # Requests without a reply, until the server reads no more.
             c.socket.settimeout(1)
             sent = 0
             try:

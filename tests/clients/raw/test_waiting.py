@@ -1,4 +1,4 @@
-"""Connections that wait, and what must not overtake what they wait for."""
+"""Connections that wait, and replies that must not overtake the awaited ones."""
 
 import time
 import unittest
@@ -14,7 +14,7 @@ def neighbours(test, conns):
     for c in conns:
         test.assertEqual(c.command("PING"), b"+PONG")
     *conns, sleeper = conns
-    # Who does not answer now lives on the same thread.
+    # A connection that does not answer at this time lives on the same thread.
     sleeper.send(encode("EVAL", SPIN, "0"))
     time.sleep(0.2)
     for c in conns:
@@ -31,7 +31,7 @@ def neighbours(test, conns):
         c.socket.setblocking(True)
         c.socket.settimeout(20)
     for c in here:
-        # On a machine that does much else the script may have become slow.
+        # On a busy machine the script may have become slow.
         test.assertIn(c.line()[:5], (b"+PONG", b"-BUSY"))
     test.assertEqual(sleeper.line(), b"$-1")
     test.assertTrue(len(here) >= 2 and there, "connections are spread over threads")
@@ -40,7 +40,7 @@ def neighbours(test, conns):
 
 @beyond_redis
 class Claims(unittest.TestCase):
-    """XREADGROUP CLAIM is run again when what is pending has been so for long enough."""
+    """XREADGROUP CLAIM is run again when entries have been pending for long enough."""
 
     def setUp(self):
         self.server = Server()
@@ -51,7 +51,7 @@ class Claims(unittest.TestCase):
         self.ask("XGROUP", "CREATE", "x", "g", "0", "MKSTREAM")
 
     def ask(self, *words):
-        """The reply up to what comes next, none of which the tests look at."""
+        """The reply up to the next one; the tests look at none of it."""
         self.other.send(encode(*words) + encode("ECHO", "end"))
         lines = []
         while not lines or lines[-1] != b"end":
@@ -75,13 +75,13 @@ class Claims(unittest.TestCase):
         time.sleep(0.5)
         for n in (1, 2):
             self.ask("XCLAIM", "x", "g", "c1", "0", f"1-{n}")
-        # Has the waiting command run again, which is told a later time than that of its timer.
+        # Makes the waiting command run again, with a later time than that of its timer.
         self.ask("XDEL", "x", "1-2")
         self.assertEqual(self.waiting.line(), b"*1")
 
     def test_another_thread_may_bring_it_forward(self):
         self.wait(60_000, 300)
-        # Somebody else is faster, so that there is something to claim before the time is over.
+        # Another consumer is faster, so that there is an entry to claim before the time is over.
         faster = (["MULTI"], ["XADD", "x", "1-1", "f", "v"], ["XREADGROUP", "GROUP", "g", "c1", "STREAMS", "x", ">"], ["EXEC"])
         self.other.send(b"".join(encode(*words) for words in faster))
         self.assertEqual(self.waiting.line(), b"*1")
@@ -178,14 +178,14 @@ class Kills(unittest.TestCase):
         return connect
 
     def end(self, scripted, killer):
-        """Ends the script, if nobody has."""
+        """Ends the script, if it still runs."""
         while (reply := killer.command("SCRIPT", "KILL")) != b"+OK":
             self.assertTrue(reply.startswith(b"-NOTBUSY"), reply)
             time.sleep(0.02)
         self.assertIn(b"Script killed by user", scripted.line())
 
     def test_a_script_that_comes_before_what_a_pause_held_back(self):
-        # Nobody but the script's own command finds that the pause is over.
+        # Only the script's own command finds that the pause is over.
         connect = self.start("--threads", "1", "--hz", "1", "--lua-time-limit", "20")
         scripted, killer, other = connect(), connect(), connect()
         for _ in range(4):
@@ -280,7 +280,7 @@ class Kills(unittest.TestCase):
 
 @beyond_redis
 class Bombs(unittest.TestCase):
-    """A script of few instructions, of which one takes hours, or each some time: it is told of, and can be killed."""
+    """A script of few instructions, of which one takes hours, or each some time: it is reported, and can be killed."""
 
     BOMBS = (
         "return string.find(string.rep('a', 100000), '.-.-.-.-b')",
@@ -309,7 +309,7 @@ class Bombs(unittest.TestCase):
 
 
 class Control(unittest.TestCase):
-    """Who asks about a script before it is slow waits until it is, and then is answered, on any thread."""
+    """A client that asks about a script before it is slow waits until it is, and then gets its reply, on any thread."""
 
     LIBRARY = "#!lua name=lib\nredis.register_function{function_name='endless', callback=function() while true do end end, flags={'no-writes'}}"
 
@@ -413,7 +413,7 @@ class Control(unittest.TestCase):
             self.assertEqual(queues.command("MULTI"), b"+OK")
             self.assertEqual(setup.command("SCRIPT", "KILL"), b"+OK")
             self.assertIn(b"Script killed by user", scripted.line())
-            # What they have been told is so.
+            # The replies that they got are true.
             self.assertEqual(queues.command("GET", "key"), b"+QUEUED")
             queues.send(encode("EXEC"))
             self.assertEqual(self.reply(queues), b"*1 value")
@@ -430,7 +430,7 @@ class Control(unittest.TestCase):
 
 @beyond_redis
 class Journal(unittest.TestCase):
-    """Replies that wait for the journal, and whoever turns it on and off."""
+    """Replies that wait for the journal, and commands that turn it on and off."""
 
     def setUp(self):
         self.server = Server("--threads", "2", "--appendonly", "yes", "--enable-debug-command", "yes")

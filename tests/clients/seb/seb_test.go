@@ -94,7 +94,7 @@ func TestOffsetsThatAreNotThere(t *testing.T) {
 	add(t, c, "one", "record")
 	_, err := c.GetRecord("one", 1)
 	is(t, err, seberr.ErrNotFound)
-	// Whoever waits in vain gets nothing, and no error.
+	// A client that waits in vain gets nothing, and no error.
 	records, err := c.GetRecords("one", 1, seb.GetRecordsInput{Timeout: 20 * time.Millisecond})
 	server.Must(t, err)
 	if len(records) != 0 {
@@ -120,7 +120,7 @@ func TestReadersWait(t *testing.T) {
 		}
 		got <- records
 	}()
-	time.Sleep(50 * time.Millisecond) // It is likely to wait by now; what is asserted holds if not.
+	time.Sleep(50 * time.Millisecond) // It probably waits at this point; the assertion holds if not.
 	add(t, c, "t", "new")
 	if records := <-got; len(records) != 1 || string(records[0]) != "new" {
 		t.Fatalf("%q", records)
@@ -152,7 +152,7 @@ func TestManyProducersSideBySide(t *testing.T) {
 	group.Wait()
 	var all [][]byte
 	for len(all) < workers*batches*each {
-		// The buffer is theirs from now on.
+		// The client owns the buffer from here on.
 		input := seb.GetRecordsInput{MaxRecords: 1024, Buffer: make([]byte, 0, 64<<10)}
 		records, err := c.GetRecords("t", uint64(len(all)), input)
 		server.Must(t, err)
@@ -181,7 +181,7 @@ func TestManyProducersSideBySide(t *testing.T) {
 
 func TestReadOnly(t *testing.T) {
 	c := client(t, start(t, "--topic-read-only", "yes"), key)
-	// Seb's client does not tell what else it was answered; nothing has been stored.
+	// Seb's client does not show the other replies; nothing has been stored.
 	server.Must(t, c.AddRecords("t", []uint32{1}, []byte("x")))
 	_, err := c.GetTopic("t")
 	is(t, err, seberr.ErrNotFound)

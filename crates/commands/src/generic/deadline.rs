@@ -1,5 +1,5 @@
-//! Setting and asking for deadlines: what EXPIRE, PEXPIRE, EXPIREAT and PEXPIREAT, and TTL, PTTL,
-//! EXPIRETIME and PEXPIRETIME have in common.
+//! Setting and reading deadlines: the shared work of EXPIRE, PEXPIRE, EXPIREAT and PEXPIREAT, and
+//! of TTL, PTTL, EXPIRETIME and PEXPIRETIME.
 
 use resp::{Args, Reply};
 use store::{Class, Db};
@@ -52,8 +52,8 @@ impl Condition {
     }
 }
 
-/// Unix milliseconds that argument 2 means. Unlike in SET, times in the past are fine; only what
-/// 64 bits cannot hold is refused.
+/// Unix milliseconds that argument 2 means. Unlike in SET, times in the past are accepted; only a
+/// time that 64 bits cannot hold is refused.
 fn moment(args: &Args<'_>, unit: TimeUnit, now: i64, command: &str) -> Result<i64, Fail> {
     let n = int(args, 2)?;
     let (factor, base) = match unit {
@@ -95,7 +95,7 @@ pub(super) fn set(
         reply.int(0);
         return Ok(());
     }
-    // The journal gets the deletion: a reader's clock must not matter.
+    // The journal gets the deletion: the clock at replay must not matter.
     if db.cx.lazy_expire {
         db.unlink(key);
         db.rewrite(&[b"UNLINK", key.bytes]);
@@ -108,7 +108,7 @@ pub(super) fn set(
     Ok(())
 }
 
-/// Tells of a deadline that was set.
+/// Notes a deadline that was set.
 #[inline]
 fn postponed(db: &mut Db<'_>, args: &Args<'_>, unit: TimeUnit, key: &[u8], at: i64) {
     if db.cx.effects.observed && unit != TimeUnit::UnixMillis {

@@ -1,7 +1,7 @@
 //! DUMP: <https://redis.io/docs/latest/commands/dump/>
 //!
-//! The payload is what Redis 7.0 and everything since restores, but for hashes whose fields have
-//! deadlines, for which it takes 7.4.
+//! Redis 7.0 and later restore the payload, except hashes whose fields have deadlines: these need
+//! Redis 7.4.
 
 use resp::{Args, Reply};
 use store::Db;

@@ -55,7 +55,7 @@ pub fn needs_walk(pattern: &[u8]) -> bool {
     !matches!(Pattern::new(pattern), Pattern::Exact(_))
 }
 
-/// KEYS for one shard: appends the keys that match. Returns how many do, and how many were looked at.
+/// KEYS for one shard: appends the keys that match. Returns how many match, and how many were looked at.
 pub fn keys_of_shard(
     db: &mut Db<'_>,
     shard: usize,

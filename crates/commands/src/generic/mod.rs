@@ -77,8 +77,8 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &unlink::UNLINK,
 ];
 
-/// RENAME and RENAMENX: whether the key has its new name. With `replace`, whatever is there goes;
-/// without, nothing happens when something is.
+/// RENAME and RENAMENX: whether the key has its new name. With `replace`, a present destination is
+/// deleted; without, a present destination prevents the renaming.
 fn rename_key(db: &mut Db<'_>, args: &Args<'_>, replace: bool) -> Result<bool, Fail> {
     let (from, to) = (db.first_key(&args[1]), db.key(&args[2]));
     if db.write(from).is_none() {
@@ -101,8 +101,8 @@ fn rename_key(db: &mut Db<'_>, args: &Args<'_>, replace: bool) -> Result<bool, F
 }
 
 /// FLUSHALL and FLUSHDB: empties `databases`. Without ASYNC the client waits until their memory is
-/// free, but nobody else does: what takes long is freed elsewhere. Where nothing may wait, in a
-/// transaction or a script, it is freed here.
+/// free, but no other client does: large data is freed elsewhere. In a transaction or a script,
+/// where nothing may wait, it is freed here.
 fn flush(
     db: &mut Db<'_>,
     args: &Args<'_>,

@@ -1,6 +1,6 @@
 //! OBJECT: <https://redis.io/docs/latest/commands/object/>
 //!
-//! A container; its subcommands tell how a value is kept and do not count as access to it.
+//! A container; its subcommands show how a value is stored and do not count as access to it.
 
 use resp::{Args, Reply};
 use store::{Db, Entry, Kind, Str};
@@ -24,7 +24,7 @@ pub(crate) static OBJECT: DataCommand = DataCommand {
     subs: &[&ENCODING, &FREQ, &HELP, &IDLETIME, &REFCOUNT],
 };
 
-/// What the subcommands about a key have in common.
+/// The fields that the rows of the subcommands about a key share.
 const OF_KEY: Row = Row {
     group: Group::Generic,
     since: "2.2.3",
@@ -167,7 +167,7 @@ fn run(_: &mut Db<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
     Err(Fail::unknown_subcommand("OBJECT", &args[1]))
 }
 
-/// What `f` says about the entry. Counts a hit or a miss, but fires no `keymiss` and is no access.
+/// The result of `f` on the entry. Counts a hit or a miss, but fires no `keymiss` and is no access.
 fn about<R>(db: &mut Db<'_>, args: &Args<'_>, f: impl FnOnce(&Entry) -> R) -> Option<R> {
     let key = db.key(&args[2]);
     let said = db.peek(key).map(|e| f(&e));

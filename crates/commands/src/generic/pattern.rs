@@ -9,9 +9,9 @@ pub(crate) enum Pattern<'a> {
     All,
     /// No special character: one text.
     Exact(&'a [u8]),
-    /// `text*`: what begins so.
+    /// `text*`: all keys with this prefix.
     Prefix(&'a [u8]),
-    /// Anything else, with what every match begins with.
+    /// Anything else, with the prefix of every match.
     Glob(&'a [u8], &'a [u8]),
 }
 

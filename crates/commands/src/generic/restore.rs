@@ -1,7 +1,6 @@
 //! RESTORE: <https://redis.io/docs/latest/commands/restore/>
 //!
-//! Payloads come from anywhere: every byte is checked, as Redis does with `sanitize-dump-payload
-//! yes`.
+//! Payloads are untrusted: every byte is checked, as Redis does with `sanitize-dump-payload yes`.
 
 use data::list;
 use resp::{Args, Reply};
@@ -117,7 +116,7 @@ pub(super) const ROW: Row = Row {
     ..Row::DEFAULT
 };
 
-/// Up to where collections that are loaded are small.
+/// The limits up to which restored collections are small.
 pub fn rdb_limits(small: &Small) -> rdb::Limits {
     rdb::Limits {
         hash: data::hash::Limits {
@@ -209,7 +208,7 @@ pub(super) fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -
     }
     let e = e?;
     if deadline.is_some_and(|at| at <= db.now()) {
-        // The journal gets the deletion: a reader's clock must not matter.
+        // The journal gets the deletion: the clock at replay must not matter.
         if options.replace && db.write(key).is_some() {
             let lazy = db.cx.lazy_server_del;
             db.displace(key);

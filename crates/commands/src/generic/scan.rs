@@ -74,8 +74,8 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let wanted =
         |e: &Entry| o.kind.is_none_or(|name| is_kind(e.kind(), name)) && o.pattern.fits(e.key());
     let mut found = scan::Found::default();
-    // As in Redis: until COUNT keys were looked at, wanted or not, but no more than ten times as
-    // many steps, so that a nearly empty table cannot keep us.
+    // As in Redis: until COUNT keys were looked at, matching or not, but no more than ten times as
+    // many steps, so that a nearly empty table cannot block the worker.
     let (mut seen, mut steps) = (0, 0);
     loop {
         let (next, looked_at) = db.scan(cursor, wanted, |e| found.push(e.key()));

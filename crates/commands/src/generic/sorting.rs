@@ -1,8 +1,8 @@
-//! What SORT and SORT_RO have in common: elements are copied out, weighed, put in order, and
-//! written or stored.
+//! The work that SORT and SORT_RO share: elements are copied out, weighed, sorted, and written or
+//! stored.
 //!
-//! Weights and results may come from other keys, whose names are made from the elements. Nobody
-//! knows them beforehand, so with BY or GET every shard is locked ([`Scope::Patterns`]).
+//! Weights and results may come from other keys, whose names are made from the elements. These are
+//! unknown before the command runs, so with BY or GET every shard is locked ([`Scope::Patterns`]).
 //!
 //! [`Scope::Patterns`]: crate::row::Scope::Patterns
 
@@ -48,7 +48,7 @@ pub(super) fn sort_keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<
     Ok(())
 }
 
-/// SORT_RO's key; what BY and GET name is not known beforehand.
+/// SORT_RO's key; the keys that BY and GET name are not known beforehand.
 pub(super) fn sort_ro_keys(_: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), KeyError> {
     out(KeyPos { index: 1, flags: KeyFlags::RO.or(KeyFlags::ACCESS) });
     Ok(())
@@ -149,8 +149,8 @@ pub(super) fn sort(
     let mut o = Options::read(args, may_store, db.cx.reads_all)?;
     let (mut bytes, mut elements) = (Bytes::new(), Vec::new());
     let kind = gather(db, db.first_key(&args[1]), &mut bytes, &mut elements)?;
-    // A constant pattern means the order that there is. A set has none, and what is stored must
-    // not depend on chance.
+    // A constant pattern keeps the present order. A set has none, and the stored result must not
+    // depend on chance.
     let mut native = o.by.is_some_and(|by| star(by).is_none());
     if native && kind == Some(Kind::Set) && (o.store.is_some() || db.cx.in_script) {
         (native, o.alpha, o.by) = (false, true, None);
@@ -175,7 +175,7 @@ pub(super) fn sort(
     Ok(())
 }
 
-/// Copies the elements out and says of what type the value is.
+/// Copies the elements out and returns the type of the value.
 fn gather(
     db: &mut Db<'_>,
     key: Key<'_>,
@@ -258,7 +258,7 @@ fn order(o: &Options<'_>, bytes: &Bytes, elements: &mut [Element], to: usize) {
             order.then_with(|| a.text.of(bytes).cmp(b.text.of(bytes)))
         };
         let order = if o.descending { order.reverse() } else { order };
-        // Equal ones stay in the order in which they were found.
+        // Equal elements stay in the order in which they were found.
         order.then(a.text.at.cmp(&b.text.at))
     };
     if to == 0 {
@@ -272,12 +272,13 @@ fn order(o: &Options<'_>, bytes: &Bytes, elements: &mut [Element], to: usize) {
     }
 }
 
-/// What of a pattern is searched for its signs: to Redis it is a text of C's, which ends at its first zero byte.
+/// The part of a pattern that is searched for its signs: Redis reads it as a C string, which ends at its first
+/// zero byte.
 fn visible(pattern: &[u8]) -> &[u8] {
     &pattern[..memchr::memchr(0, pattern).unwrap_or(pattern.len())]
 }
 
-/// Where the element goes in a pattern, if it names one.
+/// Where the element goes in a pattern, if the pattern has such a place.
 fn star(pattern: &[u8]) -> Option<usize> {
     memchr::memchr(b'*', visible(pattern))
 }
@@ -312,7 +313,7 @@ fn look_up(db: &mut Db<'_>, pattern: &[u8], element: Text, bytes: &mut Bytes) ->
     }
 }
 
-/// Writes the elements, or what GET asks for in their place.
+/// Writes the elements, or the values that GET asks for instead.
 fn answer(
     db: &mut Db<'_>,
     o: &Options<'_>,
@@ -336,7 +337,7 @@ fn answer(
     }
 }
 
-/// Stores the same as a list; with nothing to store, there is no list. Returns the length.
+/// Stores the same as a list; an empty result leaves no list. Returns the length.
 fn store_at(
     db: &mut Db<'_>,
     o: &Options<'_>,
@@ -357,7 +358,7 @@ fn store_at(
             values.push(e.text);
         }
         for pattern in &o.get {
-            // What is not there is stored as the empty string.
+            // An absent value is stored as the empty string.
             values.push(look_up(db, pattern, e.text, bytes).unwrap_or(Text { at: 0, len: 0 }));
         }
     }

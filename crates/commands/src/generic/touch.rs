@@ -35,7 +35,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    // Touching is what it is for: CLIENT NO-TOUCH does not apply.
+    // The command's purpose is to touch: CLIENT NO-TOUCH does not apply.
     let no_touch = std::mem::replace(&mut db.cx.no_touch, false);
     let mut n = 0;
     for name in args.iter_from(1) {

@@ -70,8 +70,8 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         return Ok(());
     };
     let o = Options::parse(args, 3, Of::Hash)?;
-    // The cursor comes first in the reply and is known last: the scan collects its fields before
-    // it writes anything.
+    // The cursor comes first in the reply and is known last: a first walk finds where this call
+    // ends, before anything is written.
     let first = at;
     let (mut seen, mut steps) = (0, 0u64);
     loop {

@@ -1,7 +1,7 @@
 //! Commands of lists.
 //!
-//! What a list is made of is [`data::list`]; here are arguments, replies and effects. Whatever
-//! takes elements away goes through [`taken`], so that an emptied key is removed and announced
+//! [`data::list`] is the data structure; here are arguments, replies and effects. Every command
+//! that takes elements away goes through [`taken`], so that an emptied key is removed and announced
 //! in one place.
 
 mod blmove;
@@ -66,7 +66,7 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &rpushx::RPUSHX,
 ];
 
-/// Up to where a list counts as small.
+/// The limits up to which a list counts as small.
 fn limit(db: &Db<'_>) -> Limit {
     Limit::new(db.cx.small.list_max_listpack_size)
 }
@@ -161,8 +161,8 @@ fn pop(db: &mut Db<'_>, args: &Args<'_>, end: End, name: &str, reply: &mut Reply
     Ok(())
 }
 
-/// Takes `count` elements, or as many as there are, from one end of a list that is there, and
-/// writes them as an array, the outermost first.
+/// Takes `count` elements, or as many as there are, from one end of an existing list, and writes
+/// them as an array, the outermost first.
 fn pop_many(db: &mut Db<'_>, key: Key<'_>, end: End, count: usize, reply: &mut Reply<'_>) {
     let limit = limit(db);
     let Some(mut slot) = db.peek(key) else { return };
@@ -192,7 +192,7 @@ fn pop_event(end: End) -> &'static str {
     }
 }
 
-/// Notes that `n` elements went, and removes the key when that left it `empty`.
+/// Notes that `n` elements were taken, and removes the key when that left it `empty`.
 fn taken(db: &mut Db<'_>, key: Key<'_>, event: &'static str, n: u64, empty: bool) {
     db.event(Class::List, event, key.bytes);
     db.dirty(n);
@@ -201,7 +201,7 @@ fn taken(db: &mut Db<'_>, key: Key<'_>, event: &'static str, n: u64, empty: bool
     }
 }
 
-/// Argument `i` as a number whose opposite is one too.
+/// Argument `i` as a number whose negative also fits.
 fn long(args: &Args<'_>, i: usize) -> Result<i64, Fail> {
     match int(args, i)? {
         i64::MIN => Err(Fail::text(
@@ -222,7 +222,7 @@ fn end(args: &Args<'_>, i: usize) -> Result<End, Fail> {
 }
 
 /// Takes an element from one end of the source, adds it at one end of the destination, which may
-/// be the source, and writes it. Returns whether the source has any.
+/// be the source, and writes it. Returns whether the source had one.
 fn move_one(
     db: &mut Db<'_>,
     source: Key<'_>,
@@ -264,7 +264,7 @@ struct HowMany {
     count: usize,
     /// None, if there are fewer.
     exactly: bool,
-    /// In the order that LMOVE leaves, time after time; otherwise in theirs.
+    /// In the order that repeated LMOVEs leave; otherwise in the order of the source.
     one_by_one: bool,
 }
 
@@ -289,8 +289,8 @@ impl HowMany {
     }
 }
 
-/// Moves elements as [`move_one`] does one, and writes them in the order that they have at their destination.
-/// Returns how many; none if the source has not enough.
+/// Moves elements as [`move_one`] moves one, and writes them in the order that they have at their destination.
+/// Returns how many; none if the source has too few.
 fn move_many(
     db: &mut Db<'_>,
     source: Key<'_>,
@@ -314,7 +314,7 @@ fn move_many(
         moved.len() < n
     });
     list::remove(&mut slot, first, n, limit);
-    // One by one, what was taken first ends up farthest from the end where it is added.
+    // One by one, the element taken first ends up farthest from the end where it is added.
     let turned = how.one_by_one && (from == End::Head) == (to == End::Head);
     if turned {
         moved.reverse();
@@ -336,7 +336,7 @@ fn move_many(
     Ok(Some(n))
 }
 
-/// What LMPOP and BLMPOP are asked for.
+/// The arguments of LMPOP and BLMPOP.
 struct Many {
     /// The arguments that are keys.
     keys: Range<usize>,
@@ -382,8 +382,8 @@ fn first_list<'a>(
     Ok(None)
 }
 
-/// Takes `count` elements from the first list there is, and writes its key and them. Returns
-/// whether there is one.
+/// Takes `count` elements from the first list that exists, and writes its key and the elements.
+/// Returns whether there is one.
 fn pop_first(
     db: &mut Db<'_>,
     args: &Args<'_>,
@@ -460,7 +460,7 @@ fn move_or_wait(
     } else if db.cx.may_block {
         wait(db, args, 1..2, deadline, reply);
     } else {
-        // Where it may not wait it answers as LMOVE does; after a wait, as BLPOP.
+        // Where the command may not wait it replies as LMOVE does; after a wait, as BLPOP.
         reply.null();
     }
     Ok(())

@@ -99,8 +99,8 @@ bit_set! {
 }
 
 bit_set! {
-    /// What a command may do and when it may run. Bits without a public name
-    /// are, as in Redis, not shown by COMMAND INFO.
+    /// The rights of a command and the times at which it may run. COMMAND INFO
+    /// shows no bits without a public name, as in Redis.
     Flags(u64) {
         /// May modify the keyspace.
         WRITE = 0, "write";

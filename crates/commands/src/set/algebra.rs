@@ -1,7 +1,7 @@
-//! Intersection, union and difference of sets, and what their commands have in common.
+//! Intersection, union and difference of sets, and the code that their commands share.
 //!
-//! Integers are kept in order, so where no listpack takes part they are merged; whatever else
-//! there is, is looked up in the other sets.
+//! Integers are kept in order, so where no listpack takes part they are merged; all other members
+//! are looked up in the other sets.
 
 use data::hll;
 use data::packed::Item;
@@ -47,7 +47,7 @@ fn intersect(sets: &[Set<'_>], mut f: impl FnMut(Item<'_>) -> bool) {
     if !intersect_ints(&mut walks, |v| f(Item::Int(v))) || texts == Some(0) {
         return;
     }
-    // All are big, since all have other members than integers.
+    // All sets are big, since all have members that are no integers.
     let bigs = sets.iter().filter_map(|s| if let Set::Big(big) = s { Some(*big) } else { None });
     let Some(fewest) = bigs.min_by_key(|big| big.texts()) else { return };
     fewest.each_text(|b| !sets.iter().all(|s| s.contains(Item::Bytes(b))) || f(Item::Bytes(b)));
@@ -94,7 +94,7 @@ fn merged_ints(sets: &[Set<'_>]) -> Option<Vec<i64>> {
     Some(values)
 }
 
-/// What is subtracted from, and what is.
+/// The operands of a difference.
 struct Difference<'e> {
     first: Option<Set<'e>>,
     others: Vec<Set<'e>>,
@@ -118,7 +118,7 @@ impl<'e> Difference<'e> {
         look_up > subtract
     }
 
-    /// Calls `f` for every member of the first that no other has, until it returns false.
+    /// Calls `f` for every member of the first set that no other set has, until it returns false.
     fn each(&self, mut f: impl FnMut(Item<'_>) -> bool) {
         let Some(first) = self.first else { return };
         let mut others = self.others.clone();
@@ -385,7 +385,7 @@ pub(super) fn sdiffstore(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>
     Ok(())
 }
 
-/// Puts a result in its place, or deletes what is there when it is empty.
+/// Stores a result at its key, or deletes the key when the result is empty.
 fn store(
     db: &mut Db<'_>,
     key: Key<'_>,

@@ -55,7 +55,7 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
     &sunionstore::SUNIONSTORE,
 ];
 
-/// Up to where sets are small.
+/// The limits up to which sets are small.
 #[inline]
 fn limits(db: &Db<'_>) -> Limits {
     let small = &db.cx.small;
@@ -66,11 +66,11 @@ fn limits(db: &Db<'_>) -> Limits {
     }
 }
 
-/// What SINTERCARD, SUNIONCARD and SDIFFCARD are asked for.
+/// The arguments of SINTERCARD, SUNIONCARD and SDIFFCARD.
 struct Counted {
     /// Behind the keys, which begin with argument 2.
     end: usize,
-    /// Where to stop; as many as there are: [`u64::MAX`].
+    /// Where counting stops; [`u64::MAX`]: nowhere.
     limit: u64,
     approx: bool,
 }
@@ -97,7 +97,7 @@ fn counted(args: &Args<'_>, may_approximate: bool) -> Result<Counted, Fail> {
         }
         i += 1;
     }
-    // No limit is one that is never reached.
+    // No limit: one that is never reached.
     let limit = if limit == 0 { u64::MAX } else { limit };
     Ok(Counted { end: 2 + keys, limit, approx })
 }

@@ -128,7 +128,7 @@ fn all(db: &mut Db<'_>, key: Key<'_>, reply: &mut Reply<'_>) {
     db.remove_empty(key);
 }
 
-/// Takes out some, but not all.
+/// Takes out some members, but not all.
 fn several(db: &mut Db<'_>, key: Key<'_>, size: usize, count: usize, reply: &mut Reply<'_>) {
     let limits = super::limits(db);
     let mut rng = db.cx.rng.clone();
@@ -141,7 +141,7 @@ fn several(db: &mut Db<'_>, key: Key<'_>, size: usize, count: usize, reply: &mut
         }
         taken
     } else {
-        // Nearly all: what is left becomes a new set, as in Redis a small one if it can be.
+        // Nearly all: the rest becomes a new set, as in Redis a small one if possible.
         let mut members = super::shuffled(Set::of(&e), left, &mut rng);
         let encoding = match Set::of(&e).encoding() {
             Encoding::Intset => Encoding::Intset,

@@ -1,14 +1,13 @@
-//! Journal forms of what consumer groups do.
+//! Journal forms of the changes that consumer groups make.
 //!
-//! A read or a claim depends on the time and on what was pending, so the journal has its outcome:
-//! a consumer that was made, entries that became pending with XCLAIM, and how far the group is
-//! with XGROUP SETID, as Redis propagates them; of entries with the same time and count, one
-//! record takes them all.
+//! A read or a claim depends on the time and on the pending entries, so the journal has its outcome,
+//! as Redis propagates it: a consumer that was made, entries that became pending as XCLAIM, and the
+//! group's position as XGROUP SETID. One record takes all entries with the same time and count.
 
 use data::stream::{Group, Id};
 use store::Db;
 
-/// Collects the records of one command. Does nothing when nobody listens.
+/// Collects the records of one command. Does nothing when the effects are not observed.
 pub(super) struct Journal {
     on: bool,
     records: Vec<Vec<Vec<u8>>>,
@@ -44,7 +43,7 @@ impl Journal {
         self.records.push(words.iter().map(|word| word.to_vec()).collect());
     }
 
-    /// States the records as what the command did.
+    /// Notes the records as the journal form of the command.
     pub(super) fn write(self, db: &mut Db<'_>) {
         for (i, record) in self.records.iter().enumerate() {
             let words: Vec<&[u8]> = record.iter().map(Vec::as_slice).collect();
@@ -65,7 +64,7 @@ impl Of<'_> {
         }
     }
 
-    /// An entry is pending with the consumer, or (when it is gone) with nobody any more.
+    /// An entry is pending with the consumer, or (when it is gone) with no consumer.
     pub(super) fn claimed(&mut self, id: Id, time: i64, count: u64) {
         if !self.journal.on {
             return;
@@ -96,7 +95,7 @@ impl Of<'_> {
         self.journal.push(&words);
     }
 
-    /// Ends with how far the group is, if that `moved`.
+    /// Ends with the group's position, if it `moved`.
     pub(super) fn end(mut self, group: &Group, moved: bool) {
         self.flush();
         if moved && self.journal.on {

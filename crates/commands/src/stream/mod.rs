@@ -1,9 +1,8 @@
 //! Commands of streams.
 //!
-//! What several of them share: IDs as arguments and replies here, entries as replies in
-//! [`reply`], trimming in [`trim`], what becomes of
-//! references in [`policy`], the options of XREAD and XREADGROUP in [`read`], the journal
-//! forms of what consumer groups do in [`journal`].
+//! Several of them share code: IDs as arguments and replies here, entries as replies in
+//! [`reply`], trimming in [`trim`], the policy for references in [`policy`], the options of
+//! XREAD and XREADGROUP in [`read`], the journal forms of consumer groups in [`journal`].
 
 mod journal;
 mod policy;
@@ -82,7 +81,7 @@ fn bad_subcommand(container: &str, sub: &[u8]) -> Fail {
     ))
 }
 
-/// A number as `strtoull` reads it, which is how Redis reads those that are not canonical.
+/// A number as `strtoull` reads it; Redis reads numbers so that are not in canonical form.
 fn number(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii_start();
     let digits = text.strip_prefix(b"+").unwrap_or(text);
@@ -153,7 +152,7 @@ fn of_mut(e: &mut Entry) -> Result<&mut Stream, Fail> {
     e.value_mut().ok_or(Fail::WRONG_TYPE)
 }
 
-/// Up to where nodes are filled.
+/// The limits up to which nodes are filled.
 fn limits(db: &Db<'_>) -> NodeLimits {
     let small = &db.cx.small;
     NodeLimits { bytes: small.stream_node_max_bytes, entries: small.stream_node_max_entries }

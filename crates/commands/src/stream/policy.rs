@@ -1,4 +1,4 @@
-//! What becomes of the references to entries that go: KEEPREF, DELREF and ACKED of Redis 8.2.
+//! The policy for references to deleted entries: KEEPREF, DELREF and ACKED of Redis 8.2.
 
 use data::stream::{Id, Stream};
 use resp::Args;
@@ -10,11 +10,11 @@ use crate::parse::int;
 /// See the module's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policy {
-    /// They stay, and are dangling.
+    /// References stay, and dangle.
     Keep,
-    /// They go, too.
+    /// References are deleted, too.
     Del,
-    /// Entries stay that some group has yet to be given or to acknowledge.
+    /// Entries stay that some group has yet to receive or to acknowledge.
     Acked,
 }
 

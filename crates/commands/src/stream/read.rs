@@ -8,7 +8,7 @@ use crate::keys::{Argv, KeyError};
 use crate::parse::int;
 use crate::row::{KeyFlags, KeyPos};
 
-/// What an argument in front of the keys says, with the arguments that belong to it.
+/// The meaning of an argument in front of the keys, with the arguments that belong to it.
 enum Word {
     Block(usize),
     Count(usize),
@@ -23,7 +23,7 @@ enum Word {
     Other,
 }
 
-/// What argument `i` says, and where the next one is.
+/// The meaning of argument `i`, and where the next one is.
 fn word(argv: &dyn Argv, i: usize) -> (Word, usize) {
     let is = |word: &str, needs: usize| {
         argv.get(i).eq_ignore_ascii_case(word.as_bytes()) && argv.len() > i + needs
@@ -79,7 +79,7 @@ pub(super) struct Request {
     max_count: u64,
     /// Bytes of the reply after which no further entry is begun; 0: any number.
     max_size: usize,
-    /// What is pending for so many milliseconds is claimed.
+    /// Entries that are pending for so many milliseconds are claimed.
     pub(super) claim: Option<i64>,
     pub(super) no_ack: bool,
     /// The argument that is the group's name; the consumer's follows.
@@ -159,7 +159,7 @@ impl Request {
         self.first + self.n + i
     }
 
-    /// What to wait for.
+    /// The wait for the streams.
     pub(super) fn wait(
         &self,
         args: &Args<'_>,
@@ -172,7 +172,7 @@ impl Request {
         Block { errors, args: new_args, ..block }
     }
 
-    /// Begins to count what is served.
+    /// Begins to count the served entries.
     pub(super) fn budget(&self, reply: &mut Reply<'_>) -> Budget {
         let limit = |n: u64| match usize::try_from(n) {
             Ok(0) | Err(_) => usize::MAX,
@@ -189,7 +189,7 @@ impl Request {
     }
 }
 
-/// How much may still be served: COUNT of a stream, MAXCOUNT of all of them, and MAXSIZE of the reply, which
+/// How much may still be served: COUNT of a stream, MAXCOUNT of all streams, and MAXSIZE of the reply, which
 /// one entry may exceed, so that a large one is served at all.
 pub(super) struct Budget {
     begin: usize,
@@ -201,7 +201,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Goes on to the next stream. Returns whether there is something left for it.
+    /// Goes on to the next stream. Returns whether the limits leave any entries for it.
     pub(super) fn next_stream(&mut self, reply: &mut Reply<'_>) -> bool {
         self.of_stream = self.each.min(self.left);
         self.has_more(reply)

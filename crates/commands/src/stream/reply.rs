@@ -28,7 +28,7 @@ pub(super) fn entry(reply: &mut Reply<'_>, e: &Entry<'_>) {
     id_and_fields(reply, e);
 }
 
-/// The same with the milliseconds since it was delivered last, and how often it was before.
+/// The same with the milliseconds since its last delivery, and how often it was delivered before.
 pub(super) fn delivered(reply: &mut Reply<'_>, e: &Entry<'_>, idle: i64, count: u64) {
     reply.array(4);
     id_and_fields(reply, e);

@@ -14,7 +14,7 @@ const TWICE: Fail =
 const NO_TILDE: Fail =
     Fail::text("ERR syntax error, LIMIT cannot be used without the special ~ option");
 
-/// What to trim, and how.
+/// How to trim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trimming {
     pub(super) trim: Trim,
@@ -22,7 +22,7 @@ pub(super) struct Trimming {
     pub(super) approximate: bool,
     /// Entries at most; 0: any number.
     limit: u64,
-    /// What becomes of references.
+    /// The policy for references.
     policy: Policy,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum NewId {
     Auto,
     /// `ms-*`
     AutoSeq(u64),
-    /// All of it.
+    /// The whole ID.
     Given(Id),
 }
 
@@ -41,7 +41,7 @@ pub(super) enum NewId {
 pub(super) struct Options {
     pub(super) trimming: Option<Trimming>,
     pub(super) no_mkstream: bool,
-    /// The argument that is the ID, and what it says; past the end if there is none.
+    /// The argument that is the ID, and its value; past the end if there is none.
     pub(super) id_at: usize,
     pub(super) id: NewId,
 }
@@ -151,14 +151,14 @@ impl Trimming {
         }
     }
 
-    /// Deletes, from the front, entries that nobody waits for; whatever nodes they are in.
+    /// Deletes, from the front, entries that no group needs, whatever nodes they are in.
     fn apply_acknowledged(&self, stream: &mut Stream) -> u64 {
         let excess = match self.trim {
             Trim::MaxLen(max) => stream.log.len().saturating_sub(max),
             Trim::MinId(_) => u64::MAX,
         };
         let most = if self.limit == 0 { excess } else { excess.min(self.limit) };
-        // What some group has yet to be given stays.
+        // Entries that some group has yet to receive stay.
         let given = stream.groups().map(|group| group.last).min().unwrap_or(Id::MAX);
         let doomed: Vec<Id> = stream
             .log
@@ -171,8 +171,8 @@ impl Trimming {
         doomed.into_iter().filter(|id| stream.log.delete(*id)).count() as u64
     }
 
-    /// The arguments that do to a stream of the same entries what [`apply`](Self::apply) did,
-    /// wherever the nodes begin; `gone` is what it returned.
+    /// The arguments that have the effect of [`apply`](Self::apply) on a stream of the same entries,
+    /// wherever the nodes begin; `gone` is the number that it returned.
     pub(super) fn exact(&self, stream: &Stream, gone: u64) -> Vec<Vec<u8>> {
         let log = &stream.log;
         let nodes = self.approximate && self.policy != Policy::Acked;

@@ -89,7 +89,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             continue;
         }
         acknowledged += 1;
-        // An entry that was deleted before is gone, too.
+        // An entry that was already deleted counts as gone, too.
         let outcome = policy.delete(stream, id);
         gone += u64::from(outcome == 1);
         reply.int(outcome.abs());

@@ -98,7 +98,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     while i < args.len() {
         if args.is(i, "count") && i + 1 < args.len() {
             i += 1;
-            // Redis has one text for what is no number and what is out of range.
+            // Redis has one text for a word that is no number and a number out of range.
             count = stdx::num::parse_i64(&args[i])
                 .filter(|n| (1..=COUNT_MAX).contains(n))
                 .ok_or(Fail::text("ERR COUNT must be > 0"))?;
@@ -123,7 +123,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         of.created();
     }
 
-    // What to look at is chosen first: claiming changes the list that is walked.
+    // The entries to look at are chosen first: claiming changes the list that is walked.
     let mut left = count as u64;
     let mut attempts = left.saturating_mul(ATTEMPTS);
     let (mut claimed, mut gone) = (Vec::new(), Vec::new());

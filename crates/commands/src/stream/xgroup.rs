@@ -245,7 +245,7 @@ const NO_KEY: Fail = Fail::text(
      use the MKSTREAM option to create an empty stream automatically.",
 );
 
-/// What may follow the ID.
+/// The options that may follow the ID.
 fn options(args: &Args<'_>, create: bool) -> Result<(bool, Option<u64>), Fail> {
     let (mut make, mut read) = (false, None);
     let mut i = 5;

@@ -1,6 +1,6 @@
 //! XINFO: <https://redis.io/docs/latest/commands/xinfo-stream/>
 //!
-//! A container; its subcommands tell about streams, groups and consumers.
+//! A container; its subcommands describe streams, groups and consumers.
 
 use data::stream::{Consumer, Group, Id, Stream};
 use resp::{Args, Reply};
@@ -338,7 +338,7 @@ fn with_stream<R>(
 
 fn int_or_null(reply: &mut Reply<'_>, n: Option<u64>) {
     match n {
-        // Redis counts in signed numbers, and XGROUP SETID may have said anything.
+        // Redis counts in signed numbers, and XGROUP SETID may have set any number.
         Some(n) => reply.int(n as i64),
         None => reply.null(),
     }
@@ -382,7 +382,7 @@ fn groups(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcom
     })
 }
 
-/// How far a group is.
+/// The position of a group.
 fn progress(reply: &mut Reply<'_>, stream: &Stream, group: &Group) {
     reply.bulk("last-delivered-id");
     super::reply::id(reply, group.last);
@@ -410,7 +410,7 @@ fn stream(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcom
         reply.int(log.len() as i64);
         reply.bulk("radix-tree-keys");
         reply.int(log.nodes() as i64);
-        // There is no radix tree: the least that one of so many keys has.
+        // Apus has no radix tree: the reply is the smallest size of one with so many keys.
         reply.bulk("radix-tree-nodes");
         reply.int(log.nodes() as i64 + 1);
         reply.bulk("last-generated-id");

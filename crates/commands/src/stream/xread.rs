@@ -144,7 +144,7 @@ OK
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let request = Request::parse(args, db.now(), false)?;
-    // Behind which ID each stream is read. Whatever is wrong shows before the first reply.
+    // The ID behind which each stream is read. Every error shows before the first reply.
     let mut after = Vec::with_capacity(request.n);
     for i in 0..request.n {
         let key = db.key(&args[request.key(i)]);
@@ -174,7 +174,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         let key = db.key(name);
         let Some(e) = db.peek(key) else { continue };
         let log = &super::of(&e)?.log;
-        // Nothing behind the last ID that there is.
+        // No ID follows the greatest one.
         let Some(start) = after.next() else { continue };
         if log.last_entry().is_none_or(|last| last < start) {
             continue;
@@ -199,7 +199,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         reply.null_array();
         return Ok(());
     };
-    // `$` means the end as it is now, also when this runs again.
+    // `$` means the end at this time, also when the command runs again.
     let resolved = (0..request.n).any(|i| &args[request.id(i)] == b"$").then(|| {
         let mut new = args.to_vecs(0);
         for (i, after) in after.iter().enumerate() {

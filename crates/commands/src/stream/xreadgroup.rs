@@ -201,10 +201,10 @@ OK
     subs: &[],
 };
 
-/// How often one who waits looks, at most, whether something is pending with others.
+/// How often a waiter looks, at most, for entries that are pending with other consumers.
 const LOOK_AGAIN_MS: i64 = 100;
 
-/// What is asked of a stream.
+/// The entries that a call asks of a stream.
 enum Wanted {
     /// Entries that no consumer was given.
     New,
@@ -223,7 +223,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let (mark, mut served) = (reply.begin(), 0);
     let now = db.now();
     let mut budget = request.budget(reply);
-    // When what is pending will have been so for long enough, as things are now.
+    // When a pending entry will be idle for long enough, in the present state.
     let mut again = i64::MAX;
     for (i, from) in from.iter().enumerate() {
         if !budget.next_stream(reply) {
@@ -319,7 +319,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         }
         of.end(&cg, moved);
         drop(cg);
-        // Reading again what is pending is no change to Redis; the journal has it all the same.
+        // To Redis, reading pending entries again is no change; the journal has it all the same.
         db.dirty(claimed + u64::from(moved));
         if created {
             db.changed(name, Class::Stream, "xgroup-createconsumer");
@@ -341,7 +341,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     Ok(())
 }
 
-/// Looks at everything about one stream that can be wrong.
+/// Checks everything about one stream that can be wrong.
 fn check(db: &mut Db<'_>, name: &[u8], group: &[u8], id: &[u8]) -> Result<Wanted, Fail> {
     let key = db.key(name);
     let e = db.read_as(key, Kind::Stream)?;
@@ -361,7 +361,7 @@ fn check(db: &mut Db<'_>, name: &[u8], group: &[u8], id: &[u8]) -> Result<Wanted
             id[0] as char,
         ))),
         b">" => Ok(Wanted::New),
-        // The greatest ID stands for `>` inside of Redis.
+        // Redis uses the greatest ID for `>` internally.
         _ => super::id(id).map(|id| if id == Id::MAX { Wanted::New } else { Wanted::Pending(id) }),
     }
 }
@@ -376,8 +376,8 @@ fn advance(group: &mut GroupMut<'_>, log: &Log, id: Id) {
     group.last = id;
 }
 
-/// What is pending with anybody for at least `min_idle` milliseconds and was not deleted: what was delivered
-/// first comes first, `max` of them at most.
+/// Entries that are pending with any consumer for at least `min_idle` milliseconds and were not deleted: in
+/// the order of delivery, `max` of them at most.
 fn idle(
     group: &stream::Group,
     log: &Log,
@@ -392,7 +392,7 @@ fn idle(
     all.into_iter().filter(|(id, _)| log.get(*id).is_some()).take(max).collect()
 }
 
-/// When something will be pending for `min_idle` milliseconds. Where nothing is, something may be by then.
+/// When an entry will be pending for `min_idle` milliseconds. Where none is pending, one may be by then.
 fn next_idle(group: &stream::Group, log: &Log, now: i64, min_idle: i64) -> i64 {
     let mut first = None;
     for (id, pending) in group.pending(Id::MIN) {

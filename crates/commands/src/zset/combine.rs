@@ -213,7 +213,7 @@ fn difference(db: &mut Db<'_>, sources: &[Source<'_>]) -> (Vec<u8>, Vec<Member>)
     (bytes, members)
 }
 
-/// What the options say besides the weights, which are in the sources.
+/// The options besides the weights, which are in the sources.
 struct Options {
     aggregate: Aggregate,
     with_scores: bool,

@@ -1,4 +1,4 @@
-//! What a command noted for the commit, as one line of text.
+//! The effects that a command noted, as one line of text.
 
 use resp::Proto;
 use transcript::{Reply, split_args};

@@ -1,4 +1,4 @@
-//! A server without sockets: what is left of one when commands are to be tested by themselves.
+//! A server without sockets, to test commands by themselves.
 //!
 //! It looks a command up by name, checks its arity, finds and locks its keys as the row says, runs
 //! it and turns a refusal into an error reply; the engine does the same with a session around it.
@@ -34,7 +34,7 @@ pub(crate) enum Arrival {
     Owned,
 }
 
-/// The command called and what came of it.
+/// A called command and its outcome.
 pub(crate) struct Answer {
     /// The row that was run, a subcommand's if there is one.
     pub(crate) row: &'static Row,
@@ -137,7 +137,7 @@ impl Server {
         (command.run)(&mut db, args, reply)
     }
 
-    /// Everything a client could see of the data, sorted.
+    /// All data that a client could see, sorted.
     pub(crate) fn digest(&mut self) -> Vec<Seen> {
         let mut all = Vec::new();
         // Looking must not leave traces in the effects.
@@ -233,8 +233,8 @@ fn table() -> &'static (Index, Vec<&'static DataCommand>) {
     })
 }
 
-/// The texts of a reply in order, without what RESP2 and RESP3 say differently: how they are
-/// grouped, and of which type they are.
+/// The texts of a reply in order, without their grouping and types, in which RESP2 and RESP3
+/// differ.
 pub(crate) fn leaves(reply: &Reply) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     gather(reply, &mut found);

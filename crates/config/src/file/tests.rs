@@ -282,7 +282,7 @@ fn what_would_do_harm_when_it_is_missing_stops_the_start() {
         let file = dir.write("redis.conf", format!("{line}\n"));
         let said = error(&[file.to_str().unwrap()]);
         assert!(said.contains("redis.conf:1: ") && said.contains(why), "{said}");
-        // So it is in a file that another includes, and on the command line.
+        // The same holds in an included file and on the command line.
         let outer = dir.write("outer.conf", format!("include {}\n", file.display()));
         let said = error(&[outer.to_str().unwrap()]);
         assert!(said.contains("redis.conf:1: ") && said.contains(why), "{said}");
@@ -293,7 +293,7 @@ fn what_would_do_harm_when_it_is_missing_stops_the_start() {
         assert!(said.contains(why), "{said}");
     }
     assert!(error(&["--sentinel"]).contains("not a sentinel"));
-    // What says no, or is taken back, does no harm.
+    // An option that is off, or is taken back, does no harm.
     let none = "replicaof no one\nslaveof \"\"\ncluster-enabled no\ntls-port 0\n";
     assert!(text(none).1.unwrap().ignored.is_empty());
     let (config, loaded) = text("replicaof 10.0.0.1 6380\nslaveof no one\n");

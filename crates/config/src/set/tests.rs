@@ -202,7 +202,7 @@ fn a_refusing_hook_brings_the_old_values_back() {
         "ERR CONFIG SET failed (possibly related to argument 'port') - Unable to listen on this port."
     );
     assert_eq!(config.get(&[b"*"]), before);
-    // Both were told of the change, and both of the way back.
+    // The hook was called for both options on the change, and for both on the way back.
     let expected =
         [(Id::Maxmemory, 7000), (Id::Port, 7000), (Id::Maxmemory, 6379), (Id::Port, 6379)];
     assert_eq!(calls, expected);
@@ -255,7 +255,7 @@ fn guarded_options_ask_who_calls() {
 
 #[test]
 fn everything_shown_can_be_set_to_what_it_is() {
-    // What redis-cli's users and Redis's own test suite do: all but what they know to be fixed.
+    // As redis-cli's users and Redis's own test suite do: all options but those they know to be fixed.
     let config = Config::new();
     let fixed_in_redis = |name: &str| {
         let row = lookup(name.as_bytes()).unwrap().row();

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use lua::{Called, Code, Failure, Host, Invocation, Machine, Registered, Tick, Vm};
 use resp::{Args, Out, Proto, Reply, Span};
 
-/// Remembers what it was asked.
+/// Records its calls.
 #[derive(Default)]
 pub(crate) struct Mock {
     pub(crate) calls: Vec<Vec<Vec<u8>>>,

@@ -19,7 +19,7 @@ var must, eventually = server.Must, server.Eventually
 
 // TestAsynq is asynq's quick start, a client and a server with handlers, with everything that it
 // keeps in Lua: schedules, retries, unique tasks, groups, archives, pausing. Its inspector, on which
-// its web interface rests, says what became of each.
+// its web interface rests, shows the outcome of each.
 func TestAsynq(t *testing.T) {
 	connection := asynq.RedisClientOpt{
 		Addr: server.Start(t), DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience,
@@ -115,7 +115,7 @@ func TestAsynq(t *testing.T) {
 	}
 	must(t, inspector.DeleteTask(failed.Queue, failed.ID))
 
-	// A paused queue keeps what it is given; the same id, or the same content while it is unique,
+	// A paused queue keeps its tasks; the same id, or the same content while it is unique,
 	// is refused.
 	must(t, inspector.PauseQueue("default"))
 	unique := enqueue("unique", asynq.Unique(time.Minute))

@@ -47,8 +47,8 @@ func TestCentrifuge(t *testing.T) {
 	}
 }
 
-// twoNodes publishes on one node what a client of the other one receives, and recovers after it
-// was disconnected.
+// twoNodes publishes on one node, for a client of the other one, which recovers after it was
+// disconnected.
 func twoNodes(t *testing.T, variant variant) {
 	address := server.Start(t)
 	writer, reader := start(t, address, variant), start(t, address, variant)
@@ -96,7 +96,7 @@ func twoNodes(t *testing.T, variant variant) {
 	publish(10, 20)
 	last := client.receive(t, 10, 20, at.Offset)
 
-	// The other node is told to disconnect a user: nodes speak through the server as well.
+	// The other node gets the request to disconnect a user: nodes speak through the server as well.
 	server.Must(t, writer.node.Disconnect("client"))
 	client.ends(t)
 	witness.leaves(t, "client")
@@ -112,7 +112,7 @@ func twoNodes(t *testing.T, variant variant) {
 	publish(120, 121)
 	client.receive(t, 120, 121, last+100)
 
-	// What was removed cannot be recovered, and the client is told so.
+	// Removed messages cannot be recovered, and the client is notified.
 	server.Must(t, writer.node.RemoveHistory(channel))
 	gone := reader.connect(t, "late", position{Epoch: at.Epoch, Offset: last, Recover: true})
 	if gone.subscribed.Recovered || len(gone.subscribed.Publications) != 0 {

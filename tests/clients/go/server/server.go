@@ -15,7 +15,7 @@ import (
 // Patience ends tests that would otherwise hang; nothing is measured by it.
 const Patience = 180 * time.Second
 
-// FreePort returns a port that the system gives to nobody else for a minute: a connection to it,
+// FreePort returns a port that the system gives to no other process for a minute: a connection to it,
 // closed by its own side, waits in TIME_WAIT. A server that sets SO_REUSEADDR may listen there.
 func FreePort(t *testing.T) string {
 	t.Helper()
@@ -90,7 +90,7 @@ func Must(t *testing.T, err error) {
 	}
 }
 
-// Eventually polls until the condition holds; what came true is asserted, not how fast.
+// Eventually polls until the condition holds; the condition is asserted, not its speed.
 func Eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !condition(); time.Sleep(time.Millisecond) {
