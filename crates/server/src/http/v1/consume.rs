@@ -28,14 +28,14 @@ const RECORDS: u64 = 1000;
 const PARAMETERS: [&str; 7] =
     ["offset", "timestamp", "group", "reset", "max-records", "max-bytes", "wait"];
 
-/// Where a group begins that has committed nothing: `reset`, as Kafka's `auto.offset.reset`.
+/// Where a group begins that has committed nothing: `reset`, as Kafka's `auto.offset.reset`. Without a
+/// group it has no effect, as there.
 fn reset(query: &Query) -> Result<Option<Start>, Error> {
-    match (query.get("reset"), query.get("group")) {
-        (Some(_), None) => Err(bad("reset goes with group")),
-        (None | Some("earliest"), _) => Ok(Some(Start::Earliest)),
-        (Some("latest"), _) => Ok(Some(Start::Latest)),
-        (Some("none"), _) => Ok(None),
-        (Some(_), _) => Err(bad("reset is earliest, latest or none")),
+    match query.get("reset") {
+        None | Some("earliest") => Ok(Some(Start::Earliest)),
+        Some("latest") => Ok(Some(Start::Latest)),
+        Some("none") => Ok(None),
+        Some(_) => Err(bad("reset is earliest, latest or none")),
     }
 }
 
