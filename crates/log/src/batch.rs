@@ -13,7 +13,7 @@
 //! without decompressing and stays the same from the producer to the disk; `header crc` is over the
 //! other 76 bytes of the header. docs/topics-format.md has every field.
 //!
-//! Nothing here panics on any input: what comes in may come from anybody, or from a bad disk.
+//! Nothing here panics on any input: the bytes may come from any client, or from a bad disk.
 
 use bytes::Bytes;
 use stdx::crc32c::crc32c;
@@ -67,7 +67,7 @@ impl Compression {
 
     /// `raw` compressed. Bodies that do not become smaller are kept as they are.
     pub(crate) fn pack(self, raw: &[u8]) -> Option<Vec<u8>> {
-        /// Fast, and most of what higher levels would save.
+        /// Fast, and with most of the savings of higher levels.
         const LEVEL: i32 = 1;
         let packed = match self {
             Self::None => return None,
@@ -97,7 +97,7 @@ impl Compression {
     }
 }
 
-/// What a header says.
+/// The content of a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// How the body is compressed.
@@ -107,8 +107,8 @@ pub struct Header {
     /// Number of records, at least 1.
     pub records: u32,
     /// How many offsets before this batch its group began: everything before the group had been
-    /// synced when this batch was written. That is how a torn end is told from damage.
-    /// [`UNSYNCED`] if nothing is known.
+    /// synced when this batch was written. This distinguishes a torn end from damage. [`UNSYNCED`]
+    /// if nothing is known.
     pub behind: u32,
     /// Bytes of the body as stored.
     pub body_len: u32,
@@ -120,7 +120,7 @@ pub struct Header {
     pub appended_us: u64,
     /// When its producer says it made it, in Unix microseconds; 0 if it did not say.
     pub created_us: u64,
-    /// Who produced it; 0 for producers that do not want their retries recognised.
+    /// The number of its producer; 0 for producers that do not want their retries recognised.
     pub producer: u64,
     /// The producer's number of this batch, one more than that of the batch before.
     pub sequence: u64,

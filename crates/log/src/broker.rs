@@ -30,7 +30,7 @@ use crate::topic::{Appended, Done, Pending, Phase, Topic, Wake, Work};
 const RETRY_MS: u64 = 100;
 /// Least bytes that a reader takes room for: as many are read at once at least.
 const READ_LEAST: usize = 64 << 10;
-/// Retries against others who write the same topic, before a producer is told that it is too much.
+/// Retries against other processes that write the same topic, before the producer gets an error.
 const CONFLICTS: usize = 100;
 
 /// Topics that can be opened side by side, if their names are lucky.
@@ -67,7 +67,7 @@ impl Default for Options {
     }
 }
 
-/// Is told what people should know.
+/// Called with messages for people.
 pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Where a consumer wants to begin.
@@ -83,12 +83,12 @@ pub enum Start {
     Time(u64),
 }
 
-/// What a read found.
+/// The result of a read.
 #[derive(Clone, Debug)]
 pub struct Fetched {
     /// Whole batches; the first holds the offset that was asked for.
     pub batches: Vec<Batch>,
-    /// What the topic has.
+    /// The topic's figures.
     pub extent: Extent,
 }
 
@@ -97,7 +97,7 @@ pub struct Fetched {
 pub struct Description {
     /// Its name.
     pub name: String,
-    /// What it has.
+    /// Its figures.
     pub extent: Extent,
     /// Its settings.
     pub settings: Settings,
@@ -126,7 +126,7 @@ pub struct Counters {
     pub storage_errors: AtomicU64,
 }
 
-/// What a broker uses now, and what it may.
+/// The resources that a broker uses, and their limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
     /// Topics that are open.
@@ -220,7 +220,7 @@ impl Broker {
         Self { inner }
     }
 
-    /// What stores the topics, for people.
+    /// A description of the storage, for people.
     pub fn kind(&self) -> &'static str {
         self.inner.storage.kind()
     }
@@ -230,7 +230,7 @@ impl Broker {
         &self.inner.counters
     }
 
-    /// What it uses now, and what it may.
+    /// The resources that it uses, and their limits.
     pub fn figures(&self) -> Figures {
         let inner = &self.inner;
         let both = |m: &Meter| (m.taken(), m.max());
@@ -421,14 +421,14 @@ impl Broker {
         }
     }
 
-    /// The same, with what others have appended.
+    /// The same, with the records that other processes have appended.
     fn caught_up(&self, topic: &str) -> Result<(Arc<Topic>, Arc<dyn TopicLog>)> {
         let (t, log) = self.topic(topic)?;
         self.inner.refresh(&t, &log)?;
         if log.gone() { self.topic(topic) } else { Ok((t, log)) }
     }
 
-    /// Opens a topic, so that what follows does not wait.
+    /// Opens a topic, so that later calls do not wait.
     ///
     /// # Errors
     /// [`Error::NoTopic`], [`Error::Bad`] for its name, or the storage fails.
@@ -475,7 +475,7 @@ impl Broker {
         let _naming = self.inner.naming(topic).lock();
         let gone = self.inner.topics.write().remove(topic);
         if let Some(t) = &gone {
-            // Whoever stores right now ends first.
+            // A thread that is storing ends first.
             let mut work = t.work.lock();
             *work = None;
             let pending = {
@@ -504,7 +504,7 @@ impl Broker {
         self.inner.storage.topics()
     }
 
-    /// What a topic has, and its settings.
+    /// The figures of a topic, and its settings.
     ///
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails.
@@ -563,8 +563,8 @@ impl Broker {
         fetched.map(|found| found.inspect(|f| self.inner.counters.read(f)))
     }
 
-    /// Calls `wake` when the topic, which must be open, has a record with this offset, or is gone; at
-    /// once if it has. Returns what to give up with.
+    /// Calls `wake` when the topic, which must be open, has a record with this offset, or is deleted; at
+    /// once if it has. Returns the handle with which the caller gives up.
     ///
     /// # Errors
     /// [`Error::NoTopic`] if it is not open.
@@ -626,7 +626,7 @@ impl Broker {
         self.topic(topic)?;
         let name = format!("groups/{group}");
         let Some(value) = self.inner.storage.get(topic, &name)? else { return Ok(None) };
-        // A bare number is what an earlier version has written.
+        // A bare number comes from an earlier version.
         let value: Option<serde_json::Value> = serde_json::from_slice(&value).ok();
         let offset = value.and_then(|v| v.as_u64().or_else(|| v.get("offset")?.as_u64()));
         offset
@@ -652,7 +652,7 @@ impl Broker {
         Ok((self.start(topic, reset)?, true))
     }
 
-    /// All groups and what they have committed.
+    /// All groups and their committed offsets.
     ///
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails.
@@ -695,7 +695,7 @@ impl Broker {
         self.inner.trim(&t, &log)
     }
 
-    /// Reads and checks all of a topic; `seen` is told of every batch.
+    /// Reads and checks all of a topic; `seen` is called with every batch.
     ///
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails. Damage is no error, but the result.
@@ -708,7 +708,7 @@ impl Broker {
     }
 
     /// Repairs a topic whose own files are damaged, and makes appending possible again where the records do
-    /// not tell the next offset. Returns what was done, and that offset.
+    /// not tell the next offset. Returns a description of the repair, and that offset.
     ///
     /// # Errors
     /// [`Error::NoTopic`], [`Error::ReadOnly`], or the storage fails.
@@ -732,11 +732,12 @@ impl Broker {
         self.inner.schedule.add(Instant::now() + after, job);
     }
 
-    /// Takes nothing more in, and waits until what was accepted is stored; at most so long. Returns
-    /// whether all is.
+    /// Accepts no further records, and waits until the accepted ones are stored, for this time at most.
+    /// Returns whether all are.
     pub fn close(&self, within: Duration) -> bool {
         let inner = &self.inner;
-        // Sequentially consistent, as what `answered` does in the other order: one sees the other.
+        // Sequentially consistent, as are the accesses of `answered` in the other order: one sees the
+        // other.
         inner.closed.store(true, SeqCst);
         let topics: Vec<Arc<Topic>> = inner.topics.read().values().cloned().collect();
         for t in &topics {
@@ -759,7 +760,7 @@ impl Broker {
     }
 }
 
-/// Somebody waits for a record. Dropping it gives up.
+/// A wait for a record. Dropping it gives up.
 #[derive(Debug)]
 pub struct Waiting {
     topic: Weak<Topic>,
@@ -865,12 +866,12 @@ impl Inner {
         &self.naming[sum as usize % NAMINGS]
     }
 
-    /// Looks for what others have written.
+    /// Looks for records that other processes have written.
     fn refresh(&self, t: &Topic, log: &Arc<dyn TopicLog>) -> Result<()> {
         if !self.storage.shared() {
             return Ok(());
         }
-        // Held meanwhile: what is found counts together with who has numbered it.
+        // Locked meanwhile: the records found count together with the producers that have numbered them.
         match t.work.lock().as_mut() {
             Some(work) if Arc::ptr_eq(&work.log, log) => self.catch_up(t, work),
             // It has been opened anew since.
@@ -892,7 +893,7 @@ impl Inner {
         result
     }
 
-    /// Takes settings over that somebody else has changed.
+    /// Takes over settings that another process has changed.
     fn take_settings(&self, t: &Topic, work: &Work) {
         if let Some(settings) = work.log.changed() {
             let mut open = t.open.write();
@@ -902,7 +903,7 @@ impl Inner {
         }
     }
 
-    /// Looks for what others write, as long as somebody waits for it.
+    /// Looks for records of other processes, as long as a reader waits for them.
     fn watch(self: &Arc<Self>, t: &Arc<Topic>) {
         let (this, t) = (Arc::clone(self), Arc::clone(t));
         let at = Instant::now() + self.storage.gather();
@@ -913,7 +914,7 @@ impl Inner {
                 if !t.go_on_watching(open) {
                     return;
                 }
-                // Whoever stores now learns it anyway.
+                // A thread that is storing learns it anyway.
                 if let Some(mut work) = t.work.try_lock()
                     && let Some(work) = work.as_mut()
                     && let Err(e) = this.catch_up(&t, work)

@@ -13,8 +13,8 @@ use stdx::mem::Apart;
 
 use crate::pages::{HUGE, Pages};
 
-/// Alignment of a buffer, and of what is written to a disk directly: a page, and no disk's block is
-/// larger.
+/// Alignment of a buffer, and of bytes that are written to a disk directly: a page, and no disk's block
+/// is larger.
 pub const ALIGN: usize = 4096;
 
 /// Smaller ones are the allocator's business.
@@ -75,7 +75,7 @@ impl Memory {
         Self::Heap { bytes, offset, _apart: apart }
     }
 
-    /// What it takes.
+    /// The memory that it takes.
     fn capacity(&self) -> usize {
         match self {
             Self::Heap { bytes, .. } => bytes.len(),
@@ -83,7 +83,7 @@ impl Memory {
         }
     }
 
-    /// What can be used of it.
+    /// The usable part of it.
     fn len(&self) -> usize {
         match self {
             Self::Heap { bytes, offset, .. } => bytes.len() - offset,
@@ -122,8 +122,8 @@ impl Pool {
         Bytes::from_owner(Lent { bytes, pool: Arc::clone(self) })
     }
 
-    /// Keeps a buffer for the next one who needs one. Of too many, the smallest goes: a larger one serves
-    /// instead.
+    /// Keeps a buffer for the next caller that needs one. Of too many, the smallest is freed: a larger
+    /// one serves instead.
     fn take_back(&self, memory: Memory) {
         if memory.capacity() > FREE_BYTES {
             return;
@@ -141,7 +141,7 @@ impl Pool {
         drop(gone);
     }
 
-    /// Frees what is not in use.
+    /// Frees the unused buffers.
     pub fn clear(&self) {
         self.free.lock().clear();
         self.spare.lock().clear();
@@ -181,7 +181,7 @@ impl Buf {
         }
     }
 
-    /// What it takes of memory.
+    /// The memory that it takes.
     pub fn capacity(&self) -> usize {
         self.memory.capacity()
     }

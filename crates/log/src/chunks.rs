@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes, BytesMut};
 use stdx::crc32c::crc32c;
 
-/// Bytes that a processor's nearest cache holds besides what they were copied from; the CRC is computed
-/// over three streams of 8 KiB at a time.
+/// Bytes that a processor's nearest cache holds besides their source; the CRC is computed over three
+/// streams of 8 KiB at a time.
 const NEAR: usize = 24 << 10;
 
 /// Pieces of bytes, one after the other.

@@ -1,4 +1,4 @@
-//! What can go wrong, in the words that a client is answered.
+//! Errors, in the words of the replies to clients.
 
 use std::fmt;
 use std::io;
@@ -20,7 +20,7 @@ pub enum Error {
     TooLarge(String),
     /// No record has this offset (any more, or yet).
     OutOfBounds {
-        /// What was asked for.
+        /// The offset that was asked for.
         offset: u64,
         /// Offset of the oldest record that is kept.
         first: u64,
@@ -36,7 +36,7 @@ pub enum Error {
         /// The one it sent.
         got: u64,
     },
-    /// Stored bytes are not what was written.
+    /// Stored bytes differ from the written ones.
     Damaged(Damage),
     /// Too much is waiting to be stored, or to be taken by readers; try again after so many milliseconds.
     Busy {
@@ -50,7 +50,7 @@ pub enum Error {
     },
     /// The log is not open yet; the text says what it waits for.
     NotYet(String),
-    /// A group has committed nothing, and the reader wants to be told.
+    /// A group has committed nothing, and the reader has asked for an error in this case.
     NoGroup(String),
     /// The log is shutting down.
     Closed,
@@ -60,7 +60,7 @@ pub enum Error {
     Storage(String),
 }
 
-/// Where stored bytes are not what was written.
+/// Where stored bytes differ from the written ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The topic.
@@ -73,7 +73,7 @@ pub struct Damage {
     pub offset: u64,
     /// First offset after it that can be read again, if there is one.
     pub resumes: Option<u64>,
-    /// What is wrong.
+    /// The error.
     pub why: String,
 }
 

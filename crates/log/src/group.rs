@@ -1,7 +1,7 @@
 //! The group: the batches that are written together, laid out as the bytes that storage takes.
 //!
-//! Small inputs that nobody numbered are merged into one batch; a large one stays a batch of its own,
-//! whose body is copied once, from where it arrived to where it is written from.
+//! Small inputs without producer numbers are merged into one batch; a large one stays a batch of its
+//! own, whose body is copied once, from the receive buffer to the write buffer.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ const MERGED_EACH: usize = 64 << 10;
 /// … into batches of up to this many.
 const MERGED_MAX: usize = 1 << 20;
 
-/// What the log adds to the batches of a group.
+/// The fields that the log adds to the batches of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Offset of the first record.
     pub first_offset: u64,
     /// Unix microseconds.
     pub now_us: u64,
-    /// Who stores it.
+    /// The process that stores it.
     pub writer: u64,
     /// Compression of batches that come uncompressed.
     pub compression: Compression,
@@ -43,7 +43,7 @@ pub struct Group {
     batches: Vec<(usize, Header)>,
 }
 
-/// A group's buffer, as long as somebody reads it.
+/// A group's buffer, as long as a reader uses it.
 struct Kept {
     buf: Buf,
     _room: Option<Room>,
@@ -90,7 +90,7 @@ impl Group {
         Self { buf, lead, end: at, batches }
     }
 
-    /// What is written, without the lead.
+    /// The bytes to write, without the lead.
     pub fn bytes(&self) -> &[u8] {
         &self.buf.as_ref()[self.lead..self.end]
     }
@@ -116,7 +116,7 @@ impl Group {
         self.batches.last().map_or(0, |(_, h)| h.next_offset())
     }
 
-    /// What it takes of memory.
+    /// The memory that it takes.
     pub fn capacity(&self) -> usize {
         self.buf.capacity()
     }

@@ -1,4 +1,5 @@
-//! What a producer hands in: records in the shape of a batch's body, in the pieces they arrived in.
+//! The input of a producer: records in the shape of a batch's body, in the pieces in which they
+//! arrived.
 
 use bytes::Bytes;
 
@@ -103,7 +104,7 @@ impl Input {
     /// # Errors
     /// [`Error::TooLarge`].
     pub fn from_record(record: Chunks) -> Result<Self> {
-        // What does not fit 32 bits is too long anyway.
+        // A length that does not fit 32 bits is too long anyway.
         let size = u32::try_from(record.len()).map_err(|_| too_long(record.len() as u64))?;
         Self::from_parts(&[size], record)
     }
@@ -157,7 +158,7 @@ impl Input {
             }
         } else {
             let whole = bytes.join();
-            // What cannot be decompressed later must not come in.
+            // A body that cannot be decompressed later must be refused.
             let _: Records = Batch::check(&whole)?.records()?;
             bytes = whole.slice(HEADER..).into();
         }
@@ -191,7 +192,7 @@ impl Input {
         self.records as usize
     }
 
-    /// What it takes of memory, roughly.
+    /// The memory that it takes, roughly.
     pub fn bytes(&self) -> usize {
         HEADER + self.body.len()
     }

@@ -1,9 +1,10 @@
 //! Topics: append-only logs of records that are not lost.
 //!
-//! A [`Broker`] gathers what producers hand in ([`Input`]) into groups of batches, has each group
-//! stored at once ([`storage`]), and answers when it is. Consumers read whole batches by offset or
-//! time, and are woken when there is more. Records are never looked at: on the way in and out they
-//! are a list of sizes and one block of bytes ([`batch`]), from the producer's socket to the disk.
+//! A [`Broker`] collects the records of producers ([`Input`]) into groups of batches, has each
+//! group stored at once ([`storage`]), and answers when it is stored. Consumers read whole batches
+//! by offset or time, and are woken when there are more. The content of records is never read: on
+//! the way in and out they are a list of sizes and one block of bytes ([`batch`]), from the
+//! producer's socket to the disk.
 //!
 //! This crate knows nothing of the keyspace, of protocols and of runtimes: it blocks threads of its
 //! own, as many as there is work for, and answers through callbacks.

@@ -1,5 +1,5 @@
-//! How much may wait in memory, to be stored or to be sent to a slow reader. Whoever takes bytes in
-//! takes room first, and is turned away when there is none: that is the back-pressure.
+//! A budget for bytes that wait in memory, to be stored or to be sent to a slow reader. A caller that
+//! takes bytes in takes room first, and is refused when there is none: this is the back-pressure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use stdx::mem::Apart;
 pub struct Meter {
     taken: AtomicUsize,
     max: usize,
-    /// Whether it is for memory that nobody else counts as apart from the keyspace's.
+    /// Whether it is for memory that no other meter counts as separate from the keyspace's.
     apart: bool,
 }
 
@@ -34,8 +34,8 @@ impl Meter {
         Arc::new(Self { taken: AtomicUsize::new(0), max, apart: true })
     }
 
-    /// Takes room for so many bytes, if there is. Something that is larger than all there may be gets
-    /// it when nobody else has any.
+    /// Takes room for so many bytes, if there is. A request that is larger than the whole budget gets
+    /// room when no other has any.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Option<Room> {
         self.taken
             .fetch_update(Relaxed, Relaxed, |taken| {
@@ -73,7 +73,7 @@ impl Room {
         fits.is_ok()
     }
 
-    /// Takes over what another one of the same meter has.
+    /// Takes over the room of another one of the same meter.
     pub fn absorb(&mut self, mut other: Self) {
         assert!(Arc::ptr_eq(&self.meter, &other.meter), "rooms of two meters");
         let bytes = self.bytes + other.bytes;

@@ -1,13 +1,13 @@
 //! Memory for groups, in huge pages where the system has them.
 //!
-//! What is written past the page cache is handed to the disk page by page: of 4 KiB pages, a request to
-//! the disk holds a megabyte at most and the kernel looks up 2,048 of them for a group of 8 MiB; of 2 MiB
-//! pages it looks up four. Measured on a virtual disk: groups of 8 MiB, each synced, are written with
-//! 3.8 GB/s from huge pages and with 2.0 GB/s from small ones.
+//! A write past the page cache is handed to the disk page by page: of 4 KiB pages, a request to the disk
+//! holds a megabyte at most and the kernel looks up 2,048 of them for a group of 8 MiB; of 2 MiB pages it
+//! looks up four. Measured on a virtual disk: groups of 8 MiB, each synced, are written with 3.8 GB/s
+//! from huge pages and with 2.0 GB/s from small ones.
 //!
-//! Huge pages are off in most servers (`disable-thp`), since whoever touches one first may wait for
-//! milliseconds. Nobody waits for a buffer that is filled here, by a thread of the log and once in its
-//! life, so they are allowed for the moment in which it is filled. Another thread that touches fresh
+//! Huge pages are off in most servers (`disable-thp`), since the thread that touches one first may wait
+//! for milliseconds. No client waits for a buffer that is filled here, by a thread of the log and once in
+//! its life, so they are allowed for the moment in which it is filled. Another thread that touches fresh
 //! memory in that very moment may get one, too, which costs it time and nothing else.
 
 #![expect(unsafe_code, reason = "maps memory")]
@@ -51,8 +51,8 @@ impl Pages {
         let behind = HUGE - before;
         for (part, len) in [(start, before), (at.wrapping_add(len), behind)] {
             if len > 0 {
-                // SAFETY: whole pages of this mapping that nobody knows of. Should it fail, address
-                // space is lost, and nothing else.
+                // SAFETY: whole pages of this mapping that no other code refers to. Should it fail,
+                // address space is lost, and nothing else.
                 unsafe { libc::munmap(part.cast(), len) };
             }
         }
@@ -74,7 +74,7 @@ impl Pages {
     }
 }
 
-/// Held while they are allowed: whoever finds them allowed must not find that somebody else will forbid
+/// Locked while they are allowed: a thread must not find them allowed by another thread, which may forbid
 /// them at any moment.
 #[cfg(target_os = "linux")]
 static SWITCH: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
@@ -117,7 +117,7 @@ impl std::ops::DerefMut for Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         #[cfg(target_os = "linux")]
-        // SAFETY: nobody has a reference any more.
+        // SAFETY: no reference exists any more.
         unsafe {
             libc::munmap(self.at.as_ptr().cast(), self.len);
         }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_is_off_stays_off() {
-        // Other tests use pages, too: nobody switches while this looks.
+        // Other tests use pages, too: no test switches while this one looks.
         let off = || {
             let _switch = SWITCH.lock();
             // SAFETY: takes numbers only.
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn counted_as_used_memory() {
-        // Much more than what other tests use meanwhile.
+        // Much more than other tests use meanwhile.
         let before = stdx::mem::used();
         let pages = Pages::new(256 << 20);
         assert!(pages.is_none() || stdx::mem::used() >= before + (128 << 20));

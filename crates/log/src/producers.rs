@@ -2,7 +2,7 @@
 //!
 //! A producer sends a batch again until it is answered, and only then the next. The log remembers the
 //! last few batches of each: one that it knows is answered with the offsets that it got; the next one
-//! is stored; any other is refused, since storing it would lose or reorder what is missing.
+//! is stored; any other is refused, since storing it would lose or reorder the missing batches.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -27,7 +27,7 @@ pub(crate) struct Stored {
     pub(crate) appended_us: u64,
 }
 
-/// What is to be done with a numbered batch.
+/// The decision on a numbered batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Store it.
@@ -62,7 +62,7 @@ impl Producers {
         let last = unstored.or_else(|| known.and_then(|k| k.back()).map(|s| s.sequence));
         match last.map(|l| l.wrapping_add(1)) {
             Some(expected) if expected != sequence => Verdict::Wrong { expected },
-            // Somebody new begins with any number.
+            // A new producer begins with any number.
             _ => Verdict::New,
         }
     }
@@ -74,7 +74,7 @@ impl Producers {
         }
         let known = self.known.entry(h.producer).or_default();
         if known.back().is_some_and(|last| last.first_offset >= h.first_offset) {
-            return; // Told twice, at opening.
+            return; // Seen twice, at opening.
         }
         if known.len() == REMEMBERED {
             known.pop_front();
@@ -96,7 +96,7 @@ impl Producers {
         self.apart.set(self.known.len() * EACH);
     }
 
-    /// The written form; empty if there is nobody to remember.
+    /// The written form; empty if there is no producer to remember.
     pub(crate) fn encode(&self) -> Vec<u8> {
         if self.known.is_empty() {
             return Vec::new();

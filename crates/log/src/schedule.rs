@@ -99,7 +99,7 @@ impl Schedule {
             match state.due.peek().map(|d| d.at) {
                 Some(at) if at <= now => {
                     let Some(due) = state.due.pop() else { continue };
-                    // While this one works, somebody must look after the others.
+                    // While this thread works, another one must serve the other jobs.
                     if state.idle == 0 && !state.due.is_empty() {
                         self.grow(&mut state);
                     }
@@ -117,7 +117,7 @@ impl Schedule {
                     if late && !ready && (state.due.is_empty() || state.idle > 0) {
                         state.threads -= 1;
                         if !state.due.is_empty() {
-                            // For what comes next, which this one may have been woken for.
+                            // For the next job, which this thread may have been woken for.
                             self.changed.notify_one();
                         }
                         return;
@@ -138,7 +138,7 @@ mod tests {
         let schedule = Arc::new(Schedule::default());
         let (tx, rx) = mpsc::channel();
         let now = Instant::now();
-        // Nobody waits for what comes later, and nothing comes before its time. (Two whose time is near
+        // No thread waits for a later job, and nothing comes before its time. (Two whose time is near
         // may be due at once for a machine that does other things, and then run side by side.)
         schedule.add(now + 60 * IDLE, Box::new(|| panic!("it is not time")));
         for ms in [60, 0, 30] {
@@ -166,7 +166,7 @@ mod tests {
         }
         first_tx.send(()).expect("waiting");
         before.recv().expect("all have run");
-        // Somebody is there in time although others sleep for something later.
+        // A thread is there in time although others sleep for a later job.
         schedule.add(Instant::now() + 60 * IDLE, Box::new(|| {}));
         for _ in 0..20 {
             let (tx, rx) = mpsc::channel();

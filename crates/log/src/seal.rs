@@ -1,4 +1,4 @@
-//! Small texts of topics, their settings and what their groups have committed, with a checksum.
+//! Small texts of topics, their settings and the committed offsets of their groups, with a checksum.
 //!
 //! A sealed text is the text, a line break, and a line `crc32c XXXXXXXX` with the CRC32C of the text in
 //! hexadecimal digits. Texts of versions that did not seal them have no line break.
@@ -21,8 +21,8 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&lines[..at], lines[at + 1..].strip_prefix(MARK)?))
 }
 
-/// The text of what was sealed; none if it is not what it was. What was never sealed must be a text as
-/// `old` knows it.
+/// The text that was sealed; none if it has changed. A text that was never sealed must be one that
+/// `old` accepts.
 pub(crate) fn unseal(bytes: &[u8], old: impl FnOnce(&[u8]) -> bool) -> Option<&[u8]> {
     match split(bytes) {
         Some((text, sum)) => (format!("{:08x}", crc32c(0, text)).as_bytes() == sum).then_some(text),

@@ -1,4 +1,4 @@
-//! What can be set per topic, and how it is written down.
+//! The settings of a topic, and their written form.
 
 use serde_json::{Map, Value, json};
 
@@ -139,7 +139,7 @@ mod tests {
             Settings::default().with_json(s.to_json().to_string().as_bytes()),
             Ok(s.clone())
         );
-        // What is not mentioned stays.
+        // Settings that are not mentioned stay.
         let changed = s.clone().with_json(br#"{"gather_ms":null}"#).expect("sound");
         assert_eq!(changed, Settings { gather_ms: None, ..s });
         for bad in [

@@ -1,4 +1,5 @@
-//! One topic of the broker: who waits to be stored, who waits for records, and what was stored last.
+//! One topic of the broker: the inputs that wait to be stored, the readers that wait for records, and
+//! the groups that were stored last.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::settings::Settings;
 use crate::storage::memory::Picked;
 use crate::storage::{TopicLog, Want};
 
-/// What became of records that were handed in.
+/// The result of storing the records of a producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// Offset of the first of them.
@@ -28,10 +29,10 @@ pub struct Appended {
     pub duplicate: bool,
 }
 
-/// Is told what became of records.
+/// Called with the result of storing records.
 pub type Done = Box<dyn FnOnce(Result<Appended>) + Send>;
 
-/// Is told that there may be records now.
+/// Called when there may be new records.
 pub type Wake = Box<dyn FnOnce() + Send>;
 
 pub(crate) struct Pending {
@@ -41,7 +42,7 @@ pub(crate) struct Pending {
     pub(crate) room: Room,
 }
 
-/// What happens with those who wait to be stored.
+/// The state of the inputs that wait to be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// There are none.
@@ -63,7 +64,7 @@ pub(crate) struct Writing {
     pub(crate) next: u64,
     /// Its time.
     pub(crate) now_us: u64,
-    /// What the storage will probably ask for in front of the next group.
+    /// The space that the storage will probably ask for in front of the next group.
     pub(crate) lead: usize,
 }
 
@@ -77,7 +78,7 @@ pub(crate) struct State {
     pub(crate) pending_bytes: usize,
     pub(crate) phase: Phase,
     pub(crate) ticket: u64,
-    /// When the first of those who wait came.
+    /// When the first of the waiting inputs came.
     pub(crate) since: Instant,
     /// How many were stored together last time: as many may come again.
     pub(crate) expect: usize,
@@ -87,7 +88,7 @@ pub(crate) struct State {
     pub(crate) writes: u64,
     pub(crate) deleted: bool,
     pub(crate) used: Instant,
-    /// Whether somebody looks for what others append.
+    /// Whether a thread looks for records that other processes append.
     watched: bool,
     waiters: Vec<Waiter>,
     next_waiter: u64,
@@ -100,13 +101,13 @@ struct Waiter {
     wake: Wake,
 }
 
-/// What only the one who stores needs.
+/// State that only the storing thread needs.
 pub(crate) struct Work {
     pub(crate) log: Arc<dyn TopicLog>,
     pub(crate) producers: Producers,
 }
 
-/// What an open topic consists of.
+/// The parts of an open topic.
 pub(crate) type Opened = (Arc<dyn TopicLog>, Arc<Settings>);
 
 /// See the module's text.
@@ -154,7 +155,7 @@ impl Topic {
     pub(crate) fn close(&self) {
         *self.open.write() = None;
         self.state.lock().recent.clear();
-        // Whoever waits finds out what has become of it.
+        // Waiting threads find out that it is closed.
         self.wake(u64::MAX);
     }
 
@@ -184,7 +185,7 @@ impl Topic {
         }
     }
 
-    /// Reads from what is kept; none if the first batch is not.
+    /// Reads from the groups in memory; none if the first batch is not.
     pub(crate) fn read_kept(&self, want: &Want) -> Option<Vec<Batch>> {
         let state = self.state.lock();
         if state.recent.front().and_then(Recent::first)? > want.offset {
@@ -207,7 +208,7 @@ impl Topic {
     /// to give up with, or none if there is one already.
     pub(crate) fn wait(&self, log: &dyn TopicLog, offset: u64, wake: Wake) -> Option<u64> {
         let mut state = self.state.lock();
-        // Looked at under the lock: whoever appends takes it after that.
+        // Looked at under the lock: a thread that appends takes it after that.
         if log.extent().next > offset || state.deleted {
             drop(state);
             wake();
@@ -226,7 +227,8 @@ impl Topic {
         at.map(|at| state.waiters.swap_remove(at)).is_some()
     }
 
-    /// Whether it must be watched from now on: somebody waits for records, and nobody watches it.
+    /// Whether it must be watched from here on: a reader waits for records, and no thread watches the
+    /// topic.
     pub(crate) fn begin_watch(&self) -> bool {
         let mut state = self.state.lock();
         let begin = !state.watched && !state.waiters.is_empty();
@@ -241,7 +243,7 @@ impl Topic {
         state.watched
     }
 
-    /// Wakes those who wait for records before `next`.
+    /// Wakes the readers that wait for records before `next`.
     pub(crate) fn wake(&self, next: u64) {
         let ready: Vec<Waiter> = {
             let mut state = self.state.lock();

@@ -1,5 +1,5 @@
-//! Files, as far as the journal needs them: behind a trait, so that tests can put a disk there that
-//! fails, fills up, and loses what was not synced.
+//! Files, as far as the journal needs them: behind a trait, so that tests can use a disk that fails,
+//! fills up, and loses bytes that were not synced.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 
-/// A directory tree. What is not synced may be lost when the machine stops, names included.
+/// A directory tree. Bytes and names that are not synced may be lost when the machine stops.
 pub trait Disk: Send + Sync {
     /// Opens a file for reading and writing. With `create` it must not be there yet.
     ///
@@ -23,7 +23,7 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// As the system says.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
-    /// Renames a file over whatever has the new name.
+    /// Renames a file over any file that has the new name.
     ///
     /// # Errors
     /// As the system says.
@@ -53,12 +53,13 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// As the system says.
     fn len(&self, path: &Path) -> io::Result<u64>;
-    /// The path that means the same file wherever the process works later.
+    /// The path that names the same file whatever the process's directory is later.
     fn absolute(&self, path: &Path) -> PathBuf {
         path.to_owned()
     }
-    /// Takes the right to use what a file stands for, which is made if it is not there: `None` when
-    /// another process has it. The right ends with what is returned, or with the process.
+    /// Takes the right to use the data that a lock file stands for; the file is created if it is
+    /// missing. `None` when another process has the right. The right ends with the returned value, or
+    /// with the process.
     ///
     /// # Errors
     /// As the system says.
@@ -78,11 +79,11 @@ pub trait File: Send + Sync {
     /// Makes the content durable, its length included.
     ///
     /// # Errors
-    /// As the system says; what was written since the last success may be lost, whatever a later
-    /// call says.
+    /// As the system says; bytes written since the last success may be lost, whatever a later call
+    /// says.
     fn sync(&self) -> io::Result<()>;
     /// Has the system begin to write a range to the disk, so that a later [`sync`](Self::sync) has less
-    /// to do; with `wait`, returns when that range is written. Nothing is durable by it.
+    /// to do; with `wait`, returns when that range is written. This makes nothing durable.
     ///
     /// # Errors
     /// As the system says, with the consequences that [`sync`](Self::sync) names.
@@ -196,7 +197,7 @@ impl Disk for Real {
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(file))),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
-            // A file system without locks (some over networks): then nobody looks after it.
+            // A file system without locks (some over networks): then no lock protects it.
             Err(fs::TryLockError::Error(_)) => Ok(Some(Box::new(file))),
         }
     }

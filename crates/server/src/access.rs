@@ -20,7 +20,7 @@ use hyper::{Method, StatusCode};
 /// A port for HTTP, and one connection to it.
 #[derive(Clone, Copy)]
 pub(crate) struct HttpPort<'a> {
-    /// What ACL LOG calls it.
+    /// Its name in ACL LOG.
     pub(crate) name: &'static str,
     pub(crate) engine: &'a Engine,
     /// The key that lets a request in; empty for none.
@@ -36,7 +36,7 @@ pub(crate) struct Refusal {
     pub(crate) text: &'static str,
 }
 
-/// What a 401 names as the way in.
+/// The scheme that a 401 names.
 pub(crate) const CHALLENGE: &str = "Basic realm=\"apus\", charset=\"UTF-8\"";
 
 const PROTECTED: &str = "Protected mode: the default user has no password, and this client is on another \
@@ -61,7 +61,7 @@ fn unauthorized(text: &'static str) -> Refusal {
     Refusal { status: StatusCode::UNAUTHORIZED, text }
 }
 
-/// What a request shows.
+/// The credentials of a request.
 #[derive(Debug, PartialEq, Eq)]
 enum Shown<'a> {
     Nothing,

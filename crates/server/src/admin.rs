@@ -1,9 +1,9 @@
 //! The admin port: HTTP for operators and their tools, on a thread and addresses of its own.
 //!
-//! It is never served where data is: whoever may send commands must not get profiles by that, and a
-//! page in a browser must not reach commands. It listens on loopback unless told otherwise, and asks for the
-//! same users and passwords as the data port ([`crate::access`]). While `admin-port` is 0, none of this
-//! exists: no thread, no runtime.
+//! It is never served on the data ports: the right to send commands must not give access to profiles, and a
+//! page in a browser must not reach commands. It listens on loopback unless configured otherwise, and asks
+//! for the same users and passwords as the data port ([`crate::access`]). While `admin-port` is 0, none of
+//! this exists: no thread, no runtime.
 //!
 //! - [`http`]: connections, their bounds, and which path is answered by what.
 //! - [`metrics`]: `/metrics`, made from INFO, so that the two can never disagree.
@@ -11,7 +11,7 @@
 //!   [`pprof`] writes them down.
 //! - [`heap`]: `/debug/heap`. [`topkeys`]: `/debug/topkeys`.
 //!
-//! The keyspace may only be looked at by worker threads; what needs it is sent to one ([`ask`]).
+//! The keyspace may only be looked at by worker threads; requests that need it are sent to one ([`ask`]).
 
 mod ask;
 mod heap;
@@ -55,7 +55,7 @@ struct Running {
     served: Option<Served>,
 }
 
-/// The thread and what it shares.
+/// The thread and its shared state.
 struct Served {
     runtime: Handle,
     places: Arc<AtomicUsize>,
@@ -131,7 +131,7 @@ fn serve() -> io::Result<Served> {
     let thread = std::thread::Builder::new().name("apus-admin".into()).spawn(move || {
         // Its sender is only ever dropped.
         let _ = runtime.block_on(stopped);
-        // A profile that is being written must not hold up whoever waits for this thread.
+        // A profile that is being written must not hold up callers that wait for this thread.
         runtime.shutdown_background();
     })?;
     let places = Arc::new(AtomicUsize::new(http::CONNECTIONS));

@@ -11,8 +11,8 @@ use persist::journal::redis::{Commands, Stop, parse_manifest};
 use persist::journal::segment;
 
 /// Looks at a file of the journal (a segment, or the manifest and with it all files), at a snapshot, or
-/// at an append-only file of Redis's (or its manifest, and with it all files); with `fix` cuts off what
-/// cannot be read of the journal.
+/// at an append-only file of Redis's (or its manifest, and with it all files); with `fix` cuts off the
+/// unreadable part of the journal.
 ///
 /// # Errors
 /// The file cannot be read or changed, is none of these, or is to be changed and in use.
@@ -40,7 +40,7 @@ pub fn check(path: &Path, fix: bool) -> io::Result<Report> {
     } else if start.starts_with(b"file ") || is("manifest") {
         Ok(redis_manifest(path, fix)?)
     } else if is_snapshot(&start) || start.starts_with(b"*") || is("aof") {
-        // A snapshot cannot be cut: what follows the damage is not to be found.
+        // A snapshot cannot be cut: the data behind the damage cannot be found.
         let (text, sound) = file(path, fix);
         Ok(Report { text, sound })
     } else {
@@ -86,7 +86,7 @@ fn redis_manifest(path: &Path, fix: bool) -> io::Result<Report> {
     Ok(Report { text, sound })
 }
 
-/// A snapshot, commands, or a snapshot with commands behind it: what is in it, and whether it is whole.
+/// A snapshot, commands, or a snapshot with commands behind it: its content, and whether it is whole.
 fn file(path: &Path, fix: bool) -> (String, bool) {
     let shown = path.display();
     match look(path) {
@@ -125,7 +125,7 @@ fn look(path: &Path) -> Result<String, String> {
     why.map_or(Ok(what.clone()), |why| Err(format!("{what}, then {why}")))
 }
 
-/// How many commands there are, and what is wrong with those that follow.
+/// How many commands there are, and the error in those that follow.
 fn count<R: Read>(mut reader: Commands<R>, len: u64) -> (u64, Option<String>) {
     let (mut commands, mut spans) = (0, Vec::new());
     // Where a transaction has begun that has not ended, and how many commands came before it.

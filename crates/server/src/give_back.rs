@@ -13,7 +13,7 @@ const WORTH: u64 = 16 << 20;
 /// How often an idle thread collects after a fall.
 const ROUNDS: u8 = 4;
 
-/// What one thread remembers of its last turn.
+/// One thread's memory of its last turn.
 #[derive(Default)]
 pub(crate) struct GiveBack {
     used: u64,
@@ -40,8 +40,9 @@ impl GiveBack {
         // Resident memory is looked at, not how much was in use: a rise and a fall between two
         // turns leave no other trace.
         if std::mem::take(&mut self.stirred) && resident() > used + WORTH.max(used / 8) {
-            // More than once: what another thread frees a moment later, and pages that the
-            // allocator keeps for a while before it takes them for empty, go with a later round.
+            // More than once: memory that another thread frees a moment later, and pages that the
+            // allocator keeps for a while before it counts them as empty, are returned in a later
+            // round.
             self.rounds = ROUNDS;
         }
         if self.rounds > 0 {

@@ -21,7 +21,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! `used_memory` and `maxmemory` count what the global allocator hands out, if it is
+//! `used_memory` and `maxmemory` count the memory that the global allocator hands out, if it is
 //! [`Allocator`]; a program that embeds the server and wants them installs it:
 //!
 //! ```
@@ -71,11 +71,11 @@ pub(crate) const DRAIN_NS: u64 = 3_000_000_000;
 /// How long records that were accepted have at a shutdown to be stored.
 const FLUSH: Duration = Duration::from_secs(10);
 
-/// What the threads of one server share.
+/// State that the threads of one server share.
 pub(crate) struct Shared {
     pub(crate) engine: Arc<Engine>,
     stop: AtomicBool,
-    /// Nobody can connect any more.
+    /// No client can connect any more.
     shut: AtomicBool,
     /// When the last complaint about accepting was logged, in monotonic nanoseconds.
     complained: AtomicU64,
@@ -91,9 +91,9 @@ impl Shared {
         self.shut.store(true, Relaxed);
     }
 
-    /// Waits until they are: who sees his connection end because the server does, and connects again,
-    /// is refused, and not accepted by what is left of it. That takes a moment; should the acceptor be
-    /// stuck, the end does not wait for it.
+    /// Waits until they are closed: a client whose connection ends with the server, and that connects
+    /// again, is refused, and not accepted by the ending server. That takes a moment; should the acceptor
+    /// be stuck, the end does not wait for it.
     pub(crate) fn await_shut(&self) {
         for _ in 0..1000 {
             if self.shut.load(Relaxed) {
@@ -320,7 +320,7 @@ pub fn start_thread(name: String, f: impl FnOnce() + Send + 'static) -> io::Resu
     started.map_err(|e| io::Error::new(e.kind(), format!("a thread cannot be started: {e}")))
 }
 
-/// How loading has ended, for whoever waits for it.
+/// How loading has ended, for the thread that waits for it.
 #[derive(Default)]
 struct Outcome(Mutex<Option<Result<(), String>>>, Condvar);
 
@@ -330,8 +330,8 @@ impl Outcome {
         self.1.notify_all();
     }
 
-    /// A server that is told to stop meanwhile is not waited for: its end of loading has no thread to
-    /// be told on.
+    /// A server that is ordered to stop meanwhile is not waited for: no thread is left to report the end
+    /// of loading.
     fn wait(&self, stopping: impl Fn() -> bool) -> Result<(), String> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -347,7 +347,7 @@ impl Outcome {
     }
 }
 
-/// What stopping and reconfiguring need.
+/// The handles that stopping and reconfiguring need.
 struct Handle {
     admin: admin::Admin,
     http: http::Http,
@@ -360,7 +360,7 @@ impl Handle {
     fn stop(&self) {
         self.shared.stop.store(true, Relaxed);
         self.doors.wake();
-        // Before any connection ends, that of whoever has asked for this among them.
+        // Before any connection ends, that of the requesting client included.
         self.shared.await_shut();
         self.inboxes.iter().for_each(|i| i.worker.mailbox.wake());
     }
@@ -410,7 +410,7 @@ impl Handle {
                     Err(e) => Err(format!("{text}: {e}")),
                 }
             }
-            // Who sets it would take OK for an open port.
+            // A client that sets it would take OK for an open port.
             Id::TlsPort if c.int(Id::TlsPort) != 0 => Err("TLS is not built yet".into()),
             _ => Ok(()),
         }
@@ -457,7 +457,7 @@ impl Server {
         &self.handle.shared.engine
     }
 
-    /// Waits until what was on disk is in memory; until then commands are answered `-LOADING`.
+    /// Waits until the data on disk is in memory; until then commands are answered `-LOADING`.
     ///
     /// # Errors
     /// It is damaged: the text says where. The server must be stopped then.
@@ -465,7 +465,7 @@ impl Server {
         self.loading.wait(|| self.handle.shared.stopping())
     }
 
-    /// Begins an orderly stop: no new connections, what has arrived is executed and answered.
+    /// Begins an orderly stop: no new connections, input that has arrived is executed and answered.
     pub fn stop(&self) {
         self.handle.stop();
     }
@@ -488,7 +488,7 @@ impl Server {
         // Those whose records were stored are answered before it goes.
         http.stop(Duration::from_nanos(DRAIN_NS));
         engine.close_journal();
-        // Until here it has told that the server is shutting down.
+        // Until here it has answered that the server is shutting down.
         self.handle.admin.stop();
     }
 }
@@ -504,7 +504,7 @@ pub fn threads_of(config: &Config) -> usize {
 /// Files that topics have use for.
 const TOPICS_MAX: u64 = 512;
 
-/// For what there is room among the process's open files.
+/// The uses of the process's open files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Files {
     /// Connections of clients.
@@ -515,9 +515,9 @@ pub struct Files {
     pub topics: u64,
 }
 
-/// Shares `files` out. What the process itself needs comes first: `reserved` are for the journal,
-/// snapshots, listeners and threads. Where there are too few, HTTP gets an eighth of the rest at most, and
-/// topics an eighth or what they work well with.
+/// Shares `files` out. The process's own files come first: `reserved` are for the journal, snapshots,
+/// listeners and threads. Where there are too few, HTTP gets an eighth of the rest at most, and topics an
+/// eighth or as many as they work well with.
 fn share(files: u64, reserved: u64, clients: u64, http: u64) -> Files {
     /// Files that topics work well with.
     const TOPICS: u64 = 64;
@@ -554,7 +554,7 @@ pub fn raise_file_limit(clients: u64, threads: usize, http: u64) -> io::Result<F
     };
     if limit.rlim_cur < wanted {
         let hard = limit.rlim_max;
-        // Not everybody may raise the hard limit: then what it allows.
+        // Not every user may raise the hard limit: then the limit is used as it is.
         for max in [hard.max(wanted), hard] {
             let raised = libc::rlimit { rlim_cur: wanted.min(max), rlim_max: max };
             // SAFETY: the pointer is to a live value.
@@ -585,9 +585,9 @@ pub fn http_connections(config: &Config) -> u64 {
     }
 }
 
-/// Does without transparent huge pages from now on, in the whole process: the kernel fills a fresh
-/// one at its first touch, which has been seen to take 5 ms on a virtual machine, and whoever
-/// touches it waits. Does nothing on systems that cannot.
+/// Disables transparent huge pages for the whole process: the kernel fills a fresh one at its first touch,
+/// which has been seen to take 5 ms on a virtual machine, and the thread that touches it waits. Does
+/// nothing on systems that cannot.
 #[expect(unsafe_code, reason = "prctl")]
 pub fn disable_huge_pages() {
     #[cfg(target_os = "linux")]

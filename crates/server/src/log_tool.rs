@@ -13,7 +13,7 @@ use ::log::storage::disk::Disk;
 use ::log::storage::{Storage, Want};
 use ::log::{Broker, Error, Input, Options};
 
-/// What `apus log --help` prints.
+/// The output of `apus log --help`.
 const HELP: &str = "\
 Looks after topics on disk while no server runs on them, or in an object store.
 
@@ -174,7 +174,7 @@ fn create(broker: &Broker, topic: &str, settings: &[String]) -> Result<bool, Err
         let (name, value) = pair
             .split_once('=')
             .ok_or_else(|| Error::Bad(format!("'{pair}' is not SETTING=VALUE")))?;
-        // What is no number, true, false or null is a text.
+        // Anything except a number, true, false or null is a text.
         let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
         object.insert(name.to_owned(), value);
     }
@@ -260,7 +260,7 @@ fn verify(broker: &Broker, topic: &str) -> Result<bool, Error> {
     const EVERY: Duration = Duration::from_millis(200);
     let total = match broker.describe(topic) {
         Ok(d) => d.extent.bytes.max(1),
-        // What hides the end is among what is found.
+        // The damage that hides the end is among the findings.
         Err(Error::Damaged(_)) => 1,
         Err(e) => return Err(e),
     };

@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         "transcripts" => print(&apus::docs::transcripts()),
         // `apus redis.conf --port 7000` as redis-server takes it.
         _ if std::path::Path::new(&args[0]).is_file() || first.starts_with('-') => serve(&args),
-        // What looks like a file is one that is not there.
+        // An argument that looks like a file names one that is not there.
         other if other.ends_with(".conf") || other.contains('/') => serve(&args),
         other => no_command(other),
     }
@@ -260,7 +260,7 @@ fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Resu
     if let Err(e) = &started
         && has_logfile
     {
-        // Who looks there does not see what goes to the terminal.
+        // A user who looks there does not see the terminal's output.
         log!(log, Warning, "Cannot start: {}", config::os_text(e));
     }
     let server = started?;
@@ -328,8 +328,8 @@ fn fit_file_limit(config: &Config, log: &Log) -> io::Result<()> {
     Ok(())
 }
 
-/// The engine, if the server runs within a second: the shorter starts are waited for, so that what
-/// their first client has written is saved.
+/// The engine, if the server runs within a second: the shorter starts are waited for, so that the
+/// writes of their first client are saved.
 fn started(running: &OnceLock<Arc<engine::Engine>>) -> Option<&Arc<engine::Engine>> {
     for _ in 0..100 {
         if running.get().is_none() {
@@ -366,7 +366,8 @@ fn reload(running: &OnceLock<Arc<engine::Engine>>, source: &Arc<Mutex<config::So
     });
 }
 
-/// What signals do, until they are closed. Before the server runs there is nothing to be saved.
+/// The handling of signals, until they are closed. Before the server runs there is nothing to be
+/// saved.
 fn watch(
     mut signals: Signals,
     running: &OnceLock<Arc<engine::Engine>>,
@@ -394,7 +395,7 @@ fn watch(
             log!(log, Warning, "Received {} while starting, exiting.", name);
             std::process::exit(0);
         };
-        // As in Redis: who presses Ctrl-C again does not want to wait for the snapshot.
+        // As in Redis: a user who presses Ctrl-C again does not want to wait for the snapshot.
         if s == SIGINT && engine.is_shutting_down() {
             log!(log, Warning, "Received {} again, exiting at once.", name);
             engine.abandon_save();

@@ -1,4 +1,4 @@
-//! What systemd is told, as sd_notify(3) has it: a datagram to the socket named by `NOTIFY_SOCKET`.
+//! Notices to systemd, as sd_notify(3) has it: a datagram to the socket named by `NOTIFY_SOCKET`.
 
 use std::ffi::OsStr;
 use std::io;

@@ -80,7 +80,7 @@ fn text_line(line: &mut String, level: Level, m: Arguments<'_>, fields: &[(&str,
     }
 }
 
-/// Log lines repeat what clients sent; a line break in it must not look like another line.
+/// Log lines repeat input of clients; a line break in it must not look like another line.
 fn push_one_line(line: &mut String, m: Arguments<'_>) {
     let at = line.len();
     let _ = line.write_fmt(m);

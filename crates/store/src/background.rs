@@ -1,19 +1,19 @@
-//! Threads whose work nobody waits for: snapshots, rewrites, freeing.
+//! Threads for work that no client waits for: snapshots, rewrites, freeing.
 //!
-//! Where such a thread shares a core with one that serves connections, clients wait for it. To make
-//! it nice is not enough: a thread that wakes up, because a request has come, takes the core from
-//! another one at the next tick only (Linux with EEVDF: up to 4 ms later), however nice that is. So
-//! these threads pause ([`Background::breathe`]) whenever they have worked for `WORK`, and that is
-//! how long a request waits for them.
+//! Where such a thread shares a core with one that serves connections, clients wait for it. A high nice
+//! value is not enough: a thread that a request wakes takes the core from another thread only at the
+//! next tick (Linux with EEVDF: up to 4 ms later), whatever that thread's nice value. So these threads
+//! pause ([`Background::breathe`]) whenever they have worked for `WORK`; a request waits for them no
+//! longer than that.
 //!
-//! How long they pause depends on whether the cores are wanted, which is so when the process's other
-//! threads need the greater part of them, or when a thread gets its core back late. Then these threads
-//! work one after the other, and all of them together get a bounded share ([`SHARE`]). A thread that
-//! is alone on its core gets that back at once. They are not nice, since they hold shards now and then:
-//! who is nice, and has lost the core to another process, gets it back late.
+//! How long they pause depends on whether the cores are wanted, which is the case when the process's
+//! other threads need the greater part of them, or when a thread gets its core back late. Then these
+//! threads work one after the other, and all of them together get a bounded share ([`SHARE`]). A thread
+//! that is alone on its core gets it back at once. These threads keep the usual nice value, since they
+//! lock shards at times: a nice thread that has lost the core to another process gets it back late.
 //!
-//! The idle class (`SCHED_IDLE`), which gives way at once, was tried: among others that are busy it
-//! gets nothing, shards that it holds included, and only a privileged process can leave it.
+//! The idle class (`SCHED_IDLE`), which gives way at once, was tried: beside busy threads such a thread
+//! gets no time, even while it has shards locked, and only a privileged process can leave the class.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -23,33 +23,33 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// How long a thread works at a time.
 const WORK: Duration = Duration::from_micros(100);
-/// How long it pauses on a core that nobody else wants.
+/// How long it pauses on a core that no other thread wants.
 const PAUSE: Duration = Duration::from_micros(30);
-/// What all of them together get of cores that are wanted.
+/// The share of all of them together on cores that are wanted.
 const SHARE: f64 = 0.4;
-/// Having got the core back so much too late, a thread has seen that it is wanted.
+/// A thread that gets the core back this much too late has seen that the core is wanted.
 const LATE: Duration = Duration::from_micros(30);
-/// After so many pauses without that it is not wanted any more.
+/// After so many pauses without such a delay, the core counts as free.
 const CALM: u8 = 20;
-/// How often it is looked how much of the cores the threads that serve connections need.
+/// How often the need of the threads that serve connections is measured.
 const WINDOW: Duration = Duration::from_millis(5);
 
-/// What these threads know together.
+/// State that these threads share.
 static PACE: LazyLock<Mutex<Pace>> = LazyLock::new(|| Mutex::new(Pace::new(Instant::now())));
 
-/// Who works when, on cores that are wanted: one thread at a time per core, and after each a rest.
+/// The turns on cores that are wanted: one thread at a time per core, and a rest after each.
 #[derive(Debug)]
 struct Pace {
     cores: u32,
     /// When the next one may work.
     next: Instant,
-    /// When it was last looked what the others need.
+    /// When the need of the other threads was last measured.
     looked: Instant,
     /// The process's processor time by then.
     all: Duration,
-    /// That of these threads since.
+    /// The processor time of these threads since.
     ours: Duration,
-    /// The others need the greater part of the cores.
+    /// The other threads need the greater part of the cores.
     wanted: bool,
 }
 
@@ -60,7 +60,7 @@ impl Pace {
         Self { cores, next: now, looked: now, all, ours: Duration::ZERO, wanted: false }
     }
 
-    /// Notes that a thread of these has used so much; `all` is what the process has.
+    /// Notes that a thread of these has used so much processor time; `all` is that of the process.
     fn add(&mut self, now: Instant, worked: Duration, all: impl FnOnce() -> Duration) {
         self.ours += worked;
         let elapsed = now.duration_since(self.looked);
@@ -72,7 +72,7 @@ impl Pace {
         }
     }
 
-    /// How long a thread pauses that has used so much until `now`.
+    /// How long a thread pauses that has used so much processor time until `now`.
     fn pause(&mut self, now: Instant, worked: Duration, wanted: bool) -> Duration {
         if !wanted && !self.wanted {
             return PAUSE;
@@ -96,7 +96,7 @@ pub struct Background {
     since: Instant,
     /// The thread's processor time by then.
     used: Duration,
-    /// Pauses until the core is taken for free.
+    /// Pauses until the core is considered free.
     wanted: u8,
 }
 
@@ -107,7 +107,7 @@ impl Background {
         Self { since: Instant::now(), used: cpu_time(ClockId::ThreadCPUTime), wanted: CALM }
     }
 
-    /// Called often, where the thread holds nothing: pauses when it has worked for long.
+    /// Called often, while the thread has nothing locked: pauses when the thread has worked for long.
     pub fn breathe(&mut self) {
         let now = Instant::now();
         if now.duration_since(self.since) < WORK {
@@ -128,7 +128,7 @@ impl Background {
     }
 }
 
-/// Has the system wake the calling thread when its pause is over, not some time later.
+/// Has the system wake the calling thread exactly when its pause is over.
 fn precise_pauses() {
     #[cfg(target_os = "linux")]
     // SAFETY: takes numbers only.

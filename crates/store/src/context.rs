@@ -1,4 +1,4 @@
-//! What a command finds around it besides the keys: time, policy, random, statistics, effects.
+//! The surroundings of a command besides the keys: time, policy, random, statistics, effects.
 //!
 //! One per thread, reused for every command. Time is an argument here, not a system call: it is
 //! read once per batch, so that all commands of a batch (and of a script or transaction) agree on
@@ -36,8 +36,8 @@ impl Default for Access {
     }
 }
 
-/// Up to where collections are small: the options of the same names. Encodings follow from them as
-/// in Redis.
+/// The limits below which collections are small: the options of the same names. Encodings follow from them
+/// as in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the option of the same name")]
 pub struct Small {
@@ -73,7 +73,7 @@ impl Default for Small {
     }
 }
 
-/// Plain counters of the thread; whoever owns the context publishes them.
+/// Plain counters of the thread; the owner of the context publishes them.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     missing_docs,
@@ -89,35 +89,34 @@ pub struct Counters {
     pub dirty: u64,
 }
 
-/// What a blocking command waits for; see [`Db::block`](crate::Db::block).
+/// The condition that a blocking command waits for; see [`Db::block`](crate::Db::block).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The keys, in the selected database: a change of any of them makes the command run again.
-    /// None: it waits for something else (time, or what is in [`Context::apart`]).
+    /// The keys, in the selected database: a change of any of them makes the command run again. None: it
+    /// waits for something else (time, or the freeing of [`Context::apart`]).
     pub keys: Vec<Vec<u8>>,
-    /// The type that is waited for.
+    /// The type that it waits for.
     pub kind: Kind,
-    /// Unix milliseconds at which it gives up; none: never.
+    /// Unix milliseconds at which it stops waiting; none: never.
     pub deadline: Option<i64>,
-    /// Unix milliseconds at which it is run again although nothing has changed (XREADGROUP CLAIM, when what
-    /// is pending has been so for long enough); none: never.
+    /// Unix milliseconds at which it is run again although nothing has changed (XREADGROUP CLAIM, when
+    /// entries have been pending for long enough); none: never.
     pub again: Option<i64>,
-    /// What it answers at the deadline.
+    /// Its reply at the deadline.
     pub empty: Empty,
-    /// Whether an error of a later run is answered (XREADGROUP, when its group is gone); otherwise
+    /// Whether an error of a later run is sent as the reply (XREADGROUP, when its group is gone); otherwise
     /// the command goes on waiting (BLPOP, when the key holds another type for a while).
     pub errors: bool,
     /// The arguments to run again with, if they are not its own (XREAD, to which `$` means the end
     /// as it was when it began to wait).
     pub args: Option<Vec<Vec<u8>>>,
-    /// What it waits for, if whoever answers it knows that by a number ([`Block::answer_id`]); 0: nothing
-    /// like that.
+    /// The number under which the code that answers it knows this wait ([`Block::answer_id`]); 0: none.
     pub answer_id: u64,
 }
 
 impl Block {
-    /// A number for one waiting. Whoever will answer has it before the connection waits, and answers
-    /// nothing else that the connection may wait for by then.
+    /// A number for one wait. The code that will answer has it before the connection waits, and never
+    /// answers another wait of that connection.
     pub fn next_answer_id() -> u64 {
         static LAST: AtomicU64 = AtomicU64::new(0);
         LAST.fetch_add(1, Relaxed) + 1
@@ -149,12 +148,12 @@ pub enum Empty {
 pub struct Context {
     /// The right to a keyspace for one thread, if this context belongs to such a thread.
     pub seat: Seat,
-    /// Shards held over several commands.
+    /// Shards that stay locked over several commands.
     pub(crate) hold: Hold,
     /// Number of the connection whose command runs; 0 for work that no connection asked for.
     pub client: u64,
-    /// Keys (database, key) that somebody waits for and that have changed: whoever ran the command
-    /// serves them when it has let go of its shards.
+    /// Keys (database, key) that have waiters and have changed: the caller that ran the command serves the
+    /// waiters when it has unlocked its shards.
     pub ready: Vec<(usize, Vec<u8>)>,
     /// The batch's time in Unix milliseconds.
     pub now: i64,
@@ -168,9 +167,9 @@ pub struct Context {
     pub lru_clock: u32,
     /// Random numbers of this thread.
     pub rng: Rng,
-    /// What this thread has counted since its counters were last collected.
+    /// The counts of this thread since its counters were last collected.
     pub counters: Counters,
-    /// What the present command changed.
+    /// The changes of the present command.
     pub effects: Effects,
     /// Longest string a command may build, in bytes (`proto-max-bulk-len`).
     pub string_max: usize,
@@ -182,33 +181,33 @@ pub struct Context {
     pub lazy_expire: bool,
     /// `lazyfree-lazy-user-flush`: FLUSHALL and FLUSHDB without a word mean ASYNC.
     pub lazy_user_flush: bool,
-    /// Up to where collections are small.
+    /// The limits below which collections are small.
     pub small: Small,
     /// Whether a command may wait: not inside a transaction or a script.
     pub may_block: bool,
-    /// Whether whoever runs the command may read every key, named or not: SORT asks, whose patterns
-    /// reach keys that nobody knows beforehand.
+    /// Whether the user that runs the command may read every key, named or not. SORT asks, since its
+    /// patterns reach keys that are not known beforehand.
     pub reads_all: bool,
-    /// A script runs the command: what has no order of its own is put in one, so that scripts do
-    /// the same on the same data (SORT of a set by nothing).
+    /// A script runs the command: results without an order are sorted, so that scripts do the same on the
+    /// same data (SORT of a set by nothing).
     pub in_script: bool,
-    /// It has said that the journal is not to be told of what it does (`redis.set_repl`).
+    /// The script has asked that its changes are not journaled (`redis.set_repl`).
     pub untold: bool,
-    /// What the command that just ran waits for.
+    /// The wait of the command that just ran, if it waits.
     pub block: Option<Block>,
-    /// What the log is to say about the refusal of the command that just ran.
+    /// The log message about the refusal of the command that just ran.
     pub remark: Option<String>,
-    /// What is to be freed elsewhere before it is answered.
+    /// Values to free elsewhere before the command is answered.
     pub apart: Vec<Garbage>,
     /// Small integers count as shared objects (OBJECT REFCOUNT), which Redis does unless there is
     /// a `maxmemory` with an LRU or LFU policy.
     pub shared_integers: bool,
-    /// Checksums of payloads are not looked at (DEBUG SET-SKIP-CHECKSUM-VALIDATION).
+    /// Checksums of payloads are not checked (DEBUG SET-SKIP-CHECKSUM-VALIDATION).
     pub trust_checksums: bool,
-    /// Expired keys (database, key) that a command of scope `Each` came across: it holds no lock
-    /// under which their removal could be committed. Whoever ran it looks at each of them under
-    /// its lock ([`crate::Db::peek`] removes it), commits, and empties this. At most
-    /// [`OVERDUE_MAX`]; active expiry finds the others.
+    /// Expired keys (database, key) that a command of scope `Each` came across: it has no lock under which
+    /// their removal could be committed. The caller that ran it looks at each of them under its lock
+    /// ([`crate::Db::peek`] removes it), commits, and empties this. At most [`OVERDUE_MAX`]; active expiry
+    /// finds the others.
     pub overdue: Vec<(usize, Vec<u8>)>,
 }
 
@@ -249,19 +248,19 @@ impl Context {
         cx
     }
 
-    /// Whether shards are [held](crate::Keyspace::hold) over several commands.
+    /// Whether shards [stay locked](crate::Keyspace::hold) over several commands.
     pub fn holds(&self) -> bool {
         self.hold.0.is_some()
     }
 
-    /// Sets the time for what follows.
+    /// Sets the time for the following commands.
     #[inline]
     pub fn set_now(&mut self, now_ms: i64) {
         self.now = now_ms;
         self.lru_clock = (now_ms / 1000) as u32 & 0xff_ffff;
     }
 
-    /// Notes an expired key that is in the way of nobody but should go.
+    /// Notes an expired key that disturbs no command but should be removed.
     pub(crate) fn note_overdue(&mut self, db: usize, key: &[u8]) {
         if !self.keep_expired && self.overdue.len() < OVERDUE_MAX {
             self.overdue.push((db, key.to_vec()));
@@ -279,13 +278,13 @@ impl Context {
         if self.access.lfu { self.minutes() << 8 | LFU_INIT } else { self.lru_clock }
     }
 
-    /// The access bits of a key that is loaded, from what was saved about it: seconds since it was
-    /// used, or its LFU counter. What the present policy does not know is ignored, as in Redis.
+    /// The access bits of a key that is loaded, from the saved values: seconds since it was used, or its
+    /// LFU counter. A value that the present policy does not use is ignored, as in Redis.
     pub fn access_of(&self, idle: Option<u64>, freq: Option<u8>) -> u32 {
         match (self.access.lfu, idle, freq) {
             (true, _, Some(freq)) => self.minutes() << 8 | u32::from(freq),
             (false, Some(idle), _) => {
-                // An LRU clock cannot tell of more than its own range; half of it is 97 days.
+                // An LRU clock cannot express more than its own range; half of it is 97 days.
                 let idle = u32::try_from(idle).unwrap_or(u32::MAX).min(0xff_ffff);
                 self.lru_clock.wrapping_sub(idle) & 0xff_ffff
             }
@@ -312,17 +311,17 @@ impl Context {
         self.minutes() << 8 | counter
     }
 
-    /// The LFU counter as of now: one less for every `lfu-decay-time` minutes gone by.
+    /// The LFU counter as of now: one less for every `lfu-decay-time` minutes that have passed.
     pub fn lfu_counter(&self, bits: u32) -> u32 {
         self.lfu_clock().counter(bits)
     }
 
-    /// What tells LFU counters as of now, also behind the present command.
+    /// Computes LFU counters as of the present moment, for use after the present command, too.
     pub fn lfu_clock(&self) -> LfuClock {
         LfuClock { minutes: self.minutes(), decay_minutes: self.access.decay_minutes }
     }
 
-    /// Seconds since the access that `bits` of an LRU clock tell of.
+    /// Seconds since the access that `bits` of an LRU clock record.
     pub fn idle_seconds(&self, bits: u32) -> u32 {
         self.lru_clock.wrapping_sub(bits) & 0xff_ffff
     }

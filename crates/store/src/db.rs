@@ -1,8 +1,8 @@
-//! The view a data command has: one selected database, with the shards of its keys locked.
+//! The view of a data command: one selected database, with the shards of its keys locked.
 //!
-//! Every access goes through here, so that the rules hold everywhere: an expired key is never
-//! seen (and its removal is an effect), access times and hit counts are kept, deadlines stay
-//! indexed, and what changed is noted for the commit.
+//! Every access goes through here, so that the rules hold everywhere: an expired key is never seen (and its
+//! removal is an effect), access times and hit counts are kept, deadlines stay indexed, and changes are
+//! noted for the commit.
 
 use data::entry::{Content, Entry, Kind, Str};
 use data::table::{Slot, SlotMut};
@@ -39,7 +39,7 @@ pub enum Ttl {
     Keep,
     /// There is none afterwards.
     Clear,
-    /// It is this, in Unix milliseconds.
+    /// It is this one, in Unix milliseconds.
     At(i64),
 }
 
@@ -58,7 +58,7 @@ pub enum Flush {
     Now,
     /// In the background.
     Lazily,
-    /// Not here: they go to [`Context::apart`], for whoever ran the command.
+    /// Not here: they go to [`Context::apart`], for the caller that ran the command.
     Apart,
 }
 
@@ -69,17 +69,17 @@ const FIELDS_PER_KEY: usize = 16;
 pub struct Db<'a> {
     locked: Locked<'a>,
     index: usize,
-    /// What surrounds the command.
+    /// The command's context.
     pub cx: &'a mut Context,
     /// A key that has been hashed: where it lies, how long it is, and its hash.
     hint: (*const u8, usize, u64),
     /// The hash of the first key, or 0 when it is not known.
     first: u64,
-    /// Where in its bucket the entry probably is that is looked for next.
+    /// The probable index, within its bucket, of the entry that is looked for next.
     near: usize,
 }
 
-/// Counts an access to an entry, whose memory is only written to when that changes something.
+/// Counts an access to an entry. Its memory is written only when that changes something.
 #[inline(always)]
 fn touch(cx: &mut Context, e: &mut SlotMut<'_, Entry>) {
     let bits = cx.touched(e.access());
@@ -98,15 +98,14 @@ impl<'a> Db<'a> {
         Self { locked, index, cx, hint, first: 0, near: 0 }
     }
 
-    /// Ends the view, but not its hold of the shards: that lasts until [`Keyspace::release`].
+    /// Ends the view and leaves its shards locked until [`Keyspace::release`].
     pub fn into_hold(self) {
         let Self { locked, cx, .. } = self;
         locked.into_hold(&mut cx.hold);
     }
 
-    /// Leaves what is locked and locks the shard of another key, by its hash: the view for the next
-    /// command of a pipeline, without being made anew. The entry is looked for at place `near` of its
-    /// bucket first.
+    /// Unlocks the locked shards and locks the shard of another key, by its hash. The view is reused for the
+    /// next command of a pipeline. The entry is looked for at index `near` of its bucket first.
     #[inline(always)]
     pub fn move_to(&mut self, hash: u64, near: usize) {
         self.locked.move_to(shard_of(hash), self.index, &self.cx.seat);
@@ -233,8 +232,8 @@ impl<'a> Db<'a> {
         }
     }
 
-    /// Frees an entry: in the background when that takes long and `lazily`, or takes so long that
-    /// others would notice, whatever was asked for.
+    /// Frees an entry: in the background when that takes long and `lazily` is set, or when it takes so long
+    /// that other clients would notice.
     #[inline]
     fn free(&self, mut e: Entry, lazily: bool) {
         let effort = e.effort();
@@ -255,7 +254,7 @@ impl<'a> Db<'a> {
         }
     }
 
-    /// Saves the entry as it is for a snapshot under way: what follows may change it.
+    /// Saves the entry as it is for a snapshot under way: the caller may change it next.
     #[inline]
     fn before_change(&mut self, key: Key<'_>) {
         if self.locked.ks().saving.is_on() {
@@ -273,14 +272,14 @@ impl<'a> Db<'a> {
         }
     }
 
-    /// Removes an entry of which nobody is told: an expired one that was hidden.
+    /// Removes an entry without any notice: an expired one that was hidden.
     fn discard(&mut self, key: Key<'_>) {
         if let Some(e) = self.take_out(key) {
             self.free(e, true);
         }
     }
 
-    /// Removes an entry. Whoever calls gives it to [`free`](Self::free), or has called
+    /// Removes an entry. The caller gives it to [`free`](Self::free), or has called
     /// [`before_change`](Self::before_change).
     fn take_out(&mut self, key: Key<'_>) -> Option<Entry> {
         let base = self.locked.ks().base_ms;
@@ -351,8 +350,8 @@ impl<'a> Db<'a> {
         Some(e)
     }
 
-    /// The entry, for a command that reads about it and not its value (TYPE, TTL, EXISTS …):
-    /// counts a hit or a miss, and leaves the access time alone.
+    /// The entry, for a command that reads its properties and not its value (TYPE, TTL, EXISTS …): counts a
+    /// hit or a miss, and leaves the access time alone.
     pub fn look(&mut self, key: Key<'_>) -> Option<SlotMut<'_, Entry>> {
         let hidden = self.reap(key);
         let Self { locked, cx, index, .. } = self;
@@ -429,8 +428,8 @@ impl<'a> Db<'a> {
     }
 
     /// Shows `take` the entry of the key that the view has [moved to](Self::move_to), if it has no deadline,
-    /// and touches it when it is taken. For runs of the same command; counts nothing. False says nothing:
-    /// then the command is to be executed in the usual way.
+    /// and touches it when it is taken. For runs of the same command; counts nothing. After false, the
+    /// caller executes the command in the usual way.
     #[inline(always)]
     pub fn usual(
         &mut self,
@@ -449,7 +448,7 @@ impl<'a> Db<'a> {
         true
     }
 
-    /// The same for a command that changes it, while nobody observes changes and no snapshot needs the
+    /// The same for a command that changes it, while nothing observes changes and no snapshot needs the
     /// state before it.
     #[inline(always)]
     pub fn usual_to_change(
@@ -501,7 +500,7 @@ impl<'a> Db<'a> {
     #[inline]
     pub fn set(&mut self, key: Key<'_>, content: Content<'_>, ttl: Ttl) {
         if self.reap(key) {
-            // Kept only for being hidden; it is overwritten like any other value.
+            // It was kept only because it is hidden; it is overwritten like any other value.
             self.discard(key);
         }
         let Self { locked, cx, index, near, .. } = self;
@@ -534,7 +533,7 @@ impl<'a> Db<'a> {
         }
     }
 
-    /// What takes long to free is not overwritten in place.
+    /// A value that takes long to free is not overwritten in place.
     #[cold]
     fn set_over_big(&mut self, key: Key<'_>, content: Content<'_>, ttl: Ttl) {
         if let Some(old) = self.take_out(key) {
@@ -566,7 +565,7 @@ impl<'a> Db<'a> {
         part.table.find_mut(key.hash, |e| e.has_key(key.bytes)).expect("it was inserted")
     }
 
-    /// Adds an empty value of a type but strings; see [`create`](Self::create). The caller puts
+    /// Adds an empty value of any type except string; see [`create`](Self::create). The caller puts
     /// something into it: a key never holds an empty collection, except a stream.
     pub fn create_run(&mut self, key: Key<'_>, kind: Kind) -> SlotMut<'_, Entry> {
         let e = Entry::packed(kind, key.bytes, &data::packed::EMPTY, None, 0);
@@ -647,7 +646,7 @@ impl<'a> Db<'a> {
         self.delete_as(key, true)
     }
 
-    /// Deletes a key that is in the way of something, or over. The caller notes what follows from it.
+    /// Deletes a key that is replaced, or whose time is over. The caller notes the consequences.
     pub fn displace(&mut self, key: Key<'_>) {
         self.delete_as(key, self.cx.lazy_server_del);
     }
@@ -681,7 +680,7 @@ impl<'a> Db<'a> {
         let base = self.locked.ks().base_ms;
         let index = self.index;
         if self.cx.keep_expired {
-            // One that is hidden may be in the way.
+            // A hidden entry may be in the way.
             self.discard(Key { bytes: e.key(), hash });
         }
         e.set_mark(self.locked.ks().saving.mark());
@@ -708,9 +707,9 @@ impl<'a> Db<'a> {
         true
     }
 
-    /// Sets a key's deadline to `at`, if that is to come and `allows` says so of the one that it has
-    /// now; counts the access. Returns whether it was set, or none if the key is not there or `at` is
-    /// over: then nothing has happened.
+    /// Sets a key's deadline to `at`, if that is in the future and `allows` accepts the present one; counts
+    /// the access. Returns whether it was set, or none if the key does not exist or `at` has passed: then
+    /// nothing has changed.
     pub fn postpone(
         &mut self,
         key: Key<'_>,
@@ -740,9 +739,9 @@ impl<'a> Db<'a> {
         Some(true)
     }
 
-    /// Makes the command wait. It must have changed nothing and must answer nothing when this
-    /// returns `None`: it is run again when one of the keys has changed. Where a command may not
-    /// wait (transactions, scripts), this returns what it answers instead.
+    /// Makes the command wait. It must have changed nothing and must answer nothing when this returns
+    /// `None`: it is run again when one of the keys has changed. Where a command may not wait (transactions,
+    /// scripts), this returns its reply instead.
     #[must_use]
     pub fn block(&mut self, block: Block) -> Option<Empty> {
         if !self.cx.may_block {
@@ -786,19 +785,20 @@ impl<'a> Db<'a> {
         }
     }
 
-    /// One shard's part, locked for the moment when the command does not hold everything.
+    /// One shard's part, locked for the moment unless the command has every shard locked.
     fn with_part<R>(&mut self, s: usize, f: impl FnOnce(&mut Part, &mut Context) -> R) -> R {
         if self.locked.holds(s) {
             return f(self.locked.part(self.index, s), self.cx);
         }
-        // Locking one more while holding some could deadlock; a command of scope `Each` holds none.
+        // Locking one more while others are locked could deadlock; a command of scope `Each` has none
+        // locked.
         assert!(self.locked.holds_none(), "a command with locked keys asked for shard {s}");
         let mut moment = self.locked.ks().lock(Held::One(s), &self.cx.seat, &self.cx.hold);
         f(moment.part(self.index, s), self.cx)
     }
 
-    /// Work on one shard that nobody asked for: continues a resize and tidies the expiry index.
-    /// Returns whether a resize has more to do.
+    /// Work on one shard that no client asked for: continues a resize and tidies the expiry index. Returns
+    /// whether a resize has more to do.
     pub fn upkeep(&mut self, s: usize) -> bool {
         let base = self.locked.ks().base_ms;
         let part = self.locked.part(self.index, s);
@@ -840,7 +840,7 @@ impl<'a> Db<'a> {
                 if let (Some(d), Some(fields)) =
                     (e.and_then(|e| e.part_deadline()), &mut part.fields)
                 {
-                    // Its hint was taken to come here.
+                    // Its hint was removed on the way here.
                     fields.renew(base, hash, d);
                 }
             }
@@ -848,8 +848,8 @@ impl<'a> Db<'a> {
         n
     }
 
-    /// Removes fields of a hash whose time is over, `max` at most, as effects; the key goes with
-    /// the last field. Returns how many. While writes are paused it removes nothing.
+    /// Removes fields of a hash whose time is over, `max` at most, as effects; the key is removed with the
+    /// last field. Returns how many. While writes are paused it removes nothing.
     pub fn expire_fields(&mut self, key: Key<'_>, max: usize) -> usize {
         if self.cx.keep_expired {
             return 0;
@@ -885,8 +885,8 @@ impl<'a> Db<'a> {
         n
     }
 
-    /// Notes that the earliest deadline within the value of a key has changed. Whoever edits a
-    /// value that can have such deadlines calls this afterwards, before anything else.
+    /// Notes that the earliest deadline within the value of a key has changed. Code that edits a value with
+    /// such deadlines calls this afterwards, before anything else.
     #[inline]
     pub fn part_deadline_changed(&mut self, key: Key<'_>, before: Option<i64>, after: Option<i64>) {
         if before != after {
@@ -926,8 +926,8 @@ impl<'a> Db<'a> {
         let Some(e) = self.take_out(key) else {
             return false;
         };
-        // Here, unless that takes long: memory that becomes free later is not seen by whoever evicts
-        // until there is enough, and it would go on with keys that need not go.
+        // Freed here, unless that takes long. Memory that is freed later does not count for the evicting
+        // thread, which would evict more keys than needed.
         self.free(e, false);
         self.cx.counters.evicted_keys += 1;
         self.cx.effects.dropped(Class::Evicted, "evicted", self.index, key.bytes);
@@ -939,7 +939,8 @@ impl<'a> Db<'a> {
         Self::over(ks.lock(Held::One(s), &cx.seat, &cx.hold), index, cx)
     }
 
-    /// The same, unless somebody has the shard: periodic work can do without it until the next time.
+    /// The same, unless another thread has the shard locked: periodic work can do without it until the next
+    /// time.
     pub fn try_lock_shard(
         ks: &'a Keyspace,
         index: usize,

@@ -7,7 +7,7 @@ pub(crate) const JOURNAL: usize = 1 << (usize::BITS - 2);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Class {
-    /// None: a change that is told to WATCH, tracking and blocked commands, and is no event.
+    /// None: a change that concerns WATCH, tracking and blocked commands, and is no event.
     Silent = 0,
     /// `g`: DEL, EXPIRE, RENAME …
     Generic = 1 << 2,
@@ -47,8 +47,8 @@ pub struct Event {
 }
 
 impl Event {
-    /// Whether the key's value has changed, which is what WATCH and client-side caches are about.
-    /// What concerns a stream's groups and counters has not changed its entries.
+    /// Whether the key's value has changed, which WATCH and client-side caches depend on. A change
+    /// of a stream's groups or counters does not change its entries.
     pub fn is_change(&self) -> bool {
         let aside = matches!(self.class, Class::KeyMiss | Class::New)
             || self.class == Class::Stream
@@ -62,11 +62,11 @@ impl Event {
 pub struct Effects {
     /// Changes since the command began (Redis's `server.dirty`); 0 means that nothing was written.
     pub dirty: u64,
-    /// Whether anybody listens: only then are events and journal forms noted at all.
+    /// Whether anything observes changes: only then are events and journal forms noted at all.
     pub observed: bool,
-    /// Only the journal does: events are noted for nobody.
+    /// Only the journal observes changes: no event needs noting.
     quiet: bool,
-    /// What the keyspace said last.
+    /// The last answer of the keyspace.
     interest: usize,
     /// Keyspace events in order.
     pub events: Vec<Event>,
@@ -78,9 +78,9 @@ pub struct Effects {
     pub dropped_fields: Vec<(usize, Vec<u8>, Vec<u8>)>,
     /// Whether a whole database was emptied.
     pub flushed: bool,
-    /// The journal form, when it is not the command's own arguments: absolute deadlines, results
-    /// in place of increments. Empty means: the arguments as they are. What is stated here goes
-    /// into the journal even when `dirty` is 0: some changes do not count as such.
+    /// The journal form, when it is not the command's own arguments: absolute deadlines, results in
+    /// place of increments. Empty means: the arguments as they are. A form stated here goes into
+    /// the journal even when `dirty` is 0: some changes do not count as such.
     pub rewritten: Vec<Vec<u8>>,
     /// Further journal records of this command, behind the first.
     pub also: Vec<Vec<Vec<u8>>>,
@@ -92,7 +92,7 @@ pub struct Effects {
 const SPARE_MAX: usize = 1024;
 
 impl Effects {
-    /// Notes who observes, as the keyspace says.
+    /// Notes which features observe changes, as the keyspace says.
     #[inline]
     pub(crate) fn observe(&mut self, interest: usize) {
         if interest != self.interest {
@@ -102,7 +102,7 @@ impl Effects {
         }
     }
 
-    /// Forgets everything but who observes.
+    /// Clears everything except the observers.
     #[inline]
     pub fn clear(&mut self) {
         self.dirty = 0;
@@ -120,7 +120,7 @@ impl Effects {
         }
     }
 
-    /// Notes a keyspace event, if anybody listens.
+    /// Notes a keyspace event, if anything observes changes.
     #[inline]
     pub fn event(&mut self, class: Class, name: &'static str, db: usize, key: &[u8]) {
         if self.observed && !self.quiet {
@@ -131,22 +131,22 @@ impl Effects {
         }
     }
 
-    /// Notes a field that went without a command: expired. The event is another matter: one for all
-    /// fields of a key.
+    /// Notes a field that was removed without a command: it expired. Its event is noted separately,
+    /// once for all fields of a key.
     pub fn dropped_field(&mut self, db: usize, key: &[u8], field: &[u8]) {
         if self.observed {
             self.dropped_fields.push((db, key.to_vec(), field.to_vec()));
         }
     }
 
-    /// Notes a key that went without a command and without an event.
+    /// Notes a key that was removed without a command and without an event.
     pub(crate) fn gone(&mut self, db: usize, key: &[u8]) {
         if self.observed {
             self.dropped.push((db, key.to_vec()));
         }
     }
 
-    /// Notes a key that went without a command: expired or evicted.
+    /// Notes a key that was removed without a command: it expired or was evicted.
     #[inline]
     pub fn dropped(&mut self, class: Class, name: &'static str, db: usize, key: &[u8]) {
         if self.observed {

@@ -1,4 +1,4 @@
-//! Eviction: which key goes when memory is over `maxmemory`.
+//! Eviction: which key is removed when memory is over `maxmemory`.
 //!
 //! Redis's approximation: sample a few keys, keep the best candidates of all samples in a small
 //! pool, and evict the best of the pool. Here every sample comes from another random shard, so
@@ -46,7 +46,7 @@ impl Policy {
         matches!(self, Self::AllKeysLfu | Self::VolatileLfu)
     }
 
-    /// Whether the time of the last access decides.
+    /// Whether the time of the last access counts.
     pub fn is_lru(self) -> bool {
         matches!(self, Self::AllKeysLru | Self::VolatileLru)
     }
@@ -59,10 +59,10 @@ impl Policy {
     }
 }
 
-/// A key that may go. Its hash is enough to find it again: keys may be long, and copies of them would take the
-/// memory that is missing. Should another one have the same hash by then, it goes instead.
+/// A key that may be evicted. Its hash is enough to find it again: keys may be long, and copies of them would
+/// take the memory that is missing. If another key has the same hash by then, that key is evicted instead.
 struct Candidate {
-    /// Higher goes first.
+    /// The key with the higher score is evicted first.
     score: i64,
     db: usize,
     hash: u64,
@@ -72,7 +72,7 @@ struct Candidate {
 #[derive(Default)]
 pub struct Evicted {
     pool: Vec<Candidate>,
-    /// What the candidates were chosen by.
+    /// The policy by which the candidates were chosen.
     policy: Policy,
 }
 
@@ -99,8 +99,8 @@ impl Evicted {
             self.pool.clear();
             self.policy = policy;
         }
-        // A candidate may have gone meanwhile; each round brings new ones. All that were in the pool
-        // may have gone, and having looked at those only is not to have found nothing.
+        // A candidate may have gone meanwhile; each round brings new ones. All keys of the pool may be gone;
+        // that alone does not mean that there is no key to evict.
         for _ in 0..2 * POOL {
             self.collect(ks, policy, samples, cx);
             let Some(best) = self.pool.pop() else {
@@ -109,7 +109,7 @@ impl Evicted {
             let mut db = Db::lock_shard(ks, best.db, shard_of(best.hash), cx);
             let Some(key) = db.key_of(best.hash) else { continue };
             let key = Key { bytes: &key, hash: best.hash };
-            // It may have been in the pool for long, and have lost its deadline since.
+            // The key may have been in the pool for long, and may have lost its deadline since.
             if policy.is_volatile() && !db.expires(key) {
                 continue;
             }

@@ -1,21 +1,21 @@
 //! Which keys of a part expire when, and which values have parts (fields of hashes) that do: a heap
-//! of small hints for either, so that active expiry finds what is due without looking at the
-//! living.
+//! of small hints for either, so that active expiry finds the due entries without visiting the
+//! others.
 //!
 //! A hint is 8 bytes: 44 bits of deadline (milliseconds after the keyspace's base) and the top 20
-//! bits of the key's table position. The truth is the deadline in the entry; a hint only says: at
-//! that time, look at that place. 44 bits are 557 years: a keyspace may be made while the clock
-//! says 1970, and a later deadline is hinted at the last moment that can be said, which no clock
-//! must reach (the place would be looked at again and again). 20 bits tell a million places of a
-//! shard apart, each a bucket or a part of one.
+//! bits of the key's table position. The deadline in the entry decides; a hint only says: at that
+//! time, look at that position. 44 bits are 557 years: a keyspace may be made while the clock says
+//! 1970, and a later deadline is hinted at the last moment that can be said, which no clock must
+//! reach (the position would be visited again and again). 20 bits distinguish a million positions
+//! of a shard, each a bucket or a part of one.
 //!
 //! **Invariant:** every entry with a deadline has at least one hint that is not later than its
 //! deadline. So setting a *later* deadline on a key that has one pushes nothing: when the old hint
-//! comes up, the place is looked at, and a new hint is pushed for what is not due yet. Deleting a
-//! key leaves its hint behind; when stale hints outnumber living keys, a new heap is made from the
-//! table, some buckets at a time, since the shard is locked meanwhile. Until that walk is at its
-//! end every new hint goes into both heaps, so the new one has the invariant for all entries that
-//! lie behind the walk, and both have it at the end.
+//! comes up, the position is visited, and a new hint is pushed for each entry that is not due yet.
+//! Deleting a key leaves its hint behind; when stale hints outnumber living keys, a new heap is
+//! made from the table, some buckets at a time, since the shard is locked meanwhile. Until that
+//! walk ends, every new hint goes into both heaps, so the new one has the invariant for all entries
+//! that lie behind the walk, and both have it at the end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -104,8 +104,8 @@ impl<const FIELDS: bool> ExpiryIndex<FIELDS> {
         base_ms + (hint >> POS_BITS) as i64
     }
 
-    /// Pops due hints until one leads to entries; returns those entries' hashes and keys.
-    /// Entries at that place that are not due get a new hint.
+    /// Pops due hints until one leads to entries; returns those entries' hashes and keys. Entries
+    /// at that position that are not due get a new hint.
     pub(crate) fn next_due(
         &mut self,
         table: &Table<Entry>,
@@ -173,8 +173,8 @@ impl<const FIELDS: bool> ExpiryIndex<FIELDS> {
         self.heap.iter().take(n).map(move |h| Self::time(base_ms, h.0))
     }
 
-    /// Makes the heap anew, step by step, when most of it is stale, and gives memory back when most
-    /// of that is unused.
+    /// Makes the heap anew, step by step, when most of it is stale, and returns memory when most of
+    /// it is unused.
     pub(crate) fn tidy(&mut self, table: &Table<Entry>, base_ms: i64) {
         use data::table::Node as _;
         let Some(fresh) = &mut self.fresh else {

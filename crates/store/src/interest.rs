@@ -1,9 +1,9 @@
-//! Who wants to know when a key changes: transactions that watch it, and blocked commands that
-//! wait for it.
+//! Which connections are notified when a key changes: transactions that watch it, and blocked commands
+//! that wait for it.
 //!
-//! Each shard has its own, which only whoever holds the shard looks at: between a command's look
-//! at its keys and its registration here nothing can slip in. [`Keyspace::interest`] counts all
-//! registrations of all shards; while it is zero, commands note nothing at all.
+//! Each shard has its own registrations, which a thread uses only with the shard locked: no change can
+//! happen between a command's look at its keys and its registration here. [`Keyspace::interest`] counts
+//! all registrations of all shards; while it is zero, commands note nothing at all.
 //!
 //! [`Keyspace::interest`]: crate::Keyspace
 
@@ -41,7 +41,7 @@ pub struct Waiter {
     pub thread: usize,
     /// The database its keys are in.
     pub db: usize,
-    /// Its place in the order in which commands began to wait: see [`Keyspace::ticket`].
+    /// Its position in the order in which commands began to wait: see [`Keyspace::ticket`].
     ///
     /// [`Keyspace::ticket`]: crate::Keyspace::ticket
     pub ticket: u64,
@@ -49,7 +49,7 @@ pub struct Waiter {
     pub keys: Vec<Vec<u8>>,
     /// The type it waits for.
     pub kind: Kind,
-    /// It is run again also when its key is gone or holds another type.
+    /// It is also run again when its key is gone or holds another type.
     pub errors: bool,
     /// Names this wait to code that answers it later ([`crate::Block::answer_id`]); 0: no such code.
     pub answer_id: u64,
@@ -90,24 +90,24 @@ impl Waiter {
         }
     }
 
-    /// Takes the right to run it again; nobody else may end it meanwhile.
+    /// Takes the right to run it again; no other thread may end it meanwhile.
     pub fn begin_try(&self) -> bool {
         self.state.compare_exchange(WAITING, TRIED, AcqRel, Acquire).is_ok()
     }
 
-    /// Gives the right back: it goes on waiting, or has been served.
+    /// Gives the right back: the command goes on waiting, or has been served.
     pub fn end_try(&self, served: bool) {
         self.state.store(if served { DONE } else { WAITING }, Release);
     }
 
-    /// Ends the waiting from outside: time is over, the client has gone or CLIENT UNBLOCK. False
-    /// when somebody else has ended it.
+    /// Ends the waiting from outside: its time is over, its client has disconnected, or CLIENT UNBLOCK.
+    /// False when another thread has ended it.
     pub fn give_up(&self) -> bool {
         loop {
             match self.state.compare_exchange(WAITING, DONE, AcqRel, Acquire) {
                 Ok(_) => return true,
                 Err(DONE) => return false,
-                // It is being tried: that is one command long.
+                // Another thread is running it again: this takes as long as one command.
                 Err(_) => yield_now(),
             }
         }
@@ -119,7 +119,7 @@ impl Waiter {
     }
 }
 
-/// The place of a waiter among those of a key: its database, its queue there, its ticket.
+/// The position of a waiter among those of a key: its database, its queue there, its ticket.
 type Place = (usize, u8, u64);
 
 /// The queue of waiters that run again whatever the key holds. Each other queue is for one type.
@@ -133,7 +133,7 @@ fn place(w: &Waiter) -> Place {
     (w.db, if w.errors { TOLD } else { queue_of(w.kind) }, w.ticket)
 }
 
-/// The watches and waiters of one key, in all databases. Each is found and removed without a look at the
+/// The watches and waiters of one key, in all databases. Each is found and removed without visiting the
 /// others: thousands of clients may wait for one key, or watch it.
 #[derive(Default)]
 struct Wanted {
@@ -175,7 +175,7 @@ impl Interest {
         self.0.entry(key.to_vec()).or_default()
     }
 
-    /// Changes what is wanted of a key, which is forgotten when that is nothing.
+    /// Changes the registrations of a key; an entry without registrations is removed.
     fn edit(&mut self, key: &[u8], f: impl FnOnce(&mut Wanted)) {
         if let Some(w) = self.0.get_mut(key) {
             f(w);
@@ -206,7 +206,7 @@ impl Interest {
     }
 
     /// The first waiter with a ticket above `behind` that can use a value of this type, or, without a
-    /// value, that must be told so.
+    /// value, that must be notified of this.
     pub(crate) fn next_waiting(
         &self,
         db: usize,
@@ -220,8 +220,8 @@ impl Interest {
         queues.into_iter().flatten().filter_map(first).min_by_key(|w| w.ticket).cloned()
     }
 
-    /// Notes what happened to a key, a change of its value or something else. Returns whether
-    /// somebody waits for it.
+    /// Notes what happened to a key, a change of its value or something else. Returns whether the key
+    /// has waiters.
     pub(crate) fn changed(&self, db: usize, key: &[u8], is_change: bool) -> bool {
         let Some(wanted) = self.0.get(key) else { return false };
         if is_change {
@@ -230,7 +230,7 @@ impl Interest {
         wanted.is_awaited_in(db)
     }
 
-    /// Keys that are watched in a database, with those who watch.
+    /// Keys that are watched in a database, with their watchers.
     pub(crate) fn watched(&self, db: usize) -> impl Iterator<Item = (&[u8], &Watch)> {
         self.0
             .iter()
@@ -242,8 +242,8 @@ impl Interest {
         self.0.iter().filter(move |(_, w)| w.is_awaited_in(db)).map(|(key, _)| &key[..])
     }
 
-    /// How many keys are waited for, and of those how many by commands that are to be told when
-    /// the key goes.
+    /// How many keys are waited for, and of those how many by commands that are notified when the key is
+    /// removed.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let awaited = self.0.values().filter(|w| !w.waiters.is_empty());
         let told = awaited.clone().filter(|w| w.waiters.values().any(|w| w.errors)).count();
@@ -259,7 +259,7 @@ mod model {
     use super::*;
     use crate::{Block, Empty};
 
-    /// What a waiter's command works with. loom notices when two use it who do not exclude each other.
+    /// The data of a waiter's command. loom notices when two threads use it at the same time.
     struct Waiting(Waiter, UnsafeCell<()>);
 
     impl Waiting {

@@ -1,8 +1,8 @@
 //! Freeing of big values off the path: one background thread per keyspace, and one for each command
-//! that empties a large database and waits for that.
+//! that empties a large database and waits for it.
 //!
-//! Dropping a value of many allocations, or a whole database, takes as long as it has parts; the
-//! thread that serves connections hands it over instead.
+//! Dropping a value of many allocations, or a whole database, takes time in proportion to its parts;
+//! the thread that serves connections hands it over instead.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::background::{Background, step_back};
 
-/// What can be freed later.
+/// Values that can be freed later.
 pub enum Garbage {
     /// One big value.
     Entry(Entry),
@@ -52,7 +52,7 @@ impl Counts {
     }
 }
 
-/// The calling thread is one for whom nobody waits.
+/// No client waits for the calling thread.
 fn pause_now_and_then() {
     let mut background = Background::begin();
     stdx::breath::each(move || background.breathe());
@@ -73,7 +73,7 @@ impl Lazy {
             .spawn(move || {
                 step_back();
                 pause_now_and_then();
-                // Ends when the keyspace, and with it the sender, is gone.
+                // The thread ends when the keyspace, and with it the sender, is dropped.
                 while let Ok(garbage) = receive.recv() {
                     c.free(garbage);
                     stdx::breath::breathe();
@@ -86,13 +86,13 @@ impl Lazy {
     pub(crate) fn free(&self, garbage: Garbage) {
         self.counts.pending.fetch_add(garbage.objects(), Relaxed);
         if let Err(back) = self.send.send(garbage) {
-            // The thread cannot be gone while `self` is there, but freeing here is never wrong.
+            // The thread cannot have ended while `self` exists, but freeing here is never wrong.
             self.counts.pending.fetch_sub(back.0.objects(), Relaxed);
         }
     }
 
-    /// Frees what somebody waits for, and calls `then`: on a thread of its own, which unlike the one
-    /// for the rest does not step back.
+    /// Frees values that a client waits for, and calls `then`. This runs on a thread of its own,
+    /// which, unlike the one for the rest, does not give way to others.
     pub(crate) fn free_soon(&self, garbage: Vec<Garbage>, then: impl FnOnce() + Send + 'static) {
         let n = garbage.iter().map(Garbage::objects).sum();
         self.counts.pending.fetch_add(n, Relaxed);
@@ -101,7 +101,7 @@ impl Lazy {
             garbage.into_iter().for_each(|g| counts.free(g));
             then();
         });
-        // Shared, so that it is not lost when the system has no thread to give.
+        // Shared, so that it is not lost when the system cannot start a thread.
         let work = Arc::new(Mutex::new(Some(work)));
         let run = |work: &Mutex<Option<Box<dyn FnOnce() + Send>>>| {
             let work = work.lock().take();

@@ -1,10 +1,10 @@
 //! The keyspace: shards behind small locks, and the view a command has of them.
 //!
 //! - [`Keyspace`] owns the shards of all databases.
-//! - [`Db`] is what a data command gets: the selected database with the shards of its keys locked.
-//!   It is the only way to touch an entry, so that expiry, access times, statistics and effects
-//!   happen in one place.
-//! - [`Effects`] collects what a command changed; the engine's commit reads it.
+//! - [`Db`] is the view that a data command gets: the selected database with the shards of its keys
+//!   locked. It is the only way to touch an entry, so that expiry, access times, statistics and
+//!   effects happen in one place.
+//! - [`Effects`] collects the changes of a command; the engine's commit reads it.
 //!
 //! Nothing here knows commands, sockets or files.
 

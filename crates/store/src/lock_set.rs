@@ -1,9 +1,9 @@
-//! Which shards are locked, by whom: sets of shards, what a [`Locked`](crate::shards::Locked) has locked, and what a
-//! context keeps locked over several commands. Only words; the locks are in `shards`.
+//! Which shards are locked: sets of shards, the set of a [`Locked`](crate::shards::Locked), and the lock set that a
+//! context keeps over several commands. This is only bookkeeping; the locks are in `shards`.
 
 use std::sync::Arc;
 
-/// Number of shards. Far more than threads, so that two threads rarely want the same one.
+/// Number of shards. Far more than threads, so that two threads rarely need the same one.
 pub const SHARDS: usize = 1024;
 
 /// The shard of a hash.
@@ -18,24 +18,23 @@ pub(crate) fn shard_of(hash: u64) -> usize {
 pub struct Seat(pub(crate) u64);
 
 impl Seat {
-    /// What a context has that uses keyspaces with locks only.
+    /// The seat of a context that uses only keyspaces with locks.
     pub(crate) const NONE: Self = Self(0);
 }
 
-/// Shards that a context holds over several commands.
+/// Shards that a context keeps locked over several commands.
 #[derive(Debug, Default)]
 pub(crate) struct Hold(pub(crate) Option<Arc<Outer>>);
 
 #[derive(Debug)]
 pub(crate) struct Outer {
-    /// Address of the keyspace, to tell it from others.
+    /// Address of the keyspace, to distinguish it from others.
     pub(crate) ks: usize,
     pub(crate) held: Held,
 }
 
 impl Outer {
-    /// Panics when `set` is not part of what is held: that would be a transaction that did not say
-    /// what it needs.
+    /// Panics when `set` is not part of the lock set: the transaction has not declared all its keys.
     pub(crate) fn check(&self, ks: usize, set: &Held) {
         assert!(self.ks == ks, "a hold on another keyspace");
         let has = match set {
@@ -93,7 +92,7 @@ impl ShardSet {
     }
 }
 
-/// Which shards a [`Locked`] holds.
+/// Which shards a [`Locked`] has locked.
 #[derive(Debug)]
 pub(crate) enum Held {
     None,

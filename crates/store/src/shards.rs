@@ -1,17 +1,16 @@
 //! Shards and their locks.
 //!
-//! A key's hash chooses its shard; a shard holds its part of every database, so that commands over
-//! two databases (MOVE, COPY … DB, SWAPDB) need no further locks. Whoever needs several shards
-//! locks them in ascending order, which is all it takes to never deadlock.
+//! A key's hash chooses its shard; a shard holds its part of every database, so that commands over two
+//! databases (MOVE, COPY … DB, SWAPDB) need no further locks. A thread that needs several shards locks
+//! them in ascending order; this rule alone prevents deadlocks.
 //!
-//! A keyspace that only one thread will ever use ([`Keyspace::single`]) has one [`Seat`], which is
-//! in that thread's [`Context`](crate::Context). Since every access borrows the context mutably,
-//! the seat already proves what a lock would, and none is taken: two atomic operations less per
-//! command, which is a seventh of the cost of a pipelined GET.
+//! A keyspace that only one thread will ever use ([`Keyspace::single`]) has one [`Seat`], which is in that
+//! thread's [`Context`](crate::Context). Since every access borrows the context mutably, the seat already
+//! proves exclusive access, and no lock is taken: two atomic operations less per command, which is a
+//! seventh of the cost of a pipelined GET.
 //!
-//! Shards are locked as *sets* ([`Held`]), because a command, a batch or a transaction holds one,
-//! a few, or all of them: the set is what proves the right to touch a shard, and it is checked at
-//! every access.
+//! Shards are locked as *sets* ([`Held`]), because a command, a batch or a transaction locks one, a few,
+//! or all of them. The set proves the right to touch a shard, and it is checked at every access.
 
 #![expect(
     unsafe_code,
@@ -63,15 +62,15 @@ impl Part {
     }
 }
 
-/// The lock and what most commands touch next to it: database 0's part lies in the same lines.
+/// The lock, next to the part that most commands touch: database 0's part lies in the same lines.
 #[repr(C, align(128))]
 struct Shard {
     lock: RawMutex,
-    /// Database 0's part; touched only while `lock` is held, as `others`.
+    /// Database 0's part; touched only while `lock` is locked; so is `others`.
     first: UnsafeCell<Part>,
     /// Parts of databases 1 and up.
     others: UnsafeCell<Box<[Part]>>,
-    /// Who wants to know about its keys; none most of the time.
+    /// The watches and waiters of its keys; usually none.
     interest: UnsafeCell<Option<Box<Interest>>>,
 }
 
@@ -97,8 +96,8 @@ pub struct Keyspace {
     tickets: AtomicU64,
 }
 
-// SAFETY: the parts are only reached through `part`, which requires the shard's lock to be held by
-// the caller's `Held`; everything else is Sync by itself.
+// SAFETY: the parts are only reached through `part`, which requires that the caller's `Held` has the shard
+// locked; everything else is Sync by itself.
 unsafe impl Sync for Keyspace {}
 // SAFETY: all owned data is Send.
 unsafe impl Send for Keyspace {}
@@ -156,8 +155,8 @@ impl Keyspace {
         self.alone.load(Relaxed) != 0
     }
 
-    /// Lets other threads in, for one more reason: from now on the thread with the seat takes locks
-    /// too. It must not hold a view or a hold while this is called, which the borrow of its seat
+    /// Lets other threads in, for one more reason: from now on the thread with the seat takes locks too.
+    /// That thread must have no view and no lock set while this is called, which the borrow of its seat
     /// proves for views. Those threads begin after this, and have ended, as far as the keyspace is
     /// concerned, before [`unshare`](Self::unshare).
     pub fn share(&self, seat: &Seat) {
@@ -180,7 +179,7 @@ impl Keyspace {
         self.databases
     }
 
-    /// Whether a database may hold keys, or has ever done so. A key that is just being written to it by
+    /// Whether a database may hold keys, or has ever held any. A key that is just being written to it by
     /// another thread may be missed.
     #[inline]
     pub fn is_used(&self, db: usize) -> bool {
@@ -201,12 +200,12 @@ impl Keyspace {
         self.lazy.free_soon(garbage, then);
     }
 
-    /// Values that wait for being freed in the background, and how many have been.
+    /// Values that wait to be freed in the background, and the number of those freed.
     pub fn lazy_counts(&self) -> (u64, u64) {
         self.lazy.counts()
     }
 
-    /// Counts what others than the keyspace free in the background.
+    /// Counts values that other code than the keyspace frees in the background.
     pub fn count_freed_apart(&self, n: u64) {
         self.lazy.count_freed(n);
     }
@@ -216,8 +215,8 @@ impl Keyspace {
         self.lazy.reset();
     }
 
-    /// Makes commands note their journal forms from now on, or no more. The caller holds every shard,
-    /// so that no command sees it change.
+    /// Makes commands note their journal forms from here on, or stops it. The caller has every shard
+    /// locked, so that no command sees it change.
     pub fn keep_journal(&self, yes: bool) {
         if yes {
             self.interest.fetch_add(JOURNAL, Relaxed);
@@ -226,8 +225,9 @@ impl Keyspace {
         }
     }
 
-    /// The next place in the order in which commands begin to wait, from 1 on. A command draws it while it
-    /// holds the shards of its keys, so the tickets of a key's waiters are in the order of their arrival.
+    /// The next position in the order in which commands begin to wait, from 1 on. A command draws it while
+    /// it has the shards of its keys locked, so the tickets of a key's waiters are in the order of their
+    /// arrival.
     pub fn ticket(&self) -> u64 {
         self.tickets.fetch_add(1, Relaxed) + 1
     }
@@ -243,21 +243,21 @@ impl Keyspace {
         self.interest.fetch_sub(1, Relaxed);
     }
 
-    /// Why changes must be noted: for [`Effects::observe`](crate::Effects). A registration is made under the lock of its key's shard, so
-    /// whoever locks that shard later sees its reason here.
+    /// Why changes must be noted: for [`Effects::observe`](crate::Effects). A registration is made under
+    /// the lock of its key's shard, so a thread that locks that shard later sees its reason here.
     #[inline]
     pub(crate) fn interest(&self) -> usize {
         self.interest.load(Relaxed)
     }
 
-    /// Locks a set. The caller's context stays mutably borrowed as long as the result lives. What
-    /// the context [holds](Self::hold) already is not locked again.
+    /// Locks a set. The caller's context stays mutably borrowed as long as the result lives. Shards in the
+    /// context's [lock set](Self::hold) are not locked again.
     #[inline]
     pub(crate) fn lock(&self, set: Held, seat: &Seat, hold: &Hold) -> Locked<'_> {
         let alone = self.alone.load(Relaxed);
         if alone != 0 {
-            // The one seat is in a context that the caller has borrowed mutably: nobody else can
-            // be here.
+            // The one seat is in a context that the caller has borrowed mutably: no other thread can be
+            // here.
             assert!(seat.0 == alone, "a second thread in a keyspace for one thread");
             return Locked { ks: self, held: set, last: NOWHERE, bare: true, within: None };
         }
@@ -270,7 +270,7 @@ impl Keyspace {
         Locked { ks: self, held: set, last: NOWHERE, bare: false, within: None }
     }
 
-    /// [`lock`](Self::lock) for one shard, unless somebody has it.
+    /// [`lock`](Self::lock) for one shard, unless another thread has it.
     pub(crate) fn try_lock(&self, s: usize, seat: &Seat, hold: &Hold) -> Option<Locked<'_>> {
         let held = Held::One(s);
         if self.alone.load(Relaxed) != 0 || hold.0.is_some() {
@@ -279,7 +279,7 @@ impl Keyspace {
         if !self.shards[s].lock.try_lock() {
             return None;
         }
-        // Made only now: to drop one unlocks the shard, whoever has it.
+        // Created only after locking: dropping it unlocks the shard, whichever thread has it.
         Some(Locked { ks: self, held, last: NOWHERE, bare: false, within: None })
     }
 
@@ -292,8 +292,8 @@ impl Keyspace {
         }
     }
 
-    /// Locks shards for all that `cx` is used for until [`release`](Self::release): a transaction.
-    /// Views made meanwhile must not need more. `None` means every shard.
+    /// Locks shards for every use of `cx` until [`release`](Self::release): a transaction. Views made
+    /// meanwhile must not need more. `None` means every shard.
     pub fn hold(&self, cx: &mut Context, set: Option<ShardSet>) {
         assert!(cx.hold.0.is_none(), "a hold inside a hold");
         if self.is_single() {
@@ -304,7 +304,7 @@ impl Keyspace {
         cx.hold.0 = Some(Arc::new(Outer { ks: std::ptr::from_ref(self).addr(), held }));
     }
 
-    /// Whether `cx` may lock these shards now: it holds nothing, or them among others.
+    /// Whether `cx` may lock these shards now: it has no lock set, or one that contains them.
     pub fn covers(&self, cx: &Context, set: &ShardSet) -> bool {
         cx.hold.0.as_ref().is_none_or(|outer| outer.held.has_all(set))
     }
@@ -319,7 +319,7 @@ impl Keyspace {
 
     #[inline]
     fn unlock(&self, held: &Held) {
-        // SAFETY: the caller gives what it has locked, once.
+        // SAFETY: the caller passes the shards that it has locked, once.
         let unlock = |s: usize| unsafe { self.shards[s].lock.unlock() };
         match held {
             Held::None => {}
@@ -334,11 +334,11 @@ impl Keyspace {
 pub(crate) struct Locked<'a> {
     ks: &'a Keyspace,
     held: Held,
-    /// The part of the last access and what it is part of: commands come back to the same one.
+    /// The part of the last access and its shard and database: commands come back to the same one.
     last: (usize, usize, *mut Part),
-    /// Nothing was locked for it: there is a seat, or it is within a hold.
+    /// Nothing was locked for it: there is a seat, or it is within a lock set.
     bare: bool,
-    /// The hold that it is within.
+    /// The lock set that it is within.
     within: Option<Arc<Outer>>,
 }
 
@@ -350,8 +350,7 @@ impl<'a> Locked<'a> {
         self.ks
     }
 
-    /// Leaves the shards locked for all that the context is used for until
-    /// [`Keyspace::release`].
+    /// Leaves the shards locked for every use of the context until [`Keyspace::release`].
     pub(crate) fn into_hold(mut self, hold: &mut Hold) {
         if !self.bare {
             let held = std::mem::replace(&mut self.held, Held::None);
@@ -364,7 +363,7 @@ impl<'a> Locked<'a> {
         self.held.has(s)
     }
 
-    /// Unlocks what is held and locks one shard, of which database `db` will be used first.
+    /// Unlocks the locked shards and locks one shard, of which database `db` will be used first.
     #[inline(always)]
     pub(crate) fn move_to(&mut self, s: usize, db: usize, seat: &Seat) {
         if self.bare {
@@ -377,7 +376,7 @@ impl<'a> Locked<'a> {
             waits::lock(&self.ks.shards[s].lock);
         }
         self.held = Held::One(s);
-        // What was lent out before was another thread's to change meanwhile.
+        // Another thread may have changed the last part meanwhile.
         self.reach(db, s);
     }
 
@@ -385,8 +384,8 @@ impl<'a> Locked<'a> {
         matches!(self.held, Held::None)
     }
 
-    /// One shard's part of a database. Panics when the shard is not held: that would be a command
-    /// whose row does not name one of its keys, and must never touch data.
+    /// One shard's part of a database. Panics when the shard is not locked: the command's row does not
+    /// name one of its keys, and such a command must never touch data.
     #[inline]
     pub(crate) fn part(&mut self, db: usize, s: usize) -> &mut Part {
         if self.last.0 != s || self.last.1 != db {
@@ -403,7 +402,7 @@ impl<'a> Locked<'a> {
         self.reach(db, s);
     }
 
-    /// Notes where a part of a shard lies that is held.
+    /// Notes where a part of a locked shard lies.
     #[inline(always)]
     fn reach(&mut self, db: usize, s: usize) {
         let shard = &self.ks.shards[s];
@@ -456,7 +455,7 @@ impl Locked<'_> {
         self.held = Held::None;
     }
 
-    /// Who wants to know about the keys of a shard, which must be held.
+    /// The watches and waiters of the keys of a shard, which must be locked.
     pub(crate) fn interest(&mut self, s: usize) -> &mut Option<Box<Interest>> {
         assert!(self.holds(s), "shard {s} is not locked by this command");
         // SAFETY: the shard's lock is held until `self` is dropped, and `&mut self` lends it once.

@@ -1,23 +1,23 @@
-//! The keyspace as it was at one moment, while everybody goes on changing it.
+//! The keyspace as it was at one moment, while all threads go on changing it.
 //!
-//! Every entry carries a mark, one bit. Outside of snapshots all marks are the same as the
-//! keyspace's own. A snapshot begins by flipping the keyspace's mark while all shards are held:
-//! from then on an entry whose mark differs is one *as it was* and has yet to be saved. Then
+//! Every entry carries a mark, one bit. Outside of snapshots all marks are the same as the keyspace's
+//! own. A snapshot begins by flipping the keyspace's mark while all shards are locked: from then on an
+//! entry whose mark differs is one *as it was* and has yet to be saved. Then
 //!
-//! - a [`Walk`] goes through the shards, one short hold after the other, saves what it finds with
-//!   the old mark and sets the mark;
-//! - whoever is about to change or remove an entry with the old mark saves it first ([`Keep`]) and
-//!   sets the mark;
-//! - what is new gets the new mark when it is made.
+//! - a [`Walk`] goes through the shards, each locked for a short time, saves the entries with the old
+//!   mark and sets the mark;
+//! - a thread that is about to change or remove an entry with the old mark saves it first ([`Keep`])
+//!   and sets the mark;
+//! - a new entry gets the new mark when it is created.
 //!
-//! So every entry is saved once, and when the walks are through all marks agree again. Nobody saves
-//! what takes long while he holds a shard: of a [long](is_long) entry a frozen copy goes to the
-//! [`Snapshot`], which shares what it can with the entry that lives on ([`Entry::freeze`]). So do whole
-//! tables that FLUSHALL drops meanwhile, and long entries that are removed, instead of being freed.
-//! Exchanged databases are undone by number: a walk over a shard begins anew, which the marks make
-//! harmless.
+//! So every entry is saved once, and when the walks are through all marks agree again. No thread saves
+//! a [long](is_long) entry while it has a shard locked: a frozen copy goes to the [`Snapshot`] instead,
+//! and shares its parts with the entry that lives on where possible ([`Entry::freeze`]). Whole tables
+//! that FLUSHALL drops meanwhile go there, too, and so do long entries that are removed, instead of
+//! being freed. Exchanged databases are undone by number: a walk over a shard begins anew, and the
+//! marks make this harmless.
 //!
-//! What it costs when there is no snapshot: one load per write.
+//! Without a snapshot the cost is one load per write.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,16 +35,16 @@ fn is_long(e: &Entry) -> bool {
     e.effort() > 512 || e.bytes() > 64 << 10
 }
 
-/// What is to be saved and is not in the keyspace any more.
+/// Things to save that are not in the keyspace any more.
 enum Orphan {
     Dropped(Garbage),
     Frozen(Entry),
 }
 
-/// Takes what a snapshot must not lose.
+/// Takes the parts that a snapshot must not lose.
 pub trait Keep: Send + Sync {
     /// An entry of database `db` as it was when the snapshot began, from a thread that is about to
-    /// change it and holds its shard.
+    /// change it and has its shard locked.
     fn keep(&self, db: usize, e: &Entry);
 }
 
@@ -58,9 +58,9 @@ pub(crate) struct Saving {
 
 struct State {
     keep: Arc<dyn Keep>,
-    /// Which database the one of a number was when the snapshot began.
+    /// The database that had this number when the snapshot began.
     was: Mutex<Vec<usize>>,
-    /// How often databases were exchanged since.
+    /// How many exchanges of databases there were since.
     swaps: AtomicUsize,
     orphans: Mutex<VecDeque<(usize, Orphan)>>,
     /// Entries that writers saved, for statistics.
@@ -81,7 +81,7 @@ impl Saving {
         self.on.load(Relaxed)
     }
 
-    /// The mark of what is new.
+    /// The mark of new entries.
     #[inline]
     pub(crate) fn mark(&self) -> bool {
         self.mark.load(Relaxed)
@@ -91,7 +91,7 @@ impl Saving {
         self.state.read().clone()
     }
 
-    /// Saves an entry that is about to change, if that is still to be done.
+    /// Saves an entry that is about to change, if it is not saved yet.
     #[cold]
     pub(crate) fn save(&self, db: usize, e: &mut Entry) {
         if e.mark() == self.mark() {
@@ -109,7 +109,8 @@ impl Saving {
         }
     }
 
-    /// Takes what nobody needs any more but the snapshot. Gives it back when that does not either.
+    /// Takes an orphan that only the snapshot still needs. Gives it back when the snapshot does not
+    /// need it either.
     #[cold]
     pub(crate) fn adopt(&self, db: usize, garbage: Garbage) -> Option<Garbage> {
         let Some(state) = self.state() else { return Some(garbage) };
@@ -131,9 +132,9 @@ impl Saving {
     }
 }
 
-/// A snapshot under way: see the module's text. Whoever has it walks all of it and then calls
-/// [`finish`](Self::finish), also when there is nothing to be done with it any more: the marks must
-/// agree again before the next one.
+/// A snapshot under way: see the module's text. Its owner walks all of it and then calls
+/// [`finish`](Self::finish), even when the snapshot has failed: the marks must agree again before the
+/// next one.
 pub struct Snapshot {
     ks: Arc<Keyspace>,
     state: Arc<State>,
@@ -150,7 +151,7 @@ impl Keyspace {
     ) -> Option<Snapshot> {
         let locked = self.lock(Held::All, &cx.seat, &cx.hold);
         let saving = &self.saving;
-        // One that is being finished is still looked at with its mark.
+        // A snapshot that is being finished still needs its mark.
         if saving.state.read().is_some() {
             return None;
         }
@@ -185,8 +186,8 @@ impl Snapshot {
         (0..n).map(walk).collect()
     }
 
-    /// Calls `f` with what has been frozen, or dropped from the keyspace, and frees it. Called while
-    /// no shard is held; the last call must come after the last walk has ended.
+    /// Calls `f` with every entry that was frozen, or dropped from the keyspace, and frees it. Called
+    /// while no shard is locked; the last call must come after the last walk has ended.
     pub fn orphans(&self, mut f: impl FnMut(usize, &Entry)) {
         let mark = self.ks.saving.mark();
         loop {
@@ -210,7 +211,7 @@ impl Snapshot {
         }
     }
 
-    /// Entries that were saved by those who changed them.
+    /// Entries that were saved by the threads that changed them.
     pub fn early(&self) -> u64 {
         self.state.early.load(Relaxed)
     }
@@ -220,7 +221,7 @@ impl Snapshot {
         let locked = self.ks.lock(Held::All, &cx.seat, &cx.hold);
         self.ks.saving.on.store(false, Relaxed);
         drop(locked);
-        // From here on nobody gives anything any more.
+        // From here on no thread hands in anything.
         self.orphans(f);
         *self.ks.saving.state.write() = None;
     }
@@ -238,9 +239,9 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Goes on by about `budget` (what `f` returns, added up) under one hold of a shard, calling
-    /// `f` with every entry as it was and the number that its database had; long ones are left to
-    /// [`Snapshot::orphans`]. Returns whether there is more.
+    /// Goes on by about `budget` (the sum of the values that `f` returns) while a shard stays locked,
+    /// calling `f` with every entry as it was and the number that its database had; long ones are left
+    /// to [`Snapshot::orphans`]. Returns whether there is more.
     pub fn step(
         &mut self,
         cx: &mut Context,

@@ -1,7 +1,7 @@
 //! How long threads wait for shards.
 //!
-//! A shard that is free is taken without a look at a clock. Only who finds it locked measures the
-//! wait, and notes it for the thread; whoever ran the command asks afterwards.
+//! A free shard is locked without reading a clock. Only a thread that finds the shard locked
+//! measures the wait and notes it; the caller that ran the command asks afterwards.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -10,17 +10,17 @@ use lock_api::{RawMutex as _, RawMutexTimed as _};
 use parking_lot::RawMutex;
 
 thread_local! {
-    /// Waits and nanoseconds since the last look.
+    /// Waits and nanoseconds since the last query.
     static WAITED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
-    /// What this thread does meanwhile.
+    /// The work of this thread while it is stuck.
     static MEANWHILE: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
 }
 
-/// A wait that is longer than this is no contention: somebody holds on to the shard.
+/// A wait that is longer than this is no contention: another thread keeps the shard locked.
 const LONG: Duration = Duration::from_millis(10);
 
-/// What this thread does from time to time while it is stuck: waiting for a shard for long, or in a
-/// script that does not end. It must not touch the keyspace.
+/// The work that this thread does from time to time while it is stuck: waiting for a shard for
+/// long, or in a script that does not end. It must not touch the keyspace.
 pub fn do_meanwhile(f: Box<dyn FnMut()>) {
     MEANWHILE.set(Some(f));
 }
@@ -29,7 +29,7 @@ pub fn do_meanwhile(f: Box<dyn FnMut()>) {
 #[cold]
 pub fn meanwhile() {
     MEANWHILE.with(|m| {
-        // It may be what got stuck.
+        // The work itself may be the part that is stuck.
         if let Ok(mut m) = m.try_borrow_mut()
             && let Some(f) = m.as_mut()
         {

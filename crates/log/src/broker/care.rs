@@ -1,4 +1,4 @@
-//! Looking after topics from time to time: retention, and rest for those that nobody uses.
+//! Periodic work on topics: retention, and rest for unused topics.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
@@ -15,9 +15,9 @@ use crate::topic::{Phase, Topic};
 const TURN: Duration = Duration::from_secs(5);
 /// How many turns apart records that are too old or too many are let go.
 const RETENTION_TURNS: u64 = 6;
-/// How many turns apart that is done for topics that nobody uses.
+/// How many turns lie between two such runs for unused topics.
 const SLEEPERS_TURNS: u64 = 120;
-/// After how long without use a topic lets go of what it needs for traffic.
+/// The time without use after which a topic releases the resources that it needs for traffic.
 const REST_AFTER: Duration = Duration::from_secs(30);
 
 impl Inner {
@@ -59,7 +59,7 @@ impl Inner {
         }
     }
 
-    /// Retention of topics that nobody uses.
+    /// Retention of unused topics.
     fn trim_sleepers(&self) {
         let trim = |name: &str| -> Result<()> {
             if self.topics.read().contains_key(name) {

@@ -1,6 +1,7 @@
-//! Storing: when those who wait are stored, what of it is stored already, and who is told.
+//! Storing: when waiting inputs are stored, which of them are stored already, and which producers are
+//! notified.
 //!
-//! While a group is being written, the next one is gathered and laid out by another thread (`prepare`), as
+//! While a group is being written, the next one is collected and laid out by another thread (`prepare`), as
 //! if all went well: at the offset and behind the bytes that the first one ends with. If it turns out
 //! otherwise, it is laid out anew. It is written only after the first one is stored, so there is never more
 //! than one being written, and one prepared.
@@ -32,7 +33,7 @@ impl Inner {
             .map_or_else(|| self.storage.gather(), |ms| Duration::from_millis(u64::from(ms)))
     }
 
-    /// Whether those who wait need not wait any longer.
+    /// Whether the waiting inputs need not wait any longer.
     pub(super) fn enough(&self, state: &State, settings: Option<&Settings>) -> bool {
         let bytes = settings.map_or(self.options.settings.gather_bytes, |s| s.gather_bytes);
         state.pending_bytes >= bytes as usize
@@ -44,8 +45,8 @@ impl Inner {
                 }
     }
 
-    /// Whether nobody waits longer than those are likely to take who came together last time. Where
-    /// the time is set, it is waited.
+    /// Whether the inputs have waited as long as a group of the size of the last one is likely to take to
+    /// arrive. Where the time is set, the full time is waited.
     pub(super) fn eager(&self, settings: Option<&Settings>) -> bool {
         self.storage.eager() && settings.is_none_or(|s| s.gather_ms.is_none())
     }
@@ -55,7 +56,7 @@ impl Inner {
         self.schedule.add(at, Box::new(move || this.commit(&t, ticket)));
     }
 
-    /// Stores those who wait, or as many as go together.
+    /// Stores the waiting inputs, or as many as fit one group.
     fn commit(self: &Arc<Self>, t: &Arc<Topic>, ticket: u64) {
         let settings = t.settings();
         let max = settings.as_ref().map_or(self.options.settings.gather_bytes, |s| s.gather_bytes);
@@ -85,7 +86,7 @@ impl Inner {
         let (results, written) = self.store(t, &inputs, prepared);
         drop(inputs);
         if !written {
-            // As after a write, but nobody has been let in before.
+            // As after a write, but no input has been let in before.
             let mut state = t.state.lock();
             state.phase = Phase::Gathering;
             self.go_on(t, state);
@@ -96,7 +97,7 @@ impl Inner {
         let mut results = results.into_iter();
         for p in taken {
             let Pending { input, done, room } = p;
-            // Who is answered may go on at once, and finds that there is room.
+            // An answered producer may go on at once, and finds that there is room.
             drop((input, room));
             // As many results as inputs.
             done(results.next().unwrap_or(Err(Error::Closed)));
@@ -163,7 +164,7 @@ impl Inner {
         }
     }
 
-    /// Has those stored who wait, now or when they have gathered.
+    /// Schedules the storing of the waiting inputs: at once, or when enough have been collected.
     fn go_on(self: &Arc<Self>, t: &Arc<Topic>, mut state: MutexGuard<'_, State>) {
         if state.pending.is_empty() {
             state.phase = Phase::Idle;
@@ -189,7 +190,7 @@ impl Inner {
         }
     }
 
-    /// Stores inputs together; what became of each of them, and whether anything was to be written.
+    /// Stores inputs together; returns the result of each of them, and whether anything had to be written.
     fn store(
         self: &Arc<Self>,
         t: &Arc<Topic>,
@@ -225,7 +226,7 @@ impl Inner {
             let settings = t.settings().unwrap_or_default();
             let judged = judge(&work.producers, inputs);
             if !looked && judged.slots.iter().any(Slot::is_wrong) {
-                // What is missing here may have been stored by somebody else.
+                // The missing batches may have been stored by another process.
                 looked = true;
                 if let Err(e) = self.catch_up(t, work) {
                     return all(e);
@@ -329,8 +330,8 @@ impl Inner {
         answers
     }
 
-    /// Room to keep a group for readers, for which those go that were kept first. What slow readers have not
-    /// let go of still takes its room: then there may be none.
+    /// Room to keep a group for readers; the oldest kept groups are freed for it. Groups that slow readers
+    /// still use keep their room: then there may be none.
     fn room_to_keep(&self, bytes: usize) -> Option<Room> {
         if bytes > self.options.kept_max {
             return None;
@@ -346,7 +347,7 @@ impl Inner {
         }
     }
 
-    /// Counts what has been stored, and keeps it for readers.
+    /// Counts the stored records, and keeps it for readers.
     fn keep(&self, t: &Arc<Topic>, group: Group) {
         let c = &self.counters;
         c.records.fetch_add(group.next_offset() - group.first_offset(), Relaxed);
@@ -360,7 +361,7 @@ impl Inner {
     }
 }
 
-/// What is to be done with inputs that are stored together.
+/// The work to do with inputs that are stored together.
 struct Judged<'a> {
     slots: Vec<Slot>,
     fresh: Vec<&'a Input>,

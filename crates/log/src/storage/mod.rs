@@ -1,5 +1,5 @@
-//! Where topics are kept. [`Storage`] is what the broker needs of a place; tests/suite is what it relies
-//! on, and runs over every implementation.
+//! Where topics are kept. [`Storage`] is the interface that the broker needs; tests/suite states its
+//! guarantees, and runs over every implementation.
 
 pub mod disk;
 pub mod memory;
@@ -24,7 +24,7 @@ pub struct CacheOptions {
     pub bytes: u64,
 }
 
-/// Is told what people should know.
+/// Called with messages for people.
 pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A place that keeps topics. All of it may block.
@@ -35,7 +35,7 @@ pub trait Storage: Send + Sync + 'static {
     /// How long records may wait for others, unless their topic says otherwise.
     fn gather(&self) -> Duration;
 
-    /// Whether a write is cheap enough that nobody should wait for others who may not come.
+    /// Whether a write is so cheap that an input should not wait for others, which may not come.
     fn eager(&self) -> bool;
 
     /// Whether others may write the same topics.
@@ -91,7 +91,7 @@ pub trait Storage: Send + Sync + 'static {
     fn names(&self, topic: &str, prefix: &str) -> Result<Vec<String>>;
 
     /// Makes a topic usable again whose own files are damaged or missing, so that it is not opened; nothing
-    /// that can still be read is lost. Returns what was done, for people.
+    /// that can still be read is lost. Returns a description of the repair, for people.
     ///
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails.
@@ -100,8 +100,8 @@ pub trait Storage: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Opens a topic that exists; what a crash has left unfinished is cleared up. `tell` is told what
-    /// people should know.
+    /// Opens a topic that exists; unfinished work that a crash has left is cleared up. `tell` is called
+    /// with messages for people.
     ///
     /// # Errors
     /// The storage fails.
@@ -116,7 +116,7 @@ pub trait Storage: Send + Sync + 'static {
 /// The name under which settings are kept.
 pub const SETTINGS: &str = "topic.json";
 
-/// What a topic has.
+/// The figures of a topic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Offset of the oldest record.
@@ -131,7 +131,7 @@ pub struct Extent {
     pub objects: u64,
 }
 
-/// What a read wants.
+/// The request of a read.
 #[derive(Clone, Copy, Debug)]
 pub struct Want {
     /// The offset that the first batch must contain.
@@ -142,8 +142,8 @@ pub struct Want {
     pub bytes: usize,
     /// Offset at which to stop.
     pub before: u64,
-    /// Bytes that there is memory for: a batch with more is not read, but refused with
-    /// [`Error::Larger`] if it is the first one. What is in memory already is not refused.
+    /// Bytes that there is memory for: a batch with more is not read, but refused with [`Error::Larger`] if
+    /// it is the first one. A batch that is in memory already is not refused.
     pub most: usize,
 }
 
@@ -154,7 +154,7 @@ impl Want {
     }
 }
 
-/// What is to go.
+/// The records to remove.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     /// Records appended before this time, in Unix microseconds.
@@ -166,10 +166,10 @@ pub struct Limits {
 /// Why an append was not done.
 #[derive(Debug)]
 pub enum Refused {
-    /// Somebody else has written at these offsets: [`TopicLog::refresh`], and try again.
+    /// Another process has written at these offsets: call [`TopicLog::refresh`], and retry.
     Conflict,
-    /// The storage failed. Only where it is shared may the records come to light later all the same,
-    /// if no others have taken their place.
+    /// The storage failed. Only where it is shared may the records come to light later all the same, if no
+    /// others have been stored at their offsets.
     Failed(Error),
 }
 
@@ -179,9 +179,9 @@ pub trait TopicLog: Send + Sync {
     /// What there is.
     fn extent(&self) -> Extent;
 
-    /// Prepares for an append of about so many bytes. Returns how many bytes the group must leave
-    /// free in front of itself. A new file or object that this begins is the moment to write down
-    /// what a later opening should not have to look for: `state` gives it.
+    /// Prepares for an append of about so many bytes. Returns how many bytes the group must leave free in
+    /// front of itself. A new file or object that this begins is the moment to store the state that a later
+    /// opening should not have to look for: `state` gives it.
     ///
     /// # Errors
     /// The storage fails.
@@ -205,19 +205,19 @@ pub trait TopicLog: Send + Sync {
     /// See [`Refused`].
     fn append(&self, group: &mut Group, sync: bool) -> std::result::Result<(), Refused>;
 
-    /// Whether it was deleted by somebody else, or cannot go on for another reason: whoever wants to
-    /// use it must open it anew.
+    /// Whether it was deleted by another process, or cannot go on for another reason: the caller must open
+    /// it anew.
     fn gone(&self) -> bool {
         false
     }
 
-    /// Settings that somebody else has changed, once.
+    /// Settings that another process has changed, returned once.
     fn changed(&self) -> Option<Settings> {
         None
     }
 
-    /// Looks for what others have appended. `numbered` gets the headers of those batches that are
-    /// numbered, in order, also of those that were found before an error.
+    /// Looks for records that other processes have appended. `numbered` gets the headers of those batches
+    /// that are numbered, in order, also of those that were found before an error.
     ///
     /// # Errors
     /// The storage fails.
@@ -235,8 +235,8 @@ pub trait TopicLog: Send + Sync {
     /// Whole batches, checked, from the one that holds `want.offset` on.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`], [`Error::Damaged`] if the first batch is, or the storage fails. Damage
-    /// further on ends what is returned.
+    /// [`Error::OutOfBounds`], [`Error::Damaged`] if the first batch is, or the storage fails. The result
+    /// ends before damage further on.
     fn read(&self, want: &Want) -> Result<Vec<Batch>>;
 
     /// The offset of the first batch that was appended at or after this time, or the next offset.
@@ -267,6 +267,6 @@ pub trait TopicLog: Send + Sync {
         Ok(None)
     }
 
-    /// Gives back what is only needed while there is traffic: descriptors, indexes.
+    /// Releases the resources that are only needed while there is traffic: descriptors, indexes.
     fn rest(&self) {}
 }

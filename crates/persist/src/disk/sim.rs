@@ -1,9 +1,9 @@
 //! A disk in memory that behaves as badly as a real one may.
 //!
-//! It keeps apart what is durable and what was only written. [`SimDisk::crash`] leaves of the latter
-//! what a machine that stops may leave: each sector of each write is there, missing, or garbage;
-//! names that were made, changed or removed since their directory was synced are so or not. Writes
-//! can run out of space, and writes and syncs can be made to fail.
+//! It separates durable bytes from bytes that were only written. [`SimDisk::crash`] leaves of the latter
+//! whatever a machine that stops may leave: each sector of each write is there, missing, or garbage;
+//! names that were made, changed or removed since their directory was synced are so or not. Writes can
+//! run out of space, and writes and syncs can be made to fail.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -40,10 +40,10 @@ struct Content {
     writes: Vec<(usize, usize)>,
 }
 
-/// What goes wrong, counted down as it happens.
+/// The failures to come, counted down as they happen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// All writes together may still be so many bytes; then the disk is full.
+    /// All further writes together may have so many bytes; then the disk is full.
     pub room: Option<u64>,
     /// After so many good ones, syncs fail.
     pub good_syncs: Option<u32>,
@@ -58,7 +58,7 @@ pub struct Faults {
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 
-/// Takes one from a countdown: whether it is over.
+/// Counts down by one, and returns whether the countdown is over.
 fn over(countdown: &mut Option<u32>) -> bool {
     match countdown {
         Some(0) => true,
@@ -71,7 +71,7 @@ fn over(countdown: &mut Option<u32>) -> bool {
 }
 
 impl SimDisk {
-    /// From now on this goes wrong.
+    /// From here on these failures happen.
     pub fn set_faults(&self, faults: Faults) {
         self.0.lock().faults = faults;
     }
@@ -81,7 +81,7 @@ impl SimDisk {
         let state = &mut *self.0.lock();
         for content in state.files.values_mut() {
             let mut left = std::mem::take(&mut content.durable);
-            // A new length may be durable without what was written.
+            // A new length may be durable without the written bytes.
             if rng.index(2) == 0 && content.now.len() > left.len() {
                 left.resize(content.now.len(), 0);
             }

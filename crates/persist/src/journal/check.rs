@@ -8,16 +8,16 @@ use super::manifest::{Base, Manifest};
 use super::segment::{self, End, HEADER, Survey};
 use crate::disk::{Disk, Lock, exists, free_name};
 
-/// What was found, and whether all is well now.
+/// The findings, and whether all is well afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// For people.
+    /// A text for people.
     pub text: String,
-    /// Nothing is wrong, or not any more.
+    /// Nothing is wrong, or all is repaired.
     pub sound: bool,
 }
 
-/// Looks at the segment at `path`; with `fix` cuts off what cannot be read.
+/// Looks at the segment at `path`; with `fix` cuts off the unreadable end.
 ///
 /// # Errors
 /// The file cannot be read or cut.
@@ -96,7 +96,7 @@ pub fn check_journal(disk: &dyn Disk, path: &Path, fix: bool) -> io::Result<Repo
             break;
         }
         expected = Some(survey.last.wrapping_add(1));
-        // A torn end is one only at the very end.
+        // An end counts as torn only at the very end of the journal.
         let torn = survey.how == End::Torn && i + 1 == count;
         if survey.how != End::Clean {
             bad = Some((i, Some(survey.end as u64)));
@@ -125,7 +125,7 @@ pub fn check_journal(disk: &dyn Disk, path: &Path, fix: bool) -> io::Result<Repo
     for (name, _) in lost {
         let file = dir.join(&name);
         if exists(disk, &file)? {
-            // What an earlier repair has set aside stays.
+            // Files that an earlier repair has set aside stay.
             let aside = free_name(disk, &file, ".lost")?;
             disk.rename(&file, &aside)?;
             let aside = aside.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -145,7 +145,7 @@ pub fn claim(disk: &dyn Disk, path: &Path) -> io::Result<Option<Lock>> {
     let segments = |name: &str| Some(name.strip_suffix(".seg")?.rsplit_once('.')?.0.to_owned());
     let stem = name.strip_suffix(".journal").map(str::to_owned).or_else(|| segments(name));
     let lock = stem.map(|stem| path.with_file_name(format!("{stem}.lock")));
-    // Files that were copied elsewhere are nobody's.
+    // No server uses files that were copied elsewhere.
     let Some(lock) = lock.filter(|lock| exists(disk, lock).unwrap_or(false)) else {
         return Ok(None);
     };
@@ -155,7 +155,7 @@ pub fn claim(disk: &dyn Disk, path: &Path) -> io::Result<Option<Lock>> {
 }
 
 /// The snapshot that is the base of the journal with the manifest at `path`, if it is there: to be
-/// looked at by those who know the format.
+/// checked by code that knows the format.
 ///
 /// # Errors
 /// The manifest cannot be read.

@@ -2,8 +2,8 @@
 //!
 //! Each thread has a lane of its own, so that threads do not meet here; the writer takes what is in
 //! it from time to time. A record gets its sequence number under the lane's lock, while the shards
-//! that it concerns are held: within a lane numbers ascend, and for any key they follow the order of
-//! its changes.
+//! that it concerns are locked: within a lane numbers ascend, and for any key they follow the order
+//! of its changes.
 
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
@@ -19,8 +19,8 @@ pub struct Lane {
     waiting: AtomicUsize,
     /// Highest sequence number here that a command of a client caused; written by this thread only.
     acted: AtomicU64,
-    /// Units within units that are open. This thread's alone, as is what follows: a unit in which
-    /// nothing changes takes no lock.
+    /// Units within units that are open. This thread alone uses it and the fields below: a unit in
+    /// which nothing changes takes no lock.
     depth: AtomicU32,
     /// The open unit is not empty.
     begun: AtomicBool,
@@ -40,9 +40,9 @@ struct Inner {
 const KEEP: usize = 4 << 20;
 
 impl Lane {
-    /// Appends what `write` writes as one record, or to the unit that is open. `now` is the time that
-    /// it goes by, in Unix milliseconds. `acts`: it is a client's doing, who will be told that it is
-    /// done. The caller holds the shards concerned.
+    /// Appends the output of `write` as one record, or to the unit that is open. `now` is its time in
+    /// Unix milliseconds. `acts`: a client caused it, and will get a reply. The caller has the shards
+    /// concerned locked.
     #[inline]
     pub fn append(
         &self,
@@ -81,15 +81,15 @@ impl Lane {
         }
     }
 
-    /// From now on all that is appended belongs to one record, until the matching
+    /// From here on all that is appended belongs to one record, until the matching
     /// [`end_unit`](Self::end_unit). Called by the lane's thread, as `append` is.
     #[inline]
     pub fn begin_unit(&self) {
         self.depth.store(self.depth.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Ends a unit; with the outermost one, what was collected becomes a record. The shards that it
-    /// concerns are still held.
+    /// Ends a unit; with the outermost one, the collected commands become a record. The shards that
+    /// it concerns are still locked.
     #[inline]
     pub fn end_unit(&self, counter: &AtomicU64) {
         let depth = self.depth.load(Relaxed).saturating_sub(1);

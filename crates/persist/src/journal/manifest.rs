@@ -24,7 +24,7 @@ use stdx::crc32c::crc32c;
 use super::Place;
 use crate::disk::{self, Disk};
 
-/// What the segments continue.
+/// The base that the segments continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Base {
     /// Nothing: a server that was empty after this record.
@@ -64,7 +64,7 @@ impl Base {
 /// See the module's text.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Manifest {
-    /// What the segments continue.
+    /// The base that the segments continue.
     pub base: Base,
     /// Segments in order: file name and sequence number of the first record.
     pub segments: Vec<(String, u64)>,
@@ -101,7 +101,7 @@ impl Manifest {
     /// Reads a text.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the text.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(text).map_err(|_| "it is not text".to_owned())?;
         let (body, end) = text
@@ -169,7 +169,7 @@ impl Manifest {
         self.highest().max(self.base_number())
     }
 
-    /// Removes its files, as far as that works: what stays is removed with the next start.
+    /// Removes its files, as far as that works: the others are removed with the next start.
     pub fn remove(&self, disk: &dyn Disk, place: &Place) {
         let base = match &self.base {
             Base::Snapshot { name, .. } => Some(name),
@@ -228,7 +228,7 @@ fn in_a_line(name: &str) -> String {
     name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r")
 }
 
-/// A name that stays in the directory, whoever has written it.
+/// A name that stays in the directory, whichever program has written it.
 fn plain(name: String) -> Result<String, String> {
     let mut escaped = false;
     let unescape = |c| {

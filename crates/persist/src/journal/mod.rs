@@ -12,10 +12,10 @@
 //! - Numbers have no gaps, and the writer stops at a number that is missing (its thread is just
 //!   about to append it): what is on disk is always a beginning of all that happened.
 //! - A record is a unit: a command with the deletions that came before it, a transaction, a script.
-//! - One sync serves all who wait. Who waits is not known here: [`Observer`] is told how far all is
-//!   durable.
-//! - Nothing that was durable is ever written again, nor is a file changed in place; a damaged one
-//!   is for the operator ([`check`]).
+//! - One sync serves all waiting clients. The journal does not know them: it notifies [`Observer`]
+//!   how far all is durable.
+//! - No durable byte is ever written again, nor is a file changed in place; a damaged one is for the
+//!   operator ([`check`]).
 
 pub mod check;
 pub mod lane;
@@ -46,7 +46,7 @@ pub use writer::{Control, Writer};
 pub struct Place {
     /// The directory (`appenddirname` in `dir`).
     pub dir: PathBuf,
-    /// What all names begin with (`appendfilename`).
+    /// The beginning of all names (`appendfilename`).
     pub stem: String,
     /// Bytes after which a segment is not continued.
     pub segment_bytes: u64,
@@ -82,8 +82,8 @@ impl Place {
     }
 
     /// A file that a manifest has named once, where there is no manifest: a base, or the first
-    /// segment of all if it has records. What a journal leaves that ends before its first base
-    /// is there has other numbers, and is of no use.
+    /// segment of all if it has records. The files of a journal that ended before its first base
+    /// existed have other numbers, and are of no use.
     fn left_without_manifest(&self, disk: &dyn Disk) -> io::Result<Option<String>> {
         let mut names = match disk.list(&self.dir) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),

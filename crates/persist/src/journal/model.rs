@@ -1,4 +1,4 @@
-//! What the writer and the threads that append owe each other, in every order of their steps.
+//! The protocol between the writer and the threads that append, in every order of their steps.
 //!
 //! The writer, its files on a disk in memory included, is the real one. A thread here does what an
 //! event loop does at the end of a turn, and then sleeps until it is woken.
@@ -76,8 +76,8 @@ impl Thread {
         shared.last()
     }
 
-    /// `turn` is what is done at the end of a turn; `is_over` whether the output may be sent, or must
-    /// be dropped.
+    /// `turn` runs at the end of a turn; `is_over` whether the output may be sent, or must be
+    /// dropped.
     fn hold_back(&self, turn: impl Fn(), is_over: impl Fn() -> bool) {
         loop {
             turn();

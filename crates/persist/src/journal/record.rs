@@ -8,13 +8,13 @@
 //! ```
 //!
 //! The checksum covers the segment's salt and everything behind itself: a record that an older file
-//! has left in the same blocks, or that a client has put into a value, is none.
+//! has left in the same blocks, or that a client has put into a value, is not valid.
 //!
 //! The payload of a [`UNIT`] is the time at which it ran (Unix milliseconds) and one command after the
 //! other: database, number of arguments, and each argument's length and bytes, the numbers as LEB128.
-//! At that time it is replayed: what had expired then has expired again, and nothing else. That of a [`MARK`] is the sequence number up
-//! to which everything was durable when it was written, and the salt, by which it is found behind
-//! damage: see [`super::segment`].
+//! At that time it is replayed: exactly the keys that had expired then have expired again. That of a
+//! [`MARK`] is the sequence number up to which everything was durable when it was written, and the
+//! salt, by which it is found behind damage: see [`super::segment`].
 
 use stdx::crc32c::crc32c;
 
@@ -31,7 +31,7 @@ pub(crate) const SALT: usize = 16;
 
 const LEN_MASK: u64 = (1 << 56) - 1;
 
-/// Random bytes that tell the records of one segment from all others.
+/// Random bytes that distinguish the records of one segment from all others.
 pub(crate) type Salt = [u8; SALT];
 
 /// Writes the header of a record whose payload follows it in `frame`; the checksum is left out.
@@ -170,7 +170,7 @@ pub struct Commands<'a> {
     pub time: i64,
 }
 
-/// A payload that no writer has written although its checksum is right.
+/// A payload with a right checksum that no writer can have written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -185,7 +185,7 @@ impl<'a> Commands<'a> {
         Ok(Self { payload, rest, time: time.ok_or(Malformed)? })
     }
 
-    /// The next command: `each` is told start and length of every argument within the payload.
+    /// The next command: `each` gets start and length of every argument within the payload.
     ///
     /// # Errors
     /// The payload is malformed.
@@ -199,7 +199,7 @@ impl<'a> Commands<'a> {
         }
         let mut number = || take_number(&mut self.rest).and_then(|n| usize::try_from(n).ok());
         let (db, argc) = (number().ok_or(Malformed)?, number().ok_or(Malformed)?);
-        // Each argument takes a byte at least, so that the loop is bounded by what is there.
+        // Each argument takes a byte at least, so that the loop is bounded by the bytes present.
         if argc == 0 || argc > self.rest.len() {
             return Err(Malformed);
         }

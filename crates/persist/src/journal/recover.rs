@@ -1,7 +1,7 @@
-//! What is read at the start: manifest, base, segments.
+//! Reading at the start: manifest, base, segments.
 //!
-//! A torn end is cut off (of the last segment, and only if it was never durable); everything else
-//! that cannot be read is a refusal, with words for the operator.
+//! A torn end is cut off (of the last segment, and only if it was never durable); recovery refuses everything else
+//! that cannot be read, with words for the operator.
 
 use std::fmt;
 use std::io;
@@ -12,7 +12,7 @@ use super::manifest::{Base, Manifest};
 use super::segment::{Change, End, Header, Reader};
 use crate::disk::Disk;
 
-/// Why a journal is not loaded, and what can be done.
+/// Why a journal is not loaded, and what the operator can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(pub String);
 
@@ -24,7 +24,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Records that are handed over together, so that what they need can be prefetched.
+/// Records that are handed over together, so that their entries can be prefetched.
 const AT_ONCE: usize = 32;
 
 /// The segment that is continued.
@@ -47,7 +47,7 @@ pub struct Recovered {
     pub(crate) tail: Option<Tail>,
     /// The last sequence number.
     pub last: u64,
-    /// What was cut off: file, offset and bytes.
+    /// The part that was cut off: file, offset and bytes.
     pub cut: Option<(String, u64, u64)>,
     /// Records that were replayed.
     pub records: u64,
@@ -62,12 +62,12 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// A journal that begins now, with the number after `last`, in the place of the one with this
-    /// manifest, if any. `empty`: so is the server. Otherwise a base is about to be made of what it has, and only then there is a
-    /// manifest that names the new journal.
+    /// A new journal that begins with the number after `last`, in the place of the one with this manifest, if any.
+    /// `empty`: the server is empty. Otherwise a base of its data is about to be made, and only after that a
+    /// manifest names the new journal.
     pub fn instead_of(old: Option<Manifest>, empty: bool, last: u64) -> Self {
         let old = old.unwrap_or_default();
-        // One number is left out: nothing of the new one may look as if the old one went on in it.
+        // One number is left out: no record of the new journal may look like a continuation of the old one.
         let number = old.highest() + 1;
         let mut superseded: Vec<String> = old.segments.into_iter().map(|(name, _)| name).collect();
         if let Base::Snapshot { name, .. } = old.base {
@@ -87,7 +87,7 @@ impl Recovered {
         self.manifest.base_number().max(self.number)
     }
 
-    /// A journal that begins now, on top of `base`.
+    /// A new journal on top of `base`.
     pub fn fresh(base: Base) -> Self {
         let last = base.sequence();
         let manifest = Manifest { base, ..Manifest::default() };

@@ -134,7 +134,7 @@ const CHUNK: usize = 256 * 1024;
 const ARGS_MAX: usize = i32::MAX as usize;
 
 impl<R: Read> Commands<R> {
-    /// A reader of what is left of a file, which begins at `offset`.
+    /// A reader of the rest of a file, which begins at `offset`.
     pub fn new(file: R, offset: u64) -> Self {
         Self { file, buf: Vec::new(), at: 0, base: offset, ended: false }
     }
@@ -204,7 +204,7 @@ impl<R: Read> Commands<R> {
         Ok(self.buf.first().copied())
     }
 
-    /// Reads on; what is reserved is bounded by what has been read. False at the end.
+    /// Reads on; the reserved memory is bounded by the bytes read. False at the end.
     fn more(&mut self) -> io::Result<bool> {
         if self.ended {
             return Ok(false);

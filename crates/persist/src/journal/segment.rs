@@ -4,14 +4,13 @@
 //! `appendfsync always` zeros are written ahead of the records, so that a sync need not make a new
 //! length durable: records end where zeros begin.
 //!
-//! **A torn end, or damage?** When the machine stops, any part of what was not synced may be on the
-//! disk, the end of it without the beginning. Nobody was told that those records were durable, and
-//! they are cut off. But a record that was durable and cannot be read any more is a loss that no one
-//! may decide upon but the operator. Marks tell the two apart: whenever the writer begins a group of
-//! records, it notes up to where all was durable by then; when no group follows a sync, the mark stands
-//! alone. A mark *behind* an unreadable place that
-//! says that this place was durable makes it damage. So does a segment behind this one, because a
-//! segment is synced before the next one begins.
+//! **A torn end, or damage?** When the machine stops, any part of the bytes that were not synced may be
+//! on the disk, the end without the beginning. No client was told that those records were durable, and
+//! they are cut off. But a record that was durable and cannot be read any more is a loss that only the
+//! operator may decide upon. Marks distinguish the two: whenever the writer begins a group of records,
+//! it notes up to which record all was durable by then; when no group follows a sync, the mark stands
+//! alone. A mark *behind* an unreadable place that says that this place was durable makes it damage. So
+//! does a segment behind this one, because a segment is synced before the next one begins.
 
 use memchr::memmem;
 use stdx::crc32c::crc32c;
@@ -42,7 +41,7 @@ impl Header {
         b
     }
 
-    /// The header that a file begins with, or what is wrong with it.
+    /// The header that a file begins with, or an error.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
         let b: &[u8; HEADER] = bytes.first_chunk().ok_or("it is shorter than a header")?;
         if !b.starts_with(MAGIC) {
@@ -60,7 +59,7 @@ impl Header {
         Ok(Self { salt, first })
     }
 
-    /// What the checksums of its records begin with.
+    /// The initial value of its records' checksums.
     pub(crate) fn seed(&self) -> u32 {
         crc32c(0, &self.salt)
     }
@@ -76,9 +75,9 @@ pub fn is_segment(bytes: &[u8]) -> bool {
 pub enum End {
     /// Cleanly: nothing but zeros follows.
     Clean,
-    /// What follows was never durable: it may be cut off.
+    /// The rest was never durable: it may be cut off.
     Torn,
-    /// What cannot be read was durable once.
+    /// The unreadable bytes were durable once.
     Damaged,
 }
 
@@ -92,7 +91,7 @@ pub struct Reader<'a> {
     at: usize,
     /// Sequence number that the next record must have.
     next: u64,
-    /// What the marks so far say.
+    /// What the marks so far have said.
     marked: u64,
 }
 
@@ -123,7 +122,7 @@ impl<'a> Reader<'a> {
         self.next
     }
 
-    /// Up to which record all was durable, as far as marks among what was read tell.
+    /// Up to which record all was durable, as far as the marks read so far tell.
     pub(crate) fn marked(&self) -> u64 {
         self.marked
     }
@@ -178,7 +177,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What a look at a whole segment finds.
+/// The result of reading a whole segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
     /// Sequence number of the first record, whether there is one or not.
@@ -195,7 +194,7 @@ pub struct Survey {
     pub how: End,
 }
 
-/// Looks at a whole segment.
+/// Reads a whole segment.
 ///
 /// # Errors
 /// What is wrong with its header.

@@ -1,4 +1,4 @@
-//! What the threads that append, the writer and those who wait for it know of each other.
+//! The state shared by the threads that append, the writer and the threads that wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -13,10 +13,10 @@ use stdx::sync::{
 use super::lane::Lane;
 use super::writer::Writer;
 
-/// How long a thread waits for another one that writes, before it goes on with other things.
+/// How long a thread waits for another thread that writes, before it goes on with other things.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// When what was written is forced to the disk (`appendfsync`).
+/// When written bytes are forced to the disk (`appendfsync`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Sync {
@@ -28,27 +28,27 @@ pub enum Sync {
     Never,
 }
 
-/// What the journal reports about itself.
+/// The journal's reports about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     /// What failed, with the file's name and the system's words.
     pub text: String,
     /// The system's words alone.
     pub reason: String,
-    /// It will not get better by trying again: a sync failed under `always`.
+    /// A retry will not help: a sync failed under `always`.
     pub lasting: bool,
 }
 
-/// Told by the writer, on its thread.
+/// Called by the writer, on its thread.
 pub trait Observer: Send + std::marker::Sync {
     /// Everything up to this sequence number is durable now.
     fn durable(&self, sequence: u64);
     /// Writing has begun to fail, or (`None`) works again.
     fn trouble(&self, trouble: Option<&Trouble>);
-    /// Whoever holds back what waits for a write may look again.
+    /// A thread that holds back replies until a write may look again.
     fn written(&self);
-    /// Syncing works again after it has failed, without `always`. What the system has dropped meanwhile is
-    /// not known: only a new base makes sure.
+    /// Syncing works again after it has failed, without `always`. It is not known which bytes the system
+    /// has dropped meanwhile: only a new base makes sure.
     fn doubtful(&self) {}
     /// Something worth a line in the log.
     fn note(&self, text: &str);
@@ -69,19 +69,20 @@ pub struct Figures {
     pub pending: atomic::AtomicU64,
 }
 
-/// Says of a thread that it holds output back, and has to be woken when there may be less to wait for.
+/// Says that a thread holds output back, and has to be woken when part of it may be sent.
 #[derive(Debug, Default)]
 pub struct Holds(AtomicBool);
 
 impl Holds {
-    /// The thread says so, and only then looks at how far everything is: who gets further in between
-    /// wakes it.
+    /// The thread announces this, and only then looks at how far everything is: a thread that gets further
+    /// in between wakes it.
     pub fn announce(&self) {
         self.0.store(true, Relaxed);
         fence(SeqCst);
     }
 
-    /// Whether the thread has to be woken: asked, once, by who has published how far everything is.
+    /// Whether the thread has to be woken: asked, once, by the thread that has published how far
+    /// everything is.
     pub fn take(&self) -> bool {
         fence(SeqCst);
         self.0.load(Relaxed) && self.0.swap(false, Relaxed)
@@ -105,7 +106,7 @@ pub struct Shared {
     count: AtomicUsize,
     /// The writer, while its thread runs.
     pen: Mutex<Option<Box<Writer>>>,
-    /// Somebody wanted to write and could not: who could tells when it is over.
+    /// A thread wanted to write and could not: the writing thread notifies it at its end.
     wanted: AtomicBool,
     observer: Mutex<Option<Arc<dyn Observer>>>,
     /// The writer sleeps and wants to be woken by the record behind `expected`.
@@ -219,7 +220,7 @@ impl Shared {
         self.trouble.lock().clone()
     }
 
-    /// Whoever closes a journal that could not be written, and goes on without one, calls this.
+    /// A caller that closes a journal that could not be written, and goes on without one, calls this.
     pub fn forget_trouble(&self) {
         self.set_trouble(None);
     }
@@ -242,8 +243,8 @@ impl Shared {
     }
 
     /// Writes everything that has a number by now, unless the policy is `always` or writing fails. When
-    /// somebody else is at it and does not end soon, `announce` is called and false returned:
-    /// whoever it is calls [`Observer::written`] then. The caller holds nothing.
+    /// another thread is writing and does not end soon, `announce` is called and false returned: that
+    /// thread calls [`Observer::written`] at its end. The caller has nothing locked.
     pub fn write_through(&self, announce: impl FnOnce()) -> bool {
         if self.written() >= self.last() {
             return true;
@@ -255,7 +256,7 @@ impl Shared {
         }
         announce();
         self.wanted.store(true, SeqCst);
-        // It may have ended in between, without knowing of the wish.
+        // It may have ended in between, without seeing the request.
         fence(SeqCst);
         self.pen.try_lock().is_some_and(|pen| self.write_with(pen))
     }
@@ -268,7 +269,7 @@ impl Shared {
         all
     }
 
-    /// Tells those who wanted it and had no patience.
+    /// Notifies the threads that wanted to write and did not wait.
     fn pen_is_free(&self) {
         fence(SeqCst);
         if self.wanted.load(Relaxed) && self.wanted.swap(false, SeqCst) {
@@ -298,8 +299,8 @@ impl Shared {
         *self.observer.lock() = Some(Arc::clone(observer));
     }
 
-    /// Wakes the writer if it sleeps and what it waits for is there: called when a turn of an event
-    /// loop is over, so that all that it has done is synced together.
+    /// Wakes the writer if it sleeps and the record that it waits for is there. Called when a turn of an
+    /// event loop is over, so that all records of the turn are synced together.
     #[inline]
     pub fn kick(&self) {
         // Between taking a number and this look, as in `sleep` between announcing and its look: one of
@@ -319,8 +320,8 @@ impl Shared {
         self.rung.notify_one();
     }
 
-    /// The writer's sleep: until it is rung for, the time is over, or numbers beyond `expected` have
-    /// been given out.
+    /// The writer's sleep: until it is woken, the time is over, or numbers beyond `expected` have been
+    /// given out.
     pub(crate) fn sleep(&self, time: Option<Duration>, expected: u64) {
         self.expected.store(expected, Relaxed);
         self.idle.store(true, Release);
@@ -342,8 +343,8 @@ impl Shared {
         self.idle.store(false, Relaxed);
     }
 
-    /// Waits, `time` at most, for the writer to get on: for threads that have appended more than it
-    /// can write. The caller holds nothing.
+    /// Waits, `time` at most, for the writer to get on: for threads that have appended more than it can
+    /// write. The caller has nothing locked.
     pub fn wait_for_progress(&self, time: Duration) {
         let mut bell = self.bell.lock();
         *bell = true;

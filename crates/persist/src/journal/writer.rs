@@ -1,27 +1,27 @@
-//! The writer: takes what the threads have appended, and makes it durable.
+//! The writer: takes the records that the threads have appended, and makes them durable.
 //!
-//! One *turn* merges what there is into a group, writes it with one call and syncs it as the policy
-//! says. While it syncs, the threads go on; what they append meanwhile is the next group: under
-//! `always`, however many clients there are, they share one sync.
+//! One *turn* merges the present records into a group, writes it with one call and syncs it as the policy
+//! says. While it syncs, the threads go on; the records that they append meanwhile are the next group. Under
+//! `always`, all clients share one sync, however many they are.
 //!
-//! Clients that have just been answered are likely to be back soon. Syncing at once what came from
-//! others meanwhile makes of them all two parties, each of which waits for the other's sync as
-//! well as for its own. So the writer waits for as many records as both parties have made, for half
-//! of the time that the sync took (`Writer::gathering`): one sync serves all. Where a sync takes less
-//! time than it takes to answer and hear from everybody, they do not come in time, and two parties are
-//! better: one is served while the other's sync is under way. Then waiting is seldom tried.
+//! Clients that have just been answered are likely to send again soon. An immediate sync of the records that
+//! other clients sent meanwhile splits the clients into two parties, each of which waits for the other's sync
+//! as well as for its own. So the writer waits for as many records as both parties have made, for half of the
+//! time that the sync took (`Writer::gathering`): one sync serves all. Where a sync takes less time than a
+//! round trip of all clients, they do not come in time, and two parties are better: one is served while the
+//! other's sync is under way. Then the wait is seldom tried.
 //!
-//! **Who writes.** Under `always` the writer's own thread, since who waits for the disk anyway need
-//! not do it himself. Without `always` a reply needs the write alone, which takes less time than
-//! waking another thread: whoever has a reply to send writes for all ([`Shared::write_through`]). For
-//! that, the writer lies in [`Shared`] behind a lock while its thread runs, and the thread does what
-//! takes long (syncs, new files, the manifest: `Work`) without the lock.
+//! **Which thread writes.** Under `always` the writer's own thread writes, since the other threads have to
+//! wait for the disk anyway. Without `always` a reply needs the write alone, which takes less time than waking
+//! another thread: a thread with a reply to send writes for all ([`Shared::write_through`]). For that, the
+//! writer lies in [`Shared`] behind a lock while its thread runs, and the writer's thread does the long work
+//! (syncs, new files, the manifest: `Work`) without the lock.
 //!
-//! **Failures.** A write that fails is tried again every second, at the same place; until it
-//! succeeds the server refuses writes. A sync that fails under `always` is another matter: the
-//! system may have dropped what it could not write and report success the next time. Nothing of that
-//! segment is trusted any more, nothing is acknowledged, until a rewrite has made a new base and a
-//! new segment. Under `everysec` it is tried again, as in Redis, and then a rewrite is asked for.
+//! **Failures.** A write that fails is retried every second, at the same offset; until it succeeds the server
+//! refuses writes. A sync that fails under `always` is another matter: the system may have dropped the bytes
+//! that it could not write, and report success the next time. Nothing of that segment is trusted any more,
+//! nothing is acknowledged, until a rewrite has made a new base and a new segment. Under `everysec` it is
+//! retried, as in Redis, and then a rewrite is requested.
 
 mod files;
 
@@ -43,15 +43,15 @@ use files::{Finished, Naming, Rebase, Step, Work, named, reason};
 const GROUP: usize = 4 << 20;
 /// A buffer that has grown beyond this is given back.
 const KEEP: usize = 8 << 20;
-/// Between two attempts of what fails, and between two syncs of `everysec`.
+/// Between two attempts of a failing operation, and between two syncs of `everysec`.
 const SECOND: Duration = Duration::from_secs(1);
-/// What part of a sync's time is spent waiting for more to be synced with the next.
+/// The part of a sync's time that the writer waits for more records for the next sync.
 const GATHERING: u32 = 2;
-/// Where waiting is in vain, it is tried again after so many syncs at most.
+/// Where waiting is in vain, it is retried after so many syncs at most.
 const PAUSE_MAX: u32 = 63;
-/// What the writer can be asked to do between two groups.
+/// Orders to the writer, carried out between two groups.
 pub enum Control {
-    /// Begin a new segment, so that a rewrite can do without the ones so far.
+    /// Begin a new segment, so that a rewrite can replace the segments so far.
     Rotate,
     /// Take a new base, and remove the files that it makes superfluous.
     Rebase(Base, Done),
@@ -59,7 +59,7 @@ pub enum Control {
     Stop,
 }
 
-/// Told how it went.
+/// Notified of the result.
 pub type Done = Box<dyn FnOnce(Result<(), String>) + Send>;
 
 struct Segment {
@@ -76,7 +76,7 @@ struct Segment {
     marked: u64,
 }
 
-/// What was taken from a lane.
+/// The records that were taken from a lane.
 struct Source {
     lane: Arc<Lane>,
     bytes: Vec<u8>,
@@ -90,7 +90,7 @@ pub enum Turn {
     More,
     /// There is nothing to do, for so long at most.
     Idle(Option<Duration>),
-    /// It was told to stop, and everything is durable or cannot become so.
+    /// It was ordered to stop, and everything is durable or cannot become so.
     Stopped,
 }
 
@@ -117,29 +117,29 @@ pub struct Writer {
     synced_at: Instant,
     /// Up to here everything was synced.
     synced: u64,
-    /// What is waited for before the next sync of `always`, and for how long.
+    /// The records that the writer waits for before the next sync of `always`, and for how long.
     gathering: Option<(u64, Duration)>,
-    /// What has been waited for.
+    /// The records that the writer has waited for.
     awaited: Option<u64>,
-    /// Syncs that are yet to pass without waiting, and how many it were the last time that waiting
-    /// was in vain; 0 when it was not.
+    /// Syncs that are yet to pass without a wait, and how many there were the last time that the wait was in
+    /// vain; 0 when it was not.
     rest: u32,
     pause: u32,
-    /// When what failed is tried again.
+    /// When a failed operation is retried.
     retry_at: Option<Instant>,
-    /// Records were dropped because the segment is not trusted; a new one makes an end of that.
+    /// Records were dropped because the segment is not trusted; a new segment ends that.
     gap: bool,
-    /// A sync has failed and was tried again.
+    /// A sync has failed and was retried.
     doubtful: bool,
     /// The file of the segment that comes next.
     spare: Option<Segment>,
     /// The next segment is to be begun.
     rotating: bool,
-    /// `segment` is not named yet: what is to be done about that.
+    /// `segment` is not named yet: the pending work for that.
     naming: Option<Naming>,
     /// No manifest may name the journal before it has a base.
     baseless: bool,
-    /// Files of another journal, which this one takes the place of.
+    /// Files of another journal, which this one replaces.
     superseded: Vec<String>,
     stopping: bool,
     controls: std::sync::mpsc::Receiver<Control>,
@@ -171,7 +171,7 @@ impl Writer {
         } = from;
         let strays = files::strays(&*disk, &place, &manifest)?;
         if baseless || !superseded.is_empty() {
-            // They may belong to the journal that this one is to take the place of.
+            // They may belong to the journal that this one replaces.
             superseded.extend(strays);
         } else if !strays.is_empty() {
             files::remove(&*disk, &place, &strays).iter().for_each(|note| observer.note(note));
@@ -185,7 +185,7 @@ impl Writer {
         shared.set_observer(&observer);
         let next = last + 1;
         let mut number = manifest.highest().max(number);
-        // What a killed process has written may be in memory only; a segment that is named behind
+        // The bytes that a killed process has written may be in memory only; a segment that is named behind
         // another one says that the other is durable.
         let unsure = if adopted { 2 } else { 1 };
         for (name, _) in manifest.segments.iter().rev().take(unsure) {
@@ -268,7 +268,7 @@ impl Writer {
         self.number
     }
 
-    /// The writer's thread: until it is told to stop.
+    /// The writer's thread: until it is ordered to stop.
     pub fn run(self) {
         let (shared, disk, place) =
             (Arc::clone(&self.shared), Arc::clone(&self.disk), self.place.clone());
@@ -287,13 +287,13 @@ impl Writer {
                     writer.learn();
                 }
                 let step = writer.step(now);
-                // What fails is not tried again sooner because more comes, and without `always`
-                // others write.
+                // A failing operation is not retried sooner because more records come, and without `always`
+                // other threads write.
                 let waits = writer.retry_at.is_some() || writer.shared.policy() != Sync::Always;
                 (step, if waits { u64::MAX } else { writer.next - 1 })
             });
             match step {
-                // Perhaps for who has a number and is about to append.
+                // The turn may wait for a thread that has a number and is about to append.
                 Some((Step::Turn(Turn::More), _)) => stdx::sync::spin_loop(),
                 Some((Step::Turn(Turn::Idle(time)), beyond)) => shared.sleep(time, beyond),
                 Some((Step::Work(work), _)) => done = Some(work.run(&*disk, &place)),
@@ -336,7 +336,7 @@ impl Writer {
             self.merge();
         }
         if self.gap {
-            // Nobody is told that these are safe; the base that makes an end of this contains them.
+            // No client is told that these are safe; the base that ends this state contains them.
             self.group.clear();
         } else if let Err(e) = self.write() {
             self.failed(now, &e);
@@ -384,8 +384,8 @@ impl Writer {
         })
     }
 
-    /// Remembers whether those came who were waited for: the more often they do not (the syncs are
-    /// fast, or the clients ask at their own pace), the less often they are waited for.
+    /// Remembers whether the expected clients came: the more often they do not (the syncs are fast, or the
+    /// clients send at their own pace), the less often the writer waits for them.
     fn learn(&mut self) {
         if let Some(expected) = self.awaited.take() {
             let came = self.shared.last() > expected;
@@ -394,7 +394,7 @@ impl Writer {
         }
     }
 
-    /// Looks at what it was asked to do.
+    /// Takes its orders.
     fn obey(&mut self) -> Option<Work> {
         loop {
             let waits = self.rotating || self.naming.is_some();
@@ -406,7 +406,7 @@ impl Writer {
                 Control::Stop => {
                     self.stopping = true;
                     self.retry_at = None;
-                    // What it waits for may never come: the files so far are the journal.
+                    // The event that it waits for may never come: the files so far are the journal.
                     if let Some((_, done)) = self.later.take() {
                         done(Err("the journal is being closed".to_owned()));
                     }
@@ -438,7 +438,7 @@ impl Writer {
                 } else if self.rest > 0 {
                     self.rest -= 1;
                 } else if self.shared.policy() == Sync::Always && !self.stopping {
-                    // All but a few: some may have had their last word.
+                    // All except a few: some clients may have sent their last command.
                     let others = self.shared.last().saturating_sub(upto);
                     let all = answered + others;
                     let enough = (upto + all - all / 8).saturating_sub(1);
@@ -474,8 +474,8 @@ impl Writer {
         }
     }
 
-    /// Writes all that was appended so far, on the thread of somebody who wants to tell of it: not
-    /// under `always`, where it needs more than that. Whether all is written.
+    /// Writes all that was appended so far, on a thread that has replies to send. Not under `always`, where
+    /// replies also need a sync. Whether all is written.
     pub(crate) fn write_all(&mut self, upto: u64) -> bool {
         if self.shared.policy() == Sync::Always || self.retry_at.is_some() || self.gap {
             return true;
@@ -487,7 +487,7 @@ impl Writer {
                 self.merge();
             }
             if self.group.is_empty() {
-                // Somebody has a number and is about to append.
+                // Another thread has a number and is about to append.
                 patience -= 1;
                 if patience == 0 {
                     return false;
@@ -511,8 +511,8 @@ impl Writer {
         true
     }
 
-    /// Moves what the threads have appended into the group, in the order of its numbers, up to the
-    /// first one that is not there yet.
+    /// Moves the appended records into the group, in the order of its numbers, up to the first one that is not
+    /// there yet.
     fn merge(&mut self) {
         if self.shared.count() != self.sources.len() {
             for lane in self.shared.lanes().into_iter().skip(self.sources.len()) {
@@ -611,8 +611,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether the segment is to be synced; notes as well that it has become long. A mark is synced with
-    /// what follows it, or after a second.
+    /// Whether the segment is to be synced; notes as well that it has become long. A mark is synced with the
+    /// records that follow it, or after a second.
     fn is_sync_due(&mut self, now: Instant) -> bool {
         if self.segment.at >= self.place.segment_bytes && !self.gap {
             self.rotating = true;
@@ -628,9 +628,9 @@ impl Writer {
         due && !self.gap
     }
 
-    /// Tells how far everything is durable, unless a base is missing for that. Whoever hears of it can rely
-    /// on a mark that says so; only under `always` the mark is left to the next group, or to the next moment
-    /// without one, since replies wait for this.
+    /// Publishes how far everything is durable, unless a base is missing for that. A mark that says so is on
+    /// disk for every published number; only under `always` the mark is left to the next group, or to the next
+    /// moment without one, since replies wait for this.
     fn publish(&mut self, upto: u64) {
         if self.shared.trouble().is_some_and(|t| t.lasting) {
             return;
@@ -645,8 +645,8 @@ impl Writer {
         self.observer.durable(upto);
     }
 
-    /// From now on records go to another segment, which the manifest does not name yet: recovery finds
-    /// it behind the last one that is named.
+    /// From here on records go to another segment, which the manifest does not name yet: recovery finds it
+    /// behind the last one that is named.
     fn rotate(&mut self, mut spare: Segment) -> io::Result<()> {
         if let Err(e) = files::begin(&mut spare, self.next) {
             self.spare = Some(spare);
@@ -664,7 +664,8 @@ impl Writer {
             )),
             new: Arc::clone(&self.segment.file),
             manifest,
-            // Behind a segment that failed it would make damage of a torn end, until a base has both.
+            // Behind a segment that failed, it would make a torn end look like damage, until a base contains
+            // both.
             stored: !self.baseless && self.shared.trouble().is_none_or(|t| !t.lasting),
         });
         self.rotating = false;
@@ -673,7 +674,7 @@ impl Writer {
         Ok(())
     }
 
-    /// What a new base makes of the manifest: segments all of whose records are in it go.
+    /// Updates the manifest for a new base: segments whose records are all in the base are removed.
     fn rebase(&self, base: Base) -> Result<Rebase, String> {
         let sequence = base.sequence();
         let mut manifest = Manifest { base, ..self.manifest.clone() };
@@ -702,7 +703,7 @@ impl Writer {
         self.superseded.clear();
         if self.shared.trouble().is_some_and(|t| t.lasting) {
             self.trouble(None);
-            // What was dropped is in the base.
+            // The dropped records are in the base.
             if self.group.is_empty() {
                 self.shared.set_written(self.group_last);
                 if !self.unsynced {
@@ -740,12 +741,13 @@ impl Writer {
         }
     }
 
-    /// From now on the segment is not trusted.
+    /// From here on the segment is not trusted.
     fn distrust(&mut self, e: &io::Error) {
         self.gap = true;
         // If it has not been named yet, nothing durable is in it.
         self.naming = None;
-        // Nothing goes on behind it but by order: what the manifest names behind it makes it damage.
+        // Nothing is appended behind it except by order: a segment that the manifest names behind it would
+        // turn its torn end into damage.
         self.rotating = false;
         self.group.clear();
         self.trouble(Some(Trouble { text: e.to_string(), reason: reason(e), lasting: true }));
@@ -792,7 +794,7 @@ mod tests {
         let now = Instant::now();
         let synced = |writer: &mut Writer, came: u64| {
             let Step::Work(Work::Sync(_, _, upto)) = writer.step(now) else { panic!("a sync") };
-            // While it syncs, others come.
+            // While it syncs, other clients come.
             append(came);
             writer.finished(now, Finished::Synced(upto, Duration::from_millis(8), Ok(())));
             writer.gathering.take()
@@ -803,10 +805,10 @@ mod tests {
         assert_eq!(synced(&mut writer, 24), Some((24 + 48 - 6 - 1, patience)));
         append(24);
         assert_eq!(synced(&mut writer, 0), Some((72 + 48 - 6 - 1, patience)));
-        // One that is alone is waited for by nobody but itself.
+        // For a single client the writer does not wait.
         append(1);
         assert_eq!(synced(&mut writer, 0), Some((73, patience)));
-        // Who does not come is waited for the less often, until somebody does.
+        // The writer waits less often for clients that do not come, until one comes.
         for (pause, came) in [(1, 0), (3, 0), (7, 0), (0, 1), (1, 0)] {
             writer.awaited = Some(shared.last());
             append(came);

@@ -21,7 +21,7 @@ pub(super) async fn worker<T: Send + 'static>(
     let (answer, answered) = oneshot::channel();
     let job = Job::new(move |engine, thread| {
         if !answer.is_closed() {
-            // Whoever asked may have left meanwhile.
+            // The asking thread may have left meanwhile.
             let _ = answer.send(job(engine, thread));
         }
     });

@@ -1,9 +1,9 @@
 //! `/debug/heap`: where the memory is.
 //!
-//! `apus` is what the server counts itself: everything that passes through its allocator. `allocator`
-//! is mimalloc's own account as it writes it: `page_bins` has, for every size class, how many pages
-//! (of `page_size` bytes) are cut into blocks of `block_size`, which is as near to a heap profile as
-//! one comes without paying for every allocation.
+//! `apus` is the server's own count: everything that passes through its allocator. `allocator` is
+//! mimalloc's own account as it writes it: `page_bins` has, for every size class, how many pages (of
+//! `page_size` bytes) are cut into blocks of `block_size`, which is as near to a heap profile as one
+//! comes without paying for every allocation.
 
 #![expect(unsafe_code, reason = "the allocator hands its statistics out as a C string")]
 
@@ -51,7 +51,7 @@ fn allocator() -> Option<Value> {
     if text.is_null() {
         return None;
     }
-    // SAFETY: it is a string that ends with NUL, and nobody else has it.
+    // SAFETY: it is a string that ends with NUL, and no other code has it.
     let json = serde_json::from_slice(unsafe { CStr::from_ptr(text) }.to_bytes()).ok();
     // SAFETY: allocated by the same allocator, and not used any more.
     unsafe { mi_free(text.cast::<c_void>()) };

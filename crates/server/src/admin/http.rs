@@ -1,9 +1,9 @@
-//! Connections of the admin port, and what each path answers.
+//! Connections of the admin port, and the answer of each path.
 //!
-//! Every connection is one request: the tools that ask do so every few seconds, and a connection
-//! that cannot be kept open needs no rules for idleness. What a client may take: [`HEAD`] for its
-//! request, [`REST`] for the whole of it besides what a profile was asked to last, and one of
-//! [`CONNECTIONS`] places.
+//! Every connection is one request: the tools ask every few seconds, and a connection that cannot
+//! be kept open needs no rules for idleness. A client may take the time [`HEAD`] for its request,
+//! [`REST`] for the whole of it besides the length of a profile, and one of [`CONNECTIONS`]
+//! permits.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -30,14 +30,14 @@ use crate::access::{CHALLENGE, HttpPort, Refusal};
 pub(super) const CONNECTIONS: usize = 32;
 /// Time to send a request's head.
 const HEAD: Duration = Duration::from_secs(5);
-/// Time for a whole connection, without what a profile lasts.
+/// Time for a whole connection, without the length of a profile.
 const REST: Duration = Duration::from_secs(20);
 /// Bytes of a request's head: hyper's least, and plenty.
 const HEAD_BYTES: usize = 8192;
 
 pub(super) type Response = hyper::Response<Full<Bytes>>;
 
-/// Paths and what they answer, for `/` and for who is lost.
+/// Paths and their answers, for `/` and for unknown paths.
 const PATHS: &[(&str, &str)] = &[
     ("/healthz", "200 while the process lives"),
     ("/readyz", "200 when it serves clients, 503 while it loads or shuts down"),
@@ -104,7 +104,7 @@ async fn connection(stream: TcpStream, ends: [Option<SocketAddr>; 2], shared: Ar
     loop {
         let until = *deadline.0.lock();
         match tokio::time::timeout_at(until, connection.as_mut()).await {
-            // Whatever went wrong with a client, it has been told or is gone.
+            // Whatever went wrong with a client, it has got an answer or has disconnected.
             Ok(_) => return,
             Err(_) if *deadline.0.lock() > until => {}
             Err(_) => return,
@@ -142,7 +142,7 @@ pub(super) fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// A number of the query, or what is wrong with it.
+/// A number of the query, or an error.
 pub(super) fn number(query: &str, name: &str, default: u64, max: u64) -> Result<u64, String> {
     match parameter(query, name).map(str::parse) {
         None => Ok(default),
@@ -224,7 +224,7 @@ fn ready(shared: &Shared) -> Response {
     }
 }
 
-/// What is answered when no worker has time.
+/// The answer when no worker has time.
 pub(super) fn busy() -> Response {
     text(StatusCode::SERVICE_UNAVAILABLE, "No worker thread has had time to answer.\n")
 }

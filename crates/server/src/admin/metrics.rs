@@ -1,8 +1,8 @@
-//! `/metrics`: what Prometheus reads.
+//! `/metrics`: the page that Prometheus reads.
 //!
-//! It is made from the text of INFO, by the table in [`names`], so that the two cannot disagree and
-//! what INFO learns to tell is here by one more line. What INFO does not tell comes behind it, as
-//! `apus_…`: the costs of commands by phase, and each thread's part.
+//! It is made from the text of INFO, by the table in [`names`], so that the two cannot disagree,
+//! and a new field of INFO takes one more line here. Figures that INFO does not have come behind
+//! it, as `apus_…`: the costs of commands by phase, and each thread's part.
 
 mod names;
 
@@ -212,8 +212,8 @@ fn outside_of_info(engine: &Engine, page: &mut Page) {
     page.single("redis_config_maxmemory", Gauge, help, config.bytes(Id::Maxmemory));
 }
 
-/// What commands cost by phase, in seconds over all of them: what was sampled, for as many as there
-/// were.
+/// The cost of commands by phase, in seconds over all of them: the sampled cost, scaled to the
+/// number of commands.
 fn costs(engine: &Engine, page: &mut Page) {
     let b = engine.costs();
     let name = "apus_command_cost_seconds_total";

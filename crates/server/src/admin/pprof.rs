@@ -29,7 +29,7 @@ impl Message {
         self.0.push(n as u8);
     }
 
-    /// A number; 0 is what an absent field means.
+    /// A number; an absent field means 0.
     fn number(&mut self, field: u64, n: u64) -> &mut Self {
         if n != 0 {
             self.varint(field << 3);
@@ -165,7 +165,7 @@ fn location(
     m
 }
 
-/// The profile as a picture: width is time, and what is called stands on what calls it.
+/// The profile as a picture: width is time, and a function stands on its caller.
 pub(super) fn flame_graph(profile: &Profile, seconds: u64) -> io::Result<Vec<u8>> {
     let mut lines: Vec<String> = profile
         .stacks

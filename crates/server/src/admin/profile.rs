@@ -1,4 +1,4 @@
-//! `/debug/profile`: what the processor's time goes into, for some seconds.
+//! `/debug/profile`: where the processor's time goes, for some seconds.
 
 use std::sync::Arc;
 

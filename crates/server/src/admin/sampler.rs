@@ -1,14 +1,14 @@
 //! Takes samples of all threads' stacks, 99 times per second of processor time of each.
 //!
 //! Every thread gets a timer on its own processor clock, whose signal goes to that thread: idle
-//! threads are not woken, and each is sampled in proportion to what it uses (one timer for the
-//! process would be served by whichever thread the kernel likes). The handler unwinds the stack
-//! with the tables that the compiler writes for it, so that no register is spent on frame pointers,
-//! and copies addresses into a log that was allocated beforehand; what they mean is found out when
-//! it is over. Without a profile there is no timer, and so no signal.
+//! threads are not woken, and each is sampled in proportion to its use (one timer for the process
+//! would be served by whichever thread the kernel likes). The handler unwinds the stack with the
+//! tables that the compiler writes for it, so that no register is spent on frame pointers, and
+//! copies addresses into a log that was allocated beforehand; they are resolved when the profile is
+//! over. Without a profile there is no timer, and so no signal.
 //!
 //! Why not the `pprof` crate: its timer is the process's, its handler hashes into a table under a
-//! lock that it skips samples for, and it brings some fifty crates for what is here.
+//! lock that it skips samples for, and it brings some fifty crates for the work of this file.
 //!
 //! In the handler nothing is allocated, locked or freed. The unwinder is asynchronously safe where
 //! it finds its tables without a lock: with glibc 2.35 and libgcc 12, or later. With older ones it
@@ -24,7 +24,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
-/// Samples per second: not a hundred, so as not to keep step with what happens every 10 ms.
+/// Samples per second: not a hundred, so as not to keep step with events that happen every 10 ms.
 pub(super) const HZ: u64 = 99;
 /// Frames of a stack that are kept, innermost first.
 const DEPTH: usize = 96;
@@ -111,7 +111,7 @@ impl Sampler {
             next: AtomicUsize::new(0),
             lost: AtomicUsize::new(0),
         });
-        // What the unwinder sets up at its first use must not happen in the handler.
+        // The unwinder's setup at its first use must not happen in the handler.
         backtrace::trace(|_| true);
         LOG.store(Box::into_raw(log), SeqCst);
         let mut sampler = Self {
@@ -179,7 +179,8 @@ fn take_log() -> Option<Box<Log>> {
     while INSIDE.load(SeqCst) != 0 {
         std::thread::yield_now();
     }
-    // SAFETY: it came from `Box::into_raw`, nobody else can reach it any more, and it is taken once.
+    // SAFETY: it came from `Box::into_raw`, no other thread can reach it any more, and it is taken
+    // once.
     (!log.is_null()).then(|| unsafe { Box::from_raw(log) })
 }
 
@@ -247,12 +248,12 @@ fn timer(tid: libc::pid_t) -> io::Result<Timer> {
 
 /// The handler.
 extern "C" fn on_signal(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: errno is this thread's; what is interrupted may be about to read it.
+    // SAFETY: errno is this thread's; the interrupted code may be about to read it.
     let errno = unsafe { *libc::__errno_location() };
     INSIDE.fetch_add(1, SeqCst);
     let log = LOG.load(SeqCst);
     if !log.is_null() {
-        // SAFETY: whoever takes the log away waits for INSIDE to become 0 before freeing it.
+        // SAFETY: the thread that takes the log away waits for INSIDE to become 0 before freeing it.
         record(unsafe { &*log }, context);
     }
     INSIDE.fetch_sub(1, SeqCst);

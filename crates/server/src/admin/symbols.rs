@@ -50,7 +50,7 @@ pub(super) struct Profile {
     /// Unix nanoseconds.
     pub(super) started: u64,
     pub(super) duration: Duration,
-    /// What was executed.
+    /// The code that was executed.
     pub(super) maps: Vec<Mapping>,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn resolve(samples: &Samples) -> Profile {
 
 fn place(address: usize, maps: &[Mapping]) -> Place {
     let mut lines: Vec<Line> = Vec::new();
-    // It looks at the byte before what it is given, since it expects return addresses.
+    // It looks at the byte before the given address, since it expects return addresses.
     backtrace::resolve((address + 1) as *mut c_void, |symbol| {
         let file = symbol.filename().map_or_else(String::new, |f| f.display().to_string());
         let name = symbol.name().map(|n| qualified(&format!("{n:#}"), &file));
@@ -139,7 +139,7 @@ impl Mapping {
     }
 }
 
-/// What is executed in this process.
+/// The code that is executed in this process.
 fn mappings() -> Vec<Mapping> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     maps.lines().filter_map(mapping).collect()

@@ -1,4 +1,4 @@
-//! `/debug/topkeys`: what APUS.TOPKEYS answers, as JSON.
+//! `/debug/topkeys`: the reply of APUS.TOPKEYS, as JSON.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What all routes share: authentication, queries, bodies that arrive, answers that leave.
+//! Shared parts of all routes: authentication, queries, bodies that arrive, answers that leave.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -28,27 +28,27 @@ use super::text::unescape;
 use super::{seb, v1};
 use crate::access::{self, HttpPort, Refusal};
 
-/// What requests are answered from.
+/// The sources of answers.
 pub(super) struct State {
     pub(super) engine: Arc<Engine>,
     /// Empty: none is asked for.
     pub(super) key: Vec<u8>,
     /// True when it is to end.
     pub(super) stopped: watch::Receiver<bool>,
-    /// What connections hold of requests.
+    /// The parts of requests that connections hold.
     pub(super) intake: Arc<Intake>,
 }
 
-/// Bytes of a request's body at most: the largest batch, its sizes as text, and what is around them.
+/// Bytes of a request's body at most: the largest batch, its sizes as text, and the bytes around them.
 pub(super) const BODY_MAX: usize = ::log::batch::RAW_MAX + (1 << 20);
 /// Time between two pieces of a body.
 const PIECE: Duration = Duration::from_secs(30);
-/// How long somebody is kept waiting for room before he is turned away.
+/// How long a client waits for room before it is refused.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-/// Pieces of an answer up to this many bytes are copied out of what was read.
+/// Pieces of an answer up to this many bytes are copied out of the bytes read.
 const COPIED: usize = 64 << 10;
-/// Room that is taken for a body of unknown length at first; then twice as much, and so on, up to
-/// what is read at once.
+/// Room that is taken for a body of unknown length at first; then twice as much, and so on, up to the
+/// size of one read.
 const ROOM_FIRST: usize = 64 << 10;
 /// Smaller pieces of a body are put together: each would keep the whole buffer that it was read into.
 const SMALL: usize = 16 << 10;
@@ -113,7 +113,7 @@ impl Body for Reply {
 struct Held {
     bytes: Bytes,
     _room: Arc<Room>,
-    /// Of a copy; what is not one is counted where it was read.
+    /// Of a copy; bytes that are not copied are counted where they were read.
     _apart: Apart,
 }
 
@@ -138,7 +138,7 @@ pub(super) fn held(
     })
 }
 
-/// The same of a text that was made from what was read.
+/// The same of a text that was made from the records read.
 pub(super) fn held_text(text: String, room: Room) -> Bytes {
     let apart = Apart::new(text.capacity());
     Bytes::from_owner(Held { bytes: text.into(), _room: Arc::new(room), _apart: apart })
@@ -229,7 +229,7 @@ impl Query {
     }
 }
 
-/// What the request asks for, if it may.
+/// The request's parameters, if it is permitted.
 pub(super) async fn answer(
     request: Request<Incoming>,
     [here, peer]: [Option<SocketAddr>; 2],
@@ -416,7 +416,7 @@ pub(super) async fn body(
         match frame.map_err(|_| stopped())? {
             None => {
                 chunks.push(small.into());
-                // What was taken for more than came.
+                // The room that was taken for more bytes than came.
                 room.fit(chunks.len());
                 return Ok((chunks, room));
             }
@@ -452,7 +452,7 @@ pub(super) async fn append(
 ) -> Result<Appended, Error> {
     let (tx, rx) = oneshot::channel();
     let done = Box::new(move |result| {
-        // The client may have gone; what it sent is stored nevertheless.
+        // The client may have disconnected; its records are stored nevertheless.
         let _ = tx.send(result);
     });
     // All of the room goes with them: it is taken for as long as they are here, and not as the client is.

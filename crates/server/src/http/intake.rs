@@ -1,12 +1,13 @@
-//! What connections hold of requests: bounded in bytes over all of them, and in time.
+//! The parts of requests that connections hold: bounded in bytes over all of them, and in time.
 //!
-//! A request costs memory before anybody knows who sends it. Of its head, every connection may have
-//! [`HEAD_FREE`] bytes; what is longer takes its part of [`HEADS`], which all connections share, and none
-//! is longer than [`HEAD_MAX`]. A head that has begun must be whole within [`HEAD_TIME`]. The buffers that
-//! bodies are read into grow only while those of all connections are below [`BUFFERS`].
+//! A request costs memory before its sender is known. Of its head, every connection may have [`HEAD_FREE`]
+//! bytes; a longer head takes its part of [`HEADS`], which all connections share, and none is longer than
+//! [`HEAD_MAX`]. A head that has begun must be whole within [`HEAD_TIME`]. The buffers that bodies are
+//! read into grow only while those of all connections are below [`BUFFERS`].
 //!
-//! A [`Counted`] stands between the socket and hyper. It sees what hyper is given and how large the buffer
-//! is that hyper reads into, and how much it gives at once decides how far hyper lets that buffer grow.
+//! A [`Counted`] stands between the socket and hyper. It sees the bytes that hyper is given and how large
+//! the buffer is that hyper reads into, and how much it gives at once decides how far hyper lets that
+//! buffer grow.
 
 use std::future::Future as _;
 use std::io::{self, ErrorKind};
@@ -37,7 +38,7 @@ const STEP: usize = 16 << 10;
 /// Bytes of all connections' buffers from which on they grow no more.
 const BUFFERS: usize = 32 << 20;
 
-/// What is shared by all connections.
+/// State that all connections share.
 pub(super) struct Intake {
     heads: Arc<Meter>,
     buffers: AtomicUsize,
@@ -49,7 +50,7 @@ impl Intake {
     }
 }
 
-/// What a connection and the requests that come over it know of each other.
+/// The state shared by a connection and the requests that come over it.
 #[derive(Default)]
 pub(super) struct Progress {
     /// Heads that came whole.
@@ -61,14 +62,14 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// A head has come. The request is being answered until what is returned goes.
+    /// A head has come. The request is being answered until the returned value is dropped.
     pub(super) fn head(self: &Arc<Self>) -> Serving {
         self.heads.fetch_add(1, Relaxed);
         self.serving.fetch_add(1, Relaxed);
         Serving(Arc::clone(self))
     }
 
-    /// A body is read, until what is returned goes.
+    /// A body is read, until the returned value is dropped.
     pub(super) fn body(self: &Arc<Self>) -> Reading {
         self.body.store(true, Relaxed);
         Reading(Arc::clone(self))
@@ -106,7 +107,7 @@ pub(super) struct Counted {
     late: Option<Pin<Box<Sleep>>>,
     /// The client has not taken all that was written.
     full: bool,
-    /// What hyper holds of input and reads into.
+    /// The buffers with hyper's input.
     held: Apart,
 }
 
@@ -128,7 +129,8 @@ impl Counted {
     fn refuse(&self, status: &str) -> Poll<io::Result<()>> {
         let answer = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
         if !self.full {
-            // No other answer is being written while a head is read. What does not fit is left out.
+            // No other answer is being written while a head is read. The part that does not fit is left
+            // out.
             let _ = self.stream.get_ref().try_write(answer.as_bytes());
         }
         Poll::Ready(Err(io::Error::new(ErrorKind::InvalidData, "the head of a request")))
@@ -165,13 +167,13 @@ impl AsyncRead for Counted {
         let this = &mut *self;
         let heads = this.progress.heads.load(Relaxed);
         if heads != this.heads {
-            // What comes now belongs to its body, or is the next one.
+            // The next bytes belong to its body, or to the next request.
             (this.heads, this.head, this.room, this.late) = (heads, 0, None, None);
         }
         let body = this.progress.body.load(Relaxed);
         let serving = !body && this.progress.serving.load(Relaxed) > 0;
         let limit = if serving {
-            // Hyper looks whether the client is still there. What it sends is for later.
+            // Hyper looks whether the client is still there. Its input is read later.
             match HEAD_FREE.checked_sub(this.head) {
                 None | Some(0) => return Poll::Pending,
                 Some(left) => left,

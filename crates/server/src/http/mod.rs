@@ -1,11 +1,11 @@
 //! The HTTP interface of topics: Seb's API at the root, Apus's own under `/v1`.
 //!
-//! It has a runtime of its own beside the RESP threads, and reaches the log through the engine. What
-//! may wait for a disk runs on the runtime's blocking threads, or answers through a callback.
+//! It has a runtime of its own beside the RESP threads, and reaches the log through the engine. Work
+//! that may wait for a disk runs on the runtime's blocking threads, or answers through a callback.
 //!
 //! - [`serve`]: connections, their bounds, and the orderly end.
-//! - [`intake`]: what connections hold of requests, bounded in bytes and in time.
-//! - [`exchange`]: what all routes share: queries, bodies, answers, authentication.
+//! - [`intake`]: the parts of requests that connections hold, bounded in bytes and in time.
+//! - [`exchange`]: shared parts of all routes: queries, bodies, answers, authentication.
 //! - [`seb`]: Seb's four routes. [`multipart`]: the form of their bodies.
 //! - [`v1`]: everything else.
 

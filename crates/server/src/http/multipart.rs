@@ -11,7 +11,7 @@ const HEAD_MAX: usize = 4096;
 /// Bytes of the sizes at most: each has up to ten digits and a comma, perhaps with spaces.
 const SIZES_MAX: usize = RECORDS_MAX * 16;
 
-/// What is wrong, in Seb's words.
+/// The error, in Seb's words.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wrong {
     /// 400.
@@ -136,8 +136,8 @@ fn sizes(json: &[u8]) -> Result<Vec<u32>, Wrong> {
     Ok(sizes)
 }
 
-/// An answer in this form. Its boundary is random: clients search records for it, and nobody must be able to
-/// write a record that ends a part.
+/// An answer in this form. Its boundary is random: clients search records for it, and no producer must be
+/// able to write a record that ends a part.
 pub(super) struct Form {
     boundary: String,
 }

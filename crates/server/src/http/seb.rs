@@ -20,9 +20,9 @@ use super::multipart::{self, Form, Wrong};
 use super::text::{duration, time};
 
 const FORM: &str = "multipart/form-data";
-/// Records that are answered if nobody says how many.
+/// Records in an answer if the request does not say how many.
 const RECORDS: u64 = 10;
-/// How long a reader waits if he does not say.
+/// How long a reader waits if it does not say.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a reader may wait.
 const TIMEOUT_MAX: Duration = Duration::from_secs(3600);
@@ -52,7 +52,7 @@ fn bad(why: String) -> Response {
     text(StatusCode::BAD_REQUEST, why)
 }
 
-/// The answer for what the log refused; `missing` is said of what is not there.
+/// The answer to a refusal of the log; `missing` is the text for a missing topic or record.
 fn refused(e: Error, missing: impl FnOnce(&Error) -> Response) -> Response {
     match e {
         Error::NoTopic(_) | Error::OutOfBounds { .. } => missing(&e),
@@ -77,8 +77,8 @@ fn value(headers: &HeaderMap, name: hyper::header::HeaderName) -> &str {
     headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or("")
 }
 
-/// The refusal, if the caller may not do with the topic that the query names what `command` does. A query
-/// that names none is refused for that.
+/// The refusal, if the caller may not run `command` on the topic that the query names. A query that names
+/// none is refused for that.
 fn refusal(
     request: &Request<Incoming>,
     caller: &Caller,
@@ -189,7 +189,7 @@ pub(super) async fn get_records(
         Ok(both) => both,
         Err(why) => return bad(format!("parsing url params: {why}")),
     };
-    // What is no number counts as not given.
+    // A value that is not a number counts as not given.
     let number = |name| query.get(name).and_then(|v| v.parse::<u64>().ok());
     let count = number("max-records").filter(|n| *n > 0).unwrap_or(RECORDS);
     let bytes = number("max-bytes").filter(|n| *n > 0);
@@ -209,7 +209,7 @@ pub(super) async fn get_records(
     if let Err(why) = state.may(caller, "topic.read", &topic) {
         return exchange::forbidden(why);
     }
-    // Bytes are those of records alone: what is stored around them must not cost any.
+    // Bytes are those of records alone: the bytes stored around them do not count.
     let around = 84 * (1 + usize::try_from(count).unwrap_or(usize::MAX).min(1 << 20));
     let want = Want::from(offset, count, bytes.saturating_add(around));
     let (fetched, room) = match fetch_held(&state, &topic, want).await {
@@ -278,13 +278,13 @@ pub(super) async fn wait(
         topic,
         offset,
         Box::new(move || {
-            // Whoever waited may have gone.
+            // The waiting client may have disconnected.
             let _ = tx.send(());
         }),
     )?;
     let mut stopped = state.stopped.clone();
     let ended = async move {
-        // Whoever waits when it ends is told that there is nothing.
+        // A client that waits when it ends gets an empty answer.
         let _ = stopped.wait_for(|s| *s).await;
     };
     let found = tokio::time::timeout(timeout, first(rx, ended)).await;
@@ -316,8 +316,8 @@ async fn fetch(state: &Arc<State>, topic: &str, want: Want) -> Result<(Fetched, 
     state.ask(move |b| b.read_held(&topic, &want)).await
 }
 
-/// The same, waiting a little for room. Nothing is read while there is none, so that readers who do not take
-/// their answers cost no more than the room there is.
+/// The same, waiting a little for room. Nothing is read while there is none, so that readers that do not
+/// take their answers cost no more than that room.
 pub(super) async fn fetch_held(
     state: &Arc<State>,
     topic: &str,

@@ -22,7 +22,7 @@ use super::intake::{BUFFER, Counted, Progress};
 
 /// Time that a connection may be idle.
 const HEAD: Duration = Duration::from_secs(75);
-/// Time in which a client must take something of what is sent to it.
+/// Time in which a client must take some of the bytes sent to it.
 #[cfg(target_os = "linux")]
 const STUCK: Duration = Duration::from_secs(120);
 
@@ -54,7 +54,7 @@ pub(super) async fn accept(
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     let here = listener.local_addr().ok();
     loop {
-        // Whoever finds no place waits in the kernel's queue.
+        // A connection without a permit waits in the kernel's queue.
         let Ok(place) = Arc::clone(&places.free).acquire_owned().await else { return };
         let mut stopped = state.stopped.clone();
         let accepted = {
@@ -87,7 +87,7 @@ pub(super) async fn accept(
 async fn connection(stream: TcpStream, ends: [Option<SocketAddr>; 2], state: Arc<State>) {
     // Answers are written whole; waiting for more would only delay them.
     let _ = stream.set_nodelay(true);
-    // Whoever takes nothing of what is sent to him must not keep it here for ever.
+    // A client that takes nothing must not keep its answer here for ever.
     #[cfg(target_os = "linux")]
     let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(STUCK));
     let mut stopped = state.stopped.clone();
@@ -115,7 +115,7 @@ async fn connection(stream: TcpStream, ends: [Option<SocketAddr>; 2], state: Arc
             told = true;
             connection.as_mut().graceful_shutdown();
         }
-        // Whatever went wrong with a client, it has been told or is gone.
+        // Whatever went wrong with a client, it has got an answer or has disconnected.
         connection.as_mut().poll(cx).map(|_| ())
     })
     .await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 
-/// Undoes `%41` and, in queries, `+`. What is no escape stays as it is.
+/// Undoes `%41` and, in queries, `+`. Any other text stays as it is.
 pub(super) fn unescape(text: &str, plus: bool) -> String {
     let spaced = if plus { text.replace('+', " ") } else { text.to_owned() };
     percent_decode_str(&spaced).decode_utf8_lossy().into_owned()

@@ -1,4 +1,4 @@
-//! A task of a runtime that accepts connections, and lets its address go when it is told to.
+//! A task of a runtime that accepts connections, and releases its address on request.
 
 use std::future::Future;
 use std::net::SocketAddr;

@@ -30,7 +30,7 @@ const TOO_MANY: &str = "-ERR max number of clients reached\r\n";
 /// How long CONFIG SET waits for the acceptor, which may have to wait for names to be resolved.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// TCP addresses to listen on from now on, instead of those so far.
+/// TCP addresses to listen on instead of the present ones.
 struct Order {
     bind: Vec<String>,
     port: u16,
@@ -45,8 +45,8 @@ pub(crate) struct Doors {
 }
 
 impl Doors {
-    /// Listens on these TCP addresses from now on, and on no others. Connections stay open, and those that wait
-    /// to be accepted are accepted.
+    /// Listens on these TCP addresses and on no others. Connections stay open, and those that wait to be
+    /// accepted are accepted.
     ///
     /// # Errors
     /// One of them cannot be listened on; then all is as before.
@@ -98,7 +98,7 @@ impl Acceptor {
         Arc::clone(&self.doors)
     }
 
-    /// Returns the listener's place.
+    /// Returns the listener's index.
     fn open(&mut self, bound: Bound) -> io::Result<usize> {
         let place = self.listeners.iter().position(Option::is_none).unwrap_or(self.listeners.len());
         let token = Token(place);
@@ -181,7 +181,7 @@ impl Acceptor {
         self.shared.shut();
     }
 
-    /// Accepts what is waiting. Returns false when it must be tried again later.
+    /// Accepts the waiting connections. Returns false when it must be tried again later.
     fn accept_all(&mut self, i: usize) -> bool {
         loop {
             let accepted = match self.listeners.get(i) {

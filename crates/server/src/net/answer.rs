@@ -1,4 +1,4 @@
-//! Executing what has been read of a connection, and answering it: one batch, one write.
+//! Executing the input read from a connection, and answering it: one batch, one write.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -21,7 +21,7 @@ pub(super) enum Turn {
     Close,
 }
 
-/// What executing and answering needs of a worker besides the connection.
+/// The parts of a worker that executing and answering needs besides the connection.
 pub(super) struct Rim<'a> {
     pub(super) engine: &'a engine::Engine,
     pub(super) stats: &'a engine::ThreadStats,
@@ -59,7 +59,7 @@ impl Rim<'_> {
             waiting.push_back((crowd, c.session.client.id));
         }
         if next == Next::Close {
-            // Whoever has read the last reply may rely on it that the client is no more.
+            // A peer that has read the last reply may rely on it that the client is gone.
             c.session.client.closing.store(true, Relaxed);
         }
         c.short = have <= SMALL / 2;
@@ -93,9 +93,9 @@ impl Rim<'_> {
             return Ok(Turn::Close);
         }
         if !out.is_empty() {
-            // The limit holds for what the batch has made, too, before the socket takes any of it.
+            // The limit holds for the output of the batch, too, before the socket takes any of it.
             let queued = out.len();
-            // What was stopped because of the limit is not whole, even if the limit is another by now.
+            // A reply that was stopped by the limit is not whole, even if the limit has changed since.
             let over =
                 queued > FIXED_OUTPUT && (over_output_limit(engine, c, queued) || out.is_in_vain());
             if over {
@@ -119,7 +119,7 @@ impl Rim<'_> {
                     hold_back(c, sequence, holding);
                 }
                 Gate::Never => {
-                    // Without a word: what it did may or may not be there after a restart.
+                    // Closed without a reply: its changes may or may not be there after a restart.
                     out.clear();
                     return Ok(Turn::Close);
                 }
@@ -172,9 +172,9 @@ impl Rim<'_> {
                 }
                 Turn::Keep
             }
-            // It goes on, and is read from, when the others have delivered what it gave them.
+            // It goes on, and is read from, when the other threads have delivered its messages.
             _ if c.crowded => Turn::Keep,
-            // The socket has told of its input already and will not do so again.
+            // The socket has reported its input already and will not do so again.
             _ if c.unsent() > 0 && c.readable => Turn::Again,
             _ if c.unsent() > 0 => Turn::Keep,
             Next::Flush => Turn::Again,
@@ -186,14 +186,14 @@ impl Rim<'_> {
     }
 }
 
-/// From now on, what is sent to a connection waits until the journal is durable up to `sequence`.
+/// From here on, output to a connection waits until the journal is durable up to `sequence`.
 pub(super) fn hold_back(c: &mut Conn, sequence: u64, holding: &mut VecDeque<(u64, u64)>) {
     debug_assert!(holding.back().is_none_or(|(last, _)| *last <= sequence));
     c.held = sequence;
     holding.push_back((sequence, c.session.client.id));
 }
 
-/// The start of the name of the command at the start of `input`, if it is there, and what follows it.
+/// The start of the name of the command at the start of `input`, if it is there, and the rest.
 fn name_of(input: &[u8]) -> Option<(&[u8; 4], &[u8])> {
     let name = match input {
         // *N CR LF $N CR LF name

@@ -1,12 +1,12 @@
-//! What a stuck thread does for its connections.
+//! How a stuck thread serves its connections.
 //!
-//! While a script does not end, or a command waits for what such a script holds, the thread cannot get
-//! back to its event loop. From within, every now and then, it looks at its other connections: their
-//! commands are answered with BUSY, and SCRIPT KILL ends the script. That goes past the connections'
-//! own state, which is borrowed further up the stack: only sockets of which nothing is under way are
-//! touched, whole commands alone are taken from them, and what needs the thread stays where it is. Commands
-//! that change their session only (HELLO, AUTH) are answered, and the session follows later. Each socket
-//! has two owners for that: its connection, and [`Attended`].
+//! While a script does not end, or a command waits for shards that such a script has locked, the thread
+//! cannot get back to its event loop. From within, every now and then, it looks at its other connections:
+//! their commands are answered with BUSY, and SCRIPT KILL ends the script. That goes past the connections'
+//! own state, which is borrowed further up the stack: only sockets with no work under way are touched,
+//! whole commands alone are taken from them, and commands that need the thread stay where they are.
+//! Commands that change their session only (HELLO, AUTH) are answered, and the session follows later. Each
+//! socket has two owners for that: its connection, and [`Attended`].
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use super::Stream;
 use super::worker::Inbox;
 use crate::Shared;
 
-/// What is looked at of a connection's input, in bytes.
+/// The part of a connection's input that is read, in bytes.
 const LOOK: usize = 16 * 1024;
 
 /// A connection as other threads know it, and its socket.
@@ -127,7 +127,7 @@ fn serve(mut socket: &Stream, answer: Answer<'_>) {
             Parsed::Command(end) => {
                 let Some(reply) = answer(&Args::new(rest, &spans, &mut owned)) else { break };
                 if socket.write(&reply).ok() != Some(reply.len()) {
-                    // A socket that takes no short reply is one that nobody reads from.
+                    // A socket that takes no short reply is one whose client does not read.
                     break;
                 }
                 consumed += end;

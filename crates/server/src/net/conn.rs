@@ -1,12 +1,11 @@
-//! One connection: its socket, its session, what it has not sent whole yet and what has not been
-//! sent to it yet.
+//! One connection: its socket, its session, its incomplete input, and output that is not sent yet.
 //!
 //! An idle connection holds no buffer: input is read into the thread's shared buffer, replies are
-//! written from the thread's shared output. Only what is left over is kept here.
+//! written from the thread's shared output. Only leftovers are kept here.
 //!
-//! While the socket does not take the replies, nothing more is executed. What the peer sends meanwhile
-//! is taken off the socket all the same and kept as *stock*: there are clients that send a whole
-//! pipeline, however long, before they read the first reply, and both sides would wait for ever.
+//! While the socket does not take the replies, nothing more is executed. Input that the peer sends
+//! meanwhile is read from the socket all the same and kept as *stock*: there are clients that send a
+//! whole pipeline, however long, before they read the first reply, and both sides would wait for ever.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Read, Write};
@@ -39,7 +38,7 @@ pub(crate) struct Conn {
     sent: usize,
     /// The socket may have more to read.
     pub(crate) readable: bool,
-    /// The peer has closed its side; what is left to read is still read.
+    /// The peer has closed its side; the remaining input is still read.
     pub(crate) hangup: bool,
     /// Waits for CLIENT PAUSE to end.
     pub(crate) waiting: bool,
@@ -53,7 +52,7 @@ pub(crate) struct Conn {
     pub(crate) short: bool,
     /// The journal must be durable up to here before anything is sent; 0 for nothing to wait for.
     pub(crate) held: u64,
-    /// What is held back tells of changes that this connection has made.
+    /// The output held back reports changes that this connection has made.
     pub(crate) held_acts: bool,
 }
 
@@ -105,7 +104,7 @@ impl Conn {
         super::answer::ends_scripts(&command.join(&b' '))
     }
 
-    /// Whether there is nothing to do for this connection but to send what is kept.
+    /// Whether there is nothing to do for this connection except to send the kept output.
     pub(crate) fn has_only_output(&self) -> bool {
         !self.readable
             && !self.hangup
@@ -121,7 +120,7 @@ impl Conn {
         self.pending.len() - self.sent
     }
 
-    /// Sends `out`, which is empty afterwards; what the socket does not take is kept. Returns
+    /// Sends `out`, which is empty afterwards; bytes that the socket does not take are kept. Returns
     /// bytes sent.
     pub(crate) fn send(&mut self, out: &mut Out) -> io::Result<usize> {
         if !self.pending.is_empty() || self.held > 0 {
@@ -139,7 +138,7 @@ impl Conn {
         r.map(|()| sent)
     }
 
-    /// Sends what is kept. Returns bytes sent.
+    /// Sends the kept output. Returns bytes sent.
     pub(crate) fn send_pending(&mut self) -> io::Result<usize> {
         if self.held > 0 {
             return Ok(0);
@@ -195,18 +194,18 @@ impl Conn {
     }
 
     /// How large the buffer is to be that has `left` bytes of a command and gets more: for all of it, if
-    /// the rest is like what has come, but in proportion to that.
+    /// the rest is like the bytes so far, but in proportion to those.
     pub(crate) fn room(&self, left: usize) -> usize {
         self.parser.expected().min(left.saturating_mul(8)).max(left).saturating_add(INPUT)
     }
 
-    /// Tells others what is kept of the input.
+    /// Publishes the size of the kept input.
     pub(crate) fn note_input(&self) {
         let c = &self.session.client;
         // An argument that is still arriving is input, one that is whole an argument.
         let (arrived, room) = self.parser.arriving();
         let (bytes, capacity) = (self.buf.len(), self.buf.capacity());
-        // What is whole of a command that is not must not be taken for nothing: see `attend`.
+        // A complete part of an incomplete command must not be ignored: see `attend`.
         let begun = usize::from(self.parser.is_active());
         c.query_bytes.store((bytes + self.stock.len() + arrived).max(begun) as u64, Relaxed);
         c.query_capacity.store((capacity + self.stock.capacity() + room) as u64, Relaxed);
@@ -238,7 +237,7 @@ impl Read for Source<'_> {
 }
 
 impl Source<'_> {
-    /// Reads at most `max` bytes behind what `to` holds, into the room that is there.
+    /// Reads at most `max` bytes behind the content of `to`, into the room that is there.
     pub(crate) fn append(&mut self, to: &mut Vec<u8>, max: usize) -> io::Result<usize> {
         if self.stock.is_empty() {
             let n = receive(self.stream, to, max)?;

@@ -1,4 +1,4 @@
-//! What a connection may have waiting, in and out: the limits that close it.
+//! The limits of waiting input and output: a connection beyond them is closed.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -21,9 +21,9 @@ pub(super) fn is_subscriber(c: &Conn) -> bool {
     c.session.client.pubsub.load(Relaxed)
 }
 
-/// Whether what has come of a command that is not whole, with the commands that MULTI has queued, is
-/// more than `client-query-buffer-limit` allows; logged and counted. Redis counts the queue since 7.2.
-/// Without `maxmemory` and `maxmemory-clients` this is the only bound of the queue.
+/// Whether the bytes of an incomplete command, with the commands that MULTI has queued, are more than
+/// `client-query-buffer-limit` allows; logged and counted. Redis counts the queue since 7.2. Without `maxmemory`
+/// and `maxmemory-clients` this is the only bound of the queue.
 pub(super) fn over_query_limit(
     engine: &engine::Engine,
     c: &Conn,

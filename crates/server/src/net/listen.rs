@@ -75,8 +75,8 @@ pub(crate) fn bind_tcp(bind: &[String], port: u16, backlog: i32) -> io::Result<V
     Ok(open)
 }
 
-/// Listeners whose addresses can be changed while they are in use. `open` are the addresses and what
-/// listens on them.
+/// Listeners whose addresses can be changed while they are in use. `open` are the addresses and their
+/// listeners.
 ///
 /// Listeners of addresses that stay are not touched. All others are closed before any is opened, since an
 /// address cannot be listened on twice, and `*` is every address. If one cannot be opened, those of before
@@ -143,13 +143,13 @@ fn listen(address: SocketAddr, backlog: i32) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Opens a Unix socket at `path`, in place of one that an earlier process left there; `mode` 0
-/// keeps the permissions that the umask gives.
+/// Opens a Unix socket at `path`, replacing one that an earlier process left there; `mode` 0 keeps the
+/// permissions that the umask gives.
 pub(crate) fn bind_unix(path: &Path, mode: u32, backlog: i32) -> io::Result<Bound> {
     let explain =
         |e: io::Error| io::Error::new(e.kind(), format!("unix socket {}: {e}", path.display()));
     match std::fs::symlink_metadata(path) {
-        // A mistyped path must not cost anybody a file.
+        // A mistyped path must not delete a file.
         Ok(there) if !there.file_type().is_socket() => {
             let text = "there is something that is no socket; remove it or take another path";
             return Err(explain(io::Error::new(io::ErrorKind::AlreadyExists, text)));

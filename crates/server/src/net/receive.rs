@@ -1,5 +1,6 @@
-//! Receiving behind what a vector holds already, without filling the room with zeros first: a request
-//! of a megabyte arrives in many pieces, and each would cost a pass over the room for the largest.
+//! Receiving behind the bytes that a vector already holds, without filling the room with zeros first:
+//! a request of a megabyte arrives in many pieces, and each would cost a pass over the room for the
+//! largest.
 
 #![expect(unsafe_code, reason = "what the kernel has written becomes part of a vector")]
 
@@ -37,7 +38,7 @@ mod tests {
         to.extend_from_slice(b"12");
         assert_eq!(receive(&theirs, &mut to, 4).expect("bytes"), 4);
         assert_eq!(to, b"12abcd");
-        // What there is room for, not what is asked for.
+        // The present room, not the requested one.
         let room = to.capacity() - to.len();
         assert_eq!(receive(&theirs, &mut to, 100).expect("bytes"), room.min(2));
         to.reserve(10);

@@ -24,7 +24,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Who is connected, for CLIENT LIST and protected mode.
+    /// The peer's address, for CLIENT LIST and protected mode.
     pub(crate) fn endpoint(&self) -> Endpoint {
         match self {
             Stream::Tcp(s) => {
@@ -70,8 +70,8 @@ impl AsFd for Stream {
 }
 
 impl Stream {
-    /// Holds back what is sent until [`finish`](Self::finish), so that the last reply and the end
-    /// arrive together: a client that wakes up at the reply may run before we get to the end.
+    /// Holds back output until [`finish`](Self::finish), so that the last reply and the end arrive
+    /// together: a client that wakes up at the reply may run before we get to the end.
     pub(crate) fn hold_until_finished(&self) {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         if let Stream::Tcp(s) = self {

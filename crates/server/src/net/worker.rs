@@ -40,8 +40,8 @@ const CRON_EVERY_NS: u64 = 1_000_000;
 /// One turn takes at most so many bytes of a large argument, so that a fast sender does not keep
 /// others waiting.
 const BIG_TURN: usize = 4 << 20;
-/// The shared output buffer, in bytes: from the beginning, since what it would grow by with the first
-/// large reply would be missing from `maxmemory` all of a sudden.
+/// The shared output buffer, in bytes: from the beginning, since its growth at the first large reply would
+/// be missing from `maxmemory` all of a sudden.
 pub(super) const OUTPUT: usize = 256 * 1024;
 /// When one batch has made it larger than this, it is given back at once; when it is larger than it
 /// was, some times per second.
@@ -107,7 +107,7 @@ pub(crate) struct Worker {
     thread: Thread,
     threads: usize,
     conns: Slab<Box<Conn>>,
-    /// Client number to place in `conns`.
+    /// Client number to index in `conns`.
     places: std::collections::HashMap<u64, usize>,
     input: Vec<u8>,
     /// Places for the input of connections that are held.
@@ -118,8 +118,8 @@ pub(crate) struct Worker {
     more: Vec<usize>,
     /// Connections that wait for CLIENT PAUSE to end.
     paused: Vec<usize>,
-    /// When blocked commands give up: Unix milliseconds and client. What has been answered since
-    /// is still here.
+    /// When blocked commands give up: Unix milliseconds and client. Commands that have been answered since
+    /// are still here.
     timers: BinaryHeap<Reverse<(i64, u64)>>,
     /// Connections whose output waits for the journal: up to where it must be durable (ascending),
     /// and the client.
@@ -127,7 +127,7 @@ pub(crate) struct Worker {
     /// Connections that have given a thread more to deliver than it can, so far: its number, and the
     /// client, in the order in which they go on.
     crowded: VecDeque<(usize, u64)>,
-    /// The server stops: nobody waits for other threads any more, which may be gone.
+    /// The server stops: no thread waits for others any more, since they may have ended.
     stops: bool,
     give_back: GiveBack,
 }
@@ -135,7 +135,7 @@ pub(crate) struct Worker {
 /// A connection that has been read and not executed yet.
 struct Held {
     i: usize,
-    /// Bytes in its place.
+    /// Bytes in its buffer.
     n: usize,
     db: usize,
     /// The hash that was prefetched for, 0 for none.
@@ -189,7 +189,7 @@ impl Worker {
         let mut events = Events::with_capacity(1024);
         let mut next_cron = 0u64;
         let mut housekeeping = 0u64;
-        // What it has written is to reach the journal now, not when the next request comes.
+        // Its writes must reach the journal now, not when the next request comes.
         let mut went_on_held = false;
         loop {
             let now = self.thread.mono();
@@ -230,8 +230,8 @@ impl Worker {
                         self.run_held();
                     }
                 } else {
-                    // What it sends may be a script that takes long: nobody waits behind it whose
-                    // input has been read already.
+                    // Its input may be a script that takes long: no client whose input has been read
+                    // already waits behind it.
                     self.run_held();
                     self.serve(i, e.is_writable());
                 }
@@ -312,7 +312,7 @@ impl Worker {
             c.note_sent(stats, n, thread.cx.now);
         }
         if c.crowded && !c.session.closing && !c.session.client.closing.load(Relaxed) {
-            // Neither read from nor executed, whoever sends: see `resume_crowded`.
+            // Neither read from nor executed, whichever client sends: see `resume_crowded`.
             return Ok(Turn::Keep);
         }
         if c.unsent() > 0 {
@@ -324,11 +324,11 @@ impl Worker {
             return Ok(Turn::Close);
         }
         if c.waiting {
-            // What a blocked client has sent is not looked at, but that it has gone is.
+            // The input of a blocked client is not read, but its end is noticed.
             let gone = c.hangup && (!c.readable || c.session.blocked.is_some());
             return Ok(if gone { Turn::Close } else { Turn::Keep });
         }
-        // What is in stock comes first, and then it is unknown what the socket has.
+        // The stock comes first, and after that it is unknown whether the socket has input.
         c.readable |= !c.stock.is_empty();
         // A large argument goes straight to where it will stay.
         let mut left_of_turn = BIG_TURN;
@@ -369,7 +369,7 @@ impl Worker {
         if c.parser.big().is_some() {
             return Ok(if c.readable { Turn::Again } else { Turn::Keep });
         }
-        // The rest of an interrupted batch, or the next input behind what was left over.
+        // The rest of an interrupted batch, or the next input behind the leftover bytes.
         let in_place = c.buf.len() > LEFTOVER;
         let left = c.buf.len();
         let mut have = left;
@@ -463,8 +463,8 @@ impl Worker {
         Ok(if c.readable { Turn::Again } else { Turn::Keep })
     }
 
-    /// Reads from a connection whose input was short so far, into a place of its own, and prefetches
-    /// for it. It is executed by [`run_held`](Self::run_held) when others have been read, too.
+    /// Reads from a connection whose input was short so far, into a buffer of its own, and prefetches for
+    /// it. It is executed by [`run_held`](Self::run_held) when others have been read, too.
     fn hold(&mut self, i: usize) {
         let at = self.held.len() * SMALL;
         let stats = &self.inbox.worker.stats;
@@ -509,8 +509,8 @@ impl Worker {
         }
     }
 
-    /// Executes and answers what is held. By now the memory that the commands need is on its way
-    /// or there: at pipeline 1 a request has no neighbours of its own to prefetch with.
+    /// Executes and answers the input that was read. By now the memory that the commands need is on its
+    /// way or there: at pipeline 1 a request has no neighbours of its own to prefetch with.
     fn run_held(&mut self) {
         let mut held = std::mem::take(&mut self.held);
         if held.len() > 1 {
@@ -531,14 +531,15 @@ impl Worker {
         self.held = held;
     }
 
-    /// Sends what has waited for the journal and need not wait any more. Whether connections went on
-    /// with requests that had come meanwhile.
+    /// Sends the replies that have waited for the journal and need not wait any more. Whether connections
+    /// went on with requests that had come meanwhile.
     fn release(&mut self) -> bool {
         let mut went_on = false;
         if self.holding.is_empty() {
             return went_on;
         }
-        // Announced before the look at how far it is: whoever makes it durable in between wakes us.
+        // Announced before the look at how far it is: a thread that makes it durable in between wakes this
+        // one.
         self.inbox.worker.holds.announce();
         while let Some((sequence, id)) = self.holding.front().copied() {
             let gate = self.shared.engine.journal.reached(sequence);
@@ -632,7 +633,7 @@ impl Worker {
                     self.thread.tick(&self.shared.engine);
                 }
                 Message::Resume => {
-                    // What ends a script must not wait behind one.
+                    // A command that ends a script must not wait behind one.
                     self.resume_kills();
                     let paused = std::mem::take(&mut self.paused);
                     self.resume(&paused);
@@ -669,7 +670,8 @@ impl Worker {
             self.crowded.push_back((crowded as usize, c.session.client.id));
         }
         if self.thread.may_answer(&mut c.session) {
-            // It was served by somebody else's command, on whatever thread: as if it had acted itself.
+            // It was served by another client's command, on any thread: this counts as an action of its
+            // own.
             match self.shared.engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
                 Gate::Open => {}
                 Gate::At(n) => {
@@ -699,8 +701,8 @@ impl Worker {
             self.timers.pop();
             let Some(&i) = self.places.get(&id) else { continue };
             let session = &mut self.conns[i].session;
-            // It may have been answered, and wait for something else by now; or somebody has run its
-            // command again, and it is to be looked at later.
+            // It may have been answered, and wait for something else by now; or another thread has run its
+            // command again, and it is checked later.
             match session.wakes_at() {
                 None => continue,
                 Some(at) if at >= now => {
@@ -712,14 +714,14 @@ impl Worker {
             if let Some(reply) = self.thread.time_out(&shared.engine, session) {
                 self.answered(i, Out { buf: reply, ..Out::default() });
             } else if let Some(at) = session.wakes_at() {
-                // Somebody else may be trying at this moment.
+                // Another thread may be running it at this moment.
                 self.timers.push(Reverse((at.max(now), id)));
             }
         }
     }
 
-    /// Sends push messages to some of the connections for which some wait. Not to all at once: what
-    /// is published while the others wait is sent with what they wait for already.
+    /// Sends push messages to some of the connections for which some wait. Not to all at once: messages
+    /// published while the others wait are sent with those that already wait.
     fn send_pushes(&mut self) {
         let ready = self.thread.ready();
         let turn = match self.thread.ready_bytes() {
@@ -754,8 +756,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Goes on with connections that waited for a thread to deliver what they gave it, one after the other
-    /// as long as there is room: each may fill it again.
+    /// Goes on with connections that waited for a thread to deliver their messages, one after the other as
+    /// long as there is room: each may fill it again.
     fn resume_crowded(&mut self) {
         for _ in 0..self.crowded.len() {
             let Some((thread, id)) = self.crowded.pop_front() else { break };
@@ -833,8 +835,8 @@ impl Worker {
         }
     }
 
-    /// Last orders: what has arrived is executed, what has been answered is sent, then all
-    /// connections are closed.
+    /// The last turn: input that has arrived is executed, replies are sent, then all connections are
+    /// closed.
     fn drain(&mut self) {
         let engine = Arc::clone(&self.shared.engine);
         let deadline = engine.clock.monotonic_ns() + crate::DRAIN_NS;
@@ -851,7 +853,7 @@ impl Worker {
         while self.thread.ready() > 0 {
             self.send_pushes();
         }
-        // No new input is looked for: only what one turn had no room for goes on.
+        // No new input is looked for: only the work that did not fit one turn goes on.
         let mut events = Events::with_capacity(256);
         while engine.clock.monotonic_ns() < deadline
             && (!self.more.is_empty() || self.conns.iter().any(|(_, c)| c.unsent() > 0))

@@ -1,5 +1,5 @@
-//! The half of the view that tells who wants to know: watches, waiters, and what a command's changes
-//! mean to them.
+//! The half of the view for registrations: watches, waiters, and the effect of a command's changes on
+//! them.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::interest::{Interest, Waiter, Watch};
 use crate::shards::{SHARDS, shard_of};
 
 impl Db<'_> {
-    /// Spoils watches of the keys that the command has changed, and readies what waits for them.
-    /// Called by the commit, before the effects are cleared.
+    /// Spoils watches of the keys that the command has changed, and readies their waiters. Called by the
+    /// commit, before the effects are cleared.
     pub fn settle(&mut self) {
         let events = std::mem::take(&mut self.cx.effects.events);
         for e in &events {
@@ -37,8 +37,8 @@ impl Db<'_> {
         }
     }
 
-    /// WATCH: from now on a change of the key in the selected database spoils `w`. What the view has
-    /// changed so far must have been committed, or it would spoil it, too.
+    /// WATCH: from now on a change of the key in the selected database spoils `w`. Earlier changes of the
+    /// view must have been committed, or they would spoil `w`, too.
     pub fn watch(&mut self, key: Key<'_>, w: &Arc<Watch>) {
         let interest = self.locked.interest(shard_of(key.hash)).get_or_insert_default();
         interest.watch(self.index, key.bytes, w);
@@ -75,8 +75,8 @@ impl Db<'_> {
     }
 
     /// The next command that waits for the key in the selected database and can use its present value: the
-    /// first one with a ticket above `behind`. When the key is gone or has another type, that is only a
-    /// command that must be told of it ([`Waiter::errors`]).
+    /// first one with a ticket above `behind`. When the key is gone or has another type, only a command
+    /// that must be notified of this counts ([`Waiter::errors`]).
     pub fn next_waiting(&mut self, key: Key<'_>, behind: u64) -> Option<Arc<Waiter>> {
         let index = self.index;
         let kind = self.peek(key).map(|e| e.kind());
@@ -84,8 +84,8 @@ impl Db<'_> {
         interest.as_ref()?.next_waiting(index, key.bytes, kind, behind)
     }
 
-    /// How many keys are waited for, and of those how many by commands that are to be told when
-    /// the key goes. Needs every shard.
+    /// How many keys are waited for, and of those how many by commands that are notified when the key is
+    /// removed. Needs every shard.
     pub fn awaited_keys(&mut self) -> (usize, usize) {
         (0..SHARDS).fold((0, 0), |(a, b), s| {
             let (x, y) = self.locked.interest(s).as_ref().map_or((0, 0), |i| i.counts());
@@ -93,8 +93,8 @@ impl Db<'_> {
         })
     }
 
-    /// Spoils and readies what concerns keys of shard `s` in database `db` that exist in `db` or
-    /// in one of `others`, before all of them are emptied or exchanged.
+    /// Spoils watches and readies waiters of keys of shard `s` in database `db` that exist in `db` or in
+    /// one of `others`, before all of them are emptied or exchanged.
     pub(super) fn upset(&mut self, s: usize, db: usize, others: &[usize]) {
         let Some(interest) = self.locked.interest(s).take() else { return };
         let here = |this: &mut Self, key: &[u8]| {
@@ -103,8 +103,8 @@ impl Db<'_> {
             let mut found = false;
             for index in [db].iter().chain(others) {
                 this.index = *index;
-                // One whose time is over is as good as absent; it goes now, or it would be taken
-                // for a change when somebody looks at it later.
+                // A key whose time is over counts as absent. It is removed here, since its removal by a
+                // later command would look like a change.
                 if !this.remove_quietly_if_over(key) {
                     let table = &this.part(key.hash).table;
                     let same = |e: &Entry| e.has_key(key.bytes);

@@ -1,4 +1,4 @@
-//! The half of the view that is about whole databases: what they hold, scanning, emptying, exchanging.
+//! The half of the view for whole databases: their content, scanning, emptying, exchanging.
 
 use data::entry::Entry;
 
@@ -54,8 +54,8 @@ impl Db<'_> {
         (0..SHARDS).map(|s| self.with_part(s, |p, _| p.table.buckets())).sum()
     }
 
-    /// Whether a living key is there, without counting anything. Unlike the others it may be
-    /// asked by a command that holds no shard.
+    /// Whether a living key exists, without counting anything. Unlike the others, this may be called by a command that
+    /// has no shard locked.
     pub fn lives(&mut self, key: Key<'_>) -> bool {
         self.with_part(shard_of(key.hash), |p, cx| {
             let found = p.table.find(key.hash, |e| e.has_key(key.bytes));
@@ -73,7 +73,7 @@ impl Db<'_> {
         mut wanted: impl FnMut(&Entry) -> bool,
         mut f: impl FnMut(&Entry),
     ) -> (u64, usize) {
-        // A cursor is what a client sends: any number.
+        // A cursor comes from a client and may be any number.
         let mut s = usize::try_from(cursor >> 32).unwrap_or(SHARDS);
         let mut pos = cursor as u32;
         let (index, mut seen) = (self.index, 0);
@@ -96,15 +96,15 @@ impl Db<'_> {
                 Some(Some(pos)) => return ((s as u64) << 32 | u64::from(pos), seen),
                 Some(None) if s + 1 < SHARDS => return ((s as u64 + 1) << 32, seen),
                 Some(None) => break,
-                // Empty shards cost a look each, not a step.
+                // Empty shards cost one check each, not a step.
                 None => (s, pos) = (s + 1, 0),
             }
         }
         (0, seen)
     }
 
-    /// Calls `f` for every living entry, shard by shard. The shards are locked one after the other
-    /// unless the command holds all of them.
+    /// Calls `f` for every living entry, shard by shard. The shards are locked one after the other unless the command
+    /// has all of them locked.
     pub fn for_each(&mut self, mut f: impl FnMut(&Entry)) {
         for s in 0..SHARDS {
             self.for_each_in(s, &mut f);
@@ -161,7 +161,7 @@ impl Db<'_> {
         self.any_key()
     }
 
-    /// A living key for when nearly all are expired: the first one from a random shard on.
+    /// A living key, for the case that nearly all are expired: the first one from a random shard on.
     #[cold]
     fn any_key(&mut self) -> Option<Vec<u8>> {
         let first = self.cx.rng.index(SHARDS);

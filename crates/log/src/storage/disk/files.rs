@@ -12,8 +12,8 @@ pub(in crate::storage) const UNFINISHED: &str = ".new-";
 /// Names that begin so are being deleted.
 pub(in crate::storage) const DELETED: &str = ".deleted-";
 
-/// How long the one before may take to let go of a directory: a process that has been told to stop,
-/// or a thread that has just stored something.
+/// How long the earlier owner may take to release a directory: a process that has been ordered to
+/// stop, or a thread that has just stored something.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// An error with its path.
@@ -69,7 +69,7 @@ pub(in crate::storage) fn names(dir: &Path) -> Result<Vec<String>> {
     };
     let mut names = Vec::new();
     for entry in entries {
-        // What is not UTF-8 is not ours.
+        // A name that is not UTF-8 is not ours.
         if let Ok(name) = entry.map_err(at(dir))?.file_name().into_string() {
             names.push(name);
         }
@@ -96,8 +96,8 @@ pub(in crate::storage) fn open_blocks(path: &Path) -> Result<File> {
     options.open(path).map_err(at(path))
 }
 
-/// Locks a file, which is created if needed, for as long as what is returned lives: only one process
-/// at a time uses `dir`.
+/// Locks a file, which is created if needed, for as long as the returned value lives: only one
+/// process at a time uses `dir`.
 pub(in crate::storage) fn lock(path: &Path, dir: &Path) -> Result<File> {
     let mut options = File::options();
     let lock = options.create(true).truncate(false).write(true).open(path).map_err(at(path))?;

@@ -43,7 +43,7 @@ pub struct Disk {
     _lock: File,
     /// Creating and deleting topics, one at a time.
     naming: Mutex<u64>,
-    /// What files are read into.
+    /// Buffers that files are read into.
     pool: Arc<Pool>,
     descriptors: Arc<Descriptors>,
 }
@@ -86,7 +86,7 @@ impl Disk {
     }
 
     fn dir(&self, topic: &str) -> Result<PathBuf> {
-        // Names come from anybody, and become paths here.
+        // Names come from any client, and become paths here.
         check_name("topic", topic)?;
         Ok(self.root.join(topic))
     }

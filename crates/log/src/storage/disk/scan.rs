@@ -1,7 +1,7 @@
 //! Walking over the batches of a segment file.
 //!
-//! A segment is batches without a gap, then zeros up to a multiple of 4,096. What else is found is
-//! damage, or the end of a write that a crash has cut off; [`content`] tells which.
+//! A segment is batches without a gap, then zeros up to a multiple of 4,096. Anything else is damage,
+//! or the end of a write that a crash has cut off; [`content`] decides which.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -20,7 +20,7 @@ const INDEX_EVERY: u64 = 64 << 10;
 /// Bytes that are read at once when all of a segment is looked at.
 pub(in crate::storage) const WINDOW: usize = 4 << 20;
 
-/// What lies at a place.
+/// What lies at an offset of the file.
 #[derive(Debug)]
 pub(in crate::storage) enum Found {
     /// A sound batch.
@@ -31,7 +31,7 @@ pub(in crate::storage) enum Found {
     End,
 }
 
-/// A place that cannot be read.
+/// An offset whose bytes cannot be read.
 #[derive(Clone, Debug)]
 pub(in crate::storage) struct Gap {
     pub(in crate::storage) at: u64,
@@ -171,7 +171,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Looks for the next place that looks like a batch of later records.
+    /// Looks for the next offset that looks like a batch of later records.
     fn resume(&mut self, why: String) -> Result<Found> {
         let (damaged_at, offset) = (self.at, self.expected);
         let gap = |resumes| Found::Damage(Gap { at: damaged_at, offset, resumes, why });
@@ -226,7 +226,7 @@ impl Index {
         self.entries.len()
     }
 
-    /// The last entry that is not behind what is looked for.
+    /// The last entry that is not behind the position that is looked for.
     pub(in crate::storage) fn before(&self, past: impl Fn(&Entry) -> bool) -> Option<Entry> {
         let i = self.entries.partition_point(|e| !past(e));
         i.checked_sub(1).map(|i| self.entries[i])
@@ -237,7 +237,7 @@ impl Index {
     }
 }
 
-/// What a segment holds.
+/// The content of a segment.
 #[derive(Debug, Default)]
 pub(in crate::storage) struct Content {
     /// Bytes of batches.
@@ -248,14 +248,14 @@ pub(in crate::storage) struct Content {
     pub(in crate::storage) gaps: Vec<Gap>,
     /// Headers of batches that their producers numbered.
     pub(in crate::storage) numbered: Vec<Header>,
-    /// What was cut off, and why.
+    /// The part that was cut off, and why.
     pub(in crate::storage) cut: Option<Gap>,
 }
 
 /// Reads all of a segment whose first offset is `first`. If it is the `last` of its topic, it may end
-/// in a write that a crash has interrupted: then everything from there on is `cut`. It is not one if
-/// a later batch says that it was written after this place had been synced; then it is damage, and
-/// what is behind it stays.
+/// in a write that a crash has interrupted: then everything from there on is `cut`. It is not such a
+/// write if a later batch says that it was written after this offset had been synced; then it is
+/// damage, and the bytes behind it stay.
 pub(in crate::storage) fn content(
     (file, path, pool): (&File, &Path, &Arc<Pool>),
     first: u64,
@@ -264,7 +264,7 @@ pub(in crate::storage) fn content(
     let len = file.metadata().map_err(files::at(path))?.len();
     let mut scanner = Scanner::new((file, path, pool), (0, first), len, WINDOW);
     let mut c = Content { next: first, ..Content::default() };
-    // The first damage that is not proven to be some, and what had been read until then.
+    // The first damage that is not proven yet, and the content read up to there.
     let mut doubt: Option<(Gap, u64, u64, u64, usize, usize)> = None;
     loop {
         match scanner.next()? {

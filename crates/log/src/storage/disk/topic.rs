@@ -6,13 +6,14 @@
 //! 0.04 CPU seconds per GiB; through the page cache 1.1 GB/s and 0.66, as a file per group that is
 //! renamed into place the same. Groups of 4 KiB take 0.11 ms, a file each 0.43 ms.
 //!
-//! Beside that, from what memory a group is written counts for more than how (groups of 8 MiB): from
-//! small pages 1.9 to 2.2 GB/s, from huge ones 3.5 to 3.9 (`crate::pages`). In two or four parts by as
-//! many threads: nothing or a little less. Into preallocated space: nothing. Two groups at once: nothing,
-//! since the sync is a thirtieth of the time. Only writing over old blocks was better, 2.3 to 2.9 GB/s
-//! from small pages, and a new topic has none.
+//! Beside that, the memory that a group is written from counts for more than the way of writing (groups
+//! of 8 MiB): from small pages 1.9 to 2.2 GB/s, from huge ones 3.5 to 3.9 (`crate::pages`). In two or
+//! four parts by as many threads: nothing or a little less. Into preallocated space: nothing. Two groups
+//! at once: nothing, since the sync is a thirtieth of the time. Only writing over old blocks was better,
+//! 2.3 to 2.9 GB/s from small pages, and a new topic has none.
 //!
-//! `end` of the last segment is what readers may see; what lies behind it in the file does not exist.
+//! `end` of the last segment bounds the bytes that readers may see; bytes behind it in the file do not
+//! exist.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -52,7 +53,7 @@ pub(super) struct DiskTopic {
     pool: Arc<Pool>,
     state: Mutex<State>,
     writer: Mutex<Option<Writer>>,
-    /// What opening has seen, for whoever asks first.
+    /// The findings at opening, for the first caller that asks.
     numbered: Mutex<Option<Vec<Header>>>,
     descriptors: Arc<Descriptors>,
     me: Weak<Self>,
@@ -60,7 +61,7 @@ pub(super) struct DiskTopic {
     used: AtomicU64,
     /// An append follows, for which the writer is open. Changed while `writer` is locked.
     reserved: AtomicBool,
-    /// What the file [`SEGMENTS`] says.
+    /// The content of the file [`SEGMENTS`].
     recorded: Mutex<Option<Ends>>,
     /// Files that are not of the topic any more and could not be removed.
     left: Mutex<Vec<PathBuf>>,
@@ -85,7 +86,7 @@ impl Ends {
         (first <= last).then_some(Self { first, last })
     }
 
-    /// What is written in a topic's directory; nothing if it is of a version that did not.
+    /// The text in a topic's directory; none if it is of a version that did not write one.
     fn read(dir: &Path) -> Result<Option<Self>> {
         let path = dir.join(SEGMENTS);
         let Some(bytes) = files::read(&path)? else { return Ok(None) };
@@ -162,7 +163,7 @@ struct Writer {
     path: PathBuf,
     /// Where the last block begins that is not full …
     at: u64,
-    /// … and what it holds.
+    /// … and its content.
     tail: Vec<u8>,
 }
 
@@ -367,7 +368,7 @@ impl DiskTopic {
             let plain = File::open(&path).map_err(files::at(&path))?;
             plain.read_exact_at(&mut tail, at).map_err(files::at(&path))?;
         }
-        // What a failed write may have left behind the end must not come to light.
+        // Bytes that a failed write may have left behind the end must not come to light.
         if file.metadata().map_err(files::at(&path))?.len() > end.next_multiple_of(ALIGN as u64) {
             file.set_len(end).and_then(|()| file.sync_all()).map_err(files::at(&path))?;
         }
@@ -384,7 +385,7 @@ impl DiskTopic {
         *writer = None;
         let mut state = self.state.lock();
         let first = state.next;
-        // The file is made now, since it is what says where to go on if all others are trimmed.
+        // The file is made now, since its name says where to go on if all others are trimmed.
         let path = path_of(&self.dir, first);
         File::create(&path).and_then(|f| f.sync_all()).map_err(files::at(&path))?;
         files::sync_dir(&self.dir)?;
@@ -448,7 +449,7 @@ impl DiskTopic {
         };
         drop(permit);
         let mut state = self.state.lock();
-        // The last one may have grown meanwhile, behind what has been looked at.
+        // The last one may have grown meanwhile, behind the part that has been read.
         if let Some(s) = state.segments.iter_mut().find(|s| s.first == segment.first)
             && s.end == segment.end
         {
@@ -554,7 +555,7 @@ impl TopicLog for DiskTopic {
             None => Err(Error::Storage("append without reserve".to_owned())),
         };
         result.map_err(|e| {
-            // Nobody knows what the file holds now behind the end; the next one to open it cuts it.
+            // The content of the file behind the end is unknown; the next one to open it cuts it.
             *writer = None;
             Refused::Failed(e)
         })
@@ -736,7 +737,7 @@ impl TopicLog for DiskTopic {
     }
 
     fn rest(&self) {
-        // Whoever is writing is not resting.
+        // A topic that is being written to is not at rest.
         if let Some(mut writer) = self.writer.try_lock() {
             *writer = None;
             self.state.lock().segments.iter_mut().for_each(|s| s.index = None);

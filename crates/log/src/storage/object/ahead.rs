@@ -1,10 +1,10 @@
-//! Objects on their way from the store to readers: those that somebody waits for, and those behind them
-//! that whoever reads on is likely to want next.
+//! Objects on their way from the store to readers: those that a reader waits for, and those behind them that
+//! it is likely to need next.
 //!
 //! Memory for them is bounded by bytes ([`super::Options::fetch_max`]), from before an object is asked for
-//! until the last reader has let go of it. What was fetched ahead is dropped when it is not wanted within
-//! [`KEEP`], and before somebody has to wait: readers are only known by where they have read, so that one who
-//! goes away leaves nothing but that.
+//! until the last reader has let go of it. An object that was fetched ahead is dropped when no reader needs it
+//! within [`KEEP`], and before a reader has to wait. Readers are only known by the positions that they have
+//! read: one that goes away leaves nothing else.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use super::remote::Remote;
 use crate::error::{Error, Result};
 use crate::meter::{Meter, Room};
 
-/// How long an object is kept for readers who do not come.
+/// How long an object is kept for readers that do not come.
 const KEEP: Duration = Duration::from_secs(10);
 /// How long a reader waits for memory.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often it is looked for, as readers who let go of it do not say so.
+/// How often a waiting thread looks for free memory, since readers do not announce that they have released it.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A topic's id and the offset that the object begins with.
@@ -68,7 +68,7 @@ impl Ahead {
         })
     }
 
-    /// Begins to fetch an object that somebody will probably want, if there is memory for it.
+    /// Begins to fetch an object that a reader will probably need, if there is memory for it.
     pub(super) fn begin(
         self: &Arc<Self>,
         remote: &Remote,
@@ -86,7 +86,7 @@ impl Ahead {
             if let Some(room) = self.meter.take(size) {
                 break room;
             }
-            // Not for those that nobody has seen yet.
+            // Not for objects that no reader has used yet.
             if !drop_oldest(&mut objects, true) {
                 return false;
             }
@@ -101,7 +101,7 @@ impl Ahead {
                     let (bytes, since) = (held(bytes, room), Instant::now());
                     objects.insert(key, Object::Here { bytes, wanted: false, since });
                 }
-                // Whoever wants it asks again, and is told why.
+                // The reader that needs it asks again, and gets the error.
                 None => drop(objects.remove(&key)),
             }
             drop(objects);
@@ -110,8 +110,8 @@ impl Ahead {
         true
     }
 
-    /// An object that is here or coming, or what `fetch` makes of it. Who has room already must not `wait` for
-    /// more.
+    /// An object that is here or coming, or the result of `fetch`. A caller that has room already must not
+    /// `wait` for more.
     ///
     /// # Errors
     /// Those of `fetch`, and [`Error::Busy`] if there is no memory.
@@ -156,7 +156,7 @@ impl Ahead {
         Ok(bytes)
     }
 
-    /// Lets go of an object that is not what it should be.
+    /// Drops an object with wrong content.
     pub(super) fn remove(&self, key: &Key) {
         let mut objects = self.objects.lock();
         if matches!(objects.get(key), Some(Object::Here { .. })) {
@@ -170,7 +170,7 @@ impl Ahead {
     }
 }
 
-/// Says at its end what has become of an object that others wait for.
+/// Publishes, when dropped, the result for an object that other threads wait for.
 struct ComingIn<'a> {
     ahead: &'a Ahead,
     key: &'a Key,
@@ -190,7 +190,7 @@ impl Drop for ComingIn<'_> {
     }
 }
 
-/// Lets go of the oldest object that is here, of those that somebody has seen or has not.
+/// Drops the oldest present object, of those that a reader has used or of those that none has used.
 fn drop_oldest(objects: &mut HashMap<Key, Object>, seen: bool) -> bool {
     let here = objects.iter().filter_map(|(key, o)| match o {
         Object::Here { wanted, since, .. } if *wanted == seen => Some((*since, key)),

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! An object never changes, so that a copy is either right or damaged, and its batches have checksums:
-//! nothing is synced, and what a crash leaves is found when it is read. When a copy was used last is
-//! kept as its time of modification, so that a restart forgets nothing.
+//! nothing is synced, and damage by a crash is found when the copy is read. When a copy was used last
+//! is kept as its time of modification, so that a restart forgets nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -64,7 +64,7 @@ pub(super) struct Copy {
 }
 
 impl Cache {
-    /// The cache in `dir`, which is created if needed, with what it had.
+    /// The cache in `dir`, which is created if needed, with its content.
     ///
     /// # Errors
     /// The directory cannot be used, or another process uses it.
@@ -282,10 +282,10 @@ mod tests {
             file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(s)).expect("set");
         }
         drop(cache);
-        // What a crash left.
+        // A file that a crash left.
         fs::write(dir.join(".new-7"), b"half").expect("written");
         fs::write(dir.join("1f").join(format!("{:020}-9", 9)), b"half").expect("written");
-        // What is somebody else's.
+        // A file of another program.
         let others = ["letters/to-whom", "letters/1-1", "1f/notes", ".new-key"];
         fs::create_dir(dir.join("letters")).expect("created");
         others.iter().for_each(|f| fs::write(dir.join(f), b"mine").expect("written"));

@@ -13,7 +13,7 @@ use object_store::{ObjectStore, RetryConfig};
 use super::Bucket;
 use crate::error::{Error, Result};
 
-/// Repetitions of requests within the store's client; what is left is repeated by `remote`.
+/// Retries of requests within the store's client; `remote` retries further.
 const RETRIES: usize = 2;
 /// After which they end.
 const RETRY: Duration = Duration::from_secs(15);
@@ -35,7 +35,7 @@ impl Bucket {
     /// begin with `AWS_`, `GOOGLE_` or `AZURE_` and whose rest the provider's client knows.
     ///
     /// # Errors
-    /// The URL is none of these, or the variables do not say what the provider needs.
+    /// The URL is none of these, or a variable that the provider needs is missing.
     pub fn connect(
         url: &str,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -101,8 +101,8 @@ impl Bucket {
     }
 }
 
-/// Looks at the variables (their names in small letters): what is going to take its time without one of
-/// them, for people.
+/// Checks the variables (their names in small letters) and returns, for people, which step will take long
+/// without one of them.
 ///
 /// # Errors
 /// It cannot work; the text names the variable that is missing.

@@ -1,8 +1,8 @@
 //! Where in a topic an offset or a time is, and reading from there.
 //!
-//! Where objects begin is known of those that this process has stored or met, as far as memory for it
-//! goes; for others, a listing from a place a little before is asked for. A listing is a hint: what an
-//! object holds is what its batches say, and the next one is found by the name that follows from it.
+//! The process remembers where the objects begin that it has stored or met, as far as memory allows; for
+//! others, it asks for a listing from an offset a little before. A listing is a hint: the batches of an
+//! object say what it holds, and its end gives the name of the next one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use crate::storage::disk::scan::{Found, Gap, Index, Scanner, WINDOW, content};
 use crate::storage::memory::Picked;
 use crate::storage::{TopicLog as _, Want};
 
-/// Objects whose place is remembered, per topic that is in use …
+/// Objects whose position is remembered, per topic that is in use …
 const PLACES: usize = 20_000;
-/// … and places of batches in them: 1 MiB or so.
+/// … and positions of batches in them: 1 MiB or so.
 const ENTRIES: usize = 40_000;
 /// Least bytes that are read of a copy at once.
 const READ_MIN: usize = 64 << 10;
-/// Objects behind the one that is read that are fetched for a reader who has read on for a while …
+/// Objects behind the one that is read that are fetched for a reader that has read on for a while …
 const AHEAD: usize = 15;
-/// … and bytes of them, at most; also not more than half of what there may be for all readers.
+/// … and bytes of them, at most; also not more than half of the memory for all readers.
 const AHEAD_BYTES: u64 = 32 << 20;
-/// Readers of a topic whose places are remembered for that.
+/// Readers of a topic whose positions are remembered for that.
 const READERS: usize = 64;
 /// Names that a listing gives at once.
 const PAGE: usize = 1000;
@@ -37,7 +37,7 @@ const PAGE: usize = 1000;
 #[derive(Default)]
 pub(super) struct Map {
     places: BTreeMap<u64, Place>,
-    /// In the indexes of all places.
+    /// In the indexes of all positions.
     entries: usize,
 }
 
@@ -72,7 +72,7 @@ impl Map {
             self.entries -= before.entries();
         }
         while self.places.len() > PLACES || self.entries > ENTRIES {
-            // Readers at the end are more than those who read what is old.
+            // More readers read at the end than read old records.
             let Some((_, gone)) = self.places.pop_first() else { break };
             self.entries -= gone.entries();
         }
@@ -86,7 +86,7 @@ impl Map {
         }
     }
 
-    /// The same for what is only known from a listing, unless more is.
+    /// The same for an object that is only known from a listing, unless more is known.
     fn put_new(&mut self, first: u64, place: &Place) {
         if !self.places.contains_key(&first) {
             self.put(first, place.clone());
@@ -112,7 +112,7 @@ impl Place {
     }
 }
 
-/// Somebody reads from object to object, as far as can be told.
+/// A reader that reads from object to object, as far as can be seen.
 #[derive(Clone, Copy)]
 pub(super) struct Reader {
     /// Where the object ends that was read last.
@@ -127,7 +127,7 @@ enum Source {
     Store(Bytes),
 }
 
-/// What a read from one object came to.
+/// The result of a read from one object.
 enum Step {
     /// There is enough.
     Enough,
@@ -151,8 +151,8 @@ impl ObjectTopic {
         Ok(listed.first().map(|(first, _)| *first))
     }
 
-    /// The offset after the object that begins with `first`, if that cannot be told from its bytes: what
-    /// was said when it was stored, or where the next one begins.
+    /// The offset after the object that begins with `first`, if its bytes do not tell it: the offset
+    /// given when it was stored, or the beginning of the next one.
     pub(super) fn after(&self, first: u64) -> Result<Option<u64>> {
         let said = self.shared.remote.said_next(&self.object(first))?;
         match said.filter(|next| (first + 1..=names::OFFSET_MAX).contains(next)) {
@@ -174,13 +174,14 @@ impl ObjectTopic {
         Ok(found)
     }
 
-    /// Notes that somebody reads this object. Whoever has read the one before is likely to read those
-    /// behind, too: they are fetched meanwhile, the more the longer he has read on.
+    /// Notes that a reader reads this object. A reader that has read the one before is likely to read
+    /// those behind, too: they are fetched meanwhile, and the more of them the longer the reader has
+    /// read on.
     fn note_reader(&self, first: u64, place: &Place) {
         let run = {
             let mut readers = self.readers.lock();
             if readers.iter().any(|r| r.end == place.next) {
-                // Somebody was here already, perhaps the same.
+                // A reader was here already, perhaps the same one.
                 return;
             }
             let before = readers.iter().position(|r| r.end == first);
@@ -214,7 +215,7 @@ impl ObjectTopic {
             return Vec::new();
         }
         let known = self.map.lock().holding(from).is_some();
-        // What is wrong there is told to whoever reads there.
+        // An error there is reported to the reader that gets there.
         if !known && self.locate(from).is_err() {
             return Vec::new();
         }
@@ -359,7 +360,7 @@ impl ObjectTopic {
             match self.pick_from(offset, &mut picked) {
                 Ok(Some(at)) => offset = at,
                 Ok(None) => break,
-                // What is in the way is told to whoever begins there.
+                // An error there is reported to the reader that begins there.
                 Err(_) if !picked.batches.is_empty() => break,
                 Err(e) => return Err(e),
             }
@@ -428,7 +429,8 @@ impl ObjectTopic {
 
     /// Why an object that should be there is not.
     fn missing(&self, first: u64, offset: u64) -> Error {
-        // Somebody's retention, of which this process has not heard, or the end of the topic.
+        // The retention of another process, which this process has not seen yet, or the end of the
+        // topic.
         let mut tail = self.tail.lock();
         if let Err(e) = self.read_head(&mut tail) {
             return e;

@@ -1,13 +1,14 @@
-//! The head of a topic: where it begins, and how it was at some offset, so that whoever opens it need
-//! not look at all that lies before.
+//! The head of a topic: where it begins, and how it was at some offset, so that opening it need not
+//! read all objects before that offset.
 //!
 //! ```text
 //!  | "ApHD" | v | 3 zero | first | trimmed bytes | trimmed objects | condemned |
 //!  | at | bytes | objects | latest us | producers … | crc32c |
 //! ```
 //!
-//! All numbers are little-endian, 8 bytes each. It is replaced as a whole, and only in the place of
-//! the version that its writer has read. All of it but `first` can be found out by reading the topic.
+//! All numbers are little-endian, 8 bytes each. It is replaced as a whole, and only in place of the
+//! version that its writer has read. Everything in it except `first` can be found out by reading the
+//! topic.
 
 use stdx::crc32c::crc32c;
 

@@ -1,9 +1,9 @@
-//! Storage in an object store: S3 and what is compatible with it, Google Cloud Storage, Azure.
+//! Storage in an object store: S3 and compatible stores, Google Cloud Storage, Azure.
 //!
-//! The bucket is the truth, and any number of processes may use it at the same time, with nobody
-//! between them: a group of batches is an object that is named after its first offset, and is stored
-//! only if there is none of that name (`tail`). What is read comes from a bounded cache on a local
-//! disk (`cache`) if it is there. Names are in `names`; docs/topics-objects.md tells it for people.
+//! The bucket is the truth, and any number of processes may use it at the same time, without a
+//! coordinator: a group of batches is an object that is named after its first offset, and is stored only
+//! if there is none of that name (`tail`). Reads come from a bounded cache on a local disk (`cache`) if
+//! the object is there. Names are in `names`; docs/topics-objects.md describes all this for people.
 
 mod ahead;
 mod cache;
@@ -42,7 +42,7 @@ use crate::error::{Error, Result};
 use crate::seal::{one_line, seal, unseal};
 use crate::settings::{Settings, check_name};
 
-/// How often people are told of the same trouble.
+/// How often the same trouble is reported.
 const COMPLAIN: Duration = Duration::from_secs(60);
 /// Tries to find out whether conditional puts work, if others are trying at the same time.
 const TRIES: usize = 20;
@@ -52,8 +52,8 @@ const TRIES: usize = 20;
 pub struct Options {
     /// How long records wait for others, unless their topic says otherwise.
     pub gather: Duration,
-    /// How long what retention has let go of stays in the bucket. Processes that were asleep for
-    /// longer than half of it look twice before they write.
+    /// How long the objects that retention has removed stay in the bucket. Processes that were asleep for
+    /// longer than half of it check twice before they write.
     pub grace: Duration,
     /// After how long others' changes of a topic (its deletion, settings, retention) are noticed.
     pub check: Duration,
@@ -99,7 +99,7 @@ impl Bucket {
     }
 }
 
-/// What all topics share.
+/// State that all topics share.
 struct Shared {
     remote: Remote,
     root: Root,
@@ -123,12 +123,12 @@ impl Shared {
         }
     }
 
-    /// Deletes what is left of a deleted topic.
+    /// Deletes the rest of a deleted topic.
     fn sweep(&self, topic: &str, id: &str) -> Result<()> {
         let path = self.root.topic(topic);
         let record = self.remote.get(&path)?.map(|(b, _)| Record::decode(&b)).transpose()?;
-        // A deletion that did not come to its end was not acknowledged, and what has been appended since
-        // was: the topic stays.
+        // A deletion that did not come to its end was not acknowledged, and the records appended since
+        // were: the topic stays.
         if record.is_none_or(|r| r.id != id) {
             self.remote.delete_all(&self.root.data(topic, id))?;
         }
@@ -136,14 +136,14 @@ impl Shared {
     }
 }
 
-/// What the bucket says of a topic.
+/// The bucket's state of a topic.
 struct Record {
     id: String,
     settings: Settings,
 }
 
 impl Record {
-    /// No two are the same, since a store may tell versions of an object apart by what is in them.
+    /// No two are the same, since a store may tell versions of an object apart by their content.
     fn encode(&self) -> Result<Vec<u8>> {
         let settings = self.settings.to_json();
         let record = json!({"id": self.id, "revision": random_id()?, "settings": settings});
@@ -236,9 +236,9 @@ impl Objects {
         Ok(Self { shared, ids: Mutex::default() })
     }
 
-    /// What the bucket says of a topic.
+    /// The bucket's state of a topic.
     fn record(&self, topic: &str) -> Result<Option<Record>> {
-        // Names come from anybody, and become paths here.
+        // Names come from any client, and become paths here.
         check_name("topic", topic)?;
         let found = self.shared.remote.get(&self.shared.root.topic(topic))?;
         let record = found.map(|(bytes, _)| Record::decode(&bytes)).transpose()?;
@@ -269,8 +269,8 @@ impl Objects {
     }
 }
 
-/// Deletes what is left of topics (names and ids), on a thread of its own; what it does not get done, the
-/// next process does.
+/// Deletes the rest of topics (names and ids), on a thread of its own; the next process finishes
+/// unfinished work.
 fn sweep_aside(shared: &Arc<Shared>, topics: Vec<(String, String)>) {
     let shared = Arc::clone(shared);
     let sweep = move || {
@@ -295,7 +295,7 @@ fn try_conditions(remote: &Remote, path: &Path) -> Result<()> {
             remote.shown(path)
         )))
     };
-    // Its versions have different contents: S3 tells versions apart by a sum of what is in them.
+    // Its versions have different contents: S3 tells versions apart by a checksum of their content.
     let content = || {
         let text = "That conditional puts work was tried here with the number";
         Ok::<_, Error>(Bytes::from(format!("{text} {}\n", random_id()?)))
@@ -318,7 +318,7 @@ fn try_conditions(remote: &Remote, path: &Path) -> Result<()> {
                         why = Some(e);
                         continue;
                     }
-                    // Somebody else tries, too.
+                    // Another process tries, too.
                     Put::Exists => continue,
                     Put::Done(new) if new == old => {
                         return ignored("versions of the same object cannot be told apart");
@@ -514,7 +514,7 @@ impl Storage for Objects {
         };
         let mut tail = log.tail.lock();
         if damaged {
-            // All but where it begins can be read; that, what is there tells.
+            // All except its beginning can be read; the present objects tell that.
             let first = log.listed_from(0, 1)?.first().map_or(0, |(first, _)| *first);
             tell(&format!(
                 "topic '{topic}': {} is damaged; all of the topic is read to make up for it, \
@@ -528,7 +528,7 @@ impl Storage for Objects {
         }
         let mut numbered = Vec::new();
         match log.catch_up(&mut tail, &mut numbered) {
-            // What lies before can be read all the same. Nobody can append until it is mended.
+            // Records before it can be read all the same. No producer can append until it is mended.
             Err(Error::Damaged(d)) => tell(&d.to_string()),
             other => other?,
         }

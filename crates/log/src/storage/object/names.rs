@@ -1,4 +1,4 @@
-//! What objects are called.
+//! The names of objects.
 //!
 //! ```text
 //! PREFIX/apus                                        that conditional puts have been tried here
@@ -9,7 +9,7 @@
 //! PREFIX/deleted/ID                                  the name of a topic whose objects are being deleted
 //! ```
 //!
-//! An id is random: a topic that is created anew does not meet what is left of the one before.
+//! An id is random: a topic that is created anew does not meet the remains of the earlier one.
 
 use object_store::path::Path;
 
@@ -67,7 +67,7 @@ pub(super) fn value(data: &Path, name: &str) -> Path {
     name.split('/').fold(data.clone(), |path, part| path.join(part))
 }
 
-/// No topic gets as far as this: what says more was made by mistake, and would leave no offsets.
+/// No topic gets as far as this: a larger number was made by mistake, and would leave no offsets.
 pub(super) const OFFSET_MAX: u64 = i64::MAX as u64;
 
 /// The offset that an object begins with.

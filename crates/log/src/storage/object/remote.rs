@@ -1,9 +1,9 @@
 //! The object store, for threads that may wait.
 //!
-//! `object_store` is asynchronous; the log's threads are not. Requests run on a small runtime that
-//! belongs to the storage, and whoever asked waits for them on a channel, so that it may be asked from
-//! any thread. What may be repeated is repeated here; what may not (a put whose answer was lost) is
-//! told apart from what certainly was not done.
+//! `object_store` is asynchronous; the log's threads are not. Requests run on a small runtime that belongs to
+//! the storage, and the caller waits for them on a channel, so that any thread may call. Requests that may be
+//! repeated are retried here; one that may not (a put whose answer was lost) is distinguished from one that
+//! certainly was not done.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -29,16 +29,16 @@ const REQUEST: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(20);
 /// … up to this.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// Bytes of an object at most: twice what the largest has that is written.
+/// Bytes of an object at most: twice the size of the largest one that is written.
 const OBJECT_MAX: u64 = 64 << 20;
 /// Requests at the same time, of one thread that waits.
 const TOGETHER: usize = 8;
 
-/// What an object of records says beside its bytes (on S3 `x-amz-meta-apusnext`): the offset after it. So it is
-/// known even if the bytes are damaged. One word, as Azure wants it.
+/// The metadata of an object of records (on S3 `x-amz-meta-apusnext`): the offset after it. So it is known even
+/// if the bytes are damaged. One word, as Azure wants it.
 const NEXT: &str = "apusnext";
 
-/// What became of a put.
+/// The result of a put.
 #[derive(Debug)]
 pub(super) enum Put {
     /// Stored.
@@ -191,7 +191,7 @@ impl Remote {
         let (tx, rx) = sync_channel(1);
         runtime.spawn(async move {
             let result = tokio::time::timeout(REQUEST, request).await;
-            // Whoever asked waits for it.
+            // The caller waits for it.
             let _ = tx.send(result.unwrap_or_else(|_| Err(lost("no answer in time"))));
         });
         rx.recv().unwrap_or_else(|_| Err(lost("the request was given up")))
@@ -279,7 +279,7 @@ impl Remote {
         }
     }
 
-    /// Stores an object in the place of that version. Once.
+    /// Replaces that version of an object. Tried once.
     pub(super) fn replace(&self, path: &Path, bytes: Bytes, version: UpdateVersion) -> Put {
         self.put(path, bytes, PutMode::Update(version))
     }
@@ -406,16 +406,16 @@ impl Remote {
         }
     }
 
-    /// Replaces a small object's content by what `change` makes of it, as one step. None leaves it as
-    /// it is. A request that was delayed cannot undo a later change, since it names the version that
-    /// it replaces; no content may come twice, since it may be the content that tells versions apart.
+    /// Replaces a small object's content by the result of `change`, as one step. None leaves it as it is. A
+    /// request that was delayed cannot undo a later change, since it names the version that it replaces; no
+    /// content may come twice, since it may be the content that tells versions apart.
     pub(super) fn change(
         &self,
         path: &Path,
         change: impl Fn(Option<&[u8]>) -> Result<Option<Vec<u8>>>,
     ) -> Result<()> {
         let mut pause = Pause::new(self.patience);
-        // What an attempt without an answer may have stored.
+        // The content that an attempt without an answer may have stored.
         let mut maybe: Option<Bytes> = None;
         loop {
             let found = self.get(path)?;

@@ -2,23 +2,23 @@
 //!
 //! Every object is named after its first offset, and is stored on condition that there is none of that
 //! name. So there is one chain of objects, each beginning where the one before ends, and a process that
-//! stores an object at the end has claimed its offsets; nobody can have them too. Whoever finds the name
-//! taken reads what is there, renumbers, and tries at the new end.
+//! stores an object at the end has claimed its offsets; no other process can have them too. A process that
+//! finds the name taken reads the object there, renumbers, and tries at the new end.
 //!
 //! **A lost answer.** When a put ends in a time-out or an error, it was done, was not done, or will be
-//! done yet. The same bytes are put again until the store says yes or "taken", and what it is taken by
-//! tells: the same bytes are ours, since they hold this process's random number, and the time. If that
-//! takes too long, producers are told that it failed, which may be wrong: those who number their
-//! batches find out by trying again, since whatever is stored at that name is read before anything can
-//! be stored behind it.
+//! done yet. The same bytes are put again until the store says yes or "taken". The object that has the
+//! name then decides: the same bytes are ours, since they hold this process's random number, and the time.
+//! If that takes too long, producers are told that it failed, which may be wrong: producers that number
+//! their batches find out by a retry, since whatever is stored at that name is read before anything can be
+//! stored behind it.
 //!
-//! **Names that are free again.** A name says that nobody has claimed an offset only as long as nobody
-//! deletes. Retention therefore writes into the head which offset the topic begins with, and deletes
-//! what lies before only when that has stood there for [`super::Options::grace`]. A process that has
-//! made sure of the end within half that time can rely on names; one that has not (since it was asleep,
-//! or had nothing to do) looks into the head *after* it has stored or found nothing: if the topic begins
-//! behind that place, what it stored is deleted again, which nobody can have seen, as readers begin where
-//! the topic begins.
+//! **Names that are free again.** A free name proves that no process has claimed an offset only as long as
+//! no process deletes. Retention therefore writes into the head which offset the topic begins with, and
+//! deletes earlier objects only when that has stood there for [`super::Options::grace`]. A process that
+//! has made sure of the end within half that time can rely on names; one that has not (since it was
+//! asleep, or had nothing to do) looks into the head *after* it has stored or found nothing: if the topic
+//! begins behind that offset, the process deletes its object again. No reader can have seen it, since
+//! readers begin where the topic begins.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -49,7 +49,7 @@ const TOGETHER: usize = 16;
 /// … and bytes, at most.
 const TOGETHER_BYTES: u64 = 32 << 20;
 
-/// Offsets that are left out where nobody knows how many were given away: more than an object can have.
+/// Offsets that are left out where it is unknown how many were given out: more than an object can have.
 const LEFT_OUT: u64 = 1_000_000_000_000;
 
 /// A moment, by both clocks: one stands still while the machine sleeps, the other may be set.
@@ -64,14 +64,14 @@ impl Moment {
         Self { steady: Instant::now(), wall: SystemTime::now() }
     }
 
-    /// At least what has passed since.
+    /// At least the time that has passed since.
     pub(super) fn age(&self) -> Duration {
         let wall = SystemTime::now().duration_since(self.wall).unwrap_or_default();
         self.steady.elapsed().max(wall)
     }
 }
 
-/// What is known of the end, and since when.
+/// The known end, and since when it is known.
 pub(super) struct Tail {
     pub(super) head: Head,
     pub(super) version: UpdateVersion,
@@ -81,7 +81,7 @@ pub(super) struct Tail {
     pub(super) checked: Moment,
     /// Objects and bytes since the state was written down.
     pub(super) since: (u64, u64),
-    /// What is condemned, and since when it has been seen to be.
+    /// The condemned objects, and since when this process has known.
     pub(super) condemned: (u64, Moment),
     /// The settings that were seen last …
     pub(super) settings: Settings,
@@ -134,7 +134,7 @@ impl ObjectTopic {
             }
         }
         if self.gone.load(Relaxed) {
-            // Nobody can see it there.
+            // No reader can see it there.
             let _ = self.shared.remote.delete(std::slice::from_ref(&path));
             return Err(Refused::Conflict);
         }
@@ -150,7 +150,7 @@ impl ObjectTopic {
     /// Whether it is these bytes that an object holds, if there is one.
     fn is_there(&self, path: &Path, bytes: &Bytes) -> Result<Option<bool>> {
         let begin = &bytes[..bytes.len().min(HEADER)];
-        // What somebody else has stored differs in its first header, and is fetched when it is needed.
+        // An object of another process differs in its first header, and is fetched when it is needed.
         match self.shared.remote.beginning(path, HEADER as u64)? {
             Some(there) if there != begin => Ok(Some(false)),
             Some(_) => Ok(self.shared.remote.get(path)?.map(|(there, _)| there == bytes)),
@@ -171,8 +171,8 @@ impl ObjectTopic {
         }
     }
 
-    /// Looks into the head if names alone do not tell any more where the end is, or if that has not
-    /// been done for a while. To be called after what names have told.
+    /// Looks into the head if names alone do not prove where the end is, or if that has not been done for
+    /// a while. To be called after the names were checked.
     fn make_sure(&self, tail: &mut Tail) -> Result<()> {
         if tail.confirmed.age() >= self.shared.options.grace / 2 {
             self.check(tail)?;
@@ -183,8 +183,8 @@ impl ObjectTopic {
         Ok(())
     }
 
-    /// Asks whether the topic is still there, where it begins, and what its settings are. If it is
-    /// gone, or begins behind the end that is known here, that is noted, and no error.
+    /// Asks whether the topic is still there, where it begins, and what its settings are. If it is gone,
+    /// or begins behind the end that is known here, that is noted; it is no error.
     fn check(&self, tail: &mut Tail) -> Result<()> {
         let begin = Moment::now();
         let record = self.shared.remote.get(&self.shared.root.topic(&self.name))?;
@@ -241,7 +241,7 @@ impl ObjectTopic {
         (tail.head, tail.version) = (head, version);
     }
 
-    /// Changes the head. `change` is done again if somebody else has changed it meanwhile.
+    /// Changes the head. `change` is repeated if another process has changed it meanwhile.
     pub(super) fn write_head(&self, tail: &mut Tail, change: impl Fn(&mut Head)) -> Result<()> {
         let mut pause = Pause::new(self.shared.options.patience);
         let path = names::head(&self.data);
@@ -275,12 +275,12 @@ impl ObjectTopic {
         let state = self.state();
         let producers = log_state();
         if let Err(e) = self.write_head(&mut tail, |head| note_in(head, &state, &producers)) {
-            // It only costs whoever opens the topic some time.
+            // It only costs some time at the next opening of the topic.
             self.tell(&e.to_string());
         }
     }
 
-    /// Takes what others have appended into account. `numbered` gets the headers of numbered batches,
+    /// Takes records of other processes into account. `numbered` gets the headers of numbered batches,
     /// also if it does not come to the end.
     pub(super) fn catch_up(&self, tail: &mut Tail, numbered: &mut Vec<Header>) -> Result<()> {
         let mut ahead: BTreeMap<u64, Bytes> = BTreeMap::new();
@@ -295,7 +295,7 @@ impl ObjectTopic {
             let found = match ahead.remove(&first) {
                 Some(bytes) => Some(bytes),
                 None => {
-                    // What was listed may be older than what is there.
+                    // The listing may be older than the bucket's content.
                     ahead.clear();
                     alone += 1;
                     self.shared.remote.get(&self.object(first))?.map(|(bytes, _)| bytes)
@@ -388,8 +388,8 @@ impl ObjectTopic {
         }
     }
 
-    /// See [`crate::storage::TopicLog::mend`]. Others may append at the same time, or mend: nobody can get
-    /// past the damage before it is mended, and all mend it in the same way.
+    /// See [`crate::storage::TopicLog::mend`]. Others may append at the same time, or mend: no process can
+    /// get past the damage before it is mended, and all mend it in the same way.
     pub(super) fn make_end_known(&self) -> Result<Option<u64>> {
         let mut tail = self.tail.lock();
         let hidden = match self.catch_up(&mut tail, &mut Vec::new()) {
@@ -397,7 +397,7 @@ impl ObjectTopic {
             Err(Error::Damaged(_)) => self.state().next,
             Err(e) => return Err(e),
         };
-        // What has been found was not told to the broker: it must open the topic anew.
+        // The broker has not been notified of the findings: it must open the topic anew.
         self.gone.store(true, Relaxed);
         let next = hidden.saturating_add(LEFT_OUT).min(names::OFFSET_MAX);
         let path = self.object(hidden);
@@ -406,7 +406,7 @@ impl ObjectTopic {
     }
 }
 
-/// Writes down how things are, unless somebody has who knew more.
+/// Stores the present state, unless another process has stored a later one.
 pub(super) fn note_in(head: &mut Head, state: &State, producers: &[u8]) {
     if state.next > head.at {
         head.at = state.next;

@@ -1,7 +1,7 @@
 //! One topic in the bucket, as this process knows it.
 //!
-//! What is in memory is a copy of what the bucket says, perhaps an old one: [`super::tail`] makes sure
-//! that nothing is written on the strength of an old one.
+//! The state in memory is a copy of the bucket's, perhaps an old one: [`super::tail`] makes sure that
+//! no write relies on an old copy.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,25 +30,25 @@ pub(super) struct ObjectTopic {
     pub(super) id: Arc<str>,
     /// The folder of its objects.
     pub(super) data: Path,
-    /// Held, also while the store is asked, by whoever appends, looks for what others have appended,
-    /// or changes the head. Taken before `state` and `map`.
+    /// Locked, also during requests to the store, by a thread that appends, looks for records of other
+    /// processes, or changes the head. Taken before `state` and `map`.
     pub(super) tail: Mutex<Tail>,
     pub(super) state: Mutex<State>,
     /// Where its objects are, as far as that is known.
     pub(super) map: Mutex<Map>,
-    /// Who has read last.
+    /// The last readers.
     pub(super) readers: Mutex<VecDeque<Reader>>,
-    /// It was deleted, or what this process knows of it is too old to go on from: whoever wants to use
-    /// it must open it anew.
+    /// It was deleted, or this process's state of it is too old to go on from: the caller must open it
+    /// anew.
     pub(super) gone: AtomicBool,
-    /// What opening has found, for whoever asks first.
+    /// The findings at opening, for the first caller that asks.
     pub(super) opened: Mutex<Option<History>>,
 }
 
 /// A state that was written down, and the numbered batches since then.
 pub(super) type History = (Option<Vec<u8>>, Vec<Header>);
 
-/// What the topic has.
+/// The topic's figures.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct State {
     pub(super) first: u64,
@@ -56,7 +56,7 @@ pub(super) struct State {
     pub(super) latest_us: u64,
     /// Of all that was ever appended …
     pub(super) totals: Totals,
-    /// … and of what was let go.
+    /// … and of the removed records.
     pub(super) trimmed: Totals,
 }
 
@@ -153,7 +153,7 @@ impl TopicLog for ObjectTopic {
     fn verify(&self, seen: &mut dyn FnMut(&Header)) -> Result<Vec<Damage>> {
         let State { first, next, .. } = self.state();
         let (mut at, mut damage) = (first, Vec::new());
-        // Also what has been appended meanwhile, and what hides the end.
+        // Also the records appended meanwhile, and the damage that hides the end.
         loop {
             let path = self.object(at);
             let shown = self.shared.remote.shown(&path);
@@ -174,7 +174,7 @@ impl TopicLog for ObjectTopic {
             damage.extend(gaps.iter().map(|gap| self.damage(shown.clone(), gap, None)));
             at = match end {
                 Some(end) if gaps.is_empty() && end > at => end,
-                // What is damaged may not say where it ends.
+                // A damaged object may not say where it ends.
                 _ => match self.after(at)? {
                     Some(after) => after,
                     None => break,
@@ -194,7 +194,7 @@ impl TopicLog for ObjectTopic {
     }
 }
 
-/// Checks all batches of an object. Returns the offset after the last one, and what is damaged.
+/// Checks all batches of an object. Returns the offset after the last one, and the damage.
 pub(super) fn check(
     bytes: Bytes,
     first: u64,

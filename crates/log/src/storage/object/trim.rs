@@ -17,7 +17,7 @@ use crate::storage::Limits;
 
 /// Objects that are deleted with one listing.
 const PAGE: usize = 1000;
-/// How long deleting goes on at once: nobody can append meanwhile.
+/// How long deleting goes on at once: no thread can append meanwhile.
 const TURN: Duration = Duration::from_secs(1);
 
 impl ObjectTopic {
@@ -29,9 +29,9 @@ impl ObjectTopic {
         if any {
             let producers = log_state();
             self.write_head(&mut tail, |head| {
-                // Whoever begins behind must find the producers who were before.
+                // A process that begins reading behind it must find the earlier producers.
                 note_in(head, &state, &producers);
-                // Unless somebody else was faster.
+                // Unless another process was faster.
                 if head.first == state.first {
                     head.first = to;
                     head.trimmed.bytes += gone.bytes;
@@ -47,7 +47,7 @@ impl ObjectTopic {
         Ok(any)
     }
 
-    /// The offset that the topic is to begin with, and what lies before.
+    /// The offset that the topic is to begin with, and the objects that lie before.
     fn beyond(&self, limits: &Limits, state: &State) -> Result<(u64, Totals)> {
         let mut gone = Totals::default();
         if state.first >= state.next {
@@ -70,7 +70,7 @@ impl ObjectTopic {
         Ok((at.min(state.next), gone))
     }
 
-    /// Deletes what has been condemned for long enough.
+    /// Deletes the objects that have been condemned for long enough.
     fn purge(&self, tail: &mut Tail) -> Result<()> {
         let (before, since) = tail.condemned;
         if before == 0 || since.age() < self.shared.options.grace {
@@ -90,7 +90,7 @@ impl ObjectTopic {
                 .map(|l| l.path)
                 .filter(|p| names::first_of(p).is_some_and(|first| first < before))
                 .collect();
-            // A listing may still show what is gone.
+            // A listing may still show deleted objects.
             if old.is_empty() || old.last() == last.as_ref() {
                 break;
             }

@@ -1,5 +1,5 @@
-//! What the writer does with files and takes long. It needs nothing of the writer's, so that others
-//! can write meanwhile.
+//! The writer's long work with files. It needs no state of the writer, so that other threads can write
+//! meanwhile.
 
 use std::io;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use super::super::segment::{HEADER, Header};
 use super::{Done, Segment, Turn};
 use crate::disk::{Disk, File};
 
-/// What the writer's thread does next.
+/// The next step of the writer's thread.
 pub(super) enum Step {
     Turn(Turn),
-    /// This, and then it goes on.
+    /// This work, and then it goes on.
     Work(Work),
 }
 
@@ -29,8 +29,8 @@ pub(super) enum Work {
     Rebase(Rebase, Done),
 }
 
-/// A segment has begun: the end of the one before it is to become durable, then what the new one has,
-/// then the manifest that names it.
+/// A segment has begun: the end of the one before it is to become durable, then the records of the new
+/// one, then the manifest that names it.
 #[derive(Clone)]
 pub(super) struct Naming {
     pub(super) old: Option<(Arc<dyn File>, String, u64)>,
@@ -48,7 +48,7 @@ pub(super) struct Rebase {
     pub(super) left: Vec<String>,
 }
 
-/// How it went.
+/// The result.
 pub(super) enum Finished {
     Synced(u64, Duration, io::Result<()>),
     Made(io::Result<Segment>),
@@ -95,7 +95,7 @@ impl Naming {
 
     fn store(self, disk: &dyn Disk, place: &Place) -> io::Result<Manifest> {
         if self.stored {
-            // It may be in its place all the same: what is not certain is done again.
+            // It may be in its place all the same: an uncertain step is repeated.
             let stored = self.manifest.store(disk, &place.manifest());
             stored.map_err(|e| named("writing", "the manifest", &e))?;
         }
@@ -103,8 +103,8 @@ impl Naming {
     }
 }
 
-/// Files of a journal that the manifest does not name: what a rewrite or a new segment has left that was
-/// interrupted.
+/// Files of a journal that the manifest does not name: left by an interrupted rewrite or an interrupted
+/// new segment.
 pub(super) fn strays(
     disk: &dyn Disk,
     place: &Place,

@@ -15,13 +15,13 @@ use super::super::seb::{fetch_held, wait};
 use super::super::text::{base64, duration};
 use super::{BATCH, LINES, bad, number, only};
 
-/// Bytes that are answered if nobody says how many.
+/// Bytes in an answer if the request does not say how many.
 const BYTES: u64 = 1 << 20;
 /// Bytes that are answered at most, besides the first batch.
 const BYTES_MAX: u64 = 16 << 20;
 /// How long a reader may wait.
 const WAIT_MAX: Duration = Duration::from_secs(300);
-/// Records that are answered one by one if nobody says how many.
+/// Records that are answered one by one if the request does not say how many.
 const RECORDS: u64 = 1000;
 
 /// How a read's parameters are called.
@@ -84,13 +84,13 @@ pub(super) fn group(r: Response, new: bool) -> Response {
     with(r, HeaderName::from_static("apus-group"), HeaderValue::from_static("new"))
 }
 
-/// How long somebody wants to wait for records, if he says so.
+/// How long the client wants to wait for records, if it says so.
 pub(super) fn patience(query: &Query) -> Result<Option<Duration>, Error> {
     let wrong = || bad("wait is a duration such as 5s or 200ms");
     query.get("wait").map(|text| Ok(duration(text).ok_or_else(wrong)?.min(WAIT_MAX))).transpose()
 }
 
-/// Reads what a query asks for; none if there is nothing in time.
+/// Reads the records that a query asks for; none if there is nothing in time.
 async fn read(
     topic: &str,
     query: &Query,

@@ -77,14 +77,14 @@ fn only(query: &Query, known: &[&str]) -> Result<(), Error> {
     }
 }
 
-/// A number of the query, from 0 to 2⁶³ - 1: what RESP's integers and most languages hold, too.
+/// A number of the query, from 0 to 2⁶³ - 1: the range that RESP's integers and most languages hold, too.
 fn number(query: &Query, name: &str) -> Result<Option<u64>, Error> {
     let read = |v: &str| v.parse().ok().filter(|n| *n <= i64::MAX as u64);
     let wrong = || bad(format!("{name} must be a whole number below 2^63"));
     query.get(name).map(|v| read(v).ok_or_else(wrong)).transpose()
 }
 
-/// The command of RESP that does what a route does, and its topic. None for the description, for the list, which
+/// The RESP command that corresponds to a route, and its topic. None for the description, for the list, which
 /// has only topics that the caller may read, and for paths that do not exist.
 fn command_of<'a>(method: &Method, parts: &[&'a str]) -> Option<(&'static str, &'a str)> {
     let is = |m: Method| *method == m;

@@ -18,7 +18,7 @@ use super::{LINES, consume, only};
 
 /// Bytes of batches that are read at once.
 const BYTES: usize = 256 << 10;
-/// How long a reader waits for others to take what they have asked for.
+/// How long a reader waits for other readers to take their answers.
 const CROWDED: Duration = Duration::from_millis(20);
 /// A sign of life is sent after so long without records.
 const QUIET: Duration = Duration::from_secs(15);
@@ -37,7 +37,7 @@ pub(super) async fn tail(
     let events = header("accept").is_some_and(|a| a.contains("text/event-stream"));
     debug_assert_eq!(ACCEPT.as_str(), "accept");
     open(state, topic).await?;
-    // A browser that connects again tells what it has seen.
+    // A browser that connects again names the last record that it has seen.
     let seen = header("last-event-id").and_then(|id| id.parse::<u64>().ok());
     let (offset, new) = match seen.and_then(|s| s.checked_add(1)) {
         Some(offset) => (offset, false),
@@ -46,7 +46,7 @@ pub(super) async fn tail(
     let name = topic.to_owned();
     let extent = state.ask(move |b| b.describe(&name)).await?.extent;
     if offset > extent.next {
-        // Nobody waits for what may never be.
+        // No client waits for a record that may never exist.
         return Err(Error::OutOfBounds { offset, first: extent.first, next: extent.next });
     }
     // A client that does not keep up holds one piece here, one that is being sent, and nothing else.
@@ -69,7 +69,7 @@ async fn follow(
 ) {
     let mut since = Instant::now();
     while !*state.stopped.borrow() {
-        // Nothing is read for a client that has not taken what was read before.
+        // Nothing is read for a client that has not taken the last read.
         let Ok(permit) = tx.reserve().await else { return };
         let want = Want::from(offset, u64::MAX, BYTES);
         let (mut text, before) = (String::new(), offset);
