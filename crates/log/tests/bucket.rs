@@ -1,4 +1,4 @@
-//! What the broker promises, over an object store's server, which `MINIO` or `AZURITE` is the binary of, or
+//! The broker's guarantees, over an object store's server, which `MINIO` or `AZURITE` is the binary of, or
 //! `GCS` stands for. Not part of `cargo test` by itself, since it must not pass without one; `cargo xtask
 //! test` has them installed.
 #![cfg(feature = "cloud")]

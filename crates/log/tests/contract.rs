@@ -1,4 +1,4 @@
-//! What the broker promises, over every storage that needs nothing but this machine.
+//! The broker's guarantees, over every storage that needs nothing but this machine.
 
 mod common;
 #[macro_use]

@@ -18,7 +18,7 @@ use object_store::path::Path as Name;
 use object_store::{Attribute, ObjectStore, ObjectStoreExt as _, PutOptions};
 use parking_lot::Mutex;
 
-/// What people were told.
+/// The messages for people.
 type Told = Arc<Mutex<Vec<String>>>;
 
 fn process_with(
@@ -118,7 +118,7 @@ fn what_was_stored_without_an_answer_is_stored_once() {
     faulty.set(Faults { lost: 1000, ..Faults::default() });
     assert_eq!(a.append_wait("t", input(&[b"x"])).map(|s| s.first_offset), Ok(0));
     assert_eq!(log_of(&store).len(), 1);
-    // Nobody knows what became of it; then it turns out that it was stored.
+    // The result is unknown at first; then it turns out that it was stored.
     faulty.set(Faults { late: 1000, late_ms: 0, ..Faults::default() });
     let numbered = || input(&[b"y"]).by(5, 1);
     let unknown = loop {
@@ -165,7 +165,7 @@ fn a_name_that_is_free_again_is_not_taken() {
     // Nothing was left where it tried first.
     assert_eq!(log_of(&store).len(), left.len() + 1);
     assert!(log_of(&store).starts_with(&left));
-    // Who is known is known although what was there is gone.
+    // A known producer stays known although its records are gone.
     let again = sleeper.append_wait("t", input(&[b"old"]).by(3, 1)).expect("known");
     assert!(again.duplicate && again.first_offset == 0, "{again:?}");
     assert_eq!(sleeper.describe("t").expect("there").extent.first, 10);
@@ -184,7 +184,8 @@ fn deleted_and_changed_by_somebody_else() {
     let settings = Settings { gather_ms: Some(3), ..Settings::default() };
     b.set("t", settings.clone()).expect("set");
     assert_eq!(a.describe("t").expect("there").settings, settings);
-    // Who waits for a record of a topic that goes is told, and those who append begin a new one.
+    // A reader that waits for a record of a deleted topic is notified, and producers that append begin
+    // a new one.
     let (tx, rx) = std::sync::mpsc::channel();
     let wake = Box::new(move || tx.send(()).expect("received"));
     let waiting = a.wait("t", 1, wake).expect("open");
@@ -195,7 +196,7 @@ fn deleted_and_changed_by_somebody_else() {
     assert_eq!(a.append_wait("t", input(&[b"new"])).map(|s| s.first_offset), Ok(0));
     assert_eq!(a.committed("t", "g"), Ok(None));
     assert_eq!(all_from(&b, "t", 0), [b"new"]);
-    // Without anybody having asked.
+    // Without a request.
     b.delete("t").expect("deleted");
     assert_eq!(a.append_wait("t", input(&[b"newer"])).map(|s| s.first_offset), Ok(0));
     assert_eq!(all_from(&b, "t", 0), [b"newer"]);
@@ -275,12 +276,12 @@ fn a_damaged_object_is_an_error_with_its_place() {
         let damage = broker.verify("t", &mut |_| {}).expect("read");
         assert_eq!(damage.iter().map(|d| d.offset).collect::<Vec<_>>(), [2]);
     }
-    // Nothing of a header is left: what comes behind tells where it ends.
+    // Nothing of a header is left: the next object tells where it ends.
     wait(store.put(&object, vec![7; 300].into())).expect("stored");
     let (b, told) = process_with(bucket(&store), objects_options(), 0, None);
     assert_eq!(b.append_wait("t", input(&[b"x"])).map(|s| s.first_offset), Ok(6));
     assert!(told.lock()[0].contains("damaged at offset 2"), "{told:?}");
-    // Nothing comes behind: what lies before can be read.
+    // Nothing comes behind: the records before it can be read.
     let last = log_of(&store)[3].clone();
     wait(store.put(&last, vec![7; 300].into())).expect("stored");
     let (c, told) = process_with(bucket(&store), objects_options(), 0, None);
@@ -290,7 +291,7 @@ fn a_damaged_object_is_an_error_with_its_place() {
     assert!(e.to_string().contains(&format!("memory://{last}")), "{e}");
     assert!(e.to_string().contains("apus log mend"), "{e}");
     assert_eq!(c.verify("t", &mut |_| {}).expect("read").len(), 2);
-    // Nobody gets the offsets that may have been given away.
+    // No producer gets the offsets that may have been given out.
     assert_eq!(c.mend("t"), Ok((Vec::new(), Some(1_000_000_000_006))));
     assert_eq!(c.mend("t"), Ok((Vec::new(), None)));
     for (broker, offset) in [(&c, 1_000_000_000_006), (&a, 1_000_000_000_007)] {
@@ -318,7 +319,7 @@ fn a_destroyed_last_object_still_says_where_it_ends() {
     let options = PutOptions { attributes, ..PutOptions::default() };
     wait(store.put_opts(&last, vec![7; 300].into(), options)).expect("stored");
     // Nothing is behind it, and none of its headers can be read: it is known all the same which offsets
-    // were given away, and nobody gets them again.
+    // were given out, and no producer gets them again.
     let (b, told) = process_with(bucket(&store), objects_options(), 0, None);
     assert_eq!(b.append_wait("t", input(&[b"next"])).map(|s| s.first_offset), Ok(4));
     assert!(told.lock()[0].contains("damaged at offset 1"), "{told:?}");
@@ -456,7 +457,7 @@ fn objects_for_readers_take_no_more_memory_than_they_may() {
     let log = storage.open("t", &Settings::default(), &|_| {}).expect("open");
     faulty.together.store(0, Relaxed);
     let one = |offset| Want { offset, records: 1, bytes: 1, before: u64::MAX, most: usize::MAX };
-    // Readers who keep what they have read leave no room for others …
+    // Readers that keep the groups that they have read leave no room for others …
     let mut held: Vec<_> = (0..3).map(|i| log.read(&one(i)).expect("there")).collect();
     assert!(faulty.together.load(Relaxed) <= 2);
     assert!(matches!(log.read(&one(9)), Err(Error::Busy { .. })));
@@ -613,7 +614,7 @@ fn round(seed: u64) {
     let processes: Vec<Mutex<(Arc<Faulty>, Broker)>> =
         (0..PROCESSES).map(|i| Mutex::new(start(seed * 100 + i))).collect();
     let over = AtomicBool::new(false);
-    // (offset, record): what was acknowledged, and what readers saw.
+    // (offset, record): the acknowledged ones, and those that readers saw.
     let (acknowledged, seen) = (Mutex::new(Vec::new()), Mutex::new(HashMap::new()));
     std::thread::scope(|s| {
         let producers: Vec<_> = (0..PRODUCERS)
@@ -666,7 +667,7 @@ fn round(seed: u64) {
             let mut before = 0;
             while !over.load(Relaxed) {
                 std::thread::sleep(Duration::from_millis(rng.below(400)));
-                // On a slow machine nobody would get anything done otherwise.
+                // On a slow machine no process would make progress otherwise.
                 while acknowledged.lock().len() == before && !over.load(Relaxed) {
                     std::thread::sleep(Duration::from_millis(1));
                 }

@@ -1,5 +1,5 @@
-//! The journal on a disk that fails: what was durable is there after a crash, nothing is there that
-//! was not written, and damage is told from a torn end.
+//! The journal on a disk that fails: durable records are there after a crash, nothing is there that
+//! was not written, and damage is distinguished from a torn end.
 
 use std::io;
 use std::path::Path;
@@ -156,7 +156,7 @@ fn after_any_crash_what_was_durable_is_there() {
                 "seed {seed} life {life}: {durable} were durable, {} are there",
                 values.len()
             );
-            // What recovery has cut stays cut.
+            // A part that recovery has cut stays cut.
             let (again, _) = recover(&disk).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             assert_eq!(again, values, "seed {seed}");
         }
@@ -470,7 +470,7 @@ fn a_journal_without_its_manifest_is_neither_forgotten_nor_removed() {
     disk.create_dir(&place(0).dir).expect("made");
     disk.open(&place(0).file("a.aof.3.base"), true).expect("new");
     assert!(recover(&disk).expect_err("refused").to_string().contains("a.aof.3.base"));
-    // One that had no base yet is what it always was: nothing.
+    // A journal that had no base yet still counts as none.
     let disk = SimDisk::default();
     let from = Recovered::instead_of(None, false, 0);
     let mut journal = start(&disk, Sync::Always, 4000, from);
@@ -562,7 +562,7 @@ fn a_segment_that_was_begun_and_not_named_is_found() {
         let killed = disk.fork();
         let (values, from) = recover(&killed).expect("sound");
         assert!(values == expected, "{} of {}", values.len(), expected.len());
-        // What goes on then names it before anything else.
+        // The journal that goes on then names it before anything else.
         let mut journal = start(&killed, Sync::EverySecond, 500, from);
         journal.append(0, b"more");
         journal.turn(Instant::now() + Duration::from_secs(2));

@@ -39,7 +39,7 @@ fn main() -> std::io::Result<()> {
     client.read_exact(&mut reply)?;
     println!("{}", String::from_utf8_lossy(&reply).escape_debug());
 
-    // Last orders: what has arrived is executed and answered, then all threads end.
+    // The last turn: input that has arrived is executed and answered, then all threads end.
     server.stop();
     server.join();
     Ok(())

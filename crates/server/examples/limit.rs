@@ -36,7 +36,7 @@ struct Conn {
     unsent: Vec<u8>,
 }
 
-/// How requests are told apart.
+/// How requests are separated.
 enum Cut {
     /// By their number of bytes.
     Bytes(usize),
@@ -48,7 +48,8 @@ impl Cut {
     /// How many requests `input` begins with, and where they end. `None`: that is no request.
     fn requests(&mut self, input: &[u8]) -> Option<(usize, usize)> {
         let (shape, spans, owned) = match self {
-            // A client may ask whether anybody is there (PING, INFO) before it sends what was agreed.
+            // A client may ask whether a server is there (PING, INFO) before it sends what was
+            // agreed.
             Self::Bytes(n) if input.len() < *n && is_question(input) => {
                 return Some((1, input.len()));
             }

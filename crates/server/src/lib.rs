@@ -504,7 +504,7 @@ pub fn threads_of(config: &Config) -> usize {
 /// Files that topics have use for.
 const TOPICS_MAX: u64 = 512;
 
-/// The uses of the process's open files.
+/// How the process's open files are shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Files {
     /// Connections of clients.

@@ -1,5 +1,5 @@
-//! The whole binary with an admin port: every path, what must be refused, and a profile of a server
-//! that is at work.
+//! The whole binary with an admin port: every path, requests that must be refused, and a profile of
+//! a server that is at work.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -116,7 +116,7 @@ impl Server {
     }
 }
 
-/// Samples by name and labels; panics at what Prometheus would not read.
+/// Samples by name and labels; panics at a line that Prometheus would not read.
 fn parse_metrics(text: &str) -> Vec<(String, f64)> {
     let mut samples = Vec::new();
     let (mut helped, mut family) = (String::new(), String::new());
@@ -243,7 +243,7 @@ fn what_is_not_understood_is_refused() {
     }
     let head = server.request("HEAD", "/metrics", "127.0.0.1");
     assert_eq!((head.status, head.body.len()), (200, 0));
-    // Somebody's web page that points its name at this machine.
+    // A foreign web page that points its name at this machine.
     assert_eq!(server.request("GET", "/metrics", "evil.example").status, 403);
     for query in ["seconds=0", "seconds=301", "seconds=x", "format=pdf&seconds=1"] {
         let answer = server.get(&format!("/debug/profile?{query}"));

@@ -1,5 +1,5 @@
-//! What a request allocates on its whole way from bytes to bytes: a GET nothing, a SET of a new key
-//! its entry, a SET of an old one nothing.
+//! The allocations of a request on its whole way from bytes to bytes: a GET nothing, a SET of a new
+//! key its entry, a SET of an old one nothing.
 
 #![expect(unsafe_code, reason = "a global allocator that counts")]
 

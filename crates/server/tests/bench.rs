@@ -1,5 +1,5 @@
 //! `apus bench kv`, the whole binary, against servers in this process: every request is answered and
-//! counted, and what it writes can be read by others.
+//! counted, and its writes can be read by other clients.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -258,7 +258,7 @@ fn mistakes_get_a_message_and_an_exit_code() {
         run(&["-p", &small.addresses()[0].port().to_string(), "-q", "-c", "9", "ping"]);
     assert!(code == 1 && error.contains("max number of clients"), "{error}");
     stop(small);
-    // Nobody listens on this one. (One that was just closed may be another test's by now.)
+    // No process listens on this one. (One that was just closed may be another test's by now.)
     for test in [["kv", "-p", "1", "ping"], ["pubsub", "-p", "1", "-3"]] {
         let mut apus = Command::new(env!("CARGO_BIN_EXE_apus"));
         let out = apus.arg("bench").args(test).output().expect("it runs");

@@ -1,4 +1,4 @@
-//! What a connection sees of its own pipeline, over TCP: how it ends, and which time it is.
+//! A connection's view of its own pipeline, over TCP: how it ends, and which time it is.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,6 +1,6 @@
-//! The binary under load, killed at a random moment and started again: every acknowledged write is
-//! there, and no transaction is there by half. What the process has written survives it, so that this
-//! holds for every `appendfsync`.
+//! The binary under load, killed at a random moment and started again: every acknowledged write is there, and
+//! no transaction is there by half. Bytes that the process has written survive it, so that this holds for
+//! every `appendfsync`.
 //!
 //! `APUS_ROUNDS` says how often (default: 67 each, 201 in all; the journal's other crash tests have many more
 //! rounds with disks that fail), `APUS_BIN` which binary (default: the one built with the test).
@@ -120,7 +120,7 @@ impl Client {
     }
 }
 
-/// What a client knows that the server must not have forgotten.
+/// The writes that a client knows and that the server must not have lost.
 #[derive(Default)]
 struct Known {
     sent: AtomicU64,
@@ -192,7 +192,7 @@ fn crash_rounds(appendfsync: &str) {
             }
             std::thread::sleep(Duration::from_micros(rng.below(60_000)));
             let pid = server.child.id().to_string();
-            // The handle is borrowed by those who connect.
+            // The connecting threads borrow the handle.
             Command::new("kill").args(["-9", &pid]).status().expect("killed");
             stop.store(true, SeqCst);
         });
@@ -296,7 +296,7 @@ fn what_a_full_disk_does_not_take_is_not_acknowledged() {
             }
         }
         assert!(refused && acknowledged.len() > 100, "{}", acknowledged.len());
-        // It stays up for reads, of those too who were disconnected.
+        // It stays up for reads, also for clients that were disconnected.
         let mut c = server.connect().expect("a connection");
         assert_eq!(c.call(&format!("GET {}\r\n", acknowledged[0])), Some(value.clone()));
         server.kill();
@@ -310,7 +310,8 @@ fn what_a_full_disk_does_not_take_is_not_acknowledged() {
     }
 }
 
-/// Damage in the middle of what WAITAOF has called durable, of a server that was killed while it was idle.
+/// Damage in the middle of bytes that WAITAOF has called durable, of a server that was killed while it was
+/// idle.
 #[test]
 fn damage_of_what_was_durable_is_not_taken_for_a_torn_end() {
     for appendfsync in ["everysec", "always"] {
@@ -493,7 +494,7 @@ fn nothing_counts_as_durable_before_there_is_a_base() {
     assert_eq!(lines(&mut c, &["WAITAOF 1 0 100"], 3), ["*2", ":0", ":0"]);
     assert_eq!(lines(&mut c, &["WAITAOF 1 0 0"], 3), ["*2", ":1", ":0"]);
     assert!(c.call("INFO persistence\r\n").expect("an answer").contains("aof_rewrites:1\r"));
-    // Who waits when it ends is told so.
+    // A client that waits when the server ends gets an error.
     assert_eq!(
         lines(&mut c, &["CONFIG SET appendonly no", "CONFIG SET appendonly yes"], 2),
         ["+OK"; 2]

@@ -1,6 +1,6 @@
 //! Limits that a whole server keeps: memory, and the buffers of a connection.
 //!
-//! One test at a time: what the allocator counts is the process's.
+//! One test at a time: the allocator counts for the whole process.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -47,7 +47,7 @@ impl Drop for Running {
 struct Client(TcpStream);
 
 impl Client {
-    /// The first line of the reply, and what a bulk string holds; `None` when the server has
+    /// The first line of the reply, and the content of a bulk string; `None` when the server has
     /// closed the connection.
     fn call(&mut self, words: &[&[u8]]) -> Option<String> {
         let mut request = format!("*{}\r\n", words.len()).into_bytes();
@@ -146,7 +146,7 @@ fn replies_over_the_output_limit_are_not_sent() {
     let (mut c, mut control) = (running.connect(), running.connect());
     assert_eq!(c.call(&[b"SET", b"k", &[b'x'; 100_000]]).as_deref(), Some("+OK"));
     control.set("client-output-buffer-limit", "normal 10 0 0");
-    // What fits into the buffer that every connection has is not counted.
+    // Bytes that fit into the buffer that every connection has are not counted.
     assert_eq!(c.call(&[b"GETRANGE", b"k", b"0", b"9999"]).map(|v| v.len()), Some(10_000));
     assert_eq!(c.call(&[b"GET", b"k"]), None);
     assert_eq!(control.info("stats", "client_output_buffer_limit_disconnections"), 1);
@@ -161,7 +161,8 @@ fn large_arguments_count_for_the_query_limit() {
     let (mut c, mut control) = (running.connect(), running.connect());
     control.set("client-query-buffer-limit", "1048576");
     assert_eq!(c.call(&[b"SET", b"k", &vec![b'x'; 1_000_000]]).as_deref(), Some("+OK"));
-    // What has arrived counts, not what was announced: the client is heard out up to the limit.
+    // The bytes that have arrived count, not the announced ones: the client is heard out up to the
+    // limit.
     c.0.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048576\r\n").expect("written");
     c.0.write_all(&vec![b'x'; 500_000]).expect("written");
     let mut waits = || control.call(&[b"CLIENT", b"LIST"]).expect("an answer").contains("cmd=set");

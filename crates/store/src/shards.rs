@@ -155,7 +155,7 @@ impl Keyspace {
         self.alone.load(Relaxed) != 0
     }
 
-    /// Lets other threads in, for one more reason: from now on the thread with the seat takes locks too.
+    /// Lets other threads in, for one more reason: from here on the thread with the seat takes locks too.
     /// That thread must have no view and no lock set while this is called, which the borrow of its seat
     /// proves for views. Those threads begin after this, and have ended, as far as the keyspace is
     /// concerned, before [`unshare`](Self::unshare).
@@ -232,7 +232,7 @@ impl Keyspace {
         self.tickets.fetch_add(1, Relaxed) + 1
     }
 
-    /// Makes commands note their changes from now on, for one more reason. Must be undone by
+    /// Makes commands note their changes from here on, for one more reason. Must be undone by
     /// [`lose_interest`](Self::lose_interest).
     pub fn take_interest(&self) {
         self.interest.fetch_add(1, Relaxed);

@@ -1,4 +1,4 @@
-//! What eviction may take.
+//! The keys that eviction may remove.
 
 use stdx::rng::Rng;
 use store::{Content, Context, Db, Evicted, Key, Keyspace, Policy, Ttl};
@@ -46,7 +46,7 @@ fn what_lost_its_deadline_is_not_evicted_by_volatile_policies() {
     }
 }
 
-/// What was collected by one policy is not taken by the next.
+/// Candidates of one policy are not used by the next.
 #[test]
 fn candidates_do_not_outlive_their_policy() {
     let mut w = World::new();

@@ -1,9 +1,9 @@
-//! Shards that somebody has.
+//! Shards that another thread has locked.
 
 use stdx::rng::Rng;
 use store::{Context, Db, Keyspace};
 
-/// An attempt that fails must leave the lock with whoever has it.
+/// An attempt that fails must leave the lock with the thread that has it.
 #[test]
 fn a_shard_that_was_tried_in_vain_is_still_locked() {
     let ks = Keyspace::new(1, 0);

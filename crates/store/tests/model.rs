@@ -16,7 +16,7 @@ const START_MS: i64 = 1_770_000_000_000;
 const USED: usize = 3;
 const KEYS: usize = 900;
 
-/// Key to value and deadline, expired ones that nobody has noticed included.
+/// Key to value and deadline, expired ones that no access has noticed included.
 type Model = BTreeMap<Vec<u8>, (i64, Option<i64>)>;
 
 /// A scan under way.

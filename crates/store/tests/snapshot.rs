@@ -1,4 +1,4 @@
-//! A snapshot is what the keyspace was when it began, whatever is done meanwhile.
+//! A snapshot is the keyspace as it was when the snapshot began, whatever is changed meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ const HASH_LIMITS: data::hash::Limits = data::hash::Limits { entries: 16, value:
 
 type Image = BTreeMap<(usize, Vec<u8>), (Vec<u8>, Option<i64>)>;
 
-/// What was saved; a second copy of anything is an error.
+/// The saved entries; a second copy of anything is an error.
 #[derive(Default)]
 struct Saved(Mutex<Image>);
 

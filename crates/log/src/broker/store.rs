@@ -45,8 +45,8 @@ impl Inner {
                 }
     }
 
-    /// Whether the inputs have waited as long as a group of the size of the last one is likely to take to
-    /// arrive. Where the time is set, the full time is waited.
+    /// Whether inputs wait only until as many have come as were stored together last time. Where the time
+    /// is set, they wait for all of it.
     pub(super) fn eager(&self, settings: Option<&Settings>) -> bool {
         self.storage.eager() && settings.is_none_or(|s| s.gather_ms.is_none())
     }
@@ -152,7 +152,7 @@ impl Inner {
         number
     }
 
-    /// A group has been written, or could not be: those who have waited for that are next.
+    /// A group has been written, or could not be: the inputs that have waited for that are next.
     fn end_write(self: &Arc<Self>, t: &Arc<Topic>, number: u64) {
         let mut state = t.state.lock();
         // Otherwise the next one is being written already.

@@ -73,7 +73,7 @@ impl Faulty {
         Bucket::new(Arc::clone(self) as Arc<dyn ObjectStore>, "", "memory://")
     }
 
-    /// Nothing that is asked from now on is done.
+    /// No later request is carried out.
     pub fn kill(&self) {
         self.dead.store(true, Relaxed);
     }

@@ -18,7 +18,7 @@ use object_store::memory::InMemory;
 pub use testing::TempDir;
 use testing::eventually;
 
-/// One kind of storage, whose brokers see what those before them have left.
+/// One kind of storage, whose brokers see the state that earlier ones have left.
 pub enum Place {
     Memory(Arc<Memory>),
     Disk(TempDir),

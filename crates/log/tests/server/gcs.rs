@@ -15,7 +15,7 @@ use std::thread;
 pub const TOKEN: &str = "apus-test-token";
 /// Names in an answer to a listing: few, so that there are several.
 const PAGE: usize = 50;
-/// The only date there is; nobody looks at it.
+/// The only date there is; no client checks it.
 const DATES: [&str; 2] = ["Sat, 21 Nov 2026 12:00:00 GMT", "2026-11-21T12:00:00Z"];
 
 struct Object {

@@ -1,4 +1,4 @@
-//! What the broker promises, whatever it stores in.
+//! The broker's guarantees, over every storage.
 
 #![allow(dead_code, unreachable_pub, reason = "every test uses some of it")]
 
@@ -71,7 +71,7 @@ pub fn slow_readers_hold_no_more_than_is_kept(place: &Place) {
         assert!(kept <= MAX, "{kept} bytes after {i}");
     }
     assert!(b.kept_bytes() > 0);
-    // Nobody else is kept waiting, and when they have read, what is new is kept again.
+    // No other reader is kept waiting, and when they have read, new groups are kept again.
     assert_eq!(all_from(&b, "t", 0).len(), 12);
     drop(slow);
     append(&b, "t", &[&record]);
@@ -141,7 +141,7 @@ pub fn producers_side_by_side(place: &Place) {
             .collect();
         threads.into_iter().flat_map(|t| t.join().expect("no panic")).collect()
     });
-    // Each producer's records are in its order, and nobody's got lost or came twice.
+    // Each producer's records are in its order, and none got lost or came twice.
     let records = all_from(&b, "t", 0);
     assert_eq!(records.len(), THREADS * EACH);
     for (i, offset) in offsets.iter().enumerate() {
@@ -266,7 +266,7 @@ pub fn what_is_acknowledged_is_in_a_topic_that_is_there(place: &Place) {
         let stored: usize = writers.into_iter().map(|w| w.join().expect("no panic")).sum();
         assert!(stored > 0);
     });
-    // What is there is what was appended since it was deleted last.
+    // It holds exactly the records appended since it was deleted last.
     let next = match b.describe("t") {
         Ok(d) => d.extent.next,
         Err(e) => {
@@ -312,7 +312,7 @@ pub fn retries_are_stored_once(place: &Place) {
     assert_eq!(send(&b, 1, 11), Ok(Appended { duplicate: true, ..second }));
     assert_eq!(send(&b, 1, 13), Err(Error::Sequence { producer: 1, expected: 12, got: 13 }));
     assert_eq!(send(&b, 2, 0).map(|a| a.first_offset), Ok(4));
-    // They are recognised by whoever goes on.
+    // The process that goes on recognises them.
     drop(b);
     let b = broker(place);
     assert_eq!(send(&b, 1, 11), Ok(Appended { duplicate: true, ..second }));
@@ -384,7 +384,7 @@ pub fn old_records_go(place: &Place) {
     let b = place.broker_at(Options::default(), || 70_000_000);
     assert_eq!(append(&b, "t", &[b"z"]).first_offset, 20);
     assert_eq!(all_from(&b, "t", 20), [b"z"]);
-    // Producers are known although what they wrote is gone.
+    // Producers are known although their records are gone.
     let sent = b.append_wait("t", input(&[b"n"]).by(3, 8)).expect("stored");
     drop(b);
     let b = place.broker_at(Options::default(), || 900_000_000);
@@ -460,7 +460,7 @@ pub fn readers_wait(place: &Place) {
         .map(|r| r.expect("woken"))
         .collect();
     assert_eq!(woken, BTreeSet::from([1, 2]));
-    // Nobody waits for a topic that is gone.
+    // No reader waits for a topic that is gone.
     b.delete("t").expect("deleted");
     assert_eq!(rx.recv_timeout(LONG), Ok(3));
     drop(waiting);

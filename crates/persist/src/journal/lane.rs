@@ -1,9 +1,9 @@
 //! Where one thread leaves its records for the writer.
 //!
-//! Each thread has a lane of its own, so that threads do not meet here; the writer takes what is in
-//! it from time to time. A record gets its sequence number under the lane's lock, while the shards
-//! that it concerns are locked: within a lane numbers ascend, and for any key they follow the order
-//! of its changes.
+//! Each thread has a lane of its own, so that threads do not meet here; the writer takes its content
+//! from time to time. A record gets its sequence number under the lane's lock, while the shards that
+//! it concerns are locked: within a lane numbers ascend, and for any key they follow the order of its
+//! changes.
 
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 

@@ -9,8 +9,8 @@
 //!  of the shards
 //! ```
 //!
-//! - Numbers have no gaps, and the writer stops at a number that is missing (its thread is just
-//!   about to append it): what is on disk is always a beginning of all that happened.
+//! - Numbers have no gaps, and the writer stops at a number that is missing (its thread is just about
+//!   to append it): the records on disk are always a beginning of all records.
 //! - A record is a unit: a command with the deletions that came before it, a transaction, a script.
 //! - One sync serves all waiting clients. The journal does not know them: it notifies [`Observer`]
 //!   how far all is durable.

@@ -105,7 +105,7 @@ fn words(line: &str) -> Option<Vec<String>> {
 pub enum Stop {
     /// The file ends within a command that begins at this offset.
     Truncated(u64),
-    /// What is at this offset is no command.
+    /// The bytes at this offset are no command.
     Malformed(u64),
     /// It cannot be read.
     Io(io::Error),

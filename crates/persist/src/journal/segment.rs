@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
     /// A reader of a whole file.
     ///
     /// # Errors
-    /// What is wrong with its header.
+    /// The header is invalid; the text says why.
     pub fn new(bytes: &'a [u8]) -> Result<Self, &'static str> {
         let header = Header::parse(bytes)?;
         let (next, marked) = (header.first, header.first.saturating_sub(1));
@@ -197,7 +197,7 @@ pub struct Survey {
 /// Reads a whole segment.
 ///
 /// # Errors
-/// What is wrong with its header.
+/// The header is invalid; the text says why.
 pub fn survey(bytes: &[u8]) -> Result<Survey, &'static str> {
     let mut reader = Reader::new(bytes)?;
     let first = reader.next_sequence();

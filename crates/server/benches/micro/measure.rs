@@ -4,7 +4,7 @@
 use crate::count;
 use std::time::{Duration, Instant};
 
-/// What a row costs per operation.
+/// The cost of a row per operation.
 pub(crate) struct Cost {
     pub(crate) best_ns: f64,
     pub(crate) median_ns: f64,
@@ -12,7 +12,7 @@ pub(crate) struct Cost {
     pub(crate) bytes: f64,
 }
 
-/// What became of a row.
+/// The result of a row.
 pub(crate) enum Outcome {
     Cost(Cost),
     /// It cannot run, and why.
@@ -21,7 +21,7 @@ pub(crate) enum Outcome {
     NotAsked,
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 pub(crate) struct Settings {
     pub(crate) keys: u64,
     pub(crate) depth: usize,

@@ -1,6 +1,6 @@
-//! Servers that are killed at any moment while producers and readers use them, and what must be true of
-//! their topics afterwards: what was acknowledged is there once, in every producer's order, at offsets
-//! without gaps; and no reader has seen what is not there any more.
+//! Servers that are killed at any moment while producers and readers use them, and the laws for their
+//! topics afterwards: every acknowledged record is there once, in its producer's order, at offsets
+//! without gaps; and no reader has seen a record that is missing later.
 
 #![allow(dead_code, unreachable_pub, reason = "every test uses some of it")]
 
@@ -18,7 +18,7 @@ use log::batch::Batch;
 use serde_json::Value;
 use testing::PATIENCE;
 
-/// Producers that number what they send, and send it again until it is acknowledged.
+/// Producers that number their records, and send them again until they are acknowledged.
 const NUMBERED: u64 = 4;
 /// Producers that send everything once.
 const PLAIN: u64 = 2;
@@ -49,9 +49,9 @@ impl Rng {
     }
 }
 
-/// A port that nobody listens on, below those that the kernel gives to clients: who connects again and
-/// again to a server that is gone would meet himself one day. (Should somebody else take it before we
-/// do, the server does not start, and another one is tried.)
+/// A port that no process listens on, below those that the kernel gives to clients: a client that
+/// connects again and again to a server that is gone would connect to itself one day. (Should another
+/// process take it first, the server does not start, and another one is tried.)
 fn free() -> SocketAddr {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -146,7 +146,7 @@ fn record(id: Id) -> String {
     format!("{}-{} {}", id.0, id.1, "x".repeat(more as usize))
 }
 
-/// Who sent a record, and as which of his.
+/// The producer of a record, and its number among that producer's records.
 type Id = (u64, u64);
 
 fn id_of(bytes: &[u8]) -> Id {
@@ -248,7 +248,7 @@ pub struct Plan {
     pub pause_ms: u64,
 }
 
-/// What was found out.
+/// The findings.
 #[derive(Debug, Default)]
 pub struct Seen {
     pub acknowledged: usize,
@@ -303,7 +303,7 @@ pub fn kill_and_check(
             let new = start(i);
             *servers[i].lock().expect("sound") = new;
         }
-        // On a slow machine, those who send everything once may have met nobody yet.
+        // On a slow machine, producers that send everything once may not have met another process yet.
         let begin = Instant::now();
         while first.load(Relaxed) < NUMBERED + PLAIN && begin.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(5));
@@ -327,7 +327,7 @@ pub fn kill_and_check(
         assert!(!mine.is_empty(), "producer {i} got nothing done");
         assert!(mine.is_sorted_by_key(|(offset, _)| *offset), "producer {i}'s order");
     }
-    // Also of what was not acknowledged and is there nevertheless.
+    // Unacknowledged records that are there nevertheless count, too.
     let mut last: HashMap<u64, u64> = HashMap::new();
     for (producer, sequence) in all.iter().filter(|id| id.0 <= NUMBERED) {
         let before = last.insert(*producer, *sequence);

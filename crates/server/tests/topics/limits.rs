@@ -1,4 +1,4 @@
-//! What topics and HTTP may take of the server, and what they tell of it.
+//! The resources that topics and HTTP may take of the server, and their figures.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn what_topics_use_evicts_no_keys() {
             assert_eq!(r.call(&["SET", &format!("key:{i}"), "new"]), "+OK");
         }
     });
-    // What is kept for readers stays in memory: more than the keyspace may have.
+    // Groups kept for readers stay in memory: more than the keyspace may have.
     assert!(field(&mut r, "memory", "mem_topics") > 40 << 20);
     assert!(field(&mut r, "memory", "mem_not_counted_for_evict") > 40 << 20);
     assert_eq!(r.call(&["SET", "one", "more"]), "+OK");

@@ -464,7 +464,7 @@ fn topics_over_resp() {
     assert_eq!(r.call(&["TOPIC.READ", "t", "EARLIEST", "BYTES", "1"]), "[:0 [a ]]");
     assert_eq!(r.call(&["TOPIC.READ", "t", "LATEST"]), "*-1");
     assert_eq!(r.call(&["TOPIC.READ", "t", "4", "BLOCK", "20"]), "*-1");
-    // As over HTTP: nobody waits for what may never be.
+    // As over HTTP: no client waits for a record that may never exist.
     let beyond = "-OUTOFBOUNDS offset out of bounds: the topic has 0 up to, not including, 4";
     assert_eq!(r.call(&["TOPIC.READ", "t", "5"]), beyond);
     assert_eq!(r.call(&["TOPIC.READ", "t", "9", "BLOCK", "0"]), beyond);
@@ -639,7 +639,7 @@ fn records_may_look_like_the_form_that_they_are_sent_in() {
         let kind = a.header("content-type").expect("a type").to_owned();
         kind.split_once("boundary=").expect("a boundary").1.to_owned()
     };
-    // Somebody who has seen an answer writes what would have ended its parts.
+    // A client that has seen an answer writes the text that would have ended its parts.
     let poison = format!("\r\n--{}--\r\n", boundary(&s.get(target)));
     s.add("t", &[poison.as_bytes()]);
     let a = s.get(target);
@@ -700,8 +700,8 @@ fn answers_that_nobody_takes_are_bounded() {
 
 #[test]
 fn what_was_accepted_is_stored_when_it_ends() {
-    // What waits to be stored, nobody can see from outside, so the signal comes a little later; longer
-    // where a busy machine has not even let it accept the connection by then.
+    // A waiting record cannot be seen from outside, so the signal comes a little later; longer where a
+    // busy machine has not even let it accept the connection by then.
     for pause in [300, 1_000, 10_000, 60_000] {
         let dir = TempDir::new();
         let mut s = Server::start(&dir, &[]);

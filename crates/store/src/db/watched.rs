@@ -37,7 +37,7 @@ impl Db<'_> {
         }
     }
 
-    /// WATCH: from now on a change of the key in the selected database spoils `w`. Earlier changes of the
+    /// WATCH: from here on a change of the key in the selected database spoils `w`. Earlier changes of the
     /// view must have been committed, or they would spoil `w`, too.
     pub fn watch(&mut self, key: Key<'_>, w: &Arc<Watch>) {
         let interest = self.locked.interest(shard_of(key.hash)).get_or_insert_default();

@@ -49,7 +49,7 @@ impl Bucket {
         let Ok(prefix) = Path::parse(prefix.trim_end_matches('/')) else {
             return bad("its prefix is none that every store could take");
         };
-        // Whoever has chosen one already is right.
+        // A provider that is chosen already stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let retry =
             RetryConfig { max_retries: RETRIES, retry_timeout: RETRY, ..RetryConfig::default() };
@@ -63,7 +63,7 @@ impl Bucket {
         let settings = |of: &str| {
             let mut all: Vec<_> = all.iter().filter(|(k, _)| k.starts_with(of)).cloned().collect();
             let is_near = |(k, v): &(String, String)| ENDPOINTS.contains(&&**k) && is_local(v);
-            // Whoever says otherwise comes later, and is right.
+            // A setting that says otherwise comes later, and wins.
             all.insert(0, (format!("{of}allow_http"), all.iter().any(is_near).to_string()));
             all
         };

@@ -514,7 +514,8 @@ impl Storage for Objects {
         };
         let mut tail = log.tail.lock();
         if damaged {
-            // All except its beginning can be read; the present objects tell that.
+            // Everything except the first offset can be found by reading the topic; the first present
+            // object gives that offset.
             let first = log.listed_from(0, 1)?.first().map_or(0, |(first, _)| *first);
             tell(&format!(
                 "topic '{topic}': {} is damaged; all of the topic is read to make up for it, \
