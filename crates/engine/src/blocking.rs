@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use commands::Fail;
+use commands::row::Traits;
 use resp::{Args, Out, Proto, Reply, Span};
 use store::{Block, Db, Empty, Garbage, Key, ShardSet, Waiter};
 
@@ -345,7 +346,8 @@ impl Thread {
     /// CLIENT UNBLOCK: as if its time were over, or with an error. Returns whether it was waiting.
     pub(crate) fn unblock(&mut self, engine: &Engine, w: &Arc<Waiter>, error: bool) -> bool {
         // To clients it is no blocking command.
-        let walks = job(w).is_some_and(|job| engine.table.get(job.command).walks);
+        let walks =
+            job(w).is_some_and(|job| engine.table.get(job.command).traits.has(Traits::WALKS));
         if walks || !self.end_wait(engine, w) {
             return false;
         }

@@ -204,7 +204,7 @@ impl Thread {
             return Done::Wait;
         }
         if let Some(multi) = &mut session.multi
-            && !cmd.immediate
+            && !cmd.traits.has(Traits::IMMEDIATE)
         {
             let flags = match cmd.row.group {
                 Group::Scripting => scripting::flags_of(engine, cmd, args),
@@ -350,7 +350,7 @@ impl Thread {
             let free = self.make_room(engine);
             self.short_of_memory = !free;
             // A queued command takes memory, whatever it does.
-            let queues = session.multi.is_some() && !cmd.immediate;
+            let queues = session.multi.is_some() && !cmd.traits.has(Traits::IMMEDIATE);
             if !free && (queues || flags_with_queue(session, cmd).has(Flags::DENYOOM)) {
                 return Err(OOM);
             }
@@ -408,7 +408,7 @@ impl Thread {
             }
             Run::Data(run) => run,
         };
-        if cmd.walks
+        if cmd.traits.has(Traits::WALKS)
             && self.cx.may_block
             && !self.whole
             && self.walk_keys(engine, session, id, args)
@@ -705,7 +705,7 @@ fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> boo
         Group::Scripting => scripting::flags_of(engine, cmd, args),
         _ => flags_with_queue(session, cmd),
     };
-    let queueing = session.multi.is_some() && !cmd.immediate;
+    let queueing = session.multi.is_some() && !cmd.traits.has(Traits::IMMEDIATE);
     !engine.pause.writes_only.load(Relaxed)
         || !queueing && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE))
 }

@@ -65,14 +65,10 @@ pub struct Cmd {
     /// The argument with the name of its member or field, the first one if there are several; 0 if
     /// it is about the whole value.
     pub part: u8,
-    /// Is run and not queued inside MULTI.
-    pub immediate: bool,
     /// The kind of channel that it publishes to, if it publishes.
     pub publishes: Option<Kind>,
     /// Subscribes to the channels that it names.
     pub subscribes: bool,
-    /// Looks at all keys, one shard after the other, and may let others in between.
-    pub walks: bool,
 }
 
 impl Cmd {
@@ -140,11 +136,9 @@ fn cmd(row: &'static Row, container: Traits, run: Run) -> Cmd {
         light,
         by_reply,
         part,
-        immediate: traits.has(Traits::IMMEDIATE),
         publishes,
         subscribes: row.channels == Channels::Subscribe,
         traits,
-        walks: traits.has(Traits::WALKS),
     }
 }
 

@@ -33,6 +33,11 @@ fn line(port: &str, peer: &dyn Display, local: &dyn Display, user: &User) -> Arc
     format!("id=0 addr={peer} laddr={local} name= db=0 user={user} lib-name={port}").into()
 }
 
+fn default_caller(engine: &Engine, port: &str, peer: &dyn Display, local: &dyn Display) -> Caller {
+    let user = engine.acl.default_user();
+    Caller { user: Arc::clone(user), line: line(port, peer, local, user) }
+}
+
 impl Engine {
     /// The default user, if requests need not name a user.
     pub fn open_caller(
@@ -41,9 +46,7 @@ impl Engine {
         peer: &dyn Display,
         local: &dyn Display,
     ) -> Option<Caller> {
-        let user = self.acl.default_user();
-        let line = line(port, peer, local, user);
-        self.acl.is_open().then(|| Caller { user: Arc::clone(user), line })
+        self.acl.is_open().then(|| default_caller(self, port, peer, local))
     }
 
     /// The default user, for a request that has shown the key of a port; none if that user is off.
@@ -53,9 +56,7 @@ impl Engine {
         peer: &dyn Display,
         local: &dyn Display,
     ) -> Option<Caller> {
-        let user = self.acl.default_user();
-        let line = line(port, peer, local, user);
-        user.rules().on.then(|| Caller { user: Arc::clone(user), line })
+        self.acl.default_user().rules().on.then(|| default_caller(self, port, peer, local))
     }
 
     /// The user of this name and password; an empty name stands for the default user. `any_password` says

@@ -79,6 +79,7 @@ impl Attendant {
             let client = a.begin(engine, self.thread);
             self.look_at(&client, &a.stream);
         }
+        // A copy: an answer may evict clients, which looks into the list again.
         let known: Vec<Known> = self.inbox.attended.0.lock().values().cloned().collect();
         for (client, stream) in &known {
             self.look_at(client, stream);
