@@ -19,7 +19,7 @@ fn what_it_says_it_holds_is_what_it_was_given() {
     for (fields, value, deadlines) in
         [(100usize, 20usize, false), (20_000, 8, false), (20_000, 30, true), (2000, 6000, false)]
     {
-        let before = stdx::mem::used();
+        let before = stdx::mem::used_by_this_thread();
         let mut table = Table::new(0);
         table.insert(Entry::packed(Kind::Hash, b"key", &EMPTY, None, 0));
         let bucket = 64;
@@ -33,7 +33,7 @@ fn what_it_says_it_holds_is_what_it_was_given() {
             }
         }
         let said = slot(&mut table).bytes() as f64;
-        let held = (stdx::mem::used() - before - bucket) as f64;
+        let held = (stdx::mem::used_by_this_thread() - before - bucket) as f64;
         assert!((said / held - 1.0).abs() < 0.1, "{fields} fields: says {said}, holds {held}");
     }
 }

@@ -6,7 +6,7 @@ use data::entry::{Entry, Kind};
 use data::list::{End, Limit, pop, push, remove, remove_equal, set};
 use data::packed::EMPTY;
 use data::table::{Node as _, Table};
-use stdx::mem::{Counting, used};
+use stdx::mem::{Counting, used_by_this_thread};
 
 #[global_allocator]
 static ALLOCATOR: Counting<System> = Counting(System);
@@ -19,7 +19,8 @@ fn bytes_are_those_of_the_allocator() {
         let hash = Entry::packed(Kind::List, b"key", &EMPTY, None, 0).hash();
         // The table grows once, before anything is measured.
         table.insert(Entry::packed(Kind::List, b"key", &EMPTY, None, 0));
-        let empty = used() as usize - table.find(hash, |_| true).expect("it is there").bytes();
+        let empty =
+            used_by_this_thread() - table.find(hash, |_| true).expect("it is there").bytes() as i64;
         let limit = Limit::new(-2);
         let value = |i: usize| match form {
             0 => format!("item:{i}"),
@@ -32,7 +33,7 @@ fn bytes_are_those_of_the_allocator() {
             |what: &'static str, f: &mut dyn FnMut(&mut data::table::SlotMut<'_, Entry>)| {
                 let mut slot = table.find_mut(hash, |_| true).expect("it is there");
                 f(&mut slot);
-                let (counted, held) = (slot.bytes(), used() as usize - empty);
+                let (counted, held) = (slot.bytes(), (used_by_this_thread() - empty) as usize);
                 let off = counted.abs_diff(held);
                 assert!(
                     off * 100 <= held * 2,

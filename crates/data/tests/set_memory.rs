@@ -2,7 +2,7 @@
 
 use data::packed::Item;
 use data::set::{BigSet, Draft, Encoding, Limits, Set};
-use stdx::mem::{Counting, used};
+use stdx::mem::{Counting, used_by_this_thread};
 
 #[global_allocator]
 static ALLOCATOR: Counting<std::alloc::System> = Counting(std::alloc::System);
@@ -16,7 +16,6 @@ fn settle() {
     }
 }
 
-/// One test, since the count is the process's.
 #[test]
 fn within_a_tenth_of_the_allocator() {
     type Member = fn(u64) -> String;
@@ -29,7 +28,7 @@ fn within_a_tenth_of_the_allocator() {
     for (name, member) in kinds {
         for n in [10, 400, 3000, 60_000] {
             settle();
-            let before = used();
+            let before = used_by_this_thread();
             let mut draft = Draft::new(b"key", Encoding::Intset);
             let mut buf = String::new();
             for i in 0..n {
@@ -43,7 +42,7 @@ fn within_a_tenth_of_the_allocator() {
             drop(buf);
             let e = draft.finish();
             settle();
-            let truth = used() - before;
+            let truth = ((used_by_this_thread() - before) as u64) as u64;
             let said = e.bytes() as u64;
             assert!(said.abs_diff(truth) * 10 <= truth, "{name} {n}: {said}, truly {truth}");
             // Shared for a moment, and changed before and after that ends.
@@ -60,19 +59,19 @@ fn within_a_tenth_of_the_allocator() {
             drop(frozen);
             change();
             settle();
-            let truth = used() - before;
+            let truth = ((used_by_this_thread() - before) as u64) as u64;
             let said = e.bytes() as u64;
             assert!(said.abs_diff(truth) * 10 <= truth, "{name} {n}: {said}, truly {truth}");
             let copy = e.with_key(b"copy");
             assert_eq!(Set::of(&copy).len(), Set::of(&e).len());
-            let both = used() - before;
+            let both = ((used_by_this_thread() - before) as u64) as u64;
             let said = said + copy.bytes() as u64;
             assert!(said.abs_diff(both) * 10 <= both, "{name} {n}: {said}, truly {both}");
         }
     }
     // Integers alone are left, and the buckets of the others.
     settle();
-    let before = used();
+    let before = used_by_this_thread();
     let mut draft = Draft::new(b"key", Encoding::Hashtable);
     let text = |i: u64| format!("member:{i}");
     for i in 0..30_000 {
@@ -84,6 +83,6 @@ fn within_a_tenth_of_the_allocator() {
     }
     settle();
     let e = draft.finish();
-    let (said, truth) = (e.bytes() as u64, used() - before);
+    let (said, truth) = (e.bytes() as u64, (used_by_this_thread() - before) as u64);
     assert!(said.abs_diff(truth) * 10 <= truth, "{said}, truly {truth}");
 }

@@ -139,12 +139,12 @@ fn the_name_is_that_of_the_limits() {
 
 fn bytes_are_the_allocators() {
     for (n, width) in [(100, 8), (1_000, 3), (50_000, 12), (50_000, 60)] {
-        let before = stdx::mem::used();
+        let before = stdx::mem::used_by_this_thread();
         let mut table = Table::new(0);
         let e = run();
         let hash = e.hash();
         table.insert(e);
-        let empty = stdx::mem::used() - size(&table, hash);
+        let empty = stdx::mem::used_by_this_thread() - size(&table, hash);
         let mut slot = table.find_mut(hash, |_| true).expect("it was inserted");
         let mut r = Rng::from_seed(1);
         for i in 0..n {
@@ -156,15 +156,15 @@ fn bytes_are_the_allocators() {
         for i in (0..n).step_by(3) {
             zset::remove(&mut slot, format!("{i:0width$}").as_bytes());
         }
-        let (said, held) = (slot.bytes() as f64, (stdx::mem::used() - empty) as f64);
+        let (said, held) = (slot.bytes() as f64, (stdx::mem::used_by_this_thread() - empty) as f64);
         assert!((said - held).abs() < held * 0.1, "{n} of {width}: says {said}, holds {held}");
         drop(table);
-        assert_eq!(stdx::mem::used(), before);
+        assert_eq!(stdx::mem::used_by_this_thread(), before);
     }
 }
 
-fn size(table: &Table<Entry>, hash: u64) -> u64 {
-    table.find(hash, |_| true).map_or(0, |e| e.bytes() as u64)
+fn size(table: &Table<Entry>, hash: u64) -> i64 {
+    table.find(hash, |_| true).map_or(0, |e| e.bytes() as i64)
 }
 
 #[test]
