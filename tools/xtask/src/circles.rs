@@ -4,14 +4,14 @@
 //! Names that a module only passes on (`pub use`) lead to their origin, so that a crate's root
 //! closes no false circle. A module that names its own children does not import them. Code inside
 //! `#[cfg(test)] mod … { … }`, and files called `tests`, do not count. The largest circles of today
-//! stand in `xtask/circles.txt`.
+//! stand in `tools/xtask/circles.txt`.
 
 use crate::{Result, paths};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The path of the file with the numbers, from the root.
-const FILE: &str = "xtask/circles.txt";
+const FILE: &str = "tools/xtask/circles.txt";
 
 /// A module's path without the crate: `a::b` is `["a", "b"]`, the root is empty.
 type Module = Vec<String>;
@@ -72,7 +72,8 @@ fn compare(
 
 /// Crate and module of a source file: `crates/a/src/b/mod.rs` is `("a", ["b"])`.
 fn module_of(file: &str) -> Option<(&str, Module)> {
-    let (name, path) = file.strip_prefix("crates/")?.split_once("/src/")?;
+    let packages = file.strip_prefix("crates/").or_else(|| file.strip_prefix("tools/"))?;
+    let (name, path) = packages.split_once("/src/")?;
     let path = path.strip_suffix(".rs")?;
     let mut module: Module = path.split('/').map(str::to_owned).collect();
     if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 /// The root of the workspace.
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("tools/xtask is a folder of the workspace")
 }
 
 /// Where test tools are installed: never in the source tree, so that a clone stays clean.
@@ -33,10 +36,12 @@ fn outside(dir: &Path, root: &Path) -> Result<()> {
     }
 }
 
-/// The cargo targets `crates/*/{folder}/{prefix}*.rs`, as package and target name, sorted.
+/// The cargo targets `crates/*/{folder}/{prefix}*.rs` and `tools/*/…`, as package and target name, sorted.
 pub(crate) fn targets(folder: &str, prefix: &str) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
-    for krate in entries(&root().join("crates"))? {
+    let mut packages = entries(&root().join("crates"))?;
+    packages.extend(entries(&root().join("tools"))?);
+    for krate in packages {
         let dir = krate.join(folder);
         if !dir.is_dir() {
             continue;
