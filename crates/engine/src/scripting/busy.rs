@@ -15,11 +15,11 @@ use config::Id;
 use parking_lot::{Mutex, RwLock};
 use resp::{Args, Out, Reply, Span};
 
-use crate::acl;
 use crate::clients::{Client, HeldKill};
 use crate::connection::early;
 use crate::dispatch::lookup;
 use crate::engine::{Attention, Engine};
+use crate::exec::{Policy, Request};
 use crate::mailbox::Message;
 use crate::scripting::function;
 use crate::server::shutdown;
@@ -255,7 +255,6 @@ impl Engine {
         if client.multi.load(Relaxed) >= 0 || client.closing.load(Relaxed) {
             return None;
         }
-        let known = client.authenticated.load(Relaxed) || self.acl.is_open();
         let mut out = Out::default();
         let mut reply = Reply::new(&mut out, client.known_proto());
         let outcome = match lookup(self, args) {
@@ -263,14 +262,11 @@ impl Engine {
             Ok(id) => {
                 let row = self.table.get(id).row;
                 let user = Arc::clone(&client.user.read());
+                let request =
+                    Request { engine: self, id, args, user: &user, client, session: None };
                 match row.name {
-                    _ if !row.arity_fits(args.len()) => Err(Fail::arity(row.name)),
-                    _ if !known && !row.flags.has(Flags::NO_AUTH) => {
-                        Err(Fail::text("NOAUTH Authentication required."))
-                    }
-                    _ if let Err(denied) = acl::check(self, &user, id, args) => {
-                        acl::note(self, &user, client, acl::Context::TopLevel, (id, args), denied);
-                        Err(denied.fail(&user, row))
+                    _ if let Err(refusal) = request.admit(Policy::STUCK) => {
+                        Err(refusal.fail(&user, row))
                     }
                     "auth" | "hello" | "reset" | "multi" | "quit" => {
                         match early::answer(self, client, row.name, args, &mut reply) {
