@@ -8,6 +8,7 @@ use commands::Fail;
 use commands::fail::quoted;
 use commands::row::{Flags, Group, Row, Scope, Traits};
 use config::Id;
+use observe::stats::bump;
 use resp::{Args, Reply};
 use store::{Db, Key, ShardSet};
 
@@ -20,7 +21,6 @@ use crate::persistence;
 use crate::pubsub::{self, Local};
 use crate::scripting;
 use crate::session::{ReplyMode, Session};
-use crate::stats::bump;
 use crate::table::{Call, Cmd, Run};
 use crate::thread::Thread;
 use crate::tracking;
@@ -264,7 +264,7 @@ impl Thread {
             bump(&self.worker.stats.commands[usize::from(id)].failed, 1);
         }
         if self.count_call(engine, &session.client, id, nanos) {
-            engine.slowlog.record(engine, &session.client, nanos, args);
+            engine.note_slow(&session.client, nanos, args);
         }
         Done::Yes
     }
@@ -298,7 +298,7 @@ impl Thread {
         let cmd = engine.table.get(id);
         let stats = &self.worker.stats.commands[usize::from(id)];
         stats.called(1, nanos, self.hot.latency_tracking);
-        let waited = self.worker.costs.waited(cmd.row.group);
+        let waited = self.worker.costs.waited(cmd.row.group, store::take_waits());
         if self.costs.on {
             self.costs.executed(&self.worker.costs, cmd.row.group, (1, nanos, waited));
         }
