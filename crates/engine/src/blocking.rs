@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use commands::Fail;
 use commands::row::Traits;
+use observe::stats::bump;
 use resp::{Args, Out, Proto, Reply, Span};
 use store::{Block, Db, Empty, Garbage, Key, ShardSet, Waiter};
 
@@ -25,7 +26,6 @@ use crate::engine::Engine;
 use crate::exec::{Executed, Policy, Refusal, Request, run_data};
 use crate::mailbox::{self, Message};
 use crate::session::Session;
-use crate::stats::bump;
 use crate::table::Run;
 use crate::thread::Thread;
 
@@ -337,7 +337,7 @@ impl Thread {
         if self.account(engine, &client, Executed { id: job.command, nanos, failed }) {
             let mut owned = job.args.clone();
             let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
-            engine.slowlog.record(engine, &client, nanos, &Args::new(&[], &spans, &mut owned));
+            engine.note_slow(&client, nanos, &Args::new(&[], &spans, &mut owned));
         }
     }
 

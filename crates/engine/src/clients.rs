@@ -10,6 +10,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
 };
 
+use observe::stats::bump;
 use parking_lot::{Mutex, RwLock};
 use resp::Proto;
 use store::Waiter;
@@ -19,7 +20,6 @@ use crate::engine::Engine;
 use crate::mailbox::Message;
 use crate::pubsub::Subscriptions;
 use crate::shares::{Share, Sum};
-use crate::stats::bump;
 use crate::thread::Thread;
 
 /// The two addresses of a connection.

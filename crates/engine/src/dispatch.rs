@@ -15,10 +15,10 @@ use crate::exec::Executed;
 use crate::persistence;
 use crate::scripting;
 use crate::session::{ReplyMode, Session};
-use crate::stats::bump;
 use crate::table::Cmd;
 use crate::thread::Thread;
 use crate::tracking;
+use observe::stats::bump;
 
 /// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
@@ -244,7 +244,7 @@ impl Thread {
         // The errors of a transaction's commands are theirs.
         let failed = failed || reply.errors() != errors && !cmd.traits.has(Traits::EXEC);
         if self.account(engine, &session.client, Executed { id, nanos, failed }) {
-            engine.slowlog.record(engine, &session.client, nanos, args);
+            engine.note_slow(&session.client, nanos, args);
         }
         Done::Yes
     }

@@ -31,10 +31,10 @@ use crate::engine::{Attention, Engine, Worker};
 use crate::journal::Own;
 use crate::pubsub::Local;
 use crate::session::Session;
-use crate::stats::bump;
 use crate::table::{Call, Cmd, Run};
 use crate::thread::Thread;
 use crate::tracking;
+use observe::stats::bump;
 
 const OOM: Fail = Fail::text("OOM command not allowed when used memory > 'maxmemory'.");
 const NOAUTH: Fail = Fail::text("NOAUTH Authentication required.");
@@ -445,7 +445,7 @@ impl Thread {
             bump(&stats.failed, 1);
         }
         stats.called(1, nanos, self.hot.latency_tracking);
-        let waited = self.worker.costs.waited(row.group);
+        let waited = self.worker.costs.waited(row.group, store::take_waits());
         if self.costs.on {
             self.costs.executed(&self.worker.costs, row.group, (1, nanos, waited));
         }
@@ -478,7 +478,7 @@ impl Thread {
         nanos: u64,
     ) {
         let family = engine.table.get(run[0].id).row.group;
-        let waited = self.worker.costs.waited(family);
+        let waited = self.worker.costs.waited(family, store::take_waits());
         let tracking = self.hot.latency_tracking;
         let stats = &self.worker.stats;
         let n = run.len() as u64;

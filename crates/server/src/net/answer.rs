@@ -24,7 +24,7 @@ pub(super) enum Turn {
 /// The parts of a worker that executing and answering needs besides the connection.
 pub(super) struct Rim<'a> {
     pub(super) engine: &'a engine::Engine,
-    pub(super) stats: &'a engine::ThreadStats,
+    pub(super) stats: &'a observe::stats::ThreadStats,
     pub(super) thread: &'a mut Thread,
     pub(super) out: &'a mut Out,
     pub(super) paused: &'a mut Vec<usize>,

@@ -210,7 +210,7 @@ impl Conn {
 
     /// Counts a write of `n` bytes. A client that receives replies is not idle, as in Redis.
     #[inline]
-    pub(crate) fn note_sent(&self, stats: &engine::ThreadStats, n: usize, now_ms: i64) {
+    pub(crate) fn note_sent(&self, stats: &observe::stats::ThreadStats, n: usize, now_ms: i64) {
         let client = &self.session.client;
         add(&stats.writes_processed, 1);
         add(&stats.net_output_bytes, n as u64);

@@ -849,7 +849,7 @@ impl Worker {
 /// whole: the connection goes on with what follows.
 fn receive_big(
     engine: &engine::Engine,
-    stats: &engine::ThreadStats,
+    stats: &observe::stats::ThreadStats,
     thread: &mut Thread,
     c: &mut Conn,
 ) -> io::Result<Option<Turn>> {

@@ -112,7 +112,7 @@ pub(super) fn debug(call: &mut Call<'_>, s: &mut Section) {
 }
 
 pub(super) fn errors(call: &mut Call<'_>, s: &mut Section) {
-    for (word, n) in call.engine.errors.lock().iter() {
+    for (word, n) in call.engine.errors.all() {
         // Characters that would break the line's form are replaced, as in Redis.
         let word = word.replace([':', '#', '\n', '\r'], "_");
         s.put(&format!("errorstat_{word}"), format_args!("count={n}"));
