@@ -248,7 +248,8 @@ impl Thread {
         if kind != Some(w.kind) && !w.errors || !w.begin_try() {
             return Tried::Over;
         }
-        if let Err(denied) = acl::check(engine, &job.user, job.command, job.args.as_slice()) {
+        if let Err(denied) = acl::check(&engine.table, &job.user, job.command, job.args.as_slice())
+        {
             // Its user's permissions were changed while it waited.
             settle(&mut db, w);
             drop(db);

@@ -333,8 +333,8 @@ impl Thread {
         if flags.has(Flags::PROTECTED) {
             crate::server::debug::allowed(engine, session)?;
         }
-        if let Err(denied) = acl::check(engine, &session.user, id, args) {
-            let context = acl::Context::of(session);
+        if let Err(denied) = acl::check(&engine.table, &session.user, id, args) {
+            let context = acl::context_of(session);
             acl::note(engine, &session.user, &session.client, context, (id, args), denied);
             return Err(denied.fail(&session.user, cmd.row));
         }
@@ -417,7 +417,7 @@ impl Thread {
         }
         self.cx.no_touch = session.no_touch;
         if cmd.row.scope == Scope::Patterns {
-            self.cx.reads_all = acl::reads_all(engine, &session.user, id, args);
+            self.cx.reads_all = acl::reads_all(&engine.table, &session.user, id, args);
         }
         // A pause stops everything that changes data, expiry included.
         self.cx.keep_expired =

@@ -268,7 +268,7 @@ impl Engine {
                     _ if !known && !row.flags.has(Flags::NO_AUTH) => {
                         Err(Fail::text("NOAUTH Authentication required."))
                     }
-                    _ if let Err(denied) = acl::check(self, &user, id, args) => {
+                    _ if let Err(denied) = acl::check(&self.table, &user, id, args) => {
                         acl::note(self, &user, client, acl::Context::TopLevel, (id, args), denied);
                         Err(denied.fail(&user, row))
                     }

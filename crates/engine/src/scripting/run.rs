@@ -239,7 +239,7 @@ impl Runner<'_, '_> {
             return Err("This Redis command is not allowed from script".into());
         }
         let user = &self.session.user;
-        if let Err(denied) = acl::check(engine, user, id, args) {
+        if let Err(denied) = acl::check(&engine.table, user, id, args) {
             let client = &self.session.client;
             acl::note(engine, user, client, acl::Context::Script, (id, args), denied);
             return Err(format!("ACL failure in script: {}", denied.text(user, cmd.row)).into());
@@ -340,7 +340,7 @@ impl Host for Runner<'_, '_> {
 
     fn may_call(&mut self, args: &Args<'_>) -> Option<bool> {
         let id = lookup(self.engine, args).ok()?;
-        Some(acl::check(self.engine, &self.session.user, id, args).is_ok())
+        Some(acl::check(&self.engine.table, &self.session.user, id, args).is_ok())
     }
 
     fn set_repl(&mut self, targets: u8) {

@@ -116,7 +116,7 @@ fn exec(call: &mut Call<'_>, reply: &mut Reply<'_>) -> Outcome {
         // A command that was allowed when it was queued may not be any more; AUTH may have been
         // queued, too.
         let user = &call.session.user;
-        if let Err(denied) = acl::check(engine, user, q.command, &args) {
+        if let Err(denied) = acl::check(&engine.table, user, q.command, &args) {
             let at = (q.command, &args);
             acl::note(engine, user, &call.session.client, acl::Context::Multi, at, denied);
             call.thread.refuse(engine, call.session, None, &denied.revoked(), reply);
