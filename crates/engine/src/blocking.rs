@@ -131,7 +131,7 @@ fn settle(db: &mut Db<'_>, w: &Arc<Waiter>) {
 fn admit(engine: &Engine, w: &Waiter, job: &Job) -> Result<(), Refusal> {
     let (id, args, user) = (job.command, job.args.as_slice(), &*job.user);
     let Some(client) = engine.clients.get(w.client) else {
-        return acl::check(engine, user, id, args).map_err(Refusal::Denied);
+        return acl::check(&engine.table, user, id, args).map_err(Refusal::Denied);
     };
     Request { engine, id, args, user, client: &client, session: None }.admit(Policy::WAITER)
 }

@@ -386,7 +386,7 @@ impl Engine {
         self.attention.set(Attention::REPLICAS, wants);
         self.journal.follow_config(c);
         persistence::follow_config(self);
-        self.acl.follow_requirepass(c);
+        c.with_bytes(Id::Requirepass, |password| self.acl.follow_requirepass(password));
         let notifies = c.notify_keyspace_events() != 0;
         if self.notifies.swap(notifies, Relaxed) != notifies {
             if notifies {
@@ -405,7 +405,7 @@ impl Engine {
             w.top_keys.clear();
         }
         self.errors.reset();
-        self.acl.reset_counts();
+        self.acl.log.reset_counts();
         self.keyspace.reset_lazy_counts();
         self.scripts.cache.reset_stats();
         self.rates.reset();

@@ -215,7 +215,7 @@ impl<A: Argv + ?Sized> Request<'_, A> {
             return Err(NO_DEBUG.into());
         }
         if checks.has(Checks::PERMISSIONS)
-            && let Err(denied) = acl::check(engine, self.user, self.id, self.args)
+            && let Err(denied) = acl::check(&engine.table, self.user, self.id, self.args)
         {
             return Err(self.denied(policy, denied));
         }
@@ -224,7 +224,7 @@ impl<A: Argv + ?Sized> Request<'_, A> {
 
     #[cold]
     fn denied(&self, policy: Policy, denied: acl::Denied) -> Refusal {
-        let of_session = || self.session.map_or(acl::Context::TopLevel, acl::Context::of);
+        let of_session = || self.session.map_or(acl::Context::TopLevel, acl::context_of);
         let context = policy.context.unwrap_or_else(of_session);
         acl::note(self.engine, self.user, self.client, context, (self.id, self.args), denied);
         Refusal::Denied(denied)
@@ -366,7 +366,7 @@ impl Thread {
         }
         self.cx.no_touch = session.no_touch;
         if cmd.row.scope == Scope::Patterns {
-            self.cx.reads_all = acl::reads_all(engine, &session.user, id, args);
+            self.cx.reads_all = acl::reads_all(&engine.table, &session.user, id, args);
         }
         // A pause stops everything that changes data, expiry included.
         self.cx.keep_expired =

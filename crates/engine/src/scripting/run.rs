@@ -309,7 +309,7 @@ impl Host for Runner<'_, '_> {
 
     fn may_call(&mut self, args: &Args<'_>) -> Option<bool> {
         let id = lookup(self.engine, args).ok()?;
-        Some(acl::check(self.engine, &self.session.user, id, args).is_ok())
+        Some(acl::check(&self.engine.table, &self.session.user, id, args).is_ok())
     }
 
     fn set_repl(&mut self, targets: u8) {

@@ -72,7 +72,7 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("instantaneous_eventloop_cycles_per_sec", cycles);
     let duration = rates.eventloop_duration_usec.load(Relaxed);
     s.put("instantaneous_eventloop_duration_usec", duration);
-    let denied = call.engine.acl.counts();
+    let denied = call.engine.acl.log.counts();
     s.put("acl_access_denied_auth", denied.auth);
     s.put("acl_access_denied_cmd", denied.command);
     s.put("acl_access_denied_key", denied.key);
