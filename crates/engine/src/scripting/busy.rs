@@ -9,8 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
-use commands::Fail;
-use commands::row::Flags;
+use commands::row::{Flags, Row, Traits};
+use commands::{Fail, Outcome};
 use config::Id;
 use parking_lot::{Mutex, RwLock};
 use resp::{Args, Out, Reply, Span};
@@ -252,57 +252,81 @@ impl Engine {
     /// keyspace. Its changes of the client's session are noted for the thread. None: it has to wait for
     /// the thread.
     pub fn answer_busy(&self, client: &Client, args: &Args<'_>) -> Option<Vec<u8>> {
-        if client.multi.load(Relaxed) >= 0 || client.closing.load(Relaxed) {
+        if client.closing.load(Relaxed) {
             return None;
         }
-        let known = client.authenticated.load(Relaxed) || self.acl.is_open();
         let mut out = Out::default();
         let mut reply = Reply::new(&mut out, client.known_proto());
-        let outcome = match lookup(self, args) {
-            Err(fail) => Err(fail),
-            Ok(id) => {
-                let row = self.table.get(id).row;
-                let user = Arc::clone(&client.user.read());
-                match row.name {
-                    _ if !row.arity_fits(args.len()) => Err(Fail::arity(row.name)),
-                    _ if !known && !row.flags.has(Flags::NO_AUTH) => {
-                        Err(Fail::text("NOAUTH Authentication required."))
-                    }
-                    _ if let Err(denied) = acl::check(self, &user, id, args) => {
-                        acl::note(self, &user, client, acl::Context::TopLevel, (id, args), denied);
-                        Err(denied.fail(&user, row))
-                    }
-                    "auth" | "hello" | "reset" | "multi" | "quit" => {
-                        match early::answer(self, client, row.name, args, &mut reply) {
-                            Ok(()) => return Some(out.buf),
-                            Err(fail) => Err(fail),
-                        }
-                    }
-                    "script|kill" => self.scripts.running.kill(true),
-                    "function|kill" => self.scripts.running.kill(false),
-                    "function|stats" => match function::write_stats(self, &mut reply) {
-                        Ok(()) => return Some(out.buf),
-                        Err(fail) => Err(fail),
-                    },
-                    "shutdown" => match shutdown::begin(self, args) {
-                        // The closed connection is the answer.
-                        Ok(true) => return None,
-                        Ok(false) => Ok(()),
-                        Err(fail) => Err(fail),
-                    },
-                    _ if row.flags.has(Flags::ALLOW_BUSY) => return None,
-                    _ => Err(self.scripts.running.refusal()?),
-                }
-            }
+        let outcome = match self.permit_busy(client, args) {
+            // The command has to wait.
+            Ok(None) => return None,
+            Ok(Some(row)) => self.run_busy(client, row, args, &mut reply)?,
+            Err((fail, is_exec)) => Err(early::refuse(client, is_exec, fail)),
         };
-        match outcome {
-            Ok(()) => reply.ok(),
-            Err(fail) => {
-                self.count_error(&fail.0);
-                reply.error(fail.bytes());
-            }
+        if let Err(fail) = outcome {
+            self.count_error(&fail.0);
+            reply.error(fail.bytes());
         }
         Some(out.buf)
+    }
+
+    /// The row of a command that may run while a script is slow; none if it has to wait; or the refusal, and whether
+    /// it is EXEC that is refused.
+    fn permit_busy(
+        &self,
+        client: &Client,
+        args: &Args<'_>,
+    ) -> Result<Option<&'static Row>, (Fail, bool)> {
+        let id = lookup(self, args).map_err(|fail| (fail, false))?;
+        let cmd = self.table.get(id);
+        let row = cmd.row;
+        let refused = |fail| Err((fail, cmd.traits.has(Traits::EXEC)));
+        let known = client.authenticated.load(Relaxed) || self.acl.is_open();
+        let in_multi = client.multi.load(Relaxed) >= 0;
+        let user = Arc::clone(&client.user.read());
+        if !row.arity_fits(args.len()) {
+            return refused(Fail::arity(row.name));
+        }
+        if !known && !row.flags.has(Flags::NO_AUTH) {
+            return refused(Fail::text("NOAUTH Authentication required."));
+        }
+        if row.flags.has(Flags::NO_MULTI) && in_multi {
+            return refused(Fail::text("ERR Command not allowed inside a transaction"));
+        }
+        if let Err(denied) = acl::check(self, &user, id, args) {
+            let context = if in_multi { acl::Context::Multi } else { acl::Context::TopLevel };
+            acl::note(self, &user, client, context, (id, args), denied);
+            return refused(denied.fail(&user, row));
+        }
+        match row.flags.has(Flags::ALLOW_BUSY) {
+            true => Ok(Some(row)),
+            // Nothing is slow any more: the command waits for its thread.
+            false => self.scripts.running.refusal().map_or(Ok(None), refused),
+        }
+    }
+
+    /// Runs a command that may run while a script is slow. None: it has to wait, or needs no answer.
+    fn run_busy(
+        &self,
+        client: &Client,
+        row: &Row,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Option<Outcome> {
+        let in_multi = client.multi.load(Relaxed) >= 0;
+        let done = |outcome: Outcome, reply: &mut Reply<'_>| outcome.map(|()| reply.ok());
+        Some(match row.name {
+            "script|kill" if !in_multi => done(self.scripts.running.kill(true), reply),
+            "function|kill" if !in_multi => done(self.scripts.running.kill(false), reply),
+            "function|stats" if !in_multi => function::write_stats(self, reply),
+            "shutdown" => match shutdown::begin(self, args) {
+                // The closed connection is the answer.
+                Ok(true) => return None,
+                Ok(false) => done(Ok(()), reply),
+                Err(fail) => Err(fail),
+            },
+            _ => early::answer(self, client, row.name, args, reply),
+        })
     }
 }
 
