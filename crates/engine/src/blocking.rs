@@ -133,7 +133,7 @@ fn admit(engine: &Engine, w: &Waiter, job: &Job) -> Result<(), Refusal> {
     let Some(client) = engine.clients.get(w.client) else {
         return acl::check(&engine.table, user, id, args).map_err(Refusal::Denied);
     };
-    Request { engine, id, args, user, client: &client, session: None }.admit(Policy::WAITER)
+    Request { engine, id, args, user, client: &client }.admit(Policy::WAITER)
 }
 
 fn empty_reply(job: &Job) -> Vec<u8> {

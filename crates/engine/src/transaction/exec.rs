@@ -115,7 +115,7 @@ fn exec(call: &mut Call<'_>, reply: &mut Reply<'_>) -> Outcome {
         let mut args = Args::new(&[], &spans, &mut owned);
         let (session, id) = (&*call.session, q.command);
         let (user, client) = (&*session.user, &session.client);
-        let request = Request { engine, id, args: &args, user, client, session: Some(session) };
+        let request = Request { engine, id, args: &args, user, client };
         if let Err(refusal) = request.admit(Policy::TRANSACTION) {
             let fail = refusal.revoked(user, engine.table.get(id).row);
             call.thread.refuse(engine, call.session, None, &fail, reply);
