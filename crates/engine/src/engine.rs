@@ -27,7 +27,7 @@ use crate::server::latency::LatencyMonitor;
 use crate::server::monitor::Monitors;
 use crate::server::slowlog::Slowlog;
 use crate::stats::{ThreadStats, Totals};
-use crate::table::Table;
+use crate::table::{CommandSet, Table};
 use crate::topkeys::{HotKeys, TopKeys};
 use crate::tracking::Tracking;
 
@@ -108,6 +108,8 @@ pub type ConfigHook = Box<dyn Fn(Id, &Config) -> Result<(), String> + Send + Syn
 pub struct Options {
     /// The configuration.
     pub config: Config,
+    /// The session commands.
+    pub commands: CommandSet,
     /// `rename-command` lines: name and new name.
     pub renames: Vec<(String, String)>,
     /// Time.
@@ -282,7 +284,7 @@ impl Engine {
         } else {
             (Keyspace::new(databases, now), None)
         };
-        let table = Table::new(&o.renames);
+        let table = Table::new(o.commands, &o.renames);
         let engine = Arc::new_cyclic(|me| Self {
             keyspace,
             seat: Mutex::new(seat),

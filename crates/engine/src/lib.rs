@@ -57,6 +57,22 @@ pub use session::{ReplyMode, Session};
 pub use settings::cron_ns;
 pub use stats::{CommandStats, ThreadStats, Totals};
 pub use store::do_meanwhile;
-pub use table::{Call, Cmd, Run, SessionCommand, SessionFn, Table};
+pub use table::{Call, Cmd, CommandSet, Run, SessionCommand, SessionFn, Table};
 pub use thread::{Batch, Next, Thread};
 pub use topkeys::{By, TopKey, TopKeys};
+
+/// The session commands.
+pub const COMMANDS: CommandSet = CommandSet {
+    lists: &[
+        acl::COMMANDS,
+        connection::COMMANDS,
+        journal::COMMANDS,
+        migrate::COMMANDS,
+        pubsub::COMMANDS,
+        scripting::COMMANDS,
+        server::COMMANDS,
+        persistence::COMMANDS,
+        topics::COMMANDS,
+        transaction::COMMANDS,
+    ],
+};

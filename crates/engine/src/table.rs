@@ -36,6 +36,19 @@ pub enum Run {
     Session(SessionFn),
 }
 
+/// The session commands that a server has: handed in with [`Options`](crate::Options), so that this crate
+/// knows none of them.
+#[derive(Clone, Copy)]
+pub struct CommandSet {
+    /// The commands, in several lists.
+    pub lists: &'static [&'static [&'static SessionCommand]],
+}
+
+impl CommandSet {
+    /// No session commands: such a server has data commands only.
+    pub const NONE: Self = Self { lists: &[] };
+}
+
 /// One command or subcommand.
 pub struct Cmd {
     /// Its row.
@@ -87,6 +100,7 @@ impl Cmd {
 
 /// All commands by number. Top-level commands come first, in table order.
 pub struct Table {
+    session: CommandSet,
     cmds: Vec<Cmd>,
     index: Index,
     tops: usize,
@@ -143,9 +157,9 @@ fn cmd(row: &'static Row, container: Traits, run: Run) -> Cmd {
 }
 
 impl Table {
-    /// The table with `renames` (from `rename-command`): name and new name, which is empty for a
-    /// command that is switched off.
-    pub fn new(renames: &[(String, String)]) -> Self {
+    /// The table of all data commands and these session commands, with `renames` (from `rename-command`):
+    /// name and new name, which is empty for a command that is switched off.
+    pub fn new(session: CommandSet, renames: &[(String, String)]) -> Self {
         let mut cmds = Vec::new();
         let mut subs: Vec<Vec<Cmd>> = Vec::new();
         for c in commands::all() {
@@ -153,19 +167,7 @@ impl Table {
             cmds.push(cmd(&c.row, of, Run::Data(c.run)));
             subs.push(c.subs.iter().map(|s| cmd(&s.row, of, Run::Data(s.run))).collect());
         }
-        let own = [
-            crate::acl::COMMANDS,
-            crate::connection::COMMANDS,
-            crate::journal::COMMANDS,
-            crate::migrate::COMMANDS,
-            crate::pubsub::COMMANDS,
-            crate::scripting::COMMANDS,
-            crate::server::COMMANDS,
-            crate::persistence::COMMANDS,
-            crate::topics::COMMANDS,
-            crate::transaction::COMMANDS,
-        ];
-        for c in own.into_iter().flatten() {
+        for c in session.lists.iter().copied().flatten() {
             let of = c.row.traits;
             cmds.push(cmd(&c.row, of, Run::Session(c.run)));
             subs.push(c.subs.iter().map(|s| cmd(&s.row, of, Run::Session(s.run))).collect());
@@ -185,7 +187,12 @@ impl Table {
             cmds[at].first_sub = cmds.len() as u16;
             cmds.extend(list);
         }
-        Self { cmds, index, tops }
+        Self { session, cmds, index, tops }
+    }
+
+    /// The same commands, none of them renamed.
+    pub(crate) fn with_own_names(&self) -> Self {
+        Self::new(self.session, &[])
     }
 
     /// How many there are, subcommands included.

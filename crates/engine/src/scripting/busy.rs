@@ -328,10 +328,12 @@ mod tests {
     use super::*;
     use crate::engine::Options;
     use crate::log::Log;
+    use crate::table::CommandSet;
 
     fn engine() -> Arc<Engine> {
         Engine::new(Options {
             config: config::Config::new(),
+            commands: CommandSet::NONE,
             renames: Vec::new(),
             clock: stdx::clock::Clock::real(),
             log: Log::silent(),

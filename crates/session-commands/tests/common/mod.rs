@@ -41,6 +41,7 @@ impl Server {
         let (clock, hand) = Clock::simulated(START_MS);
         let engine = Engine::new(Options {
             config,
+            commands: session_commands::ALL,
             renames: Vec::new(),
             clock,
             log: Log::silent(),

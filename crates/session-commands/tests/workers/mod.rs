@@ -16,6 +16,7 @@ pub(crate) fn engine(options: &str) -> Arc<Engine> {
     config::load_text(&config, "test", format!("threads 4\n{options}").as_bytes()).expect("valid");
     Engine::new(Options {
         config,
+        commands: session_commands::ALL,
         renames: Vec::new(),
         clock: stdx::clock::Clock::real(),
         log: Log::silent(),

@@ -42,6 +42,7 @@ fn engine(lines: &str, now_ms: u64) -> (Arc<Engine>, VirtualClock) {
     let (clock, hand) = Clock::simulated(now_ms);
     let engine = Engine::new(Options {
         config,
+        commands: session_commands::ALL,
         renames: Vec::new(),
         clock,
         log: Log::silent(),
