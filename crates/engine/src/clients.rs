@@ -70,7 +70,7 @@ pub struct Client {
     pub created_ms: i64,
     pub names: RwLock<Names>,
     /// The user that it is authenticated as, or the default one.
-    pub(crate) user: RwLock<Arc<User>>,
+    pub user: RwLock<Arc<User>>,
     /// Unix milliseconds of the last interaction.
     pub active_ms: AtomicI64,
     pub db: AtomicU64,
@@ -197,7 +197,7 @@ impl Client {
     }
 
     /// Notes that it is to be closed, for its thread to see. Returns false when it was noted before.
-    pub(crate) fn mark_closing(&self) -> bool {
+    pub fn mark_closing(&self) -> bool {
         !self.closing.swap(true, Relaxed)
     }
 

@@ -17,15 +17,15 @@ use crate::clients::Look;
 use crate::costs::CostStats;
 use crate::ends::Ends;
 use crate::journal::Journal;
+use crate::latency::LatencyMonitor;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
 use crate::migrate::{Dial, Migrations};
+use crate::monitor::Monitors;
 use crate::persistence::{self, Persistence};
 use crate::pubsub::{Hub, Inbox};
 use crate::scripting::Scripts;
-use crate::server::latency::LatencyMonitor;
-use crate::server::monitor::Monitors;
-use crate::server::slowlog::Slowlog;
+use crate::slowlog::Slowlog;
 use crate::stats::{ThreadStats, Totals};
 use crate::table::{CommandSet, Table};
 use crate::topkeys::{HotKeys, TopKeys};
@@ -173,7 +173,7 @@ pub struct Engine {
     /// Whether keyspace events are published, for which changes must be noted.
     notifies: AtomicBool,
     /// Scripts and functions.
-    pub(crate) scripts: Scripts,
+    pub scripts: Scripts,
     /// SLOWLOG.
     pub slowlog: Slowlog,
     /// LATENCY.
@@ -183,7 +183,7 @@ pub struct Engine {
     /// The event log.
     pub topics: crate::topics::Topics,
     /// MIGRATE.
-    pub(crate) migrations: Migrations,
+    pub migrations: Migrations,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Locked while a thread changes options and applies the change. Locked before any shard: turning the
@@ -239,7 +239,7 @@ pub struct Engine {
     /// FLUSHALL found a snapshot being taken, and wants one when that is over.
     pub(crate) save_owed: AtomicBool,
     /// Snapshots.
-    pub(crate) persistence: Persistence,
+    pub persistence: Persistence,
     pub(crate) me: Weak<Engine>,
 }
 
@@ -263,7 +263,7 @@ pub struct Rates {
 }
 
 /// 40 hexadecimal digits that no other server has.
-pub(crate) fn random_id(now_ms: i64) -> String {
+pub fn random_id(now_ms: i64) -> String {
     let mut id = [0u8; 20];
     if stdx::rng::fill_from_os(&mut id).is_err() {
         // Without randomness, only time and address space differ.
@@ -362,7 +362,7 @@ impl Engine {
     }
 
     /// Memory of all buffers in which push messages wait to be sent, those kept for the next time included.
-    pub(crate) fn outbox_bytes(&self) -> u64 {
+    pub fn outbox_bytes(&self) -> u64 {
         self.workers().iter().map(|worker| worker.outboxes.load(Relaxed) as u64).sum()
     }
 

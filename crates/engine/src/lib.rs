@@ -13,41 +13,49 @@ pub const COMPAT_VERSION: &str = "7.4.0";
 
 pub mod acl;
 mod blocking;
+mod change;
+mod client_line;
 mod clients;
 mod commit;
 pub mod costs;
-mod dispatch;
+pub mod dispatch;
 pub mod ends;
 mod engine;
-mod exec;
+pub mod exec;
 pub mod journal;
+pub mod latency;
 mod lend;
 pub mod log;
 mod mailbox;
 mod memory;
 mod migrate;
-mod persistence;
+pub mod monitor;
+pub mod persistence;
+pub mod process;
 pub mod pubsub;
+mod redact;
 mod reload;
-mod scripting;
+pub mod scripting;
 mod session;
 mod settings;
 mod shares;
+pub mod slowlog;
 mod stats;
 mod table;
 mod thread;
-mod topkeys;
+pub mod topkeys;
 pub mod tracking;
 mod transaction;
 mod walk;
 
-pub mod connection;
-pub mod server;
 pub mod topics;
 
+pub use change::change;
+pub use client_line::push_client_line;
 pub use clients::{Client, Clients, Endpoint, HeldKill, Look};
+pub use commit::commit;
 pub use engine::{
-    Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
+    Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker, random_id,
 };
 pub use lend::Lends;
 pub use mailbox::{Job, Mailbox, Message};
@@ -57,22 +65,18 @@ pub use session::{ReplyMode, Session};
 pub use settings::cron_ns;
 pub use stats::{CommandStats, ThreadStats, Totals};
 pub use store::do_meanwhile;
-pub use table::{Call, Cmd, CommandSet, Run, SessionCommand, SessionFn, Table};
+pub use table::{
+    Call, Cmd, CommandSet, Run, SessionCommand, SessionFn, Stuck, StuckFn, Table, container,
+};
 pub use thread::{Batch, Next, Thread};
 pub use topkeys::{By, TopKey, TopKeys};
 
-/// The session commands.
-pub const COMMANDS: CommandSet = CommandSet {
-    lists: &[
-        acl::COMMANDS,
-        connection::COMMANDS,
-        journal::COMMANDS,
-        migrate::COMMANDS,
-        pubsub::COMMANDS,
-        scripting::COMMANDS,
-        server::COMMANDS,
-        persistence::COMMANDS,
-        topics::COMMANDS,
-        transaction::COMMANDS,
-    ],
-};
+/// The session commands that are still here.
+pub const REMAINING: &[&[&SessionCommand]] = &[
+    journal::COMMANDS,
+    migrate::COMMANDS,
+    scripting::COMMANDS,
+    persistence::COMMANDS,
+    topics::COMMANDS,
+    transaction::COMMANDS,
+];

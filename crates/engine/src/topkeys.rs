@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use resp::Args;
 
 pub(crate) use probe::Probe;
-pub(crate) use session::{Asked, HotKeys};
+pub use session::{Asked, HotKeys};
 use sketch::{Name, Sketch};
 
 use crate::engine::Engine;

@@ -18,7 +18,7 @@ use crate::table::{Call, Table};
 ///
 /// # Errors
 /// The text of the refusal without its code; nothing has changed.
-pub(super) fn set(call: &mut Call<'_>, name: &[u8], words: &[&[u8]]) -> Result<(), String> {
+pub fn set(call: &mut Call<'_>, name: &[u8], words: &[&[u8]]) -> Result<(), String> {
     let engine = call.engine;
     let ground = engine.acl_ground();
     let narrowed = {
@@ -61,7 +61,7 @@ fn changed(ground: Ground<'_>, mut rules: Rules, words: &[&[u8]]) -> Result<Rule
 }
 
 /// ACL DELUSER: closes the connections of the deleted users. Returns how many users there were.
-pub(super) fn delete(call: &mut Call<'_>, names: &[&[u8]]) -> usize {
+pub fn delete(call: &mut Call<'_>, names: &[&[u8]]) -> usize {
     let gone: Vec<Arc<User>> = {
         let mut users = call.engine.acl.users.write();
         names.iter().filter_map(|name| users.remove(*name)).collect()
@@ -84,7 +84,7 @@ fn dismiss(engine: &Engine, own: Option<&mut Session>, gone: &[Arc<User>]) {
 
 /// ACL LOAD: `new` replaces the set of users. The default user has its initial rules if it is not
 /// among them.
-pub(super) fn replace(engine: &Engine, mut own: Option<&mut Session>, new: Vec<(Vec<u8>, Rules)>) {
+pub fn replace(engine: &Engine, mut own: Option<&mut Session>, new: Vec<(Vec<u8>, Rules)>) {
     let (gone, narrowed) = engine.acl.replace(&engine.table, new);
     dismiss(engine, own.as_deref_mut(), &gone);
     for n in &narrowed {
@@ -96,7 +96,7 @@ pub(super) fn replace(engine: &Engine, mut own: Option<&mut Session>, new: Vec<(
 ///
 /// # Errors
 /// The errors in the file; the users do not change.
-pub(crate) fn reload(engine: &Engine) -> Result<(), String> {
+pub fn reload(engine: &Engine) -> Result<(), String> {
     let users = super::file::read(engine)?;
     replace(engine, None, users);
     Ok(())

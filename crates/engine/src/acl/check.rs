@@ -29,7 +29,7 @@ pub enum Reason {
 
 impl Reason {
     /// As ACL LOG calls it.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Command => "command",
             Self::Key => "key",
@@ -63,7 +63,7 @@ impl Denied {
     }
 
     /// The same for ACL DRYRUN, whose caller may see everything. `value` is the argument in question.
-    pub(super) fn full_text(self, user: &User, row: &Row, value: &[u8]) -> String {
+    pub fn full_text(self, user: &User, row: &Row, value: &[u8]) -> String {
         let what = match self.reason {
             Reason::Key => "key",
             Reason::Channel => "channel",
@@ -138,7 +138,7 @@ pub(crate) fn reads_all<A: Argv + ?Sized>(engine: &Engine, user: &User, id: u16,
 }
 
 /// Whether `user` may be subscribed to a channel, or to a pattern of channels.
-pub(crate) fn may_listen(user: &User, name: &[u8], is_pattern: bool) -> bool {
+pub fn may_listen(user: &User, name: &[u8], is_pattern: bool) -> bool {
     user.is_free() || user.rules().selectors().any(|s| s.allows_channel(name, is_pattern))
 }
 

@@ -16,7 +16,7 @@ use crate::table::Table;
 
 /// See the module's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Commands {
+pub struct Commands {
     /// Every command is allowed: no bit has been cleared since `+@all`.
     every: bool,
     /// It began with `+@all` and not with `-@all`.
@@ -151,7 +151,7 @@ impl Commands {
     }
 
     /// The rules, the first of them `+@all` or `-@all`.
-    pub(super) fn describe(&self) -> Vec<Vec<u8>> {
+    pub fn describe(&self) -> Vec<Vec<u8>> {
         let sign = |allow: bool| if allow { b'+' } else { b'-' };
         let all = (self.begins_all, b"@all".to_vec());
         std::iter::once(&all)
@@ -162,7 +162,7 @@ impl Commands {
 }
 
 /// The category of that name, whatever its case.
-pub(super) fn category_named(name: &[u8]) -> Option<Acl> {
+pub fn category_named(name: &[u8]) -> Option<Acl> {
     let is = |(_, known): &&(Acl, &str)| name.eq_ignore_ascii_case(known.as_bytes());
     Acl::NAMED.iter().find(is).map(|(bit, _)| *bit)
 }

@@ -95,7 +95,7 @@ fn parse_line(
 ///
 /// # Errors
 /// The text of ACL LOAD's reply.
-pub(super) fn read(engine: &Engine) -> Result<Vec<(Vec<u8>, Rules)>, String> {
+pub fn read(engine: &Engine) -> Result<Vec<(Vec<u8>, Rules)>, String> {
     let name = engine.config.string(Id::Aclfile);
     let text = std::fs::read(&name).map_err(|e| {
         format!("Error loading ACLs, opening file '{name}': {}", config::os_text(&e))
@@ -104,7 +104,7 @@ pub(super) fn read(engine: &Engine) -> Result<Vec<(Vec<u8>, Rules)>, String> {
 }
 
 /// Writes all users into the ACL file, which is replaced as a whole.
-pub(super) fn write(engine: &Engine) -> std::io::Result<()> {
+pub fn write(engine: &Engine) -> std::io::Result<()> {
     let mut text = Vec::new();
     for user in engine.acl.all() {
         text.extend_from_slice(&line(&user));
@@ -114,14 +114,14 @@ pub(super) fn write(engine: &Engine) -> std::io::Result<()> {
 }
 
 /// A user's line, as ACL LIST shows it.
-pub(super) fn line(user: &User) -> Vec<u8> {
+pub fn line(user: &User) -> Vec<u8> {
     let mut words = vec![b"user".to_vec(), user.name().to_vec()];
     words.extend(user.rules().describe());
     words.join(&b' ')
 }
 
 /// All users as lines of the configuration file; none when they have a file of their own.
-pub(crate) fn lines(engine: &Engine) -> Vec<String> {
+pub fn lines(engine: &Engine) -> Vec<String> {
     if !engine.config.string(Id::Aclfile).is_empty() {
         return Vec::new();
     }

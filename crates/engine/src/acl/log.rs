@@ -27,7 +27,7 @@ pub enum Context {
 
 impl Context {
     /// As ACL LOG calls it.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::TopLevel => "toplevel",
             Self::Multi => "multi",
@@ -36,35 +36,35 @@ impl Context {
     }
 
     /// That of a session's commands.
-    pub(crate) fn of(session: &Session) -> Self {
+    pub fn of(session: &Session) -> Self {
         if session.multi.is_some() { Self::Multi } else { Self::TopLevel }
     }
 }
 
 /// Refusals that are alike.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) id: u64,
-    pub(super) count: u64,
-    pub(super) reason: Reason,
-    pub(super) context: Context,
+pub struct Entry {
+    pub id: u64,
+    pub count: u64,
+    pub reason: Reason,
+    pub context: Context,
     /// The command, key or channel.
-    pub(super) object: Vec<u8>,
-    pub(super) user: Vec<u8>,
+    pub object: Vec<u8>,
+    pub user: Vec<u8>,
     /// The last client's line of CLIENT LIST.
-    pub(super) client: String,
+    pub client: String,
     /// Unix milliseconds of the first and the last of them.
-    pub(super) created: i64,
-    pub(super) updated: i64,
+    pub created: i64,
+    pub updated: i64,
 }
 
 /// How many were refused, by reason.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) auth: u64,
-    pub(crate) command: u64,
-    pub(crate) key: u64,
-    pub(crate) channel: u64,
+pub struct Counts {
+    pub auth: u64,
+    pub command: u64,
+    pub key: u64,
+    pub channel: u64,
 }
 
 #[derive(Default)]
@@ -77,7 +77,7 @@ struct Inner {
 
 /// See the module's text.
 #[derive(Default)]
-pub(super) struct Log(Mutex<Inner>);
+pub struct Log(Mutex<Inner>);
 
 impl Log {
     /// Counts a refusal and remembers it, with at most `most` others.
@@ -116,12 +116,12 @@ impl Log {
     }
 
     /// The newest `n`.
-    pub(super) fn newest(&self, n: usize) -> Vec<Entry> {
+    pub fn newest(&self, n: usize) -> Vec<Entry> {
         self.0.lock().entries.iter().take(n).cloned().collect()
     }
 
     /// ACL LOG RESET.
-    pub(super) fn clear(&self) {
+    pub fn clear(&self) {
         self.0.lock().entries.clear();
     }
 
@@ -139,7 +139,7 @@ impl Log {
 pub(super) fn line_of(engine: &Engine, client: &crate::clients::Client) -> String {
     let now = engine.clock.wall_ms() as i64;
     let mut line = String::new();
-    crate::connection::client_line(&mut line, engine, now, client);
+    crate::client_line::push_client_line(&mut line, engine, now, client);
     line.truncate(line.trim_end().len());
     line
 }

@@ -14,16 +14,15 @@
 //! - Passwords are kept and compared as SHA-256, in a time that does not depend on them.
 
 mod caller;
-mod change;
+pub mod change;
 mod check;
-mod cmd;
-mod commands;
+pub mod commands;
 mod error;
-mod file;
+pub mod file;
 mod log;
 mod revoke;
 mod rules;
-mod selector;
+pub mod selector;
 mod user;
 
 use std::collections::BTreeMap;
@@ -36,12 +35,12 @@ use parking_lot::{Mutex, RwLock};
 
 pub use caller::Caller;
 pub(crate) use caller::readable;
-pub(crate) use change::reload;
+pub use change::reload;
+pub use check::may_listen;
+pub(crate) use check::reads_all;
 pub use check::{Denied, Reason, check};
-pub(crate) use check::{may_listen, reads_all};
-pub(crate) use cmd::COMMANDS;
 pub use error::RuleError;
-pub(crate) use file::lines;
+pub use file::lines;
 pub use log::Context;
 pub(crate) use log::Counts;
 pub use user::User;
@@ -52,7 +51,7 @@ use crate::table::Table;
 use rules::{Ground, Rules};
 
 /// The user that every connection starts as. It cannot be deleted.
-pub(crate) const DEFAULT: &[u8] = b"default";
+pub const DEFAULT: &[u8] = b"default";
 
 /// All users, and the log. See the module's text.
 pub struct Acl {
@@ -63,7 +62,8 @@ pub struct Acl {
     server: Arc<User>,
     /// The value of `requirepass` that was last applied.
     requirepass: Mutex<Vec<u8>>,
-    log: log::Log,
+    /// ACL LOG.
+    pub log: log::Log,
 }
 
 impl Acl {
@@ -96,7 +96,7 @@ impl Acl {
     }
 
     /// All users, by name.
-    pub(crate) fn all(&self) -> Vec<Arc<User>> {
+    pub fn all(&self) -> Vec<Arc<User>> {
         self.users.read().values().cloned().collect()
     }
 
@@ -134,7 +134,7 @@ impl Acl {
     }
 
     /// The user whose name and password these are, if it is on.
-    pub(crate) fn authenticate(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
+    pub fn authenticate(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
         // Even for an unknown user, so that the time does not reveal which users exist.
         let hash = rules::hash(password);
         let user = self.user(name);
@@ -147,7 +147,7 @@ impl Acl {
     }
 
     /// Refusals by reason.
-    pub(crate) fn counts(&self) -> Counts {
+    pub fn counts(&self) -> Counts {
         self.log.counts()
     }
 
@@ -184,19 +184,13 @@ pub fn note<A: Argv + ?Sized>(
 }
 
 /// Counts and logs a failed login as `name` by `command`.
-pub(crate) fn note_login(
-    engine: &Engine,
-    name: &[u8],
-    client: &Client,
-    context: Context,
-    command: &[u8],
-) {
+pub fn note_login(engine: &Engine, name: &[u8], client: &Client, context: Context, command: &[u8]) {
     let line = log::line_of(engine, client);
     log::add(engine, (Reason::Auth, context), command, name, line);
 }
 
 /// Whether a name or a pattern has a blank or a NUL in it, which would be misread where rules are
 /// words.
-fn has_blank(text: &[u8]) -> bool {
+pub fn has_blank(text: &[u8]) -> bool {
     text.iter().any(|b| matches!(b, 0 | b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c))
 }

@@ -20,7 +20,7 @@ pub(super) struct Ground<'a> {
 
 /// See the module's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Rules {
+pub struct Rules {
     /// Whether clients may authenticate as this user.
     pub(super) on: bool,
     /// Any password will do.
@@ -28,8 +28,8 @@ pub(super) struct Rules {
     /// RESTORE's payloads need not be verified. Apus always verifies them.
     skip_sanitize: bool,
     passwords: Vec<Hash>,
-    pub(super) root: Selector,
-    pub(super) more: Vec<Selector>,
+    pub root: Selector,
+    pub more: Vec<Selector>,
 }
 
 impl Rules {
@@ -128,7 +128,7 @@ impl Rules {
     }
 
     /// `on`, `nopass` and the like, in Redis's order.
-    pub(super) fn flags(&self) -> Vec<&'static str> {
+    pub fn flags(&self) -> Vec<&'static str> {
         let nopass = self.nopass.then_some("nopass");
         let sanitize =
             if self.skip_sanitize { "skip-sanitize-payload" } else { "sanitize-payload" };
@@ -139,7 +139,7 @@ impl Rules {
     }
 
     /// The passwords' hashes in hexadecimal digits.
-    pub(super) fn hashes(&self) -> Vec<String> {
+    pub fn hashes(&self) -> Vec<String> {
         self.passwords.iter().map(|p| p.iter().map(|b| format!("{b:02x}")).collect()).collect()
     }
 

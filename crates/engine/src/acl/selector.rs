@@ -35,8 +35,9 @@ impl KeyPattern {
 
 /// See the module's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Selector {
-    pub(super) commands: Commands,
+pub struct Selector {
+    /// The commands that it allows.
+    pub commands: Commands,
     all_keys: bool,
     keys: Vec<KeyPattern>,
     all_channels: bool,
@@ -188,7 +189,7 @@ impl Selector {
     }
 
     /// Key patterns as rules.
-    pub(super) fn describe_keys(&self) -> Vec<Vec<u8>> {
+    pub fn describe_keys(&self) -> Vec<Vec<u8>> {
         if self.all_keys {
             return vec![b"~*".to_vec()];
         }
@@ -196,7 +197,7 @@ impl Selector {
     }
 
     /// Channel patterns as rules.
-    pub(super) fn describe_channels(&self) -> Vec<Vec<u8>> {
+    pub fn describe_channels(&self) -> Vec<Vec<u8>> {
         if self.all_channels {
             return vec![b"&*".to_vec()];
         }

@@ -46,7 +46,8 @@ impl User {
         self.free.load(Relaxed)
     }
 
-    pub(super) fn rules(&self) -> Arc<Rules> {
+    /// Its rules as they are now.
+    pub fn rules(&self) -> Arc<Rules> {
         Arc::clone(&self.rules.read())
     }
 

@@ -16,13 +16,13 @@ use parking_lot::{Mutex, RwLock};
 use resp::{Args, Out, Reply, Span};
 
 use crate::clients::{Client, HeldKill};
-use crate::connection::early;
 use crate::dispatch::lookup;
 use crate::engine::{Attention, Engine};
 use crate::exec::{Policy, Request};
 use crate::mailbox::Message;
-use crate::scripting::function;
-use crate::server::shutdown;
+use crate::session::Session;
+use crate::table::Stuck;
+use crate::thread::Thread;
 
 /// While an EVAL is slow.
 const BUSY_SCRIPT: Fail = Fail::text(
@@ -156,7 +156,7 @@ impl Running {
 
 /// The slow scripts of all threads.
 #[derive(Default)]
-pub(crate) struct AllRunning {
+pub struct AllRunning {
     all: RwLock<Vec<Arc<Running>>>,
     /// A command waits for a script that runs.
     awaited: AtomicBool,
@@ -196,21 +196,21 @@ impl AllRunning {
     }
 
     /// Bytes of all machines: of scripts, of functions.
-    pub(crate) fn machine_bytes(&self) -> (u64, u64) {
+    pub fn machine_bytes(&self) -> (u64, u64) {
         let all = self.all.read();
         let sum = |f: fn(&Running) -> &AtomicU64| all.iter().map(|r| f(r).load(Relaxed)).sum();
         (sum(|r| &r.vm_scripts), sum(|r| &r.vm_functions))
     }
 
     /// The refusal of commands while a script is slow.
-    pub(crate) fn refusal(&self) -> Option<Fail> {
+    pub fn refusal(&self) -> Option<Fail> {
         let all = self.all.read();
         let slow = all.iter().find(|r| r.is_slow())?.slow.load(Relaxed);
         Some(if slow == SCRIPT { BUSY_SCRIPT } else { BUSY_FUNCTION })
     }
 
     /// SCRIPT KILL and FUNCTION KILL.
-    pub(crate) fn kill(&self, is_eval: bool) -> Result<(), Fail> {
+    pub fn kill(&self, is_eval: bool) -> Result<(), Fail> {
         let all = self.all.read();
         let wanted = if is_eval { SCRIPT } else { FUNCTION };
         let mut outcome = Err(NOT_BUSY);
@@ -264,35 +264,23 @@ impl Engine {
                 let user = Arc::clone(&client.user.read());
                 let request =
                     Request { engine: self, id, args, user: &user, client, session: None };
-                match row.name {
+                match self.table.while_stuck(id) {
                     _ if let Err(refusal) = request.admit(Policy::STUCK) => {
                         Err(refusal.fail(&user, row))
                     }
-                    "auth" | "hello" | "reset" | "multi" | "quit" => {
-                        match early::answer(self, client, row.name, args, &mut reply) {
-                            Ok(()) => return Some(out.buf),
-                            Err(fail) => Err(fail),
-                        }
-                    }
-                    "script|kill" => self.scripts.running.kill(true),
-                    "function|kill" => self.scripts.running.kill(false),
-                    "function|stats" => match function::write_stats(self, &mut reply) {
-                        Ok(()) => return Some(out.buf),
-                        Err(fail) => Err(fail),
-                    },
-                    "shutdown" => match shutdown::begin(self, args) {
-                        // The closed connection is the answer.
-                        Ok(true) => return None,
-                        Ok(false) => Ok(()),
-                        Err(fail) => Err(fail),
-                    },
-                    _ if row.flags.has(Flags::ALLOW_BUSY) => return None,
-                    _ => Err(self.scripts.running.refusal()?),
+                    Some(answer) => answer(self, client, args, &mut reply),
+                    None if row.flags.has(Flags::ALLOW_BUSY) => return None,
+                    None => Err(self.scripts.running.refusal()?),
                 }
             }
         };
         match outcome {
-            Ok(()) => reply.ok(),
+            Ok(Stuck::Answered) => {}
+            Ok(Stuck::Noted) => {
+                client.early.lock().push(args.to_vecs(0));
+                client.has_early.store(true, Relaxed);
+            }
+            Ok(Stuck::Silent) => return None,
             Err(fail) => {
                 self.count_error(&fail.0);
                 reply.error(fail.bytes());
@@ -311,6 +299,26 @@ impl Engine {
         let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
         if let Some(reply) = self.answer_busy(client, &Args::new(&[], &spans, words)) {
             *held = Some(Box::new(HeldKill::Reply(reply)));
+        }
+    }
+}
+
+impl Thread {
+    /// Has the session run the commands that were answered while this thread was stuck.
+    #[cold]
+    pub(crate) fn catch_up(&mut self, engine: &Engine, session: &mut Session) {
+        session.client.has_early.store(false, Relaxed);
+        let early = std::mem::take(&mut *session.client.early.lock());
+        // The command itself does so again.
+        session.client.multi.store(-1, Relaxed);
+        for mut words in early {
+            let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
+            let mut args = Args::new(&[], &spans, &mut words);
+            let Ok(id) = lookup(engine, &args) else { continue };
+            let mut out = Out::default();
+            let mut reply = Reply::new(&mut out, session.proto);
+            self.since = None;
+            self.call_command(engine, session, id, &mut args, &mut reply);
         }
     }
 }

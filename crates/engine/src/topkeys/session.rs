@@ -7,46 +7,48 @@ use parking_lot::Mutex;
 
 use super::{Merged, Probe};
 use crate::engine::Engine;
-use crate::server::process::{self, CpuTime};
+use crate::process::{self, CpuTime};
 
 /// The arguments of HOTKEYS START.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
-    pub(crate) cpu: bool,
-    pub(crate) net: bool,
+pub struct Asked {
+    /// Keys are ranked by time.
+    pub cpu: bool,
+    /// Keys are ranked by bytes.
+    pub net: bool,
     /// Keys in the answer.
-    pub(crate) count: usize,
+    pub count: usize,
     /// Milliseconds after which it stops; 0 for never.
-    pub(crate) duration_ms: u64,
+    pub duration_ms: u64,
     /// One command of this many is counted.
-    pub(crate) ratio: u64,
+    pub ratio: u64,
 }
 
 /// The answer of HOTKEYS GET.
 #[derive(Clone, Debug)]
-pub(crate) struct Report {
-    pub(crate) active: bool,
-    pub(crate) asked: Asked,
-    pub(crate) started_ms: i64,
-    pub(crate) duration_ms: u64,
-    pub(crate) spent: Spent,
+pub struct Report {
+    pub active: bool,
+    pub asked: Asked,
+    pub started_ms: i64,
+    pub duration_ms: u64,
+    pub spent: Spent,
     /// Sum of the bytes that were counted.
-    pub(crate) net_total: u64,
+    pub net_total: u64,
     /// Keys and microseconds.
-    pub(crate) by_cpu: Vec<(Vec<u8>, u64)>,
+    pub by_cpu: Vec<(Vec<u8>, u64)>,
     /// Keys and bytes.
-    pub(crate) by_net: Vec<(Vec<u8>, u64)>,
+    pub by_net: Vec<(Vec<u8>, u64)>,
 }
 
 /// The time and traffic of the whole server.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Spent {
+pub struct Spent {
     /// Executing commands, in nanoseconds.
-    pub(crate) command_nanos: u64,
+    pub command_nanos: u64,
     /// Received and sent.
-    pub(crate) net_bytes: u64,
-    pub(crate) cpu_user: Duration,
-    pub(crate) cpu_system: Duration,
+    pub net_bytes: u64,
+    pub cpu_user: Duration,
+    pub cpu_system: Duration,
 }
 
 impl Spent {
@@ -84,7 +86,7 @@ struct Session {
 
 /// The session of the server. Threads look at one number per batch to see that it has changed.
 #[derive(Default)]
-pub(crate) struct HotKeys {
+pub struct HotKeys {
     /// Grows with every start and stop; odd while a session is on.
     turn: AtomicU32,
     /// One in so many, and counters per thread, of the session that is on.
@@ -144,7 +146,7 @@ impl HotKeys {
 
 impl Engine {
     /// Begins a session; false when one is on.
-    pub(crate) fn start_hotkeys(&self, asked: Asked) -> bool {
+    pub fn start_hotkeys(&self, asked: Asked) -> bool {
         self.hotkeys.tick(self);
         let h = &self.hotkeys;
         let mut session = h.session.lock();
@@ -167,13 +169,13 @@ impl Engine {
     }
 
     /// Ends the session; false when none is on.
-    pub(crate) fn stop_hotkeys(&self) -> bool {
+    pub fn stop_hotkeys(&self) -> bool {
         self.hotkeys.tick(self);
         self.hotkeys.end(self, &mut self.hotkeys.session.lock())
     }
 
     /// Forgets the session; false while it is on.
-    pub(crate) fn reset_hotkeys(&self) -> bool {
+    pub fn reset_hotkeys(&self) -> bool {
         self.hotkeys.tick(self);
         let mut session = self.hotkeys.session.lock();
         if session.as_ref().is_some_and(|s| s.end.is_none()) {
@@ -185,7 +187,7 @@ impl Engine {
     }
 
     /// The session's findings so far, if there is or was one.
-    pub(crate) fn hotkeys_report(&self) -> Option<Report> {
+    pub fn hotkeys_report(&self) -> Option<Report> {
         self.hotkeys.tick(self);
         let session = self.hotkeys.session.lock();
         let s = session.as_ref()?;
