@@ -342,7 +342,7 @@ impl Thread {
     }
 
     /// CLIENT UNBLOCK: as if its time were over, or with an error. Returns whether it was waiting.
-    pub(crate) fn unblock(&mut self, engine: &Engine, w: &Arc<Waiter>, error: bool) -> bool {
+    pub fn unblock(&mut self, engine: &Engine, w: &Arc<Waiter>, error: bool) -> bool {
         // To clients it is no blocking command.
         let walks =
             job(w).is_some_and(|job| engine.table.get(job.command).traits.has(Traits::WALKS));

@@ -23,7 +23,7 @@ use crate::persistence;
 use crate::thread::Thread;
 
 /// The state of rewrites.
-pub(crate) struct Rewrite {
+pub struct Rewrite {
     busy: AtomicBool,
     /// The writer is to take its base, and to remove files.
     rebasing: AtomicBool,
@@ -354,7 +354,7 @@ impl Rewrite {
     }
 
     /// Whether one begins as soon as it can.
-    pub(crate) fn is_scheduled(&self) -> bool {
+    pub fn is_scheduled(&self) -> bool {
         self.scheduled.load(Relaxed)
     }
 
@@ -369,7 +369,7 @@ impl Rewrite {
     }
 
     /// INFO's fields: name and value.
-    pub(crate) fn info(&self, now_ms: i64) -> [(&'static str, i64); 7] {
+    pub fn info(&self, now_ms: i64) -> [(&'static str, i64); 7] {
         let since = self.since_ms.load(Relaxed);
         let running = since != 0;
         [

@@ -106,14 +106,14 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The moves that are under way, and the connections that are kept.
 #[derive(Default)]
-pub(crate) struct Migrations {
+pub struct Migrations {
     frozen: frozen::Frozen,
     links: Links,
 }
 
 impl Migrations {
     /// Connections that are kept.
-    pub(crate) fn links(&self) -> usize {
+    pub fn links(&self) -> usize {
         self.links.count()
     }
 

@@ -8,9 +8,9 @@
 
 mod cmd;
 mod file;
-pub(crate) mod load;
+pub mod load;
 mod queue;
-pub(crate) mod save;
+pub mod save;
 mod shutdown;
 
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ use crate::thread::Thread;
 
 pub(crate) use load::Loading;
 pub use load::check_snapshot;
-pub(crate) use shutdown::{abort, begin_shutdown, shut_down};
+pub use shutdown::{abort, begin_shutdown, shut_down};
 
 pub(crate) static COMMANDS: &[&SessionCommand] =
     &[&cmd::BGSAVE, &cmd::LASTSAVE, &cmd::LOAD, &cmd::SAVE];
@@ -42,7 +42,7 @@ pub(crate) static COMMANDS: &[&SessionCommand] =
 const RETRY_SECONDS: i64 = 5;
 
 /// The state of snapshots.
-pub(crate) struct Persistence {
+pub struct Persistence {
     /// One is being taken, in the background or not.
     busy: AtomicBool,
     /// Unix milliseconds at which the one in the background began; 0 when there is none.
@@ -74,7 +74,7 @@ pub(crate) struct Persistence {
     /// A shutdown that a signal requested and that has not begun.
     asked: Mutex<Option<ShutdownRequest>>,
     /// The load that is under way, or was the last.
-    pub(crate) loading: Loading,
+    pub loading: Loading,
 }
 
 impl Persistence {
@@ -127,7 +127,7 @@ impl Persistence {
 }
 
 /// The snapshot's file.
-pub(crate) fn path(engine: &Engine) -> PathBuf {
+pub fn path(engine: &Engine) -> PathBuf {
     PathBuf::from(engine.config.string(Id::Dbfilename))
 }
 
@@ -204,7 +204,7 @@ const MISCONF: Fail = Fail::text(
 const BUSY: Fail = Fail::text("ERR Background save already in progress");
 
 /// Takes a snapshot in this thread. The shards that it has locked stay locked meanwhile; other threads go on.
-pub(crate) fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
+pub fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
     let p = &engine.persistence;
     if !p.claim() {
         return Err(BUSY);
@@ -394,7 +394,7 @@ pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
 
 impl Engine {
     /// INFO's fields about snapshots: name and value.
-    pub(crate) fn snapshot_info(&self) -> Vec<(&'static str, i64)> {
+    pub fn snapshot_info(&self) -> Vec<(&'static str, i64)> {
         let p = &self.persistence;
         let since = p.background_since.load(Relaxed);
         let now = self.clock.wall_ms() as i64;
@@ -438,7 +438,7 @@ impl Engine {
     }
 
     /// Whether the last save in the background succeeded.
-    pub(crate) fn last_save_ok(&self) -> bool {
+    pub fn last_save_ok(&self) -> bool {
         self.persistence.last_ok.load(Relaxed)
     }
 

@@ -93,7 +93,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<Digest> {
 
 /// See the module's text.
 #[derive(Default)]
-pub(crate) struct Cache {
+pub struct Cache {
     scripts: RwLock<HashMap<Digest, Arc<Script>, Seeded>>,
     /// Counts SCRIPT FLUSH, after which threads begin anew.
     epoch: AtomicU64,
@@ -107,15 +107,15 @@ impl Cache {
         self.epoch.load(Relaxed)
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.scripts.read().len()
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
 
-    pub(crate) fn evicted(&self) -> u64 {
+    pub fn evicted(&self) -> u64 {
         self.evicted.load(Relaxed)
     }
 

@@ -13,8 +13,7 @@ use super::library::{Libraries, Library, load};
 use super::{FunctionMachine, drop_machines, payload};
 use crate::commit::commit;
 use crate::engine::Engine;
-use crate::server::container;
-use crate::table::{Call, SessionCommand, SessionFn};
+use crate::table::{Call, SessionCommand, SessionFn, container};
 
 pub(super) static FUNCTION: SessionCommand = SessionCommand {
     row: Row {
@@ -387,7 +386,7 @@ OK
 );
 
 /// The reply of FUNCTION STATS.
-pub(super) fn write_stats(engine: &Engine, reply: &mut Reply<'_>) -> Outcome {
+pub fn write_stats(engine: &Engine, reply: &mut Reply<'_>) -> Outcome {
     let slow = engine.scripts.running.slow_function()?;
     reply.map(2);
     reply.bulk("running_script");

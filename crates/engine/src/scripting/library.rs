@@ -29,7 +29,7 @@ pub(crate) struct Function {
 
 /// One library.
 #[derive(Debug)]
-pub(crate) struct Library {
+pub struct Library {
     pub(crate) name: Vec<u8>,
     /// With its shebang.
     pub(crate) code: Vec<u8>,
@@ -51,10 +51,11 @@ impl Library {
 
 /// All libraries at one moment.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Libraries {
-    pub(crate) by_name: BTreeMap<Vec<u8>, Arc<Library>>,
+pub struct Libraries {
+    /// By their names.
+    pub by_name: BTreeMap<Vec<u8>, Arc<Library>>,
     /// By the names of functions in lower case: the library, and the function's number within it.
-    pub(crate) functions: HashMap<Vec<u8>, (Arc<Library>, usize), Seeded>,
+    pub functions: HashMap<Vec<u8>, (Arc<Library>, usize), Seeded>,
 }
 
 impl Libraries {
@@ -78,7 +79,8 @@ impl Libraries {
         true
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
+    /// Bytes that they take.
+    pub fn bytes(&self) -> u64 {
         self.by_name.values().map(|l| l.bytes()).sum()
     }
 
@@ -108,7 +110,7 @@ fn exists(name: &[u8]) -> Fail {
 
 /// The state that threads share.
 #[derive(Default)]
-pub(crate) struct Shelf {
+pub struct Shelf {
     now: RwLock<Libraries>,
     /// Counts removals, after which threads drop the libraries that they have loaded.
     removals: AtomicU64,
@@ -119,7 +121,8 @@ impl Shelf {
         self.removals.load(Relaxed)
     }
 
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Libraries> {
+    /// The libraries, which stay as they are meanwhile.
+    pub fn read(&self) -> RwLockReadGuard<'_, Libraries> {
         self.now.read()
     }
 

@@ -14,12 +14,12 @@
 //! first called there. State that Lua code keeps between runs (a library's local variables, the
 //! random seed, settings of cjson) is therefore per thread.
 
-pub(crate) mod busy;
+pub mod busy;
 mod cache;
 mod eval;
 mod fcall;
 mod function;
-pub(crate) mod library;
+pub mod library;
 mod payload;
 pub(crate) mod replay;
 mod run;
@@ -38,6 +38,7 @@ use slab::Slab;
 
 use self::busy::{AllRunning, Running};
 use self::cache::{Cache, Digest, Script};
+pub use self::function::write_stats;
 use self::library::{Library, Shelf};
 use crate::engine::Engine;
 use crate::mailbox::{Job, Message};
@@ -76,12 +77,15 @@ const RECENT: usize = 64;
 
 /// The state that all threads share.
 #[derive(Default)]
-pub(crate) struct Scripts {
-    pub(crate) cache: Cache,
-    pub(crate) shelf: Shelf,
-    pub(crate) running: AllRunning,
+pub struct Scripts {
+    /// Scripts by digest.
+    pub cache: Cache,
+    /// Libraries of functions.
+    pub shelf: Shelf,
+    /// Scripts that run.
+    pub running: AllRunning,
     /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call commands that are not for them.
-    pub(crate) allow_all: AtomicBool,
+    pub allow_all: AtomicBool,
 }
 
 /// One thread's half.

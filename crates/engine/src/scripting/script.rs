@@ -8,8 +8,7 @@ use lua::Machine;
 use resp::{Args, Reply};
 
 use super::{cache, drop_machines};
-use crate::server::container;
-use crate::table::{Call, SessionCommand, SessionFn};
+use crate::table::{Call, SessionCommand, SessionFn, container};
 
 pub(super) static SCRIPT: SessionCommand = SessionCommand {
     row: Row {

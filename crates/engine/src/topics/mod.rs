@@ -104,7 +104,7 @@ impl Topics {
     }
 
     /// Whether it is open, for people.
-    pub(crate) fn state(&self) -> &'static str {
+    pub fn state(&self) -> &'static str {
         match self.broker.get() {
             Some(_) => "open",
             None if self.waits.lock().is_some() => "waiting",

@@ -105,7 +105,7 @@ const WATCH_BYTES: usize = size_of::<(usize, Vec<u8>)>() + 64;
 
 impl Thread {
     /// Ends a transaction and its watches without running it.
-    pub(crate) fn discard(&mut self, engine: &Engine, session: &mut Session) {
+    pub fn discard(&mut self, engine: &Engine, session: &mut Session) {
         if session.multi.take().is_some() {
             session.client.multi.store(-1, Relaxed);
             session.client.multi_bytes.store(0, Relaxed);
