@@ -28,11 +28,12 @@ mod lend;
 pub mod log;
 mod mailbox;
 mod memory;
-mod migrate;
+pub mod migrate;
 pub mod monitor;
 pub mod persistence;
 pub mod process;
 pub mod pubsub;
+mod queue;
 mod redact;
 mod reload;
 pub mod scripting;
@@ -45,7 +46,6 @@ mod table;
 mod thread;
 pub mod topkeys;
 pub mod tracking;
-mod transaction;
 mod walk;
 
 pub mod topics;
@@ -53,7 +53,7 @@ pub mod topics;
 pub use change::change;
 pub use client_line::push_client_line;
 pub use clients::{Client, Clients, Endpoint, HeldKill, Look};
-pub use commit::commit;
+pub use commit::{commit, commit_own};
 pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker, random_id,
 };
@@ -70,13 +70,3 @@ pub use table::{
 };
 pub use thread::{Batch, Next, Thread};
 pub use topkeys::{By, TopKey, TopKeys};
-
-/// The session commands that are still here.
-pub const REMAINING: &[&[&SessionCommand]] = &[
-    journal::COMMANDS,
-    migrate::COMMANDS,
-    scripting::COMMANDS,
-    persistence::COMMANDS,
-    topics::COMMANDS,
-    transaction::COMMANDS,
-];

@@ -34,7 +34,7 @@ use config::{AclPubsubDefault, Config, Id};
 use parking_lot::{Mutex, RwLock};
 
 pub use caller::Caller;
-pub(crate) use caller::readable;
+pub use caller::readable;
 pub use change::reload;
 pub use check::may_listen;
 pub(crate) use check::reads_all;

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use config::Id;
-
 use engine::Engine;
 use engine::latency::Series;
 

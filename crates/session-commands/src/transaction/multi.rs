@@ -4,9 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
+use engine::{Call, Client, Engine, SessionCommand, Stuck};
 use resp::{Args, Reply};
-
-use crate::table::{Call, SessionCommand};
 
 pub(crate) static MULTI: SessionCommand = SessionCommand {
     row: Row {
@@ -58,4 +57,16 @@ fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome 
     call.session.client.multi.store(0, Relaxed);
     reply.ok();
     Ok(())
+}
+
+/// MULTI of a client whose thread is stuck.
+pub(crate) fn while_stuck(
+    _: &Engine,
+    client: &Client,
+    _: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Stuck, Fail> {
+    client.multi.store(0, Relaxed);
+    reply.ok();
+    Ok(Stuck::Noted)
 }
