@@ -124,7 +124,7 @@ pub struct Client {
     /// The blocked command.
     pub blocked: Mutex<Option<Arc<Waiter>>>,
     /// The waker of a client that waits for records of a topic.
-    pub(crate) topic_wait: Mutex<Option<::log::Waiting>>,
+    pub topic_wait: Mutex<Option<::log::Waiting>>,
     /// Bytes of the commands that MULTI has queued, of watched keys, of subscriptions and of tracked
     /// prefixes.
     pub multi_bytes: AtomicU64,

@@ -23,7 +23,7 @@ pub fn commit(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
 /// [`commit`] for a command that a client has called: its arguments are its journal form, unless the
 /// effects state another.
 #[inline(always)]
-pub(crate) fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: &Own<'_>) {
+pub fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: &Own<'_>) {
     let effects = &mut db.cx.effects;
     if effects.observed {
         commit_observed(engine, local, db, Some(own));

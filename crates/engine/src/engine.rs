@@ -317,6 +317,11 @@ impl Engine {
         engine
     }
 
+    /// A reference that does not keep it alive, for threads that may outlive it.
+    pub fn weak(&self) -> Weak<Self> {
+        self.me.clone()
+    }
+
     /// Registers a worker thread and gives it its number.
     pub fn add_worker(&self, mailbox: Mailbox) -> (usize, Arc<Worker>) {
         let worker = Arc::new(Worker {

@@ -26,12 +26,13 @@ mod lend;
 pub mod log;
 mod mailbox;
 mod memory;
-mod migrate;
+pub mod migrate;
 pub mod monitor;
 mod observation;
 pub mod persistence;
 pub mod process;
 pub mod pubsub;
+mod queue;
 mod redact;
 mod reload;
 pub mod scripting;
@@ -41,7 +42,6 @@ mod shares;
 mod table;
 mod thread;
 pub mod tracking;
-mod transaction;
 mod walk;
 
 pub mod topics;
@@ -49,7 +49,7 @@ pub mod topics;
 pub use change::change;
 pub use client_line::push_client_line;
 pub use clients::{Client, Clients, Endpoint, HeldKill, Look};
-pub use commit::commit;
+pub use commit::{commit, commit_own};
 pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker, random_id,
 };
@@ -64,13 +64,3 @@ pub use table::{
     Call, Cmd, CommandSet, Run, SessionCommand, SessionFn, Stuck, StuckFn, Table, container,
 };
 pub use thread::{Batch, Next, Thread};
-
-/// The session commands that are still here.
-pub const REMAINING: &[&[&SessionCommand]] = &[
-    journal::COMMANDS,
-    migrate::COMMANDS,
-    scripting::COMMANDS,
-    persistence::COMMANDS,
-    topics::COMMANDS,
-    transaction::COMMANDS,
-];

@@ -10,8 +10,8 @@ use crate::acl::User;
 use crate::clients::{Client, Endpoint};
 use crate::engine::Engine;
 use crate::lend::Lends;
+use crate::queue::{Multi, Watching};
 use crate::tracking::Tracker;
-use crate::transaction::{Multi, Watching};
 
 /// CLIENT REPLY.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -63,7 +63,7 @@ pub struct Session {
     /// been executed, by [`crate::Thread::run`] with a copy.
     pub lends: Option<Lends>,
     /// The commands that MULTI has queued.
-    pub(crate) multi: Option<Box<Multi>>,
+    pub multi: Option<Box<Multi>>,
     /// The keys that WATCH watches.
     pub(crate) watching: Option<Box<Watching>>,
     /// The command that it waits for, if one blocks it.

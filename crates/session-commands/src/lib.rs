@@ -7,8 +7,12 @@
 mod acl;
 mod administration;
 mod connection;
+mod journal;
+mod migrate;
+mod persistence;
 mod pubsub;
 mod scripting;
+mod topics;
 mod transaction;
 
 pub use administration::info::info;
@@ -19,14 +23,14 @@ pub const ALL: CommandSet = CommandSet {
     lists: &[
         acl::COMMANDS,
         connection::COMMANDS,
-        engine::REMAINING[0],
-        engine::REMAINING[1],
+        journal::COMMANDS,
+        migrate::COMMANDS,
         pubsub::COMMANDS,
-        engine::REMAINING[2],
+        scripting::COMMANDS,
         administration::COMMANDS,
-        engine::REMAINING[3],
-        engine::REMAINING[4],
-        engine::REMAINING[5],
+        persistence::COMMANDS,
+        topics::COMMANDS,
+        transaction::COMMANDS,
     ],
     while_stuck: &[
         connection::WHILE_STUCK[0],

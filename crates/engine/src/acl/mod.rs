@@ -15,7 +15,7 @@ pub use ::acl::may_listen;
 pub(crate) use ::acl::reads_all;
 pub use ::acl::{Acl, Context, DEFAULT, Denied, Reason, User, check};
 pub use caller::Caller;
-pub(crate) use caller::readable;
+pub use caller::readable;
 pub use change::reload;
 pub use file::lines;
 

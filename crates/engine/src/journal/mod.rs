@@ -19,7 +19,6 @@
 
 mod aof;
 mod base;
-mod cmd;
 mod replay;
 mod rewrite;
 mod start;
@@ -40,13 +39,12 @@ use store::{Db, Waiter};
 use crate::engine::{Attention, Engine, Worker};
 use crate::log;
 use crate::mailbox::{Job, Message};
-use crate::table::{Cmd, SessionCommand};
+use crate::table::Cmd;
 use crate::thread::Thread;
 
-pub(crate) use rewrite::{Rewrite, anew, switch, upkeep};
+pub use rewrite::{Rewrite, anew, begin as begin_rewrite};
+pub(crate) use rewrite::{switch, upkeep};
 pub use start::reload;
-
-pub(crate) static COMMANDS: &[&SessionCommand] = &[&cmd::BGREWRITEAOF];
 
 /// The answer of WAITAOF when there is no journal.
 pub const OFF: Fail =
@@ -108,11 +106,13 @@ pub enum Gate {
 }
 
 /// The command that a commit belongs to.
-pub(crate) struct Own<'a> {
+pub struct Own<'a> {
     /// The database that was selected.
-    pub(crate) db: usize,
-    pub(crate) cmd: &'a Cmd,
-    pub(crate) args: &'a Args<'a>,
+    pub db: usize,
+    /// The command.
+    pub cmd: &'a Cmd,
+    /// Its arguments.
+    pub args: &'a Args<'a>,
 }
 
 impl Default for Journal {

@@ -60,7 +60,7 @@ const RETRY_MS: i64 = 60_000;
 const BUSY: Fail = Fail::text("ERR Background append only file rewriting already in progress");
 
 /// Begins a rewrite.
-pub(super) fn begin(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
+pub fn begin(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let r = &engine.journal.rewrite;
     if engine.attention.get() & Attention::LOADING != 0 {
         // The journal that is being loaded is not there yet, and must not be taken for none.
@@ -258,7 +258,7 @@ fn stop_appending(engine: &Engine, thread: &mut Thread) {
 }
 
 /// Does something that has no record, and begins the journal anew with the data that is there then.
-pub(crate) fn anew<R>(
+pub fn anew<R>(
     engine: &Engine,
     thread: &mut Thread,
     f: impl FnOnce(&mut Thread) -> R,
@@ -344,7 +344,7 @@ impl Rewrite {
     }
 
     /// Has one begin as soon as it can.
-    pub(super) fn schedule(&self) {
+    pub fn schedule(&self) {
         self.scheduled.store(true, Relaxed);
     }
 
@@ -364,7 +364,7 @@ impl Rewrite {
     }
 
     /// Whether none can be begun.
-    pub(crate) fn is_busy(&self) -> bool {
+    pub fn is_busy(&self) -> bool {
         self.busy.load(Relaxed)
     }
 

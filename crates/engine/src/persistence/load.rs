@@ -439,7 +439,7 @@ pub fn read_file(
 }
 
 /// Refuses a snapshot file that is not whole.
-pub(crate) fn prove(engine: &Engine, thread: &Thread, path: &Path) -> Result<(), Fail> {
+pub fn prove(engine: &Engine, thread: &Thread, path: &Path) -> Result<(), Fail> {
     check(engine, &thread.cx, path).map_err(|e| {
         log!(engine.log, Warning, "{} is not loaded: {}", path.display(), e);
         Fail::new(format!("ERR {} cannot be loaded: {e}", path.display()))
@@ -448,7 +448,7 @@ pub(crate) fn prove(engine: &Engine, thread: &Thread, path: &Path) -> Result<(),
 
 /// Replaces everything by the data of the snapshot file, which has proved whole. No client sees anything
 /// in between: the thread has the whole keyspace locked.
-pub(crate) fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
+pub fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
     within(engine, thread, |thread| {
         thread.flush_all(engine);
         // A duplicate key is no reason to end with half of the data.

@@ -6,7 +6,6 @@
 //! A worker thread begins a snapshot. With only one worker there are no locks on the keyspace; that thread switches
 //! them on ([`store::Keyspace::share`]) for as long as others serialise.
 
-mod cmd;
 mod file;
 pub mod load;
 mod queue;
@@ -28,15 +27,11 @@ use persist::disk::{Disk, Real};
 use crate::engine::{Attention, Engine, ShutdownRequest};
 use crate::log;
 use crate::mailbox::{Job, Message};
-use crate::table::SessionCommand;
 use crate::thread::Thread;
 
 pub(crate) use load::Loading;
 pub use load::check_snapshot;
 pub use shutdown::{abort, begin_shutdown, shut_down};
-
-pub(crate) static COMMANDS: &[&SessionCommand] =
-    &[&cmd::BGSAVE, &cmd::LASTSAVE, &cmd::LOAD, &cmd::SAVE];
 
 /// After a failed background save, the next one by a `save` point waits this long, in seconds.
 const RETRY_SECONDS: i64 = 5;
@@ -78,6 +73,16 @@ pub struct Persistence {
 }
 
 impl Persistence {
+    /// Whether a snapshot is being taken in the background.
+    pub fn is_in_background(&self) -> bool {
+        self.background_since.load(Relaxed) != 0
+    }
+
+    /// Whether another snapshot in the background is to follow the present work.
+    pub fn schedule(&self, yes: bool) {
+        self.scheduled.store(yes, Relaxed);
+    }
+
     pub(crate) fn new(now_ms: i64) -> Self {
         Self {
             busy: AtomicBool::new(false),
@@ -116,12 +121,12 @@ impl Persistence {
     }
 
     /// Whether a snapshot is being taken.
-    pub(crate) fn is_busy(&self) -> bool {
+    pub fn is_busy(&self) -> bool {
         self.busy.load(Relaxed)
     }
 
     /// Unix seconds of the last save.
-    pub(crate) fn last_save(&self) -> i64 {
+    pub fn last_save(&self) -> i64 {
         self.last_save.load(Relaxed)
     }
 }
@@ -201,7 +206,7 @@ const MISCONF: Fail = Fail::text(
 );
 
 /// The refusal of a second one.
-const BUSY: Fail = Fail::text("ERR Background save already in progress");
+pub const BUSY: Fail = Fail::text("ERR Background save already in progress");
 
 /// Takes a snapshot in this thread. The shards that it has locked stay locked meanwhile; other threads go on.
 pub fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
@@ -233,7 +238,7 @@ pub fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fai
 }
 
 /// Begins a snapshot in the background, called by a worker thread that has nothing locked.
-pub(crate) fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
+pub fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let p = &engine.persistence;
     if !p.claim() {
         return Err(BUSY);

@@ -70,11 +70,13 @@ pub(crate) struct Running {
 
 /// The figures of FUNCTION STATS about a slow function.
 #[derive(Clone, Default)]
-pub(crate) struct About {
-    pub(crate) name: String,
-    pub(crate) command: Vec<Vec<u8>>,
+pub struct About {
+    /// Its name.
+    pub name: String,
+    /// The command that called it, and its arguments.
+    pub command: Vec<Vec<u8>>,
     /// Monotonic nanoseconds.
-    pub(crate) start: u64,
+    pub start: u64,
 }
 
 impl Running {
@@ -230,7 +232,7 @@ impl AllRunning {
     }
 
     /// The slow function that runs; an error when it is an EVAL.
-    pub(crate) fn slow_function(&self) -> Result<Option<About>, Fail> {
+    pub fn slow_function(&self) -> Result<Option<About>, Fail> {
         for r in self.all.read().iter() {
             match r.slow.load(Relaxed) {
                 SCRIPT => return Err(BUSY_SCRIPT),

@@ -21,21 +21,26 @@ const LOAD_NS: u64 = 500_000_000;
 
 /// One function of a library.
 #[derive(Debug, Clone)]
-pub(crate) struct Function {
-    pub(crate) name: Vec<u8>,
-    pub(crate) description: Option<Vec<u8>>,
-    pub(crate) flags: lua::Flags,
+pub struct Function {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// What it does, if it says so.
+    pub description: Option<Vec<u8>>,
+    /// What it may do.
+    pub flags: lua::Flags,
 }
 
 /// One library.
 #[derive(Debug)]
 pub struct Library {
-    pub(crate) name: Vec<u8>,
+    /// Its name.
+    pub name: Vec<u8>,
     /// With its shebang.
-    pub(crate) code: Vec<u8>,
+    pub code: Vec<u8>,
     /// Where the code behind the shebang begins.
     start: usize,
-    pub(crate) functions: Vec<Function>,
+    /// Its functions.
+    pub functions: Vec<Function>,
 }
 
 impl Library {
@@ -136,14 +141,14 @@ impl Shelf {
     }
 
     /// Removes a library. Returns whether it was there.
-    pub(crate) fn remove(&self, name: &[u8]) -> bool {
+    pub fn remove(&self, name: &[u8]) -> bool {
         let removed = self.now.write().remove(name);
         self.removals.fetch_add(1, Relaxed);
         removed
     }
 
     /// Changes several libraries at once; nothing happens when `change` fails.
-    pub(crate) fn change(
+    pub fn change(
         &self,
         change: impl FnOnce(&mut Libraries) -> Result<(), Fail>,
     ) -> Result<(), Fail> {

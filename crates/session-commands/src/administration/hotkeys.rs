@@ -7,9 +7,8 @@ mod start;
 
 use commands::Outcome;
 use commands::row::{Flags, Group, Row, Scope};
-use resp::{Args, Reply};
-
 use engine::container;
+use resp::{Args, Reply};
 
 use super::command;
 use engine::{Call, SessionCommand};

@@ -2,10 +2,9 @@
 
 use commands::row::{Flags, Group, Row, Scope};
 use commands::{Outcome, parse};
-use resp::{Args, Reply};
-
 use engine::COMPAT_VERSION;
 use engine::{Call, SessionCommand};
+use resp::{Args, Reply};
 
 pub(crate) static LOLWUT: SessionCommand = super::command(
     Row {

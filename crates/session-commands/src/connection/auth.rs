@@ -93,7 +93,7 @@ pub(super) fn while_stuck(
 ) -> Result<Stuck, Fail> {
     let (user, password) = login(engine, args)?;
     let Some(found) = engine.acl.authenticate(user, password) else {
-        return Err(early::refused(engine, client, user, &args[0]));
+        return Err(refused(engine, client, user, &args[0]));
     };
     early::enter(client, &found, true);
     reply.ok();
@@ -131,4 +131,10 @@ pub(super) fn authenticate(
         session.closing = true;
     }
     Ok(())
+}
+
+/// The refusal of a command that came without its password while the thread of its client is stuck.
+pub(super) fn refused(engine: &Engine, client: &Client, user: &[u8], command: &[u8]) -> Fail {
+    acl::note_login(engine, user, client, Context::TopLevel, command);
+    WRONGPASS
 }

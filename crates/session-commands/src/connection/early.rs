@@ -6,20 +6,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use commands::Fail;
+use engine::Client;
 use engine::acl::User;
-use engine::{Client, Engine};
-
-use super::auth;
 
 /// Makes the client act as `user`.
 pub(super) fn enter(client: &Client, user: &Arc<User>, authenticated: bool) {
     *client.user.write() = Arc::clone(user);
     client.authenticated.store(authenticated, Relaxed);
-}
-
-/// The text of a command that is refused without its password.
-pub(super) fn refused(engine: &Engine, client: &Client, user: &[u8], command: &[u8]) -> Fail {
-    engine::acl::note_login(engine, user, client, engine::acl::Context::TopLevel, command);
-    auth::WRONGPASS
 }

@@ -7,7 +7,7 @@ use commands::{Fail, Outcome};
 use resp::{Args, Proto, Reply};
 use stdx::carried::carry;
 
-use super::auth::authenticate;
+use super::auth::{authenticate, refused};
 use super::client::name::checked_name;
 use super::early;
 use engine::COMPAT_VERSION;
@@ -156,7 +156,7 @@ pub(super) fn while_stuck(
     if let Some((user, password)) = auth {
         let (user, password) = (&args[user], &args[password]);
         let Some(found) = engine.acl.authenticate(user, password) else {
-            return Err(early::refused(engine, client, user, &args[0]));
+            return Err(refused(engine, client, user, &args[0]));
         };
         early::enter(client, &found, true);
     }

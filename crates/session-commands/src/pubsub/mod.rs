@@ -6,9 +6,8 @@ mod subscribe;
 mod unsubscribe;
 
 use commands::row::{Flags, Group, KeyFlags, KeySpec, Row, Scope};
-use resp::Reply;
-
 use engine::{SessionCommand, SessionFn};
+use resp::Reply;
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &subscribe::PSUBSCRIBE,

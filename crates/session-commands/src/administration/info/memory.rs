@@ -38,7 +38,7 @@ pub(super) fn memory(call: &mut Call<'_>, s: &mut Section) {
     s.put("used_memory_vm_eval", eval);
     s.put("used_memory_lua_human", bytes_to_human(eval));
     s.put("used_memory_scripts_eval", scripts.cache.bytes());
-    s.put("number_of_cached_scripts", scripts.cache.len());
+    s.put("number_of_cached_scripts", scripts.cache.count());
     s.put("number_of_functions", libraries.functions.len());
     s.put("number_of_libraries", libraries.by_name.len());
     s.put("used_memory_vm_functions", functions);

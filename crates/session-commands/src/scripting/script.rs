@@ -1,14 +1,11 @@
 //! SCRIPT: <https://redis.io/docs/latest/commands/script-load/> and its siblings.
 
-use std::sync::Arc;
-
 use commands::row::{Acl, Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
+use engine::scripting::{cache, drop_machines};
+use engine::{Call, SessionCommand, SessionFn, container};
 use lua::Machine;
 use resp::{Args, Reply};
-
-use super::{cache, drop_machines};
-use crate::table::{Call, SessionCommand, SessionFn, container};
 
 pub(super) static SCRIPT: SessionCommand = SessionCommand {
     row: Row {
@@ -52,21 +49,7 @@ static LOAD: SessionCommand = sub(
         ..Row::DEFAULT
     },
     |call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
-        let digest = cache::digest(&args[2]);
-        let engine = call.engine;
-        let script = match engine.scripts.cache.get(&digest) {
-            Some(there) => there,
-            None => cache::Script::new(&args[2], digest).map_err(Fail::new)?,
-        };
-        call.thread.with_scripts(engine, |_, machine, _| {
-            machine.local(engine, Arc::clone(&script))?;
-            // Only scripts that can be compiled get there.
-            let there = engine.scripts.cache.add(Arc::clone(&script), false);
-            if !Arc::ptr_eq(&there, &script) {
-                machine.local(engine, there)?;
-            }
-            Ok::<(), Fail>(())
-        })?;
+        let script = call.thread.load_script(call.engine, &args[2])?;
         reply.bulk(&script.name);
         Ok(())
     },

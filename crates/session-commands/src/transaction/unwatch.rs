@@ -2,9 +2,8 @@
 
 use commands::Outcome;
 use commands::row::{Flags, Group, Row, Scope};
+use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
-
-use crate::table::{Call, SessionCommand};
 
 pub(crate) static UNWATCH: SessionCommand = SessionCommand {
     row: Row {

@@ -12,8 +12,8 @@ use resp::{Args, Reply};
 
 use super::asker::{Asker, fail};
 use super::{APPENDS, BASE, CHANGES, DELETES, READS, command, name};
-use crate::acl;
-use crate::table::{Call, SessionCommand};
+use engine::acl;
+use engine::{Call, SessionCommand};
 
 /// Does something that may wait for the storage, and answers with the result.
 fn aside<T: Send + 'static>(

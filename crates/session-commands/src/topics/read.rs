@@ -11,7 +11,7 @@ use resp::{Args, Reply};
 
 use super::asker::{Asker, fail};
 use super::{BASE, READS, command, name};
-use crate::table::{Call, SessionCommand};
+use engine::{Call, SessionCommand};
 
 /// Records that are answered if the command does not say how many.
 const COUNT: i64 = 100;

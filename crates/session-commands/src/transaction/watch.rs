@@ -1,15 +1,9 @@
 //! WATCH: <https://redis.io/docs/latest/commands/watch/>
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use commands::row::{Flags, Group, KeyFlags, KeySpec, Row, Scope, Traits};
 use commands::{Fail, Outcome};
+use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
-use store::{Db, Key};
-
-use super::WATCH_BYTES;
-use crate::commit::commit;
-use crate::table::{Call, SessionCommand};
 
 pub(crate) static WATCH: SessionCommand = SessionCommand {
     row: Row {
@@ -64,26 +58,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     if call.session.multi.is_some() {
         return Err(Fail::text("ERR WATCH inside MULTI is not allowed"));
     }
-    let index = call.session.db;
-    let w = call.session.watching.get_or_insert_default();
-    // Nothing more can be lost when it has failed already.
-    if !w.flag.is_dirty() {
-        for name in args.iter_from(1) {
-            if w.keys.iter().any(|(db, key)| *db == index && key == name) {
-                continue;
-            }
-            let key = Key::new(name);
-            let mut db = Db::lock_one(&call.engine.keyspace, index, key, &mut call.thread.cx);
-            // An expired key is removed before it is watched: that does not count as a change.
-            db.peek(key);
-            commit(call.engine, &mut call.thread.pubsub, &mut db);
-            db.watch(key, &w.flag);
-            w.keys.push((index, name.to_vec()));
-        }
-        let bytes: usize = w.keys.iter().map(|(_, key)| WATCH_BYTES + key.capacity()).sum();
-        call.session.client.watch.store(w.keys.len() as u64, Relaxed);
-        call.session.client.watch_bytes.store(bytes as u64, Relaxed);
-    }
+    call.watch(args.iter_from(1));
     reply.ok();
     Ok(())
 }

@@ -1,15 +1,11 @@
 //! FCALL and FCALL_RO: <https://redis.io/docs/latest/commands/fcall/>
 
+use commands::Outcome;
 use commands::row::{Acl, Flags, Group, Row, Scope, Traits};
-use commands::{Fail, Outcome};
-use lua::{Code, Invocation};
 use resp::{Args, Reply};
-use stdx::carried::carry;
 
-use super::run::{self, Task};
-use super::{LocalFunction, READS, RUNS, WRITES, key_count, proven};
-use crate::engine::{Attention, Engine};
-use crate::table::{Call, SessionCommand};
+use super::{READS, RUNS, WRITES, feed};
+use engine::{Call, SessionCommand};
 
 const COMPLEXITY: &str = "Depends on the function that is executed.";
 
@@ -87,33 +83,6 @@ fn fcall(
     reply: &mut Reply<'_>,
     read_only: bool,
 ) -> Outcome {
-    let Call { engine, thread, session } = call;
-    let engine: &Engine = engine;
-    if engine.attention.get() & Attention::MONITOR != 0 {
-        // Before the commands that it calls.
-        engine.monitors.feed(engine, session, thread.wall_us(engine), args);
-    }
-    thread.with_functions(engine, |thread, machine, running| {
-        let found = machine.function(engine, &args[1])?;
-        let keys = key_count(args, Fail::text("ERR Bad number of keys provided"))?;
-        let function = &found.library.functions[found.at];
-        let LocalFunction { entry, proof, needs_all } = &found.local;
-        let name = carry(&function.name);
-        let what = Invocation { code: Code::Function(*entry), name: &name, args, first: 3, keys };
-        let task = Task {
-            what,
-            is_eval: false,
-            flags: Some(function.flags),
-            read_only,
-            proven: proven(engine, proof.as_deref(), args, keys),
-            needs_all: *needs_all,
-            running,
-        };
-        let mut call = Call { engine, thread, session };
-        let (outcome, needed_all) = run::run(&mut call, &mut machine.vm, &task, reply);
-        if needed_all {
-            machine.needs_all(&found);
-        }
-        outcome
-    })
+    feed(call, args);
+    call.run_function(args, reply, read_only)
 }

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use commands::row::{Acl, Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
+use engine::Engine;
+use engine::commit;
+use engine::scripting::library::Library;
+use engine::scripting::{drop_machines, payload};
+use engine::{Call, SessionCommand, SessionFn, container};
 use lua::Machine;
 use resp::{Args, Reply};
 use stdx::carried::carry;
 use store::Db;
-
-use super::library::{Libraries, Library, load};
-use super::{FunctionMachine, drop_machines, payload};
-use crate::commit::commit;
-use crate::engine::Engine;
-use crate::table::{Call, SessionCommand, SessionFn, container};
 
 pub(super) static FUNCTION: SessionCommand = SessionCommand {
     row: Row {
@@ -92,36 +91,6 @@ fn change<R>(
     outcome
 }
 
-impl Engine {
-    /// Replays a command of a journal or an append-only file about libraries.
-    pub(crate) fn replay_function(&self, args: &Args<'_>) -> Result<(), String> {
-        let last = &args[args.len() - 1];
-        let clear = || {
-            self.scripts.shelf.change(|all| {
-                *all = Libraries::default();
-                Ok(())
-            })
-        };
-        let outcome = match () {
-            () if args.is(1, "load") => return self.load_function(last, true),
-            () if args.is(1, "flush") => clear(),
-            () if args.is(1, "delete") => self.scripts.shelf.change(|all| {
-                all.remove(last);
-                Ok(())
-            }),
-            () if args.is(1, "restore") && args.len() > 2 => {
-                let codes = payload::read(&args[2]).map_err(|fail| fail.0.into_owned())?;
-                if args.is(args.len() - 1, "flush") {
-                    clear().map_err(|fail| fail.0.into_owned())?;
-                }
-                return codes.iter().try_for_each(|code| self.load_function(code, true));
-            }
-            () => return Err("it is no change of libraries".to_owned()),
-        };
-        outcome.map_err(|fail| fail.0.into_owned())
-    }
-}
-
 static LOAD: SessionCommand = sub(
     Row {
         name: "function|load",
@@ -166,35 +135,12 @@ OK
             replace = true;
         }
         let engine = call.engine;
-        let name = change(call, args, |call| {
-            let thread = &mut *call.thread;
-            thread
-                .with_functions(engine, |_, machine, _| add(engine, machine, &args[last], replace))
-        })?;
+        let name =
+            change(call, args, |call| call.thread.load_library(engine, &args[last], replace))?;
         reply.bulk(name);
         Ok(())
     },
 );
-
-/// Loads a library here and offers it to all threads.
-fn add(
-    engine: &Engine,
-    machine: &mut FunctionMachine,
-    code: &[u8],
-    replace: bool,
-) -> Result<Vec<u8>, Fail> {
-    let shelf = &engine.scripts.shelf;
-    let is_taken = |name: &[u8]| !replace && shelf.read().by_name.contains_key(name);
-    let (library, entries) = load(&mut machine.vm, code, engine, is_taken)?;
-    let library = Arc::new(library);
-    if let Err(fail) = shelf.put(Arc::clone(&library), replace) {
-        entries.into_iter().for_each(|e| machine.vm.forget(e));
-        return Err(fail);
-    }
-    machine.add(engine, Arc::clone(&library), entries);
-    machine.refresh(engine);
-    Ok(library.name.clone())
-}
 
 static DELETE: SessionCommand = sub(
     Row {
@@ -386,7 +332,7 @@ OK
 );
 
 /// The reply of FUNCTION STATS.
-pub fn write_stats(engine: &Engine, reply: &mut Reply<'_>) -> Outcome {
+pub(super) fn write_stats(engine: &Engine, reply: &mut Reply<'_>) -> Outcome {
     let slow = engine.scripts.running.slow_function()?;
     reply.map(2);
     reply.bulk("running_script");
@@ -492,64 +438,11 @@ static RESTORE: SessionCommand = sub(
         }
         let codes = payload::read(&args[2])?;
         let engine = call.engine;
-        change(call, args, |call| {
-            call.thread.with_functions(engine, |_, machine, _| {
-                restore(engine, machine, &codes, flush, replace)
-            })
-        })?;
+        change(call, args, |call| call.thread.restore_libraries(engine, &codes, flush, replace))?;
         reply.ok();
         Ok(())
     },
 );
-
-/// Loads all libraries or none.
-fn restore(
-    engine: &Engine,
-    machine: &mut FunctionMachine,
-    codes: &[Vec<u8>],
-    flush: bool,
-    replace: bool,
-) -> Outcome {
-    let mut loaded = Vec::new();
-    let mut fresh = Libraries::default();
-    let mut outcome = Ok(());
-    for code in codes {
-        outcome = load(&mut machine.vm, code, engine, |name| fresh.by_name.contains_key(name))
-            .and_then(|(library, entries)| {
-                let library = Arc::new(library);
-                loaded.push((Arc::clone(&library), entries));
-                fresh.put(library, false)
-            });
-        if outcome.is_err() {
-            break;
-        }
-    }
-    let outcome = outcome.and_then(|()| {
-        engine.scripts.shelf.change(|all| {
-            if flush {
-                *all = Libraries::default();
-            }
-            // Those that are replaced go first: functions may move from one library to another.
-            for (library, _) in &loaded {
-                let name = carry(&library.name).into_owned();
-                if all.by_name.contains_key(&library.name) && !replace {
-                    return Err(Fail::new(format!("ERR Library {name} already exists")));
-                }
-                all.remove(&library.name);
-            }
-            loaded.iter().try_for_each(|(library, _)| all.put(Arc::clone(library), false))
-        })
-    });
-    for (library, entries) in loaded {
-        if outcome.is_ok() {
-            machine.add(engine, library, entries);
-        } else {
-            entries.into_iter().for_each(|e| machine.vm.forget(e));
-        }
-    }
-    machine.refresh(engine);
-    outcome
-}
 
 static HELP: SessionCommand = sub(
     Row {

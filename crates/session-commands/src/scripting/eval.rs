@@ -1,18 +1,12 @@
 //! EVAL, EVALSHA and their read-only forms: <https://redis.io/docs/latest/commands/eval/>
 
-use std::sync::Arc;
-
+use super::{READS, RUNS, WRITES, feed};
 use commands::row::{Acl, Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
-use lua::{Code, Invocation};
+use engine::scripting::{NOSCRIPT, key_count};
+use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
 
-use super::run::{self, Task};
-use super::{Local, READS, RUNS, ScriptMachine, WRITES, cache, key_count, proven};
-use crate::engine::{Attention, Engine};
-use crate::table::{Call, SessionCommand};
-
-const NOSCRIPT: Fail = Fail::text("NOSCRIPT No matching script. Please use EVAL.");
 const COMPLEXITY: &str = "Depends on the script that is executed.";
 const KEYS: &str = "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE";
 const RO_KEYS: &str =
@@ -157,14 +151,6 @@ pub(super) static EVALSHA_RO: SessionCommand = SessionCommand {
     subs: &[],
 };
 
-fn feed(call: &mut Call<'_>, args: &Args<'_>) {
-    let engine = call.engine;
-    if engine.attention.get() & Attention::MONITOR != 0 {
-        // Before the commands that it calls.
-        engine.monitors.feed(engine, call.session, call.thread.wall_us(engine), args);
-    }
-}
-
 fn eval(
     call: &mut Call<'_>,
     args: &mut Args<'_>,
@@ -173,19 +159,7 @@ fn eval(
 ) -> Outcome {
     feed(call, args);
     let keys = key_count(args, Fail::NOT_INTEGER)?;
-    let digest = cache::digest(&args[1]);
-    go(call, keys, args, reply, read_only, |machine, engine| {
-        machine.find(&digest, |machine| {
-            let script = match engine.scripts.cache.get(&digest) {
-                Some(there) => there,
-                None => cache::Script::new(&args[1], digest).map_err(Fail::new)?,
-            };
-            let at = machine.local(engine, Arc::clone(&script))?;
-            // Only scripts that can be compiled get there.
-            let there = engine.scripts.cache.add(Arc::clone(&script), true);
-            if Arc::ptr_eq(&there, &script) { Ok(at) } else { machine.local(engine, there) }
-        })
-    })
+    call.run_script(keys, args, reply, read_only)
 }
 
 fn evalsha(
@@ -197,49 +171,5 @@ fn evalsha(
     feed(call, args);
     let name = <&[u8; 40]>::try_from(&args[1]).map_err(|_| NOSCRIPT)?;
     let keys = key_count(args, Fail::NOT_INTEGER)?;
-    go(call, keys, args, reply, read_only, |machine, engine| {
-        if let Some(at) = machine.recent(name) {
-            return Ok(at);
-        }
-        let digest = cache::parse(name).ok_or(NOSCRIPT)?;
-        machine.find(&digest, |machine| {
-            let there = engine.scripts.cache.get(&digest).ok_or(NOSCRIPT)?;
-            machine.local(engine, there)
-        })
-    })
-}
-
-/// Runs the script whose index `find` returns.
-fn go(
-    call: &mut Call<'_>,
-    keys: usize,
-    args: &Args<'_>,
-    reply: &mut Reply<'_>,
-    read_only: bool,
-    find: impl FnOnce(&mut ScriptMachine, &Engine) -> Result<usize, Fail>,
-) -> Outcome {
-    let Call { engine, thread, session } = call;
-    let engine: &Engine = engine;
-    thread.with_scripts(engine, |thread, machine, running| {
-        let at = find(machine, engine)?;
-        let ScriptMachine { vm, compiled, .. } = machine;
-        let Some(local) = compiled.get_mut(at) else { return Err(NOSCRIPT) };
-        let Local { script, code, proof, needs_all } = local;
-        engine.scripts.cache.touch(script);
-        let what =
-            Invocation { code: Code::Script(code), name: &script.name, args, first: 3, keys };
-        let task = Task {
-            what,
-            is_eval: true,
-            flags: script.flags,
-            read_only,
-            proven: proven(engine, proof.as_ref(), args, keys),
-            needs_all: *needs_all,
-            running,
-        };
-        let mut call = Call { engine, thread, session };
-        let (outcome, needed_all) = run::run(&mut call, vm, &task, reply);
-        *needs_all |= needed_all;
-        outcome
-    })
+    call.run_named_script(name, keys, args, reply, read_only)
 }

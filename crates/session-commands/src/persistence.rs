@@ -3,17 +3,16 @@
 //!
 //! Their transcripts write no files; tests/clients/raw/test_snapshot.py does.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use commands::row::{Acl, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
+use engine::{Call, SessionCommand, journal, persistence};
 use resp::{Args, Reply};
 
-use crate::table::{Call, SessionCommand};
+pub(crate) static COMMANDS: &[&SessionCommand] = &[&BGSAVE, &LASTSAVE, &LOAD, &SAVE];
 
 const ADMIN: Flags = Flags::ADMIN.or(Flags::NOSCRIPT);
 
-pub(super) static SAVE: SessionCommand = SessionCommand {
+static SAVE: SessionCommand = SessionCommand {
     row: Row {
         name: "save",
         group: Group::Server,
@@ -39,13 +38,13 @@ OK
 };
 
 fn save(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let path = super::path(call.engine);
-    super::save(call.engine, call.thread, &path)?;
+    let path = persistence::path(call.engine);
+    persistence::save(call.engine, call.thread, &path)?;
     reply.ok();
     Ok(())
 }
 
-pub(super) static BGSAVE: SessionCommand = SessionCommand {
+static BGSAVE: SessionCommand = SessionCommand {
     row: Row {
         name: "bgsave",
         group: Group::Server,
@@ -74,13 +73,13 @@ fn bgsave(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Ou
         _ => return Err(Fail::SYNTAX),
     };
     let p = &call.engine.persistence;
-    if p.background_since.load(Relaxed) != 0 {
-        return Err(super::BUSY);
+    if p.is_in_background() {
+        return Err(persistence::BUSY);
     }
-    if call.thread.in_transaction || schedule && p.busy.load(Relaxed) {
+    if call.thread.in_transaction || schedule && p.is_busy() {
         // Within a transaction, its later commands would be in the snapshot and its earlier ones
         // not.
-        p.scheduled.store(true, Relaxed);
+        p.schedule(true);
         reply.simple("Background saving scheduled");
         return Ok(());
     }
@@ -90,13 +89,13 @@ fn bgsave(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Ou
              in order to schedule a BGSAVE whenever possible.",
         ));
     }
-    super::save_in_background(call.engine, call.thread)?;
-    p.scheduled.store(false, Relaxed);
+    persistence::save_in_background(call.engine, call.thread)?;
+    p.schedule(false);
     reply.simple("Background saving started");
     Ok(())
 }
 
-pub(super) static LASTSAVE: SessionCommand = SessionCommand {
+static LASTSAVE: SessionCommand = SessionCommand {
     row: Row {
         name: "lastsave",
         group: Group::Server,
@@ -124,7 +123,7 @@ fn lastsave(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Out
     Ok(())
 }
 
-pub(super) static LOAD: SessionCommand = SessionCommand {
+static LOAD: SessionCommand = SessionCommand {
     row: Row {
         name: "load",
         group: Group::Server,
@@ -152,12 +151,10 @@ OK
 
 fn load(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let (engine, thread) = (call.engine, &mut *call.thread);
-    let path = super::path(engine);
-    super::load::prove(engine, thread, &path)?;
+    let path = persistence::path(engine);
+    persistence::load::prove(engine, thread, &path)?;
     // The journal would not know where this data comes from: it begins anew.
-    crate::journal::anew(engine, thread, |thread| {
-        super::load::replace_all(engine, thread, &path)
-    })??;
+    journal::anew(engine, thread, |thread| persistence::load::replace_all(engine, thread, &path))??;
     reply.ok();
     Ok(())
 }

@@ -10,14 +10,13 @@ use ::acl::Catalogue as _;
 use ::log::Error;
 use commands::row::KeyFlags;
 use commands::{Fail, Outcome};
+use engine::Call;
+use engine::Client;
+use engine::acl;
+use engine::{Engine, Worker};
+use engine::{Job, Message};
 use resp::{Out, Proto, Reply};
 use store::{Block, Empty, Kind};
-
-use crate::acl;
-use crate::clients::Client;
-use crate::engine::{Engine, Worker};
-use crate::mailbox::{Job, Message};
-use crate::table::Call;
 
 /// See the module's text.
 #[derive(Clone)]

@@ -2,9 +2,8 @@
 
 use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
+use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
-
-use crate::table::{Call, SessionCommand};
 
 pub(crate) static DISCARD: SessionCommand = SessionCommand {
     row: Row {

@@ -7,8 +7,8 @@ use resp::{Args, Reply};
 
 use super::asker::{Asker, fail};
 use super::{APPENDS, BASE, command, name};
-use crate::lend::Lends;
-use crate::table::{Call, SessionCommand};
+use engine::Lends;
+use engine::{Call, SessionCommand};
 
 /// Bytes from which on records are taken with the input that they are in, rather than copied out of it.
 const LENT_MIN: usize = 128 << 10;
@@ -74,7 +74,7 @@ pub(super) static APPEND: SessionCommand = command(
             Ok(input) => broker.append(&topic, by(input), None, done),
             Err(places) => {
                 let broker = broker.clone();
-                call.session.lends = Some(Lends(Box::new(move |mut buffer: Vec<u8>| {
+                call.session.lends = Some(Lends::new(move |mut buffer: Vec<u8>| {
                     // Its memory is counted by its records.
                     if buffer.capacity() > 2 * buffer.len() {
                         buffer.shrink_to_fit();
@@ -83,7 +83,7 @@ pub(super) static APPEND: SessionCommand = command(
                         Ok(input) => broker.append(&topic, by(input), None, done),
                         Err(e) => done(Err(e)),
                     }
-                })));
+                }));
             }
         }
         Ok(())

@@ -4,9 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
+use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
-
-use crate::table::{Call, SessionCommand};
 
 pub(crate) static MULTI: SessionCommand = SessionCommand {
     row: Row {

@@ -2,11 +2,12 @@
 
 use commands::Outcome;
 use commands::row::{Flags, Group, Row, Scope};
+use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
 
-use crate::table::{Call, SessionCommand};
+pub(crate) static COMMANDS: &[&SessionCommand] = &[&BGREWRITEAOF];
 
-pub(super) static BGREWRITEAOF: SessionCommand = SessionCommand {
+static BGREWRITEAOF: SessionCommand = SessionCommand {
     row: Row {
         name: "bgrewriteaof",
         group: Group::Server,
@@ -36,7 +37,7 @@ fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome 
         reply.simple("Background append only file rewriting scheduled");
         return Ok(());
     }
-    super::rewrite::begin(call.engine, call.thread)?;
+    engine::journal::begin_rewrite(call.engine, call.thread)?;
     reply.simple("Background append only file rewriting started");
     Ok(())
 }

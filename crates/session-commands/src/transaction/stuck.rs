@@ -1,9 +1,10 @@
-//! MULTI, EXEC and WATCH.
+//! MULTI, DISCARD, WATCH and UNWATCH of clients whose thread is stuck.
+
+use std::sync::atomic::Ordering::Relaxed;
 
 use commands::Fail;
 use engine::{Client, Engine, Stuck, StuckFn};
 use resp::{Args, Reply};
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Those that are answered while the thread of their connection is stuck. EXEC is not: a script is slow.
 ///
