@@ -35,7 +35,7 @@ pub(crate) fn answer(
         "reset" => {
             enter(client, engine.acl.default_user(), engine.acl.is_open());
             client.names.write().name.clear();
-            client.proto.store(2, Relaxed);
+            client.receiver.set_proto(Proto::V2);
             reply.set_proto(Proto::V2);
             reply.simple("RESET");
         }

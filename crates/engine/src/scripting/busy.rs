@@ -257,7 +257,7 @@ impl Engine {
         }
         let known = client.authenticated.load(Relaxed) || self.acl.is_open();
         let mut out = Out::default();
-        let mut reply = Reply::new(&mut out, client.known_proto());
+        let mut reply = Reply::new(&mut out, client.receiver.proto());
         let outcome = match lookup(self, args) {
             Err(fail) => Err(fail),
             Ok(id) => {

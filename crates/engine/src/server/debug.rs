@@ -365,7 +365,7 @@ fn populate(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
             db.set(key, content, Ttl::Clear);
             crate::journal::note_words(
                 call.engine,
-                call.thread.pubsub.lane(),
+                &call.thread.worker.lane,
                 &db,
                 index,
                 &[b"set".as_slice(), &name, &bytes],

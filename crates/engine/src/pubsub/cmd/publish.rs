@@ -8,7 +8,7 @@ use resp::{Args, Reply};
 
 use super::{BASE, COMMON, command};
 use crate::engine::Engine;
-use crate::pubsub::{self, Kind, Local, Payload, Wanted};
+use crate::pubsub::{Kind, Local, Payload, Wanted};
 use crate::table::{Call, SessionCommand};
 
 const FLAGS: Flags = COMMON.or(Flags::FAST).or(Flags::MAY_REPLICATE);
@@ -77,5 +77,5 @@ pub(crate) fn deliver(
         Some(whole) => Payload::Shared(whole),
         None => Payload::of(&args[2]),
     };
-    pubsub::publish(engine, local, kind, Wanted::hashed(&args[1], hash), message)
+    local.publish(&engine.pubsub, kind, Wanted::hashed(&args[1], hash), message)
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The name of a channel or a pattern, shared by all its users.
 #[derive(Clone, Debug)]
-pub(crate) struct Name {
+pub struct Name {
     hash: u64,
     text: Arc<[u8]>,
 }
@@ -34,28 +34,29 @@ impl Deref for Name {
 }
 
 /// A name that a client has sent, to look for.
-#[derive(Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
     hash: u64,
     text: &'a [u8],
 }
 
 impl<'a> Wanted<'a> {
     #[inline]
-    pub(crate) fn new(text: &'a [u8]) -> Self {
+    /// The name with this text.
+    pub fn new(text: &'a [u8]) -> Self {
         Self { hash: stdx::hash::hash64(text), text }
     }
 
     /// The same for a text whose hash (`stdx::hash::hash64`) is known.
     #[inline]
-    pub(crate) fn hashed(text: &'a [u8], hash: u64) -> Self {
+    pub fn hashed(text: &'a [u8], hash: u64) -> Self {
         debug_assert!(hash == stdx::hash::hash64(text));
         Self { hash, text }
     }
 
     /// The text.
     #[inline]
-    pub(crate) fn text(self) -> &'a [u8] {
+    pub fn text(self) -> &'a [u8] {
         self.text
     }
 
@@ -65,7 +66,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// A name to be kept.
-    pub(crate) fn keep(self) -> Name {
+    pub fn keep(self) -> Name {
         Name { hash: self.hash, text: self.text.into() }
     }
 }
