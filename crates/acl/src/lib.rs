@@ -12,7 +12,7 @@
 //! - Rules are replaced as a whole, so a check sees those from before a change or those after it.
 //! - A name that was deleted and made again is another user: connections keep the [`User`].
 //! - Passwords are kept and compared as SHA-256, in a time that does not depend on them.
-
+//!
 //! The commands come in as a [`Catalogue`], the configuration as values, a connection as its line of CLIENT
 //! LIST. To close connections whose permissions are withdrawn is the caller's part: a change says which
 //! users it concerns ([`Replaced`], [`Narrowed`]).

@@ -101,7 +101,7 @@ pub struct Client {
     /// `early` is not empty.
     pub(crate) has_early: AtomicBool,
     /// Commands that were answered while its thread was stuck, for its session to follow.
-    pub(crate) early: Mutex<Vec<Vec<Vec<u8>>>>,
+    pub(crate) early: Mutex<Vec<Early>>,
     /// Commands that MULTI has queued, or -1.
     pub multi: AtomicI64,
     /// Keys that are watched.
@@ -117,6 +117,15 @@ pub struct Client {
     pub watch_bytes: AtomicU64,
     /// The bytes that [`Clients::account`] last counted for it.
     accounted: Share,
+}
+
+/// What a session has to follow of what its client was told while its thread was stuck.
+#[derive(Debug)]
+pub(crate) enum Early {
+    /// The command with these words has been answered as done, or as queued.
+    Done(Vec<Vec<u8>>),
+    /// A command was refused while a transaction is queued: EXEC will be, too.
+    Refused,
 }
 
 impl Client {
@@ -165,6 +174,12 @@ impl Client {
             watch_bytes: AtomicU64::new(0),
             accounted: Share::default(),
         }
+    }
+
+    /// Whether it has begun a transaction, which EXEC or DISCARD has not ended yet.
+    #[inline]
+    pub(crate) fn is_in_multi(&self) -> bool {
+        self.multi.load(Relaxed) >= 0
     }
 
     /// Notes that it is to be closed, for its thread to see. Returns false when it was noted before.

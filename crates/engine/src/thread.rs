@@ -25,8 +25,9 @@ use observe::topkeys::Probe;
 use resp::{Args, Out, Parser, Proto, Reply, Shape, Span};
 use store::{Context, Db, Evicted, Flush, Policy, SHARDS};
 
-use crate::clients::{Client, HeldKill};
-use crate::dispatch::{Done, commit, lookup};
+use crate::clients::HeldKill;
+use crate::commit::commit;
+use crate::dispatch::{Done, lookup};
 use crate::engine::{Attention, Engine, Worker};
 use crate::journal;
 use crate::persistence;
@@ -295,11 +296,6 @@ impl Thread {
         bump(&s.evicted_keys, c.evicted_keys);
         bump(&s.expired_time_cap_reached, c.expired_time_cap_reached);
         bump(&s.dirty, c.dirty);
-    }
-
-    pub(crate) fn count_command(&self, client: &Client, n: u64) {
-        bump(&self.worker.stats.commands_processed, n);
-        bump(&client.total_commands, n);
     }
 
     /// As [`Thread::run`], for a caller that gives the consumed input to [`Session::lends`].

@@ -34,7 +34,7 @@ use resp::{Args, Out, Proto, Reply};
 use store::{Block, Class, Db, Empty, Key, Kind, ShardSet, Waiter, Watch};
 
 use crate::clients::Client;
-use crate::dispatch::{commit, commit_own};
+use crate::commit::{commit, commit_own};
 use crate::engine::{Engine, Worker};
 use crate::journal::Own;
 use crate::log;
