@@ -258,7 +258,7 @@ impl Engine {
             return None;
         }
         let mut out = Out::default();
-        let mut reply = Reply::new(&mut out, client.known_proto());
+        let mut reply = Reply::new(&mut out, client.receiver.proto());
         let done = match self.admit_busy(client, args) {
             // The command has to wait.
             Ok(None) => return None,
