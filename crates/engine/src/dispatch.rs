@@ -203,6 +203,11 @@ impl Thread {
         {
             return Done::Wait;
         }
+        if engine.attention.get() & Attention::LONG != 0
+            && engine.waits_for_shards(session, cmd, args)
+        {
+            return Done::Wait;
+        }
         if let Some(multi) = &mut session.multi
             && !cmd.traits.has(Traits::IMMEDIATE)
         {
@@ -412,6 +417,13 @@ impl Thread {
             && self.cx.may_block
             && !self.whole
             && self.walk_keys(engine, session, id, args)
+        {
+            return Ok(());
+        }
+        if cmd.traits.has_any(Traits::LONG.or(Traits::MEETS).or(Traits::STEPS))
+            && self.cx.may_block
+            && !self.whole
+            && self.goes_aside(engine, session, id, args)
         {
             return Ok(());
         }

@@ -12,6 +12,7 @@ use stdx::clock::Clock;
 use store::Keyspace;
 
 use crate::acl::Acl;
+use crate::aside::Aside;
 use crate::clients::Clients;
 use crate::clients::Look;
 use crate::costs::CostStats;
@@ -57,6 +58,8 @@ impl Attention {
     pub const REPLICAS: u32 = 1024;
     /// Keys are being moved to another server.
     pub const MIGRATE: u32 = 512;
+    /// Long commands have shards locked.
+    pub const LONG: u32 = 2048;
 
     /// All reasons.
     #[inline]
@@ -182,6 +185,8 @@ pub struct Engine {
     pub topics: crate::topics::Topics,
     /// MIGRATE.
     pub(crate) migrations: Migrations,
+    /// Long commands beside the event loops.
+    pub(crate) aside: Arc<Aside>,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Locked while a thread changes options and applies the change. Locked before any shard: turning the
@@ -271,6 +276,12 @@ pub(crate) fn random_id(now_ms: i64) -> String {
     id.iter().map(|b| format!("{b:02x}")).collect()
 }
 
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.aside.close();
+    }
+}
+
 impl Engine {
     /// An engine with an empty keyspace and no threads.
     pub fn new(o: Options) -> Arc<Self> {
@@ -302,6 +313,7 @@ impl Engine {
             hotkeys: HotKeys::default(),
             topics: crate::topics::Topics::default(),
             migrations: Migrations::default(),
+            aside: Arc::default(),
             pause: Pause::default(),
             config_gate: Mutex::new(()),
             errors: Mutex::default(),
@@ -338,7 +350,15 @@ impl Engine {
 
     /// Registers a worker thread and gives it its number.
     pub fn add_worker(&self, mailbox: Mailbox) -> (usize, Arc<Worker>) {
-        let worker = Arc::new(Worker {
+        let worker = self.new_worker(mailbox);
+        let mut all = self.workers.write();
+        all.push(Arc::clone(&worker));
+        (all.len() - 1, worker)
+    }
+
+    /// A worker that is not in the list: no connections live on it.
+    pub(crate) fn new_worker(&self, mailbox: Mailbox) -> Arc<Worker> {
+        Arc::new(Worker {
             stats: ThreadStats::new(self.table.len()),
             costs: CostStats::default(),
             top_keys: TopKeys::default(),
@@ -348,10 +368,7 @@ impl Engine {
             connections: AtomicU64::new(0),
             lane: self.journal.shared.add_lane(),
             holds: persist::journal::Holds::default(),
-        });
-        let mut all = self.workers.write();
-        all.push(Arc::clone(&worker));
-        (all.len() - 1, worker)
+        })
     }
 
     /// Calls `f` with every worker thread.
@@ -388,6 +405,7 @@ impl Engine {
         for w in self.workers.read().iter() {
             w.stats.add_to(&mut t);
         }
+        self.aside.each_worker(|w| w.stats.add_to(&mut t));
         t
     }
 
@@ -465,6 +483,7 @@ impl Engine {
             w.costs.reset();
             w.top_keys.clear();
         }
+        self.aside.each_worker(|w| w.stats.reset());
         {
             let mut errors = self.errors.lock();
             errors.clear();

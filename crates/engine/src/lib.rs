@@ -12,6 +12,7 @@
 pub const COMPAT_VERSION: &str = "7.4.0";
 
 pub mod acl;
+mod aside;
 mod blocking;
 mod clients;
 pub mod costs;

@@ -7,10 +7,12 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use commands::alike::{Alike, Pending};
+use commands::row::Traits;
 use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Shape, Span};
 use store::{Db, Key, Named, Spot};
 
 use super::{Batch, Next, Thread};
+use crate::aside;
 use crate::dispatch::{Done, answer_error, commit_own};
 use crate::engine::Engine;
 use crate::journal::Own;
@@ -491,6 +493,7 @@ impl Thread {
             prefetch_parts(&mut db, input, group, spans, owned, part);
         }
         let (mut last, mut run, mut alike, mut by_reply) = (NO_COMMAND, None, None, false);
+        let mut long = false;
         let mut n = 0;
         let mut args = Args::new(input, &[], owned);
         while let Some(p) = group.get(n) {
@@ -500,6 +503,7 @@ impl Thread {
                 if p.id != NO_COMMAND && p.id != self.long {
                     let cmd = engine.table.get(p.id);
                     (alike, by_reply) = (cmd.alike, cmd.by_reply);
+                    long = cmd.traits.has(Traits::LONG);
                     if let Run::Data(f) = cmd.run {
                         run = Some(f);
                     }
@@ -520,6 +524,9 @@ impl Thread {
             args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
             // A light command has one key: argument 1.
             db.move_to(p.hash, usize::from(p.near));
+            if long && aside::is_long(&mut db, Key { bytes: &args[1], hash: p.hash }) {
+                break;
+            }
             let outcome = run(&mut db, &mut args, &mut reply);
             if db.cx.effects.observed {
                 let own = Own { db: session.db, cmd: engine.table.get(p.id), args: &args };
