@@ -19,7 +19,6 @@
 //!
 //! The only worker of a keyspace without locks lets the helpers in, and uses locks until they are done.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst, fence,
@@ -28,7 +27,6 @@ use std::time::{Duration, Instant};
 
 use commands::row::{Argv, Flags, Group, Scope, Traits};
 use config::ClientClass;
-use parking_lot::{Condvar, Mutex};
 use resp::{Args, Out, Proto, Reply, Span};
 use store::{Block, Db, Empty, Key, Kind, ShardSet, Waiter};
 
@@ -37,17 +35,15 @@ use crate::blocking;
 use crate::clients::Client;
 use crate::dispatch::shards_of;
 use crate::engine::{Attention, Engine, Worker};
+use crate::helpers::{AT_ONCE, Held};
 use crate::log;
 use crate::mailbox::{Job, Mailbox, Message};
 use crate::session::Session;
-use crate::stats::bump;
 use crate::table::Cmd;
 use crate::thread::Thread;
 use crate::tracking::Tracker;
+use observe::stats::bump;
 
-/// Bytes of values up to which a command that looks at all of them runs on its worker: some ten
-/// milliseconds.
-const AT_ONCE: usize = 2 << 20;
 /// Bytes of a string count for this part: they take less time than as many bytes of members.
 const STRING_PART: usize = 8;
 /// Bytes that a key or a member counts for where a command says how many it looks at.
@@ -59,53 +55,6 @@ const GRACE: Duration = Duration::from_micros(200);
 /// How long a helper gives the workers to run the commands that have waited for the command before. It takes
 /// longer where a worker itself runs something long.
 const PATIENCE: Duration = Duration::from_millis(10);
-
-/// The shards that a long command has locked, or is about to lock.
-enum Held {
-    All,
-    Some(ShardSet),
-}
-
-/// See the module's text.
-#[derive(Default)]
-pub(crate) struct Aside {
-    queue: Mutex<Queue>,
-    changed: Condvar,
-    held: Mutex<Announced>,
-    /// Some shards are no longer held.
-    released: Condvar,
-    /// Commands that are being run.
-    running: AtomicUsize,
-    /// The parts of the helpers that others see.
-    workers: Mutex<Vec<Arc<Worker>>>,
-}
-
-#[derive(Default)]
-struct Announced {
-    /// By the number of the task.
-    tasks: Vec<(u64, Held)>,
-    /// Commands wait, or have waited for the last one that ended.
-    awaited: bool,
-}
-
-impl Held {
-    fn meets(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Some(a), Self::Some(b)) => a.meets(b),
-            _ => true,
-        }
-    }
-}
-
-#[derive(Default)]
-struct Queue {
-    tasks: VecDeque<Task>,
-    /// Helpers, and those of them that have nothing to do.
-    helpers: usize,
-    idle: usize,
-    closed: bool,
-    last: u64,
-}
 
 /// A command that was handed over, and what its connection was like then.
 struct Task {
@@ -148,11 +97,10 @@ impl Thread {
         self.begin_wait(engine, session, id, block, args);
         let Some(waiter) = session.blocked.clone() else { return false };
         engine.keyspace.share(&self.cx.seat);
-        let aside = &engine.aside;
-        let mut queue = aside.queue.lock();
-        queue.last += 1;
+        let mut line = engine.helpers.line.lock();
+        line.last += 1;
         let task = Task {
-            number: queue.last,
+            number: line.last,
             worker: Arc::clone(self.worker()),
             waiter,
             client: Arc::clone(&session.client),
@@ -165,9 +113,9 @@ impl Thread {
             command: id,
             args: args.to_vecs(0),
         };
-        queue.tasks.push_back(task);
-        drop(queue);
-        aside.changed.notify_one();
+        line.tasks.push_back(Job::new(move |engine, thread| task.run(engine, thread)));
+        drop(line);
+        engine.helpers.changed.notify_one();
         true
     }
 
@@ -213,48 +161,42 @@ impl Thread {
     }
 }
 
-/// Whether a command over the value of `key` will be handed over, as far as one value says that.
-#[inline]
-pub(crate) fn is_long(db: &mut Db<'_>, key: Key<'_>) -> bool {
-    db.inspect(key).is_some_and(|e| e.is_big() && e.bytes() > AT_ONCE)
-}
-
 impl Engine {
     /// Whether there is a helper for one more command, started if need be.
     fn has_helper(&self) -> bool {
-        let mut queue = self.aside.queue.lock();
-        if queue.closed || queue.idle > queue.tasks.len() || queue.helpers == HELPERS {
-            return queue.helpers > 0;
+        let mut line = self.helpers.line.lock();
+        if line.closed || line.idle > line.tasks.len() || line.helpers == HELPERS {
+            return line.helpers > 0;
         }
         let Some(engine) = self.me.upgrade() else { return false };
         let worker = self.new_worker(Mailbox::new(|| {}));
-        let number = self.workers().len() + queue.helpers;
-        let (aside, shown) = (Arc::clone(&self.aside), Arc::clone(&worker));
+        let number = self.workers().len() + line.helpers;
+        let (helpers, shown) = (Arc::clone(&self.helpers), Arc::clone(&worker));
         let weak = self.me.clone();
         // Made by the thread itself, which alone may use it.
         let help = move || {
             let mut thread = Thread::new(&engine, number, worker);
             drop(engine);
-            while let Some(task) = aside.next() {
+            while let Some(task) = helpers.next() {
                 let Some(engine) = weak.upgrade() else { return };
                 task.run(&engine, &mut thread);
             }
         };
         match std::thread::Builder::new().name("apus-aside".into()).spawn(help) {
             Ok(_) => {
-                self.aside.workers.lock().push(shown);
+                self.helpers.workers.lock().push(shown);
                 // It counts itself as idle when it waits.
-                queue.helpers += 1;
+                line.helpers += 1;
             }
             Err(e) => log!(self.log, Warning, "no thread for a long command: {}", e),
         }
-        queue.helpers > 0
+        line.helpers > 0
     }
 
     /// Whether a command must wait since a long command has locked a shard that it needs.
     #[cold]
     pub(crate) fn waits_for_shards<A: Argv>(&self, session: &Session, cmd: &Cmd, args: &A) -> bool {
-        let mut announced = self.aside.held.lock();
+        let mut announced = self.helpers.held.lock();
         let held = &announced.tasks;
         let meets = |cmd: &Cmd, args: &dyn Argv| {
             if cmd.row.group == Group::Topic || held.is_empty() {
@@ -282,37 +224,6 @@ impl Engine {
         };
         announced.awaited |= waits;
         waits
-    }
-}
-
-impl Aside {
-    /// Whether long commands are being run. With CLIENT PAUSE on, none begins behind this look.
-    pub(crate) fn is_busy(&self) -> bool {
-        // The pause, then this; a helper counts itself, then looks for a pause.
-        fence(SeqCst);
-        self.running.load(Relaxed) > 0
-    }
-
-    /// Calls `f` with the part of every helper that others see.
-    pub(crate) fn each_worker(&self, f: impl FnMut(&Arc<Worker>)) {
-        self.workers.lock().iter().for_each(f);
-    }
-
-    /// No more tasks: the helpers end.
-    pub(crate) fn close(&self) {
-        self.queue.lock().closed = true;
-        self.changed.notify_all();
-    }
-
-    /// The next task, when there is one.
-    fn next(&self) -> Option<Task> {
-        let mut queue = self.queue.lock();
-        queue.idle += 1;
-        while queue.tasks.is_empty() && !queue.closed {
-            self.changed.wait(&mut queue);
-        }
-        queue.idle -= 1;
-        queue.tasks.pop_front().filter(|_| !queue.closed)
     }
 }
 
@@ -353,7 +264,7 @@ impl Task {
         thread.serve_ready(engine);
         thread.send_mail(engine);
         self.unlock(engine);
-        engine.aside.running.fetch_sub(1, Release);
+        engine.helpers.running.fetch_sub(1, Release);
         let done = Done { out, failed, nanos, crowded: thread.take_crowded() };
         let home = Arc::clone(&self.worker);
         let end = move |engine: &Engine, thread: &mut Thread| self.end(engine, thread, done);
@@ -372,15 +283,15 @@ impl Task {
             // It locks one shard after the other, each for a short time.
             Scope::Each | Scope::None => return,
         };
-        let aside = &engine.aside;
-        let mut announced = aside.held.lock();
+        let helpers = &engine.helpers;
+        let mut announced = helpers.held.lock();
         loop {
             if announced.tasks.iter().any(|(_, other)| other.meets(&held)) {
-                aside.released.wait(&mut announced);
+                helpers.released.wait(&mut announced);
             } else if std::mem::take(&mut announced.awaited) {
                 drop(announced);
                 let_others_run(engine);
-                announced = aside.held.lock();
+                announced = helpers.held.lock();
             } else {
                 break;
             }
@@ -393,7 +304,7 @@ impl Task {
 
     /// Waits for the end of CLIENT PAUSE.
     fn begin(&self, engine: &Engine, cmd: &Cmd) {
-        let running = &engine.aside.running;
+        let running = &engine.helpers.running;
         running.fetch_add(1, Relaxed);
         fence(SeqCst);
         while engine.attention.get() & Attention::PAUSE != 0
@@ -408,7 +319,7 @@ impl Task {
     }
 
     fn unlock(&self, engine: &Engine) {
-        let mut announced = engine.aside.held.lock();
+        let mut announced = engine.helpers.held.lock();
         let before = announced.tasks.len();
         announced.tasks.retain(|(number, _)| *number != self.number);
         if announced.tasks.len() == before {
@@ -419,7 +330,7 @@ impl Task {
         }
         engine.each_worker(|w| w.mailbox.post(Message::Resume));
         drop(announced);
-        engine.aside.released.notify_all();
+        engine.helpers.released.notify_all();
     }
 
     /// On the worker of the connection: counts the command and sends the reply.

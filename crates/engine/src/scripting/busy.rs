@@ -9,17 +9,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
-use commands::Fail;
-use commands::row::Flags;
+use commands::row::{Flags, Row, Traits};
+use commands::{Fail, Outcome};
 use config::Id;
 use parking_lot::{Mutex, RwLock};
 use resp::{Args, Out, Reply, Span};
 
-use crate::acl;
 use crate::clients::{Client, HeldKill};
 use crate::connection::early;
 use crate::dispatch::lookup;
 use crate::engine::{Attention, Engine};
+use crate::exec::{Policy, Request};
 use crate::mailbox::Message;
 use crate::scripting::function;
 use crate::server::shutdown;
@@ -252,57 +252,69 @@ impl Engine {
     /// keyspace. Its changes of the client's session are noted for the thread. None: it has to wait for
     /// the thread.
     pub fn answer_busy(&self, client: &Client, args: &Args<'_>) -> Option<Vec<u8>> {
-        if client.multi.load(Relaxed) >= 0 || client.closing.load(Relaxed) {
+        if client.closing.load(Relaxed) {
             return None;
         }
-        let known = client.authenticated.load(Relaxed) || self.acl.is_open();
         let mut out = Out::default();
         let mut reply = Reply::new(&mut out, client.known_proto());
-        let outcome = match lookup(self, args) {
-            Err(fail) => Err(fail),
-            Ok(id) => {
-                let row = self.table.get(id).row;
-                let user = Arc::clone(&client.user.read());
-                match row.name {
-                    _ if !row.arity_fits(args.len()) => Err(Fail::arity(row.name)),
-                    _ if !known && !row.flags.has(Flags::NO_AUTH) => {
-                        Err(Fail::text("NOAUTH Authentication required."))
-                    }
-                    _ if let Err(denied) = acl::check(self, &user, id, args) => {
-                        acl::note(self, &user, client, acl::Context::TopLevel, (id, args), denied);
-                        Err(denied.fail(&user, row))
-                    }
-                    "auth" | "hello" | "reset" | "multi" | "quit" => {
-                        match early::answer(self, client, row.name, args, &mut reply) {
-                            Ok(()) => return Some(out.buf),
-                            Err(fail) => Err(fail),
-                        }
-                    }
-                    "script|kill" => self.scripts.running.kill(true),
-                    "function|kill" => self.scripts.running.kill(false),
-                    "function|stats" => match function::write_stats(self, &mut reply) {
-                        Ok(()) => return Some(out.buf),
-                        Err(fail) => Err(fail),
-                    },
-                    "shutdown" => match shutdown::begin(self, args) {
-                        // The closed connection is the answer.
-                        Ok(true) => return None,
-                        Ok(false) => Ok(()),
-                        Err(fail) => Err(fail),
-                    },
-                    _ if row.flags.has(Flags::ALLOW_BUSY) => return None,
-                    _ => Err(self.scripts.running.refusal()?),
-                }
-            }
+        let outcome = match self.permit_busy(client, args) {
+            // The command has to wait.
+            Ok(None) => return None,
+            Ok(Some(row)) => self.run_busy(client, row, args, &mut reply)?,
+            Err((fail, is_exec)) => Err(early::refuse(client, is_exec, fail)),
         };
-        match outcome {
-            Ok(()) => reply.ok(),
-            Err(fail) => {
-                self.count_error(&fail.0);
-                reply.error(fail.bytes());
-            }
+        if let Err(fail) = outcome {
+            self.count_error(&fail.0);
+            reply.error(fail.bytes());
         }
         Some(out.buf)
+    }
+
+    /// The row of a command that may run while a script is slow; none if it has to wait; or the refusal, and whether
+    /// it is EXEC that is refused.
+    fn permit_busy(
+        &self,
+        client: &Client,
+        args: &Args<'_>,
+    ) -> Result<Option<&'static Row>, (Fail, bool)> {
+        let id = lookup(self, args).map_err(|fail| (fail, false))?;
+        let cmd = self.table.get(id);
+        let row = cmd.row;
+        let refused = |fail| Err((fail, cmd.traits.has(Traits::EXEC)));
+        let user = Arc::clone(&client.user.read());
+        let request = Request { engine: self, id, args, user: &user, client };
+        if let Err(refusal) = request.admit(Policy::STUCK) {
+            return refused(refusal.fail(&user, row));
+        }
+        match row.flags.has(Flags::ALLOW_BUSY) {
+            true => Ok(Some(row)),
+            // Nothing is slow any more: the command waits for its thread.
+            false => self.scripts.running.refusal().map_or(Ok(None), refused),
+        }
+    }
+
+    /// Runs a command that may run while a script is slow. None: it has to wait, or needs no answer.
+    fn run_busy(
+        &self,
+        client: &Client,
+        row: &Row,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Option<Outcome> {
+        let in_multi = client.is_in_multi();
+        let done = |outcome: Outcome, reply: &mut Reply<'_>| outcome.map(|()| reply.ok());
+        Some(match row.name {
+            "script|kill" if !in_multi => done(self.scripts.running.kill(true), reply),
+            "function|kill" if !in_multi => done(self.scripts.running.kill(false), reply),
+            "function|stats" if !in_multi => function::write_stats(self, reply),
+            "shutdown" => match shutdown::begin(self, args) {
+                // The closed connection is the answer.
+                Ok(true) => return None,
+                Ok(false) => done(Ok(()), reply),
+                Err(fail) => Err(fail),
+            },
+            _ => early::answer(self, client, row.name, args, reply),
+        })
     }
 }
 

@@ -171,6 +171,14 @@ OK
 const HOST_MAX: usize = 256;
 
 fn replconf(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    if check_replconf(args)? {
+        reply.ok();
+    }
+    Ok(())
+}
+
+/// Looks at what a replica tells about itself. Returns whether that is answered.
+pub(crate) fn check_replconf(args: &Args<'_>) -> Result<bool, Fail> {
     if args.len().is_multiple_of(2) {
         return Err(Fail::SYNTAX);
     }
@@ -189,7 +197,7 @@ fn replconf(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Out
             }
             () if args.is(i, "capa") => {}
             // Replicas send these without waiting for an answer, and there is none.
-            () if args.is(i, "ack") || args.is(i, "getack") => return Ok(()),
+            () if args.is(i, "ack") || args.is(i, "getack") => return Ok(false),
             () if args.is(i, "rdb-only") => {
                 if !(0..=1).contains(&parse::int(args, value)?) {
                     return Err(Fail::text(
@@ -213,8 +221,7 @@ fn replconf(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Out
             }
         }
     }
-    reply.ok();
-    Ok(())
+    Ok(true)
 }
 
 pub(crate) static FAILOVER: SessionCommand = command(
