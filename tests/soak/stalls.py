@@ -170,22 +170,36 @@ LONG = [
     ["ZUNIONSTORE", "zd", "2", "z0", "z1"],
     ["SUNIONSTORE", "sd", "s0", "s1"],
     ["SINTER", "s0", "s1"],
+    ["SMEMBERS", "s0"],
+    ["SSCAN", "s0", "0", "COUNT", "{n}"],
+    ["HGETALL", "h0"],
+    ["LRANGE", "l0", "0", "-1"],
+    ["LREM", "l0", "0", "nothing"],
     ["ZRANGE", "z0", "0", "-1"],
+    ["ZCOUNT", "z0", "-inf", "+inf"],
     ["SORT", "s0", "LIMIT", "0", "1"],
+    ["BITOP", "AND", "bd", "b0", "b1"],
+    ["BITCOUNT", "b0"],
+    ["DUMP", "z0"],
+    ["COPY", "z0", "zc"],
+    ["MEMORY", "USAGE", "z0", "SAMPLES", "0"],
+    ["ZREMRANGEBYRANK", "zc", "0", "-2"],
+    ["DEL", "z0"],
     ["FLUSHALL", "SYNC"],
 ]
 
 
-def long(server, keys, threads):
+def long(server, keys, members, threads):
     """Probes on the thread of the connection that sends the command, and on another one."""
     with server.client() as c:
         c.do("DEBUG", "POPULATE", keys)
-        members = max(1, keys // 10)
         for name, first in (("0", 0), ("1", members // 2)):
-            fill = "for i = ARGV[1], ARGV[2] do redis.call('ZADD', KEYS[1], i, 'm' .. i); " \
-                   "redis.call('SADD', KEYS[2], 'm' .. i) end"
+            fill = "for i = ARGV[1], ARGV[2] do local m = 'm' .. i; redis.call('ZADD', KEYS[1], i, m); " \
+                   "redis.call('SADD', KEYS[2], m); redis.call('HSET', KEYS[3], m, i); " \
+                   "redis.call('RPUSH', KEYS[4], m) end"
             for at in range(first, first + members, 10_000):
-                c.do("EVAL", fill, "2", "z" + name, "s" + name, at, at + 9_999)
+                c.do("EVAL", fill, "4", *(kind + name for kind in "zshl"), at, at + 9_999)
+            c.do("SETBIT", "b" + name, 8 * 100_000_000, 1)
     time.sleep(0.5)
     # Connections are dealt out in turn.
     doer = Client(server.port, 300)
@@ -239,6 +253,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("what", choices=["growth", "same", "expire", "evict", "big", "long"])
     p.add_argument("--keys", type=int)
+    p.add_argument("--members", type=int, default=1_000_000, help="of each big value of `long`")
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--max-ms", type=float)
     p.add_argument("--reference", action="store_true", help="measure redis-server instead")
@@ -255,7 +270,7 @@ def main():
         if a.what == "expire":
             worst = expire(s, a.keys or 5_000_000)
         elif a.what == "long":
-            worst = long(s, a.keys or 5_000_000, a.threads)
+            worst = long(s, a.keys or 5_000_000, a.members, a.threads)
         elif a.what == "big":
             worst = big(s, a.keys or 10_000_000)
         else:

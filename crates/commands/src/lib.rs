@@ -38,6 +38,7 @@ pub use command::{Command, DataCommand, DataFn, Outcome};
 pub use fail::Fail;
 pub use generic::keys::{keys_of_shard, needs_walk};
 pub use generic::restore::rdb_limits;
+pub use scan::scan_count;
 
 /// The groups, in the order of the table.
 const GROUPS: &[&[&DataCommand]] = &[

@@ -59,6 +59,13 @@ impl<'a> Options<'a> {
     }
 }
 
+/// The COUNT of a call of SCAN, SSCAN, HSCAN or ZSCAN, before its arguments have been checked: an estimate.
+pub fn scan_count(args: &Args<'_>) -> usize {
+    let at = (2..args.len().saturating_sub(1)).rev().find(|i| args.is(*i, "count"));
+    let count = at.and_then(|i| int(args, i + 1).ok());
+    count.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
+}
+
 /// A cursor as `strtoull` reads it: Redis accepts blanks and a plus sign before it.
 pub(crate) fn cursor(text: &[u8]) -> Result<u64, Fail> {
     read(text).ok_or(Fail::text("ERR invalid cursor"))

@@ -344,9 +344,9 @@ impl Thread {
     /// CLIENT UNBLOCK: as if its time were over, or with an error. Returns whether it was waiting.
     pub fn unblock(&mut self, engine: &Engine, w: &Arc<Waiter>, error: bool) -> bool {
         // To clients it is no blocking command.
-        let walks =
-            job(w).is_some_and(|job| engine.table.get(job.command).traits.has(Traits::WALKS));
-        if walks || !self.end_wait(engine, w) {
+        let runs = Traits::WALKS.or(Traits::LONG).or(Traits::MEETS).or(Traits::STEPS);
+        let runs = job(w).is_some_and(|job| engine.table.get(job.command).traits.has_any(runs));
+        if runs || !self.end_wait(engine, w) {
             return false;
         }
         let reply = match job(w) {
@@ -406,10 +406,16 @@ impl Thread {
         engine.post(w.thread, Message::Answer(w.client, bytes));
     }
 
-    /// Answers a client whose command was executed in turns, if it still waits.
-    pub(crate) fn answer_in_pieces(&mut self, engine: &Engine, w: &Arc<Waiter>, out: Out) {
+    /// Answers a client whose command was executed in turns or elsewhere, if it still waits.
+    pub(crate) fn answer_in_pieces(
+        &mut self,
+        engine: &Engine,
+        w: &Arc<Waiter>,
+        out: Out,
+        failed: bool,
+    ) {
         if self.end_wait(engine, w) {
-            self.count_blocked(engine, w, false);
+            self.count_blocked(engine, w, failed);
             engine.post(w.thread, Message::Pieces(w.client, out));
         }
     }

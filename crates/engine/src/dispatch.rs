@@ -185,6 +185,11 @@ impl Thread {
         {
             return Done::Wait;
         }
+        if engine.attention.get() & Attention::LONG != 0
+            && engine.waits_for_shards(session, cmd, args)
+        {
+            return Done::Wait;
+        }
         if self.queue(engine, session, id, args) {
             reply.simple("QUEUED");
             return Done::Yes;

@@ -21,9 +21,10 @@ use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::clients::Look;
 use crate::ends::Ends;
+use crate::helpers::Helpers;
 use crate::journal::Journal;
 use crate::log::Log;
-use crate::mailbox::{Mailbox, Message};
+use crate::mailbox::{Job, Mailbox, Message};
 use crate::migrate::{Dial, Migrations};
 use crate::monitor::Monitors;
 use crate::persistence::{self, Persistence};
@@ -58,6 +59,8 @@ impl Attention {
     pub const REPLICAS: u32 = 1024;
     /// Keys are being moved to another server.
     pub const MIGRATE: u32 = 512;
+    /// Long commands have shards locked.
+    pub const LONG: u32 = 2048;
 
     /// All reasons.
     #[inline]
@@ -185,6 +188,8 @@ pub struct Engine {
     pub topics: crate::topics::Topics,
     /// MIGRATE.
     pub migrations: Migrations,
+    /// Long commands beside the event loops.
+    pub(crate) helpers: Arc<Helpers<Job, Worker>>,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Locked while a thread changes options and applies the change. Locked before any shard: turning the
@@ -253,6 +258,12 @@ pub fn random_id(now_ms: i64) -> String {
     id.iter().map(|b| format!("{b:02x}")).collect()
 }
 
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.helpers.close();
+    }
+}
+
 impl Engine {
     /// An engine with an empty keyspace and no threads.
     pub fn new(o: Options) -> Arc<Self> {
@@ -284,6 +295,7 @@ impl Engine {
             hotkeys: HotKeys::default(),
             topics: crate::topics::Topics::default(),
             migrations: Migrations::default(),
+            helpers: Arc::default(),
             pause: Pause::default(),
             config_gate: Mutex::new(()),
             errors: Errors::default(),
@@ -324,7 +336,15 @@ impl Engine {
 
     /// Registers a worker thread and gives it its number.
     pub fn add_worker(&self, mailbox: Mailbox) -> (usize, Arc<Worker>) {
-        let worker = Arc::new(Worker {
+        let worker = self.new_worker(mailbox);
+        let mut all = self.workers.write();
+        all.push(Arc::clone(&worker));
+        (all.len() - 1, worker)
+    }
+
+    /// A worker that is not in the list: no connections live on it.
+    pub(crate) fn new_worker(&self, mailbox: Mailbox) -> Arc<Worker> {
+        Arc::new(Worker {
             stats: ThreadStats::new(self.table.len()),
             costs: CostStats::default(),
             top_keys: TopKeys::default(),
@@ -334,10 +354,7 @@ impl Engine {
             connections: AtomicU64::new(0),
             lane: self.journal.shared.add_lane(),
             holds: persist::journal::Holds::default(),
-        });
-        let mut all = self.workers.write();
-        all.push(Arc::clone(&worker));
-        (all.len() - 1, worker)
+        })
     }
 
     /// Calls `f` with every worker thread.
@@ -411,6 +428,7 @@ impl Engine {
             w.costs.reset();
             w.top_keys.clear();
         }
+        self.helpers.each_worker(|w| w.stats.reset());
         self.errors.reset();
         self.acl.log.reset_counts();
         self.keyspace.reset_lazy_counts();

@@ -366,6 +366,13 @@ impl Thread {
         {
             return Ok(());
         }
+        if cmd.traits.has_any(Traits::LONG.or(Traits::MEETS).or(Traits::STEPS))
+            && self.cx.may_block
+            && !self.whole
+            && self.goes_aside(engine, session, id, args)
+        {
+            return Ok(());
+        }
         self.cx.no_touch = session.no_touch;
         if cmd.row.scope == Scope::Patterns {
             self.cx.reads_all = acl::reads_all(&engine.table, &session.user, id, args);

@@ -12,6 +12,7 @@
 pub const COMPAT_VERSION: &str = "7.4.0";
 
 pub mod acl;
+mod aside;
 mod blocking;
 mod change;
 mod client_line;
@@ -21,6 +22,7 @@ pub mod dispatch;
 pub mod ends;
 mod engine;
 pub mod exec;
+mod helpers;
 pub mod journal;
 mod lend;
 pub mod log;

@@ -77,6 +77,7 @@ impl Engine {
     pub fn totals(&self) -> Totals {
         let mut t = Totals::default();
         self.each_worker(|w| w.stats.add_to(&mut t));
+        self.helpers.each_worker(|w| w.stats.add_to(&mut t));
         t
     }
 

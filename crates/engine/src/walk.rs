@@ -116,7 +116,7 @@ impl Walk {
         Reply::new(&mut out, self.proto).array(self.found);
         let at = out.buf.len();
         out.shared = self.pieces.into_iter().map(|piece| (at, piece)).collect();
-        thread.answer_in_pieces(engine, &self.waiter, out);
+        thread.answer_in_pieces(engine, &self.waiter, out, false);
     }
 
     fn end_piece(&mut self) {

@@ -3,10 +3,12 @@
 
 mod workers;
 
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
-use engine::{Engine, Mailbox};
+use engine::{Engine, Mailbox, Message, Wire};
 use workers::{Worker, engine};
 
 /// More than may wait for a thread with a handful of subscribers.
@@ -157,4 +159,94 @@ fn nobody_else_is_held_up() {
     let pipeline = "SET k v\r\nGET k\r\nPUBLISH nobody x\r\n".repeat(1000);
     assert_eq!(bystander.run_until_crowded(&pipeline), (pipeline.len(), None));
     assert_eq!(reader.run_until_crowded("PING\r\n").1, None);
+}
+
+#[test]
+fn keys_expire_no_faster_than_their_events_are_delivered() {
+    let (mut reader, mut writer) = pair("notify-keyspace-events Ex");
+    reader.call(&["PSUBSCRIBE", "__keyevent*"]);
+    let key = "k".repeat(1000);
+    let at = reader.engine.clock.wall_ms() + 2;
+    let sets: String = (0..10_000).map(|i| format!("SET {key}{i} v PXAT {at}\r\n")).collect();
+    writer.run(&sets);
+    while reader.engine.clock.wall_ms() <= at {
+        std::thread::yield_now();
+    }
+    let engine = Arc::clone(&writer.engine);
+    let (mut sent, mut pauses) = (0, 0);
+    while writer.thread.cron(&engine, 1, u64::MAX) {
+        let waiting = backlog(&reader);
+        assert!(waiting < MUCH, "{waiting} bytes wait");
+        // Nothing more expires before the events have been delivered.
+        if waiting > MUCH / 4 {
+            pauses += 1;
+            assert!(writer.thread.cron(&engine, 1, u64::MAX) || backlog(&reader) == waiting);
+            assert_eq!(backlog(&reader), waiting);
+            sent += reader.deliver();
+        }
+    }
+    sent += reader.deliver();
+    assert!(pauses > 2 && sent > 10_000 * 1000, "{pauses} pauses, {sent} bytes");
+}
+
+/// A server that takes everything.
+struct Taker;
+
+impl Read for Taker {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        buffer[..5].copy_from_slice(b"+OK\r\n");
+        Ok(5)
+    }
+}
+
+impl Write for Taker {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Wire for Taker {
+    fn limit(&self, _: Duration) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn who_moves_keys_waits_until_their_deletions_are_delivered() {
+    let (mut reader, mut writer) = pair("notify-keyspace-events Eg");
+    reader.call(&["PSUBSCRIBE", "__keyevent*"]);
+    let engine = Arc::clone(&writer.engine);
+    *engine.on_dial.write() = Some(Arc::new(|_, _, _| Ok(Box::new(Taker) as Box<dyn Wire>)));
+    let keys: Vec<String> = (0..500).map(|i| format!("{}{i}", "k".repeat(10_000))).collect();
+    writer.run(&keys.iter().map(|key| format!("SET {key} v\r\n")).collect::<String>());
+    let mut words = vec!["MIGRATE", "h", "1", "", "0", "1000", "KEYS"];
+    words.extend(keys.iter().map(String::as_str));
+    let bulk = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
+    let line = format!("*{}\r\n{}", words.len(), words.iter().map(bulk).collect::<String>());
+    assert_eq!(writer.run_until_crowded(&line), (line.len(), None));
+    let mut answered = false;
+    while !answered {
+        for worker in [&mut reader, &mut writer] {
+            for message in worker.thread.worker().mailbox.take() {
+                match message {
+                    Message::Run(job) => job.run(&engine, &mut worker.thread),
+                    Message::Answer(_, reply) => {
+                        assert_eq!(reply, b"+OK\r\n");
+                        answered = true;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        std::thread::yield_now();
+    }
+    // The connection waits for this thread before it goes on.
+    assert_eq!(writer.session.client.crowded.load(Relaxed), reader.thread.index as u32 + 1);
+    assert!(backlog(&reader) > MUCH && !writer.thread.has_room(&engine, reader.thread.index));
+    assert!(reader.deliver() > 500 * 10_000);
+    assert!(writer.thread.has_room(&engine, reader.thread.index));
 }

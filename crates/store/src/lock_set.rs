@@ -75,6 +75,11 @@ impl ShardSet {
         self.0[s / 64] >> (s % 64) & 1 != 0
     }
 
+    /// Whether the two sets have a shard in common.
+    pub fn meets(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+
     /// Shards in the set.
     pub fn count(&self) -> usize {
         self.0.iter().map(|w| w.count_ones() as usize).sum()

@@ -8,7 +8,7 @@ use store::{Class, Db, Str, Ttl};
 
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static BITOP: DataCommand = DataCommand {
     row: Row {
@@ -17,6 +17,7 @@ pub(crate) static BITOP: DataCommand = DataCommand {
         since: "2.6.0",
         arity: -4,
         flags: Flags::WRITE.or(Flags::DENYOOM),
+        traits: Traits::LONG,
         keys: &[
             KeySpec::one(2, KeyFlags::OW.or(KeyFlags::UPDATE)),
             KeySpec::range(3, -1, 1, KeyFlags::RO.or(KeyFlags::ACCESS)),

@@ -6,7 +6,7 @@ use store::{Class, Db};
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
 use crate::parse::db_index;
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static COPY: DataCommand = DataCommand {
     row: Row {
@@ -15,6 +15,7 @@ pub(crate) static COPY: DataCommand = DataCommand {
         since: "6.2.0",
         arity: -3,
         flags: Flags::WRITE.or(Flags::DENYOOM),
+        traits: Traits::LONG,
         keys: &[
             KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS)),
             KeySpec::one(2, KeyFlags::OW.or(KeyFlags::UPDATE)),

@@ -7,7 +7,7 @@ use resp::{Args, Reply};
 use store::Db;
 
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static DUMP: DataCommand = DataCommand {
     row: Row {
@@ -16,6 +16,7 @@ pub(crate) static DUMP: DataCommand = DataCommand {
         since: "2.6.0",
         arity: 2,
         flags: Flags::READONLY,
+        traits: Traits::LONG,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
         complexity: "O(1) to find the key, O(N*M) for N parts of M bytes on average.",

@@ -4,7 +4,7 @@ use resp::{Args, Reply};
 use store::{Db, Entry, Kind};
 
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, Row, Scope};
+use crate::row::{Flags, Group, Row, Scope, Traits};
 use crate::scan;
 
 pub(crate) static SCAN: DataCommand = DataCommand {
@@ -14,6 +14,7 @@ pub(crate) static SCAN: DataCommand = DataCommand {
         since: "2.8.0",
         arity: -2,
         flags: Flags::READONLY.or(Flags::TOUCHES_ARBITRARY_KEYS),
+        traits: Traits::STEPS,
         tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
         history: &[("6.0.0", "Added the `TYPE` subcommand.")],
         scope: Scope::Each,

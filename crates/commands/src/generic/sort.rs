@@ -4,7 +4,7 @@ use resp::{Args, Reply};
 use store::Db;
 
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Acl, Flags, Group, KeyFlags, KeySpec, Row, Scope};
+use crate::row::{Acl, Flags, Group, KeyFlags, KeySpec, Row, Scope, Traits};
 
 pub(crate) static SORT: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static SORT: DataCommand = DataCommand {
         since: "1.0.0",
         arity: -2,
         flags: Flags::WRITE.or(Flags::DENYOOM),
+        traits: Traits::LONG,
         acl: Acl::NO_GROUP.or(Acl::SET).or(Acl::SORTEDSET).or(Acl::LIST).or(Acl::DANGEROUS),
         keys: &[
             KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS)),

@@ -4,7 +4,7 @@ use resp::{Args, Reply};
 use store::Db;
 
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Acl, Flags, Group, KeyFlags, KeySpec, Row, Scope};
+use crate::row::{Acl, Flags, Group, KeyFlags, KeySpec, Row, Scope, Traits};
 
 pub(crate) static SORT_RO: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static SORT_RO: DataCommand = DataCommand {
         since: "7.0.0",
         arity: -2,
         flags: Flags::READONLY,
+        traits: Traits::LONG,
         acl: Acl::NO_GROUP.or(Acl::SET).or(Acl::SORTEDSET).or(Acl::LIST).or(Acl::DANGEROUS),
         keys: &[
             KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS)),

@@ -6,7 +6,7 @@ use store::{Db, Kind, hash};
 
 use crate::command::{DataCommand, Outcome};
 use crate::generic::pattern::Pattern;
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 use crate::scan::{Of, Options, cursor, reply_nothing};
 
 pub(crate) static HSCAN: DataCommand = DataCommand {
@@ -16,6 +16,7 @@ pub(crate) static HSCAN: DataCommand = DataCommand {
         since: "2.8.0",
         arity: -3,
         flags: Flags::READONLY,
+        traits: Traits::STEPS,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
         complexity: "O(1) for a call, O(N) for all of them, where N is the number of fields.",

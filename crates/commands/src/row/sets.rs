@@ -95,6 +95,12 @@ bit_set! {
         RUNS_FUNCTION = 14;
         /// Looks at all keys, one shard after the other, and may let other commands run in between.
         WALKS = 15;
+        /// Looks at all of the values of its keys.
+        LONG = 16;
+        /// Looks at all of the smallest of the values that it reads, and at as many parts of the others.
+        MEETS = 17;
+        /// Looks at as many keys or members as its option COUNT says.
+        STEPS = 18;
     }
 }
 

@@ -7,7 +7,7 @@ use stdx::num::I64_LEN_MAX;
 use store::{Db, Kind};
 
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 use crate::scan;
 
 pub(crate) static SSCAN: DataCommand = DataCommand {
@@ -17,6 +17,7 @@ pub(crate) static SSCAN: DataCommand = DataCommand {
         since: "2.8.0",
         arity: -3,
         flags: Flags::READONLY,
+        traits: Traits::STEPS,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
         complexity: "O(1) for a call, O(N) for all of them, where N is the number of members.",

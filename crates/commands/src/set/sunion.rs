@@ -4,7 +4,7 @@ use resp::{Args, Reply};
 use store::Db;
 
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static SUNION: DataCommand = DataCommand {
     row: Row {
@@ -12,6 +12,7 @@ pub(crate) static SUNION: DataCommand = DataCommand {
         group: Group::Set,
         arity: -2,
         flags: Flags::READONLY,
+        traits: Traits::LONG,
         keys: &[KeySpec::range(1, -1, 1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output_order"],
         complexity: "O(N) where N is the number of members of all sets.",

@@ -4,7 +4,7 @@ use resp::{Args, Reply};
 use store::Db;
 
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 use super::counted;
 
@@ -15,6 +15,7 @@ pub(crate) static SUNIONCARD: DataCommand = DataCommand {
         since: "8.10.0",
         arity: -3,
         flags: Flags::READONLY,
+        traits: Traits::LONG,
         keys: &[KeySpec::counted(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N) where N is the size of all sets together.",
         summary: "Returns the number of members that at least one of several sets has.",

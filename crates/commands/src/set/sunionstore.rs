@@ -4,7 +4,7 @@ use resp::{Args, Reply};
 use store::Db;
 
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static SUNIONSTORE: DataCommand = DataCommand {
     row: Row {
@@ -12,6 +12,7 @@ pub(crate) static SUNIONSTORE: DataCommand = DataCommand {
         group: Group::Set,
         arity: -3,
         flags: Flags::WRITE.or(Flags::DENYOOM),
+        traits: Traits::LONG,
         keys: &[
             KeySpec::one(1, KeyFlags::OW.or(KeyFlags::UPDATE)),
             KeySpec::range(2, -1, 1, KeyFlags::RO.or(KeyFlags::ACCESS)),

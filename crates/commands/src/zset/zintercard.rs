@@ -5,7 +5,7 @@ use store::Db;
 
 use super::combine::{self, Form, Op};
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static ZINTERCARD: DataCommand = DataCommand {
     row: Row {
@@ -14,6 +14,7 @@ pub(crate) static ZINTERCARD: DataCommand = DataCommand {
         since: "7.0.0",
         arity: -3,
         flags: Flags::READONLY,
+        traits: Traits::MEETS,
         keys: &[KeySpec::counted(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N*K) where N is the size of the smallest source and K the number of sources.",
         summary: "Counts the members of an intersection of sorted sets.",

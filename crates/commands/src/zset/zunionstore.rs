@@ -5,7 +5,7 @@ use store::Db;
 
 use super::combine::{self, Form, Op};
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static ZUNIONSTORE: DataCommand = DataCommand {
     row: Row {
@@ -14,6 +14,7 @@ pub(crate) static ZUNIONSTORE: DataCommand = DataCommand {
         since: "2.0.0",
         arity: -4,
         flags: Flags::WRITE.or(Flags::DENYOOM),
+        traits: Traits::LONG,
         keys: &[
             KeySpec::one(1, KeyFlags::OW.or(KeyFlags::UPDATE)),
             KeySpec::counted(2, KeyFlags::RO.or(KeyFlags::ACCESS)),

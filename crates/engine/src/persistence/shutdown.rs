@@ -167,7 +167,7 @@ fn pause(engine: &Engine, thread: &Thread) {
         w.mailbox.post(Message::Run(Job::new(there)));
     }
     let started = Instant::now();
-    while left.load(Acquire) > 0 && started.elapsed() < PATIENCE {
+    while (left.load(Acquire) > 0 || engine.helpers.is_busy()) && started.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_micros(200));
     }
 }

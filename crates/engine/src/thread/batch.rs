@@ -7,6 +7,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use commands::alike::{Alike, Pending};
+use commands::row::Traits;
 use observe::stats::bump;
 use observe::topkeys::Shot;
 use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Shape, Span};
@@ -16,6 +17,7 @@ use super::{Batch, Next, Thread};
 use crate::dispatch::Done;
 use crate::engine::Engine;
 use crate::exec::run_data;
+use crate::helpers;
 use crate::pubsub::{self, Kind};
 use crate::session::{ReplyMode, Session};
 use crate::table::{Call, Cmd, Run};
@@ -492,6 +494,7 @@ impl Thread {
             prefetch_parts(&mut db, input, group, spans, owned, part);
         }
         let (mut last, mut run, mut alike, mut by_reply) = (NO_COMMAND, None, None, false);
+        let mut long = false;
         let mut n = 0;
         let mut args = Args::new(input, &[], owned);
         while let Some(p) = group.get(n) {
@@ -501,6 +504,7 @@ impl Thread {
                 if p.id != NO_COMMAND && p.id != self.long {
                     let cmd = engine.table.get(p.id);
                     (alike, by_reply) = (cmd.alike, cmd.by_reply);
+                    long = cmd.traits.has(Traits::LONG);
                     if let Run::Data(f) = cmd.run {
                         run = Some(f);
                     }
@@ -521,6 +525,9 @@ impl Thread {
             args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
             // A light command has one key: argument 1.
             db.move_to(p.hash, usize::from(p.near));
+            if long && helpers::is_long(&mut db, Key { bytes: &args[1], hash: p.hash }) {
+                break;
+            }
             let own = (session.db, engine.table.get(p.id));
             let local = &mut self.pubsub;
             let outcome = run_data(engine, local, &mut db, run, own, &mut args, &mut reply);
