@@ -260,7 +260,7 @@ impl Engine {
         let outcome = match self.permit_busy(client, args) {
             // The command has to wait.
             Ok(None) => return None,
-            Ok(Some(row)) => self.run_busy(client, row, args, &mut reply)?,
+            Ok(Some(row)) => self.run_busy(client, row, args, &mut reply),
             Err((fail, is_exec)) => Err(early::refuse(client, is_exec, fail)),
         };
         if let Err(fail) = outcome {
@@ -305,28 +305,33 @@ impl Engine {
         }
     }
 
-    /// Runs a command that may run while a script is slow. None: it has to wait, or needs no answer.
+    /// Runs a command that may run while a script is slow.
     fn run_busy(
         &self,
         client: &Client,
         row: &Row,
         args: &Args<'_>,
         reply: &mut Reply<'_>,
-    ) -> Option<Outcome> {
+    ) -> Outcome {
         let in_multi = client.multi.load(Relaxed) >= 0;
         let done = |outcome: Outcome, reply: &mut Reply<'_>| outcome.map(|()| reply.ok());
-        Some(match row.name {
+        match row.name {
             "script|kill" if !in_multi => done(self.scripts.running.kill(true), reply),
             "function|kill" if !in_multi => done(self.scripts.running.kill(false), reply),
             "function|stats" if !in_multi => function::write_stats(self, reply),
             "shutdown" => match shutdown::begin(self, args) {
-                // The closed connection is the answer.
-                Ok(true) => return None,
+                // The closed connection is the answer. The command is taken from the input: it must not be seen
+                // again while the server stops.
+                Ok(true) => {
+                    client.closing.store(true, Relaxed);
+                    self.post(client.thread, Message::Close(client.id));
+                    Ok(())
+                }
                 Ok(false) => done(Ok(()), reply),
                 Err(fail) => Err(fail),
             },
             _ => early::answer(self, client, row.name, args, reply),
-        })
+        }
     }
 }
 
