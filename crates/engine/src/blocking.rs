@@ -14,17 +14,18 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use commands::Fail;
 use commands::row::Traits;
+use observe::stats::bump;
 use resp::{Args, Out, Proto, Reply, Span};
 use store::{Block, Db, Empty, Garbage, Key, ShardSet, Waiter};
 
 use crate::acl::{self, User};
 use crate::clients::Client;
-use crate::dispatch::{commit, commit_own, shards_of};
+use crate::commit::commit;
+use crate::dispatch::shards_of;
 use crate::engine::Engine;
-use crate::journal::Own;
+use crate::exec::{Executed, Policy, Refusal, Request, run_data};
 use crate::mailbox::{self, Message};
 use crate::session::Session;
-use crate::stats::bump;
 use crate::table::Run;
 use crate::thread::Thread;
 
@@ -123,6 +124,16 @@ fn settle(db: &mut Db<'_>, w: &Arc<Waiter>) {
         db.unwait(Key::new(key), w);
     }
     w.end_try(true);
+}
+
+/// Whether the waiter's user may still run its command: permissions may have changed while it waited.
+#[cold]
+fn admit(engine: &Engine, w: &Waiter, job: &Job) -> Result<(), Refusal> {
+    let (id, args, user) = (job.command, job.args.as_slice(), &*job.user);
+    let Some(client) = engine.clients.get(w.client) else {
+        return acl::check(&engine.table, user, id, args).map_err(Refusal::Denied);
+    };
+    Request { engine, id, args, user, client: &client }.admit(Policy::WAITER)
 }
 
 fn empty_reply(job: &Job) -> Vec<u8> {
@@ -248,11 +259,12 @@ impl Thread {
         if kind != Some(w.kind) && !w.errors || !w.begin_try() {
             return Tried::Over;
         }
-        if let Err(denied) = acl::check(engine, &job.user, job.command, job.args.as_slice()) {
-            // Its user's permissions were changed while it waited.
+        if !job.user.is_free()
+            && let Err(refusal) = admit(engine, w, job)
+        {
             settle(&mut db, w);
             drop(db);
-            self.deny_blocked(engine, w, job, denied);
+            self.deny_blocked(engine, w, job, refusal);
             return Tried::Over;
         }
         let start = engine.clock.monotonic_ns();
@@ -262,26 +274,22 @@ impl Thread {
         let mut reply = Reply::new(&mut out, job.proto);
         db.cx.may_block = true;
         let mut args = Args::new(&[], &spans, &mut owned);
-        let outcome = run(&mut db, &mut args, &mut reply);
+        let local = &mut self.pubsub;
+        let outcome = run_data(engine, local, &mut db, run, (w.db, cmd), &mut args, &mut reply);
         if let Some(block) = db.cx.block.take() {
             let again = block.again.unwrap_or(i64::MAX);
             if again < job.again.swap(again, Relaxed) {
                 // Its thread sleeps until the time that it knew.
                 engine.post(w.thread, Message::Wakes(w.client));
             }
-            commit(engine, &mut self.pubsub, &mut db);
             w.end_try(false);
             spent(w, engine.clock.monotonic_ns().saturating_sub(start));
             return Tried::Over;
         }
         let failed = outcome.is_err();
         if let Err(fail) = outcome {
-            engine.count_error(&fail.0);
-            bump(&self.worker.stats.error_replies, 1);
-            reply.error(fail.bytes());
+            self.worker.answer_error(engine, &fail, &mut reply);
         }
-        let own = Own { db: w.db, cmd, args: &args };
-        commit_own(engine, &mut self.pubsub, &mut db, &own);
         settle(&mut db, w);
         drop(db);
         spent(w, engine.clock.monotonic_ns().saturating_sub(start));
@@ -296,19 +304,12 @@ impl Thread {
 
     /// Answers a blocked command that may not be run any more.
     #[cold]
-    fn deny_blocked(&mut self, engine: &Engine, w: &Waiter, job: &Job, denied: acl::Denied) {
-        let row = engine.table.get(job.command).row;
-        let fail = denied.fail(&job.user, row);
-        if let Some(client) = engine.clients.get(w.client) {
-            let call = (job.command, job.args.as_slice());
-            acl::note(engine, &job.user, &client, acl::Context::TopLevel, call, denied);
-        }
+    fn deny_blocked(&mut self, engine: &Engine, w: &Waiter, job: &Job, refusal: Refusal) {
+        let fail = refusal.fail(&job.user, engine.table.get(job.command).row);
         bump(&self.worker.stats.commands[usize::from(job.command)].rejected, 1);
-        bump(&self.worker.stats.error_replies, 1);
-        engine.count_error(&fail.0);
         engine.blocked_clients.fetch_sub(1, Relaxed);
         let mut out = Out::default();
-        Reply::new(&mut out, job.proto).error(fail.bytes());
+        self.worker.answer_error(engine, &fail, &mut Reply::new(&mut out, job.proto));
         engine.post(w.thread, Message::Answer(w.client, out.buf));
     }
 
@@ -332,14 +333,11 @@ impl Thread {
     /// Counts a blocked command that is being answered, once its result is known.
     fn count_blocked(&mut self, engine: &Engine, w: &Waiter, failed: bool) {
         let (Some(job), Some(client)) = (job(w), engine.clients.get(w.client)) else { return };
-        if failed {
-            bump(&self.worker.stats.commands[usize::from(job.command)].failed, 1);
-        }
         let nanos = job.nanos.load(Relaxed);
-        if self.count_call(engine, &client, job.command, nanos) {
+        if self.account(engine, &client, Executed { id: job.command, nanos, failed }) {
             let mut owned = job.args.clone();
             let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
-            engine.slowlog.record(engine, &client, nanos, &Args::new(&[], &spans, &mut owned));
+            engine.note_slow(&client, nanos, &Args::new(&[], &spans, &mut owned));
         }
     }
 
@@ -354,8 +352,7 @@ impl Thread {
         let reply = match job(w) {
             Some(job) if !error => empty_reply(job),
             _ => {
-                engine.count_error("UNBLOCKED");
-                bump(&self.worker.stats.error_replies, 1);
+                self.worker.count_error(engine, "UNBLOCKED");
                 b"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n".to_vec()
             }
         };
@@ -403,8 +400,7 @@ impl Thread {
             return;
         }
         if let Some(Fail(text)) = failed {
-            engine.count_error(text);
-            bump(&self.worker.stats.error_replies, 1);
+            self.worker.count_error(engine, text);
         }
         self.count_blocked(engine, w, failed.is_some());
         engine.post(w.thread, Message::Answer(w.client, bytes));

@@ -10,6 +10,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
 };
 
+use observe::stats::bump;
 use parking_lot::{Mutex, RwLock};
 use resp::Proto;
 use store::Waiter;
@@ -19,7 +20,6 @@ use crate::engine::Engine;
 use crate::mailbox::Message;
 use crate::pubsub::Subscriptions;
 use crate::shares::{Share, Sum};
-use crate::stats::bump;
 use crate::thread::Thread;
 
 /// The two addresses of a connection.
@@ -203,6 +203,12 @@ impl Client {
             prefix_bytes: AtomicU64::new(0),
             accounted: Share::default(),
         }
+    }
+
+    /// Whether it has begun a transaction, which EXEC or DISCARD has not ended yet.
+    #[inline]
+    pub(crate) fn is_in_multi(&self) -> bool {
+        self.multi.load(Relaxed) >= 0
     }
 
     /// Notes that it is to be closed, for its thread to see. Returns false when it was noted before.

@@ -206,13 +206,6 @@ impl Table {
         Some(self.cmds[usize::from(top)].first_sub + at)
     }
 
-    /// Number of the command or subcommand (`container|sub`) whose row has this name, whatever its
-    /// case and whatever `rename-command` calls it. Linear: for rules of access, not for requests.
-    pub(crate) fn named(&self, name: &[u8]) -> Option<u16> {
-        let at = self.cmds.iter().position(|c| c.row.name.as_bytes().eq_ignore_ascii_case(name));
-        at.and_then(|at| u16::try_from(at).ok())
-    }
-
     /// Numbers of the subcommands of a container; none for any other command.
     pub(crate) fn subs(&self, id: u16) -> std::ops::Range<u16> {
         let c = self.get(id);

@@ -4,6 +4,7 @@
 //! time at which it ran first: keys that had expired then have expired again. Records come some at a
 //! time, and their keys are prefetched.
 
+use commands::Fail;
 use commands::row::Traits;
 use persist::journal::Commands;
 use persist::journal::segment::Change;
@@ -11,6 +12,7 @@ use resp::{Args, Out, Proto, Reply, Span};
 use store::{Context, Db, Key};
 
 use crate::engine::Engine;
+use crate::exec::replay_data;
 use crate::scripting::replay::{Place, Replayer};
 use crate::table::{Run, Table};
 
@@ -131,17 +133,11 @@ impl<'a> Player<'a> {
                 return Err((p.record, format!("{name} is not a command that changes data")));
             };
             let mut reply = Reply::new(out, Proto::V2);
-            let refusal = match run(&mut db, &mut args, &mut reply) {
-                Err(fail) => Some(fail.0.into_owned()),
-                Ok(()) => None,
-            };
             self.commands += 1;
-            if let Some(why) = refusal {
+            if let Err(Fail(why)) = replay_data(&mut db, run, &mut args, &mut reply) {
                 self.refused.0 += 1;
                 self.refused.1.get_or_insert_with(|| format!("{}: {why}", cmd.row.name));
             }
-            db.cx.effects.clear();
-            db.cx.block = None;
             out.clear();
         }
         drop(db);
@@ -222,10 +218,7 @@ impl<'a> Player<'a> {
         let outcome = match cmd.run {
             Run::Data(run) => {
                 let mut view = Db::lock_all(&self.engine.keyspace, db, self.cx);
-                let outcome = run(&mut view, &mut args, &mut Reply::new(&mut self.out, Proto::V2));
-                view.cx.effects.clear();
-                view.cx.block = None;
-                outcome
+                replay_data(&mut view, run, &mut args, &mut Reply::new(&mut self.out, Proto::V2))
             }
             Run::Session(_) if Replayer::knows(name) => {
                 let Self { engine, cx, table, .. } = self;

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Relaxed};
 use std::time::Duration;
 
+use ::acl::Catalogue as _;
 use commands::row::{
     Acl, Argv, FindKeys, Flags, Group, KeyError, KeyFlags, KeyPos, KeySpec, Row, Scope,
 };
@@ -33,7 +34,7 @@ use resp::{Args, Out, Proto, Reply};
 use store::{Block, Class, Db, Empty, Key, Kind, ShardSet, Waiter, Watch};
 
 use crate::clients::Client;
-use crate::dispatch::{commit, commit_own};
+use crate::commit::{commit, commit_own};
 use crate::engine::{Engine, Worker};
 use crate::journal::Own;
 use crate::log;

@@ -15,11 +15,11 @@ use config::Id;
 use parking_lot::{Mutex, RwLock};
 use resp::{Args, Out, Reply, Span};
 
-use crate::acl;
 use crate::clients::{Client, HeldKill};
 use crate::connection::early;
 use crate::dispatch::lookup;
 use crate::engine::{Attention, Engine};
+use crate::exec::{Policy, Request};
 use crate::mailbox::Message;
 use crate::scripting::function;
 use crate::server::shutdown;
@@ -281,22 +281,10 @@ impl Engine {
         let cmd = self.table.get(id);
         let row = cmd.row;
         let refused = |fail| Err((fail, cmd.traits.has(Traits::EXEC)));
-        let known = client.authenticated.load(Relaxed) || self.acl.is_open();
-        let in_multi = client.multi.load(Relaxed) >= 0;
         let user = Arc::clone(&client.user.read());
-        if !row.arity_fits(args.len()) {
-            return refused(Fail::arity(row.name));
-        }
-        if !known && !row.flags.has(Flags::NO_AUTH) {
-            return refused(Fail::text("NOAUTH Authentication required."));
-        }
-        if row.flags.has(Flags::NO_MULTI) && in_multi {
-            return refused(Fail::text("ERR Command not allowed inside a transaction"));
-        }
-        if let Err(denied) = acl::check(self, &user, id, args) {
-            let context = if in_multi { acl::Context::Multi } else { acl::Context::TopLevel };
-            acl::note(self, &user, client, context, (id, args), denied);
-            return refused(denied.fail(&user, row));
+        let request = Request { engine: self, id, args, user: &user, client };
+        if let Err(refusal) = request.admit(Policy::STUCK) {
+            return refused(refusal.fail(&user, row));
         }
         match row.flags.has(Flags::ALLOW_BUSY) {
             true => Ok(Some(row)),
@@ -313,7 +301,7 @@ impl Engine {
         args: &Args<'_>,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        let in_multi = client.multi.load(Relaxed) >= 0;
+        let in_multi = client.is_in_multi();
         let done = |outcome: Outcome, reply: &mut Reply<'_>| outcome.map(|()| reply.ok());
         match row.name {
             "script|kill" if !in_multi => done(self.scripts.running.kill(true), reply),

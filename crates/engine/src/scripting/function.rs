@@ -11,7 +11,7 @@ use store::Db;
 
 use super::library::{Libraries, Library, load};
 use super::{FunctionMachine, drop_machines, payload};
-use crate::dispatch::commit;
+use crate::commit::commit;
 use crate::engine::Engine;
 use crate::server::container;
 use crate::table::{Call, SessionCommand, SessionFn};

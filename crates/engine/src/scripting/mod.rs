@@ -25,7 +25,6 @@ pub(crate) mod replay;
 mod run;
 mod script;
 mod shebang;
-mod times;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,7 +39,6 @@ use slab::Slab;
 use self::busy::{AllRunning, Running};
 use self::cache::{Cache, Digest, Script};
 use self::library::{Library, Shelf};
-pub(crate) use self::times::CallTimes;
 use crate::engine::Engine;
 use crate::mailbox::{Job, Message};
 use crate::pubsub::Seeded;

@@ -18,6 +18,7 @@ use store::{Context, Db};
 use super::cache::{self, Digest};
 use super::{MEMORY_MAX, key_count, shebang};
 use crate::engine::Engine;
+use crate::exec::replay_data;
 use crate::table::{Run, Table};
 
 /// The commands whose replies Redis sorted for scripts while it replicated the scripts themselves.
@@ -184,7 +185,7 @@ impl Host for Again<'_> {
         let mut db = Db::lock_all(&place.engine.keyspace, place.db, place.cx);
         if reply.proto() == Proto::V2 && SORTED.contains(&name) {
             let mut out = Out::default();
-            match run(&mut db, args, &mut Reply::new(&mut out, Proto::V2)) {
+            match replay_data(&mut db, run, args, &mut Reply::new(&mut out, Proto::V2)) {
                 Ok(()) => {
                     let bytes = out.join();
                     let sorted = sorted(&bytes).unwrap_or_default();
@@ -193,11 +194,9 @@ impl Host for Again<'_> {
                 }
                 Err(fail) => reply.error(&*fail.0),
             }
-        } else if let Err(fail) = run(&mut db, args, reply) {
+        } else if let Err(fail) = replay_data(&mut db, run, args, reply) {
             reply.error(&*fail.0);
         }
-        db.cx.effects.clear();
-        db.cx.block = None;
         Called::Replied
     }
 

@@ -21,6 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use commands::row::{Flags, Group, Scope, Traits};
 use commands::{Fail, Outcome};
 use lua::{Called, Failure, Host, Invocation, Registered, Tick, Uses, Vm};
+use observe::stats::bump;
 use resp::{Args, Reply};
 use store::ShardSet;
 
@@ -29,9 +30,9 @@ use crate::acl;
 use crate::dispatch::{lookup, shards_of};
 use crate::ends;
 use crate::engine::{Attention, Engine};
+use crate::exec::{Executed, Limits};
 use crate::log;
 use crate::session::Session;
-use crate::stats::bump;
 use crate::table::{Call, Cmd, Run};
 use crate::thread::Thread;
 
@@ -41,8 +42,6 @@ const PATIENCE_NS: u64 = 5_000_000_000;
 
 /// After so much time in commands, the clock is looked at, in nanoseconds.
 const LOOK_NS: u64 = 2_000_000;
-
-const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.";
 
 /// The script to run, and the facts known about it.
 pub(super) struct Task<'a> {
@@ -146,8 +145,7 @@ pub(super) fn run(
             Err(e) => {
                 // It goes out as it is.
                 let text = e.into_bytes();
-                engine.count_error(&String::from_utf8_lossy(&text));
-                bump(&call.thread.worker.stats.error_replies, 1);
+                call.thread.worker.count_error(engine, &String::from_utf8_lossy(&text));
                 reply.error(text);
                 Ok(())
             }
@@ -227,42 +225,10 @@ impl Runner<'_, '_> {
         keys && (self.task.proven.is_some() || !cmd.row.flags.has_any(writes))
     }
 
-    /// The checks of a command within a script, in Redis's order.
-    fn check(&self, id: u16, args: &Args<'_>) -> Result<(), Cow<'static, str>> {
-        let engine = self.engine;
-        let cmd = engine.table.get(id);
-        let flags = cmd.row.flags;
-        if !cmd.arity_fits(args.len()) {
-            return Err("Wrong number of args calling Redis command from script".into());
-        }
-        if flags.has(Flags::NOSCRIPT) && !self.engine.scripts.allow_all.load(Relaxed) {
-            return Err("This Redis command is not allowed from script".into());
-        }
-        let user = &self.session.user;
-        if let Err(denied) = acl::check(engine, user, id, args) {
-            let client = &self.session.client;
-            acl::note(engine, user, client, acl::Context::Script, (id, args), denied);
-            return Err(format!("ACL failure in script: {}", denied.text(user, cmd.row)).into());
-        }
-        if self.read_only && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
-            return Err("Write commands are not allowed from read-only scripts.".into());
-        }
-        if flags.has(Flags::WRITE)
-            && let Some(fail) = engine.refuses_writes().or_else(|| engine.lacks_replicas())
-        {
-            return Err(format!("-{}", fail.0).into());
-        }
-        if self.over_memory && !self.wrote && flags.has(Flags::DENYOOM) {
-            return Err(OOM.into());
-        }
-        Ok(())
-    }
-
     #[cold]
     fn refuse(&self, id: Option<u16>, text: Cow<'static, str>) -> Called {
         let counted = text.strip_prefix('-').unwrap_or("ERR");
-        self.engine.count_error(counted);
-        bump(&self.thread.worker.stats.error_replies, 1);
+        self.thread.worker.count_error(self.engine, counted);
         if let Some(id) = id {
             bump(&self.thread.worker.stats.commands[usize::from(id)].rejected, 1);
         }
@@ -301,7 +267,10 @@ impl Host for Runner<'_, '_> {
             return self.refuse(None, "Unknown Redis command called from script".into());
         };
         let cmd = engine.table.get(id);
-        if let Err(text) = self.check(id, args) {
+        let limits =
+            Limits { read_only: self.read_only, out_of_memory: self.over_memory && !self.wrote };
+        if let Err(refusal) = self.thread.admit_in_script(engine, self.session, limits, id, args) {
+            let text = refusal.script_error(&self.session.user, cmd.row);
             return self.refuse(Some(id), text);
         }
         if self.partial && !self.covers(cmd, args) {
@@ -340,7 +309,7 @@ impl Host for Runner<'_, '_> {
 
     fn may_call(&mut self, args: &Args<'_>) -> Option<bool> {
         let id = lookup(self.engine, args).ok()?;
-        Some(acl::check(self.engine, &self.session.user, id, args).is_ok())
+        Some(acl::check(&self.engine.table, &self.session.user, id, args).is_ok())
     }
 
     fn set_repl(&mut self, targets: u8) {
@@ -349,8 +318,7 @@ impl Host for Runner<'_, '_> {
     }
 
     fn count_error(&mut self, text: &[u8]) {
-        self.engine.count_error(&String::from_utf8_lossy(text));
-        bump(&self.thread.worker.stats.error_replies, 1);
+        self.thread.worker.count_error(self.engine, &String::from_utf8_lossy(text));
     }
 
     fn tick(&mut self) -> Tick {
@@ -415,12 +383,8 @@ impl Thread {
                 nanos
             }
         };
-        let stats = &self.worker.stats.commands[usize::from(id)];
-        if failed || reply.errors() != errors {
-            bump(&stats.failed, 1);
-        }
-        stats.called(1, nanos, self.hot.latency_tracking);
-        self.count_command(&session.client, 1);
+        let failed = failed || reply.errors() != errors;
+        self.account_in_script(&session.client, Executed { id, nanos, failed });
         nanos
     }
 }

@@ -13,17 +13,15 @@ use std::time::{Duration, Instant};
 
 use commands::row::{DocFlags, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
-use config::Id;
 use resp::{Args, Reply};
 use store::{Content, Db, Entry, Key, Kind, Str, Ttl};
 
 use super::config as config_command;
-use crate::dispatch::commit;
-use crate::engine::{Engine, random_id};
+use crate::commit::commit;
+use crate::engine::random_id;
 use crate::log;
 use crate::mailbox::{Job, Message};
 use crate::persistence::{self, load::Present};
-use crate::session::Session;
 use crate::table::{Call, SessionCommand};
 
 pub(crate) static DEBUG: SessionCommand = super::command(
@@ -42,18 +40,6 @@ pub(crate) static DEBUG: SessionCommand = super::command(
     },
     run,
 );
-
-/// Whether `enable-debug-command` lets this connection use DEBUG.
-pub(crate) fn allowed(engine: &Engine, session: &Session) -> Outcome {
-    if engine.config.allows(Id::EnableDebugCommand, session.client.endpoint.loopback) {
-        return Ok(());
-    }
-    Err(Fail::text(
-        "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", \
-         you can run it from a local connection, otherwise you need to set this option in the \
-         configuration file, and then restart the server.",
-    ))
-}
 
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let word = String::from_utf8_lossy(&args[1]).to_ascii_lowercase();

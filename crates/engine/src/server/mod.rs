@@ -12,7 +12,6 @@ pub(crate) mod memory;
 pub(crate) mod module;
 pub mod monitor;
 pub mod process;
-mod redact;
 pub(crate) mod replication;
 pub(crate) mod role;
 pub(crate) mod shutdown;

@@ -12,7 +12,7 @@ use resp::Args;
 
 use crate::engine::{Attention, Engine};
 use crate::mailbox::Message;
-use crate::server::redact;
+use crate::redact;
 use crate::session::Session;
 
 /// The clients that run MONITOR.

@@ -2,11 +2,11 @@
 
 use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
+use observe::topkeys::By;
 use resp::{Args, Reply};
 
 use super::{ANYTIME, command};
 use crate::table::{Call, SessionCommand};
-use crate::topkeys::By;
 
 /// The most keys in an answer: as many as every thread counts.
 const COUNT_MAX: i64 = 128;

@@ -7,16 +7,17 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use commands::alike::{Alike, Pending};
+use observe::stats::bump;
+use observe::topkeys::Shot;
 use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Shape, Span};
 use store::{Db, Key, Named, Spot};
 
 use super::{Batch, Next, Thread};
-use crate::dispatch::{Done, answer_error, commit_own};
+use crate::dispatch::Done;
 use crate::engine::Engine;
-use crate::journal::Own;
+use crate::exec::run_data;
 use crate::pubsub::{self, Kind};
 use crate::session::{ReplyMode, Session};
-use crate::stats::bump;
 use crate::table::{Call, Cmd, Run};
 
 /// Commands that are parsed before the first of them is executed.
@@ -177,8 +178,7 @@ impl Thread {
                             Reply::new(out, session.proto).error(format!("ERR {}", e.0));
                         }
                         session.closing = true;
-                        bump(&self.worker.stats.error_replies, 1);
-                        engine.count_error("ERR");
+                        self.worker.count_error(engine, "ERR");
                         return Stop::At(input.len(), Next::Close);
                     }
                     break;
@@ -363,7 +363,8 @@ impl Thread {
             let p = &group[i];
             let shot = (ahead == 0).then(|| {
                 let spans = &spans[p.first as usize..][..p.argc as usize];
-                self.aim(engine, &Args::new(input, spans, &mut owned), out.len())
+                let args = Args::new(input, spans, &mut owned);
+                Shot::new(&args, out.len(), engine.clock.monotonic_ns())
             });
             let light =
                 self.run_light(engine, session, input, &group[i..until], &spans, &mut owned, out);
@@ -374,19 +375,19 @@ impl Thread {
                 let nanos = self.mono.saturating_sub(start);
                 self.time_went_by();
                 let run = &group[i..i + light];
-                self.account(engine, session, run, nanos);
+                self.account_run(engine, &session.client, run, nanos);
                 if nanos >= self.hot.slow_ns {
                     let p = suspect(run);
                     let spans = &spans[p.first as usize..][..p.argc as usize];
                     let args = Args::new(input, spans, &mut owned);
-                    engine.slowlog.record(engine, &session.client, nanos, &args);
+                    engine.note_slow(&session.client, nanos, &args);
                 }
                 match shot {
                     Some(shot) => {
                         let spans = &spans[p.first as usize..][..p.argc as usize];
                         let args = Args::new(input, spans, &mut owned);
                         let cmd = engine.table.get(p.id);
-                        self.shoot(engine, Some((cmd, session.db, &args)), shot, out.len());
+                        self.shoot(engine, Some((cmd, session.db, &args)), &shot, out.len());
                     }
                     None => self.probe.pass(light),
                 }
@@ -431,7 +432,7 @@ impl Thread {
                     // A command that is queued for a transaction is looked at when it runs.
                     let cmd = cmd.filter(|_| session.multi.is_none());
                     let command = cmd.map(|c| (c, session.db, &args));
-                    self.shoot(engine, command, shot, out.len());
+                    self.shoot(engine, command, &shot, out.len());
                 }
                 None => self.probe.pass(1),
             }
@@ -520,17 +521,13 @@ impl Thread {
             args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
             // A light command has one key: argument 1.
             db.move_to(p.hash, usize::from(p.near));
-            let outcome = run(&mut db, &mut args, &mut reply);
-            if db.cx.effects.observed {
-                let own = Own { db: session.db, cmd: engine.table.get(p.id), args: &args };
-                commit_own(engine, &mut self.pubsub, &mut db, &own);
-            } else {
-                db.cx.counters.dirty += std::mem::take(&mut db.cx.effects.dirty);
-            }
+            let own = (session.db, engine.table.get(p.id));
+            let local = &mut self.pubsub;
+            let outcome = run_data(engine, local, &mut db, run, own, &mut args, &mut reply);
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
-                answer_error(&self.worker, engine, &fail, &mut reply);
+                self.worker.answer_error(engine, &fail, &mut reply);
             }
             if !db.cx.ready.is_empty() {
                 // Waiters for the keys that this command has changed come before the next command, and
@@ -600,7 +597,7 @@ impl Thread {
             let mut call = Call { engine, thread: self, session };
             if let Err(fail) = run(&mut call, &mut args, &mut reply) {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
-                answer_error(&self.worker, engine, &fail, &mut reply);
+                self.worker.answer_error(engine, &fail, &mut reply);
             }
             self.take_outbox(session, reply.out());
             n += 1;
@@ -610,32 +607,6 @@ impl Thread {
             }
         }
         n
-    }
-
-    /// Shares the time of a run of light commands among them.
-    #[inline]
-    fn account(&mut self, engine: &Engine, session: &Session, run: &[Pending], nanos: u64) {
-        let family = engine.table.get(run[0].id).row.group;
-        let waited = self.worker.costs.waited(family);
-        let tracking = self.hot.latency_tracking;
-        let stats = &self.worker.stats;
-        let n = run.len() as u64;
-        let mut i = 0;
-        while i < run.len() {
-            // Usually a pipeline repeats one command: then this is one step.
-            let same = run[i..].iter().take_while(|p| p.id == run[i].id).count();
-            let share = nanos * same as u64 / n;
-            stats.commands[usize::from(run[i].id)].called(same as u64, share, tracking);
-            if self.costs.on {
-                let family = engine.table.get(run[i].id).row.group;
-                let cost = (same as u64, share, waited * same as u64 / n);
-                self.costs.executed(&self.worker.costs, family, cost);
-            }
-            i += same;
-        }
-        bump(&stats.command_nanos, nanos);
-        self.count_command(&session.client, n);
-        session.client.last_cmd.store(run[run.len() - 1].id + 1, Relaxed);
     }
 }
 

@@ -8,9 +8,9 @@ use resp::{Args, Reply, Span};
 use store::{Db, Key};
 
 use super::Multi;
-use crate::acl;
-use crate::dispatch::commit;
+use crate::commit::commit;
 use crate::engine::Attention;
+use crate::exec::{Policy, Request};
 use crate::table::{Call, SessionCommand};
 
 pub(crate) static EXEC: SessionCommand = SessionCommand {
@@ -113,20 +113,19 @@ fn exec(call: &mut Call<'_>, reply: &mut Reply<'_>) -> Outcome {
         let mut owned = q.args;
         let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
         let mut args = Args::new(&[], &spans, &mut owned);
-        // A command that was allowed when it was queued may not be any more; AUTH may have been
-        // queued, too.
-        let user = &call.session.user;
-        if let Err(denied) = acl::check(engine, user, q.command, &args) {
-            let at = (q.command, &args);
-            acl::note(engine, user, &call.session.client, acl::Context::Multi, at, denied);
-            call.thread.refuse(engine, call.session, None, &denied.revoked(), reply);
+        let (session, id) = (&*call.session, q.command);
+        let (user, client) = (&*session.user, &session.client);
+        let request = Request { engine, id, args: &args, user, client };
+        if let Err(refusal) = request.admit(Policy::TRANSACTION) {
+            let fail = refusal.revoked(user, engine.table.get(id).row);
+            call.thread.refuse(engine, call.session, None, &fail, reply);
             continue;
         }
         let shot = call.thread.aim_inner(engine, &args, reply.out().len());
         call.thread.call_command(engine, call.session, q.command, &mut args, reply);
         if let Some(shot) = shot {
             let command = (engine.table.get(q.command), call.session.db, &args);
-            call.thread.shoot(engine, Some(command), shot, reply.out().len());
+            call.thread.shoot(engine, Some(command), &shot, reply.out().len());
         }
     }
     call.thread.end_unit(engine);

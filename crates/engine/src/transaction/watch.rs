@@ -8,7 +8,7 @@ use resp::{Args, Reply};
 use store::{Db, Key};
 
 use super::WATCH_BYTES;
-use crate::dispatch::commit;
+use crate::commit::commit;
 use crate::table::{Call, SessionCommand};
 
 pub(crate) static WATCH: SessionCommand = SessionCommand {

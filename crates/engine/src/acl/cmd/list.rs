@@ -1,11 +1,11 @@
 //! ACL LIST: <https://redis.io/docs/latest/commands/acl-list/>
 
+use ::acl::file::line;
 use commands::Outcome;
 use commands::row::Row;
 use resp::{Args, Reply};
 
 use super::{ADMIN, BASE, sub};
-use crate::acl::file::line;
 use crate::table::{Call, SessionCommand};
 
 pub(super) static LIST: SessionCommand = sub(

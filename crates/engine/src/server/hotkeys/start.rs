@@ -2,12 +2,12 @@
 
 use commands::row::{Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
+use observe::topkeys::Asked;
 use resp::{Args, Reply};
 
 use super::FLAGS;
 use crate::server::command;
 use crate::table::{Call, SessionCommand};
-use crate::topkeys::Asked;
 
 pub(super) static START: SessionCommand = command(
     Row {

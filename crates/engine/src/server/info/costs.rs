@@ -1,7 +1,8 @@
-//! The section about the costs of commands; see [`crate::costs`].
+//! The section about the costs of commands; see [`observe::costs`].
+
+use observe::costs::EVERY;
 
 use super::Section;
-use crate::costs::EVERY;
 use crate::table::Call;
 
 pub(super) fn costs(call: &mut Call<'_>, s: &mut Section) {

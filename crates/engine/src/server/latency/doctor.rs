@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use config::Id;
+use observe::latency::Series;
 
-use super::Series;
 use crate::engine::Engine;
 
 pub(super) fn report(engine: &Engine) -> String {

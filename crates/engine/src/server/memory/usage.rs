@@ -8,7 +8,7 @@ use commands::{Fail, Outcome, parse};
 use resp::{Args, Reply};
 use store::{Db, Key};
 
-use crate::dispatch::commit;
+use crate::commit::commit;
 use crate::server::command;
 use crate::table::{Call, SessionCommand};
 

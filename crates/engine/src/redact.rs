@@ -3,11 +3,11 @@
 use resp::Args;
 
 /// The text that is shown instead of them.
-pub(super) const TEXT: &str = "(redacted)";
+pub(crate) const TEXT: &str = "(redacted)";
 
 /// Whether argument `i` is one of those: the password of AUTH (and the user before it), those
 /// behind AUTH in HELLO and MIGRATE, everything about a user in ACL, and the values of sensitive options in CONFIG SET.
-pub(super) fn hides(args: &Args<'_>, i: usize) -> bool {
+pub(crate) fn hides(args: &Args<'_>, i: usize) -> bool {
     if args.is(0, "auth") {
         return i > 0;
     }
