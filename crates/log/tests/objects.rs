@@ -475,6 +475,32 @@ fn objects_for_readers_take_no_more_memory_than_they_may() {
 }
 
 #[test]
+fn requests_at_a_time_are_bounded() {
+    let store = Arc::new(InMemory::new());
+    let a = process(bucket(&store), objects_options());
+    for i in 0..40u8 {
+        a.append_wait("t", input(&[&[i; 1000]])).expect("stored");
+    }
+    let faulty = Faulty::new(&store, Faults { get_ms: 5, ..Faults::default() }, 1);
+    let options = object::Options { requests_max: 3, ..objects_options() };
+    let b = process(faulty.bucket(), options);
+    b.open("t").expect("open");
+    std::thread::scope(|s| {
+        for thread in 0..12u64 {
+            let b = &b;
+            s.spawn(move || {
+                for i in 0..20 {
+                    let offset = (thread * 7 + i * 3) % 40;
+                    assert!(!b.read("t", &from(offset)).expect("there").batches.is_empty());
+                }
+            });
+        }
+    });
+    let together = faulty.together.load(Relaxed);
+    assert!((2..=3).contains(&together), "{together} at a time");
+}
+
+#[test]
 fn what_many_readers_want_is_fetched_once() {
     let store = Arc::new(InMemory::new());
     let a = process(bucket(&store), objects_options());

@@ -259,6 +259,7 @@ impl Builder {
             shared: Arc::clone(&shared),
             inboxes: inboxes.clone(),
             doors: acceptor.doors(),
+            open_configured: self.open_configured,
         };
         let handle = Arc::new(handle);
         // Weak: the engine must not keep itself alive through its own hooks.
@@ -355,6 +356,8 @@ struct Handle {
     shared: Arc<Shared>,
     inboxes: Vec<Arc<Inbox>>,
     doors: Arc<Doors>,
+    /// The limit of open files is this server's to change.
+    open_configured: bool,
 }
 
 impl Handle {
@@ -372,6 +375,24 @@ impl Handle {
 
     fn follow_admin(&self) -> io::Result<()> {
         self.admin.follow(&self.shared.engine.config, &self.shared)
+    }
+
+    /// Makes room among the open files for the connections of an HTTP port that is about to be opened, beside
+    /// those for clients and topics, which the server has already promised.
+    fn make_room_for_http(&self, c: &Config) -> Result<(), String> {
+        let (clients, http) = (c.int(Id::Maxclients) as u64, http_connections(c));
+        if !self.open_configured || http == 0 || !self.http.addresses().is_empty() {
+            return Ok(());
+        }
+        let topics = self.shared.engine.topics.descriptors.load(Relaxed) as u64;
+        match raise_file_limit(clients, self.inboxes.len(), http) {
+            Ok(f) if f.clients == clients && f.http == http && f.topics >= topics => Ok(()),
+            Ok(_) => Err(format!(
+                "The limit of open files is too low for topic-http-max-connections {http} beside \
+                 maxclients {clients}. Lower maxclients by so many, or raise the limit with `ulimit -n`"
+            )),
+            Err(e) => Err(e.to_string()),
+        }
     }
 
     /// CONFIG SET of options that the network follows.
@@ -395,10 +416,13 @@ impl Handle {
                 log!(self.shared.engine.log, Warning, "admin-port: {}", e);
                 "Unable to listen on the admin port. Check server logs.".to_owned()
             }),
-            Id::TopicHttpPort | Id::TopicHttpBind => self.follow_http().map_err(|e| {
-                log!(self.shared.engine.log, Warning, "topic-http-port: {}", e);
-                "Unable to listen on the HTTP port of topics. Check server logs.".to_owned()
-            }),
+            Id::TopicHttpPort | Id::TopicHttpBind => {
+                self.make_room_for_http(c)?;
+                self.follow_http().map_err(|e| {
+                    log!(self.shared.engine.log, Warning, "topic-http-port: {}", e);
+                    "Unable to listen on the HTTP port of topics. Check server logs.".to_owned()
+                })
+            }
             Id::Maxclients => {
                 let wanted = c.int(Id::Maxclients) as u64;
                 let text =

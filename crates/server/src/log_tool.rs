@@ -140,7 +140,7 @@ fn storage(asked: &Asked) -> Result<Arc<dyn Storage>, Error> {
     let writes = matches!(asked.command.as_str(), "create" | "append" | "mend");
     if let Some(url) = &asked.storage {
         let tell = Arc::new(|text: &str| eprintln!("{text}"));
-        return engine::topics::objects(url, None, FETCH_MAX, !writes, tell);
+        return engine::topics::objects(url, None, (FETCH_MAX, 0), !writes, tell);
     }
     let topics = asked.dir.join("topics");
     if !writes && !topics.is_dir() {

@@ -4,10 +4,11 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 import time
 import unittest
 
-from harness.server import REFERENCE, Server, beyond_redis, encode
+from harness.server import REFERENCE, Server, beyond_redis, encode, wait_until
 
 # Sets two keys; between them it works for longer than the time after which a script is slow.
 HALVES = (
@@ -21,7 +22,12 @@ FUNCTIONS = (
     f"redis.register_function('halves', function() {HALVES} end)\n"
     f"redis.register_function('endless', function() {ENDLESS_HALF} end)\n"
 )
-STORES = {"journal": ("--appendonly", "yes"), "snapshot": ("--save", "3600 1")}
+STORES = {
+    "journal": ("--appendonly", "yes"),
+    "synced journal": ("--appendonly", "yes", "--appendfsync", "always"),
+    "snapshot": ("--save", "3600 1"),
+}
+JOURNALS = ("journal", "synced journal")
 # Threads, which of the first connections runs the script, and whether each kind of call is tried.
 PLACES = [(0, 0, True)] if REFERENCE else [(1, 0, True), (2, 0, False), (2, 1, False)]
 
@@ -169,7 +175,7 @@ class Scripts(unittest.TestCase):
             "function": ("FCALL", "endless", "0"),
             "transaction": (encode("MULTI") + encode("SET", "k2", "1") + encode("EVAL", "while true do end", "0") + encode("EXEC"),),
         }
-        for options, caller, thorough in self.each("journal"):
+        for options, caller, thorough in self.each(*JOURNALS):
             for name, words in calls.items():
                 if not thorough and name != "script":
                     continue
@@ -186,7 +192,7 @@ class Scripts(unittest.TestCase):
     # Redis exits at once, except on its own second signal, which it handles between two commands.
     @beyond_redis
     def test_the_second_signal_leaves_nothing(self):
-        for options, caller, _ in self.each("journal"):
+        for options, caller, _ in self.each(*JOURNALS):
             with self.start(*options) as server:
                 self.run_slow(server, caller, "EVAL", ENDLESS_HALF, "0")
                 server.process.send_signal(signal.SIGINT)
@@ -207,3 +213,51 @@ class Scripts(unittest.TestCase):
                 self.assertIn(b"the server is shutting down", scripted.line())
                 self.assertEqual(server.wait(), 0)
                 self.assertEqual(self.saved(options), (b":0", b":0"))
+
+    def test_a_signal_at_any_moment_leaves_whole_scripts(self):
+        script = "for _, k in ipairs(KEYS) do redis.call('SET', k, ARGV[1]) for i = 1, 5e5 do end end return ARGV[1]"
+        for options, _, _ in self.each(*JOURNALS):
+            acknowledged = [0, 0, 0]
+
+            def call_on(server, i):
+                keys = [f"{i}-{n}" for n in range(20)]
+                with server.connect() as c:
+                    value = acknowledged[i]
+                    while True:
+                        try:
+                            c.send(encode("EVAL", script, len(keys), *keys, value + 1))
+                            reply = c.line()
+                        except OSError:
+                            return
+                        if reply.startswith(b"-BUSY"):
+                            continue
+                        if not reply.startswith(b"$"):
+                            return
+                        value = int(c.line())
+                        acknowledged[i] = value
+
+            for round in range(2):
+                with self.start(*options) as server:
+                    threads = [threading.Thread(target=call_on, args=(server, i)) for i in range(3)]
+                    for t in threads:
+                        t.start()
+                    before = list(acknowledged)
+                    wait_until(lambda: all(a > b for a, b in zip(acknowledged, before)), "all have written")
+                    time.sleep(0.137 * round)
+                    server.process.send_signal(signal.SIGTERM)
+                    self.assertEqual(server.wait(), 0)
+                    for t in threads:
+                        t.join()
+                with self.start(*options) as server, server.connect() as c:
+                    for i in range(3):
+                        c.send(encode("MGET", *[f"{i}-{n}" for n in range(20)]))
+                        self.assertEqual(c.line(), b"*20")
+                        values = set()
+                        for _ in range(20):
+                            c.line()
+                            values.add(int(c.line()))
+                        self.assertEqual(len(values), 1, f"half a script: {values}")
+                        # The last one may have been executed without its reply getting through.
+                        self.assertIn(values.pop() - acknowledged[i], (0, 1))
+                    # What follows goes on from there.
+                    acknowledged = [value + 1 for value in acknowledged]

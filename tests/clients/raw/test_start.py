@@ -72,6 +72,22 @@ class Start(unittest.TestCase):
             self.assertIn(b"The operating system is not able to handle", said)
             self.assertIn(b"try with", said)
 
+    @beyond_redis
+    def test_an_http_port_takes_its_files_before_it_opens(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with Server("--threads", "1", "--maxclients", hard, "--enable-protected-configs", "yes") as server, server.connect() as c:
+            server.wait_for_log(f"instead of {hard}: the limit of open files is too low")
+            port = str(free_port())
+            said = c.command("CONFIG", "SET", "topic-http-port", port)
+            self.assertIn(b"The limit of open files is too low for topic-http-max-connections 1024 beside maxclients", said)
+            with self.assertRaises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", int(port)), 5).close()
+            allowed = hard - 34 - 64 - 1024
+            self.assertEqual(c.command("CONFIG", "SET", "maxclients", str(allowed)), b"+OK")
+            self.assertEqual(c.command("CONFIG", "SET", "topic-http-port", port), b"+OK")
+            self.assertEqual(c.command("CONFIG", "SET", "topic-http-bind", "127.0.0.1 127.0.0.2"), b"+OK")
+            self.assertIn(b"try with", c.command("CONFIG", "SET", "maxclients", str(allowed + 1)))
+
     def test_tls_is_not_promised(self):
         with Server() as server, server.connect() as c:
             said = c.command("CONFIG", "SET", "tls-port", str(free_port()))

@@ -374,6 +374,24 @@ class Control(unittest.TestCase):
 
         self.each(body)
 
+    # Redis looks at a few commands more before it ends the script.
+    @beyond_redis
+    def test_after_a_kill_nobody_is_told_that_a_script_runs(self):
+        def body(connect, scripted):
+            conns = [connect() for _ in range(4)]
+            for c in conns:
+                self.assertEqual(c.command("PING"), b"+PONG")
+            for _ in range(50):
+                scripted.send(encode("FCALL", "endless", "0"))
+                while not conns[0].command("PING").startswith(b"-BUSY"):
+                    time.sleep(0.001)
+                self.assertEqual(conns[1].command("FUNCTION", "KILL"), b"+OK")
+                for c in conns:
+                    self.assertEqual(c.command("SET", "key", "value"), b"+OK")
+                self.assertIn(b"Script killed by user", scripted.line())
+
+        self.each(body, limit_ms=10)
+
     def test_a_kill_waits_for_no_script_that_ends_in_time(self):
         def body(connect, scripted):
             killers = [connect() for _ in range(2)]

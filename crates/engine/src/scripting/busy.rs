@@ -204,10 +204,11 @@ impl AllRunning {
         (sum(|r| &r.vm_scripts), sum(|r| &r.vm_functions))
     }
 
-    /// The refusal of commands while a script is slow.
+    /// The refusal of commands while a script is slow. One that has been killed ends very soon, and is waited for:
+    /// a client that was told that it is killed must not be told that it runs.
     pub fn refusal(&self) -> Option<Fail> {
         let all = self.all.read();
-        let slow = all.iter().find(|r| r.is_slow())?.slow.load(Relaxed);
+        let slow = all.iter().find(|r| r.is_slow() && !r.is_killed())?.slow.load(Relaxed);
         Some(if slow == SCRIPT { BUSY_SCRIPT } else { BUSY_FUNCTION })
     }
 

@@ -72,7 +72,9 @@ pub(super) fn open(
             let cache = (bytes > 0).then_some(CacheOptions { dir, bytes });
             let fetch_max = usize::try_from(config.bytes(Id::TopicMemory) / 8);
             let fetch_max = fetch_max.unwrap_or(usize::MAX);
-            objects(url, cache, fetch_max, config.flag(Id::TopicReadOnly), tell)
+            // The rest is for copies of objects that are being read or written.
+            let requests_max = descriptors.div_ceil(2);
+            objects(url, cache, (fetch_max, requests_max), config.flag(Id::TopicReadOnly), tell)
         }
         other => Err(Error::Storage(format!(
             "topic-storage '{other}' is neither disk nor memory nor the URL of an object store"
@@ -81,7 +83,7 @@ pub(super) fn open(
 }
 
 /// The topics in the object store that a URL names, with the settings of the environment. At most `fetch_max`
-/// bytes of objects are on their way to readers.
+/// bytes of objects are on their way to readers, and `requests_max` requests to the store, unless that is 0.
 ///
 /// # Errors
 /// It cannot be used, or this server was built without object stores.
@@ -89,14 +91,17 @@ pub(super) fn open(
 pub fn objects(
     url: &str,
     cache: Option<CacheOptions>,
-    fetch_max: usize,
+    (fetch_max, requests_max): (usize, usize),
     read_only: bool,
     tell: Tell,
 ) -> Result<Arc<dyn Storage>, Error> {
     use ::log::storage::object::{Bucket, Objects, Options};
 
     let bucket = Bucket::connect(url, variables())?;
-    let options = Options { fetch_max, read_only, ..Options::default() };
+    let mut options = Options { fetch_max, read_only, ..Options::default() };
+    if requests_max > 0 {
+        options.requests_max = requests_max;
+    }
     Ok(Arc::new(Objects::open(bucket, options, cache, tell)?))
 }
 
@@ -108,7 +113,7 @@ pub fn objects(
 pub fn objects(
     url: &str,
     _: Option<CacheOptions>,
-    _: usize,
+    _: (usize, usize),
     _: bool,
     _: Tell,
 ) -> Result<Arc<dyn Storage>, Error> {

@@ -165,7 +165,8 @@ impl<'a> Reader<'a> {
         while let Some(found) = memmem::find(&rest[from..], &self.salt) {
             let salt_at = from + found;
             let start = salt_at.checked_sub(record::HEADER + MARK_BYTES - SALT);
-            if let Some(frame) = start.and_then(|s| rest.get(s..))
+            // A mark ends with the salt: a longer record would have to be read whole for each salt in it.
+            if let Some(frame) = start.and_then(|s| rest.get(s..salt_at + SALT))
                 && let Some(Record { kind: MARK, payload, .. }) = record::read(frame, self.seed)
                 && record::marked(payload).is_some_and(|durable| durable >= self.next)
             {
@@ -233,3 +234,28 @@ pub fn survey(bytes: &[u8]) -> Result<Survey, &'static str> {
 }
 
 const _: () = assert!(UNIT != 0 && MARK != 0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each of the salts seems to end a mark that goes on for the rest of the file.
+    #[test]
+    fn a_file_full_of_salts_is_read_in_one_go() {
+        let header = Header { first: 1, salt: [7; SALT] };
+        let mut bytes = header.to_bytes().to_vec();
+        let mut frame = vec![1; record::HEADER + MARK_BYTES];
+        let (len, seed) = (8 << 20, header.seed());
+        while bytes.len() < len {
+            let left = (len - bytes.len()) as u64;
+            frame[4..12].copy_from_slice(&(left | u64::from(MARK) << 56).to_le_bytes());
+            frame[record::HEADER + 8..].copy_from_slice(&header.salt);
+            bytes.extend_from_slice(&frame);
+        }
+        bytes.resize(2 * len, 1);
+        assert_eq!(Reader::new(&bytes).expect("a header").next().unwrap_err(), End::Torn);
+        // A mark among them is found.
+        record::mark(&mut bytes, 2, 1, &header.salt, seed);
+        assert_eq!(Reader::new(&bytes).expect("a header").next().unwrap_err(), End::Damaged);
+    }
+}

@@ -1,11 +1,13 @@
 //! SHUTDOWN: <https://redis.io/docs/latest/commands/shutdown/>
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use engine::ends;
 use engine::log;
 use engine::persistence;
-use engine::{Call, Client, SessionCommand, Stuck};
+use engine::{Call, Client, Message, SessionCommand, Stuck};
 use engine::{Engine, ShutdownRequest};
 use resp::{Args, Reply};
 
@@ -67,7 +69,7 @@ fn refuse_while_busy(engine: &Engine, request: ShutdownRequest) -> Outcome {
 /// to do more than that.
 pub(crate) fn while_stuck(
     engine: &Engine,
-    _: &Client,
+    client: &Client,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Stuck, Fail> {
@@ -79,8 +81,11 @@ pub(crate) fn while_stuck(
     refuse_while_busy(engine, request)?;
     log!(engine.log, Notice, "User requested shutdown...");
     persistence::begin_shutdown(engine, request, manner(request))?;
-    // The closed connection is the answer.
-    Ok(Stuck::Silent)
+    // The closed connection is the answer. The command is taken from the input: it must not be seen again
+    // while the server stops.
+    client.closing.store(true, Relaxed);
+    engine.post(client.thread, Message::Close(client.id));
+    Ok(Stuck::Answered)
 }
 
 /// The request; none is ABORT.

@@ -6,6 +6,7 @@
 //! topics/NAME/segments                       which segments there are: the first and the last
 //! topics/NAME/00000000000000000000.log       segments: batches, one after the other
 //! topics/NAME/state                          producers, as they were when the last segment began
+//! topics/NAME/stored                         the offset up to which all records have reached the disk
 //! topics/NAME/groups/GROUP                   committed offsets
 //! ```
 

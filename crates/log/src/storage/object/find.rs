@@ -294,7 +294,15 @@ impl ObjectTopic {
                 from = first.saturating_add(1);
                 continue;
             }
-            // The last one itself says where it ends.
+            // The last one was stored with the offset that comes after it, or itself says where it ends.
+            let path = self.object(first);
+            if let Some(next) = self.shared.remote.said_next(&path)?.filter(|next| *next > first)
+                && let Some((_, bytes)) = last
+            {
+                let place = Place { next, bytes, ..Place::default() };
+                self.map.lock().put_new(first, &place);
+                return Ok((next > offset).then_some((first, place)));
+            }
             let Some((bytes, _)) = self.shared.remote.get(&self.object(first))? else {
                 return Ok(None);
             };

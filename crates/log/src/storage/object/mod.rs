@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use object_store::ObjectStore;
+use object_store::limit::LimitStore;
 use object_store::path::Path;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -61,6 +62,8 @@ pub struct Options {
     pub patience: Duration,
     /// Bytes of objects that are on their way to readers.
     pub fetch_max: usize,
+    /// Requests at a time, each of which may take a socket; others wait for their turn.
+    pub requests_max: usize,
     /// Whether nothing may be written.
     pub read_only: bool,
 }
@@ -73,6 +76,7 @@ impl Default for Options {
             check: Duration::from_secs(10),
             patience: Duration::from_secs(30),
             fetch_max: 32 << 20,
+            requests_max: 128,
             read_only: false,
         }
     }
@@ -204,7 +208,9 @@ impl Objects {
         cache: Option<CacheOptions>,
         tell: Tell,
     ) -> Result<Self> {
-        let remote = Remote::new(bucket.store, bucket.url, options.patience)?;
+        // A store keeps no more idle connections than it has had requests at a time.
+        let store = Arc::new(LimitStore::new(bucket.store, options.requests_max.max(1)));
+        let remote = Remote::new(store, bucket.url, options.patience)?;
         let cache = cache.map(|c| Cache::open(&c.dir, c.bytes)).transpose()?;
         let shared = Arc::new(Shared {
             remote,
