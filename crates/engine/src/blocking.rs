@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use commands::Fail;
 use commands::row::Traits;
+use observe::stats::bump;
 use resp::{Args, Out, Proto, Reply, Span};
 use store::{Block, Db, Empty, Garbage, Key, ShardSet, Waiter};
 
@@ -25,7 +26,6 @@ use crate::engine::Engine;
 use crate::exec::{Executed, Policy, Refusal, Request, run_data};
 use crate::mailbox::{self, Message};
 use crate::session::Session;
-use crate::stats::bump;
 use crate::table::Run;
 use crate::thread::Thread;
 
@@ -131,9 +131,9 @@ fn settle(db: &mut Db<'_>, w: &Arc<Waiter>) {
 fn admit(engine: &Engine, w: &Waiter, job: &Job) -> Result<(), Refusal> {
     let (id, args, user) = (job.command, job.args.as_slice(), &*job.user);
     let Some(client) = engine.clients.get(w.client) else {
-        return acl::check(engine, user, id, args).map_err(Refusal::Denied);
+        return acl::check(&engine.table, user, id, args).map_err(Refusal::Denied);
     };
-    Request { engine, id, args, user, client: &client, session: None }.admit(Policy::WAITER)
+    Request { engine, id, args, user, client: &client }.admit(Policy::WAITER)
 }
 
 fn empty_reply(job: &Job) -> Vec<u8> {
@@ -337,7 +337,7 @@ impl Thread {
         if self.account(engine, &client, Executed { id: job.command, nanos, failed }) {
             let mut owned = job.args.clone();
             let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
-            engine.slowlog.record(engine, &client, nanos, &Args::new(&[], &spans, &mut owned));
+            engine.note_slow(&client, nanos, &Args::new(&[], &spans, &mut owned));
         }
     }
 

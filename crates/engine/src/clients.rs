@@ -10,6 +10,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
 };
 
+use observe::stats::bump;
 use parking_lot::{Mutex, RwLock};
 use resp::Proto;
 use store::Waiter;
@@ -19,7 +20,6 @@ use crate::engine::Engine;
 use crate::mailbox::Message;
 use crate::pubsub::Subscriptions;
 use crate::shares::{Share, Sum};
-use crate::stats::bump;
 use crate::thread::Thread;
 
 /// The two addresses of a connection.
@@ -114,7 +114,7 @@ pub struct Client {
     /// `early` is not empty.
     pub(crate) has_early: AtomicBool,
     /// Commands that were answered while its thread was stuck, for its session to follow.
-    pub(crate) early: Mutex<Vec<Vec<Vec<u8>>>>,
+    pub(crate) early: Mutex<Vec<Early>>,
     /// Commands that MULTI has queued, or -1.
     pub multi: AtomicI64,
     /// Keys that are watched.
@@ -133,6 +133,15 @@ pub struct Client {
     pub prefix_bytes: AtomicU64,
     /// The bytes that [`Clients::account`] last counted for it.
     accounted: Share,
+}
+
+/// What a session has to follow of what its client was told while its thread was stuck.
+#[derive(Debug)]
+pub(crate) enum Early {
+    /// The command with these words has been answered as done, or as queued.
+    Done(Vec<Vec<u8>>),
+    /// A command was refused while a transaction is queued: EXEC will be, too.
+    Refused,
 }
 
 impl Client {
@@ -194,6 +203,18 @@ impl Client {
             prefix_bytes: AtomicU64::new(0),
             accounted: Share::default(),
         }
+    }
+
+    /// Others see that it queues no transaction.
+    pub fn leave_multi(&self) {
+        self.multi.store(-1, Relaxed);
+        self.spoiled.store(false, Relaxed);
+    }
+
+    /// Whether it has begun a transaction, which EXEC or DISCARD has not ended yet.
+    #[inline]
+    pub fn is_in_multi(&self) -> bool {
+        self.multi.load(Relaxed) >= 0
     }
 
     /// Notes that it is to be closed, for its thread to see. Returns false when it was noted before.

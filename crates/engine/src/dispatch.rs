@@ -15,10 +15,10 @@ use crate::exec::Executed;
 use crate::persistence;
 use crate::scripting;
 use crate::session::{ReplyMode, Session};
-use crate::stats::bump;
 use crate::table::Cmd;
 use crate::thread::Thread;
 use crate::tracking;
+use observe::stats::bump;
 
 /// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
@@ -185,18 +185,8 @@ impl Thread {
         {
             return Done::Wait;
         }
-        if let Some(multi) = &mut session.multi
-            && !cmd.traits.has(Traits::IMMEDIATE)
-        {
-            let flags = match cmd.row.group {
-                Group::Scripting => scripting::flags_of(engine, cmd, args),
-                _ => cmd.row.flags,
-            };
-            let bytes = multi.queue(id, cmd, flags, args) as u64;
-            session.client.multi.fetch_add(1, Relaxed);
-            bump(&session.client.multi_bytes, bytes);
+        if self.queue(engine, session, id, args) {
             reply.simple("QUEUED");
-            self.count_command(&session.client, 1);
             return Done::Yes;
         }
         let done = self.call_command(engine, session, id, args, reply);
@@ -208,6 +198,31 @@ impl Thread {
             self.since = None;
         }
         done
+    }
+
+    /// Queues a command that may run, if the session queues a transaction and the command is not one that is
+    /// executed at once. Returns whether it has been queued.
+    pub(crate) fn queue(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        id: u16,
+        args: &Args<'_>,
+    ) -> bool {
+        let cmd = engine.table.get(id);
+        let Some(multi) = &mut session.multi else { return false };
+        if cmd.traits.has(Traits::IMMEDIATE) {
+            return false;
+        }
+        let flags = match cmd.row.group {
+            Group::Scripting => scripting::flags_of(engine, cmd, args),
+            _ => cmd.row.flags,
+        };
+        let bytes = multi.queue(id, cmd, flags, args) as u64;
+        session.client.multi.fetch_add(1, Relaxed);
+        bump(&session.client.multi_bytes, bytes);
+        self.count_command(&session.client, 1);
+        true
     }
 
     /// Runs one command that may run: shows it to monitors, times it and counts it.
@@ -244,7 +259,7 @@ impl Thread {
         // The errors of a transaction's commands are theirs.
         let failed = failed || reply.errors() != errors && !cmd.traits.has(Traits::EXEC);
         if self.account(engine, &session.client, Executed { id, nanos, failed }) {
-            engine.slowlog.record(engine, &session.client, nanos, args);
+            engine.note_slow(&session.client, nanos, args);
         }
         Done::Yes
     }

@@ -1,12 +1,18 @@
 //! The state that all threads share.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
 };
 use std::sync::{Arc, Weak};
 
 use config::{Config, Id};
+use observe::costs::CostStats;
+use observe::errors::Errors;
+use observe::latency::LatencyMonitor;
+use observe::rates::Rates;
+use observe::slowlog::Slowlog;
+use observe::stats::ThreadStats;
+use observe::topkeys::{HotKeys, TopKeys};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use stdx::clock::Clock;
 use store::Keyspace;
@@ -14,10 +20,8 @@ use store::Keyspace;
 use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::clients::Look;
-use crate::costs::CostStats;
 use crate::ends::Ends;
 use crate::journal::Journal;
-use crate::latency::LatencyMonitor;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
 use crate::migrate::{Dial, Migrations};
@@ -25,10 +29,7 @@ use crate::monitor::Monitors;
 use crate::persistence::{self, Persistence};
 use crate::pubsub::{Hub, Inbox};
 use crate::scripting::Scripts;
-use crate::slowlog::Slowlog;
-use crate::stats::{ThreadStats, Totals};
 use crate::table::{CommandSet, Table};
-use crate::topkeys::{HotKeys, TopKeys};
 use crate::tracking::Tracking;
 
 /// Reasons for which a command cannot take the fast path. Zero most of the time: one load per group of
@@ -190,9 +191,7 @@ pub struct Engine {
     /// journal on takes all of them.
     config_gate: Mutex<()>,
     /// Error replies by their first word, for INFO errorstats.
-    pub errors: Mutex<BTreeMap<String, u64>>,
-    /// There were too many kinds, and none is counted until CONFIG RESETSTAT.
-    errors_ended: AtomicBool,
+    pub errors: Errors,
     /// DEBUG SET-ACTIVE-EXPIRE.
     pub active_expire: AtomicBool,
     /// DEBUG SET-SKIP-CHECKSUM-VALIDATION
@@ -243,25 +242,6 @@ pub struct Engine {
     pub(crate) me: Weak<Engine>,
 }
 
-/// Kinds of error replies that are counted.
-const ERRORS_MAX: usize = 128;
-
-/// Rates are over the time of this many samples: 1.6 seconds, as in Redis. One sample alone would
-/// count single events as tens per second.
-const SAMPLES: usize = 16;
-
-/// Rates per second over the last moments, for INFO.
-#[derive(Default)]
-pub struct Rates {
-    pub ops_per_sec: AtomicU64,
-    pub input_bytes_per_sec: AtomicU64,
-    pub output_bytes_per_sec: AtomicU64,
-    pub eventloop_cycles_per_sec: AtomicU64,
-    pub eventloop_duration_usec: AtomicU64,
-    /// Monotonic nanoseconds and totals, newest last.
-    samples: Mutex<VecDeque<(u64, Totals)>>,
-}
-
 /// 40 hexadecimal digits that no other server has.
 pub fn random_id(now_ms: i64) -> String {
     let mut id = [0u8; 20];
@@ -306,8 +286,7 @@ impl Engine {
             migrations: Migrations::default(),
             pause: Pause::default(),
             config_gate: Mutex::new(()),
-            errors: Mutex::default(),
-            errors_ended: AtomicBool::new(false),
+            errors: Errors::default(),
             active_expire: AtomicBool::new(true),
             trust_checksums: AtomicBool::new(false),
             started_ms: now,
@@ -389,15 +368,6 @@ impl Engine {
         }
     }
 
-    /// Counters summed over all threads.
-    pub fn totals(&self) -> Totals {
-        let mut t = Totals::default();
-        for w in self.workers.read().iter() {
-            w.stats.add_to(&mut t);
-        }
-        t
-    }
-
     /// The right to change options. The thread that has it may be waiting for shards that a slow script has
     /// locked.
     pub(crate) fn lock_config(&self) -> MutexGuard<'_, ()> {
@@ -423,7 +393,7 @@ impl Engine {
         self.attention.set(Attention::REPLICAS, wants);
         self.journal.follow_config(c);
         persistence::follow_config(self);
-        self.acl.follow_requirepass(c);
+        c.with_bytes(Id::Requirepass, |password| self.acl.follow_requirepass(password));
         let notifies = c.notify_keyspace_events() != 0;
         if self.notifies.swap(notifies, Relaxed) != notifies {
             if notifies {
@@ -434,37 +404,6 @@ impl Engine {
         }
     }
 
-    /// Counts an error reply by its first word.
-    #[cold]
-    pub(crate) fn count_error(&self, text: &str) {
-        // As Redis: the word up to the first space.
-        let word = text.split([' ', '\r', '\n']).next().unwrap_or("ERR");
-        let mut errors = self.errors.lock();
-        if self.errors_ended.load(Relaxed) {
-            return;
-        }
-        if let Some(n) = errors.get_mut(word) {
-            *n += 1;
-        } else if errors.len() < ERRORS_MAX {
-            errors.insert(word.to_owned(), 1);
-        } else {
-            // Scripts make words of their own: one that makes ever new ones must not fill memory.
-            let known = std::mem::take(&mut *errors);
-            errors.insert("ERRORSTATS_DISABLED".into(), 1);
-            self.errors_ended.store(true, Relaxed);
-            drop(errors);
-            self.keyspace.count_freed_apart(known.len() as u64);
-            crate::log!(
-                self.log,
-                Warning,
-                "Errorstats stopped adding new errors: there are too many, maybe of a script's \
-                 redis.error_reply; see INFO ERRORSTATS. CONFIG RESETSTAT begins anew."
-            );
-            let names: Vec<String> = known.into_keys().collect();
-            crate::log!(self.log, Warning, "Current errors code list: {}", names.join(", "));
-        }
-    }
-
     /// Resets all counters (CONFIG RESETSTAT). The peak of memory is not one, as in Redis.
     pub fn reset_stats(&self) {
         for w in self.workers.read().iter() {
@@ -472,55 +411,11 @@ impl Engine {
             w.costs.reset();
             w.top_keys.clear();
         }
-        {
-            let mut errors = self.errors.lock();
-            errors.clear();
-            self.errors_ended.store(false, Relaxed);
-        }
-        self.acl.reset_counts();
+        self.errors.reset();
+        self.acl.log.reset_counts();
         self.keyspace.reset_lazy_counts();
         self.scripts.cache.reset_stats();
-        let r = &self.rates;
-        r.samples.lock().clear();
-        for rate in [
-            &r.ops_per_sec,
-            &r.input_bytes_per_sec,
-            &r.output_bytes_per_sec,
-            &r.eventloop_cycles_per_sec,
-            &r.eventloop_duration_usec,
-        ] {
-            rate.store(0, Relaxed);
-        }
-    }
-
-    /// Samples the rates; called a few times per second by one thread.
-    pub fn sample_rates(&self) {
-        let now = self.clock.monotonic_ns();
-        let t = self.totals();
-        let mut samples = self.rates.samples.lock();
-        if let Some(&(then, old)) = samples.front() {
-            let ns = now.saturating_sub(then).max(1);
-            let rate = |a: u64, b: u64| {
-                (u128::from(a.saturating_sub(b)) * 1_000_000_000 / u128::from(ns)) as u64
-            };
-            let r = &self.rates;
-            r.ops_per_sec.store(rate(t.commands_processed, old.commands_processed), Relaxed);
-            r.input_bytes_per_sec.store(rate(t.net_input_bytes, old.net_input_bytes), Relaxed);
-            r.output_bytes_per_sec.store(rate(t.net_output_bytes, old.net_output_bytes), Relaxed);
-            let cycles = t.eventloop_cycles.saturating_sub(old.eventloop_cycles);
-            // Of one loop, on average, so that the figure means the same with any number of them.
-            let loops = self.workers.read().len().max(1) as u64;
-            r.eventloop_cycles_per_sec
-                .store(rate(t.eventloop_cycles, old.eventloop_cycles) / loops, Relaxed);
-            let busy = t.eventloop_nanos.saturating_sub(old.eventloop_nanos);
-            r.eventloop_duration_usec.store(busy / 1000 / cycles.max(1), Relaxed);
-        }
-        if samples.len() == SAMPLES {
-            samples.pop_front();
-        }
-        samples.push_back((now, t));
-        self.peak_clients.fetch_max(self.clients.count() as u64, Relaxed);
-        stdx::mem::sample_peak();
+        self.rates.reset();
     }
 
     /// Pauses clients until `until_ms` (Unix milliseconds), or as long as a pause that is on

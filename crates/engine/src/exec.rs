@@ -8,7 +8,7 @@
 //! | EXEC | permissions: the others were made when the command was queued | by itself |
 //! | a blocked command that is run again | permissions | when it is answered, with the time of all its runs |
 //! | a script | number of arguments, permissions, and what the script may do | its calls; their time is the script's |
-//! | a client whose thread is stuck in a slow script | number of arguments, authentication, permissions | no |
+//! | a client whose thread is stuck in a slow script | number of arguments, authentication, transaction, permissions | no |
 //! | the journal, an append-only file ([`replay_data`]) | number of arguments, by the loader | no |
 
 use std::borrow::Cow;
@@ -31,10 +31,10 @@ use crate::engine::{Attention, Engine, Worker};
 use crate::journal::Own;
 use crate::pubsub::Local;
 use crate::session::Session;
-use crate::stats::bump;
 use crate::table::{Call, Cmd, Run};
 use crate::thread::Thread;
 use crate::tracking;
+use observe::stats::bump;
 
 const OOM: Fail = Fail::text("OOM command not allowed when used memory > 'maxmemory'.");
 const NOAUTH: Fail = Fail::text("NOAUTH Authentication required.");
@@ -79,7 +79,7 @@ impl Checks {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Policy {
     checks: Checks,
-    /// Where ACL LOG says that a refused command came from; none: from the session, or its transaction.
+    /// Where ACL LOG says that a refused command came from; none: from the client's input, or its transaction.
     context: Option<acl::Context>,
 }
 
@@ -110,8 +110,8 @@ impl Policy {
         Self { checks: Checks::ARITY.and(Checks::PERMISSIONS), ..Self::SCRIPT };
     /// A client whose thread is stuck in a slow script.
     pub(crate) const STUCK: Self = Self {
-        checks: Checks::ARITY.and(Checks::AUTH).and(Checks::PERMISSIONS),
-        context: Some(acl::Context::TopLevel),
+        checks: Checks::ARITY.and(Checks::AUTH).and(Checks::MULTI).and(Checks::PERMISSIONS),
+        context: None,
     };
 }
 
@@ -124,8 +124,6 @@ pub(crate) struct Request<'a, A: ?Sized> {
     /// On whose permissions it depends.
     pub(crate) user: &'a User,
     pub(crate) client: &'a Client,
-    /// The client's session, where its thread can be asked.
-    pub(crate) session: Option<&'a Session>,
 }
 
 /// Why a command is not admitted.
@@ -203,10 +201,7 @@ impl<A: Argv + ?Sized> Request<'_, A> {
         {
             return Err(NOAUTH.into());
         }
-        if checks.has(Checks::MULTI)
-            && flags.has(Flags::NO_MULTI)
-            && self.session.is_some_and(|s| s.multi.is_some())
-        {
+        if checks.has(Checks::MULTI) && flags.has(Flags::NO_MULTI) && client.is_in_multi() {
             return Err(NOT_IN_MULTI.into());
         }
         if checks.has(Checks::PROTECTED)
@@ -216,7 +211,7 @@ impl<A: Argv + ?Sized> Request<'_, A> {
             return Err(NO_DEBUG.into());
         }
         if checks.has(Checks::PERMISSIONS)
-            && let Err(denied) = acl::check(engine, self.user, self.id, self.args)
+            && let Err(denied) = acl::check(&engine.table, self.user, self.id, self.args)
         {
             return Err(self.denied(policy, denied));
         }
@@ -225,8 +220,9 @@ impl<A: Argv + ?Sized> Request<'_, A> {
 
     #[cold]
     fn denied(&self, policy: Policy, denied: acl::Denied) -> Refusal {
-        let of_session = || self.session.map_or(acl::Context::TopLevel, acl::Context::of);
-        let context = policy.context.unwrap_or_else(of_session);
+        let in_multi = self.client.is_in_multi();
+        let of_client = if in_multi { acl::Context::Multi } else { acl::Context::TopLevel };
+        let context = policy.context.unwrap_or(of_client);
         acl::note(self.engine, self.user, self.client, context, (self.id, self.args), denied);
         Refusal::Denied(denied)
     }
@@ -272,7 +268,7 @@ impl Thread {
         args: &Args<'_>,
     ) -> Result<(), Refusal> {
         let (user, client) = (&session.user, &session.client);
-        Request { engine, id, args, user, client, session: Some(session) }.admit(Policy::CLIENT)?;
+        Request { engine, id, args, user, client }.admit(Policy::CLIENT)?;
         let cmd = engine.table.get(id);
         let flags = cmd.row.flags;
         let attention = engine.attention.get();
@@ -318,7 +314,7 @@ impl Thread {
         let (user, client) = (&session.user, &session.client);
         let all = engine.scripts.allow_all.load(Relaxed);
         let policy = if all { Policy::FREE_SCRIPT } else { Policy::SCRIPT };
-        Request { engine, id, args, user, client, session: Some(session) }.admit(policy)?;
+        Request { engine, id, args, user, client }.admit(policy)?;
         let flags = engine.table.get(id).row.flags;
         if limits.read_only && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
             let why = "Write commands are not allowed from read-only scripts.";
@@ -372,7 +368,7 @@ impl Thread {
         }
         self.cx.no_touch = session.no_touch;
         if cmd.row.scope == Scope::Patterns {
-            self.cx.reads_all = acl::reads_all(engine, &session.user, id, args);
+            self.cx.reads_all = acl::reads_all(&engine.table, &session.user, id, args);
         }
         // A pause stops everything that changes data, expiry included.
         self.cx.keep_expired =
@@ -451,7 +447,7 @@ impl Thread {
             bump(&stats.failed, 1);
         }
         stats.called(1, nanos, self.hot.latency_tracking);
-        let waited = self.worker.costs.waited(row.group);
+        let waited = self.worker.costs.waited(row.group, store::take_waits());
         if self.costs.on {
             self.costs.executed(&self.worker.costs, row.group, (1, nanos, waited));
         }
@@ -484,7 +480,7 @@ impl Thread {
         nanos: u64,
     ) {
         let family = engine.table.get(run[0].id).row.group;
-        let waited = self.worker.costs.waited(family);
+        let waited = self.worker.costs.waited(family, store::take_waits());
         let tracking = self.hot.latency_tracking;
         let stats = &self.worker.stats;
         let n = run.len() as u64;

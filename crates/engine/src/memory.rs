@@ -5,8 +5,8 @@ use store::Db;
 
 use crate::commit::commit;
 use crate::engine::Engine;
-use crate::stats::bump;
 use crate::thread::Thread;
+use observe::stats::bump;
 
 /// Keys that one command evicts before it looks at the clock, as in Redis.
 const EVICT_FEWEST: u32 = 16;

@@ -185,7 +185,7 @@ impl Call<'_> {
             let mut args = Args::new(&[], &spans, &mut owned);
             let (session, id) = (&*self.session, q.command);
             let (user, client) = (&*session.user, &session.client);
-            let request = Request { engine, id, args: &args, user, client, session: Some(session) };
+            let request = Request { engine, id, args: &args, user, client };
             if let Err(refusal) = request.admit(Policy::TRANSACTION) {
                 let fail = refusal.revoked(user, engine.table.get(id).row);
                 self.thread.refuse(engine, self.session, None, &fail, reply);
@@ -195,7 +195,7 @@ impl Call<'_> {
             self.thread.call_command(engine, self.session, q.command, &mut args, reply);
             if let Some(shot) = shot {
                 let command = (engine.table.get(q.command), self.session.db, &args);
-                self.thread.shoot(engine, Some(command), shot, reply.out().len());
+                self.thread.shoot(engine, Some(command), &shot, reply.out().len());
             }
         }
         self.thread.end_unit(engine);

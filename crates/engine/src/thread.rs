@@ -18,22 +18,23 @@ use std::sync::atomic::Ordering::Relaxed;
 use batch::{GROUP, NO_COMMAND};
 use commands::alike::Pending;
 use config::{Config, Id};
+use observe::calls::CallTimes;
+use observe::costs::Costs;
+use observe::stats::bump;
+use observe::topkeys::Probe;
 use resp::{Args, Out, Parser, Proto, Reply, Shape, Span};
 use store::{Context, Db, Evicted, Flush, Policy, SHARDS};
 
 use crate::clients::HeldKill;
 use crate::commit::commit;
-use crate::costs::Costs;
 use crate::dispatch::{Done, lookup};
 use crate::engine::{Attention, Engine, Worker};
 use crate::journal;
 use crate::persistence;
 use crate::pubsub::Local;
-use crate::scripting::{CallTimes, Machines};
+use crate::scripting::Machines;
 use crate::session::{ReplyMode, Session};
 use crate::settings;
-use crate::stats::bump;
-use crate::topkeys::Probe;
 use crate::tracking;
 
 /// How a batch ended.
@@ -399,7 +400,7 @@ impl Thread {
         self.refresh(&engine.config);
         self.sync_clock(engine);
         self.probe.tick(self.mono);
-        engine.hotkeys.tick(engine);
+        engine.tick_hotkeys();
         if self.index == 0 {
             persistence::upkeep(engine, self);
             if engine.save_owed.load(Relaxed) {

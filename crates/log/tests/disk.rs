@@ -31,6 +31,18 @@ impl Place {
     }
 }
 
+/// What says up to which offset all records have reached the disk.
+fn stored(dir: &TempDir) -> PathBuf {
+    dir.path().join("t").join("stored")
+}
+
+/// Says that all records before this offset have reached the disk.
+fn say_stored(dir: &TempDir, offset: u64) {
+    let mut bytes = offset.to_le_bytes().to_vec();
+    bytes.extend(stdx::crc32c::crc32c(0, &bytes).to_le_bytes());
+    fs::write(stored(dir), bytes).expect("written");
+}
+
 /// Eight batches of one record of 1,000 bytes each; where they begin.
 fn eight(dir: &TempDir, settings: &Settings) -> Vec<u64> {
     let b = broker(dir);
@@ -49,7 +61,13 @@ fn a_torn_end_is_cut_wherever_it_tore() {
         let starts = eight(&dir, &Settings::default());
         let path = segment(dir.path(), 0);
         let file = File::options().write(true).open(&path).expect("there");
-        // The last write is torn at some byte: cut off, or with zeros or noise behind.
+        // The last write is torn at some byte: cut off, or with zeros or noise behind. It was not acknowledged;
+        // and what says so may not have reached the disk either.
+        if round % 2 == 0 {
+            say_stored(&dir, 7);
+        } else {
+            fs::remove_file(stored(&dir)).expect("there");
+        }
         let torn = starts[7] + rng.below(starts[8] - starts[7]);
         match round % 3 {
             0 => file.set_len(torn).expect("cut"),
@@ -361,6 +379,91 @@ fn offsets_are_never_used_again_when_the_last_file_is_lost() {
     assert!(refusal(b.append_wait("t", input(&[b"x"]))).contains("segments is damaged"));
     b.mend("t").expect("mended");
     assert_eq!(b.append_wait("t", input(&[b"x"])).expect("stored").first_offset, 8);
+}
+
+#[test]
+fn offsets_are_never_used_again_when_the_last_file_is_cut() {
+    let cuts: [fn(&[u64]) -> u64; 4] = [|s| s[7] + 500, |s| s[6], |s| s[0], |s| s[8] - 1];
+    for (i, cut) in cuts.iter().enumerate() {
+        for segment_bytes in [4096, 1 << 20] {
+            let dir = TempDir::new();
+            let starts = eight(&dir, &Settings { segment_bytes, ..Settings::default() });
+            // Three batches in each file.
+            let (first, len) = match segment_bytes {
+                4096 => (6, cut(&starts).saturating_sub(starts[6])),
+                _ => (0, cut(&starts)),
+            };
+            let path = segment(dir.path(), first);
+            let file = File::options().write(true).open(&path).expect("there");
+            file.set_len(len).expect("cut");
+            let before = fs::read(&path).expect("there");
+            let b = broker(&dir);
+            let text = refusal(b.append_wait("t", input(&[b"x"])));
+            assert!(text.contains(&path.display().to_string()), "{text}");
+            assert!(text.contains("offset 8") && text.contains("apus log mend t"), "{text}");
+            assert_eq!(fs::read(&path).expect("there"), before, "a refusal changes nothing");
+            let (done, _) = b.mend("t").expect("mended");
+            assert_eq!(done.len(), 1, "{done:?}");
+            let a = b.append_wait("t", input(&[b"x"])).expect("stored");
+            assert!(a.first_offset > 1 << 39, "{a:?}");
+            drop(b);
+            // All that is there is read, and that the rest is not is said.
+            let b = broker(&dir);
+            assert_eq!(b.read("t", &from(a.first_offset)).expect("there").batches.len(), 1);
+            let whole = [7, 6, first, 7][i].max(first);
+            let mut offset = 0;
+            while offset < whole {
+                let batches = b.read("t", &from(offset)).expect("sound").batches;
+                offset = batches.last().expect("some").header.next_offset();
+            }
+            let lost = b.read("t", &from(whole));
+            let Err(Error::Damaged(d)) = lost else { panic!("round {i}: {lost:?}") };
+            assert_eq!((d.offset, d.resumes), (whole, Some(a.first_offset)), "round {i}");
+            assert_eq!(b.verify("t", &mut |_| {}).expect("readable").len(), 1, "round {i}");
+            assert!(b.mend("t").expect("nothing to do").0.is_empty());
+        }
+    }
+}
+
+#[test]
+fn damage_in_the_last_group_is_no_unfinished_write_if_it_was_acknowledged() {
+    let sound = TempDir::new();
+    let starts = group_of_six(&sound);
+    for batch in 3..9u64 {
+        for byte in [20, HEADER as u64 + 300_000] {
+            let dir = TempDir::new();
+            fs::create_dir(dir.path().join("t")).expect("created");
+            for name in ["topic.json", "stored", "00000000000000000000.log"] {
+                let name = Path::new("t").join(name);
+                fs::copy(sound.path().join(&name), dir.path().join(&name)).expect("copied");
+            }
+            flip(&segment(dir.path(), 0), (starts[batch as usize] + byte) as usize * 8);
+            let b = broker(&dir);
+            if batch == 8 && byte == 20 {
+                // Nothing says how many records the last batch had.
+                let text = refusal(b.append_wait("t", input(&[b"x"])));
+                assert!(text.contains("ends at offset 8"), "{text}");
+                continue;
+            }
+            let Err(Error::Damaged(d)) = b.read("t", &from(batch)) else { panic!("not damaged") };
+            let resumes = (batch < 8).then_some(batch + 1);
+            assert_eq!((d.offset, d.resumes.filter(|at| *at < 9)), (batch, resumes));
+            if let Some(next) = resumes {
+                assert_eq!(all_from(&b, "t", next).len() as u64, 9 - next);
+            }
+            b.set("t", Settings::default()).expect("set");
+            assert_eq!(b.append_wait("t", input(&[b"x"])).map(|a| a.first_offset), Ok(9));
+            drop(b);
+            let b = broker(&dir);
+            assert_eq!(b.read("t", &from(9)).expect("there").batches.len(), 1);
+        }
+    }
+    // What says how much was stored may be damaged itself: then nothing is known.
+    let dir = TempDir::new();
+    eight(&dir, &Settings::default());
+    flip(&stored(&dir), 9);
+    let b = broker(&dir);
+    assert_eq!(b.append_wait("t", input(&[b"x"])).map(|a| a.first_offset), Ok(8));
 }
 
 #[test]

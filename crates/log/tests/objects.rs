@@ -720,3 +720,34 @@ fn nothing_is_lost_on_bad_days() {
         round(seed);
     }
 }
+
+#[test]
+fn offsets_are_never_used_again_when_an_object_vanishes() {
+    let store = Arc::new(InMemory::new());
+    let a = process(bucket(&store), objects_options());
+    for i in 0..6u8 {
+        a.append_wait("t", input(&[&[i; 100], b""])).expect("stored");
+    }
+    // In the middle: its name is free, but what comes behind tells that it is not the end.
+    let vanished = log_of(&store)[2].clone();
+    wait(store.delete(&vanished)).expect("deleted");
+    let (b, told) = process_with(bucket(&store), objects_options(), 0, None);
+    assert_eq!(b.append_wait("t", input(&[b"x"])).map(|s| s.first_offset), Ok(12));
+    assert!(told.lock()[0].contains("damaged at offset 4"), "{told:?}");
+    let e = b.read("t", &from(5)).map(|_| ());
+    let Err(Error::Damaged(d)) = e else { panic!("{e:?}") };
+    assert!(d.resumes == Some(6) && d.why.contains("missing"), "{d}");
+    assert_eq!(all_from(&b, "t", 6).len(), 7);
+    assert_eq!(b.verify("t", &mut |_| {}).expect("read").len(), 1);
+    // At the end: a topic that has come to rest knows where it ended.
+    let storage = Objects::open(bucket(&store), objects_options(), None, Arc::new(|_| {}));
+    let log = storage.expect("a store").open("t", &Settings::default(), &|_| {}).expect("open");
+    log.rest(Some(&Vec::new));
+    let last = log_of(&store).pop().expect("there");
+    wait(store.delete(&last)).expect("deleted");
+    let c = process(bucket(&store), objects_options());
+    assert_eq!(c.append_wait("t", input(&[b"y"])).map(|s| s.first_offset), Ok(13));
+    let e = c.read("t", &from(12)).map(|_| ());
+    let Err(Error::Damaged(d)) = e else { panic!("{e:?}") };
+    assert!(d.resumes == Some(13) && d.why.contains("missing"), "{d}");
+}

@@ -109,6 +109,12 @@ impl Parser {
             + self.big.as_ref().map_or(0, |(b, _)| b.len())
     }
 
+    /// Whether a large argument is being received: [`big`](Self::big) has a place for the rest of it.
+    #[inline]
+    pub fn is_big(&self) -> bool {
+        self.big.as_ref().is_some_and(|(buf, len)| buf.len() < *len)
+    }
+
     /// The vector that receives a large argument and the number of bytes still missing (CR LF
     /// included). Once it is zero, [`parse`](Self::parse) goes on behind it.
     pub fn big(&mut self) -> Option<(&mut Vec<u8>, usize)> {

@@ -33,14 +33,9 @@ pub const ALL: CommandSet = CommandSet {
         transaction::COMMANDS,
     ],
     while_stuck: &[
-        connection::WHILE_STUCK[0],
-        connection::WHILE_STUCK[1],
-        connection::WHILE_STUCK[2],
-        connection::WHILE_STUCK[3],
-        ("multi", transaction::while_stuck),
-        scripting::WHILE_STUCK[0],
-        scripting::WHILE_STUCK[1],
-        scripting::WHILE_STUCK[2],
-        ("shutdown", administration::shutdown::while_stuck),
+        administration::WHILE_STUCK,
+        connection::WHILE_STUCK,
+        scripting::WHILE_STUCK,
+        transaction::WHILE_STUCK,
     ],
 };

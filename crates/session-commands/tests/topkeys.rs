@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Conn, Server, array, replies};
-use engine::By;
+use observe::topkeys::By;
 use stdx::rng::Rng;
 use transcript::Reply;
 

@@ -427,6 +427,61 @@ class Control(unittest.TestCase):
 
         self.each(body)
 
+    def test_transactions_go_on_meanwhile(self):
+        def body(connect, scripted):
+            killer = connect()
+            conns = [connect() for _ in range(8)]
+            for c in conns[4:]:
+                self.assertEqual(c.command("MULTI"), b"+OK")
+                self.assertEqual(c.command("SET", "key", "value"), b"+QUEUED")
+            for c in conns[:4]:
+                self.assertEqual(c.command("PING"), b"+PONG")
+            scripted.send(encode("EVAL", ENDLESS, "0"))
+            while not killer.command("GET", "x").startswith(b"-BUSY"):
+                time.sleep(0.01)
+            watches, unwatches, queues, told, discards, refused, executed, resets = conns
+            self.assertEqual(watches.command("WATCH", "key", "other"), b"+OK")
+            self.assertTrue(watches.command("WATCH").startswith(b"-ERR wrong number of arguments"))
+            self.assertEqual(watches.command("DISCARD"), b"-ERR DISCARD without MULTI")
+            self.assertEqual(watches.command("MULTI"), b"+OK")
+            self.assertEqual(unwatches.command("WATCH", "key"), b"+OK")
+            self.assertEqual(unwatches.command("UNWATCH"), b"+OK")
+            self.assertEqual(unwatches.command("MULTI"), b"+OK")
+            self.assertEqual(told.command("REPLCONF", "capa", "eof"), b"+OK")
+            self.assertTrue(told.command("REPLCONF", "shoe-size", "42").startswith(b"-ERR Unrecognized"))
+            self.assertEqual(queues.command("MULTI"), b"+OK")
+            self.assertTrue(queues.command("MULTI").startswith(b"-ERR MULTI calls can not be nested"))
+            self.assertTrue(queues.command("WATCH", "key").startswith(b"-ERR WATCH inside MULTI is not allowed"))
+            self.assertEqual(queues.command("REPLCONF", "capa", "eof"), b"+QUEUED")
+            self.assertEqual(queues.command("UNWATCH"), b"+QUEUED")
+            self.assertEqual(discards.command("DISCARD"), b"+OK")
+            self.assertEqual(discards.command("MULTI"), b"+OK")
+            self.assertTrue(refused.command("SET", "key", "second").startswith(b"-BUSY"))
+            self.assertTrue(executed.command("EXEC").startswith(b"-EXECABORT Transaction discarded because of: BUSY"))
+            self.assertEqual(executed.command("MULTI"), b"+OK")
+            self.assertEqual(resets.command("RESET"), b"+RESET")
+            self.assertEqual(resets.command("DISCARD"), b"-ERR DISCARD without MULTI")
+            self.assertEqual(killer.command("SCRIPT", "KILL"), b"+OK")
+            self.assertIn(b"Script killed by user", scripted.line())
+            # What they were told is true.
+            self.assertEqual(killer.command("PING"), b"+PONG")
+            for c in (watches, unwatches, executed, discards):
+                self.assertEqual(c.command("GET", "key"), b"+QUEUED")
+            self.assertEqual(killer.command("GET", "key"), b"$-1")
+            self.assertEqual(killer.command("SET", "key", "changed"), b"+OK")
+            self.assertIn(watches.command("EXEC"), (b"*-1", b"_"))
+            for c in (unwatches, executed, discards):
+                c.send(encode("EXEC"))
+                self.assertEqual(self.reply(c), b"*1 changed")
+            queues.send(encode("EXEC"))
+            self.assertEqual(self.reply(queues), b"*2 +OK +OK")
+            self.assertTrue(refused.command("EXEC").startswith(b"-EXECABORT"))
+            self.assertEqual(resets.command("EXEC"), b"-ERR EXEC without MULTI")
+            self.assertEqual(killer.command("GET", "key"), b"$7")
+            self.assertEqual(killer.line(), b"changed")
+
+        self.each(body)
+
 
 @beyond_redis
 class Journal(unittest.TestCase):

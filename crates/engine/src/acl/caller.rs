@@ -1,16 +1,14 @@
 //! Callers that have no connection of RESP: requests over HTTP, each of which names its own user.
 //!
 //! A caller acts as a user with the same permissions as over RESP: a route stands for the command that
-//! does the same, and goes through [`check`](super::check()). Refusals are counted and are in ACL LOG.
+//! does the same, and goes through [`check`](::acl::check()). Refusals are counted and are in ACL LOG.
 
 use std::fmt::Display;
 use std::sync::Arc;
 
 use ::commands::row::KeyFlags;
 
-use super::check::{Denied, Reason, check};
-use super::user::User;
-use super::{Context, DEFAULT, log};
+use super::{Catalogue as _, Context, DEFAULT, Denied, Reason, Refusal, User, check, log};
 use crate::engine::Engine;
 
 /// Bytes that ACL LOG keeps of the name in a failed login: the head of a request may be long.
@@ -74,9 +72,14 @@ impl Engine {
         let user = user.filter(|u| any_password || !u.rules().nopass);
         let Some(user) = user else {
             let line = line(port, peer, local, self.acl.default_user());
-            let what = (Reason::Auth, Context::TopLevel);
-            let name = &name[..name.len().min(NAME_MAX)];
-            log::add(self, what, port.as_bytes(), name, line.to_string());
+            let refusal = Refusal {
+                reason: Reason::Auth,
+                context: Context::TopLevel,
+                object: port.as_bytes(),
+                user: &name[..name.len().min(NAME_MAX)],
+                client: line.to_string(),
+            };
+            log(self, refusal);
             return None;
         };
         let line = line(port, peer, local, &user);
@@ -96,15 +99,16 @@ impl Caller {
         }
         let id = argv.first().and_then(|name| engine.table.named(name));
         let Some(id) = id else { return Err("there is no such command".to_owned()) };
-        check(engine, &self.user, id, argv).map_err(|denied: Denied| {
-            let row = engine.table.get(id).row;
-            let object = match denied.reason {
-                Reason::Command => row.name.as_bytes(),
-                _ => argv.get(denied.arg).copied().unwrap_or_default(),
+        check(&engine.table, &self.user, id, argv).map_err(|denied: Denied| {
+            let refusal = Refusal {
+                reason: denied.reason,
+                context: Context::TopLevel,
+                object: denied.object(&engine.table, id, argv),
+                user: self.user.name(),
+                client: self.line.to_string(),
             };
-            let what = (denied.reason, Context::TopLevel);
-            log::add(engine, what, object, self.user.name(), self.line.to_string());
-            denied.text(&self.user, row)
+            log(engine, refusal);
+            denied.text(&self.user, engine.table.get(id).row)
         })
     }
 

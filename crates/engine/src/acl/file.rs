@@ -1,95 +1,14 @@
-//! Users in files: the ACL file, and `user` lines of the configuration file.
-//!
-//! Both hold a line per user: `user`, the name, and the rules that make the user from nothing. The
-//! words of an ACL file are parted by blanks and nothing else; a line of the configuration file
-//! follows that file's quoting.
+//! The ACL file, and `user` lines of the configuration file: reading and writing them. What they say is
+//! understood in [`acl::file`](::acl::file).
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use ::acl::file::{config_line, configured, parse, text};
 use config::Id;
-use stdx::repr::quoted;
-use stdx::split::split_args;
 
-use super::error::RuleError;
-use super::rules::{Ground, Rules, merge};
-use super::{Acl, DEFAULT, User, has_blank};
 use crate::engine::Engine;
 
-/// The users of an ACL file called `name`, with this text.
-///
-/// # Errors
-/// All its errors, in one line.
-pub(super) fn parse(
-    ground: Ground<'_>,
-    name: &str,
-    text: &[u8],
-) -> Result<Vec<(Vec<u8>, Rules)>, String> {
-    let mut users: BTreeMap<Vec<u8>, Rules> = BTreeMap::new();
-    let mut errors = String::new();
-    for (number, line) in (1..).zip(text.split(|b| *b == b'\n')) {
-        let line = line.trim_ascii();
-        if !line.is_empty()
-            && let Err(e) = parse_line(ground, (name, number), line, &mut users)
-        {
-            errors.push_str(&e);
-        }
-    }
-    if errors.is_empty() {
-        return Ok(users.into_iter().collect());
-    }
-    errors.push_str(
-        "WARNING: ACL errors detected, no change to the previously active ACL rules was performed",
-    );
-    Err(errors)
-}
-
-fn parse_line(
-    ground: Ground<'_>,
-    (name, number): (&str, usize),
-    line: &[u8],
-    users: &mut BTreeMap<Vec<u8>, Rules>,
-) -> Result<(), String> {
-    let mut words = line.split(|b| *b == b' ');
-    let (Some(b"user"), Some(user)) = (words.next(), words.next()) else {
-        return Err(format!(
-            "{name}:{number} should start with user keyword followed by the username. "
-        ));
-    };
-    let shown = String::from_utf8_lossy(user);
-    if has_blank(user) {
-        return Err(format!("'{name}:{number}: username '{shown}' contains invalid characters. "));
-    }
-    if users.contains_key(user) {
-        return Err(format!("WARNING: Duplicate user '{shown}' found on line {number}. "));
-    }
-    let mut rules = Rules::new(ground);
-    let merged = merge(words)
-        .map_err(|_| format!("{name}:{number}: Unmatched parenthesis in selector definition. "))?;
-    let (mut errors, mut other) = (String::new(), false);
-    for word in merged {
-        let word = word.trim_ascii();
-        match rules.apply(ground, word) {
-            Ok(()) => {}
-            // A command's name is no secret.
-            Err(e @ RuleError::Unknown) => {
-                let word = String::from_utf8_lossy(word);
-                errors.push_str(&format!(
-                    "{name}:{number}: Error in applying operation '{word}': {}. ",
-                    e.text()
-                ));
-            }
-            // Errors that follow from the first one add nothing.
-            Err(e) if !other => {
-                other = true;
-                errors.push_str(&format!("{name}:{number}: {}. ", e.text()));
-            }
-            Err(_) => {}
-        }
-    }
-    users.insert(user.to_vec(), rules);
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
-}
+use super::Rules;
 
 /// Reads and parses the ACL file.
 ///
@@ -105,19 +24,8 @@ pub fn read(engine: &Engine) -> Result<Vec<(Vec<u8>, Rules)>, String> {
 
 /// Writes all users into the ACL file, which is replaced as a whole.
 pub fn write(engine: &Engine) -> std::io::Result<()> {
-    let mut text = Vec::new();
-    for user in engine.acl.all() {
-        text.extend_from_slice(&line(&user));
-        text.push(b'\n');
-    }
+    let text = text(engine.acl.all().iter().map(|user| &**user));
     config::replace_file(Path::new(&engine.config.string(Id::Aclfile)), &text)
-}
-
-/// A user's line, as ACL LIST shows it.
-pub fn line(user: &User) -> Vec<u8> {
-    let mut words = vec![b"user".to_vec(), user.name().to_vec()];
-    words.extend(user.rules().describe());
-    words.join(&b' ')
 }
 
 /// All users as lines of the configuration file; none when they have a file of their own.
@@ -125,17 +33,7 @@ pub fn lines(engine: &Engine) -> Vec<String> {
     if !engine.config.string(Id::Aclfile).is_empty() {
         return Vec::new();
     }
-    let word = |w: &[u8]| {
-        let plain = |b: &u8| b.is_ascii_graphic() && !matches!(b, b'"' | b'\'' | b'\\');
-        match std::str::from_utf8(w) {
-            Ok(text) if !w.is_empty() && w.iter().all(plain) => text.to_owned(),
-            _ => quoted(w),
-        }
-    };
-    let one = |user: &std::sync::Arc<User>| {
-        line(user).split(|b| *b == b' ').map(word).collect::<Vec<_>>().join(" ")
-    };
-    engine.acl.all().iter().map(one).collect()
+    engine.acl.all().iter().map(|user| config_line(user)).collect()
 }
 
 impl Engine {
@@ -156,61 +54,20 @@ impl Engine {
         let users = if has_file {
             read(self).map_err(|e| format!("the users cannot be loaded: {e}"))?
         } else {
-            configured(self, lines)?
+            let c = configured(self.acl_ground(), lines, self.acl.default_user())?;
+            for name in &c.disabled {
+                crate::log!(
+                    self.log,
+                    Notice,
+                    "The user '{}' is disabled: there is no 'on' in the user's line",
+                    name
+                );
+            }
+            c.users
         };
         if has_file || !lines.is_empty() {
-            self.acl.replace(&self.table, users);
+            self.acl.replace(self.acl_ground(), users);
         }
         Ok(())
     }
-}
-
-fn configured<L: AsRef<[u8]>>(
-    engine: &Engine,
-    lines: &[L],
-) -> Result<Vec<(Vec<u8>, Rules)>, String> {
-    let ground = engine.acl_ground();
-    let mut users: BTreeMap<Vec<u8>, Rules> = BTreeMap::new();
-    for line in lines {
-        let words = split_args(line.as_ref()).unwrap_or_default();
-        let [_, name, words @ ..] = words.as_slice() else {
-            return Err("a `user` line needs a name".into());
-        };
-        let shown = String::from_utf8_lossy(name);
-        if has_blank(name) {
-            return Err(format!("user '{shown}': Spaces not allowed in ACL usernames"));
-        }
-        if users.contains_key(name) {
-            return Err(format!(
-                "user '{shown}': Duplicate user found. A user can only be defined once in config \
-                 files"
-            ));
-        }
-        let mut rules = Rules::new(ground);
-        let merged = merge(words.iter().map(Vec::as_slice))
-            .map_err(|_| format!("user '{shown}': Unmatched parenthesis in selector definition"))?;
-        for word in merged {
-            // A rule may be a password.
-            let shown_word = match word.first() {
-                Some(b'>' | b'<') => "a password".into(),
-                _ => format!("'{}'", String::from_utf8_lossy(&word)),
-            };
-            rules
-                .apply(ground, &word)
-                .map_err(|e| format!("user '{shown}': {shown_word}: {}", e.text()))?;
-        }
-        if !rules.on {
-            crate::log!(
-                engine.log,
-                Notice,
-                "The user '{}' is disabled: there is no 'on' in the user's line",
-                shown
-            );
-        }
-        users.insert(name.clone(), rules);
-    }
-    // Users declared without the default one leave that one as `requirepass` has made it.
-    let default = Rules::clone(&Acl::default_user(&engine.acl).rules());
-    users.entry(DEFAULT.to_vec()).or_insert(default);
-    Ok(users.into_iter().collect())
 }

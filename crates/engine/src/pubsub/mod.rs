@@ -42,6 +42,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use observe::stats::bump;
 use resp::{Out, Proto, Reply};
 
 pub use backlog::Backlog;
@@ -59,7 +60,6 @@ pub use outbox::Ready;
 
 use crate::engine::Engine;
 use crate::session::{ReplyMode, Session};
-use crate::stats::bump;
 use crate::thread::Thread;
 
 /// A map with a hash that clients cannot foresee.

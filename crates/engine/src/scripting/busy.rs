@@ -9,13 +9,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
-use commands::Fail;
-use commands::row::Flags;
+use commands::row::{Flags, Traits};
+use commands::{Fail, Outcome};
 use config::Id;
 use parking_lot::{Mutex, RwLock};
 use resp::{Args, Out, Reply, Span};
 
-use crate::clients::{Client, HeldKill};
+use crate::clients::{Client, Early, HeldKill};
 use crate::dispatch::lookup;
 use crate::engine::{Attention, Engine};
 use crate::exec::{Policy, Request};
@@ -254,42 +254,93 @@ impl Engine {
     /// keyspace. Its changes of the client's session are noted for the thread. None: it has to wait for
     /// the thread.
     pub fn answer_busy(&self, client: &Client, args: &Args<'_>) -> Option<Vec<u8>> {
-        if client.multi.load(Relaxed) >= 0 || client.closing.load(Relaxed) {
+        if client.closing.load(Relaxed) {
             return None;
         }
         let mut out = Out::default();
         let mut reply = Reply::new(&mut out, client.known_proto());
-        let outcome = match lookup(self, args) {
-            Err(fail) => Err(fail),
-            Ok(id) => {
-                let row = self.table.get(id).row;
-                let user = Arc::clone(&client.user.read());
-                let request =
-                    Request { engine: self, id, args, user: &user, client, session: None };
-                match self.table.while_stuck(id) {
-                    _ if let Err(refusal) = request.admit(Policy::STUCK) => {
-                        Err(refusal.fail(&user, row))
-                    }
-                    Some(answer) => answer(self, client, args, &mut reply),
-                    None if row.flags.has(Flags::ALLOW_BUSY) => return None,
-                    None => Err(self.scripts.running.refusal()?),
-                }
-            }
+        let outcome = match self.permit_busy(client, args) {
+            // The command has to wait.
+            Ok(None) => return None,
+            Ok(Some(id)) => self.run_busy(client, id, args, &mut reply)?,
+            Err((fail, is_exec)) => Err(refuse(client, is_exec, fail)),
         };
-        match outcome {
-            Ok(Stuck::Answered) => {}
-            Ok(Stuck::Noted) => {
-                client.early.lock().push(args.to_vecs(0));
-                client.has_early.store(true, Relaxed);
-            }
-            Ok(Stuck::Silent) => return None,
-            Err(fail) => {
-                self.count_error(&fail.0);
-                reply.error(fail.bytes());
-            }
+        if let Err(fail) = outcome {
+            self.count_error(&fail.0);
+            reply.error(fail.bytes());
         }
         Some(out.buf)
     }
+
+    /// The number of a command that may run while a script is slow; none if it has to wait; or the refusal, and
+    /// whether it is EXEC that is refused.
+    fn permit_busy(&self, client: &Client, args: &Args<'_>) -> Result<Option<u16>, (Fail, bool)> {
+        let id = lookup(self, args).map_err(|fail| (fail, false))?;
+        let cmd = self.table.get(id);
+        let row = cmd.row;
+        let refused = |fail| Err((fail, cmd.traits.has(Traits::EXEC)));
+        let user = Arc::clone(&client.user.read());
+        let request = Request { engine: self, id, args, user: &user, client };
+        if let Err(refusal) = request.admit(Policy::STUCK) {
+            return refused(refusal.fail(&user, row));
+        }
+        match row.flags.has(Flags::ALLOW_BUSY) {
+            true => Ok(Some(id)),
+            // Nothing is slow any more: the command waits for its thread.
+            false => self.scripts.running.refusal().map_or(Ok(None), refused),
+        }
+    }
+
+    /// Runs a command that may run while a script is slow, or queues it where a transaction is queued. None: it has to
+    /// wait, or needs no answer.
+    ///
+    /// WATCH counts from when the session follows. No command that reads a key is answered before, so that no client
+    /// has seen a value that is older than its watch.
+    fn run_busy(
+        &self,
+        client: &Client,
+        id: u16,
+        args: &Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Option<Outcome> {
+        if client.is_in_multi() && !self.table.get(id).traits.has(Traits::IMMEDIATE) {
+            client.multi.fetch_add(1, Relaxed);
+            reply.simple("QUEUED");
+            note(client, Early::Done(args.to_vecs(0)));
+            return Some(Ok(()));
+        }
+        let answer = self.table.while_stuck(id)?;
+        Some(match answer(self, client, args, reply) {
+            Ok(Stuck::Answered) => Ok(()),
+            Ok(Stuck::Noted) => {
+                note(client, Early::Done(args.to_vecs(0)));
+                Ok(())
+            }
+            Ok(Stuck::Silent) => return None,
+            Err(fail) => Err(fail),
+        })
+    }
+}
+
+/// Refuses a command, as [`Thread::refuse`] does: a transaction that is being queued fails. Returns the text of the
+/// refusal.
+fn refuse(client: &Client, is_exec: bool, fail: Fail) -> Fail {
+    if !client.is_in_multi() {
+        return fail;
+    }
+    if is_exec {
+        client.leave_multi();
+        note(client, Early::Done(vec![b"DISCARD".to_vec()]));
+        return Fail::new(format!("EXECABORT Transaction discarded because of: {}", fail.0));
+    }
+    client.spoiled.store(true, Relaxed);
+    note(client, Early::Refused);
+    fail
+}
+
+fn note(client: &Client, what: Early) {
+    client.early.lock().push(what);
+    client.has_early.store(true, Relaxed);
 }
 
 impl Engine {
@@ -311,15 +362,29 @@ impl Thread {
     pub(crate) fn catch_up(&mut self, engine: &Engine, session: &mut Session) {
         session.client.has_early.store(false, Relaxed);
         let early = std::mem::take(&mut *session.client.early.lock());
-        // The command itself does so again.
-        session.client.multi.store(-1, Relaxed);
-        for mut words in early {
+        // The commands themselves do so again.
+        let queued = session.multi.as_ref().map_or(-1, |m| m.commands().count() as i64);
+        session.client.multi.store(queued, Relaxed);
+        for what in early {
+            let mut words = match what {
+                Early::Done(words) => words,
+                Early::Refused => {
+                    if let Some(multi) = &mut session.multi {
+                        multi.failed = true;
+                        session.client.spoiled.store(true, Relaxed);
+                    }
+                    continue;
+                }
+            };
             let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
             let mut args = Args::new(&[], &spans, &mut words);
             let Ok(id) = lookup(engine, &args) else { continue };
             let mut out = Out::default();
             let mut reply = Reply::new(&mut out, session.proto);
             self.since = None;
+            if self.queue(engine, session, id, &args) {
+                continue;
+            }
             self.call_command(engine, session, id, &mut args, &mut reply);
         }
     }

@@ -23,7 +23,6 @@ pub mod payload;
 pub(crate) mod replay;
 mod run;
 mod shebang;
-mod times;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,7 +38,6 @@ use self::busy::{AllRunning, Running};
 use self::cache::{Cache, Digest, Script};
 pub use self::call::NOSCRIPT;
 use self::library::{Library, Shelf};
-pub(crate) use self::times::CallTimes;
 use crate::engine::Engine;
 use crate::mailbox::{Job, Message};
 use crate::pubsub::Seeded;

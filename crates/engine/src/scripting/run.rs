@@ -21,6 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use commands::row::{Flags, Group, Scope, Traits};
 use commands::{Fail, Outcome};
 use lua::{Called, Failure, Host, Invocation, Registered, Tick, Uses, Vm};
+use observe::stats::bump;
 use resp::{Args, Reply};
 use store::ShardSet;
 
@@ -32,7 +33,6 @@ use crate::engine::{Attention, Engine};
 use crate::exec::{Executed, Limits};
 use crate::log;
 use crate::session::Session;
-use crate::stats::bump;
 use crate::table::{Call, Cmd, Run};
 use crate::thread::Thread;
 
@@ -309,7 +309,7 @@ impl Host for Runner<'_, '_> {
 
     fn may_call(&mut self, args: &Args<'_>) -> Option<bool> {
         let id = lookup(self.engine, args).ok()?;
-        Some(acl::check(self.engine, &self.session.user, id, args).is_ok())
+        Some(acl::check(&self.engine.table, &self.session.user, id, args).is_ok())
     }
 
     fn set_repl(&mut self, targets: u8) {

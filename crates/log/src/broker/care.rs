@@ -34,6 +34,16 @@ impl Inner {
         log.trim(&Limits { before_us, bytes }, &state)
     }
 
+    /// See [`TopicLog::rest`].
+    pub(super) fn rest(&self, t: &Topic, log: &Arc<dyn TopicLog>) {
+        // A thread that is storing is not at rest.
+        let Some(work) = t.work.try_lock() else { return };
+        match work.as_ref() {
+            Some(work) if !self.options.read_only => log.rest(Some(&|| work.producers.encode())),
+            _ => log.rest(None),
+        }
+    }
+
     fn turn(&self, turn: u64) {
         let topics: Vec<Arc<Topic>> = self.topics.read().values().cloned().collect();
         for t in &topics {
@@ -48,7 +58,7 @@ impl Inner {
             let idle = !busy && state.used.elapsed() > REST_AFTER;
             drop(state);
             if idle {
-                log.rest();
+                self.rest(t, &log);
             }
         }
         if topics.iter().all(|t| t.state.lock().used.elapsed() > REST_AFTER) {

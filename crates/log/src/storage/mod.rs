@@ -267,6 +267,9 @@ pub trait TopicLog: Send + Sync {
         Ok(None)
     }
 
-    /// Releases the resources that are only needed while there is traffic: descriptors, indexes.
-    fn rest(&self) {}
+    /// Releases the resources that are only needed while there is traffic: descriptors, indexes. `state` as in
+    /// [`TopicLog::reserve`]; none if nothing may be written.
+    fn rest(&self, state: Option<&dyn Fn() -> Vec<u8>>) {
+        let _ = state;
+    }
 }

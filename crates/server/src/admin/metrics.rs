@@ -234,7 +234,7 @@ fn costs(engine: &Engine, page: &mut Page) {
             page.sample(name, &[("family", f.family), ("phase", phase)], seconds);
         }
     }
-    let families = |value: fn(&engine::costs::FamilyCost) -> u64| {
+    let families = |value: fn(&observe::costs::FamilyCost) -> u64| {
         b.families.iter().map(move |f| (f.family, value(f))).collect::<Vec<_>>()
     };
     let help = "Commands whose phases were timed.";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::http::{self, Response, number, parameter};
 use crate::Shared;
-use engine::By;
+use observe::topkeys::By;
 use serde_json::{Value, json};
 
 pub(super) fn answer(query: &str, shared: &Arc<Shared>) -> Response {

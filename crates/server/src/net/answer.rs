@@ -9,7 +9,7 @@ use engine::journal::Gate;
 use engine::{Batch, HeldKill, Next, Thread};
 use resp::Out;
 
-use super::conn::Conn;
+use super::conn::{Conn, Gated, Wait};
 use super::limits::{FIXED_OUTPUT, hard_limit, over_output_limit, over_query_limit};
 use super::worker::{LEFTOVER, OUTPUT, OUTPUT_KEEP, SMALL, add};
 
@@ -24,7 +24,7 @@ pub(super) enum Turn {
 /// The parts of a worker that executing and answering needs besides the connection.
 pub(super) struct Rim<'a> {
     pub(super) engine: &'a engine::Engine,
-    pub(super) stats: &'a engine::ThreadStats,
+    pub(super) stats: &'a observe::stats::ThreadStats,
     pub(super) thread: &'a mut Thread,
     pub(super) out: &'a mut Out,
     pub(super) paused: &'a mut Vec<usize>,
@@ -111,12 +111,11 @@ impl Rim<'_> {
                 // That there is no script yet, or none any more, is nothing that could be lost; and before
                 // the journal is that far, the thread may wait for the very script.
                 Gate::At(_)
-                    if c.held == 0
+                    if c.gate.is_none()
                         && (late_kill && consumed == 0
                             || arrived.is_some_and(|a| is_one_kill(&a[..consumed]))) => {}
                 Gate::At(sequence) => {
-                    c.held_acts |= thread.worker().lane.acted() != acted;
-                    hold_back(c, sequence, holding);
+                    hold_back(c, sequence, thread.worker().lane.acted() != acted, holding);
                 }
                 Gate::Never => {
                     // Closed without a reply: its changes may or may not be there after a restart.
@@ -155,7 +154,7 @@ impl Rim<'_> {
                 Turn::Keep
             }
             Next::Wait => {
-                c.waiting = true;
+                c.wait = Some(Wait::Paused);
                 c.session.client.paused.store(true, Relaxed);
                 if let Some(words) = c.session.deferred.as_ref().filter(|_| c.ends_scripts()) {
                     let held = Box::new(HeldKill::Words(words.clone()));
@@ -166,7 +165,7 @@ impl Rim<'_> {
             }
             Next::Block if c.hangup => Turn::Close,
             Next::Block => {
-                c.waiting = true;
+                c.wait = Some(Wait::Blocked);
                 if let Some(at) = c.session.wakes_at() {
                     timers.push(Reverse((at, c.session.client.id)));
                 }
@@ -186,10 +185,17 @@ impl Rim<'_> {
     }
 }
 
-/// From here on, output to a connection waits until the journal is durable up to `sequence`.
-pub(super) fn hold_back(c: &mut Conn, sequence: u64, holding: &mut VecDeque<(u64, u64)>) {
+/// From here on, output to a connection waits until the journal is durable up to `sequence`. `acts`: it
+/// reports changes that the connection has made.
+pub(super) fn hold_back(
+    c: &mut Conn,
+    sequence: u64,
+    acts: bool,
+    holding: &mut VecDeque<(u64, u64)>,
+) {
     debug_assert!(holding.back().is_none_or(|(last, _)| *last <= sequence));
-    c.held = sequence;
+    let acts = acts || c.gate.is_some_and(|gated| gated.acts);
+    c.gate = Some(Gated { until: sequence, acts });
     holding.push_back((sequence, c.session.client.id));
 }
 

@@ -40,8 +40,8 @@ pub(crate) struct Conn {
     pub(crate) readable: bool,
     /// The peer has closed its side; the remaining input is still read.
     pub(crate) hangup: bool,
-    /// Waits for CLIENT PAUSE to end.
-    pub(crate) waiting: bool,
+    /// The command that waits.
+    pub(crate) wait: Option<Wait>,
     /// Waits until a thread to which it has given much to deliver has less.
     pub(crate) crowded: bool,
     /// Since when the soft output limit is exceeded, in nanoseconds of the monotonic clock.
@@ -50,10 +50,44 @@ pub(crate) struct Conn {
     pub(crate) queued: bool,
     /// Its last input was short: probably it sends one request at a time.
     pub(crate) short: bool,
-    /// The journal must be durable up to here before anything is sent; 0 for nothing to wait for.
-    pub(crate) held: u64,
-    /// The output held back reports changes that this connection has made.
-    pub(crate) held_acts: bool,
+    /// What must be durable before anything is sent.
+    pub(crate) gate: Option<Gated>,
+}
+
+/// Why a command of a connection waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    /// Until CLIENT PAUSE ends, or what else holds the command back ([`engine::Next::Wait`]).
+    Paused,
+    /// Until it is answered.
+    Blocked,
+}
+
+/// Output that waits for the journal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Gated {
+    /// The journal must be durable up to here.
+    pub(crate) until: u64,
+    /// The output reports changes that this connection has made.
+    pub(crate) acts: bool,
+}
+
+/// What a connection does next, by what comes first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// It is neither read from nor executed: it waits until a thread has less to deliver.
+    Crowded,
+    /// Its replies have not been taken, by the socket or because the journal is not durable. Nothing is
+    /// executed.
+    Sending,
+    /// It is to be closed.
+    Closing,
+    /// A command of it waits, and input is not read.
+    Waiting(Wait),
+    /// A large argument is being received.
+    BigArgument,
+    /// Its input is read and executed.
+    Reading,
 }
 
 impl Conn {
@@ -68,14 +102,38 @@ impl Conn {
             sent: 0,
             readable: false,
             hangup: false,
-            waiting: false,
+            wait: None,
             crowded: false,
             soft_since: None,
             queued: false,
             short: true,
-            held: 0,
-            held_acts: false,
+            gate: None,
         }
+    }
+
+    /// What it does next.
+    #[inline]
+    pub(crate) fn state(&self) -> State {
+        if self.crowded && !self.is_closing() {
+            // Whichever client sends: see `Worker::resume_crowded`.
+            State::Crowded
+        } else if self.unsent() > 0 {
+            State::Sending
+        } else if self.is_closing() {
+            State::Closing
+        } else if let Some(wait) = self.wait {
+            State::Waiting(wait)
+        } else if self.parser.is_big() {
+            State::BigArgument
+        } else {
+            State::Reading
+        }
+    }
+
+    /// Whether it is closed as soon as its replies have been sent.
+    #[inline]
+    pub(crate) fn is_closing(&self) -> bool {
+        self.session.closing || self.session.client.closing.load(Relaxed)
     }
 
     /// Whether nothing but new, short input is to be expected from this connection.
@@ -84,15 +142,11 @@ impl Conn {
         self.short
             && self.readable
             && !self.hangup
-            && !self.waiting
-            && !self.crowded
             && self.buf.is_empty()
             && self.stock.is_empty()
             && !self.parser.is_active()
-            && self.pending.is_empty()
-            && !self.session.closing
             && self.session.deferred.is_none()
-            && !self.session.client.closing.load(Relaxed)
+            && self.state() == State::Reading
     }
 
     /// Whether the command that had to wait is one that ends scripts.
@@ -111,8 +165,7 @@ impl Conn {
             && self.buf.is_empty()
             && self.stock.is_empty()
             && self.session.deferred.is_none()
-            && !self.session.closing
-            && !self.session.client.closing.load(Relaxed)
+            && !self.is_closing()
     }
 
     /// Bytes that wait to be sent.
@@ -123,7 +176,7 @@ impl Conn {
     /// Sends `out`, which is empty afterwards; bytes that the socket does not take are kept. Returns
     /// bytes sent.
     pub(crate) fn send(&mut self, out: &mut Out) -> io::Result<usize> {
-        if !self.pending.is_empty() || self.held > 0 {
+        if !self.pending.is_empty() || self.gate.is_some() {
             self.keep(out, 0);
             return Ok(0);
         }
@@ -140,7 +193,7 @@ impl Conn {
 
     /// Sends the kept output. Returns bytes sent.
     pub(crate) fn send_pending(&mut self) -> io::Result<usize> {
-        if self.held > 0 {
+        if self.gate.is_some() {
             return Ok(0);
         }
         let before = self.sent;
@@ -157,7 +210,7 @@ impl Conn {
 
     /// Counts a write of `n` bytes. A client that receives replies is not idle, as in Redis.
     #[inline]
-    pub(crate) fn note_sent(&self, stats: &engine::ThreadStats, n: usize, now_ms: i64) {
+    pub(crate) fn note_sent(&self, stats: &observe::stats::ThreadStats, n: usize, now_ms: i64) {
         let client = &self.session.client;
         add(&stats.writes_processed, 1);
         add(&stats.net_output_bytes, n as u64);

@@ -27,7 +27,7 @@ pub(super) fn is_subscriber(c: &Conn) -> bool {
 pub(super) fn over_query_limit(
     engine: &engine::Engine,
     c: &Conn,
-    stats: &engine::ThreadStats,
+    stats: &observe::stats::ThreadStats,
 ) -> bool {
     let limit = engine.config.bytes(Id::ClientQueryBufferLimit) as usize;
     let queued = c.session.queued_bytes();

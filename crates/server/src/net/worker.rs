@@ -23,7 +23,7 @@ use slab::Slab;
 use super::Stream;
 use super::answer::{Rim, Turn, ends_scripts, hold_back, may_take_long};
 use super::attend::{Attendant, Attended};
-use super::conn::{Conn, INPUT, Source};
+use super::conn::{Conn, INPUT, Source, State, Wait};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
 use crate::Shared;
 use crate::give_back::GiveBack;
@@ -311,63 +311,26 @@ impl Worker {
             let n = c.send_pending()?;
             c.note_sent(stats, n, thread.cx.now);
         }
-        if c.crowded && !c.session.closing && !c.session.client.closing.load(Relaxed) {
-            // Neither read from nor executed, whichever client sends: see `resume_crowded`.
-            return Ok(Turn::Keep);
-        }
-        if c.unsent() > 0 {
-            // Nothing more is executed until the replies have been taken. A peer that has closed
-            // its side may still read; when it does not, the next write says so.
-            return self.stock_up(i);
-        }
-        if c.session.closing || c.session.client.closing.load(Relaxed) {
-            return Ok(Turn::Close);
-        }
-        if c.waiting {
-            // The input of a blocked client is not read, but its end is noticed.
-            let gone = c.hangup && (!c.readable || c.session.blocked.is_some());
-            return Ok(if gone { Turn::Close } else { Turn::Keep });
+        match c.state() {
+            State::Crowded => return Ok(Turn::Keep),
+            // A peer that has closed its side may still read; when it does not, the next write says so.
+            State::Sending => return self.stock_up(i),
+            State::Closing => return Ok(Turn::Close),
+            // The end of a blocked client is noticed.
+            State::Waiting(wait) => {
+                let gone = c.hangup && (!c.readable || wait == Wait::Blocked);
+                return Ok(if gone { Turn::Close } else { Turn::Keep });
+            }
+            State::BigArgument | State::Reading => {}
         }
         // The stock comes first, and after that it is unknown whether the socket has input.
         c.readable |= !c.stock.is_empty();
-        // A large argument goes straight to where it will stay.
-        let mut left_of_turn = BIG_TURN;
-        while c.readable
-            && left_of_turn > 0
-            && let Some((buf, missing)) = c.parser.big()
-        {
-            let room = missing.min(buf.capacity() - buf.len()).min(left_of_turn).max(1);
-            let before = buf.len();
-            let mut source = Source { stock: &mut c.stock, stream: &c.stream, received: 0 };
-            let r = source.by_ref().take(room as u64).read_to_end(buf);
-            let received = source.received;
-            let n = buf.len() - before;
-            let room_left = n < room;
-            left_of_turn -= n;
-            if n > 0 {
-                c.session.client.active_ms.store(thread.cx.now, Relaxed);
-                c.note_input();
+        if c.parser.is_big() {
+            if let Some(turn) = receive_big(engine, stats, thread, c)? {
+                return Ok(turn);
             }
-            add(&stats.reads_processed, 1);
-            add(&stats.net_input_bytes, received as u64);
-            add(&c.session.client.net_in, received as u64);
-            match r {
-                Ok(_) if room_left => return Ok(Turn::Close),
-                Ok(_) => {}
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => c.readable = false,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        // Also when it is whole now: how fast it came makes no difference.
-        if (left_of_turn < BIG_TURN || c.parser.is_active()) && over_query_limit(engine, c, stats) {
+        } else if c.parser.is_active() && over_query_limit(engine, c, stats) {
             return Ok(Turn::Close);
-        }
-        if left_of_turn < BIG_TURN && thread.evict_clients(engine, &c.session.client) {
-            return Ok(Turn::Close);
-        }
-        if c.parser.big().is_some() {
-            return Ok(if c.readable { Turn::Again } else { Turn::Keep });
         }
         // The rest of an interrupted batch, or the next input behind the leftover bytes.
         let in_place = c.buf.len() > LEFTOVER;
@@ -431,7 +394,7 @@ impl Worker {
         let Self { conns, thread, shared, input, inbox, .. } = self;
         let (engine, stats) = (&shared.engine, &inbox.worker.stats);
         let c = &mut *conns[i];
-        if !c.readable || c.waiting || c.session.closing {
+        if !c.readable || c.wait.is_some() || c.session.closing {
             return Ok(Turn::Keep);
         }
         if c.session.needs_auth(engine) {
@@ -549,15 +512,15 @@ impl Worker {
             self.holding.pop_front();
             let Some(&i) = self.places.get(&id) else { continue };
             let c = &mut *self.conns[i];
-            if gate == Gate::Never && c.held_acts {
+            if gate == Gate::Never && c.gate.is_some_and(|gated| gated.acts) {
                 self.close(i);
                 continue;
             }
             // It may wait for more than this.
-            if c.held != sequence {
+            if c.gate.is_none_or(|gated| gated.until != sequence) {
                 continue;
             }
-            (c.held, c.held_acts) = (0, false);
+            c.gate = None;
             if c.has_only_output() {
                 let sent = c.send_pending();
                 self.note_sent(i, sent);
@@ -653,7 +616,7 @@ impl Worker {
     fn resume(&mut self, paused: &[usize]) {
         for &i in paused {
             if let Some(c) = self.conns.get_mut(i) {
-                c.waiting = false;
+                c.wait = None;
                 c.session.client.paused.store(false, Relaxed);
                 self.serve(i, false);
             }
@@ -664,7 +627,7 @@ impl Worker {
     fn answered(&mut self, i: usize, mut out: Out) {
         let c = &mut *self.conns[i];
         c.session.unblocked();
-        c.waiting = false;
+        c.wait = None;
         if let Some(crowded) = c.session.client.crowded.swap(0, Relaxed).checked_sub(1) {
             c.crowded = true;
             self.crowded.push_back((crowded as usize, c.session.client.id));
@@ -674,10 +637,7 @@ impl Worker {
             // own.
             match self.shared.engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
                 Gate::Open => {}
-                Gate::At(n) => {
-                    c.held_acts = true;
-                    hold_back(c, n, &mut self.holding);
-                }
+                Gate::At(n) => hold_back(c, n, true, &mut self.holding),
                 Gate::Never => return self.close(i),
             }
             if self.send_push(i, &mut out).is_err() {
@@ -804,7 +764,7 @@ impl Worker {
                 && idle > timeout
                 && !c.session.monitor
                 && !is_subscriber(c)
-                && !c.waiting
+                && c.wait.is_none()
                 && !c.crowded
             {
                 add(&self.inbox.worker.stats.timed_out_clients, 1);
@@ -883,6 +843,50 @@ impl Worker {
         let all: Vec<usize> = self.conns.iter().map(|(i, _)| i).collect();
         all.into_iter().for_each(|i| self.close(i));
     }
+}
+
+/// Receives a part of a large argument, straight to where it will stay. Returns none when the argument is
+/// whole: the connection goes on with what follows.
+fn receive_big(
+    engine: &engine::Engine,
+    stats: &observe::stats::ThreadStats,
+    thread: &mut Thread,
+    c: &mut Conn,
+) -> io::Result<Option<Turn>> {
+    let mut left_of_turn = BIG_TURN;
+    while c.readable
+        && left_of_turn > 0
+        && let Some((buf, missing)) = c.parser.big()
+    {
+        let room = missing.min(buf.capacity() - buf.len()).min(left_of_turn).max(1);
+        let before = buf.len();
+        let mut source = Source { stock: &mut c.stock, stream: &c.stream, received: 0 };
+        let r = source.by_ref().take(room as u64).read_to_end(buf);
+        let received = source.received;
+        let n = buf.len() - before;
+        let room_left = n < room;
+        left_of_turn -= n;
+        if n > 0 {
+            c.session.client.active_ms.store(thread.cx.now, Relaxed);
+            c.note_input();
+        }
+        add(&stats.reads_processed, 1);
+        add(&stats.net_input_bytes, received as u64);
+        add(&c.session.client.net_in, received as u64);
+        match r {
+            Ok(_) if room_left => return Ok(Some(Turn::Close)),
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => c.readable = false,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    // Also when it is whole now: how fast it came makes no difference.
+    if over_query_limit(engine, c, stats) || thread.evict_clients(engine, &c.session.client) {
+        return Ok(Some(Turn::Close));
+    }
+    let again = if c.readable { Turn::Again } else { Turn::Keep };
+    Ok(c.parser.is_big().then_some(again))
 }
 
 /// Adds to a counter that only this thread writes.

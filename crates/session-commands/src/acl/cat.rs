@@ -1,12 +1,12 @@
 //! ACL CAT: <https://redis.io/docs/latest/commands/acl-cat/>
 
+use ::acl::commands::category_named;
 use commands::row::{Acl, Row};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 use stdx::carried::carry;
 
 use super::{BASE, COMMON, sub};
-use engine::acl::commands::category_named;
 use engine::{Call, SessionCommand};
 
 pub(super) static CAT: SessionCommand = sub(

@@ -71,7 +71,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     if !row.arity_fits(argv.len()) {
         return Err(Fail::arity(row.name));
     }
-    match check(engine, &user, id, argv.as_slice()) {
+    match check(&engine.table, &user, id, argv.as_slice()) {
         Ok(()) => reply.ok(),
         Err(denied) => {
             let value = argv.get(denied.arg).copied().unwrap_or_default();

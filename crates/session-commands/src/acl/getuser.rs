@@ -1,11 +1,11 @@
 //! ACL GETUSER: <https://redis.io/docs/latest/commands/acl-getuser/>
 
+use ::acl::selector::Selector;
 use commands::Outcome;
 use commands::row::Row;
 use resp::{Args, Reply};
 
 use super::{ADMIN, BASE, sub};
-use engine::acl::selector::Selector;
 use engine::{Call, SessionCommand};
 
 pub(super) static GETUSER: SessionCommand = sub(

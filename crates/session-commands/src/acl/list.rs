@@ -1,11 +1,11 @@
 //! ACL LIST: <https://redis.io/docs/latest/commands/acl-list/>
 
+use ::acl::file::line;
 use commands::Outcome;
 use commands::row::Row;
 use resp::{Args, Reply};
 
 use super::{ADMIN, BASE, sub};
-use engine::acl::file::line;
 use engine::{Call, SessionCommand};
 
 pub(super) static LIST: SessionCommand = sub(

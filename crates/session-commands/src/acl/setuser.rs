@@ -1,11 +1,12 @@
 //! ACL SETUSER: <https://redis.io/docs/latest/commands/acl-setuser/>
 
+use acl::has_blank;
 use commands::row::Row;
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
 use super::{ADMIN, BASE, EVERYWHERE, sub};
-use engine::acl::{change, has_blank};
+use engine::acl::change;
 use engine::{Call, SessionCommand};
 
 pub(super) static SETUSER: SessionCommand = sub(

@@ -10,7 +10,7 @@ use commands::{Fail, Outcome, parse};
 use resp::{Args, Reply};
 
 use super::command;
-use engine::{Call, SessionCommand};
+use engine::{Call, Client, Engine, SessionCommand, Stuck};
 
 const NO_REPLICATION: Fail = Fail::text("ERR Apus does not replicate");
 
@@ -161,6 +161,14 @@ OK
 const HOST_MAX: usize = 256;
 
 fn replconf(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    if check_replconf(args)? {
+        reply.ok();
+    }
+    Ok(())
+}
+
+/// Looks at what a replica tells about itself. Returns whether that is answered.
+fn check_replconf(args: &Args<'_>) -> Result<bool, Fail> {
     if args.len().is_multiple_of(2) {
         return Err(Fail::SYNTAX);
     }
@@ -179,7 +187,7 @@ fn replconf(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Out
             }
             () if args.is(i, "capa") => {}
             // Replicas send these without waiting for an answer, and there is none.
-            () if args.is(i, "ack") || args.is(i, "getack") => return Ok(()),
+            () if args.is(i, "ack") || args.is(i, "getack") => return Ok(false),
             () if args.is(i, "rdb-only") => {
                 if !(0..=1).contains(&parse::int(args, value)?) {
                     return Err(Fail::text(
@@ -203,8 +211,7 @@ fn replconf(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Out
             }
         }
     }
-    reply.ok();
-    Ok(())
+    Ok(true)
 }
 
 pub(crate) static FAILOVER: SessionCommand = command(
@@ -260,4 +267,17 @@ fn failover(_: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome
         i += 1;
     }
     Err(Fail::text("ERR FAILOVER requires connected replicas."))
+}
+
+/// REPLCONF of a client whose thread is stuck: it changes nothing.
+pub(super) fn while_stuck(
+    _: &Engine,
+    _: &Client,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Stuck, Fail> {
+    if check_replconf(args)? {
+        reply.ok();
+    }
+    Ok(Stuck::Answered)
 }

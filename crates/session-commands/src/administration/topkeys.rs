@@ -2,10 +2,10 @@
 
 use commands::row::{Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
+use observe::topkeys::By;
 use resp::{Args, Reply};
 
 use super::{ANYTIME, command};
-use engine::topkeys::By;
 use engine::{Call, SessionCommand};
 
 /// The most keys in an answer: as many as every thread counts.

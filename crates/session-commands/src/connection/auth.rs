@@ -119,7 +119,7 @@ pub(super) fn authenticate(
     let (engine, session) = (call.engine, &mut *call.session);
     let Some(found) = engine.acl.authenticate(user, password) else {
         let context =
-            if call.thread.in_transaction { Context::Multi } else { Context::of(session) };
+            if call.thread.in_transaction { Context::Multi } else { acl::context_of(session) };
         acl::note_login(engine, user, &session.client, context, command);
         return Err(WRONGPASS);
     };

@@ -73,6 +73,7 @@ pub(super) fn while_stuck(
     _: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Stuck, Fail> {
+    client.leave_multi();
     early::enter(client, engine.acl.default_user(), engine.acl.is_open());
     client.names.write().name.clear();
     client.proto.store(2, Relaxed);

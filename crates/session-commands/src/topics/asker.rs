@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use ::acl::Catalogue as _;
 use ::log::Error;
 use commands::row::KeyFlags;
 use commands::{Fail, Outcome};
@@ -62,7 +63,7 @@ fn revoked(engine: &Engine, client: &Client, what: &[String; 2]) -> Option<Fail>
     if !row.keys.iter().any(|k| k.flags.has(KeyFlags::ACCESS)) {
         return None;
     }
-    let denied = acl::check(engine, &user, id, &what[..]).err()?;
+    let denied = acl::check(&engine.table, &user, id, &what[..]).err()?;
     acl::note(engine, &user, client, acl::Context::TopLevel, (id, &what[..]), denied);
     Some(denied.fail(&user, row))
 }

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use ::acl::Catalogue as _;
 use ::log::{Broker, Error};
 use commands::row::{Acl, Row};
 use commands::{Fail, Outcome};

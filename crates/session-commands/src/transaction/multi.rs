@@ -7,6 +7,8 @@ use commands::{Fail, Outcome};
 use engine::{Call, Client, Engine, SessionCommand, Stuck};
 use resp::{Args, Reply};
 
+const NESTED: Fail = Fail::text("ERR MULTI calls can not be nested");
+
 pub(crate) static MULTI: SessionCommand = SessionCommand {
     row: Row {
         name: "multi",
@@ -51,7 +53,7 @@ OK
 
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if call.session.multi.is_some() {
-        return Err(Fail::text("ERR MULTI calls can not be nested"));
+        return Err(NESTED);
     }
     call.session.multi = Some(Box::default());
     call.session.client.multi.store(0, Relaxed);
@@ -66,6 +68,9 @@ pub(crate) fn while_stuck(
     _: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Stuck, Fail> {
+    if client.is_in_multi() {
+        return Err(NESTED);
+    }
     client.multi.store(0, Relaxed);
     reply.ok();
     Ok(Stuck::Noted)

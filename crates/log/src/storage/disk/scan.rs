@@ -254,12 +254,13 @@ pub(in crate::storage) struct Content {
 
 /// Reads all of a segment whose first offset is `first`. If it is the `last` of its topic, it may end
 /// in a write that a crash has interrupted: then everything from there on is `cut`. It is not such a
-/// write if a later batch says that it was written after this offset had been synced; then it is
-/// damage, and the bytes behind it stay.
+/// write if a later batch says that it was written after this offset had been synced, or if the offset is
+/// below `stored`, up to which all had been synced; then it is damage, and the bytes behind it stay.
 pub(in crate::storage) fn content(
     (file, path, pool): (&File, &Path, &Arc<Pool>),
     first: u64,
     last: bool,
+    stored: u64,
 ) -> Result<Content> {
     let len = file.metadata().map_err(files::at(path))?.len();
     let mut scanner = Scanner::new((file, path, pool), (0, first), len, WINDOW);
@@ -284,7 +285,12 @@ pub(in crate::storage) fn content(
                 }
             }
             Found::Damage(gap) => {
-                if last && doubt.is_none() {
+                if gap.offset < stored {
+                    // A sound header tells where its damaged batch ends.
+                    if let Some(resumes) = gap.resumes {
+                        (c.end, c.next) = (scanner.at, resumes);
+                    }
+                } else if last && doubt.is_none() {
                     let seen = (c.gaps.len(), c.numbered.len());
                     doubt = Some((gap.clone(), c.end, c.next, c.latest_us, seen.0, seen.1));
                 }

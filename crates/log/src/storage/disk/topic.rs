@@ -23,6 +23,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use stdx::crc32c::crc32c;
 
 use super::descriptors::{Descriptors, Permit};
 use super::files;
@@ -40,6 +41,8 @@ use crate::storage::{Extent, Limits, Refused, TopicLog, Want};
 const STATE: &str = "state";
 /// The file that says which segments there are.
 const SEGMENTS: &str = "segments";
+/// The file that says up to which offset all records have reached the disk.
+const STORED: &str = "stored";
 /// Offsets that are left out where the last segment is lost: more than it can have had.
 const LEFT_OUT: u64 = 1_000_000_000_000;
 const EXTENSION: &str = ".log";
@@ -105,6 +108,30 @@ fn segments_in(dir: &Path) -> Result<Vec<u64>> {
     Ok(files::names(dir)?.iter().filter_map(|n| first_of(n)).collect())
 }
 
+/// How a [`STORED`] file is written: the offset and its checksum, which are one block of the disk.
+///
+/// It is written after a group was synced, and not synced itself: it never says more than is true, and after a
+/// power cut perhaps less.
+fn encode_stored(offset: u64) -> [u8; 12] {
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&offset.to_le_bytes());
+    let sum = crc32c(0, &bytes[..8]);
+    bytes[8..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// The offset below which all records had reached the disk, as far as that is known; none if the file that
+/// says it is damaged.
+fn stored_in(dir: &Path) -> Result<Option<u64>> {
+    let Some(bytes) = files::read(&dir.join(STORED))? else { return Ok(Some(0)) };
+    let Some((offset, _)) = bytes.split_first_chunk::<8>() else {
+        // It was created, and nothing written yet.
+        return Ok(bytes.is_empty().then_some(0));
+    };
+    let offset = u64::from_le_bytes(*offset);
+    Ok((bytes == encode_stored(offset)).then_some(offset))
+}
+
 /// See [`crate::storage::Storage::mend`].
 pub(super) fn mend(dir: &Path) -> Result<Vec<String>> {
     let mut done = Vec::new();
@@ -122,13 +149,28 @@ pub(super) fn mend(dir: &Path) -> Result<Vec<String>> {
         && there.last().is_none_or(|l| *l < last)
     {
         let next = last.saturating_add(LEFT_OUT);
-        let segment = path_of(dir, next);
-        File::create(&segment).and_then(|f| f.sync_all()).map_err(files::at(&segment))?;
-        files::sync_dir(dir)?;
+        begin_segment(dir, next)?;
         there.push(next);
         done.push(format!(
             "{} is lost; the next record gets offset {next}",
             path_of(dir, last).display()
+        ));
+    }
+    let stored = stored_in(dir)?.unwrap_or(0);
+    let last = there.last().copied().unwrap_or(0);
+    let path_of_last = path_of(dir, last);
+    let reaches = match File::open(&path_of_last) {
+        Ok(file) => content((&file, &path_of_last, &Arc::default()), last, true, stored)?.next,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => last,
+        Err(e) => return Err(files::at(&path_of_last)(e)),
+    };
+    if reaches < stored {
+        let next = stored.saturating_add(LEFT_OUT);
+        begin_segment(dir, next)?;
+        there.push(next);
+        done.push(format!(
+            "{} ends at offset {reaches}, before {stored}; the next record gets offset {next}",
+            path_of_last.display()
         ));
     }
     if let (Some(first), Some(last)) = (there.first(), there.last())
@@ -177,6 +219,13 @@ fn missing(offset: u64) -> Gap {
 
 fn path_of(dir: &Path, first: u64) -> PathBuf {
     dir.join(format!("{first:020}{EXTENSION}"))
+}
+
+/// Makes an empty segment, durably.
+fn begin_segment(dir: &Path, first: u64) -> Result<()> {
+    let path = path_of(dir, first);
+    File::create(&path).and_then(|f| f.sync_all()).map_err(files::at(&path))?;
+    files::sync_dir(dir)
 }
 
 /// The first offset that a segment's name says.
@@ -286,14 +335,33 @@ impl DiskTopic {
         let mut state = self.state.lock();
         let Some(last) = state.segments.last_mut() else { return Ok(()) };
         let path = path_of(&self.dir, last.first);
+        let stored = stored_in(&self.dir)?.unwrap_or_else(|| {
+            tell(&format!(
+                "topic '{}': {} is damaged, and ignored",
+                self.name,
+                self.dir.join(STORED).display()
+            ));
+            0
+        });
         let found = match File::open(&path) {
-            Ok(file) => content((&file, &path, &self.pool), last.first, true)?,
+            Ok(file) => content((&file, &path, &self.pool), last.first, true, stored)?,
             // Not written to yet.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 Content { next: last.first, ..Content::default() }
             }
             Err(e) => return Err(files::at(&path)(e)),
         };
+        if found.next < stored {
+            let name = &self.name;
+            return Err(Error::Storage(format!(
+                "topic '{name}': all records before offset {stored} had reached the disk, but {} ends at \
+                 offset {}, so the offsets behind would be assigned twice. Put the file back from a backup; \
+                 or stop the server, and `apus log mend {name}` goes on behind all offsets that can have \
+                 been assigned",
+                path.display(),
+                found.next
+            )));
+        }
         if let Some(gap) = &found.cut {
             let file = File::options().write(true).open(&path).map_err(files::at(&path))?;
             let cut = file.metadata().map_err(files::at(&path))?.len().saturating_sub(found.end);
@@ -319,7 +387,7 @@ impl DiskTopic {
                 let path = path_of(&self.dir, s.first);
                 match File::open(&path) {
                     Ok(file) => {
-                        let found = content((&file, &path, &self.pool), s.first, false)?;
+                        let found = content((&file, &path, &self.pool), s.first, false, 0)?;
                         state.latest_us = found.latest_us;
                     }
                     // Reading there tells that it is missing.
@@ -386,9 +454,7 @@ impl DiskTopic {
         let mut state = self.state.lock();
         let first = state.next;
         // The file is made now, since its name says where to go on if all others are trimmed.
-        let path = path_of(&self.dir, first);
-        File::create(&path).and_then(|f| f.sync_all()).map_err(files::at(&path))?;
-        files::sync_dir(&self.dir)?;
+        begin_segment(&self.dir, first)?;
         state.segments.push(Segment { first, end: 0, index: Some(Arc::default()) });
         let begins = state.segments.first().map_or(first, |s| s.first);
         drop(state);
@@ -397,6 +463,7 @@ impl DiskTopic {
 
     fn write(&self, writer: &mut Writer, group: &mut Group, sync: bool) -> Result<()> {
         let batches: Vec<(usize, Header)> = group.headers().map(|(at, h)| (at, *h)).collect();
+        let next_offset = group.next_offset();
         let (raw, begin, end) = group.raw();
         assert_eq!(begin, writer.tail.len(), "the group was laid out for another place");
         raw[..begin].copy_from_slice(&writer.tail);
@@ -407,6 +474,9 @@ impl DiskTopic {
             .write_all_at(&raw[..padded], writer.at)
             .and_then(|()| if sync { writer.file.sync_data() } else { Ok(()) })
             .map_err(files::at(&writer.path))?;
+        if sync {
+            self.note_stored(next_offset)?;
+        }
         let full = end - end % ALIGN;
         writer.tail.clear();
         writer.tail.extend_from_slice(&raw[full..end]);
@@ -422,9 +492,19 @@ impl DiskTopic {
                 batches.iter().for_each(|(at, h)| index.add(begins + *at as u64, h));
             }
         }
-        *next = group.next_offset();
+        *next = next_offset;
         *latest_us = batches.last().map_or(*latest_us, |(_, h)| h.appended_us);
         Ok(())
+    }
+
+    /// Notes that all records before this offset have reached the disk. The file is open for this moment only:
+    /// kept open, it would cost each topic a second descriptor.
+    fn note_stored(&self, offset: u64) -> Result<()> {
+        let path = self.dir.join(STORED);
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false);
+        let file = options.open(&path).map_err(files::at(&path))?;
+        file.write_all_at(&encode_stored(offset), 0).map_err(files::at(&path))
     }
 
     /// The segment that holds `offset`, with its index, and whether it is the last one.
@@ -441,7 +521,9 @@ impl DiskTopic {
         let path = path_of(&self.dir, segment.first);
         let permit = self.descriptors.take()?;
         let index = match File::open(&path) {
-            Ok(file) => Arc::new(content((&file, &path, &self.pool), segment.first, false)?.index),
+            Ok(file) => {
+                Arc::new(content((&file, &path, &self.pool), segment.first, false, 0)?.index)
+            }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound && segment.end == 0 => {
                 Arc::default()
             }
@@ -576,7 +658,10 @@ impl TopicLog for DiskTopic {
         loop {
             match self.read_segment(offset, &mut picked) {
                 Ok(Some(at)) if at < next => {
-                    if at == offset && picked.batches.is_empty() {
+                    if at == offset {
+                        if !picked.batches.is_empty() {
+                            return Ok(picked.batches);
+                        }
                         // The segment ends before the next one begins.
                         let at = self.segment(offset)?.0;
                         let gap = Gap {
@@ -690,7 +775,7 @@ impl TopicLog for DiskTopic {
         let mut damage = Vec::new();
         for (i, segment) in segments.iter().enumerate() {
             let path = path_of(&self.dir, segment.first);
-            if segment.end == 0 && (i + 1 == segments.len() || path.exists()) {
+            if segment.end == 0 && i + 1 == segments.len() {
                 continue;
             }
             let _permit = self.descriptors.take()?;
@@ -736,7 +821,7 @@ impl TopicLog for DiskTopic {
         Ok(damage)
     }
 
-    fn rest(&self) {
+    fn rest(&self, _: Option<&dyn Fn() -> Vec<u8>>) {
         // A topic that is being written to is not at rest.
         if let Some(mut writer) = self.writer.try_lock() {
             *writer = None;

@@ -415,9 +415,13 @@ impl ObjectTopic {
                 }
                 Ok(Some(next))
             }
-            Step::Next(_) => {
-                let why = "it ends too early".to_owned();
-                let gap = Gap { at: 0, offset, resumes: Some(place.next), why };
+            Step::Next(next) => {
+                // The object itself is whole, if it has anything: then the one behind it is missing.
+                let (why, path) = match next > first {
+                    true => ("the object is missing", self.object(next)),
+                    false => ("it ends too early", path),
+                };
+                let gap = Gap { at: 0, offset, resumes: Some(place.next), why: why.to_owned() };
                 Err(Error::Damaged(self.damage(self.shared.remote.shown(&path), &gap, None)))
             }
             Step::Damage(gap) => {
@@ -472,7 +476,7 @@ impl ObjectTopic {
                 let index = match &place.index {
                     Some(index) => Arc::clone(index),
                     None => {
-                        let index = Arc::new(content(file, first, false)?.index);
+                        let index = Arc::new(content(file, first, false, 0)?.index);
                         self.map.lock().set_index(first, Arc::clone(&index));
                         index
                     }

@@ -528,7 +528,7 @@ impl Storage for Objects {
             (tail.head.first, tail.head.at) = (first, first);
         }
         let mut numbered = Vec::new();
-        match log.catch_up(&mut tail, &mut numbered) {
+        match log.catch_up_behind(&mut tail, &mut numbered) {
             // Records before it can be read all the same. No producer can append until it is mended.
             Err(Error::Damaged(d)) => tell(&d.to_string()),
             other => other?,

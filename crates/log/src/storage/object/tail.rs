@@ -37,6 +37,7 @@ use crate::error::{Damage, Error, Result};
 use crate::group::Group;
 use crate::settings::Settings;
 use crate::storage::Refused;
+use crate::storage::disk::scan::Gap;
 
 /// Objects after which the state is written down, so that opening the topic reads at most so many.
 const NOTE_OBJECTS: u64 = 64;
@@ -268,13 +269,27 @@ impl ObjectTopic {
     /// Writes the state down, if enough has come since.
     pub(super) fn note(&self, every: u64, log_state: &dyn Fn() -> Vec<u8>) {
         let mut tail = self.tail.lock();
-        if tail.since.0 < NOTE_OBJECTS && tail.since.1 < every.min(NOTE_BYTES) {
-            return;
+        if tail.since.0 >= NOTE_OBJECTS || tail.since.1 >= every.min(NOTE_BYTES) {
+            self.note_now(&mut tail, log_state);
         }
+    }
+
+    /// Writes the state down, if anything has come since. From then on no offset before it can be assigned again,
+    /// whatever becomes of the objects.
+    pub(super) fn note_rest(&self, log_state: &dyn Fn() -> Vec<u8>) {
+        // A thread that is appending is not at rest.
+        if let Some(mut tail) = self.tail.try_lock()
+            && tail.since.0 > 0
+        {
+            self.note_now(&mut tail, log_state);
+        }
+    }
+
+    fn note_now(&self, tail: &mut Tail, log_state: &dyn Fn() -> Vec<u8>) {
         tail.since = (0, 0);
         let state = self.state();
         let producers = log_state();
-        if let Err(e) = self.write_head(&mut tail, |head| note_in(head, &state, &producers)) {
+        if let Err(e) = self.write_head(tail, |head| note_in(head, &state, &producers)) {
             // It only costs some time at the next opening of the topic.
             self.tell(&e.to_string());
         }
@@ -315,6 +330,29 @@ impl ObjectTopic {
             self.grow(tail, first, next, bytes.len() as u64, &headers);
         }
         Ok(())
+    }
+
+    /// The same when the topic is opened: then an object that has vanished, so that its name is free again, must
+    /// not be taken for the end. What a listing shows behind it tells where the topic goes on.
+    pub(super) fn catch_up_behind(
+        &self,
+        tail: &mut Tail,
+        numbered: &mut Vec<Header>,
+    ) -> Result<()> {
+        loop {
+            self.catch_up(tail, numbered)?;
+            let next = self.state().next;
+            let behind = self.listed_from(next, 1)?.first().map(|(first, _)| *first);
+            let Some(resumes) = behind.filter(|_| !self.gone.load(Relaxed)) else { return Ok(()) };
+            // If it is the next one, it has come meanwhile.
+            if resumes > next {
+                let why = "the object is missing".to_owned();
+                let gap = Gap { at: 0, offset: next, resumes: Some(resumes), why };
+                let shown = self.shared.remote.shown(&self.object(next));
+                (self.shared.tell)(&self.damage(shown, &gap, None).to_string());
+                self.state.lock().next = resumes;
+            }
+        }
     }
 
     /// Objects from `first` on, as far as a listing shows them, and some at most.

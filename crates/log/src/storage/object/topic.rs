@@ -188,7 +188,10 @@ impl TopicLog for ObjectTopic {
         self.make_end_known()
     }
 
-    fn rest(&self) {
+    fn rest(&self, state: Option<&dyn Fn() -> Vec<u8>>) {
+        if let Some(state) = state {
+            self.note_rest(state);
+        }
         self.map.lock().clear();
         self.shared.ahead.forget(&self.id);
     }

@@ -2,11 +2,11 @@
 
 use commands::row::{Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
+use observe::topkeys::Asked;
 use resp::{Args, Reply};
 
 use super::FLAGS;
 use crate::administration::command;
-use engine::topkeys::Asked;
 use engine::{Call, SessionCommand};
 
 pub(super) static START: SessionCommand = command(

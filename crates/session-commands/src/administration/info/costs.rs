@@ -1,8 +1,9 @@
-//! The section about the costs of commands; see [`engine::costs`].
+//! The section about the costs of commands; see [`observe::costs`].
+
+use engine::Call;
+use observe::costs::EVERY;
 
 use super::Section;
-use engine::Call;
-use engine::costs::EVERY;
 
 pub(super) fn costs(call: &mut Call<'_>, s: &mut Section) {
     let engine = call.engine;

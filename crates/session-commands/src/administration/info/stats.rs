@@ -72,7 +72,7 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("instantaneous_eventloop_cycles_per_sec", cycles);
     let duration = rates.eventloop_duration_usec.load(Relaxed);
     s.put("instantaneous_eventloop_duration_usec", duration);
-    let denied = call.engine.acl.counts();
+    let denied = call.engine.acl.log.counts();
     s.put("acl_access_denied_auth", denied.auth);
     s.put("acl_access_denied_cmd", denied.command);
     s.put("acl_access_denied_key", denied.key);
@@ -112,7 +112,7 @@ pub(super) fn debug(call: &mut Call<'_>, s: &mut Section) {
 }
 
 pub(super) fn errors(call: &mut Call<'_>, s: &mut Section) {
-    for (word, n) in call.engine.errors.lock().iter() {
+    for (word, n) in call.engine.errors.all() {
         // Characters that would break the line's form are replaced, as in Redis.
         let word = word.replace([':', '#', '\n', '\r'], "_");
         s.put(&format!("errorstat_{word}"), format_args!("count={n}"));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use config::Id;
 use engine::Engine;
-use engine::latency::Series;
+use observe::latency::Series;
 
 pub(super) fn report(engine: &Engine) -> String {
     let threshold = engine.config.int(Id::LatencyMonitorThreshold);

@@ -12,7 +12,7 @@
 //! ssss
 //! ```
 
-use engine::latency::Series;
+use observe::latency::Series;
 
 /// Columns of a drawing; more spikes go into further drawings below.
 const COLUMNS: usize = 80;

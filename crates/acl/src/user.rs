@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use parking_lot::RwLock;
 
-use super::rules::Rules;
-use crate::table::Table;
+use crate::Catalogue;
+use crate::rules::Rules;
 
 /// A user: a name for ever, and rules that ACL SETUSER replaces as a whole. A connection that has
 /// authenticated as the user follows the change with its next command. A deleted user may do
@@ -20,13 +20,13 @@ pub struct User {
 }
 
 impl User {
-    pub(super) fn new(name: &[u8], rules: Rules) -> Self {
+    pub(crate) fn new(name: &[u8], rules: Rules) -> Self {
         let free = AtomicBool::new(rules.is_free());
         Self { name: name.into(), free, rules: RwLock::new(Arc::new(rules)) }
     }
 
     /// The server itself, which may do everything and is in no list.
-    pub(crate) fn server(table: &Table) -> Self {
+    pub(crate) fn server(table: &dyn Catalogue) -> Self {
         Self::new(b"(superuser)", Rules::open(table))
     }
 
@@ -46,12 +46,12 @@ impl User {
         self.free.load(Relaxed)
     }
 
-    /// Its rules as they are now.
+    /// Its rules at present.
     pub fn rules(&self) -> Arc<Rules> {
         Arc::clone(&self.rules.read())
     }
 
-    pub(super) fn set_rules(&self, rules: Rules) {
+    pub(crate) fn set_rules(&self, rules: Rules) {
         let free = rules.is_free();
         let mut current = self.rules.write();
         *current = Arc::new(rules);

@@ -7,7 +7,7 @@
 
 /// See the module's text. One thread's.
 #[derive(Debug, Default)]
-pub(crate) struct CallTimes {
+pub struct CallTimes {
     /// Draws the scripts that are timed.
     random: u64,
     /// The present one is.
@@ -19,7 +19,7 @@ pub(crate) struct CallTimes {
 impl CallTimes {
     /// A script begins.
     #[inline]
-    pub(super) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         // Knuth's generator; its upper bits are good.
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         self.on = self.random >> 61 == 0;
@@ -28,7 +28,7 @@ impl CallTimes {
     /// None: the calls of this script are timed. Otherwise the time of the last call of this command,
     /// if there was one; without one, it is to be timed.
     #[inline]
-    pub(super) fn known(&self, id: u16) -> Option<Option<u64>> {
+    pub fn known(&self, id: u16) -> Option<Option<u64>> {
         if self.on {
             return None;
         }
@@ -38,7 +38,7 @@ impl CallTimes {
 
     /// A call took so long.
     #[inline]
-    pub(super) fn note(&mut self, id: u16, nanos: u64) {
+    pub fn note(&mut self, id: u16, nanos: u64) {
         let id = usize::from(id);
         if id >= self.last.len() {
             self.last.resize(id + 1, 0);

@@ -10,7 +10,7 @@ use stdx::histogram::Histogram;
 
 /// Adds to a counter that only this thread writes.
 #[inline]
-pub(crate) fn bump(c: &AtomicU64, n: u64) {
+pub fn bump(c: &AtomicU64, n: u64) {
     c.store(c.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
@@ -32,7 +32,7 @@ pub struct CommandStats {
 impl CommandStats {
     /// Counts `n` calls that took `nanos` together.
     #[inline]
-    pub(crate) fn called(&self, n: u64, nanos: u64, tracking: bool) {
+    pub fn called(&self, n: u64, nanos: u64, tracking: bool) {
         bump(&self.calls, n);
         bump(&self.nanos, nanos);
         if tracking {

@@ -7,10 +7,10 @@ use ::commands::row::KeyFlags;
 use stdx::glob;
 use stdx::split::split_args;
 
-use super::commands::Commands;
-use super::error::RuleError;
-use super::has_blank;
-use crate::table::Table;
+use crate::Catalogue;
+use crate::commands::Commands;
+use crate::error::RuleError;
+use crate::has_blank;
 
 /// A pattern and the access to the keys that match it; at least one of both is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct Selector {
 
 impl Selector {
     /// Nothing is allowed, except channels where `acl-pubsub-default` says so.
-    pub(super) fn new(table: &Table, all_channels: bool) -> Self {
+    pub(crate) fn new(table: &dyn Catalogue, all_channels: bool) -> Self {
         Self {
             commands: Commands::none(table),
             all_keys: false,
@@ -57,8 +57,8 @@ impl Selector {
     }
 
     /// The selector that `(…)` makes; `inner` is the text between the parentheses.
-    pub(super) fn parse(
-        table: &Table,
+    pub(crate) fn parse(
+        table: &dyn Catalogue,
         all_channels: bool,
         inner: &[u8],
     ) -> Result<Self, RuleError> {
@@ -70,7 +70,7 @@ impl Selector {
     }
 
     /// Applies one rule.
-    pub(super) fn apply(&mut self, table: &Table, rule: &[u8]) -> Result<(), RuleError> {
+    pub(crate) fn apply(&mut self, table: &dyn Catalogue, rule: &[u8]) -> Result<(), RuleError> {
         let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());
         match rule {
             _ if is("allkeys") || is("~*") => {
@@ -148,27 +148,27 @@ impl Selector {
     }
 
     /// Whether nothing at all is refused.
-    pub(super) fn is_free(&self) -> bool {
+    pub(crate) fn is_free(&self) -> bool {
         self.commands.is_every() && self.all_keys && self.all_channels
     }
 
     /// Whether every key is allowed.
-    pub(super) fn allows_all_keys(&self) -> bool {
+    pub(crate) fn allows_all_keys(&self) -> bool {
         self.all_keys
     }
 
     /// Whether every channel is allowed.
-    pub(super) fn allows_all_channels(&self) -> bool {
+    pub(crate) fn allows_all_channels(&self) -> bool {
         self.all_channels
     }
 
     /// Its channel patterns.
-    pub(super) fn channels(&self) -> &[Vec<u8>] {
+    pub(crate) fn channels(&self) -> &[Vec<u8>] {
         &self.channels
     }
 
     /// Whether a key may be accessed in this way.
-    pub(super) fn allows_key(&self, key: &[u8], flags: KeyFlags) -> bool {
+    pub fn allows_key(&self, key: &[u8], flags: KeyFlags) -> bool {
         let (read, write) = wanted(flags);
         let fits = |p: &KeyPattern| {
             (p.read || !read) && (p.write || !write) && glob::matches(&p.pattern, key, false)
@@ -177,14 +177,14 @@ impl Selector {
     }
 
     /// Whether any key whatsoever may be accessed in this way.
-    pub(super) fn allows_any_key(&self, flags: KeyFlags) -> bool {
+    pub(crate) fn allows_any_key(&self, flags: KeyFlags) -> bool {
         let (read, write) = wanted(flags);
         let fits = |p: &KeyPattern| (p.read || !read) && (p.write || !write) && p.pattern == b"*";
         self.all_keys || self.keys.iter().any(fits)
     }
 
     /// Whether a channel, or a pattern of channels, may be used.
-    pub(super) fn allows_channel(&self, name: &[u8], is_pattern: bool) -> bool {
+    pub(crate) fn allows_channel(&self, name: &[u8], is_pattern: bool) -> bool {
         self.all_channels || channel_fits(&self.channels, name, is_pattern)
     }
 
@@ -205,7 +205,7 @@ impl Selector {
     }
 
     /// All rules that bring it back from nothing, each a word without blanks.
-    pub(super) fn describe(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn describe(&self) -> Vec<Vec<u8>> {
         let mut rules = self.describe_keys();
         if !self.all_channels {
             rules.push(b"resetchannels".to_vec());
@@ -217,7 +217,7 @@ impl Selector {
 
     /// The same between parentheses. A word in which a quote or a parenthesis would be misread is
     /// quoted.
-    pub(super) fn describe_group(&self) -> Vec<u8> {
+    pub(crate) fn describe_group(&self) -> Vec<u8> {
         let word = |rule: Vec<u8>| {
             let odd = rule.contains(&b'"') || rule.contains(&b'\'') || rule.ends_with(b")");
             if odd { stdx::repr::quoted(&rule).into_bytes() } else { rule }
@@ -235,6 +235,6 @@ fn wanted(flags: KeyFlags) -> (bool, bool) {
 
 /// Whether one of `patterns` lets a channel through. A pattern that is subscribed to must be among
 /// them literally: its matches are not known beforehand.
-pub(super) fn channel_fits(patterns: &[Vec<u8>], name: &[u8], is_pattern: bool) -> bool {
+pub(crate) fn channel_fits(patterns: &[Vec<u8>], name: &[u8], is_pattern: bool) -> bool {
     patterns.iter().any(|p| if is_pattern { p == name } else { glob::matches(p, name, false) })
 }

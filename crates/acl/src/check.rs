@@ -4,14 +4,14 @@
 //! cannot differ. Where a call's keys cannot be found, not even for locking, the command itself
 //! refuses it before it looks at any.
 
-use commands::Fail;
-use commands::keys::{Argv, KeyPos, keys, positions};
-use commands::row::{Channels, Flags, KeyFlags, Row};
+use ::commands::Fail;
+use ::commands::keys::{Argv, KeyPos, keys, positions};
+use ::commands::row::{Channels, Flags, KeyFlags, Row};
 use stdx::carried::carry;
 
-use super::selector::Selector;
-use super::user::User;
-use crate::engine::Engine;
+use crate::Catalogue;
+use crate::selector::Selector;
+use crate::user::User;
 
 /// The missing permission. The order is that of importance: of the refusals of several selectors, the
 /// greatest is reported.
@@ -78,8 +78,22 @@ impl Denied {
         Fail::new(format!("NOPERM {}", self.text(user, row)))
     }
 
+    /// What was refused, for the log: the command `id` of `table`, or the argument in question.
+    pub fn object<'a, C: Catalogue + ?Sized, A: Argv + ?Sized>(
+        self,
+        table: &C,
+        id: u16,
+        argv: &'a A,
+    ) -> &'a [u8] {
+        match self.reason {
+            Reason::Command => table.row(id).name.as_bytes(),
+            _ if self.arg < argv.len() => argv.get(self.arg),
+            _ => b"",
+        }
+    }
+
     /// The error reply within EXEC, when the command could be queued but may not be run any more.
-    pub(crate) fn revoked(self) -> Fail {
+    pub fn revoked(self) -> Fail {
         let why = match self.reason {
             Reason::Key => "no permission to touch the specified keys",
             Reason::Channel => "no permission to access one of the channels used as arguments",
@@ -96,26 +110,26 @@ impl Denied {
 /// with these arguments, the command's name first.
 ///
 /// # Errors
-/// The missing permission; nothing has been logged or counted ([`super::note`]).
+/// The missing permission; nothing has been logged or counted ([`Acl::log`](crate::Acl)).
 #[inline]
-pub fn check<A: Argv + ?Sized>(
-    engine: &Engine,
+pub fn check<C: Catalogue + ?Sized, A: Argv + ?Sized>(
+    table: &C,
     user: &User,
     id: u16,
     argv: &A,
 ) -> Result<(), Denied> {
-    if user.is_free() { Ok(()) } else { check_each(engine, user, id, argv) }
+    if user.is_free() { Ok(()) } else { check_each(table, user, id, argv) }
 }
 
 #[cold]
-fn check_each<A: Argv + ?Sized>(
-    engine: &Engine,
+fn check_each<C: Catalogue + ?Sized, A: Argv + ?Sized>(
+    table: &C,
     user: &User,
     id: u16,
     argv: &A,
 ) -> Result<(), Denied> {
     let rules = user.rules();
-    let mut call = CallOf::new(engine, id, argv);
+    let mut call = CallOf::new(table, id, argv);
     let mut worst: Option<Denied> = None;
     for s in rules.selectors() {
         match call.fits(s) {
@@ -128,12 +142,17 @@ fn check_each<A: Argv + ?Sized>(
 
 /// Whether `user` may run the command and, by the same permissions, read every key there is: BY and
 /// GET of SORT need that, since their keys are not known beforehand.
-pub(crate) fn reads_all<A: Argv + ?Sized>(engine: &Engine, user: &User, id: u16, argv: &A) -> bool {
+pub fn reads_all<C: Catalogue + ?Sized, A: Argv + ?Sized>(
+    table: &C,
+    user: &User,
+    id: u16,
+    argv: &A,
+) -> bool {
     if user.is_free() {
         return true;
     }
     let rules = user.rules();
-    let mut call = CallOf::new(engine, id, argv);
+    let mut call = CallOf::new(table, id, argv);
     rules.selectors().any(|s| s.allows_any_key(KeyFlags::ACCESS) && call.fits(s).is_ok())
 }
 
@@ -151,8 +170,8 @@ struct CallOf<'a, A: ?Sized> {
 }
 
 impl<'a, A: Argv + ?Sized> CallOf<'a, A> {
-    fn new(engine: &Engine, id: u16, argv: &'a A) -> Self {
-        Self { id, row: engine.table.get(id).row, argv, keys: None }
+    fn new<C: Catalogue + ?Sized>(table: &C, id: u16, argv: &'a A) -> Self {
+        Self { id, row: table.row(id), argv, keys: None }
     }
 
     fn fits(&mut self, s: &Selector) -> Result<(), Denied> {

@@ -8,11 +8,11 @@
 
 use std::collections::BTreeMap;
 
-use ::commands::row::Acl;
+use ::commands::row::Acl as Category;
 
-use super::error::RuleError;
-use super::has_blank;
-use crate::table::Table;
+use crate::Catalogue;
+use crate::error::RuleError;
+use crate::has_blank;
 
 /// See the module's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,23 +31,23 @@ pub struct Commands {
 
 impl Commands {
     /// None.
-    pub(super) fn none(table: &Table) -> Self {
+    pub(crate) fn none(table: &dyn Catalogue) -> Self {
         Self {
             every: false,
             begins_all: false,
-            bits: vec![0; table.len().div_ceil(64)].into(),
+            bits: vec![0; usize::from(table.len()).div_ceil(64)].into(),
             first_args: BTreeMap::new(),
             rules: Vec::new(),
         }
     }
 
     /// Whether all of them are allowed.
-    pub(super) fn is_every(&self) -> bool {
+    pub(crate) fn is_every(&self) -> bool {
         self.every
     }
 
     /// `+@all` or `-@all`.
-    pub(super) fn set_all(&mut self, allow: bool) {
+    pub(crate) fn set_all(&mut self, allow: bool) {
         self.every = allow;
         self.begins_all = allow;
         self.bits.fill(if allow { u64::MAX } else { 0 });
@@ -56,7 +56,7 @@ impl Commands {
     }
 
     /// Whether command `id` is allowed with this first argument.
-    pub(super) fn allows(&self, id: u16, first_arg: Option<&[u8]>) -> bool {
+    pub fn allows(&self, id: u16, first_arg: Option<&[u8]>) -> bool {
         if self.every || self.bit(id) {
             return true;
         }
@@ -82,7 +82,7 @@ impl Commands {
     }
 
     /// A command, with its subcommands if it is a container.
-    fn set_command(&mut self, table: &Table, id: u16, allow: bool) {
+    fn set_command(&mut self, table: &dyn Catalogue, id: u16, allow: bool) {
         self.set_bit(id, allow);
         self.first_args.remove(&id);
         table.subs(id).for_each(|sub| self.set_bit(sub, allow));
@@ -90,9 +90,9 @@ impl Commands {
 
     /// `+name` or `-name`; `name` is a command, `container|sub`, `command|first-argument` or
     /// `@category`.
-    pub(super) fn apply(
+    pub(crate) fn apply(
         &mut self,
-        table: &Table,
+        table: &dyn Catalogue,
         allow: bool,
         name: &[u8],
     ) -> Result<(), RuleError> {
@@ -126,14 +126,14 @@ impl Commands {
 
     fn apply_category(
         &mut self,
-        table: &Table,
+        table: &dyn Catalogue,
         allow: bool,
         category: &[u8],
     ) -> Result<(), RuleError> {
         let bit = category_named(category).ok_or(RuleError::Unknown)?;
-        for (id, cmd) in (0..).zip(table.all()) {
+        for id in 0..table.len() {
             // A container takes its subcommands along, whatever they are in themselves, as in Redis.
-            if cmd.row.acl_categories().has(bit) {
+            if table.row(id).acl_categories().has(bit) {
                 self.set_command(table, id, allow);
             }
         }
@@ -162,7 +162,7 @@ impl Commands {
 }
 
 /// The category of that name, whatever its case.
-pub fn category_named(name: &[u8]) -> Option<Acl> {
-    let is = |(_, known): &&(Acl, &str)| name.eq_ignore_ascii_case(known.as_bytes());
-    Acl::NAMED.iter().find(is).map(|(bit, _)| *bit)
+pub fn category_named(name: &[u8]) -> Option<Category> {
+    let is = |(_, known): &&(Category, &str)| name.eq_ignore_ascii_case(known.as_bytes());
+    Category::NAMED.iter().find(is).map(|(bit, _)| *bit)
 }

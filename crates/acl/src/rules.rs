@@ -2,39 +2,41 @@
 
 use sha2::Digest as _;
 
-use super::error::RuleError;
-use super::selector::Selector;
-use crate::table::Table;
+use crate::Catalogue;
+use crate::error::RuleError;
+use crate::selector::Selector;
 
 /// A password's SHA-256.
 type Hash = [u8; 32];
 
 /// The settings that new users and selectors depend on.
 #[derive(Clone, Copy)]
-pub(super) struct Ground<'a> {
+pub struct Ground<'a> {
     /// All commands.
-    pub(super) table: &'a Table,
+    pub table: &'a dyn Catalogue,
     /// `acl-pubsub-default allchannels`.
-    pub(super) all_channels: bool,
+    pub all_channels: bool,
 }
 
 /// See the module's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Whether clients may authenticate as this user.
-    pub(super) on: bool,
+    pub on: bool,
     /// Any password will do.
-    pub(super) nopass: bool,
+    pub nopass: bool,
     /// RESTORE's payloads need not be verified. Apus always verifies them.
     skip_sanitize: bool,
     passwords: Vec<Hash>,
+    /// The permissions that rules outside parentheses are about.
     pub root: Selector,
+    /// Those of rules in parentheses.
     pub more: Vec<Selector>,
 }
 
 impl Rules {
     /// Those of a user that has just been made.
-    pub(super) fn new(ground: Ground<'_>) -> Self {
+    pub(crate) fn new(ground: Ground<'_>) -> Self {
         Self {
             on: false,
             nopass: false,
@@ -46,7 +48,7 @@ impl Rules {
     }
 
     /// Those of the default user while it is not configured: everything, and without a password.
-    pub(super) fn open(table: &Table) -> Self {
+    pub(crate) fn open(table: &dyn Catalogue) -> Self {
         let mut rules = Self::new(Ground { table, all_channels: true });
         rules.root.commands.set_all(true);
         // `~*` is always accepted.
@@ -57,17 +59,17 @@ impl Rules {
     }
 
     /// All its selectors, the root one first.
-    pub(super) fn selectors(&self) -> impl Iterator<Item = &Selector> {
+    pub fn selectors(&self) -> impl Iterator<Item = &Selector> {
         std::iter::once(&self.root).chain(&self.more)
     }
 
     /// Whether nothing is refused.
-    pub(super) fn is_free(&self) -> bool {
+    pub(crate) fn is_free(&self) -> bool {
         self.selectors().any(Selector::is_free)
     }
 
     /// Applies one rule. On an error nothing has changed.
-    pub(super) fn apply(&mut self, ground: Ground<'_>, rule: &[u8]) -> Result<(), RuleError> {
+    pub(crate) fn apply(&mut self, ground: Ground<'_>, rule: &[u8]) -> Result<(), RuleError> {
         let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());
         match rule {
             [] => {}
@@ -111,7 +113,7 @@ impl Rules {
     }
 
     /// `requirepass`: the one password, or none if it is empty.
-    pub(super) fn set_password(&mut self, password: &[u8]) {
+    pub(crate) fn set_password(&mut self, password: &[u8]) {
         self.passwords.clear();
         self.nopass = password.is_empty();
         if !self.nopass {
@@ -121,7 +123,7 @@ impl Rules {
 
     /// Whether a password with this hash is accepted. It takes as long for one that is nearly right
     /// as for any other, and looks at all of them.
-    pub(super) fn admits(&self, hash: &Hash) -> bool {
+    pub(crate) fn admits(&self, hash: &Hash) -> bool {
         let same = |a: &Hash| a.iter().zip(hash).fold(0, |d, (a, b)| d | (a ^ b)) == 0;
         let right = self.passwords.iter().fold(false, |found, p| found | same(p));
         self.on && (self.nopass | right)
@@ -145,7 +147,7 @@ impl Rules {
 
     /// All rules that bring it back from a new user: words, of which only those between parentheses
     /// have blanks.
-    pub(super) fn describe(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn describe(&self) -> Vec<Vec<u8>> {
         let mut all: Vec<Vec<u8>> = self.flags().into_iter().map(Vec::from).collect();
         all.extend(self.hashes().into_iter().map(|h| format!("#{h}").into_bytes()));
         all.extend(self.root.describe());
@@ -155,7 +157,7 @@ impl Rules {
 }
 
 /// The hash of a password.
-pub(super) fn hash(password: &[u8]) -> Hash {
+pub(crate) fn hash(password: &[u8]) -> Hash {
     sha2::Sha256::digest(password).into()
 }
 
@@ -177,7 +179,7 @@ fn parse_hash(text: &[u8]) -> Result<Hash, RuleError> {
 
 /// Joins the words of a selector that came as several arguments: from one that begins with `(` to
 /// one that ends with `)`. The error is the word with which an unclosed one begins.
-pub(super) fn merge<'a>(
+pub(crate) fn merge<'a>(
     words: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<Vec<Vec<u8>>, &'a [u8]> {
     let mut all = Vec::new();

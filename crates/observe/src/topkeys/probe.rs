@@ -14,7 +14,7 @@ const GAP_MAX: u64 = 1 << 14;
 
 /// One thread's countdown.
 #[derive(Debug)]
-pub(crate) struct Probe {
+pub struct Probe {
     /// Commands before the next sample.
     left: u64,
     /// The mean distance of samples at present, and when `left` was drawn.
@@ -31,19 +31,20 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// A countdown that begins with a sample. `seed` is of the distances.
+    pub fn new(seed: u64) -> Self {
         Self { left: 0, gap: 1, weight: 1, fixed: false, session: 0, samples: 0, since: 0, seed }
     }
 
     /// How many of the next `n` commands are executed together; 0: the next one is a sample.
     #[inline]
-    pub(crate) fn ahead(&self, n: usize) -> usize {
+    pub fn ahead(&self, n: usize) -> usize {
         if self.left >= n as u64 { n } else { self.left as usize }
     }
 
     /// Counts commands that were no samples.
     #[inline]
-    pub(crate) fn pass(&mut self, n: usize) {
+    pub fn pass(&mut self, n: usize) {
         self.left = self.left.saturating_sub(n as u64);
     }
 
@@ -67,7 +68,7 @@ impl Probe {
 
     /// Called some times per second: samples that do not come any more, since there is less to do,
     /// come sooner.
-    pub(crate) fn tick(&mut self, now: u64) {
+    pub fn tick(&mut self, now: u64) {
         let silent = now.saturating_sub(self.since) > 1_000_000_000 / PER_SECOND * 256;
         if !self.fixed && self.gap > 1 && silent {
             self.adapt(now);

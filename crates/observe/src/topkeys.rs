@@ -14,17 +14,13 @@ mod sketch;
 
 use std::collections::HashMap;
 
-use commands::row::Group;
+use commands::row::{Group, Row};
 use parking_lot::Mutex;
 use resp::Args;
 
-pub(crate) use probe::Probe;
-pub use session::{Asked, HotKeys};
+pub use probe::Probe;
+pub use session::{Asked, HotKeys, Report, Spent};
 use sketch::{Name, Sketch};
-
-use crate::engine::Engine;
-use crate::table::Cmd;
-use crate::thread::Thread;
 
 /// Counters per thread and ranking.
 const CAPACITY: usize = 128;
@@ -63,13 +59,30 @@ pub struct TopKey {
 }
 
 /// The figures of a command before it is executed as a sample.
-pub(crate) struct Shot {
+pub struct Shot {
     /// Monotonic nanoseconds.
     start: u64,
     /// Bytes of the request.
     input: usize,
     /// Bytes of output before it.
     output: usize,
+}
+
+impl Shot {
+    /// A command with these arguments begins at `start`, behind this much output.
+    #[cold]
+    pub fn new(args: &Args<'_>, output: usize, start: u64) -> Self {
+        Self { start, input: wire_bytes(args), output }
+    }
+
+    /// The command has ended at `now`, with this much output.
+    fn ends(&self, now: u64, output: usize) -> Measured {
+        Measured {
+            now,
+            nanos: now.saturating_sub(self.start),
+            bytes: (self.input + output.saturating_sub(self.output)) as u64,
+        }
+    }
 }
 
 /// The measurements of a sample.
@@ -136,21 +149,25 @@ fn wire_bytes(args: &Args<'_>) -> usize {
 }
 
 impl TopKeys {
-    /// Counts a sample of `probe`.
-    fn note(
+    /// Counts a sample of `probe`: the command, its database and arguments, if there was one, which has
+    /// ended at `now` with this much output.
+    #[cold]
+    pub fn note(
         &self,
-        engine: &Engine,
+        sessions: &HotKeys,
         probe: &mut Probe,
-        command: Option<(&Cmd, usize, &Args<'_>)>,
-        m: &Measured,
+        command: Option<(&Row, usize, &Args<'_>)>,
+        shot: &Shot,
+        (now, output): (u64, usize),
     ) {
+        let m = shot.ends(now, output);
         let weight = probe.taken(m.now) as f64;
         // Topics are named like keys and are none.
-        let key_command = command.filter(|(cmd, ..)| cmd.row.group != Group::Topic);
-        let Some((cmd, db, args)) = key_command else { return };
+        let key_command = command.filter(|(row, ..)| row.group != Group::Topic);
+        let Some((row, db, args)) = key_command else { return };
         let mut keys = 0;
         // Without valid keys the command was refused.
-        if commands::keys::positions(cmd.row, args, &mut |_| keys += 1).is_err() || keys == 0 {
+        if commands::keys::positions(row, args, &mut |_| keys += 1).is_err() || keys == 0 {
             return;
         }
         let mut tally = self.0.lock();
@@ -158,7 +175,7 @@ impl TopKeys {
         tally.fade(m.now);
         tally.exact &= weight <= 1.0;
         let Tally { hits, bytes: by_bytes, cpu, session, .. } = &mut **tally;
-        let capacity = engine.hotkeys.joined(probe.session);
+        let capacity = sessions.joined(probe.session);
         if let Some(capacity) = capacity
             && session.as_ref().is_none_or(|s| s.0 != probe.session)
         {
@@ -167,7 +184,7 @@ impl TopKeys {
         }
         let mut session = session.as_mut().filter(|_| capacity.is_some());
         let (bytes, nanos) = (m.bytes as f64 / keys as f64, m.nanos as f64 / keys as f64);
-        let _ = commands::keys::positions(cmd.row, args, &mut |i| {
+        let _ = commands::keys::positions(row, args, &mut |i| {
             let key = &args[i];
             let id = stdx::hash::hash64(key) ^ (db as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             hits.add(id, db, key, weight);
@@ -182,7 +199,7 @@ impl TopKeys {
     }
 
     /// Forgets everything.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         *self.0.lock() = None;
     }
 
@@ -190,45 +207,6 @@ impl TopKeys {
         if let Some(tally) = &mut *self.0.lock() {
             tally.session = None;
         }
-    }
-}
-
-impl Thread {
-    /// Before a command that is looked at.
-    #[cold]
-    pub(crate) fn aim(&self, engine: &Engine, args: &Args<'_>, output: usize) -> Shot {
-        Shot { input: wire_bytes(args), output, start: engine.clock.monotonic_ns() }
-    }
-
-    /// Before a command of a transaction: as [`aim`](Self::aim), if it is this one's turn.
-    pub(crate) fn aim_inner(
-        &mut self,
-        engine: &Engine,
-        args: &Args<'_>,
-        output: usize,
-    ) -> Option<Shot> {
-        let turn = self.probe.ahead(1) == 0;
-        if !turn {
-            self.probe.pass(1);
-        }
-        turn.then(|| self.aim(engine, args, output))
-    }
-
-    /// After the command; `output` is the output so far.
-    #[cold]
-    pub(crate) fn shoot(
-        &mut self,
-        engine: &Engine,
-        command: Option<(&Cmd, usize, &Args<'_>)>,
-        shot: Shot,
-        output: usize,
-    ) {
-        let m = Measured {
-            now: self.mono,
-            nanos: self.mono.saturating_sub(shot.start),
-            bytes: (shot.input + output.saturating_sub(shot.output)) as u64,
-        };
-        self.worker.top_keys.note(engine, &mut self.probe, command, &m);
     }
 }
 
@@ -266,35 +244,109 @@ impl Merged {
     }
 }
 
-impl Engine {
-    /// The `count` keys that have made most of the work over the last minute or so, heaviest
-    /// first.
-    pub fn top_keys(&self, by: By, count: usize) -> Vec<TopKey> {
-        let now = self.clock.monotonic_ns();
-        let mut merged = Merged::default();
-        let mut exact = true;
-        for w in self.workers() {
-            if let Some(tally) = &mut *w.top_keys.0.lock() {
-                tally.fade(now);
-                exact &= tally.exact;
-                let sketch = match by {
-                    By::Hits => &tally.hits,
-                    By::Bytes => &tally.bytes,
-                    By::Cpu => &tally.cpu,
-                };
-                merged.add(sketch, 1.0 / tally.seconds(now));
-            }
+/// The `count` keys that have made most of the work of these threads over the last minute or so, heaviest
+/// first. `now` is in monotonic nanoseconds.
+pub fn top<'t>(
+    threads: impl Iterator<Item = &'t TopKeys>,
+    by: By,
+    count: usize,
+    now: u64,
+) -> Vec<TopKey> {
+    let mut merged = Merged::default();
+    let mut exact = true;
+    for keys in threads {
+        if let Some(tally) = &mut *keys.0.lock() {
+            tally.fade(now);
+            exact &= tally.exact;
+            let sketch = match by {
+                By::Hits => &tally.hits,
+                By::Bytes => &tally.bytes,
+                By::Cpu => &tally.cpu,
+            };
+            merged.add(sketch, 1.0 / tally.seconds(now));
         }
-        let (top, total) = merged.at_least(if exact { 1 } else { SEEN }).top(count);
-        let share = |n: f64| if total > 0.0 { n / total * 100.0 } else { 0.0 };
-        top.into_iter()
-            .map(|(name, n)| TopKey {
-                db: name.db,
-                key: name.key,
-                len: name.len,
-                per_second: n,
-                share: share(n),
-            })
-            .collect()
+    }
+    let (top, total) = merged.at_least(if exact { 1 } else { SEEN }).top(count);
+    let share = |n: f64| if total > 0.0 { n / total * 100.0 } else { 0.0 };
+    top.into_iter()
+        .map(|(name, n)| TopKey {
+            db: name.db,
+            key: name.key,
+            len: name.len,
+            per_second: n,
+            share: share(n),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use resp::Span;
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn row(name: &str) -> &'static Row {
+        &commands::all().find(|c| c.row.name == name).expect("a command").row
+    }
+
+    /// A command that takes a microsecond and answers with 100 bytes.
+    fn run(keys: &TopKeys, sessions: &HotKeys, probe: &mut Probe, now: u64, words: &[&str]) {
+        let row = row(words[0]);
+        let mut words: Vec<Vec<u8>> = words.iter().map(|w| w.as_bytes().to_vec()).collect();
+        let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
+        let args = Args::new(&[], &spans, &mut words);
+        sessions.follow(probe);
+        let shot = Shot::new(&args, 7, now - 1000);
+        keys.note(sessions, probe, Some((row, 0, &args)), &shot, (now, 107));
+    }
+
+    fn found(top: &[TopKey]) -> Vec<(&[u8], u64)> {
+        top.iter().map(|k| (k.key.as_slice(), k.share.round() as u64)).collect()
+    }
+
+    #[test]
+    fn heavy_keys_of_all_threads_come_first() {
+        let threads = [TopKeys::default(), TopKeys::default()];
+        let (sessions, mut probe) = (HotKeys::default(), Probe::new(1));
+        for keys in &threads {
+            run(keys, &sessions, &mut probe, SECOND, &["get", "a"]);
+            run(keys, &sessions, &mut probe, SECOND, &["mget", "a", "b"]);
+            // Refused for its arguments, and without keys.
+            run(keys, &sessions, &mut probe, SECOND, &["dbsize"]);
+        }
+        let by = |by, now| top(threads.iter(), by, 2, now);
+        assert_eq!(found(&by(By::Hits, SECOND)), [(b"a".as_slice(), 67), (b"b", 33)]);
+        assert_eq!(found(&by(By::Cpu, SECOND)), [(b"a".as_slice(), 75), (b"b", 25)]);
+        let (now, later) = (by(By::Hits, SECOND), by(By::Hits, 61 * SECOND));
+        assert!(later[0].per_second < now[0].per_second / 10.0, "counts fade");
+        threads.iter().for_each(TopKeys::clear);
+        assert_eq!(by(By::Bytes, SECOND), []);
+    }
+
+    #[test]
+    fn a_session_counts_until_it_is_stopped_or_its_time_is_over() {
+        let (keys, sessions) = (TopKeys::default(), HotKeys::default());
+        let mut probe = Probe::new(1);
+        let spent = |n| move || Spent { command_nanos: n, ..Spent::default() };
+        let asked = Asked { cpu: true, net: true, count: 3, duration_ms: 5000, ratio: 1 };
+        assert!(sessions.start(asked, (SECOND, 77), spent(10)));
+        assert!(!sessions.start(asked, (SECOND, 78), spent(10)));
+        run(&keys, &sessions, &mut probe, 2 * SECOND, &["get", "a"]);
+        let report = |now| sessions.report(std::iter::once(&keys), now, spent(15)).unwrap();
+        let r = report(3 * SECOND);
+        assert_eq!((r.active, r.started_ms, r.duration_ms), (true, 77, 2000));
+        assert_eq!(r.spent.command_nanos, 5);
+        assert_eq!((r.by_cpu, r.by_net), (vec![(b"a".to_vec(), 1)], vec![(b"a".to_vec(), 120)]));
+        assert!(!sessions.reset(std::iter::once(&keys), 3 * SECOND, spent(15)));
+        // Its time is over, and what comes now does not count.
+        sessions.tick(9 * SECOND, spent(20));
+        run(&keys, &sessions, &mut probe, 9 * SECOND, &["get", "b"]);
+        let r = report(20 * SECOND);
+        assert_eq!((r.active, r.duration_ms, r.by_cpu.len()), (false, 5000, 1));
+        assert!(!sessions.stop(20 * SECOND, spent(20)));
+        assert!(sessions.reset(std::iter::once(&keys), 20 * SECOND, spent(20)));
+        assert!(sessions.report(std::iter::once(&keys), 20 * SECOND, spent(20)).is_none());
     }
 }

@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::{Merged, Probe};
-use crate::engine::Engine;
-use crate::process::{self, CpuTime};
+use super::{Merged, Probe, TopKeys};
 
 /// The arguments of HOTKEYS START.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Keys are ranked by time.
+    /// CPU: rank keys by time.
     pub cpu: bool,
-    /// Keys are ranked by bytes.
+    /// NET: rank keys by bytes.
     pub net: bool,
     /// Keys in the answer.
     pub count: usize,
@@ -27,10 +25,15 @@ pub struct Asked {
 /// The answer of HOTKEYS GET.
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// The session is on.
     pub active: bool,
+    /// The arguments that it was started with.
     pub asked: Asked,
+    /// When it was started, in Unix milliseconds.
     pub started_ms: i64,
+    /// Its length so far.
     pub duration_ms: u64,
+    /// The time and traffic of the server meanwhile.
     pub spent: Spent,
     /// Sum of the bytes that were counted.
     pub net_total: u64,
@@ -47,22 +50,13 @@ pub struct Spent {
     pub command_nanos: u64,
     /// Received and sent.
     pub net_bytes: u64,
+    /// Processor time of the process.
     pub cpu_user: Duration,
+    /// The same in the kernel.
     pub cpu_system: Duration,
 }
 
 impl Spent {
-    fn now(engine: &Engine) -> Self {
-        let t = engine.totals();
-        let CpuTime { user, system } = process::cpu_self();
-        Self {
-            command_nanos: t.command_nanos,
-            net_bytes: t.net_input_bytes.wrapping_add(t.net_output_bytes),
-            cpu_user: user,
-            cpu_system: system,
-        }
-    }
-
     fn since(self, then: Self) -> Self {
         // CONFIG RESETSTAT resets the totals.
         Self {
@@ -84,6 +78,12 @@ struct Session {
     end: Option<(u64, Spent)>,
 }
 
+impl Session {
+    fn age_ms(&self, now: u64) -> u64 {
+        now.saturating_sub(self.start_ns) / 1_000_000
+    }
+}
+
 /// The session of the server. Threads look at one number per batch to see that it has changed.
 #[derive(Default)]
 pub struct HotKeys {
@@ -98,7 +98,7 @@ pub struct HotKeys {
 impl HotKeys {
     /// Makes a thread's probe take part in the session that is on.
     #[inline]
-    pub(crate) fn follow(&self, probe: &mut Probe) {
+    pub fn follow(&self, probe: &mut Probe) {
         let turn = self.turn.load(Relaxed);
         if probe.session != turn {
             self.join(probe, turn);
@@ -119,81 +119,93 @@ impl HotKeys {
             .then(|| self.capacity.load(Relaxed) as usize)
     }
 
-    /// Stops a session whose time is over.
-    pub(crate) fn tick(&self, engine: &Engine) {
+    /// Stops a session whose time is over. `now` is in monotonic nanoseconds; `spent` says what the server
+    /// has spent so far.
+    pub fn tick(&self, now: u64, spent: impl Fn() -> Spent) {
         if self.turn.load(Relaxed) % 2 == 1 {
             let mut session = self.session.lock();
-            let over = session.as_ref().is_some_and(|s| {
-                let age = engine.clock.monotonic_ns().saturating_sub(s.start_ns) / 1_000_000;
-                s.asked.duration_ms != 0 && age >= s.asked.duration_ms
-            });
+            let over = session
+                .as_ref()
+                .is_some_and(|s| s.asked.duration_ms != 0 && s.age_ms(now) >= s.asked.duration_ms);
             if over {
-                self.end(engine, &mut session);
+                self.end(now, &spent, &mut session);
             }
         }
     }
 
-    fn end(&self, engine: &Engine, session: &mut Option<Session>) -> bool {
+    fn end(&self, now: u64, spent: &impl Fn() -> Spent, session: &mut Option<Session>) -> bool {
         let Some(s) = session.as_mut().filter(|s| s.end.is_none()) else { return false };
-        let age = engine.clock.monotonic_ns().saturating_sub(s.start_ns) / 1_000_000;
+        let age = s.age_ms(now);
         // A delay by a busy moment does not count.
         let age = if s.asked.duration_ms == 0 { age } else { age.min(s.asked.duration_ms) };
-        s.end = Some((age, Spent::now(engine).since(s.before)));
+        s.end = Some((age, spent().since(s.before)));
         self.turn.fetch_add(1, Relaxed);
         true
     }
-}
 
-impl Engine {
-    /// Begins a session; false when one is on.
-    pub fn start_hotkeys(&self, asked: Asked) -> bool {
-        self.hotkeys.tick(self);
-        let h = &self.hotkeys;
-        let mut session = h.session.lock();
+    /// Begins a session; false when one is on. `now` as in [`tick`](Self::tick), and Unix milliseconds.
+    pub fn start(
+        &self,
+        asked: Asked,
+        (now, now_ms): (u64, i64),
+        spent: impl Fn() -> Spent,
+    ) -> bool {
+        self.tick(now, &spent);
+        let mut session = self.session.lock();
         if session.as_ref().is_some_and(|s| s.end.is_none()) {
             return false;
         }
-        h.ratio.store(u32::try_from(asked.ratio).unwrap_or(u32::MAX), Relaxed);
+        self.ratio.store(u32::try_from(asked.ratio).unwrap_or(u32::MAX), Relaxed);
         // More than are answered, or light keys would push each other out.
-        h.capacity.store(asked.count as u32 * 10, Relaxed);
-        let number = h.turn.fetch_add(1, Relaxed).wrapping_add(1);
+        self.capacity.store(asked.count as u32 * 10, Relaxed);
+        let number = self.turn.fetch_add(1, Relaxed).wrapping_add(1);
         *session = Some(Session {
             number,
             asked,
-            started_ms: self.clock.wall_ms() as i64,
-            start_ns: self.clock.monotonic_ns(),
-            before: Spent::now(self),
+            started_ms: now_ms,
+            start_ns: now,
+            before: spent(),
             end: None,
         });
         true
     }
 
     /// Ends the session; false when none is on.
-    pub fn stop_hotkeys(&self) -> bool {
-        self.hotkeys.tick(self);
-        self.hotkeys.end(self, &mut self.hotkeys.session.lock())
+    pub fn stop(&self, now: u64, spent: impl Fn() -> Spent) -> bool {
+        self.tick(now, &spent);
+        self.end(now, &spent, &mut self.session.lock())
     }
 
-    /// Forgets the session; false while it is on.
-    pub fn reset_hotkeys(&self) -> bool {
-        self.hotkeys.tick(self);
-        let mut session = self.hotkeys.session.lock();
+    /// Forgets the session and what `threads` have counted for it; false while it is on.
+    pub fn reset<'t>(
+        &self,
+        threads: impl Iterator<Item = &'t TopKeys>,
+        now: u64,
+        spent: impl Fn() -> Spent,
+    ) -> bool {
+        self.tick(now, spent);
+        let mut session = self.session.lock();
         if session.as_ref().is_some_and(|s| s.end.is_none()) {
             return false;
         }
         *session = None;
-        self.workers().iter().for_each(|w| w.top_keys.drop_session());
+        threads.for_each(TopKeys::drop_session);
         true
     }
 
     /// The session's findings so far, if there is or was one.
-    pub fn hotkeys_report(&self) -> Option<Report> {
-        self.hotkeys.tick(self);
-        let session = self.hotkeys.session.lock();
+    pub fn report<'t>(
+        &self,
+        threads: impl Iterator<Item = &'t TopKeys>,
+        now: u64,
+        spent: impl Fn() -> Spent,
+    ) -> Option<Report> {
+        self.tick(now, &spent);
+        let session = self.session.lock();
         let s = session.as_ref()?;
         let (mut cpu, mut net) = (Merged::default(), Merged::default());
-        for w in self.workers() {
-            if let Some(tally) = &*w.top_keys.0.lock()
+        for keys in threads {
+            if let Some(tally) = &*keys.0.lock()
                 && let Some((number, by_cpu, by_net)) = &tally.session
                 && *number == s.number
             {
@@ -201,9 +213,8 @@ impl Engine {
                 net.add(by_net, 1.0);
             }
         }
-        let age = || self.clock.monotonic_ns().saturating_sub(s.start_ns) / 1_000_000;
         let (duration_ms, spent) =
-            s.end.unwrap_or_else(|| (age(), Spent::now(self).since(s.before)));
+            s.end.unwrap_or_else(|| (s.age_ms(now), spent().since(s.before)));
         let list = |merged: Merged, unit: f64| {
             let (top, total) = merged.top(s.asked.count);
             // Something that was counted is not nothing.

@@ -5,15 +5,13 @@
 //! group of commands; the others pay a decrement. The cost of a sampled batch is shared among the
 //! families of its commands by their number (parse, write) or as measured (execute). Waiting for
 //! shards is rare and long, so it is not sampled: every wait is counted, by the lock itself
-//! ([`store::take_waits`]), where the uncontended path does not notice.
+//! (`store::take_waits`), where the uncontended path does not notice.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use commands::row::Group;
 
-use crate::engine::Engine;
-use crate::stats::bump;
-use crate::thread::Thread;
+use crate::stats::{ThreadStats, bump};
 
 /// On average, one batch of this many is timed.
 pub const EVERY: u64 = 64;
@@ -55,7 +53,7 @@ pub struct CostStats {
 
 impl CostStats {
     /// Resets the counts (CONFIG RESETSTAT).
-    pub(crate) fn reset(&self) {
+    pub fn reset(&self) {
         for f in &self.families {
             for c in [&f.sampled, &f.parse, &f.execute, &f.write, &f.lock_wait, &f.lock_waits] {
                 c.store(0, Relaxed);
@@ -66,10 +64,17 @@ impl CostStats {
         }
     }
 
-    /// Counts the time that the last `n` commands of a family have waited for shards.
+    /// A read of a socket has taken so long.
+    #[cold]
+    pub fn read_took(&self, nanos: u64) {
+        bump(&self.reads, 1);
+        bump(&self.read, nanos);
+    }
+
+    /// The last commands of a family have waited for shards so many times, for so many nanoseconds
+    /// together. Returns the nanoseconds.
     #[inline]
-    pub(crate) fn waited(&self, family: Group) -> u64 {
-        let (waits, nanos) = store::take_waits();
+    pub fn waited(&self, family: Group, (waits, nanos): (u64, u64)) -> u64 {
         if waits != 0 {
             let f = &self.families[family as usize];
             bump(&f.lock_waits, waits);
@@ -81,11 +86,11 @@ impl CostStats {
 
 /// A thread's clock for the batch at hand.
 #[derive(Debug)]
-pub(crate) struct Costs {
+pub struct Costs {
     /// Batches up to the next that is timed, itself included.
     left: u64,
     /// The present batch is timed.
-    pub(crate) on: bool,
+    pub on: bool,
     /// Nanoseconds of parsing per command of the present group.
     parse: u64,
     /// Commands of the batch by family.
@@ -94,13 +99,14 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// A clock that begins with a batch that is timed. `seed` is of the choice of the next ones.
+    pub fn new(seed: u64) -> Self {
         Self { left: 1, on: false, parse: 0, commands: [0; FAMILIES], seed }
     }
 
     /// A batch begins.
     #[inline]
-    pub(crate) fn begin(&mut self, stats: &CostStats) {
+    pub fn begin(&mut self, stats: &CostStats) {
         self.on = false;
         self.left -= 1;
         if self.left == 0 {
@@ -120,19 +126,19 @@ impl Costs {
 
     /// Whether the next batch will be timed, so that reading its input should be.
     #[inline]
-    pub(crate) fn next_is_timed(&self) -> bool {
+    pub fn next_is_timed(&self) -> bool {
         self.left == 1
     }
 
     /// A group of `n` commands was parsed in `nanos`.
     #[cold]
-    pub(crate) fn parsed(&mut self, n: usize, nanos: u64) {
+    pub fn parsed(&mut self, n: usize, nanos: u64) {
         self.parse = nanos / n.max(1) as u64;
     }
 
     /// `n` commands of a family were executed in `nanos`, of which they waited `waited`.
     #[cold]
-    pub(crate) fn executed(
+    pub fn executed(
         &mut self,
         stats: &CostStats,
         family: Group,
@@ -148,7 +154,7 @@ impl Costs {
 
     /// Their replies were written in `nanos`.
     #[cold]
-    pub(crate) fn wrote(&mut self, stats: &CostStats, nanos: u64) {
+    pub fn wrote(&mut self, stats: &CostStats, nanos: u64) {
         bump(&stats.writes, 1);
         bump(&stats.write, nanos);
         let all: u64 = self.commands.iter().map(|n| u64::from(*n)).sum();
@@ -157,39 +163,6 @@ impl Costs {
         }
         // A batch may be written in several parts.
         self.commands = [0; FAMILIES];
-    }
-}
-
-impl Thread {
-    /// Monotonic nanoseconds before a read, if the batch that it may bring is timed.
-    #[inline]
-    pub fn read_begins(&self, engine: &Engine) -> Option<u64> {
-        self.costs.next_is_timed().then(|| engine.clock.monotonic_ns())
-    }
-
-    /// A read has ended; `begin` is the result of [`read_begins`](Self::read_begins).
-    #[inline]
-    pub fn read_ends(&self, engine: &Engine, begin: Option<u64>) {
-        if let Some(begin) = begin {
-            let c = &self.worker.costs;
-            bump(&c.reads, 1);
-            bump(&c.read, engine.clock.monotonic_ns().saturating_sub(begin));
-        }
-    }
-
-    /// Monotonic nanoseconds before a write, if the batch that it answers is timed.
-    #[inline]
-    pub fn write_begins(&self, engine: &Engine) -> Option<u64> {
-        self.costs.on.then(|| engine.clock.monotonic_ns())
-    }
-
-    /// A write has ended; `begin` is the result of [`write_begins`](Self::write_begins).
-    #[inline]
-    pub fn write_ends(&mut self, engine: &Engine, begin: Option<u64>) {
-        if let Some(begin) = begin {
-            let nanos = engine.clock.monotonic_ns().saturating_sub(begin);
-            self.costs.wrote(&self.worker.costs, nanos);
-        }
     }
 }
 
@@ -247,17 +220,16 @@ pub struct Breakdown {
     pub write: f64,
 }
 
-impl Engine {
-    /// The costs of commands, summed over threads.
-    pub fn costs(&self) -> Breakdown {
-        let workers = self.workers();
+impl Breakdown {
+    /// The costs of commands, summed over `threads`. `groups` are the families of the commands by number.
+    pub fn of(threads: &[(&ThreadStats, &CostStats)], groups: impl Iterator<Item = Group>) -> Self {
         let mut calls = [0u64; FAMILIES];
-        for (id, cmd) in self.table.all().iter().enumerate() {
-            let n: u64 = workers.iter().map(|w| w.stats.commands[id].calls.load(Relaxed)).sum();
-            calls[cmd.row.group as usize] += n;
+        for (id, group) in groups.enumerate() {
+            let n: u64 = threads.iter().map(|(s, _)| s.commands[id].calls.load(Relaxed)).sum();
+            calls[group as usize] += n;
         }
         let sum = |of: &dyn Fn(&CostStats) -> &AtomicU64| -> u64 {
-            workers.iter().map(|w| of(&w.costs).load(Relaxed)).sum()
+            threads.iter().map(|(_, costs)| of(costs).load(Relaxed)).sum()
         };
         let each = |ns: u64, n: u64| if n == 0 { 0.0 } else { ns as f64 / n as f64 };
         let families = GROUPS
@@ -278,7 +250,7 @@ impl Engine {
             })
             .filter(|f| f.calls > 0)
             .collect();
-        Breakdown {
+        Self {
             families,
             sampled_batches: sum(&|c| &c.batches),
             read: each(sum(&|c| &c.read), sum(&|c| &c.reads)),
@@ -330,5 +302,27 @@ mod tests {
         };
         assert_eq!(of(Group::String), [3, 300, 600, 3000]);
         assert_eq!(of(Group::Generic), [1, 100, 50, 1000]);
+    }
+
+    #[test]
+    fn a_breakdown_is_of_all_threads() {
+        let threads = [0, 1].map(|_| (ThreadStats::new(3), CostStats::default()));
+        for (stats, costs) in &threads {
+            bump(&stats.commands[1].calls, 5);
+            bump(&costs.families[Group::Hash as usize].sampled, 2);
+            bump(&costs.families[Group::Hash as usize].execute, 500);
+            assert_eq!(costs.waited(Group::Hash, (1, 70)), 70);
+            assert_eq!(costs.waited(Group::Hash, (0, 0)), 0);
+            costs.read_took(30);
+        }
+        let seen: Vec<_> = threads.iter().map(|(s, c)| (s, c)).collect();
+        let groups = [Group::String, Group::Hash, Group::Set];
+        let b = Breakdown::of(&seen, groups.into_iter());
+        let [hash] = b.families.as_slice() else { panic!("{:?}", b.families) };
+        assert_eq!((hash.family, hash.calls, hash.sampled, hash.lock_waits), ("hash", 10, 4, 2));
+        assert_eq!((hash.execute, hash.lock_wait, b.read), (250.0, 14.0, 30.0));
+        threads[0].1.reset();
+        threads[0].0.reset();
+        assert_eq!(Breakdown::of(&seen, groups.into_iter()).families[0].calls, 5);
     }
 }

@@ -3,20 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use config::Id;
 use parking_lot::Mutex;
 use resp::Args;
-
-use crate::clients::Client;
-use crate::engine::Engine;
-use crate::redact;
 
 /// Arguments of a command that are kept, and bytes of each, as in Redis.
 const ARGS_MAX: usize = 32;
 const BYTES_MAX: usize = 128;
 
 /// One slow command.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Entry {
     /// Counts up from 0.
     pub id: u64,
@@ -39,10 +34,16 @@ pub struct Slowlog {
 }
 
 impl Slowlog {
-    /// Keeps a command.
+    /// Keeps a command with these arguments, and at most `max` in all. `slow` says the rest about it: its
+    /// `id` and `args` are filled in here. `hidden` is the text for an argument that must not be shown.
     #[cold]
-    pub fn record(&self, engine: &Engine, client: &Client, nanos: u64, args: &Args<'_>) {
-        let max = usize::try_from(engine.config.int(Id::SlowlogMaxLen)).unwrap_or(0);
+    pub fn record(
+        &self,
+        max: usize,
+        slow: Entry,
+        args: &Args<'_>,
+        hidden: impl Fn(usize) -> Option<&'static str>,
+    ) {
         if max == 0 {
             return;
         }
@@ -50,8 +51,8 @@ impl Slowlog {
         let keep = if n > ARGS_MAX { ARGS_MAX - 1 } else { n };
         let mut kept: Vec<Vec<u8>> = Vec::with_capacity(keep + 1);
         for (i, a) in args.iter_from(0).take(keep).enumerate() {
-            if redact::hides(args, i) {
-                kept.push(redact::TEXT.as_bytes().to_vec());
+            if let Some(text) = hidden(i) {
+                kept.push(text.as_bytes().to_vec());
             } else if a.len() > BYTES_MAX {
                 let mut cut = a[..BYTES_MAX].to_vec();
                 cut.extend_from_slice(
@@ -68,14 +69,7 @@ impl Slowlog {
         let mut list = self.list.lock();
         let id = list.0;
         list.0 += 1;
-        list.1.push_front(Arc::new(Entry {
-            id,
-            at: engine.clock.wall_ms() as i64 / 1000,
-            micros: nanos / 1000,
-            args: kept,
-            peer: client.endpoint.peer.clone(),
-            name: client.names.read().name.clone(),
-        }));
+        list.1.push_front(Arc::new(Entry { id, args: kept, ..slow }));
         list.1.truncate(max);
     }
 
@@ -102,5 +96,47 @@ impl Slowlog {
     /// Forgets them all.
     pub fn reset(&self) {
         self.list.lock().1.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use resp::Span;
+
+    use super::*;
+
+    fn record(log: &Slowlog, max: usize, words: &[&[u8]]) {
+        let mut words: Vec<Vec<u8>> = words.iter().map(|w| w.to_vec()).collect();
+        let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
+        let slow = Entry { at: 7, micros: 9, peer: "p".into(), ..Entry::default() };
+        let args = Args::new(&[], &spans, &mut words);
+        log.record(max, slow, &args, |i| (i == 1).then_some("(hidden)"));
+    }
+
+    #[test]
+    fn arguments_are_cut_and_hidden() {
+        let log = Slowlog::default();
+        record(&log, 9, &[b"AUTH", b"secret", &[b'x'; 130]]);
+        record(&log, 9, &[b"a".as_slice(); 33]);
+        let [many, auth] = &log.newest(5)[..] else { panic!("two entries") };
+        assert_eq!((auth.id, auth.at, auth.micros, auth.peer.as_str()), (0, 7, 9, "p"));
+        assert_eq!(auth.args[1], b"(hidden)");
+        assert_eq!(auth.args[2].len(), 128 + "... (2 more bytes)".len());
+        assert_eq!((many.id, many.args.len()), (1, 32));
+        assert_eq!(many.args[31], b"... (2 more arguments)");
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten_and_numbers_go_on() {
+        let log = Slowlog::default();
+        record(&log, 0, &[b"PING"]);
+        assert!(log.is_empty());
+        (0..5).for_each(|_| record(&log, 2, &[b"PING"]));
+        assert_eq!(log.newest(9).iter().map(|e| e.id).collect::<Vec<_>>(), [4, 3]);
+        log.trim(1);
+        assert_eq!(log.len(), 1);
+        log.reset();
+        record(&log, 2, &[b"PING"]);
+        assert_eq!(log.newest(1)[0].id, 5);
     }
 }

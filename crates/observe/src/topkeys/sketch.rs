@@ -12,18 +12,18 @@ const KEY_BYTES: usize = 256;
 
 /// The key of a counter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(super) struct Name {
     /// Database.
-    pub(crate) db: usize,
+    pub(super) db: usize,
     /// Its first [`KEY_BYTES`] bytes.
-    pub(crate) key: Vec<u8>,
+    pub(super) key: Vec<u8>,
     /// Bytes of the whole key.
-    pub(crate) len: usize,
+    pub(super) len: usize,
 }
 
 /// See the module's text.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sketch {
+pub(super) struct Sketch {
     ids: Vec<u64>,
     counts: Vec<f64>,
     errors: Vec<f64>,
@@ -36,12 +36,12 @@ pub(crate) struct Sketch {
 
 impl Sketch {
     /// A sketch of `capacity` counters; allocates when it is first used.
-    pub(crate) fn new(capacity: usize) -> Self {
+    pub(super) fn new(capacity: usize) -> Self {
         Self { capacity: capacity.max(1), ..Self::default() }
     }
 
     /// Counts `weight` for a key; `id` distinguishes (database, key) from others.
-    pub(crate) fn add(&mut self, id: u64, db: usize, key: &[u8], weight: f64) {
+    pub(super) fn add(&mut self, id: u64, db: usize, key: &[u8], weight: f64) {
         self.total += weight;
         if let Some(at) = self.ids.iter().position(|&other| other == id) {
             self.counts[at] += weight;
@@ -78,7 +78,7 @@ impl Sketch {
     }
 
     /// Multiplies all counts: older counts weigh less.
-    pub(crate) fn scale(&mut self, factor: f64) {
+    pub(super) fn scale(&mut self, factor: f64) {
         for count in self.counts.iter_mut().chain(&mut self.errors) {
             *count *= factor;
         }
@@ -86,12 +86,12 @@ impl Sketch {
     }
 
     /// All that was counted.
-    pub(crate) fn total(&self) -> f64 {
+    pub(super) fn total(&self) -> f64 {
         self.total
     }
 
     /// Every key that has a counter.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = Counted<'_>> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = Counted<'_>> {
         (0..self.ids.len()).map(|i| Counted {
             id: self.ids[i],
             name: &self.names[i],
@@ -116,13 +116,13 @@ fn least(counts: &[f64]) -> f64 {
 }
 
 /// A counter's figures about its key.
-pub(crate) struct Counted<'a> {
-    pub(crate) id: u64,
-    pub(crate) name: &'a Name,
+pub(super) struct Counted<'a> {
+    pub(super) id: u64,
+    pub(super) name: &'a Name,
     /// Its count at least.
-    pub(crate) least: f64,
+    pub(super) least: f64,
     /// Times that it was counted.
-    pub(crate) seen: u32,
+    pub(super) seen: u32,
 }
 
 #[cfg(test)]

@@ -70,3 +70,27 @@ impl LatencyMonitor {
         before - events.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spikes_of_one_second_are_one_and_old_ones_go() {
+        let monitor = LatencyMonitor::default();
+        assert!(monitor.is_empty());
+        for (ms, at) in [(5, 1_000), (9, 1_900), (7, 1_999), (3, 2_000)] {
+            monitor.record("command", ms * 1_000_000, at);
+        }
+        let series = monitor.get("command").unwrap();
+        assert_eq!((series.max_ms, series.samples), (9, [(1, 9), (2, 3)].into()));
+        for at in 0..200 {
+            monitor.record("fork", 1_000_000, at * 1000);
+        }
+        let series = monitor.get("fork").unwrap();
+        assert_eq!((series.samples.len(), series.samples[0].0), (SAMPLES, 40));
+        assert_eq!(monitor.reset(&["COMMAND", "other"]), 1);
+        assert_eq!(monitor.all().len(), 1);
+        assert_eq!(monitor.reset(&[]), 1);
+    }
+}
