@@ -39,7 +39,7 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
         flags(c),
         get(&c.db),
     );
-    let [sub, psub, ssub] = c.subscriptions.each_ref().map(|n| n.load(Relaxed));
+    let [sub, psub, ssub] = c.receiver.counts.each_ref().map(|n| n.load(Relaxed));
     let (multi, watch) = (c.multi.load(Relaxed), get(&c.watch));
     let _ = write!(out, " sub={sub} psub={psub} ssub={ssub} multi={multi} watch={watch}");
     let _ = write!(
@@ -59,8 +59,8 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
         " cmd={command} user={} redir={} resp={} lib-name={} lib-ver={} tot-net-in={} \
          tot-net-out={} tot-cmds={}",
         c.user.read().shown(),
-        c.redirect.load(Relaxed),
-        get(&c.proto),
+        c.receiver.redirect.load(Relaxed),
+        get(&c.receiver.proto),
         names.lib_name,
         names.lib_ver,
         get(&c.net_in),
@@ -74,12 +74,12 @@ fn flags(c: &Client) -> String {
     let is = |flag: &AtomicBool| flag.load(Relaxed);
     let letters = [
         ('O', is(&c.monitor)),
-        ('P', is(&c.pubsub)),
+        ('P', is(&c.receiver.subscribed)),
         ('x', c.multi.load(Relaxed) >= 0),
         ('b', is(&c.paused) || c.blocked.lock().is_some()),
-        ('t', c.redirect.load(Relaxed) >= 0),
-        ('R', is(&c.redirect_broken)),
-        ('B', is(&c.bcast)),
+        ('t', c.receiver.redirect.load(Relaxed) >= 0),
+        ('R', is(&c.receiver.redirect_broken)),
+        ('B', is(&c.receiver.bcast)),
         ('d', is(&c.spoiled)),
         ('A', is(&c.closing)),
         ('U', c.endpoint.unix),

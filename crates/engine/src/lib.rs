@@ -6,9 +6,6 @@
 //! - [`Session`] is one connection's state; [`Client`] is the part of it that other threads may
 //!   read.
 //!
-//! It has no session commands: they are in a crate above, and [`Options::commands`] hands them in. Public is
-//! what they need.
-//!
 //! It knows no sockets: a connection is bytes in, bytes out, and a [`Mailbox`] to its thread.
 
 /// The version of Redis whose behaviour this is; clients that look for features read it.
@@ -23,7 +20,7 @@ mod commit;
 pub mod dispatch;
 pub mod ends;
 mod engine;
-mod exec;
+pub mod exec;
 pub mod journal;
 mod lend;
 pub mod log;
@@ -44,9 +41,10 @@ mod settings;
 mod shares;
 mod table;
 mod thread;
-pub mod topics;
 pub mod tracking;
 mod walk;
+
+pub mod topics;
 
 pub use change::change;
 pub use client_line::push_client_line;

@@ -48,12 +48,7 @@ impl Thread {
     }
 
     /// Before a command of a transaction: a shot, if it is this one's turn to be looked at.
-    pub(crate) fn aim_inner(
-        &mut self,
-        engine: &Engine,
-        args: &Args<'_>,
-        output: usize,
-    ) -> Option<Shot> {
+    pub fn aim_inner(&mut self, engine: &Engine, args: &Args<'_>, output: usize) -> Option<Shot> {
         let turn = self.probe.ahead(1) == 0;
         if !turn {
             self.probe.pass(1);
@@ -64,7 +59,7 @@ impl Thread {
     /// After a command that is looked at: the command, its database and arguments, if there was one.
     /// `output` is the output so far.
     #[cold]
-    pub(crate) fn shoot(
+    pub fn shoot(
         &mut self,
         engine: &Engine,
         command: Option<(&Cmd, usize, &Args<'_>)>,
@@ -94,7 +89,7 @@ impl Engine {
 
     /// Counts an error reply by its first word.
     #[cold]
-    pub(crate) fn count_error(&self, text: &str) {
+    pub fn count_error(&self, text: &str) {
         if let Some(known) = self.errors.count(text) {
             self.keyspace.count_freed_apart(known.len() as u64);
             crate::log!(
@@ -109,7 +104,7 @@ impl Engine {
 
     /// Keeps a command that took long in the slow log.
     #[cold]
-    pub(crate) fn note_slow(&self, client: &Client, nanos: u64, args: &Args<'_>) {
+    pub fn note_slow(&self, client: &Client, nanos: u64, args: &Args<'_>) {
         let slow = Entry {
             at: self.clock.wall_ms() as i64 / 1000,
             micros: nanos / 1000,
@@ -147,7 +142,7 @@ impl Engine {
     }
 
     /// Ends a session of HOTKEYS whose time is over.
-    pub(crate) fn tick_hotkeys(&self) {
+    pub fn tick_hotkeys(&self) {
         self.hotkeys.tick(self.clock.monotonic_ns(), || self.spent());
     }
 

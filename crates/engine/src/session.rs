@@ -146,14 +146,14 @@ impl Session {
     /// HELLO.
     pub fn set_proto(&mut self, proto: Proto) {
         self.proto = proto;
-        self.client.proto.store(if proto == Proto::V3 { 3 } else { 2 }, Relaxed);
+        self.client.receiver.set_proto(proto);
     }
 
     /// Whether it may only change its subscriptions: a RESP2 client could not distinguish messages
     /// from replies.
     #[inline]
     pub fn only_subscribes(&self) -> bool {
-        self.proto == Proto::V2 && self.client.pubsub.load(Relaxed)
+        self.proto == Proto::V2 && self.client.receiver.subscribed.load(Relaxed)
     }
 
     /// To be called when a condition of the general path has changed.

@@ -142,7 +142,7 @@ impl Thread {
         let mut t = Self {
             index,
             cx: Context::new(engine.clock.wall_ms() as i64, rng),
-            pubsub: Local::new(index, Arc::clone(&worker)),
+            pubsub: Local::new(index, Arc::clone(&worker), Arc::clone(&worker.outboxes)),
             worker,
             hot: Hot {
                 generation: 0,

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Relaxed};
 use std::time::Duration;
 
-use acl::Catalogue as _;
+use ::acl::Catalogue as _;
 use commands::row::{
     Acl, Argv, FindKeys, Flags, Group, KeyError, KeyFlags, KeyPos, KeySpec, Row, Scope,
 };

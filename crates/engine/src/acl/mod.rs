@@ -41,7 +41,8 @@ impl Catalogue for Table {
 }
 
 impl Engine {
-    pub(crate) fn acl_ground(&self) -> Ground<'_> {
+    /// What rules of access are made from.
+    pub fn acl_ground(&self) -> Ground<'_> {
         let default = self.config.chosen(Id::AclPubsubDefault);
         let all_channels = matches!(default, AclPubsubDefault::Allchannels);
         Ground { table: &self.table, all_channels }
@@ -57,7 +58,7 @@ pub fn context_of(session: &Session) -> Context {
 fn line_of(engine: &Engine, client: &Client) -> String {
     let now = engine.clock.wall_ms() as i64;
     let mut line = String::new();
-    crate::client_line::push_client_line(&mut line, engine, now, client);
+    crate::push_client_line(&mut line, engine, now, client);
     line.truncate(line.trim_end().len());
     line
 }

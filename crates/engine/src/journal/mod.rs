@@ -289,15 +289,8 @@ pub(crate) fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'
 }
 
 /// Appends a change of a session command, which gives the form that can be replayed. The shard is locked.
-pub fn note_words(
-    engine: &Engine,
-    lane: Option<&Lane>,
-    db: &Db<'_>,
-    index: usize,
-    words: &[&[u8]],
-) {
+pub fn note_words(engine: &Engine, lane: &Lane, db: &Db<'_>, index: usize, words: &[&[u8]]) {
     if engine.journal.is_on()
-        && let Some(lane) = lane
         && let Some((name, args)) = words.split_first()
     {
         lane.append(engine.journal.shared.counter(), db.cx.now, true, |unit| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use resp::Args;
 
-use super::{Kind, Local, Payload, Wanted, publish};
+use super::{Kind, Local, Payload, Wanted};
 use crate::engine::Engine;
 
 /// Publishes the message in the arguments to the channel whose name has this hash. Returns how many
@@ -23,5 +23,5 @@ pub fn deliver(
         Some(whole) => Payload::Shared(whole),
         None => Payload::of(&args[2]),
     };
-    publish(engine, local, kind, Wanted::hashed(&args[1], hash), message)
+    local.publish(&engine.pubsub, kind, Wanted::hashed(&args[1], hash), message)
 }

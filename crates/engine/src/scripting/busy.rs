@@ -9,8 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
+use commands::Fail;
 use commands::row::{Flags, Traits};
-use commands::{Fail, Outcome};
 use config::Id;
 use parking_lot::{Mutex, RwLock};
 use resp::{Args, Out, Reply, Span};
@@ -252,78 +252,68 @@ impl Engine {
 
     /// Answers a command of a client whose thread is stuck, which needs neither the thread nor the
     /// keyspace. Its changes of the client's session are noted for the thread. None: it has to wait for
-    /// the thread.
+    /// the thread, or there is no answer.
     pub fn answer_busy(&self, client: &Client, args: &Args<'_>) -> Option<Vec<u8>> {
         if client.closing.load(Relaxed) {
             return None;
         }
         let mut out = Out::default();
-        let mut reply = Reply::new(&mut out, client.known_proto());
-        let outcome = match self.permit_busy(client, args) {
+        let mut reply = Reply::new(&mut out, client.receiver.proto());
+        let done = match self.admit_busy(client, args) {
             // The command has to wait.
             Ok(None) => return None,
             Ok(Some(id)) => self.run_busy(client, id, args, &mut reply)?,
             Err((fail, is_exec)) => Err(refuse(client, is_exec, fail)),
         };
-        if let Err(fail) = outcome {
-            self.count_error(&fail.0);
-            reply.error(fail.bytes());
+        match done {
+            Ok(Stuck::Answered) => {}
+            Ok(Stuck::Noted) => note(client, Early::Done(args.to_vecs(0))),
+            Ok(Stuck::Silent) => return None,
+            Err(fail) => {
+                self.count_error(&fail.0);
+                reply.error(fail.bytes());
+            }
         }
         Some(out.buf)
     }
 
-    /// The number of a command that may run while a script is slow; none if it has to wait; or the refusal, and
-    /// whether it is EXEC that is refused.
-    fn permit_busy(&self, client: &Client, args: &Args<'_>) -> Result<Option<u16>, (Fail, bool)> {
+    /// The number of a command that may run while a script is slow; none if it has to wait; or the refusal,
+    /// and whether it is EXEC that is refused.
+    fn admit_busy(&self, client: &Client, args: &Args<'_>) -> Result<Option<u16>, (Fail, bool)> {
         let id = lookup(self, args).map_err(|fail| (fail, false))?;
         let cmd = self.table.get(id);
-        let row = cmd.row;
         let refused = |fail| Err((fail, cmd.traits.has(Traits::EXEC)));
         let user = Arc::clone(&client.user.read());
         let request = Request { engine: self, id, args, user: &user, client };
         if let Err(refusal) = request.admit(Policy::STUCK) {
-            return refused(refusal.fail(&user, row));
+            return refused(refusal.fail(&user, cmd.row));
         }
-        match row.flags.has(Flags::ALLOW_BUSY) {
+        match cmd.row.flags.has(Flags::ALLOW_BUSY) {
             true => Ok(Some(id)),
             // Nothing is slow any more: the command waits for its thread.
             false => self.scripts.running.refusal().map_or(Ok(None), refused),
         }
     }
 
-    /// Runs a command that may run while a script is slow, or queues it where a transaction is queued. None: it has to
-    /// wait, or needs no answer.
-    ///
-    /// WATCH counts from when the session follows. No command that reads a key is answered before, so that no client
-    /// has seen a value that is older than its watch.
+    /// Runs a command that may run while a script is slow, or queues it. None: it has to wait.
     fn run_busy(
         &self,
         client: &Client,
         id: u16,
         args: &Args<'_>,
         reply: &mut Reply<'_>,
-    ) -> Option<Outcome> {
+    ) -> Option<Result<Stuck, Fail>> {
         if client.is_in_multi() && !self.table.get(id).traits.has(Traits::IMMEDIATE) {
             client.multi.fetch_add(1, Relaxed);
             reply.simple("QUEUED");
-            note(client, Early::Done(args.to_vecs(0)));
-            return Some(Ok(()));
+            return Some(Ok(Stuck::Noted));
         }
-        let answer = self.table.while_stuck(id)?;
-        Some(match answer(self, client, args, reply) {
-            Ok(Stuck::Answered) => Ok(()),
-            Ok(Stuck::Noted) => {
-                note(client, Early::Done(args.to_vecs(0)));
-                Ok(())
-            }
-            Ok(Stuck::Silent) => return None,
-            Err(fail) => Err(fail),
-        })
+        Some(self.table.while_stuck(id)?(self, client, args, reply))
     }
 }
 
-/// Refuses a command, as [`Thread::refuse`] does: a transaction that is being queued fails. Returns the text of the
-/// refusal.
+/// Refuses a command, as [`Thread::refuse`] does: a transaction that is being queued fails. Returns the text
+/// of the refusal.
 fn refuse(client: &Client, is_exec: bool, fail: Fail) -> Fail {
     if !client.is_in_multi() {
         return fail;
@@ -338,6 +328,7 @@ fn refuse(client: &Client, is_exec: bool, fail: Fail) -> Fail {
     fail
 }
 
+/// The client's session follows when its thread is free.
 fn note(client: &Client, what: Early) {
     client.early.lock().push(what);
     client.has_early.store(true, Relaxed);

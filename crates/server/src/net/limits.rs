@@ -18,7 +18,7 @@ const UNAUTHENTICATED_OUTPUT: usize = 1024;
 
 /// Whether a connection is there to receive messages.
 pub(super) fn is_subscriber(c: &Conn) -> bool {
-    c.session.client.pubsub.load(Relaxed)
+    c.session.client.receiver.subscribed.load(Relaxed)
 }
 
 /// Whether the bytes of an incomplete command, with the commands that MULTI has queued, are more than

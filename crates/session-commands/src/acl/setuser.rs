@@ -1,6 +1,6 @@
 //! ACL SETUSER: <https://redis.io/docs/latest/commands/acl-setuser/>
 
-use acl::has_blank;
+use ::acl::has_blank;
 use commands::row::Row;
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};

@@ -336,6 +336,7 @@ fn populate(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
         }
         let key = Key::new(&name);
         let (ks, index) = (&call.engine.keyspace, call.session.db);
+        let worker = std::sync::Arc::clone(call.thread.worker());
         let mut db = Db::lock_one(ks, index, key, &mut call.thread.cx);
         if db.peek(key).is_none() {
             let content = if value.len() > store::INLINE_MAX {
@@ -351,7 +352,7 @@ fn populate(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
             db.set(key, content, Ttl::Clear);
             engine::journal::note_words(
                 call.engine,
-                call.thread.pubsub.lane(),
+                &worker.lane,
                 &db,
                 index,
                 &[b"set".as_slice(), &name, &bytes],

@@ -20,7 +20,7 @@ pub(crate) mod topkeys;
 pub(crate) mod wait;
 
 use commands::row::{Flags, Row};
-use engine::{SessionCommand, SessionFn, StuckFn};
+use engine::{SessionCommand, SessionFn};
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &cluster::ASKING,
@@ -51,10 +51,6 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &wait::WAIT,
     &wait::WAITAOF,
 ];
-
-/// Those that are answered while the thread of their connection is stuck.
-pub(crate) const WHILE_STUCK: &[(&str, StuckFn)] =
-    &[("replconf", replication::while_stuck), ("shutdown", shutdown::while_stuck)];
 
 /// Flags of most commands here: administrative, not in scripts, at any time.
 const ADMIN: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(ANYTIME);

@@ -168,7 +168,7 @@ fn replconf(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Out
 }
 
 /// Looks at what a replica tells about itself. Returns whether that is answered.
-fn check_replconf(args: &Args<'_>) -> Result<bool, Fail> {
+pub(crate) fn check_replconf(args: &Args<'_>) -> Result<bool, Fail> {
     if args.len().is_multiple_of(2) {
         return Err(Fail::SYNTAX);
     }
@@ -270,7 +270,7 @@ fn failover(_: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome
 }
 
 /// REPLCONF of a client whose thread is stuck: it changes nothing.
-pub(super) fn while_stuck(
+pub(crate) fn while_stuck(
     _: &Engine,
     _: &Client,
     args: &Args<'_>,
@@ -278,6 +278,7 @@ pub(super) fn while_stuck(
 ) -> Result<Stuck, Fail> {
     if check_replconf(args)? {
         reply.ok();
+        return Ok(Stuck::Answered);
     }
-    Ok(Stuck::Answered)
+    Ok(Stuck::Silent)
 }

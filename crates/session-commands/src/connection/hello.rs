@@ -167,10 +167,10 @@ pub(super) fn while_stuck(
         client.names.write().name = name;
     }
     if let Some(proto) = proto {
-        client.proto.store(if proto == Proto::V3 { 3 } else { 2 }, Relaxed);
+        client.receiver.set_proto(proto);
         reply.set_proto(proto);
     }
-    introduce(reply, client.known_proto(), client.id);
+    introduce(reply, client.receiver.proto(), client.id);
     Ok(Stuck::Noted)
 }
 

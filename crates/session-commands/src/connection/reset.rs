@@ -1,7 +1,5 @@
 //! RESET: <https://redis.io/docs/latest/commands/reset/>
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use engine::ReplyMode;
@@ -76,7 +74,7 @@ pub(super) fn while_stuck(
     client.leave_multi();
     early::enter(client, engine.acl.default_user(), engine.acl.is_open());
     client.names.write().name.clear();
-    client.proto.store(2, Relaxed);
+    client.receiver.set_proto(Proto::V2);
     reply.set_proto(Proto::V2);
     reply.simple("RESET");
     Ok(Stuck::Noted)

@@ -6,7 +6,6 @@ use commands::row::{Flags, Row, Traits};
 use resp::{Args, Reply};
 
 use super::{BASE, CHANGING, SHARD_CHANNELS, command, confirm};
-use engine::Thread;
 use engine::pubsub::{Kind, Name, Wanted};
 use engine::{Call, SessionCommand};
 
@@ -116,7 +115,7 @@ fn unsubscribe(
     let names: Vec<Option<Name>> = if args.len() > 1 {
         args.iter_from(1).map(|name| Some(Wanted::new(name).keep())).collect()
     } else {
-        match Thread::subscriptions(call.session, kind) {
+        match call.session.client.receiver.names(kind) {
             // There is an answer all the same.
             all if all.is_empty() => vec![None],
             all => all.into_iter().map(Some).collect(),
@@ -127,7 +126,7 @@ fn unsubscribe(
         if let Some(name) = name {
             call.thread.unsubscribe(call.engine, call.session, kind, name);
         }
-        let n = Thread::told(call.session, kind);
+        let n = call.session.client.receiver.told(kind);
         call.thread.push_reply(call.session, reply, |reply, _| confirm(reply, word, name, n));
     }
     Ok(())

@@ -2,10 +2,8 @@
 
 use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
-use engine::{Call, Client, Engine, SessionCommand, Stuck};
+use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
-
-const NO_MULTI: Fail = Fail::text("ERR DISCARD without MULTI");
 
 pub(crate) static DISCARD: SessionCommand = SessionCommand {
     row: Row {
@@ -43,24 +41,9 @@ OK
 
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if call.session.multi.is_none() {
-        return Err(NO_MULTI);
+        return Err(Fail::text("ERR DISCARD without MULTI"));
     }
     call.thread.discard(call.engine, call.session);
     reply.ok();
     Ok(())
-}
-
-/// DISCARD of a client whose thread is stuck.
-pub(crate) fn while_stuck(
-    _: &Engine,
-    client: &Client,
-    _: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Stuck, Fail> {
-    if !client.is_in_multi() {
-        return Err(NO_MULTI);
-    }
-    client.leave_multi();
-    reply.ok();
-    Ok(Stuck::Noted)
 }

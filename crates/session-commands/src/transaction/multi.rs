@@ -4,10 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
-use engine::{Call, Client, Engine, SessionCommand, Stuck};
+use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
-
-const NESTED: Fail = Fail::text("ERR MULTI calls can not be nested");
 
 pub(crate) static MULTI: SessionCommand = SessionCommand {
     row: Row {
@@ -53,25 +51,10 @@ OK
 
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if call.session.multi.is_some() {
-        return Err(NESTED);
+        return Err(Fail::text("ERR MULTI calls can not be nested"));
     }
     call.session.multi = Some(Box::default());
     call.session.client.multi.store(0, Relaxed);
     reply.ok();
     Ok(())
-}
-
-/// MULTI of a client whose thread is stuck.
-pub(crate) fn while_stuck(
-    _: &Engine,
-    client: &Client,
-    _: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Stuck, Fail> {
-    if client.is_in_multi() {
-        return Err(NESTED);
-    }
-    client.multi.store(0, Relaxed);
-    reply.ok();
-    Ok(Stuck::Noted)
 }

@@ -1,8 +1,8 @@
 //! UNWATCH: <https://redis.io/docs/latest/commands/unwatch/>
 
+use commands::Outcome;
 use commands::row::{Flags, Group, Row, Scope};
-use commands::{Fail, Outcome};
-use engine::{Call, Client, Engine, SessionCommand, Stuck};
+use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
 
 pub(crate) static UNWATCH: SessionCommand = SessionCommand {
@@ -46,15 +46,4 @@ fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome 
     call.thread.unwatch(call.engine, call.session);
     reply.ok();
     Ok(())
-}
-
-/// UNWATCH of a client whose thread is stuck.
-pub(crate) fn while_stuck(
-    _: &Engine,
-    _: &Client,
-    _: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Stuck, Fail> {
-    reply.ok();
-    Ok(Stuck::Noted)
 }

@@ -2,10 +2,8 @@
 
 use commands::row::{Flags, Group, KeyFlags, KeySpec, Row, Scope, Traits};
 use commands::{Fail, Outcome};
-use engine::{Call, Client, Engine, SessionCommand, Stuck};
+use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
-
-const IN_MULTI: Fail = Fail::text("ERR WATCH inside MULTI is not allowed");
 
 pub(crate) static WATCH: SessionCommand = SessionCommand {
     row: Row {
@@ -58,23 +56,9 @@ QUEUED
 
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if call.session.multi.is_some() {
-        return Err(IN_MULTI);
+        return Err(Fail::text("ERR WATCH inside MULTI is not allowed"));
     }
     call.watch(args.iter_from(1));
     reply.ok();
     Ok(())
-}
-
-/// WATCH of a client whose thread is stuck.
-pub(crate) fn while_stuck(
-    _: &Engine,
-    client: &Client,
-    _: &Args<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Stuck, Fail> {
-    if client.is_in_multi() {
-        return Err(IN_MULTI);
-    }
-    reply.ok();
-    Ok(Stuck::Noted)
 }

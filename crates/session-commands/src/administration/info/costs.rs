@@ -1,9 +1,8 @@
 //! The section about the costs of commands; see [`observe::costs`].
 
+use super::Section;
 use engine::Call;
 use observe::costs::EVERY;
-
-use super::Section;
 
 pub(super) fn costs(call: &mut Call<'_>, s: &mut Section) {
     let engine = call.engine;

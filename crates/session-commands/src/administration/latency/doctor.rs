@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use config::Id;
-use engine::Engine;
 use observe::latency::Series;
+
+use engine::Engine;
 
 pub(super) fn report(engine: &Engine) -> String {
     let threshold = engine.config.int(Id::LatencyMonitorThreshold);

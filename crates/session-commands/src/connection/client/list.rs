@@ -87,7 +87,7 @@ pub(super) enum Kind {
 impl Kind {
     /// The type of a connection.
     pub(super) fn of(client: &Client) -> Self {
-        if client.pubsub.load(Relaxed) { Self::PubSub } else { Self::Normal }
+        if client.receiver.subscribed.load(Relaxed) { Self::PubSub } else { Self::Normal }
     }
 
     /// The type that argument `i` names.

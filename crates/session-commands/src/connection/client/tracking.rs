@@ -133,7 +133,7 @@ OK
         ..BASE
     },
     |call, _, reply| {
-        reply.int(call.session.client.redirect.load(Relaxed));
+        reply.int(call.session.client.receiver.redirect.load(Relaxed));
         Ok(())
     },
 );
@@ -202,7 +202,7 @@ fn info(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome
         ("optout", optout),
         ("caching-no", optout && s.caching),
         ("noloop", has(|t| t.noloop)),
-        ("broken_redirect", s.client.redirect_broken.load(Relaxed)),
+        ("broken_redirect", s.client.receiver.redirect_broken.load(Relaxed)),
     ];
     let set = flags.iter().filter(|(_, on)| *on);
     reply.map(3);
@@ -210,7 +210,7 @@ fn info(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome
     reply.set(set.clone().count());
     set.for_each(|(name, _)| reply.bulk(name));
     reply.bulk("redirect");
-    reply.int(s.client.redirect.load(Relaxed));
+    reply.int(s.client.receiver.redirect.load(Relaxed));
     reply.bulk("prefixes");
     let prefixes = t.map_or(&[][..], |t| &t.prefixes);
     reply.array(prefixes.len());
@@ -329,7 +329,7 @@ fn tracking(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         prefixes.sort();
         prefixes.dedup();
         let tracker = Tracker {
-            client: Arc::clone(&call.session.client),
+            receiver: Arc::clone(&call.session.client.receiver),
             redirect: o.redirect as u64,
             bcast: o.bcast,
             optin: o.optin,

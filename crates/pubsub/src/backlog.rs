@@ -44,7 +44,7 @@ impl Default for Backlog {
 
 impl Backlog {
     /// The limit of a thread with this number of outboxes.
-    pub(super) fn limit_for(outboxes: usize) -> usize {
+    pub(crate) fn limit_for(outboxes: usize) -> usize {
         BASE + PER_OUTBOX * outboxes
     }
 
@@ -64,28 +64,28 @@ impl Backlog {
     }
 
     /// Another thread has posted this many bytes.
-    pub(crate) fn add(&self, bytes: usize) {
+    pub fn add(&self, bytes: usize) {
         self.posted.fetch_add(bytes, Relaxed);
     }
 
     /// The owner has put this many of the posted bytes into outboxes, or dropped them.
-    pub(crate) fn received(&self, bytes: usize) {
+    pub fn received(&self, bytes: usize) {
         self.posted.fetch_sub(bytes, Relaxed);
     }
 
     /// The owner reports the bytes in its outboxes.
-    pub(super) fn set_outboxes(&self, bytes: usize) {
+    pub(crate) fn set_outboxes(&self, bytes: usize) {
         self.outboxes.store(bytes, Relaxed);
     }
 
     /// The owner sets the bytes that may wait.
-    pub(super) fn set_limit(&self, bytes: usize) {
+    pub(crate) fn set_limit(&self, bytes: usize) {
         self.limit.store(bytes, Relaxed);
     }
 
     /// Whether `thread` may go on. If not, it is among the threads that [`relieved`](Self::relieved)
     /// names.
-    pub(super) fn room_or_wait(&self, thread: usize) -> bool {
+    pub fn room_or_wait(&self, thread: usize) -> bool {
         if self.has_room() {
             return true;
         }
@@ -101,7 +101,7 @@ impl Backlog {
     }
 
     /// For the owner, when it may have made room: the threads that are to be woken.
-    pub(super) fn relieved(&self) -> Vec<usize> {
+    pub(crate) fn relieved(&self) -> Vec<usize> {
         fence(SeqCst);
         if !self.awaited.load(Relaxed) || !self.has_room() {
             return Vec::new();

@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 
 use stdx::sync::{AtomicBool, Mutex};
 
-use super::{Backlog, Encoded, Kind, Name};
-use crate::clients::Client;
-use crate::tracking::Notice;
+use crate::encode::Encoded;
+use crate::notice::Notice;
+use crate::{Backlog, Kind, Name, Receiver};
 
 /// One message for one thread.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) enum Delivery {
     /// For all subscribers.
     Message(Kind, Name, Arc<Encoded>),
     /// For one connection that tracks keys, or receives for one that does.
-    Notice(Arc<Client>, Notice),
+    Notice(Arc<Receiver>, Notice),
 }
 
 #[derive(Default, Debug)]
@@ -76,13 +76,13 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pubsub::Payload;
+    use crate::Payload;
 
     #[test]
     fn an_owner_is_told_once_until_it_looks() {
         let inbox = Inbox::default();
         let mail = || {
-            let name = crate::pubsub::Wanted::new(b"c").keep();
+            let name = crate::Wanted::new(b"c").keep();
             let message = Encoded::message(Kind::Channel, b"c", &Payload::Bytes(b"m"));
             vec![Delivery::Message(Kind::Channel, name, message.into())]
         };
@@ -104,7 +104,7 @@ mod model {
     use stdx::sync::loom::{sync::Notify, thread};
 
     use super::*;
-    use crate::pubsub::{Payload, Wanted};
+    use crate::{Payload, Wanted};
 
     /// The owner sleeps in its event loop when it has looked; posters wake it only when told to.
     #[test]

@@ -34,7 +34,7 @@ impl Deref for Name {
 }
 
 /// A name that a client has sent, to look for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     hash: u64,
     text: &'a [u8],
@@ -42,21 +42,21 @@ pub struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     #[inline]
-    /// A name to look for.
+    /// The name with this text.
     pub fn new(text: &'a [u8]) -> Self {
         Self { hash: stdx::hash::hash64(text), text }
     }
 
     /// The same for a text whose hash (`stdx::hash::hash64`) is known.
     #[inline]
-    pub(crate) fn hashed(text: &'a [u8], hash: u64) -> Self {
+    pub fn hashed(text: &'a [u8], hash: u64) -> Self {
         debug_assert!(hash == stdx::hash::hash64(text));
         Self { hash, text }
     }
 
     /// The text.
     #[inline]
-    pub(crate) fn text(self) -> &'a [u8] {
+    pub fn text(self) -> &'a [u8] {
         self.text
     }
 

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use resp::{Out, Proto, Reply};
 
-use super::Kind;
+use crate::Kind;
 
 /// Messages of at least this many bytes are shared and not copied.
 const SHARE_MIN: usize = 16 * 1024;
 
 /// A message's bytes as the publisher has them.
-pub(crate) enum Payload<'a> {
+#[derive(Debug)]
+pub enum Payload<'a> {
     /// Copied when the message is encoded.
     Bytes(&'a [u8]),
     /// Referred to.
@@ -22,7 +23,7 @@ pub(crate) enum Payload<'a> {
 
 impl<'a> Payload<'a> {
     /// The payload for `bytes`: large ones are copied once, here.
-    pub(crate) fn of(bytes: &'a [u8]) -> Self {
+    pub fn of(bytes: &'a [u8]) -> Self {
         if bytes.len() < SHARE_MIN {
             Self::Bytes(bytes)
         } else {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
-use crate::pubsub::Map;
+use crate::map::Map;
 
 const STRIPES: usize = 1024;
 

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::RwLock;
 
-use super::{Kind, Name, Named, Names, Wanted};
+use crate::name::{Named, Names};
+use crate::{Kind, Name, Wanted};
 
 /// Locks per kind of channel.
 const STRIPES: usize = 256;
@@ -157,7 +158,7 @@ impl Hub {
 
     /// Whether any connection is subscribed to a pattern.
     #[inline]
-    pub(crate) fn has_patterns(&self) -> bool {
+    pub fn has_patterns(&self) -> bool {
         self.names(Kind::Pattern) > 0
     }
 

@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use resp::{Out, Proto};
 use slab::Slab;
 
-use super::Map;
+use crate::map::Map;
 
 /// Empty buffers that are kept.
 const SPARE: usize = 64;
 /// The largest of them, in bytes.
 const SPARE_BYTES: usize = 16 * 1024;
 
-pub(super) struct Outbox {
+struct Outbox {
     client: u64,
-    pub(super) proto: Proto,
-    pub(super) out: Out,
+    proto: Proto,
+    out: Out,
     /// In the list of those that have something to be sent.
     queued: bool,
     /// Stays when it is empty.
@@ -29,16 +29,17 @@ pub(super) struct Outbox {
 }
 
 /// The bytes to be sent to a connection.
+#[derive(Debug)]
 pub struct Ready {
     /// The connection's number.
     pub client: u64,
-    /// The bytes to be sent; give them back to [`recycle`](crate::Thread::recycle) when it is empty.
+    /// The bytes to be sent; give them back to [`recycle`](crate::Local::recycle) when they are sent.
     pub out: Out,
 }
 
 /// See the module's text.
 #[derive(Default)]
-pub(super) struct Outboxes {
+pub(crate) struct Outboxes {
     all: Slab<Outbox>,
     by_client: Map<u64, u32>,
     ready: VecDeque<u32>,
@@ -53,7 +54,7 @@ pub(super) struct Outboxes {
 
 impl Outboxes {
     /// Shows the memory of the buffers in `shown`.
-    pub(super) fn new(shown: Arc<AtomicUsize>) -> Self {
+    pub(crate) fn new(shown: Arc<AtomicUsize>) -> Self {
         Self { shown, ..Self::default() }
     }
 
@@ -67,7 +68,7 @@ impl Outboxes {
     }
 
     /// The outbox of a client, made if need be.
-    pub(super) fn open(&mut self, client: u64, proto: Option<Proto>, pin: bool) -> u32 {
+    pub(crate) fn open(&mut self, client: u64, proto: Option<Proto>, pin: bool) -> u32 {
         let slot = *self.by_client.entry(client).or_insert_with(|| {
             let fresh = Outbox {
                 client,
@@ -87,7 +88,7 @@ impl Outboxes {
     }
 
     /// Forgets a client and the bytes that were to be sent to it.
-    pub(super) fn close(&mut self, client: u64) {
+    pub(crate) fn close(&mut self, client: u64) {
         let Some(slot) = self.by_client.remove(&client) else { return };
         let o = &mut self.all[slot as usize];
         self.bytes -= o.out.len();
@@ -102,7 +103,7 @@ impl Outboxes {
 
     /// Has `f` append something to an outbox; it returns how many bytes.
     #[inline]
-    pub(super) fn append(&mut self, slot: u32, f: impl FnOnce(&mut Out, Proto) -> usize) {
+    pub(crate) fn append(&mut self, slot: u32, f: impl FnOnce(&mut Out, Proto) -> usize) {
         let Some(o) = self.all.get_mut(slot as usize) else { return };
         if !o.queued {
             o.queued = true;
@@ -119,7 +120,7 @@ impl Outboxes {
         self.hold(before, after);
     }
 
-    pub(super) fn set_proto(&mut self, slot: u32, proto: Proto) {
+    pub(crate) fn set_proto(&mut self, slot: u32, proto: Proto) {
         if let Some(o) = self.all.get_mut(slot as usize) {
             o.proto = proto;
         }
@@ -127,7 +128,7 @@ impl Outboxes {
 
     /// Moves the bytes that wait for one connection behind `to`.
     #[inline]
-    pub(super) fn take(&mut self, slot: u32, to: &mut Out) {
+    pub(crate) fn take(&mut self, slot: u32, to: &mut Out) {
         let Some(o) = self.all.get_mut(slot as usize) else { return };
         if o.out.is_empty() {
             return;
@@ -139,20 +140,20 @@ impl Outboxes {
         o.out.clear();
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.all.len()
     }
 
-    pub(super) fn ready(&self) -> usize {
+    pub(crate) fn ready(&self) -> usize {
         self.ready.len()
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// The next connection that has something to be sent.
-    pub(super) fn next(&mut self) -> Option<Ready> {
+    pub(crate) fn next(&mut self) -> Option<Ready> {
         while let Some(slot) = self.ready.pop_front() {
             let Some(o) = self.all.get_mut(slot as usize) else { continue };
             o.queued = false;
@@ -178,7 +179,7 @@ impl Outboxes {
         None
     }
 
-    pub(super) fn recycle(&mut self, mut out: Out) {
+    pub(crate) fn recycle(&mut self, mut out: Out) {
         if self.spare.len() < SPARE && (1..=SPARE_BYTES).contains(&out.buf.capacity()) {
             out.clear();
             self.hold(0, out.buf.capacity());
