@@ -6,6 +6,9 @@
 //! - [`Session`] is one connection's state; [`Client`] is the part of it that other threads may
 //!   read.
 //!
+//! It has no session commands: they are in a crate above, and [`Options::commands`] hands them in. Public is
+//! what they need.
+//!
 //! It knows no sockets: a connection is bytes in, bytes out, and a [`Mailbox`] to its thread.
 
 /// The version of Redis whose behaviour this is; clients that look for features read it.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use commands::row::Row;
+use commands::row::{Flags, Row};
 use resp::Proto;
 use support::Server;
 use transcript::Reply;
@@ -102,4 +102,17 @@ fn without_a_password_nothing_but_the_few_is_allowed() {
     admin.set_authenticated(true);
     assert_eq!(server.show(&mut admin, "CONFIG SET requirepass ''"), "OK");
     assert_eq!(server.show(&mut old, "GET k"), "(nil)");
+}
+
+#[test]
+fn what_may_run_while_a_script_is_slow_has_an_answer_without_its_thread() {
+    let server = Server::with_config("");
+    let all = server.engine.table.all().iter();
+    let mut allowed: Vec<&str> =
+        all.filter(|c| c.row.flags.has(Flags::ALLOW_BUSY)).map(|c| c.row.name).collect();
+    let answers = session_commands::ALL.while_stuck.iter();
+    let mut answered: Vec<&str> = answers.map(|(name, _)| *name).collect();
+    allowed.sort_unstable();
+    answered.sort_unstable();
+    assert_eq!(allowed, answered);
 }

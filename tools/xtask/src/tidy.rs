@@ -15,10 +15,7 @@ const LINES_MAX: usize = 1_000;
 const LONG_FILES: &[&str] = &[];
 
 /// Files that tell commands apart by their names, each with its reason beside it. Keep it short.
-const BY_NAME: &[&str] = &[
-    // Each of the few commands that it answers has an answer of its own.
-    "crates/engine/src/scripting/busy.rs",
-];
+const BY_NAME: &[&str] = &[];
 
 /// Texts that no file may contain. They are cut in two here, so that this file does not.
 const FORBIDDEN: &[(&str, &str)] = &[
