@@ -12,13 +12,12 @@ use std::sync::atomic::{
 
 use observe::stats::bump;
 use parking_lot::{Mutex, RwLock};
-use resp::Proto;
+use pubsub::Receiver;
 use store::Waiter;
 
 use crate::acl::User;
 use crate::engine::Engine;
 use crate::mailbox::Message;
-use crate::pubsub::Subscriptions;
 use crate::shares::{Share, Sum};
 use crate::thread::Thread;
 
@@ -70,12 +69,10 @@ pub struct Client {
     pub created_ms: i64,
     pub names: RwLock<Names>,
     /// The user that it is authenticated as, or the default one.
-    pub(crate) user: RwLock<Arc<User>>,
+    pub user: RwLock<Arc<User>>,
     /// Unix milliseconds of the last interaction.
     pub active_ms: AtomicI64,
     pub db: AtomicU64,
-    /// 2 or 3.
-    pub proto: AtomicU64,
     /// Number of the last command plus one; 0 before the first.
     pub last_cmd: AtomicU16,
     pub query_bytes: AtomicU64,
@@ -88,18 +85,8 @@ pub struct Client {
     pub net_out: AtomicU64,
     pub authenticated: AtomicBool,
     pub monitor: AtomicBool,
-    /// Receiver of its invalidations: 0 itself, -1 when it does not track.
-    pub redirect: AtomicI64,
-    /// The receiver is gone.
-    pub redirect_broken: AtomicBool,
-    /// Tracks by prefix.
-    pub bcast: AtomicBool,
-    /// Subscribed to anything.
-    pub pubsub: AtomicBool,
-    /// Channels, patterns and shard channels it is subscribed to.
-    pub subscriptions: [AtomicU32; 3],
-    /// Its subscriptions.
-    pub(crate) subs: Mutex<Option<Box<Subscriptions>>>,
+    /// The part that senders of push messages use.
+    pub receiver: Arc<Receiver>,
     pub no_evict: AtomicBool,
     pub no_touch: AtomicBool,
     /// A command run for it while it was blocked has given a thread too much to deliver: that thread's
@@ -124,13 +111,10 @@ pub struct Client {
     /// The blocked command.
     pub blocked: Mutex<Option<Arc<Waiter>>>,
     /// The waker of a client that waits for records of a topic.
-    pub(crate) topic_wait: Mutex<Option<::log::Waiting>>,
-    /// Bytes of the commands that MULTI has queued, of watched keys, of subscriptions and of tracked
-    /// prefixes.
+    pub topic_wait: Mutex<Option<::log::Waiting>>,
+    /// Bytes of the commands that MULTI has queued, and of watched keys.
     pub multi_bytes: AtomicU64,
     pub watch_bytes: AtomicU64,
-    pub subscription_bytes: AtomicU64,
-    pub prefix_bytes: AtomicU64,
     /// The bytes that [`Clients::account`] last counted for it.
     accounted: Share,
 }
@@ -145,11 +129,6 @@ pub(crate) enum Early {
 }
 
 impl Client {
-    /// The version of the protocol that it has chosen.
-    pub fn known_proto(&self) -> Proto {
-        if self.proto.load(Relaxed) == 3 { Proto::V3 } else { Proto::V2 }
-    }
-
     pub(crate) fn new(
         id: u64,
         thread: usize,
@@ -166,7 +145,6 @@ impl Client {
             user: RwLock::new(user),
             active_ms: AtomicI64::new(now_ms),
             db: AtomicU64::new(0),
-            proto: AtomicU64::new(2),
             last_cmd: AtomicU16::new(0),
             query_bytes: AtomicU64::new(0),
             query_capacity: AtomicU64::new(0),
@@ -178,12 +156,7 @@ impl Client {
             net_out: AtomicU64::new(0),
             authenticated: AtomicBool::new(false),
             monitor: AtomicBool::new(false),
-            redirect: AtomicI64::new(-1),
-            redirect_broken: AtomicBool::new(false),
-            bcast: AtomicBool::new(false),
-            pubsub: AtomicBool::new(false),
-            subscriptions: Default::default(),
-            subs: Mutex::default(),
+            receiver: Arc::new(Receiver::new(id, thread)),
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),
             crowded: AtomicU32::new(0),
@@ -199,20 +172,24 @@ impl Client {
             topic_wait: Mutex::default(),
             multi_bytes: AtomicU64::new(0),
             watch_bytes: AtomicU64::new(0),
-            subscription_bytes: AtomicU64::new(0),
-            prefix_bytes: AtomicU64::new(0),
             accounted: Share::default(),
         }
     }
 
     /// Whether it has begun a transaction, which EXEC or DISCARD has not ended yet.
     #[inline]
-    pub(crate) fn is_in_multi(&self) -> bool {
+    pub fn is_in_multi(&self) -> bool {
         self.multi.load(Relaxed) >= 0
     }
 
+    /// Others see that it queues no transaction.
+    pub fn leave_multi(&self) {
+        self.multi.store(-1, Relaxed);
+        self.spoiled.store(false, Relaxed);
+    }
+
     /// Notes that it is to be closed, for its thread to see. Returns false when it was noted before.
-    pub(crate) fn mark_closing(&self) -> bool {
+    pub fn mark_closing(&self) -> bool {
         !self.closing.swap(true, Relaxed)
     }
 
@@ -223,9 +200,9 @@ impl Client {
             + self.output_bytes.load(Relaxed)
             + self.multi_bytes.load(Relaxed)
             + self.watch_bytes.load(Relaxed)
-            + self.subscription_bytes.load(Relaxed)
-            + self.prefix_bytes.load(Relaxed)
-            + size_of::<Self>() as u64
+            + self.receiver.subscription_bytes.load(Relaxed)
+            + self.receiver.prefix_bytes.load(Relaxed)
+            + (size_of::<Self>() + size_of::<Receiver>()) as u64
     }
 }
 

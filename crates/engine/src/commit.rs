@@ -5,12 +5,11 @@ use store::Db;
 use crate::engine::Engine;
 use crate::journal::{self, Own};
 use crate::pubsub::{self, Local};
-use crate::tracking;
 
 /// Turns a command's effects into their consequences, while its shards are still locked: the one place
 /// for journal, replication, events, waiters and invalidations as they come.
 #[inline(always)]
-pub(crate) fn commit(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
+pub fn commit(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
     let effects = &mut db.cx.effects;
     if effects.observed {
         commit_observed(engine, local, db, None);
@@ -23,7 +22,7 @@ pub(crate) fn commit(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
 /// [`commit`] for a command that a client has called: its arguments are its journal form, unless the
 /// effects state another.
 #[inline(always)]
-pub(crate) fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: &Own<'_>) {
+pub fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: &Own<'_>) {
     let effects = &mut db.cx.effects;
     if effects.observed {
         commit_observed(engine, local, db, Some(own));
@@ -36,23 +35,21 @@ pub(crate) fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, ow
 #[inline(never)]
 fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: Option<&Own<'_>>) {
     db.cx.counters.dirty += db.cx.effects.dirty;
-    if engine.journal.is_on()
-        && let Some(lane) = local.lane()
-    {
-        journal::note(engine, lane, db, own);
+    if engine.journal.is_on() {
+        journal::note(engine, &local.own().lane, db, own);
     }
     if !db.cx.effects.events.is_empty() {
         db.settle();
         let by = db.cx.client;
         for event in &db.cx.effects.events {
             if event.is_change() {
-                tracking::invalidate(engine, local, by, &event.key);
+                engine.tracking.invalidate(engine, local, by, &event.key);
             }
             pubsub::notify(engine, local, event);
         }
     }
     if db.cx.effects.flushed {
-        tracking::invalidate_all(engine, local);
+        engine.tracking.invalidate_all(engine, local);
     }
     db.cx.effects.clear();
 }

@@ -157,7 +157,9 @@ fn model() -> Part {
     let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     flags.push_str(" --cfg loom");
     let mut command = cargo(&["test", "--lib", "--no-fail-fast"]);
-    command.args(["--package", "persist", "--package", "store", "--package", "engine"]);
+    for name in ["persist", "store", "pubsub", "engine"] {
+        command.args(["--package", name]);
+    }
     command.args(["model::"]).env("RUSTFLAGS", flags);
     // Beside this program, so that nothing else is built anew because of the flags.
     let own = std::env::current_exe().map_err(|e| format!("the path of xtask: {e}"));

@@ -16,7 +16,7 @@ pub(super) fn subscribers(engine: &Engine, own: Option<&mut Session>, n: &Narrow
     let denied = |kind: Kind, name: &[u8]| !n.may_listen(name, kind == Kind::Pattern);
     close_where(engine, own, |client| {
         Arc::ptr_eq(&client.user.read(), n.user())
-            && client.subs.lock().as_ref().is_some_and(|s| s.any(denied))
+            && client.receiver.subscriptions.lock().as_ref().is_some_and(|s| s.any(denied))
     });
 }
 

@@ -18,7 +18,7 @@ const UNAUTHENTICATED_OUTPUT: usize = 1024;
 
 /// Whether a connection is there to receive messages.
 pub(super) fn is_subscriber(c: &Conn) -> bool {
-    c.session.client.pubsub.load(Relaxed)
+    c.session.client.receiver.subscribed.load(Relaxed)
 }
 
 /// Whether the bytes of an incomplete command, with the commands that MULTI has queued, are more than
@@ -101,6 +101,7 @@ mod tests {
         config.set(limit, Caller::default(), &mut |_, _| Ok(())).expect("an option with its value");
         let engine = Engine::new(Options {
             config,
+            commands: session_commands::ALL,
             renames: Vec::new(),
             clock,
             log: Log::silent(),
