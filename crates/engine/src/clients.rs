@@ -70,7 +70,7 @@ pub struct Client {
     pub created_ms: i64,
     pub names: RwLock<Names>,
     /// The user that it is authenticated as, or the default one.
-    pub(crate) user: RwLock<Arc<User>>,
+    pub user: RwLock<Arc<User>>,
     /// Unix milliseconds of the last interaction.
     pub active_ms: AtomicI64,
     pub db: AtomicU64,
@@ -124,7 +124,7 @@ pub struct Client {
     /// The blocked command.
     pub blocked: Mutex<Option<Arc<Waiter>>>,
     /// The waker of a client that waits for records of a topic.
-    pub(crate) topic_wait: Mutex<Option<::log::Waiting>>,
+    pub topic_wait: Mutex<Option<::log::Waiting>>,
     /// Bytes of the commands that MULTI has queued, of watched keys, of subscriptions and of tracked
     /// prefixes.
     pub multi_bytes: AtomicU64,
@@ -207,12 +207,18 @@ impl Client {
 
     /// Whether it has begun a transaction, which EXEC or DISCARD has not ended yet.
     #[inline]
-    pub(crate) fn is_in_multi(&self) -> bool {
+    pub fn is_in_multi(&self) -> bool {
         self.multi.load(Relaxed) >= 0
     }
 
+    /// Others see that it queues no transaction.
+    pub fn leave_multi(&self) {
+        self.multi.store(-1, Relaxed);
+        self.spoiled.store(false, Relaxed);
+    }
+
     /// Notes that it is to be closed, for its thread to see. Returns false when it was noted before.
-    pub(crate) fn mark_closing(&self) -> bool {
+    pub fn mark_closing(&self) -> bool {
         !self.closing.swap(true, Relaxed)
     }
 

@@ -174,7 +174,7 @@ impl Hub {
     }
 
     /// All names of a kind that match a pattern; without one, all.
-    pub(crate) fn list(&self, kind: Kind, pattern: Option<&[u8]>) -> Vec<Name> {
+    pub fn list(&self, kind: Kind, pattern: Option<&[u8]>) -> Vec<Name> {
         let stripes = match kind {
             Kind::Channel => &*self.channels,
             Kind::Shard => &*self.shards,

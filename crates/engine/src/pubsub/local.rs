@@ -59,7 +59,7 @@ struct Outgoing {
 
 /// See the module's text.
 #[derive(Default)]
-pub(crate) struct Local {
+pub struct Local {
     /// Number of the thread.
     pub(crate) me: usize,
     /// The part of the thread that others see: its inbox.
@@ -96,7 +96,7 @@ impl Local {
 
     /// Where the thread leaves its records for the journal.
     #[inline]
-    pub(crate) fn lane(&self) -> Option<&persist::journal::Lane> {
+    pub fn lane(&self) -> Option<&persist::journal::Lane> {
         self.own.as_ref().map(|worker| &*worker.lane)
     }
 

@@ -29,7 +29,7 @@
 //! - A message for another thread is in its inbox before the publisher's reply leaves ([`Thread::run`]).
 
 mod backlog;
-mod cmd;
+mod deliver;
 mod encode;
 mod hub;
 mod inbox;
@@ -46,14 +46,14 @@ use observe::stats::bump;
 use resp::{Out, Proto, Reply};
 
 pub use backlog::Backlog;
-pub(crate) use cmd::{COMMANDS, deliver};
+pub use deliver::deliver;
 pub(crate) use encode::{Encoded, Payload};
 pub use hub::Hub;
 pub(crate) use inbox::Delivery;
 pub use inbox::Inbox;
 pub(crate) use local::Local;
-pub(crate) use name::Name;
-pub(crate) use name::Wanted;
+pub use name::Name;
+pub use name::Wanted;
 use name::{NameSet, Named, Names};
 pub(crate) use notify::notify;
 pub use outbox::Ready;
@@ -67,7 +67,7 @@ pub(crate) type Map<K, V> = std::collections::HashMap<K, V, Seeded>;
 
 /// Hashers with the seed of this process.
 #[derive(Clone, Default)]
-pub(crate) struct Seeded(foldhash::quality::RandomState);
+pub struct Seeded(foldhash::quality::RandomState);
 
 impl BuildHasher for Seeded {
     type Hasher = <foldhash::quality::RandomState as BuildHasher>::Hasher;
@@ -187,7 +187,7 @@ impl Thread {
     }
 
     /// Subscribes a connection to names. `tell` answers each, with the number of subscriptions after it.
-    pub(crate) fn subscribe<'n>(
+    pub fn subscribe<'n>(
         &mut self,
         engine: &Engine,
         session: &mut Session,
@@ -213,7 +213,7 @@ impl Thread {
     }
 
     /// Ends one subscription. Returns whether there was one.
-    pub(crate) fn unsubscribe(
+    pub fn unsubscribe(
         &mut self,
         engine: &Engine,
         session: &mut Session,
@@ -235,18 +235,18 @@ impl Thread {
     }
 
     /// The number of subscriptions that a client is sent, after one of this kind began or ended.
-    pub(crate) fn told(session: &Session, kind: Kind) -> usize {
+    pub fn told(session: &Session, kind: Kind) -> usize {
         session.client.subs.lock().as_ref().map_or(0, |subs| subs.told(kind))
     }
 
     /// The names of all subscriptions of one kind.
-    pub(crate) fn subscriptions(session: &Session, kind: Kind) -> Vec<Name> {
+    pub fn subscriptions(session: &Session, kind: Kind) -> Vec<Name> {
         let subs = session.client.subs.lock();
         subs.iter().flat_map(|s| &s.names[kind.index()]).cloned().collect()
     }
 
     /// Ends all subscriptions without a message (RESET, a connection that is gone).
-    pub(crate) fn unsubscribe_all(&mut self, engine: &Engine, session: &mut Session) {
+    pub fn unsubscribe_all(&mut self, engine: &Engine, session: &mut Session) {
         for kind in Kind::ALL {
             for name in Self::subscriptions(session, kind) {
                 self.unsubscribe(engine, session, kind, &name);
@@ -284,7 +284,7 @@ impl Thread {
 
     /// Writes replies that are push messages. They are sent even when CLIENT REPLY holds replies
     /// back, as in Redis.
-    pub(crate) fn push_reply(
+    pub fn push_reply(
         &mut self,
         session: &mut Session,
         reply: &mut Reply<'_>,
@@ -375,7 +375,7 @@ impl Thread {
     }
 
     /// HELLO: later messages are in this form.
-    pub(crate) fn set_proto(&mut self, session: &mut Session, proto: Proto) {
+    pub fn set_proto(&mut self, session: &mut Session, proto: Proto) {
         session.set_proto(proto);
         if let Some(slot) = session.outbox {
             self.pubsub.set_proto(slot, proto);

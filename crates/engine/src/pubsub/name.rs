@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The name of a channel or a pattern, shared by all its users.
 #[derive(Clone, Debug)]
-pub(crate) struct Name {
+pub struct Name {
     hash: u64,
     text: Arc<[u8]>,
 }
@@ -35,14 +35,15 @@ impl Deref for Name {
 
 /// A name that a client has sent, to look for.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub struct Wanted<'a> {
     hash: u64,
     text: &'a [u8],
 }
 
 impl<'a> Wanted<'a> {
     #[inline]
-    pub(crate) fn new(text: &'a [u8]) -> Self {
+    /// A name to look for.
+    pub fn new(text: &'a [u8]) -> Self {
         Self { hash: stdx::hash::hash64(text), text }
     }
 
@@ -65,7 +66,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// A name to be kept.
-    pub(crate) fn keep(self) -> Name {
+    pub fn keep(self) -> Name {
         Name { hash: self.hash, text: self.text.into() }
     }
 }

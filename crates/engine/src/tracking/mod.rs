@@ -45,20 +45,21 @@ const PREFIX_BYTES: usize = size_of::<Vec<u8>>() + 64;
 const CLEARED_AT_ONCE: u64 = 10_000;
 
 /// How one connection tracks.
-pub(crate) struct Tracker {
-    pub(crate) client: Arc<Client>,
+pub struct Tracker {
+    /// The client that tracks.
+    pub client: Arc<Client>,
     /// The connection that receives the invalidations; 0: the same.
-    pub(crate) redirect: u64,
+    pub redirect: u64,
     /// Notified of all keys with its prefixes, whether it has read them or not.
-    pub(crate) bcast: bool,
+    pub bcast: bool,
     /// Only reads behind CLIENT CACHING YES are tracked.
-    pub(crate) optin: bool,
+    pub optin: bool,
     /// All reads are tracked, except those behind CLIENT CACHING NO.
-    pub(crate) optout: bool,
+    pub optout: bool,
     /// Not notified of its own changes.
-    pub(crate) noloop: bool,
+    pub noloop: bool,
     /// In broadcasting mode; sorted.
-    pub(crate) prefixes: Vec<Vec<u8>>,
+    pub prefixes: Vec<Vec<u8>>,
 }
 
 /// The message to a connection.
@@ -276,7 +277,7 @@ pub(crate) fn upkeep(engine: &Engine, local: &mut Local) {
 
 impl Thread {
     /// CLIENT TRACKING ON, or other options for a connection that tracks already.
-    pub(crate) fn track(&mut self, engine: &Engine, session: &mut Session, tracker: Tracker) {
+    pub fn track(&mut self, engine: &Engine, session: &mut Session, tracker: Tracker) {
         self.outbox(session);
         let id = session.client.id;
         let c = &session.client;
@@ -298,7 +299,7 @@ impl Thread {
     }
 
     /// CLIENT TRACKING OFF; harmless without tracking.
-    pub(crate) fn untrack(&mut self, engine: &Engine, session: &mut Session) {
+    pub fn untrack(&mut self, engine: &Engine, session: &mut Session) {
         let Some(tracker) = session.tracking.take() else { return };
         let id = session.client.id;
         let mut trackers = engine.tracking.trackers.write();
