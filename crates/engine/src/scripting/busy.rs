@@ -267,9 +267,9 @@ impl Engine {
             Err((fail, is_exec)) => Err(refuse(client, is_exec, fail)),
         };
         match done {
-            Ok(Stuck::Answered) => {}
+            // A silent one is taken from the input, too: seen again, it would be run again.
+            Ok(Stuck::Answered | Stuck::Silent) => {}
             Ok(Stuck::Noted) => note(client, Early::Done(args.to_vecs(0))),
-            Ok(Stuck::Silent) => return None,
             Err(fail) => {
                 self.count_error(&fail.0);
                 reply.error(fail.bytes());

@@ -81,11 +81,10 @@ pub(crate) fn while_stuck(
     refuse_while_busy(engine, request)?;
     log!(engine.log, Notice, "User requested shutdown...");
     persistence::begin_shutdown(engine, request, manner(request))?;
-    // The closed connection is the answer. The command is taken from the input: it must not be seen again
-    // while the server stops.
+    // The closed connection is the answer.
     client.closing.store(true, Relaxed);
     engine.post(client.thread, Message::Close(client.id));
-    Ok(Stuck::Answered)
+    Ok(Stuck::Silent)
 }
 
 /// The request; none is ABORT.
