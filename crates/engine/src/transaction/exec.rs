@@ -125,7 +125,7 @@ fn exec(call: &mut Call<'_>, reply: &mut Reply<'_>) -> Outcome {
         call.thread.call_command(engine, call.session, q.command, &mut args, reply);
         if let Some(shot) = shot {
             let command = (engine.table.get(q.command), call.session.db, &args);
-            call.thread.shoot(engine, Some(command), &shot, reply.out().len());
+            call.thread.shoot(engine, Some(command), shot, reply.out().len());
         }
     }
     call.thread.end_unit(engine);
