@@ -145,7 +145,7 @@ fn empty_reply(job: &Job) -> Vec<u8> {
 
 impl Client {
     /// The client's waiter, if it has this answer id.
-    pub(crate) fn waits_for(&self, answer_id: u64) -> Option<Arc<Waiter>> {
+    pub fn waits_for(&self, answer_id: u64) -> Option<Arc<Waiter>> {
         self.blocked.lock().clone().filter(|w| w.answer_id == answer_id)
     }
 
@@ -195,7 +195,7 @@ impl Thread {
     /// Serves the waiters of keys that have changed. While the context has shards locked, waiters whose
     /// commands need other shards stay for the next call, and so do all waiters that came after them.
     #[cold]
-    pub(crate) fn serve_ready(&mut self, engine: &Engine) {
+    pub fn serve_ready(&mut self, engine: &Engine) {
         if self.cx.ready.is_empty() {
             return;
         }
@@ -342,7 +342,7 @@ impl Thread {
     }
 
     /// CLIENT UNBLOCK: as if its time were over, or with an error. Returns whether it was waiting.
-    pub(crate) fn unblock(&mut self, engine: &Engine, w: &Arc<Waiter>, error: bool) -> bool {
+    pub fn unblock(&mut self, engine: &Engine, w: &Arc<Waiter>, error: bool) -> bool {
         // To clients it is no blocking command.
         let walks =
             job(w).is_some_and(|job| engine.table.get(job.command).traits.has(Traits::WALKS));
@@ -375,7 +375,7 @@ impl Thread {
 
     /// Answers a client that waits for something other than keys, if it still waits for the answer with
     /// this id.
-    pub(crate) fn answer_waiting(
+    pub fn answer_waiting(
         &mut self,
         engine: &Engine,
         client: &Client,
@@ -389,7 +389,7 @@ impl Thread {
     }
 
     /// Answers a client that waits for something other than keys, if it still does.
-    pub(crate) fn answer_waiter(
+    pub fn answer_waiter(
         &mut self,
         engine: &Engine,
         w: &Arc<Waiter>,

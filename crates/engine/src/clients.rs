@@ -69,7 +69,7 @@ pub struct Client {
     pub created_ms: i64,
     pub names: RwLock<Names>,
     /// The user that it is authenticated as, or the default one.
-    pub(crate) user: RwLock<Arc<User>>,
+    pub user: RwLock<Arc<User>>,
     /// Unix milliseconds of the last interaction.
     pub active_ms: AtomicI64,
     pub db: AtomicU64,
@@ -111,7 +111,7 @@ pub struct Client {
     /// The blocked command.
     pub blocked: Mutex<Option<Arc<Waiter>>>,
     /// The waker of a client that waits for records of a topic.
-    pub(crate) topic_wait: Mutex<Option<::log::Waiting>>,
+    pub topic_wait: Mutex<Option<::log::Waiting>>,
     /// Bytes of the commands that MULTI has queued, and of watched keys.
     pub multi_bytes: AtomicU64,
     pub watch_bytes: AtomicU64,
@@ -178,12 +178,18 @@ impl Client {
 
     /// Whether it has begun a transaction, which EXEC or DISCARD has not ended yet.
     #[inline]
-    pub(crate) fn is_in_multi(&self) -> bool {
+    pub fn is_in_multi(&self) -> bool {
         self.multi.load(Relaxed) >= 0
     }
 
+    /// Others see that it queues no transaction.
+    pub fn leave_multi(&self) {
+        self.multi.store(-1, Relaxed);
+        self.spoiled.store(false, Relaxed);
+    }
+
     /// Notes that it is to be closed, for its thread to see. Returns false when it was noted before.
-    pub(crate) fn mark_closing(&self) -> bool {
+    pub fn mark_closing(&self) -> bool {
         !self.closing.swap(true, Relaxed)
     }
 

@@ -9,7 +9,7 @@ use crate::pubsub::{self, Local};
 /// Turns a command's effects into their consequences, while its shards are still locked: the one place
 /// for journal, replication, events, waiters and invalidations as they come.
 #[inline(always)]
-pub(crate) fn commit(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
+pub fn commit(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
     let effects = &mut db.cx.effects;
     if effects.observed {
         commit_observed(engine, local, db, None);
@@ -22,7 +22,7 @@ pub(crate) fn commit(engine: &Engine, local: &mut Local, db: &mut Db<'_>) {
 /// [`commit`] for a command that a client has called: its arguments are its journal form, unless the
 /// effects state another.
 #[inline(always)]
-pub(crate) fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: &Own<'_>) {
+pub fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: &Own<'_>) {
     let effects = &mut db.cx.effects;
     if effects.observed {
         commit_observed(engine, local, db, Some(own));

@@ -62,7 +62,7 @@ fn subcommand(engine: &Engine, top: u16, args: &Args<'_>) -> Result<u16, Fail> {
 }
 
 /// Number of the command called `name`, or of its subcommand if it has any.
-pub(crate) fn find(engine: &Engine, name: &[u8], sub: Option<&[u8]>) -> Option<u16> {
+pub fn find(engine: &Engine, name: &[u8], sub: Option<&[u8]>) -> Option<u16> {
     let top = engine.table.find(name)?;
     match sub {
         Some(sub) if !engine.table.subs(top).is_empty() => engine.table.find_sub(top, sub),

@@ -12,9 +12,9 @@ use parking_lot::{Condvar, Mutex};
 /// The server goes on.
 pub(crate) const NOT: u8 = 0;
 /// Commands and scripts under way finish first.
-pub(crate) const ORDERLY: u8 = 1;
+pub const ORDERLY: u8 = 1;
 /// SHUTDOWN NOSAVE: scripts are not waited for.
-pub(crate) const AT_ONCE: u8 = 2;
+pub const AT_ONCE: u8 = 2;
 
 /// See the module's text.
 #[derive(Debug, Default)]

@@ -25,11 +25,11 @@ use crate::journal::Journal;
 use crate::log::Log;
 use crate::mailbox::{Mailbox, Message};
 use crate::migrate::{Dial, Migrations};
+use crate::monitor::Monitors;
 use crate::persistence::{self, Persistence};
 use crate::pubsub::{Hub, Inbox};
 use crate::scripting::Scripts;
-use crate::server::monitor::Monitors;
-use crate::table::Table;
+use crate::table::{CommandSet, Table};
 use crate::tracking::Tracking;
 
 /// Reasons for which a command cannot take the fast path. Zero most of the time: one load per group of
@@ -109,6 +109,8 @@ pub type ConfigHook = Box<dyn Fn(Id, &Config) -> Result<(), String> + Send + Syn
 pub struct Options {
     /// The configuration.
     pub config: Config,
+    /// The session commands.
+    pub commands: CommandSet,
     /// `rename-command` lines: name and new name.
     pub renames: Vec<(String, String)>,
     /// Time.
@@ -172,7 +174,7 @@ pub struct Engine {
     /// Whether keyspace events are published, for which changes must be noted.
     notifies: AtomicBool,
     /// Scripts and functions.
-    pub(crate) scripts: Scripts,
+    pub scripts: Scripts,
     /// SLOWLOG.
     pub slowlog: Slowlog,
     /// LATENCY.
@@ -182,7 +184,7 @@ pub struct Engine {
     /// The event log.
     pub topics: crate::topics::Topics,
     /// MIGRATE.
-    pub(crate) migrations: Migrations,
+    pub migrations: Migrations,
     /// CLIENT PAUSE.
     pub pause: Pause,
     /// Locked while a thread changes options and applies the change. Locked before any shard: turning the
@@ -236,12 +238,12 @@ pub struct Engine {
     /// FLUSHALL found a snapshot being taken, and wants one when that is over.
     pub(crate) save_owed: AtomicBool,
     /// Snapshots.
-    pub(crate) persistence: Persistence,
+    pub persistence: Persistence,
     pub(crate) me: Weak<Engine>,
 }
 
 /// 40 hexadecimal digits that no other server has.
-pub(crate) fn random_id(now_ms: i64) -> String {
+pub fn random_id(now_ms: i64) -> String {
     let mut id = [0u8; 20];
     if stdx::rng::fill_from_os(&mut id).is_err() {
         // Without randomness, only time and address space differ.
@@ -262,7 +264,7 @@ impl Engine {
         } else {
             (Keyspace::new(databases, now), None)
         };
-        let table = Table::new(&o.renames);
+        let table = Table::new(o.commands, &o.renames);
         let engine = Arc::new_cyclic(|me| Self {
             keyspace,
             seat: Mutex::new(seat),
@@ -315,6 +317,11 @@ impl Engine {
         engine
     }
 
+    /// A reference that does not keep it alive, for threads that may outlive it.
+    pub fn weak(&self) -> Weak<Self> {
+        self.me.clone()
+    }
+
     /// Registers a worker thread and gives it its number.
     pub fn add_worker(&self, mailbox: Mailbox) -> (usize, Arc<Worker>) {
         let worker = Arc::new(Worker {
@@ -339,7 +346,7 @@ impl Engine {
     }
 
     /// Memory of all buffers in which push messages wait to be sent, those kept for the next time included.
-    pub(crate) fn outbox_bytes(&self) -> u64 {
+    pub fn outbox_bytes(&self) -> u64 {
         self.workers().iter().map(|worker| worker.outboxes.load(Relaxed) as u64).sum()
     }
 

@@ -39,6 +39,7 @@ use observe::stats::bump;
 const OOM: Fail = Fail::text("OOM command not allowed when used memory > 'maxmemory'.");
 const NOAUTH: Fail = Fail::text("NOAUTH Authentication required.");
 const LOADING: Fail = Fail::text("LOADING Apus is loading the dataset in memory");
+const NO_REPLICAS: Fail = Fail::text("NOREPLICAS Not enough good replicas to write.");
 const NOT_IN_MULTI: Fail = Fail::text("ERR Command not allowed inside a transaction");
 const NO_DEBUG: Fail = Fail::text(
     "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can \
@@ -237,6 +238,11 @@ pub(crate) struct Limits {
 }
 
 impl Engine {
+    /// The refusal of writes while replicas are asked for.
+    pub(crate) fn lacks_replicas(&self) -> Option<Fail> {
+        (self.attention.get() & Attention::REPLICAS != 0).then_some(NO_REPLICAS)
+    }
+
     /// Whether a write may be made: nothing refuses it for the disk's sake, or for lack of replicas.
     #[inline]
     fn admit_write(&self, needs_disk: bool, writes: bool) -> Result<(), Refusal> {

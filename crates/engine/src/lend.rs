@@ -8,9 +8,14 @@ use crate::session::Session;
 use crate::thread::{Batch, Thread};
 
 /// Takes over, for a command, the input that its arguments lie in.
-pub struct Lends(pub(crate) Box<dyn FnOnce(Vec<u8>) + Send>);
+pub struct Lends(Box<dyn FnOnce(Vec<u8>) + Send>);
 
 impl Lends {
+    /// Calls `take` with the input.
+    pub fn new(take: impl FnOnce(Vec<u8>) + Send + 'static) -> Self {
+        Self(Box::new(take))
+    }
+
     /// Gives the input as far as it has been consumed, or a copy of that.
     pub fn give(self, input: Vec<u8>) {
         (self.0)(input);

@@ -13,40 +13,45 @@ pub const COMPAT_VERSION: &str = "7.4.0";
 
 pub mod acl;
 mod blocking;
+mod change;
+mod client_line;
 mod clients;
 mod commit;
-mod dispatch;
+pub mod dispatch;
 pub mod ends;
 mod engine;
-mod exec;
+pub mod exec;
 pub mod journal;
 mod lend;
 pub mod log;
 mod mailbox;
 mod memory;
-mod migrate;
+pub mod migrate;
+pub mod monitor;
 mod observation;
-mod persistence;
+pub mod persistence;
+pub mod process;
 pub mod pubsub;
+mod queue;
 mod redact;
 mod reload;
-mod scripting;
+pub mod scripting;
 mod session;
 mod settings;
 mod shares;
 mod table;
 mod thread;
 pub mod tracking;
-mod transaction;
 mod walk;
 
-pub mod connection;
-pub mod server;
 pub mod topics;
 
+pub use change::change;
+pub use client_line::push_client_line;
 pub use clients::{Client, Clients, Endpoint, HeldKill, Look};
+pub use commit::{commit, commit_own};
 pub use engine::{
-    Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
+    Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker, random_id,
 };
 pub use lend::Lends;
 pub use mailbox::{Job, Mailbox, Message};
@@ -55,5 +60,7 @@ pub use persistence::check_snapshot;
 pub use session::{ReplyMode, Session};
 pub use settings::cron_ns;
 pub use store::do_meanwhile;
-pub use table::{Call, Cmd, Run, SessionCommand, SessionFn, Table};
+pub use table::{
+    Call, Cmd, CommandSet, Run, SessionCommand, SessionFn, Stuck, StuckFn, Table, container,
+};
 pub use thread::{Batch, Next, Thread};

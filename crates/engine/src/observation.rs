@@ -12,8 +12,8 @@ use resp::Args;
 
 use crate::clients::Client;
 use crate::engine::{Engine, Worker};
+use crate::process::{self, CpuTime};
 use crate::redact;
-use crate::server::process::{self, CpuTime};
 use crate::table::Cmd;
 use crate::thread::Thread;
 
@@ -54,12 +54,7 @@ impl Thread {
     }
 
     /// Before a command of a transaction: a shot, if it is this one's turn to be looked at.
-    pub(crate) fn aim_inner(
-        &mut self,
-        engine: &Engine,
-        args: &Args<'_>,
-        output: usize,
-    ) -> Option<Shot> {
+    pub fn aim_inner(&mut self, engine: &Engine, args: &Args<'_>, output: usize) -> Option<Shot> {
         let turn = self.probe.ahead(1) == 0;
         if !turn {
             self.probe.pass(1);
@@ -70,7 +65,7 @@ impl Thread {
     /// After a command that is looked at: the command, its database and arguments, if there was one.
     /// `output` is the output so far.
     #[cold]
-    pub(crate) fn shoot(
+    pub fn shoot(
         &mut self,
         engine: &Engine,
         command: Option<(&Cmd, usize, &Args<'_>)>,
@@ -100,7 +95,7 @@ impl Engine {
 
     /// Counts an error reply by its first word.
     #[cold]
-    pub(crate) fn count_error(&self, text: &str) {
+    pub fn count_error(&self, text: &str) {
         if let Some(known) = self.errors.count(text) {
             self.keyspace.count_freed_apart(known.len() as u64);
             crate::log!(
@@ -115,7 +110,7 @@ impl Engine {
 
     /// Keeps a command that took long in the slow log.
     #[cold]
-    pub(crate) fn note_slow(&self, client: &Client, nanos: u64, args: &Args<'_>) {
+    pub fn note_slow(&self, client: &Client, nanos: u64, args: &Args<'_>) {
         let slow = Entry {
             at: self.clock.wall_ms() as i64 / 1000,
             micros: nanos / 1000,
@@ -153,29 +148,29 @@ impl Engine {
     }
 
     /// Ends a session of HOTKEYS whose time is over.
-    pub(crate) fn tick_hotkeys(&self) {
+    pub fn tick_hotkeys(&self) {
         self.hotkeys.tick(self.clock.monotonic_ns(), || self.spent());
     }
 
     /// Begins a session of HOTKEYS; false when one is on.
-    pub(crate) fn start_hotkeys(&self, asked: Asked) -> bool {
+    pub fn start_hotkeys(&self, asked: Asked) -> bool {
         let now = (self.clock.monotonic_ns(), self.clock.wall_ms() as i64);
         self.hotkeys.start(asked, now, || self.spent())
     }
 
     /// Ends the session; false when none is on.
-    pub(crate) fn stop_hotkeys(&self) -> bool {
+    pub fn stop_hotkeys(&self) -> bool {
         self.hotkeys.stop(self.clock.monotonic_ns(), || self.spent())
     }
 
     /// Forgets the session; false while it is on.
-    pub(crate) fn reset_hotkeys(&self) -> bool {
+    pub fn reset_hotkeys(&self) -> bool {
         let workers = self.workers();
         self.hotkeys.reset(keys_of(&workers), self.clock.monotonic_ns(), || self.spent())
     }
 
     /// The session's findings so far, if there is or was one.
-    pub(crate) fn hotkeys_report(&self) -> Option<Report> {
+    pub fn hotkeys_report(&self) -> Option<Report> {
         let workers = self.workers();
         self.hotkeys.report(keys_of(&workers), self.clock.monotonic_ns(), || self.spent())
     }

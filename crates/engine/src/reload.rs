@@ -6,7 +6,7 @@ use config::{Caller, Id};
 use crate::engine::{Attention, Engine};
 use crate::log;
 use crate::mailbox::{Job, Message};
-use crate::{acl, server::config::change};
+use crate::{acl, change::change};
 
 impl Engine {
     /// Sets options, as CONFIG SET does, and reads the ACL file again, on a worker thread. `done` is called

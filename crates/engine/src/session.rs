@@ -10,8 +10,8 @@ use crate::acl::User;
 use crate::clients::{Client, Endpoint};
 use crate::engine::Engine;
 use crate::lend::Lends;
+use crate::queue::{Multi, Watching};
 use crate::tracking::Tracker;
-use crate::transaction::{Multi, Watching};
 
 /// CLIENT REPLY.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,7 +38,7 @@ pub struct Session {
     /// Whether it may run commands that need authentication.
     pub authenticated: bool,
     /// The user that it is authenticated as, or else the default user.
-    pub(crate) user: Arc<User>,
+    pub user: Arc<User>,
     /// CLIENT REPLY.
     pub reply: ReplyMode,
     /// CLIENT NO-TOUCH.
@@ -50,9 +50,9 @@ pub struct Session {
     /// Where push messages wait for it, if it has had any reason to get some.
     pub(crate) outbox: Option<u32>,
     /// CLIENT TRACKING.
-    pub(crate) tracking: Option<Arc<Tracker>>,
+    pub tracking: Option<Arc<Tracker>>,
     /// CLIENT CACHING was called for the next command.
-    pub(crate) caching: bool,
+    pub caching: bool,
     /// Its commands must take the general path: it is subscribed in RESP2, or its reads are tracked.
     pub(crate) attention: bool,
     /// A command that must wait (CLIENT PAUSE): it is run before any further input.
@@ -63,7 +63,7 @@ pub struct Session {
     /// been executed, by [`crate::Thread::run`] with a copy.
     pub lends: Option<Lends>,
     /// The commands that MULTI has queued.
-    pub(crate) multi: Option<Box<Multi>>,
+    pub multi: Option<Box<Multi>>,
     /// The keys that WATCH watches.
     pub(crate) watching: Option<Box<Watching>>,
     /// The command that it waits for, if one blocks it.
@@ -152,7 +152,7 @@ impl Session {
     /// Whether it may only change its subscriptions: a RESP2 client could not distinguish messages
     /// from replies.
     #[inline]
-    pub(crate) fn only_subscribes(&self) -> bool {
+    pub fn only_subscribes(&self) -> bool {
         self.proto == Proto::V2 && self.client.receiver.subscribed.load(Relaxed)
     }
 
@@ -163,7 +163,7 @@ impl Session {
     }
 
     /// Sets the user that it acts as.
-    pub(crate) fn set_user(&mut self, user: Arc<User>) {
+    pub fn set_user(&mut self, user: Arc<User>) {
         *self.client.user.write() = Arc::clone(&user);
         self.user = user;
     }

@@ -1,11 +1,13 @@
 //! The command table of the server: data commands and session commands under one numbering.
 
+use commands::Fail;
 use commands::alike::RunAlike;
 use commands::command::{Command, DataFn, Outcome};
 use commands::row::{BeginSearch, Channels, FindKeys, Flags, Group, KeySpec, Row, Scope, Traits};
 use commands::table::Index;
 use resp::{Args, Reply};
 
+use crate::clients::Client;
 use crate::engine::Engine;
 use crate::pubsub::Kind;
 use crate::session::Session;
@@ -27,6 +29,12 @@ pub type SessionFn = fn(&mut Call<'_>, &mut Args<'_>, &mut Reply<'_>) -> Outcome
 /// A command over sessions and the server.
 pub type SessionCommand = Command<SessionFn>;
 
+/// The function of a container. Dispatch finds subcommands before it comes here.
+pub fn container(_: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
+    let name = String::from_utf8_lossy(&args[0]).to_ascii_lowercase();
+    Err(Fail::arity(&name))
+}
+
 /// A command's function.
 #[derive(Clone, Copy)]
 pub enum Run {
@@ -34,6 +42,36 @@ pub enum Run {
     Data(DataFn),
     /// Over the session and the server.
     Session(SessionFn),
+}
+
+/// Answers a command of a client whose thread is stuck in a slow script, on another thread: with neither
+/// the session nor the keyspace.
+pub type StuckFn = fn(&Engine, &Client, &Args<'_>, &mut Reply<'_>) -> Result<Stuck, Fail>;
+
+/// What was done about a command of a client whose thread is stuck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stuck {
+    /// It was answered.
+    Answered,
+    /// It was answered, and the session runs it when its thread is free, before any other command.
+    Noted,
+    /// There is no answer.
+    Silent,
+}
+
+/// The session commands that a server has: handed in with [`Options`](crate::Options), so that this crate
+/// knows none of them.
+#[derive(Clone, Copy)]
+pub struct CommandSet {
+    /// The commands, in several lists.
+    pub lists: &'static [&'static [&'static SessionCommand]],
+    /// The commands that are answered while their client's thread is stuck, by the names of their rows.
+    pub while_stuck: &'static [(&'static str, StuckFn)],
+}
+
+impl CommandSet {
+    /// No session commands: such a server has data commands only.
+    pub const NONE: Self = Self { lists: &[], while_stuck: &[] };
 }
 
 /// One command or subcommand.
@@ -87,6 +125,7 @@ impl Cmd {
 
 /// All commands by number. Top-level commands come first, in table order.
 pub struct Table {
+    session: CommandSet,
     cmds: Vec<Cmd>,
     index: Index,
     tops: usize,
@@ -143,9 +182,9 @@ fn cmd(row: &'static Row, container: Traits, run: Run) -> Cmd {
 }
 
 impl Table {
-    /// The table with `renames` (from `rename-command`): name and new name, which is empty for a
-    /// command that is switched off.
-    pub fn new(renames: &[(String, String)]) -> Self {
+    /// The table of all data commands and these session commands, with `renames` (from `rename-command`):
+    /// name and new name, which is empty for a command that is switched off.
+    pub fn new(session: CommandSet, renames: &[(String, String)]) -> Self {
         let mut cmds = Vec::new();
         let mut subs: Vec<Vec<Cmd>> = Vec::new();
         for c in commands::all() {
@@ -153,19 +192,7 @@ impl Table {
             cmds.push(cmd(&c.row, of, Run::Data(c.run)));
             subs.push(c.subs.iter().map(|s| cmd(&s.row, of, Run::Data(s.run))).collect());
         }
-        let own = [
-            crate::acl::COMMANDS,
-            crate::connection::COMMANDS,
-            crate::journal::COMMANDS,
-            crate::migrate::COMMANDS,
-            crate::pubsub::COMMANDS,
-            crate::scripting::COMMANDS,
-            crate::server::COMMANDS,
-            crate::persistence::COMMANDS,
-            crate::topics::COMMANDS,
-            crate::transaction::COMMANDS,
-        ];
-        for c in own.into_iter().flatten() {
+        for c in session.lists.iter().copied().flatten() {
             let of = c.row.traits;
             cmds.push(cmd(&c.row, of, Run::Session(c.run)));
             subs.push(c.subs.iter().map(|s| cmd(&s.row, of, Run::Session(s.run))).collect());
@@ -185,7 +212,12 @@ impl Table {
             cmds[at].first_sub = cmds.len() as u16;
             cmds.extend(list);
         }
-        Self { cmds, index, tops }
+        Self { session, cmds, index, tops }
+    }
+
+    /// The same commands, none of them renamed.
+    pub(crate) fn with_own_names(&self) -> Self {
+        Self::new(self.session, &[])
     }
 
     /// How many there are, subcommands included.
@@ -204,6 +236,13 @@ impl Table {
     pub fn find_sub(&self, top: u16, name: &[u8]) -> Option<u16> {
         let at = self.index.lookup_sub(top, name)?;
         Some(self.cmds[usize::from(top)].first_sub + at)
+    }
+
+    /// The function that answers a command while its client's thread is stuck, if it has one. Linear, as it
+    /// is asked only while a script is slow.
+    pub(crate) fn while_stuck(&self, id: u16) -> Option<StuckFn> {
+        let name = self.get(id).row.name;
+        self.session.while_stuck.iter().find(|(of, _)| *of == name).map(|(_, answer)| *answer)
     }
 
     /// Numbers of the subcommands of a container; none for any other command.

@@ -35,7 +35,6 @@ use crate::pubsub::Local;
 use crate::scripting::Machines;
 use crate::session::{ReplyMode, Session};
 use crate::settings;
-use crate::table::Call;
 use crate::tracking;
 
 /// How a batch ended.
@@ -88,7 +87,8 @@ pub struct Thread {
     pub(crate) worker: Arc<Worker>,
     pub(crate) hot: Hot,
     pub(crate) evicted: Evicted,
-    pub(crate) pubsub: Local,
+    /// Its half of publish and subscribe.
+    pub pubsub: Local,
     spans: Vec<Span>,
     owned: Vec<Vec<u8>>,
     group: Vec<Pending>,
@@ -119,7 +119,7 @@ pub struct Thread {
     /// Nothing is executed in turns: the caller wants the reply at once.
     pub(crate) whole: bool,
     /// EXEC or a script is running its commands.
-    pub(crate) in_transaction: bool,
+    pub in_transaction: bool,
     /// Wall time in microseconds while a script runs, for which time stands still.
     pub(crate) frozen_us: Option<u64>,
     /// There was no memory for commands that need some when the present one began.
@@ -128,7 +128,7 @@ pub struct Thread {
     pub(crate) machines: Option<Box<Machines>>,
     pub(crate) call_times: CallTimes,
     /// The command that just ran waits until the journal is durable up to here (WAITAOF).
-    pub(crate) awaits: Option<u64>,
+    pub awaits: Option<u64>,
     /// `maxmemory-clients` may have changed: all clients are to be counted.
     pub(crate) recount_clients: bool,
 }
@@ -228,7 +228,7 @@ impl Thread {
     }
 
     /// Wall time in microseconds: the present, or when the script that runs began.
-    pub(crate) fn wall_us(&self, engine: &Engine) -> u64 {
+    pub fn wall_us(&self, engine: &Engine) -> u64 {
         self.frozen_us.unwrap_or_else(|| engine.clock.wall_us())
     }
 
@@ -283,7 +283,7 @@ impl Thread {
 
     /// Moves the commands' counts into the counters that others read.
     #[inline]
-    pub(crate) fn collect(&mut self) {
+    pub fn collect(&mut self) {
         let c = std::mem::take(&mut self.cx.counters);
         if c == store::Counters::default() {
             return;
@@ -494,7 +494,7 @@ impl Thread {
     }
 
     /// Empties all databases and forgets all libraries: the loaded data replaces them.
-    pub(crate) fn flush_all(&mut self, engine: &Engine) {
+    pub fn flush_all(&mut self, engine: &Engine) {
         for index in 0..engine.keyspace.databases() {
             let mut db = Db::lock_all(&engine.keyspace, index, &mut self.cx);
             db.flush(Flush::Now);
@@ -520,13 +520,6 @@ impl Thread {
         self.after(session, &mut out, mark);
         self.send_mail(engine);
         out
-    }
-
-    /// All sections of INFO, for an observer inside the process.
-    pub fn info(&mut self, engine: &Engine) -> String {
-        self.sync_clock(engine);
-        let session = &mut Session::inner(engine, self.index);
-        crate::server::info::everything(&mut Call { engine, thread: self, session })
     }
 
     /// Number of the command that `words` call, if any.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-pub(crate) use ::pubsub::tracking::{FORGET_AT_ONCE, Tracker, Tracking};
+pub use ::pubsub::tracking::{FORGET_AT_ONCE, Tracker, Tracking};
 use resp::Args;
 
 use crate::engine::Engine;
@@ -50,7 +50,7 @@ pub(crate) fn upkeep(engine: &Engine, local: &mut Local) {
 
 impl Thread {
     /// CLIENT TRACKING ON, or other options for a connection that tracks already.
-    pub(crate) fn track(&mut self, engine: &Engine, session: &mut Session, tracker: Tracker) {
+    pub fn track(&mut self, engine: &Engine, session: &mut Session, tracker: Tracker) {
         self.outbox(session);
         if session.tracking.is_none() {
             engine.keyspace.take_interest();
@@ -62,7 +62,7 @@ impl Thread {
     }
 
     /// CLIENT TRACKING OFF; harmless without tracking.
-    pub(crate) fn untrack(&mut self, engine: &Engine, session: &mut Session) {
+    pub fn untrack(&mut self, engine: &Engine, session: &mut Session) {
         let Some(tracker) = session.tracking.take() else { return };
         engine.tracking.end(&tracker);
         session.caching = false;

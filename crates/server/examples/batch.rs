@@ -52,6 +52,7 @@ fn main() {
     config::load_text(&config, "bench", format!("threads {threads}").as_bytes()).expect("valid");
     let engine = Engine::new(Options {
         config,
+        commands: session_commands::ALL,
         renames: Vec::new(),
         clock: stdx::clock::Clock::real(),
         log: engine::log::Log::silent(),

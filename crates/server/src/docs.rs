@@ -7,7 +7,7 @@ use commands::row::Row;
 
 /// The command reference in Markdown.
 pub fn commands() -> String {
-    let table = engine::Table::new(&[]);
+    let table = engine::Table::new(session_commands::ALL, &[]);
     commands::describe::reference_page(table.rows())
 }
 
@@ -18,7 +18,7 @@ pub fn configuration() -> String {
 
 /// Every transcript, each behind a line `=== name since`.
 pub fn transcripts() -> String {
-    let table = engine::Table::new(&[]);
+    let table = engine::Table::new(session_commands::ALL, &[]);
     let mut text = String::new();
     let mut add = |row: &Row| {
         if !row.transcript.is_empty() {

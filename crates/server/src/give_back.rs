@@ -54,7 +54,7 @@ impl GiveBack {
 
 /// Bytes of the process in physical memory; 0 where the system does not say.
 fn resident() -> u64 {
-    engine::server::process::rss()
+    engine::process::rss()
 }
 
 /// Gives this thread's free memory back to the system.

@@ -206,6 +206,7 @@ impl Builder {
         let threads = threads_of(c);
         let engine = Engine::new(Options {
             config: self.config,
+            commands: session_commands::ALL,
             renames: self.loaded.renames,
             clock: stdx::clock::Clock::real(),
             log,

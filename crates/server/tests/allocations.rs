@@ -51,6 +51,7 @@ impl Server {
         testing::leave_the_sources();
         let engine = Engine::new(Options {
             config: config::Config::new(),
+            commands: session_commands::ALL,
             renames: Vec::new(),
             clock: stdx::clock::Clock::real(),
             log: engine::log::Log::silent(),

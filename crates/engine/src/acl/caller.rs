@@ -119,7 +119,7 @@ impl Caller {
 }
 
 /// The topics among these that a user may read by the same permissions that let them run command `list`.
-pub(crate) fn readable(user: &User, list: Option<u16>, mut topics: Vec<String>) -> Vec<String> {
+pub fn readable(user: &User, list: Option<u16>, mut topics: Vec<String>) -> Vec<String> {
     if user.is_free() {
         return topics;
     }

@@ -11,7 +11,7 @@ use crate::table::Call;
 ///
 /// # Errors
 /// The text of the refusal without its code; nothing has changed.
-pub(super) fn set(call: &mut Call<'_>, name: &[u8], words: &[&[u8]]) -> Result<(), String> {
+pub fn set(call: &mut Call<'_>, name: &[u8], words: &[&[u8]]) -> Result<(), String> {
     let engine = call.engine;
     if let Some(narrowed) = engine.acl.set(engine.acl_ground(), name, words)? {
         revoke::subscribers(engine, Some(&mut *call.session), &narrowed);
@@ -20,7 +20,7 @@ pub(super) fn set(call: &mut Call<'_>, name: &[u8], words: &[&[u8]]) -> Result<(
 }
 
 /// ACL DELUSER: closes the connections of the deleted users. Returns how many users there were.
-pub(super) fn delete(call: &mut Call<'_>, names: &[&[u8]]) -> usize {
+pub fn delete(call: &mut Call<'_>, names: &[&[u8]]) -> usize {
     let engine = call.engine;
     let gone = engine.acl.delete(engine.acl_ground(), names);
     revoke::connections(engine, Some(&mut *call.session), &gone);
@@ -28,7 +28,7 @@ pub(super) fn delete(call: &mut Call<'_>, names: &[&[u8]]) -> usize {
 }
 
 /// ACL LOAD: `new` replaces the set of users.
-pub(super) fn replace(engine: &Engine, mut own: Option<&mut Session>, new: Vec<(Vec<u8>, Rules)>) {
+pub fn replace(engine: &Engine, mut own: Option<&mut Session>, new: Vec<(Vec<u8>, Rules)>) {
     let Replaced { gone, narrowed } = engine.acl.replace(engine.acl_ground(), new);
     revoke::connections(engine, own.as_deref_mut(), &gone);
     for n in &narrowed {
@@ -40,7 +40,7 @@ pub(super) fn replace(engine: &Engine, mut own: Option<&mut Session>, new: Vec<(
 ///
 /// # Errors
 /// The errors in the file; the users do not change.
-pub(crate) fn reload(engine: &Engine) -> Result<(), String> {
+pub fn reload(engine: &Engine) -> Result<(), String> {
     let users = super::file::read(engine)?;
     replace(engine, None, users);
     Ok(())

@@ -14,7 +14,7 @@ use super::Rules;
 ///
 /// # Errors
 /// The text of ACL LOAD's reply.
-pub(crate) fn read(engine: &Engine) -> Result<Vec<(Vec<u8>, Rules)>, String> {
+pub fn read(engine: &Engine) -> Result<Vec<(Vec<u8>, Rules)>, String> {
     let name = engine.config.string(Id::Aclfile);
     let text = std::fs::read(&name).map_err(|e| {
         format!("Error loading ACLs, opening file '{name}': {}", config::os_text(&e))
@@ -23,13 +23,13 @@ pub(crate) fn read(engine: &Engine) -> Result<Vec<(Vec<u8>, Rules)>, String> {
 }
 
 /// Writes all users into the ACL file, which is replaced as a whole.
-pub(super) fn write(engine: &Engine) -> std::io::Result<()> {
+pub fn write(engine: &Engine) -> std::io::Result<()> {
     let text = text(engine.acl.all().iter().map(|user| &**user));
     config::replace_file(Path::new(&engine.config.string(Id::Aclfile)), &text)
 }
 
 /// All users as lines of the configuration file; none when they have a file of their own.
-pub(crate) fn lines(engine: &Engine) -> Vec<String> {
+pub fn lines(engine: &Engine) -> Vec<String> {
     if !engine.config.string(Id::Aclfile).is_empty() {
         return Vec::new();
     }

@@ -2,9 +2,8 @@
 //! permissions are withdrawn. Users, rules and checks are in the crate [`acl`](::acl).
 
 mod caller;
-mod change;
-mod cmd;
-mod file;
+pub mod change;
+pub mod file;
 mod revoke;
 
 use ::acl::{Catalogue, Ground, Narrowed, Refusal, Replaced, Rules};
@@ -12,13 +11,13 @@ use ::commands::keys::Argv;
 use ::commands::row::Row;
 use config::{AclPubsubDefault, Id};
 
+pub use ::acl::may_listen;
+pub(crate) use ::acl::reads_all;
 pub use ::acl::{Acl, Context, DEFAULT, Denied, Reason, User, check};
-pub(crate) use ::acl::{may_listen, reads_all};
 pub use caller::Caller;
-pub(crate) use caller::readable;
-pub(crate) use change::reload;
-pub(crate) use cmd::COMMANDS;
-pub(crate) use file::lines;
+pub use caller::readable;
+pub use change::reload;
+pub use file::lines;
 
 use crate::clients::Client;
 use crate::engine::Engine;
@@ -42,7 +41,8 @@ impl Catalogue for Table {
 }
 
 impl Engine {
-    pub(crate) fn acl_ground(&self) -> Ground<'_> {
+    /// What rules of access are made from.
+    pub fn acl_ground(&self) -> Ground<'_> {
         let default = self.config.chosen(Id::AclPubsubDefault);
         let all_channels = matches!(default, AclPubsubDefault::Allchannels);
         Ground { table: &self.table, all_channels }
@@ -50,7 +50,7 @@ impl Engine {
 }
 
 /// Where the commands of a session are refused.
-pub(crate) fn context_of(session: &Session) -> Context {
+pub fn context_of(session: &Session) -> Context {
     if session.multi.is_some() { Context::Multi } else { Context::TopLevel }
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn context_of(session: &Session) -> Context {
 fn line_of(engine: &Engine, client: &Client) -> String {
     let now = engine.clock.wall_ms() as i64;
     let mut line = String::new();
-    crate::connection::client_line(&mut line, engine, now, client);
+    crate::push_client_line(&mut line, engine, now, client);
     line.truncate(line.trim_end().len());
     line
 }
@@ -83,13 +83,7 @@ pub fn note<A: Argv + ?Sized>(
 }
 
 /// Counts and logs a failed login as `name` by `command`.
-pub(crate) fn note_login(
-    engine: &Engine,
-    name: &[u8],
-    client: &Client,
-    context: Context,
-    command: &[u8],
-) {
+pub fn note_login(engine: &Engine, name: &[u8], client: &Client, context: Context, command: &[u8]) {
     let client = line_of(engine, client);
     log(engine, Refusal { reason: Reason::Auth, context, object: command, user: name, client });
 }

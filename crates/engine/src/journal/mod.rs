@@ -19,7 +19,6 @@
 
 mod aof;
 mod base;
-mod cmd;
 mod replay;
 mod rewrite;
 mod start;
@@ -40,16 +39,15 @@ use store::{Db, Waiter};
 use crate::engine::{Attention, Engine, Worker};
 use crate::log;
 use crate::mailbox::{Job, Message};
-use crate::table::{Cmd, SessionCommand};
+use crate::table::Cmd;
 use crate::thread::Thread;
 
-pub(crate) use rewrite::{Rewrite, anew, switch, upkeep};
-pub(crate) use start::reload;
-
-pub(crate) static COMMANDS: &[&SessionCommand] = &[&cmd::BGREWRITEAOF];
+pub use rewrite::{Rewrite, anew, begin as begin_rewrite};
+pub(crate) use rewrite::{switch, upkeep};
+pub use start::reload;
 
 /// The answer of WAITAOF when there is no journal.
-pub(crate) const OFF: Fail =
+pub const OFF: Fail =
     Fail::text("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
 
 /// A thread that has more bytes in its lane waits for the writer.
@@ -80,7 +78,8 @@ pub struct Journal {
     running: Mutex<Option<Running>>,
     /// Keeps other servers from using the same files.
     lock: Mutex<Option<persist::disk::Lock>>,
-    pub(crate) rewrite: Rewrite,
+    /// Its rewriting.
+    pub rewrite: Rewrite,
     /// WAITAOF: clients, and the sequence numbers that they wait for.
     waiters: Mutex<Vec<(u64, Arc<Waiter>)>>,
 }
@@ -107,11 +106,13 @@ pub enum Gate {
 }
 
 /// The command that a commit belongs to.
-pub(crate) struct Own<'a> {
+pub struct Own<'a> {
     /// The database that was selected.
-    pub(crate) db: usize,
-    pub(crate) cmd: &'a Cmd,
-    pub(crate) args: &'a Args<'a>,
+    pub db: usize,
+    /// The command.
+    pub cmd: &'a Cmd,
+    /// Its arguments.
+    pub args: &'a Args<'a>,
 }
 
 impl Default for Journal {
@@ -208,7 +209,7 @@ impl Journal {
     }
 
     /// Whether it was turned on at run time and its first base is not there yet.
-    pub(crate) fn is_beginning(&self) -> bool {
+    pub fn is_beginning(&self) -> bool {
         self.is_on() && !self.based.load(Relaxed)
     }
 
@@ -288,7 +289,7 @@ pub(crate) fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'
 }
 
 /// Appends a change of a session command, which gives the form that can be replayed. The shard is locked.
-pub(crate) fn note_words(engine: &Engine, lane: &Lane, db: &Db<'_>, index: usize, words: &[&[u8]]) {
+pub fn note_words(engine: &Engine, lane: &Lane, db: &Db<'_>, index: usize, words: &[&[u8]]) {
     if engine.journal.is_on()
         && let Some((name, args)) = words.split_first()
     {
@@ -313,7 +314,7 @@ impl Thread {
     }
 
     /// The highest sequence number that a client's command on this thread has caused.
-    pub(crate) fn last_written(&self) -> u64 {
+    pub fn last_written(&self) -> u64 {
         self.worker.lane.acted()
     }
 

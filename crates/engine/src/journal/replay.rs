@@ -64,7 +64,7 @@ impl<'a> Player<'a> {
         Self {
             engine,
             cx,
-            table: Table::new(&[]),
+            table: engine.table.with_own_names(),
             last: (Vec::new(), 0),
             spans: Vec::new(),
             parsed: Vec::new(),

@@ -23,7 +23,7 @@ use crate::persistence;
 use crate::thread::Thread;
 
 /// The state of rewrites.
-pub(crate) struct Rewrite {
+pub struct Rewrite {
     busy: AtomicBool,
     /// The writer is to take its base, and to remove files.
     rebasing: AtomicBool,
@@ -60,7 +60,7 @@ const RETRY_MS: i64 = 60_000;
 const BUSY: Fail = Fail::text("ERR Background append only file rewriting already in progress");
 
 /// Begins a rewrite.
-pub(super) fn begin(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
+pub fn begin(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let r = &engine.journal.rewrite;
     if engine.attention.get() & Attention::LOADING != 0 {
         // The journal that is being loaded is not there yet, and must not be taken for none.
@@ -258,7 +258,7 @@ fn stop_appending(engine: &Engine, thread: &mut Thread) {
 }
 
 /// Does something that has no record, and begins the journal anew with the data that is there then.
-pub(crate) fn anew<R>(
+pub fn anew<R>(
     engine: &Engine,
     thread: &mut Thread,
     f: impl FnOnce(&mut Thread) -> R,
@@ -344,7 +344,7 @@ impl Rewrite {
     }
 
     /// Has one begin as soon as it can.
-    pub(super) fn schedule(&self) {
+    pub fn schedule(&self) {
         self.scheduled.store(true, Relaxed);
     }
 
@@ -354,7 +354,7 @@ impl Rewrite {
     }
 
     /// Whether one begins as soon as it can.
-    pub(crate) fn is_scheduled(&self) -> bool {
+    pub fn is_scheduled(&self) -> bool {
         self.scheduled.load(Relaxed)
     }
 
@@ -364,12 +364,12 @@ impl Rewrite {
     }
 
     /// Whether none can be begun.
-    pub(crate) fn is_busy(&self) -> bool {
+    pub fn is_busy(&self) -> bool {
         self.busy.load(Relaxed)
     }
 
     /// INFO's fields: name and value.
-    pub(crate) fn info(&self, now_ms: i64) -> [(&'static str, i64); 7] {
+    pub fn info(&self, now_ms: i64) -> [(&'static str, i64); 7] {
         let since = self.since_ms.load(Relaxed);
         let running = since != 0;
         [

@@ -144,7 +144,7 @@ pub(super) fn lock(disk: &dyn Disk, place: &Place) -> Result<Lock, String> {
 }
 
 /// DEBUG LOADAOF: throws the data away and reads it again, while no other client runs a command.
-pub(crate) fn reload(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
+pub fn reload(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     if thread.in_transaction {
         return Err("a transaction cannot throw away what it holds".to_owned());
     }

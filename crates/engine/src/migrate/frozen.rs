@@ -19,7 +19,8 @@ use crate::table::Cmd;
 pub(super) struct Frozen(Mutex<HashMap<Vec<u8>, usize>>);
 
 impl Engine {
-    pub(super) fn freeze(&self, keys: &[Vec<u8>]) {
+    /// Lets commands that name one of the keys wait until [`thaw`](Self::thaw).
+    pub fn freeze(&self, keys: &[Vec<u8>]) {
         let mut frozen = self.migrations.frozen.0.lock();
         for key in keys {
             *frozen.entry(key.clone()).or_default() += 1;
@@ -28,7 +29,7 @@ impl Engine {
     }
 
     /// Lets the commands go on that wait for the keys.
-    pub(super) fn thaw(&self, keys: &[Vec<u8>]) {
+    pub fn thaw(&self, keys: &[Vec<u8>]) {
         let mut frozen = self.migrations.frozen.0.lock();
         for key in keys {
             if let Some(n) = frozen.get_mut(key) {

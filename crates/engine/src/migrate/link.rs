@@ -51,27 +51,31 @@ const CHUNK: usize = 64 << 10;
 const LINE_MAX: usize = 64 << 10;
 
 /// The address, and the requests that come first.
-pub(super) struct Target {
-    pub(super) host: String,
+pub struct Target {
+    /// Name or address.
+    pub host: String,
     /// None is no port at all.
-    pub(super) port: Option<u16>,
-    pub(super) db: i64,
-    pub(super) timeout: Duration,
+    pub port: Option<u16>,
+    /// The database there.
+    pub db: i64,
+    /// For each step: connecting, a write, an answer.
+    pub timeout: Duration,
     /// User, if one was given, and password.
-    pub(super) auth: Option<(Option<Vec<u8>>, Vec<u8>)>,
+    pub auth: Option<(Option<Vec<u8>>, Vec<u8>)>,
 }
 
 /// The fate of the keys that were sent.
 #[derive(Default)]
-pub(super) struct Report {
+pub struct Report {
     /// By key, in order: the target has it.
-    pub(super) taken: Vec<bool>,
+    pub taken: Vec<bool>,
     /// The error that the client is sent.
-    pub(super) error: Option<String>,
+    pub error: Option<String>,
 }
 
 impl Report {
-    pub(super) fn failed(error: &str) -> Self {
+    /// The target has none of them.
+    pub fn failed(error: &str) -> Self {
         Self { taken: Vec::new(), error: Some(error.to_owned()) }
     }
 }
@@ -99,7 +103,7 @@ impl Broken {
 
 /// The connections that are kept, by address, and when each was last used (Unix milliseconds).
 #[derive(Default)]
-pub(super) struct Links(Mutex<HashMap<String, (Link, i64)>>);
+pub struct Links(Mutex<HashMap<String, (Link, i64)>>);
 
 impl Links {
     pub(super) fn count(&self) -> usize {
@@ -121,7 +125,7 @@ impl Links {
     }
 
     /// Sends `requests`, of which each of `count` is answered with a line, and reads the answers.
-    pub(super) fn deliver(
+    pub fn deliver(
         &self,
         dial: Option<&Dial>,
         to: &Target,
@@ -163,7 +167,7 @@ impl Links {
 }
 
 /// Appends a request.
-pub(super) fn request<'a>(out: &mut Vec<u8>, words: impl ExactSizeIterator<Item = &'a [u8]>) {
+pub fn request<'a>(out: &mut Vec<u8>, words: impl ExactSizeIterator<Item = &'a [u8]>) {
     out.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
     for word in words {
         out.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());

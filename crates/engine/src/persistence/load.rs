@@ -30,7 +30,7 @@ const TELL_MS: i64 = 5000;
 
 /// The load that is under way, or was the last.
 #[derive(Default)]
-pub(crate) struct Loading {
+pub struct Loading {
     /// Unix milliseconds at which it began; 0 while nothing is.
     since_ms: AtomicI64,
     total: AtomicU64,
@@ -75,7 +75,7 @@ impl Loading {
     }
 
     /// INFO's fields while something is loaded.
-    pub(crate) fn info(&self, now_ms: i64) -> Vec<(&'static str, String)> {
+    pub fn info(&self, now_ms: i64) -> Vec<(&'static str, String)> {
         let since = self.since_ms.load(Relaxed);
         if since == 0 {
             return Vec::new();
@@ -134,7 +134,7 @@ enum Part {
 
 /// The treatment of keys that are there already.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Present {
+pub enum Present {
     /// The file is refused.
     Refuse,
     /// They are replaced.
@@ -410,7 +410,7 @@ fn insert(
 }
 
 /// Reads the snapshot file at `path`; see [`read`].
-pub(crate) fn read_file(
+pub fn read_file(
     engine: &Engine,
     cx: &mut Context,
     path: &Path,
@@ -439,7 +439,7 @@ pub(crate) fn read_file(
 }
 
 /// Refuses a snapshot file that is not whole.
-pub(crate) fn prove(engine: &Engine, thread: &Thread, path: &Path) -> Result<(), Fail> {
+pub fn prove(engine: &Engine, thread: &Thread, path: &Path) -> Result<(), Fail> {
     check(engine, &thread.cx, path).map_err(|e| {
         log!(engine.log, Warning, "{} is not loaded: {}", path.display(), e);
         Fail::new(format!("ERR {} cannot be loaded: {e}", path.display()))
@@ -448,7 +448,7 @@ pub(crate) fn prove(engine: &Engine, thread: &Thread, path: &Path) -> Result<(),
 
 /// Replaces everything by the data of the snapshot file, which has proved whole. No client sees anything
 /// in between: the thread has the whole keyspace locked.
-pub(crate) fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
+pub fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
     within(engine, thread, |thread| {
         thread.flush_all(engine);
         // A duplicate key is no reason to end with half of the data.
@@ -458,11 +458,7 @@ pub(crate) fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> 
 }
 
 /// Calls the function while this thread has the whole keyspace locked.
-pub(crate) fn within<R>(
-    engine: &Engine,
-    thread: &mut Thread,
-    f: impl FnOnce(&mut Thread) -> R,
-) -> R {
+pub fn within<R>(engine: &Engine, thread: &mut Thread, f: impl FnOnce(&mut Thread) -> R) -> R {
     engine.keyspace.hold(&mut thread.cx, None);
     let r = f(thread);
     engine.keyspace.release(&mut thread.cx);

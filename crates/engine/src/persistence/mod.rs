@@ -6,11 +6,10 @@
 //! A worker thread begins a snapshot. With only one worker there are no locks on the keyspace; that thread switches
 //! them on ([`store::Keyspace::share`]) for as long as others serialise.
 
-mod cmd;
 mod file;
-pub(crate) mod load;
+pub mod load;
 mod queue;
-pub(crate) mod save;
+pub mod save;
 mod shutdown;
 
 use std::path::{Path, PathBuf};
@@ -28,21 +27,17 @@ use persist::disk::{Disk, Real};
 use crate::engine::{Attention, Engine, ShutdownRequest};
 use crate::log;
 use crate::mailbox::{Job, Message};
-use crate::table::SessionCommand;
 use crate::thread::Thread;
 
 pub(crate) use load::Loading;
 pub use load::check_snapshot;
-pub(crate) use shutdown::{abort, begin_shutdown, shut_down};
-
-pub(crate) static COMMANDS: &[&SessionCommand] =
-    &[&cmd::BGSAVE, &cmd::LASTSAVE, &cmd::LOAD, &cmd::SAVE];
+pub use shutdown::{abort, begin_shutdown, shut_down};
 
 /// After a failed background save, the next one by a `save` point waits this long, in seconds.
 const RETRY_SECONDS: i64 = 5;
 
 /// The state of snapshots.
-pub(crate) struct Persistence {
+pub struct Persistence {
     /// One is being taken, in the background or not.
     busy: AtomicBool,
     /// Unix milliseconds at which the one in the background began; 0 when there is none.
@@ -74,10 +69,20 @@ pub(crate) struct Persistence {
     /// A shutdown that a signal requested and that has not begun.
     asked: Mutex<Option<ShutdownRequest>>,
     /// The load that is under way, or was the last.
-    pub(crate) loading: Loading,
+    pub loading: Loading,
 }
 
 impl Persistence {
+    /// Whether a snapshot is being taken in the background.
+    pub fn is_in_background(&self) -> bool {
+        self.background_since.load(Relaxed) != 0
+    }
+
+    /// Whether another snapshot in the background is to follow the present work.
+    pub fn schedule(&self, yes: bool) {
+        self.scheduled.store(yes, Relaxed);
+    }
+
     pub(crate) fn new(now_ms: i64) -> Self {
         Self {
             busy: AtomicBool::new(false),
@@ -116,18 +121,18 @@ impl Persistence {
     }
 
     /// Whether a snapshot is being taken.
-    pub(crate) fn is_busy(&self) -> bool {
+    pub fn is_busy(&self) -> bool {
         self.busy.load(Relaxed)
     }
 
     /// Unix seconds of the last save.
-    pub(crate) fn last_save(&self) -> i64 {
+    pub fn last_save(&self) -> i64 {
         self.last_save.load(Relaxed)
     }
 }
 
 /// The snapshot's file.
-pub(crate) fn path(engine: &Engine) -> PathBuf {
+pub fn path(engine: &Engine) -> PathBuf {
     PathBuf::from(engine.config.string(Id::Dbfilename))
 }
 
@@ -201,10 +206,10 @@ const MISCONF: Fail = Fail::text(
 );
 
 /// The refusal of a second one.
-const BUSY: Fail = Fail::text("ERR Background save already in progress");
+pub const BUSY: Fail = Fail::text("ERR Background save already in progress");
 
 /// Takes a snapshot in this thread. The shards that it has locked stay locked meanwhile; other threads go on.
-pub(crate) fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
+pub fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
     let p = &engine.persistence;
     if !p.claim() {
         return Err(BUSY);
@@ -233,7 +238,7 @@ pub(crate) fn save(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<
 }
 
 /// Begins a snapshot in the background, called by a worker thread that has nothing locked.
-pub(crate) fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
+pub fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let p = &engine.persistence;
     if !p.claim() {
         return Err(BUSY);
@@ -394,7 +399,7 @@ pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
 
 impl Engine {
     /// INFO's fields about snapshots: name and value.
-    pub(crate) fn snapshot_info(&self) -> Vec<(&'static str, i64)> {
+    pub fn snapshot_info(&self) -> Vec<(&'static str, i64)> {
         let p = &self.persistence;
         let since = p.background_since.load(Relaxed);
         let now = self.clock.wall_ms() as i64;
@@ -438,7 +443,7 @@ impl Engine {
     }
 
     /// Whether the last save in the background succeeded.
-    pub(crate) fn last_save_ok(&self) -> bool {
+    pub fn last_save_ok(&self) -> bool {
         self.persistence.last_ok.load(Relaxed)
     }
 

@@ -16,8 +16,8 @@ use store::{Background, Context, Db, Entry, Keep, LfuClock, Snapshot, Walk};
 
 use super::file::{self, Wishes};
 use super::queue::Queue;
+use crate::COMPAT_VERSION;
 use crate::engine::Engine;
-use crate::server::COMPAT_VERSION;
 
 /// Bytes that are serialised while a shard is locked once: some tens of microseconds.
 const STEP: usize = 8 << 10;

@@ -24,7 +24,7 @@ const FAILED: Fail = Fail::text("ERR Errors trying to SHUTDOWN. Check logs.");
 
 /// Saves as asked or configured, and ends the server. Called by a worker thread. On an error the
 /// server goes on.
-pub(crate) fn shut_down(
+pub fn shut_down(
     engine: &Engine,
     thread: &mut Thread,
     request: ShutdownRequest,
@@ -73,7 +73,7 @@ fn claim(engine: &Engine, manner: u8) -> bool {
 
 /// Ends the server without saving, while no thread can do more than that. A shutdown that waits for a
 /// script before it saves is not waited for, either.
-pub(crate) fn begin_shutdown(engine: &Engine, request: ShutdownRequest, manner: u8) -> Outcome {
+pub fn begin_shutdown(engine: &Engine, request: ShutdownRequest, manner: u8) -> Outcome {
     let hook = engine.on_shutdown.read();
     let Some(hook) = hook.as_ref().filter(|_| claim(engine, manner)) else { return Err(FAILED) };
     hook(request);
@@ -124,7 +124,7 @@ pub(super) fn begin_asked(engine: &Engine, thread: &mut Thread) {
 }
 
 /// SHUTDOWN ABORT: cancels a shutdown that a signal requested and that has not begun.
-pub(crate) fn abort(engine: &Engine) -> Result<(), Fail> {
+pub fn abort(engine: &Engine) -> Result<(), Fail> {
     let asked = engine.persistence.asked.lock().take();
     asked.ok_or(Fail::text("ERR No shutdown in progress."))?;
     log!(engine.log, Notice, "Shutdown manually aborted.");

@@ -1,7 +1,7 @@
 //! Publish and subscribe, where it is about sessions and their commands. Who receives what, and how it gets
 //! there, is in the crate [`pubsub`](::pubsub).
 
-mod cmd;
+mod deliver;
 mod notify;
 
 use std::sync::Arc;
@@ -10,9 +10,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use ::pubsub::{Peer, Peers, Receiver};
 use resp::{Out, Proto, Reply};
 
+pub(crate) use ::pubsub::Payload;
 pub use ::pubsub::{Backlog, Hub, Inbox, Kind, Ready};
-pub(crate) use ::pubsub::{Name, Payload, Seeded, Wanted};
-pub(crate) use cmd::{COMMANDS, deliver};
+pub use ::pubsub::{Name, Seeded, Wanted};
+pub use deliver::deliver;
 pub(crate) use notify::notify;
 
 use crate::engine::{Engine, Worker};
@@ -58,7 +59,7 @@ impl Thread {
     }
 
     /// Subscribes a connection to names. `tell` answers each, with the number of subscriptions after it.
-    pub(crate) fn subscribe<'n>(
+    pub fn subscribe<'n>(
         &mut self,
         engine: &Engine,
         session: &mut Session,
@@ -80,7 +81,7 @@ impl Thread {
     }
 
     /// Ends one subscription. Returns whether there was one.
-    pub(crate) fn unsubscribe(
+    pub fn unsubscribe(
         &mut self,
         engine: &Engine,
         session: &mut Session,
@@ -95,7 +96,7 @@ impl Thread {
     }
 
     /// Ends all subscriptions without a message (RESET, a connection that is gone).
-    pub(crate) fn unsubscribe_all(&mut self, engine: &Engine, session: &mut Session) {
+    pub fn unsubscribe_all(&mut self, engine: &Engine, session: &mut Session) {
         for kind in Kind::ALL {
             for name in session.client.receiver.names(kind) {
                 self.unsubscribe(engine, session, kind, &name);
@@ -105,7 +106,7 @@ impl Thread {
     }
 
     /// The connection's outbox, made if it has none.
-    pub(crate) fn outbox(&mut self, session: &mut Session) -> u32 {
+    pub fn outbox(&mut self, session: &mut Session) -> u32 {
         if let Some(slot) = session.outbox {
             return slot;
         }
@@ -116,7 +117,7 @@ impl Thread {
 
     /// Writes replies that are push messages. They are sent even when CLIENT REPLY holds replies
     /// back, as in Redis.
-    pub(crate) fn push_reply(
+    pub fn push_reply(
         &mut self,
         session: &mut Session,
         reply: &mut Reply<'_>,
@@ -143,7 +144,7 @@ impl Thread {
 
     /// Appends push messages that wait for this connection to `out`.
     #[inline]
-    pub(crate) fn take_outbox(&mut self, session: &Session, out: &mut Out) {
+    pub fn take_outbox(&mut self, session: &Session, out: &mut Out) {
         if let Some(slot) = session.outbox {
             self.pubsub.take(slot, out);
         }
@@ -208,7 +209,7 @@ impl Thread {
     }
 
     /// HELLO: later messages are in this form.
-    pub(crate) fn set_proto(&mut self, session: &mut Session, proto: Proto) {
+    pub fn set_proto(&mut self, session: &mut Session, proto: Proto) {
         session.set_proto(proto);
         if let Some(slot) = session.outbox {
             self.pubsub.set_proto(slot, proto);

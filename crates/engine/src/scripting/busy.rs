@@ -9,20 +9,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
-use commands::row::{Flags, Row, Traits};
-use commands::{Fail, Outcome};
+use commands::Fail;
+use commands::row::{Flags, Traits};
 use config::Id;
 use parking_lot::{Mutex, RwLock};
 use resp::{Args, Out, Reply, Span};
 
-use crate::clients::{Client, HeldKill};
-use crate::connection::early;
+use crate::clients::{Client, Early, HeldKill};
 use crate::dispatch::lookup;
 use crate::engine::{Attention, Engine};
 use crate::exec::{Policy, Request};
 use crate::mailbox::Message;
-use crate::scripting::function;
-use crate::server::shutdown;
+use crate::session::Session;
+use crate::table::Stuck;
+use crate::thread::Thread;
 
 /// While an EVAL is slow.
 const BUSY_SCRIPT: Fail = Fail::text(
@@ -70,11 +70,13 @@ pub(crate) struct Running {
 
 /// The figures of FUNCTION STATS about a slow function.
 #[derive(Clone, Default)]
-pub(crate) struct About {
-    pub(crate) name: String,
-    pub(crate) command: Vec<Vec<u8>>,
+pub struct About {
+    /// Its name.
+    pub name: String,
+    /// The command that called it, and its arguments.
+    pub command: Vec<Vec<u8>>,
     /// Monotonic nanoseconds.
-    pub(crate) start: u64,
+    pub start: u64,
 }
 
 impl Running {
@@ -156,7 +158,7 @@ impl Running {
 
 /// The slow scripts of all threads.
 #[derive(Default)]
-pub(crate) struct AllRunning {
+pub struct AllRunning {
     all: RwLock<Vec<Arc<Running>>>,
     /// A command waits for a script that runs.
     awaited: AtomicBool,
@@ -196,21 +198,21 @@ impl AllRunning {
     }
 
     /// Bytes of all machines: of scripts, of functions.
-    pub(crate) fn machine_bytes(&self) -> (u64, u64) {
+    pub fn machine_bytes(&self) -> (u64, u64) {
         let all = self.all.read();
         let sum = |f: fn(&Running) -> &AtomicU64| all.iter().map(|r| f(r).load(Relaxed)).sum();
         (sum(|r| &r.vm_scripts), sum(|r| &r.vm_functions))
     }
 
     /// The refusal of commands while a script is slow.
-    pub(crate) fn refusal(&self) -> Option<Fail> {
+    pub fn refusal(&self) -> Option<Fail> {
         let all = self.all.read();
         let slow = all.iter().find(|r| r.is_slow())?.slow.load(Relaxed);
         Some(if slow == SCRIPT { BUSY_SCRIPT } else { BUSY_FUNCTION })
     }
 
     /// SCRIPT KILL and FUNCTION KILL.
-    pub(crate) fn kill(&self, is_eval: bool) -> Result<(), Fail> {
+    pub fn kill(&self, is_eval: bool) -> Result<(), Fail> {
         let all = self.all.read();
         let wanted = if is_eval { SCRIPT } else { FUNCTION };
         let mut outcome = Err(NOT_BUSY);
@@ -230,7 +232,7 @@ impl AllRunning {
     }
 
     /// The slow function that runs; an error when it is an EVAL.
-    pub(crate) fn slow_function(&self) -> Result<Option<About>, Fail> {
+    pub fn slow_function(&self) -> Result<Option<About>, Fail> {
         for r in self.all.read().iter() {
             match r.slow.load(Relaxed) {
                 SCRIPT => return Err(BUSY_SCRIPT),
@@ -250,72 +252,86 @@ impl Engine {
 
     /// Answers a command of a client whose thread is stuck, which needs neither the thread nor the
     /// keyspace. Its changes of the client's session are noted for the thread. None: it has to wait for
-    /// the thread.
+    /// the thread, or there is no answer.
     pub fn answer_busy(&self, client: &Client, args: &Args<'_>) -> Option<Vec<u8>> {
         if client.closing.load(Relaxed) {
             return None;
         }
         let mut out = Out::default();
         let mut reply = Reply::new(&mut out, client.receiver.proto());
-        let outcome = match self.permit_busy(client, args) {
+        let done = match self.admit_busy(client, args) {
             // The command has to wait.
             Ok(None) => return None,
-            Ok(Some(row)) => self.run_busy(client, row, args, &mut reply)?,
-            Err((fail, is_exec)) => Err(early::refuse(client, is_exec, fail)),
+            Ok(Some(id)) => self.run_busy(client, id, args, &mut reply)?,
+            Err((fail, is_exec)) => Err(refuse(client, is_exec, fail)),
         };
-        if let Err(fail) = outcome {
-            self.count_error(&fail.0);
-            reply.error(fail.bytes());
+        match done {
+            Ok(Stuck::Answered) => {}
+            Ok(Stuck::Noted) => note(client, Early::Done(args.to_vecs(0))),
+            Ok(Stuck::Silent) => return None,
+            Err(fail) => {
+                self.count_error(&fail.0);
+                reply.error(fail.bytes());
+            }
         }
         Some(out.buf)
     }
 
-    /// The row of a command that may run while a script is slow; none if it has to wait; or the refusal, and whether
-    /// it is EXEC that is refused.
-    fn permit_busy(
-        &self,
-        client: &Client,
-        args: &Args<'_>,
-    ) -> Result<Option<&'static Row>, (Fail, bool)> {
+    /// The number of a command that may run while a script is slow; none if it has to wait; or the refusal,
+    /// and whether it is EXEC that is refused.
+    fn admit_busy(&self, client: &Client, args: &Args<'_>) -> Result<Option<u16>, (Fail, bool)> {
         let id = lookup(self, args).map_err(|fail| (fail, false))?;
         let cmd = self.table.get(id);
-        let row = cmd.row;
         let refused = |fail| Err((fail, cmd.traits.has(Traits::EXEC)));
         let user = Arc::clone(&client.user.read());
         let request = Request { engine: self, id, args, user: &user, client };
         if let Err(refusal) = request.admit(Policy::STUCK) {
-            return refused(refusal.fail(&user, row));
+            return refused(refusal.fail(&user, cmd.row));
         }
-        match row.flags.has(Flags::ALLOW_BUSY) {
-            true => Ok(Some(row)),
+        match cmd.row.flags.has(Flags::ALLOW_BUSY) {
+            true => Ok(Some(id)),
             // Nothing is slow any more: the command waits for its thread.
             false => self.scripts.running.refusal().map_or(Ok(None), refused),
         }
     }
 
-    /// Runs a command that may run while a script is slow. None: it has to wait, or needs no answer.
+    /// Runs a command that may run while a script is slow, or queues it. None: it has to wait.
     fn run_busy(
         &self,
         client: &Client,
-        row: &Row,
+        id: u16,
         args: &Args<'_>,
         reply: &mut Reply<'_>,
-    ) -> Option<Outcome> {
-        let in_multi = client.is_in_multi();
-        let done = |outcome: Outcome, reply: &mut Reply<'_>| outcome.map(|()| reply.ok());
-        Some(match row.name {
-            "script|kill" if !in_multi => done(self.scripts.running.kill(true), reply),
-            "function|kill" if !in_multi => done(self.scripts.running.kill(false), reply),
-            "function|stats" if !in_multi => function::write_stats(self, reply),
-            "shutdown" => match shutdown::begin(self, args) {
-                // The closed connection is the answer.
-                Ok(true) => return None,
-                Ok(false) => done(Ok(()), reply),
-                Err(fail) => Err(fail),
-            },
-            _ => early::answer(self, client, row.name, args, reply),
-        })
+    ) -> Option<Result<Stuck, Fail>> {
+        if client.is_in_multi() && !self.table.get(id).traits.has(Traits::IMMEDIATE) {
+            client.multi.fetch_add(1, Relaxed);
+            reply.simple("QUEUED");
+            return Some(Ok(Stuck::Noted));
+        }
+        Some(self.table.while_stuck(id)?(self, client, args, reply))
     }
+}
+
+/// Refuses a command, as [`Thread::refuse`] does: a transaction that is being queued fails. Returns the text
+/// of the refusal.
+fn refuse(client: &Client, is_exec: bool, fail: Fail) -> Fail {
+    if !client.is_in_multi() {
+        return fail;
+    }
+    if is_exec {
+        client.leave_multi();
+        note(client, Early::Done(vec![b"DISCARD".to_vec()]));
+        return Fail::new(format!("EXECABORT Transaction discarded because of: {}", fail.0));
+    }
+    client.spoiled.store(true, Relaxed);
+    note(client, Early::Refused);
+    fail
+}
+
+/// The client's session follows when its thread is free.
+fn note(client: &Client, what: Early) {
+    client.early.lock().push(what);
+    client.has_early.store(true, Relaxed);
 }
 
 impl Engine {
@@ -327,6 +343,40 @@ impl Engine {
         let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
         if let Some(reply) = self.answer_busy(client, &Args::new(&[], &spans, words)) {
             *held = Some(Box::new(HeldKill::Reply(reply)));
+        }
+    }
+}
+
+impl Thread {
+    /// Has the session run the commands that were answered while this thread was stuck.
+    #[cold]
+    pub(crate) fn catch_up(&mut self, engine: &Engine, session: &mut Session) {
+        session.client.has_early.store(false, Relaxed);
+        let early = std::mem::take(&mut *session.client.early.lock());
+        // The commands themselves do so again.
+        let queued = session.multi.as_ref().map_or(-1, |m| m.commands().count() as i64);
+        session.client.multi.store(queued, Relaxed);
+        for what in early {
+            let mut words = match what {
+                Early::Done(words) => words,
+                Early::Refused => {
+                    if let Some(multi) = &mut session.multi {
+                        multi.failed = true;
+                        session.client.spoiled.store(true, Relaxed);
+                    }
+                    continue;
+                }
+            };
+            let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
+            let mut args = Args::new(&[], &spans, &mut words);
+            let Ok(id) = lookup(engine, &args) else { continue };
+            let mut out = Out::default();
+            let mut reply = Reply::new(&mut out, session.proto);
+            self.since = None;
+            if self.queue(engine, session, id, &args) {
+                continue;
+            }
+            self.call_command(engine, session, id, &mut args, &mut reply);
         }
     }
 }
@@ -344,10 +394,12 @@ mod tests {
     use super::*;
     use crate::engine::Options;
     use crate::log::Log;
+    use crate::table::CommandSet;
 
     fn engine() -> Arc<Engine> {
         Engine::new(Options {
             config: config::Config::new(),
+            commands: CommandSet::NONE,
             renames: Vec::new(),
             clock: stdx::clock::Clock::real(),
             log: Log::silent(),

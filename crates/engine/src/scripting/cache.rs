@@ -19,10 +19,10 @@ const OVERHEAD: usize = size_of::<Script>() + 64;
 pub(crate) type Digest = [u8; 20];
 
 /// One script.
-pub(crate) struct Script {
+pub struct Script {
     pub(crate) digest: Digest,
     /// The digest in hexadecimal.
-    pub(crate) name: String,
+    pub name: String,
     pub(crate) text: Box<[u8]>,
     /// Where its code begins, behind a shebang.
     pub(crate) start: usize,
@@ -67,7 +67,7 @@ pub(crate) fn digest(text: &[u8]) -> Digest {
 }
 
 /// A digest given in hexadecimal.
-pub(crate) fn parse(text: &[u8]) -> Option<Digest> {
+pub fn parse(text: &[u8]) -> Option<Digest> {
     /// Values of digits; the others have bits that no digit has.
     const VALUES: [u8; 256] = {
         let mut values = [0xff; 256];
@@ -93,7 +93,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<Digest> {
 
 /// See the module's text.
 #[derive(Default)]
-pub(crate) struct Cache {
+pub struct Cache {
     scripts: RwLock<HashMap<Digest, Arc<Script>, Seeded>>,
     /// Counts SCRIPT FLUSH, after which threads begin anew.
     epoch: AtomicU64,
@@ -107,19 +107,23 @@ impl Cache {
         self.epoch.load(Relaxed)
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many there are.
+    pub fn count(&self) -> usize {
         self.scripts.read().len()
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
+    /// Bytes that they take.
+    pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
 
-    pub(crate) fn evicted(&self) -> u64 {
+    /// How many had to make room for others.
+    pub fn evicted(&self) -> u64 {
         self.evicted.load(Relaxed)
     }
 
-    pub(crate) fn get(&self, digest: &Digest) -> Option<Arc<Script>> {
+    /// The script with this digest.
+    pub fn get(&self, digest: &Digest) -> Option<Arc<Script>> {
         self.scripts.read().get(digest).cloned()
     }
 
@@ -167,7 +171,7 @@ impl Cache {
     }
 
     /// SCRIPT FLUSH.
-    pub(crate) fn flush(&self) {
+    pub fn flush(&self) {
         let mut scripts = self.scripts.write();
         for s in scripts.values() {
             s.alive.store(false, Relaxed);

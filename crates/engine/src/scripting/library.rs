@@ -21,21 +21,26 @@ const LOAD_NS: u64 = 500_000_000;
 
 /// One function of a library.
 #[derive(Debug, Clone)]
-pub(crate) struct Function {
-    pub(crate) name: Vec<u8>,
-    pub(crate) description: Option<Vec<u8>>,
-    pub(crate) flags: lua::Flags,
+pub struct Function {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// What it does, if it says so.
+    pub description: Option<Vec<u8>>,
+    /// What it may do.
+    pub flags: lua::Flags,
 }
 
 /// One library.
 #[derive(Debug)]
-pub(crate) struct Library {
-    pub(crate) name: Vec<u8>,
+pub struct Library {
+    /// Its name.
+    pub name: Vec<u8>,
     /// With its shebang.
-    pub(crate) code: Vec<u8>,
+    pub code: Vec<u8>,
     /// Where the code behind the shebang begins.
     start: usize,
-    pub(crate) functions: Vec<Function>,
+    /// Its functions.
+    pub functions: Vec<Function>,
 }
 
 impl Library {
@@ -51,10 +56,11 @@ impl Library {
 
 /// All libraries at one moment.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Libraries {
-    pub(crate) by_name: BTreeMap<Vec<u8>, Arc<Library>>,
+pub struct Libraries {
+    /// By their names.
+    pub by_name: BTreeMap<Vec<u8>, Arc<Library>>,
     /// By the names of functions in lower case: the library, and the function's number within it.
-    pub(crate) functions: HashMap<Vec<u8>, (Arc<Library>, usize), Seeded>,
+    pub functions: HashMap<Vec<u8>, (Arc<Library>, usize), Seeded>,
 }
 
 impl Libraries {
@@ -78,7 +84,8 @@ impl Libraries {
         true
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
+    /// Bytes that they take.
+    pub fn bytes(&self) -> u64 {
         self.by_name.values().map(|l| l.bytes()).sum()
     }
 
@@ -108,7 +115,7 @@ fn exists(name: &[u8]) -> Fail {
 
 /// The state that threads share.
 #[derive(Default)]
-pub(crate) struct Shelf {
+pub struct Shelf {
     now: RwLock<Libraries>,
     /// Counts removals, after which threads drop the libraries that they have loaded.
     removals: AtomicU64,
@@ -119,7 +126,8 @@ impl Shelf {
         self.removals.load(Relaxed)
     }
 
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Libraries> {
+    /// The libraries, which stay as they are meanwhile.
+    pub fn read(&self) -> RwLockReadGuard<'_, Libraries> {
         self.now.read()
     }
 
@@ -133,14 +141,14 @@ impl Shelf {
     }
 
     /// Removes a library. Returns whether it was there.
-    pub(crate) fn remove(&self, name: &[u8]) -> bool {
+    pub fn remove(&self, name: &[u8]) -> bool {
         let removed = self.now.write().remove(name);
         self.removals.fetch_add(1, Relaxed);
         removed
     }
 
     /// Changes several libraries at once; nothing happens when `change` fails.
-    pub(crate) fn change(
+    pub fn change(
         &self,
         change: impl FnOnce(&mut Libraries) -> Result<(), Fail>,
     ) -> Result<(), Fail> {

@@ -1,4 +1,4 @@
-//! Scripts and functions: EVAL, SCRIPT, FCALL, FUNCTION.
+//! Scripts and functions, and how they run.
 //!
 //! ```text
 //!  Scripts  (shared)   texts by digest (cache.rs), libraries (library.rs), slow scripts (busy.rs)
@@ -14,16 +14,14 @@
 //! first called there. State that Lua code keeps between runs (a library's local variables, the
 //! random seed, settings of cjson) is therefore per thread.
 
-pub(crate) mod busy;
-mod cache;
-mod eval;
-mod fcall;
-mod function;
-pub(crate) mod library;
-mod payload;
+pub mod busy;
+pub mod cache;
+mod call;
+pub mod library;
+mod load;
+pub mod payload;
 pub(crate) mod replay;
 mod run;
-mod script;
 mod shebang;
 
 use std::collections::HashMap;
@@ -38,32 +36,13 @@ use slab::Slab;
 
 use self::busy::{AllRunning, Running};
 use self::cache::{Cache, Digest, Script};
+pub use self::call::NOSCRIPT;
 use self::library::{Library, Shelf};
 use crate::engine::Engine;
 use crate::mailbox::{Job, Message};
 use crate::pubsub::Seeded;
-use crate::table::{Call, Cmd, Run, SessionCommand};
+use crate::table::{Call, Cmd, Run};
 use crate::thread::Thread;
-
-pub(crate) static COMMANDS: &[&SessionCommand] = &[
-    &eval::EVAL,
-    &eval::EVAL_RO,
-    &eval::EVALSHA,
-    &eval::EVALSHA_RO,
-    &fcall::FCALL,
-    &fcall::FCALL_RO,
-    &function::FUNCTION,
-    &script::SCRIPT,
-];
-
-/// Flags of the commands that run something.
-const RUNS: Flags =
-    Flags::NOSCRIPT.or(Flags::SKIP_MONITOR).or(Flags::NO_MANDATORY_KEYS).or(Flags::STALE);
-
-/// Keys of a call: their number is argument 2.
-const WRITES: &[KeySpec] =
-    &[KeySpec::counted(2, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE))];
-const READS: &[KeySpec] = &[KeySpec::counted(2, KeyFlags::RO.or(KeyFlags::ACCESS))];
 
 /// Bytes that a thread's scripts may use together, and its functions.
 const MEMORY_MAX: usize = 512 << 20;
@@ -76,12 +55,15 @@ const RECENT: usize = 64;
 
 /// The state that all threads share.
 #[derive(Default)]
-pub(crate) struct Scripts {
-    pub(crate) cache: Cache,
-    pub(crate) shelf: Shelf,
-    pub(crate) running: AllRunning,
+pub struct Scripts {
+    /// Scripts by digest.
+    pub cache: Cache,
+    /// Libraries of functions.
+    pub shelf: Shelf,
+    /// Scripts that run.
+    pub running: AllRunning,
     /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call commands that are not for them.
-    pub(crate) allow_all: AtomicBool,
+    pub allow_all: AtomicBool,
 }
 
 /// One thread's half.
@@ -401,7 +383,7 @@ impl Thread {
 }
 
 /// Ends the machines of a kind on all threads, each when it comes to it.
-fn drop_machines(call: &mut Call<'_>, kind: Machine) {
+pub fn drop_machines(call: &mut Call<'_>, kind: Machine) {
     call.thread.drop_machine(kind);
     for i in 0..call.engine.workers().len() {
         if i != call.thread.index {
@@ -424,7 +406,7 @@ fn log(engine: &Engine, level: u8, text: &[u8]) {
 }
 
 /// The number of a call's arguments that are keys; `bad` is the error when that is no number.
-fn key_count(args: &Args<'_>, bad: Fail) -> Result<usize, Fail> {
+pub fn key_count(args: &Args<'_>, bad: Fail) -> Result<usize, Fail> {
     let n = stdx::num::parse_i64(&args[2]).ok_or(bad)?;
     if n > (args.len() - 3) as i64 {
         return Err(Fail::text("ERR Number of keys can't be greater than number of args"));

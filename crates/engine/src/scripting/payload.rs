@@ -16,7 +16,7 @@ const WRONG: Fail = Fail::text("ERR DUMP payload version or checksum are wrong")
 const BROKEN: Fail = Fail::text("ERR failed loading the given functions payload");
 
 /// The bytes of these libraries.
-pub(super) fn write<'a>(codes: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+pub fn write<'a>(codes: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut out = Vec::new();
     for code in codes {
         out.push(FUNCTION);
@@ -37,7 +37,7 @@ pub(super) fn write<'a>(codes: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
 }
 
 /// The codes of the libraries.
-pub(super) fn read(bytes: &[u8]) -> Result<Vec<Vec<u8>>, Fail> {
+pub fn read(bytes: &[u8]) -> Result<Vec<Vec<u8>>, Fail> {
     let (rest, crc) = bytes.split_last_chunk::<8>().ok_or(WRONG)?;
     let (body, version) = rest.split_last_chunk::<2>().ok_or(WRONG)?;
     if u16::from_le_bytes(*version) > VERSION_MAX {

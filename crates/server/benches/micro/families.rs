@@ -122,6 +122,7 @@ impl Door {
         config::load_text(&config, "bench", b"threads 1").expect("a valid option");
         let engine = Engine::new(Options {
             config,
+            commands: session_commands::ALL,
             renames: Vec::new(),
             clock: stdx::clock::Clock::real(),
             log: engine::log::Log::silent(),

@@ -18,7 +18,7 @@ use super::http::{self, Response};
 use crate::Shared;
 
 pub(super) async fn answer(shared: &Arc<Shared>) -> Response {
-    let Some(info) = ask::worker(&shared.engine, |engine, thread| thread.info(engine)).await else {
+    let Some(info) = ask::worker(&shared.engine, session_commands::info).await else {
         return http::busy();
     };
     let field = |name: &str| {

@@ -23,7 +23,7 @@ use names::{Kind, NAMES};
 const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 pub(super) async fn answer(shared: &Arc<Shared>) -> Response {
-    match ask::worker(&shared.engine, |engine, thread| thread.info(engine)).await {
+    match ask::worker(&shared.engine, session_commands::info).await {
         Some(info) => http::body(StatusCode::OK, TYPE, page(&info, &shared.engine).into_bytes()),
         None => http::busy(),
     }

@@ -101,6 +101,7 @@ mod tests {
         config.set(limit, Caller::default(), &mut |_, _| Ok(())).expect("an option with its value");
         let engine = Engine::new(Options {
             config,
+            commands: session_commands::ALL,
             renames: Vec::new(),
             clock,
             log: Log::silent(),

@@ -1,0 +1,80 @@
+//! MONITOR: clients that are sent every command that any client runs.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use resp::Args;
+
+use crate::engine::{Attention, Engine};
+use crate::mailbox::Message;
+use crate::redact;
+use crate::session::Session;
+
+/// The clients that run MONITOR.
+#[derive(Default)]
+pub struct Monitors {
+    list: Mutex<Vec<(u64, usize)>>,
+}
+
+impl Monitors {
+    /// Adds a client that lives on `thread`.
+    pub fn add(&self, engine: &Engine, client: u64, thread: usize) {
+        let mut list = self.list.lock();
+        if !list.iter().any(|(id, _)| *id == client) {
+            list.push((client, thread));
+        }
+        engine.attention.set(Attention::MONITOR, true);
+    }
+
+    /// Removes a client; harmless when it is not there.
+    pub fn remove(&self, engine: &Engine, client: u64) {
+        let mut list = self.list.lock();
+        list.retain(|(id, _)| *id != client);
+        engine.attention.set(Attention::MONITOR, !list.is_empty());
+    }
+
+    /// Sends a command that `session` is about to run to all of them.
+    pub fn feed(&self, engine: &Engine, session: &Session, wall_us: u64, args: &Args<'_>) {
+        let peer = &session.client.endpoint;
+        let from = if peer.unix { format!("unix:{}", peer.local) } else { peer.peer.clone() };
+        self.feed_from(engine, session.db, &from, wall_us, args);
+    }
+
+    /// The same of a command that a script of `session` runs.
+    pub(crate) fn feed_script(
+        &self,
+        engine: &Engine,
+        session: &Session,
+        wall_us: u64,
+        args: &Args<'_>,
+    ) {
+        self.feed_from(engine, session.db, "lua", wall_us, args);
+    }
+
+    fn feed_from(&self, engine: &Engine, db: usize, from: &str, wall_us: u64, args: &Args<'_>) {
+        let list = self.list.lock().clone();
+        if list.is_empty() {
+            return;
+        }
+        let mut line = String::new();
+        let (s, us) = (wall_us / 1_000_000, wall_us % 1_000_000);
+        let _ = write!(line, "+{s}.{us:06} [{db} {from}]");
+        for (i, a) in args.iter_from(0).enumerate() {
+            line.push(' ');
+            if redact::hides(args, i) {
+                stdx::repr::push_quoted(&mut line, redact::TEXT.as_bytes());
+            } else {
+                stdx::repr::push_quoted(&mut line, a);
+            }
+        }
+        line.push_str("\r\n");
+        let line = Arc::new(line.into_bytes());
+        for (id, thread) in list {
+            if let Some(worker) = engine.worker(thread) {
+                worker.inbox.backlog.add(line.len());
+                worker.mailbox.post(Message::Push(id, Arc::clone(&line)));
+            }
+        }
+    }
+}

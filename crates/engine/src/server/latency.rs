@@ -1,7 +1,0 @@
-//! LATENCY; the monitor itself is [`observe::latency`].
-
-mod cmd;
-mod doctor;
-mod graph;
-
-pub(crate) use cmd::{LATENCY, merged};

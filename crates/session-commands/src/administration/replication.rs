@@ -1,0 +1,284 @@
+//! The answers of a master without replicas: REPLICAOF, SYNC, PSYNC, REPLCONF, FAILOVER.
+//!
+//! There is no replication: a request to become a replica, or to make this server one, is refused,
+//! and docs/differences.md says so. Requests that Redis answers without any replica get the same
+//! answers, so that tools which look around (Sentinel's probes, `REPLICAOF NO ONE` at the start of
+//! a script) find the replies they expect.
+
+use commands::row::{DocFlags, Flags, Group, Row, Scope};
+use commands::{Fail, Outcome, parse};
+use resp::{Args, Reply};
+
+use super::command;
+use engine::{Call, Client, Engine, SessionCommand, Stuck};
+
+const NO_REPLICATION: Fail = Fail::text("ERR Apus does not replicate");
+
+const BASE: Row = Row {
+    group: Group::Server,
+    flags: Flags::ADMIN.or(Flags::NOSCRIPT),
+    scope: Scope::None,
+    complexity: "O(1)",
+    ..Row::DEFAULT
+};
+
+const REPLICAOF_FLAGS: Flags = BASE.flags.or(Flags::NO_ASYNC_LOADING).or(Flags::STALE);
+const SYNC_FLAGS: Flags = BASE.flags.or(Flags::NO_ASYNC_LOADING).or(Flags::NO_MULTI);
+
+pub(crate) static REPLICAOF: SessionCommand = command(
+    Row {
+        name: "replicaof",
+        since: "5.0.0",
+        arity: 3,
+        flags: REPLICAOF_FLAGS,
+        summary: "Makes the server a replica of another, or a master again.",
+        syntax: "REPLICAOF <host port | NO ONE>",
+        transcript: r#"
+> REPLICAOF NO ONE
+OK
+> REPLICAOF 127.0.0.1 none
+(error) ERR Invalid master port
+> REPLICAOF 127.0.0.1 70000
+(error) ERR Invalid master port
+# only: apus
+> REPLICAOF 127.0.0.1 6379
+(error) ERR Apus does not replicate
+"#,
+        ..BASE
+    },
+    replica_of,
+);
+
+pub(crate) static SLAVEOF: SessionCommand = command(
+    Row {
+        name: "slaveof",
+        since: "1.0.0",
+        arity: 3,
+        flags: REPLICAOF_FLAGS,
+        doc_flags: DocFlags::DEPRECATED,
+        deprecated_since: "5.0.0",
+        replaced_by: "`REPLICAOF`",
+        summary: "Makes the server a replica of another, or a master again.",
+        syntax: "SLAVEOF <host port | NO ONE>",
+        transcript: r#"
+> SLAVEOF no one
+OK
+"#,
+        ..BASE
+    },
+    replica_of,
+);
+
+fn replica_of(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    if args.is(1, "no") && args.is(2, "one") {
+        reply.ok();
+        return Ok(());
+    }
+    let port = stdx::num::parse_i64(&args[2]).filter(|port| (0..=65535).contains(port));
+    port.ok_or(Fail::text("ERR Invalid master port"))?;
+    Err(NO_REPLICATION)
+}
+
+pub(crate) static SYNC: SessionCommand = command(
+    Row {
+        name: "sync",
+        since: "1.0.0",
+        arity: 1,
+        flags: SYNC_FLAGS,
+        complexity: "Depends on what is asked for",
+        summary: "Internal: makes the connection that of a replica.",
+        syntax: "SYNC",
+        transcript: r#"
+# only: apus
+> SYNC
+(error) ERR Apus does not replicate
+"#,
+        ..BASE
+    },
+    |_, _, _| Err(NO_REPLICATION),
+);
+
+pub(crate) static PSYNC: SessionCommand = command(
+    Row {
+        name: "psync",
+        since: "2.8.0",
+        arity: -3,
+        loose_arity: "FAILOVER may follow, and is not documented",
+        flags: SYNC_FLAGS,
+        complexity: "Depends on what is asked for",
+        summary: "Internal: makes the connection that of a replica that goes on.",
+        syntax: "PSYNC replicationid offset",
+        transcript: r#"
+> PSYNC ? x
+(error) ERR value is not an integer or out of range
+> PSYNC ? 1 FAILOVER
+(error) ERR PSYNC FAILOVER can't be sent to a master.
+# only: apus
+> PSYNC ? -1
+(error) ERR Apus does not replicate
+"#,
+        ..BASE
+    },
+    |_, args, _| {
+        if args.is(3, "failover") {
+            return Err(Fail::text("ERR PSYNC FAILOVER can't be sent to a master."));
+        }
+        parse::int(args, 2)?;
+        Err(NO_REPLICATION)
+    },
+);
+
+pub(crate) static REPLCONF: SessionCommand = command(
+    Row {
+        name: "replconf",
+        since: "3.0.0",
+        arity: -1,
+        loose_arity: "its options are not documented",
+        flags: BASE.flags.or(super::ANYTIME).or(Flags::ALLOW_BUSY),
+        doc_flags: DocFlags::SYSCMD,
+        summary: "Internal: what a replica tells about itself.",
+        syntax: "REPLCONF",
+        transcript: r#"
+> REPLCONF
+OK
+> REPLCONF listening-port 6380 capa eof capa psync2
+OK
+> REPLCONF listening-port x
+(error) ERR value is not an integer or out of range
+> REPLCONF rdb-only 2
+(error) ERR value is out of range, value must between 0 and 1
+> REPLCONF capa
+(error) ERR syntax error
+> REPLCONF shoe-size 42
+(error) ERR Unrecognized REPLCONF option: shoe-size
+"#,
+        ..BASE
+    },
+    replconf,
+);
+
+/// Longest address that a replica may announce.
+const HOST_MAX: usize = 256;
+
+fn replconf(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    if check_replconf(args)? {
+        reply.ok();
+    }
+    Ok(())
+}
+
+/// Looks at what a replica tells about itself. Returns whether that is answered.
+pub(crate) fn check_replconf(args: &Args<'_>) -> Result<bool, Fail> {
+    if args.len().is_multiple_of(2) {
+        return Err(Fail::SYNTAX);
+    }
+    for i in (1..args.len()).step_by(2) {
+        let value = i + 1;
+        match () {
+            () if args.is(i, "listening-port") => _ = parse::int(args, value)?,
+            () if args.is(i, "ip-address") => {
+                if args[value].len() >= HOST_MAX {
+                    return Err(Fail::new(format!(
+                        "ERR REPLCONF ip-address provided by replica instance is too long: {} \
+                         bytes",
+                        args[value].len()
+                    )));
+                }
+            }
+            () if args.is(i, "capa") => {}
+            // Replicas send these without waiting for an answer, and there is none.
+            () if args.is(i, "ack") || args.is(i, "getack") => return Ok(false),
+            () if args.is(i, "rdb-only") => {
+                if !(0..=1).contains(&parse::int(args, value)?) {
+                    return Err(Fail::text(
+                        "ERR value is out of range, value must between 0 and 1",
+                    ));
+                }
+            }
+            () if args.is(i, "rdb-filter-only") => {
+                for filter in args[value].split(u8::is_ascii_whitespace).filter(|f| !f.is_empty()) {
+                    if !filter.eq_ignore_ascii_case(b"functions") {
+                        let filter = commands::fail::quoted(filter);
+                        return Err(Fail::new(format!(
+                            "ERR Unsupported rdb-filter-only option: {filter}"
+                        )));
+                    }
+                }
+            }
+            () => {
+                let option = commands::fail::quoted(&args[i][..args[i].len().min(128)]);
+                return Err(Fail::new(format!("ERR Unrecognized REPLCONF option: {option}")));
+            }
+        }
+    }
+    Ok(true)
+}
+
+pub(crate) static FAILOVER: SessionCommand = command(
+    Row {
+        name: "failover",
+        since: "6.2.0",
+        arity: -1,
+        flags: BASE.flags.or(Flags::STALE),
+        summary: "Hands the role of the master over to a replica.",
+        syntax: "FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
+        transcript: r#"
+> FAILOVER
+(error) ERR FAILOVER requires connected replicas.
+> FAILOVER TO 127.0.0.1 6380 FORCE TIMEOUT 100
+(error) ERR FAILOVER requires connected replicas.
+> FAILOVER ABORT
+(error) ERR No failover in progress.
+> FAILOVER TIMEOUT 0
+(error) ERR FAILOVER timeout must be greater than 0
+> FAILOVER TO 127.0.0.1 x
+(error) ERR value is not an integer or out of range
+> FAILOVER FORCE FORCE
+(error) ERR syntax error
+"#,
+        ..BASE
+    },
+    failover,
+);
+
+fn failover(_: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
+    if args.len() == 2 && args.is(1, "abort") {
+        return Err(Fail::text("ERR No failover in progress."));
+    }
+    let (mut timeout, mut host, mut force) = (false, false, false);
+    let mut i = 1;
+    while i < args.len() {
+        let more = args.len() - 1 - i;
+        if args.is(i, "timeout") && more >= 1 && !timeout {
+            if parse::int(args, i + 1)? <= 0 {
+                return Err(Fail::text("ERR FAILOVER timeout must be greater than 0"));
+            }
+            timeout = true;
+            i += 1;
+        } else if args.is(i, "to") && more >= 2 && !host {
+            parse::int(args, i + 2)?;
+            host = true;
+            i += 2;
+        } else if args.is(i, "force") && !force {
+            force = true;
+        } else {
+            return Err(Fail::SYNTAX);
+        }
+        i += 1;
+    }
+    Err(Fail::text("ERR FAILOVER requires connected replicas."))
+}
+
+/// REPLCONF of a client whose thread is stuck: it changes nothing.
+pub(crate) fn while_stuck(
+    _: &Engine,
+    _: &Client,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Stuck, Fail> {
+    if check_replconf(args)? {
+        reply.ok();
+        return Ok(Stuck::Answered);
+    }
+    Ok(Stuck::Silent)
+}

@@ -1,0 +1,37 @@
+//! ROLE: <https://redis.io/docs/latest/commands/role/>
+
+use commands::Outcome;
+use commands::row::{Acl, Flags, Group, Row, Scope};
+use engine::{Call, SessionCommand};
+use resp::{Args, Reply};
+
+pub(crate) static ROLE: SessionCommand = super::command(
+    Row {
+        name: "role",
+        group: Group::Server,
+        since: "2.8.12",
+        arity: 1,
+        flags: Flags::NOSCRIPT.or(super::ANYTIME).or(Flags::FAST).or(Flags::SENTINEL),
+        acl: Acl::ADMIN.or(Acl::DANGEROUS),
+        scope: Scope::None,
+        complexity: "O(1)",
+        summary: "Answers the server's role in replication, its offset and its replicas.",
+        syntax: "ROLE",
+        transcript: r#"
+> ROLE
+1) "master"
+2) (integer) 0
+3) (empty array)
+"#,
+        ..Row::DEFAULT
+    },
+    run,
+);
+
+fn run(_: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    reply.array(3);
+    reply.bulk("master");
+    reply.int(0);
+    reply.array(0);
+    Ok(())
+}

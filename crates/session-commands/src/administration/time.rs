@@ -1,0 +1,36 @@
+//! TIME: <https://redis.io/docs/latest/commands/time/>
+
+use commands::Outcome;
+use commands::row::{Flags, Group, Row, Scope};
+use engine::{Call, SessionCommand};
+use resp::{Args, Reply};
+
+pub(crate) static TIME: SessionCommand = super::command(
+    Row {
+        name: "time",
+        group: Group::Server,
+        since: "2.6.0",
+        arity: 1,
+        flags: super::ANYTIME.or(Flags::FAST),
+        tips: &["nondeterministic_output"],
+        scope: Scope::None,
+        complexity: "O(1)",
+        summary: "Answers the server's time: Unix seconds, and the microseconds beyond them.",
+        syntax: "TIME",
+        transcript: r#"
+> TIME
+~ 1) "??????????"
+~ 2) "*"
+"#,
+        ..Row::DEFAULT
+    },
+    run,
+);
+
+fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let us = call.thread.wall_us(call.engine) as i64;
+    reply.array(2);
+    reply.bulk_int(us / 1_000_000);
+    reply.bulk_int(us % 1_000_000);
+    Ok(())
+}

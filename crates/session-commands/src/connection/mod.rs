@@ -1,0 +1,34 @@
+//! Commands about the connection.
+
+mod auth;
+mod client;
+mod early;
+mod echo;
+mod hello;
+mod ping;
+mod quit;
+mod reset;
+mod select;
+
+pub(crate) use client::usage;
+
+use engine::{SessionCommand, StuckFn};
+
+pub(crate) static COMMANDS: &[&SessionCommand] = &[
+    &auth::AUTH,
+    &client::CLIENT,
+    &echo::ECHO,
+    &hello::HELLO,
+    &ping::PING,
+    &quit::QUIT,
+    &reset::RESET,
+    &select::SELECT,
+];
+
+/// Those that are answered while the thread of their connection is stuck.
+pub(crate) const WHILE_STUCK: [(&str, StuckFn); 4] = [
+    ("auth", auth::while_stuck),
+    ("hello", hello::while_stuck),
+    ("quit", quit::while_stuck),
+    ("reset", reset::while_stuck),
+];

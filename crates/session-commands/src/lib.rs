@@ -1,0 +1,50 @@
+//! Session commands: over the connection, the server, its users, subscriptions, transactions, scripts and
+//! topics.
+//!
+//! They are above `engine`, which knows none of them: it is handed [`ALL`] with its options. A command here
+//! reads its arguments, calls what `engine` can do, and writes the reply.
+
+mod acl;
+mod administration;
+mod connection;
+mod journal;
+mod migrate;
+mod persistence;
+mod pubsub;
+mod scripting;
+mod topics;
+mod transaction;
+
+pub use administration::info::info;
+use engine::CommandSet;
+
+/// All of them.
+pub const ALL: CommandSet = CommandSet {
+    lists: &[
+        acl::COMMANDS,
+        connection::COMMANDS,
+        journal::COMMANDS,
+        migrate::COMMANDS,
+        pubsub::COMMANDS,
+        scripting::COMMANDS,
+        administration::COMMANDS,
+        persistence::COMMANDS,
+        topics::COMMANDS,
+        transaction::COMMANDS,
+    ],
+    while_stuck: &[
+        connection::WHILE_STUCK[0],
+        connection::WHILE_STUCK[1],
+        connection::WHILE_STUCK[2],
+        connection::WHILE_STUCK[3],
+        transaction::WHILE_STUCK[0],
+        transaction::WHILE_STUCK[1],
+        transaction::WHILE_STUCK[2],
+        transaction::WHILE_STUCK[3],
+        ("replconf", administration::replication::while_stuck),
+        scripting::WHILE_STUCK[0],
+        scripting::WHILE_STUCK[1],
+        scripting::WHILE_STUCK[2],
+        ("shutdown", administration::shutdown::while_stuck),
+    ],
+};

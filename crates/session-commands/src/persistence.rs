@@ -1,0 +1,160 @@
+//! SAVE, BGSAVE, LASTSAVE: <https://redis.io/docs/latest/commands/save/> and the pages beside it;
+//! and LOAD, which Redis does not have.
+//!
+//! Their transcripts write no files; tests/clients/raw/test_snapshot.py does.
+
+use commands::row::{Acl, Flags, Group, Row, Scope};
+use commands::{Fail, Outcome};
+use engine::{Call, SessionCommand, journal, persistence};
+use resp::{Args, Reply};
+
+pub(crate) static COMMANDS: &[&SessionCommand] = &[&BGSAVE, &LASTSAVE, &LOAD, &SAVE];
+
+const ADMIN: Flags = Flags::ADMIN.or(Flags::NOSCRIPT);
+
+static SAVE: SessionCommand = SessionCommand {
+    row: Row {
+        name: "save",
+        group: Group::Server,
+        since: "1.0.0",
+        arity: 1,
+        flags: ADMIN.or(Flags::NO_ASYNC_LOADING).or(Flags::NO_MULTI),
+        scope: Scope::None,
+        complexity: "O(N) where N is the total number of keys in all databases",
+        summary: "Writes a snapshot to disk and answers when it is there.",
+        syntax: "SAVE",
+        transcript: r#"
+> MULTI
+OK
+> SAVE
+(error) ERR Command not allowed inside a transaction
+> DISCARD
+OK
+"#,
+        ..Row::DEFAULT
+    },
+    run: save,
+    subs: &[],
+};
+
+fn save(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let path = persistence::path(call.engine);
+    persistence::save(call.engine, call.thread, &path)?;
+    reply.ok();
+    Ok(())
+}
+
+static BGSAVE: SessionCommand = SessionCommand {
+    row: Row {
+        name: "bgsave",
+        group: Group::Server,
+        since: "1.0.0",
+        arity: -1,
+        flags: ADMIN.or(Flags::NO_ASYNC_LOADING),
+        history: &[("3.2.2", "Added the `SCHEDULE` option.")],
+        scope: Scope::None,
+        complexity: "O(1)",
+        summary: "Writes a snapshot of this moment to disk in the background.",
+        syntax: "BGSAVE [SCHEDULE]",
+        transcript: r#"
+> BGSAVE NOW
+(error) ERR syntax error
+"#,
+        ..Row::DEFAULT
+    },
+    run: bgsave,
+    subs: &[],
+};
+
+fn bgsave(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let schedule = match args.len() {
+        1 => false,
+        2 if args.is(1, "schedule") => true,
+        _ => return Err(Fail::SYNTAX),
+    };
+    let p = &call.engine.persistence;
+    if p.is_in_background() {
+        return Err(persistence::BUSY);
+    }
+    if call.thread.in_transaction || schedule && p.is_busy() {
+        // Within a transaction, its later commands would be in the snapshot and its earlier ones
+        // not.
+        p.schedule(true);
+        reply.simple("Background saving scheduled");
+        return Ok(());
+    }
+    if call.engine.journal.rewrite.is_busy() {
+        return Err(Fail::text(
+            "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE \
+             in order to schedule a BGSAVE whenever possible.",
+        ));
+    }
+    persistence::save_in_background(call.engine, call.thread)?;
+    p.schedule(false);
+    reply.simple("Background saving started");
+    Ok(())
+}
+
+static LASTSAVE: SessionCommand = SessionCommand {
+    row: Row {
+        name: "lastsave",
+        group: Group::Server,
+        since: "1.0.0",
+        arity: 1,
+        flags: Flags::LOADING.or(Flags::STALE).or(Flags::FAST),
+        acl: Acl::ADMIN.or(Acl::DANGEROUS),
+        tips: &["nondeterministic_output"],
+        scope: Scope::None,
+        complexity: "O(1)",
+        summary: "Answers the Unix time of the last save to disk, or of the start before any.",
+        syntax: "LASTSAVE",
+        transcript: r#"
+> LASTSAVE
+~ (integer) ??????????
+"#,
+        ..Row::DEFAULT
+    },
+    run: lastsave,
+    subs: &[],
+};
+
+fn lastsave(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    reply.int(call.engine.persistence.last_save());
+    Ok(())
+}
+
+static LOAD: SessionCommand = SessionCommand {
+    row: Row {
+        name: "load",
+        group: Group::Server,
+        since: "7.4.0",
+        arity: 1,
+        flags: ADMIN.or(Flags::WRITE).or(Flags::NO_ASYNC_LOADING).or(Flags::NO_MULTI),
+        scope: Scope::None,
+        complexity: "O(N) where N is the total number of keys in the snapshot",
+        summary: "Replaces all data by the snapshot on disk, once it has proved to be whole.",
+        syntax: "LOAD",
+        transcript: r#"
+# only: apus
+> MULTI
+OK
+> LOAD
+(error) ERR Command not allowed inside a transaction
+> DISCARD
+OK
+"#,
+        ..Row::DEFAULT
+    },
+    run: load,
+    subs: &[],
+};
+
+fn load(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let (engine, thread) = (call.engine, &mut *call.thread);
+    let path = persistence::path(engine);
+    persistence::load::prove(engine, thread, &path)?;
+    // The journal would not know where this data comes from: it begins anew.
+    journal::anew(engine, thread, |thread| persistence::load::replace_all(engine, thread, &path))??;
+    reply.ok();
+    Ok(())
+}
