@@ -47,13 +47,19 @@ impl Thread {
         }
     }
 
+    /// Before a command that is looked at.
+    #[cold]
+    pub(crate) fn aim(&self, engine: &Engine, args: &Args<'_>, output: usize) -> Shot {
+        Shot::new(args, output, engine.clock.monotonic_ns())
+    }
+
     /// Before a command of a transaction: a shot, if it is this one's turn to be looked at.
     pub fn aim_inner(&mut self, engine: &Engine, args: &Args<'_>, output: usize) -> Option<Shot> {
         let turn = self.probe.ahead(1) == 0;
         if !turn {
             self.probe.pass(1);
         }
-        turn.then(|| Shot::new(args, output, engine.clock.monotonic_ns()))
+        turn.then(|| self.aim(engine, args, output))
     }
 
     /// After a command that is looked at: the command, its database and arguments, if there was one.
@@ -63,12 +69,12 @@ impl Thread {
         &mut self,
         engine: &Engine,
         command: Option<(&Cmd, usize, &Args<'_>)>,
-        shot: &Shot,
+        shot: Shot,
         output: usize,
     ) {
         let command = command.map(|(cmd, db, args)| (cmd.row, db, args));
         let keys = &self.worker.top_keys;
-        keys.note(&engine.hotkeys, &mut self.probe, command, shot, (self.mono, output));
+        keys.note(&engine.hotkeys, &mut self.probe, command, &shot, (self.mono, output));
     }
 }
 

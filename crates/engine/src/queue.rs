@@ -195,7 +195,7 @@ impl Call<'_> {
             self.thread.call_command(engine, self.session, q.command, &mut args, reply);
             if let Some(shot) = shot {
                 let command = (engine.table.get(q.command), self.session.db, &args);
-                self.thread.shoot(engine, Some(command), &shot, reply.out().len());
+                self.thread.shoot(engine, Some(command), shot, reply.out().len());
             }
         }
         self.thread.end_unit(engine);

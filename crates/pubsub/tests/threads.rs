@@ -273,3 +273,18 @@ fn the_table_stays_below_its_limit() {
     assert_eq!(s.tracking.keys(), 4);
     assert_eq!(sent(local)[0].1.matches("invalidate").count(), 6);
 }
+
+#[test]
+fn with_noloop_a_client_is_not_told_of_its_own_changes() {
+    let (mut s, mut locals) = Server::new(1);
+    let local = &mut locals[0];
+    let c = s.connect(local, 0, Proto::V3);
+    let id = c.receiver.id;
+    s.tracking.begin(&Arc::new(Tracker { noloop: true, ..c.tracker() }));
+    s.tracking.remember(b"k", id);
+    s.tracking.invalidate(&s, local, id, b"k");
+    assert_eq!(sent(local), []);
+    s.tracking.remember(b"k", id);
+    s.tracking.invalidate(&s, local, id + 1, b"k");
+    assert_eq!(sent(local).len(), 1);
+}

@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use commands::alike::{Alike, Pending};
 use commands::row::Traits;
 use observe::stats::bump;
-use observe::topkeys::Shot;
 use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Shape, Span};
 use store::{Db, Key, Named, Spot};
 
@@ -365,8 +364,7 @@ impl Thread {
             let p = &group[i];
             let shot = (ahead == 0).then(|| {
                 let spans = &spans[p.first as usize..][..p.argc as usize];
-                let args = Args::new(input, spans, &mut owned);
-                Shot::new(&args, out.len(), engine.clock.monotonic_ns())
+                self.aim(engine, &Args::new(input, spans, &mut owned), out.len())
             });
             let light =
                 self.run_light(engine, session, input, &group[i..until], &spans, &mut owned, out);
@@ -389,7 +387,7 @@ impl Thread {
                         let spans = &spans[p.first as usize..][..p.argc as usize];
                         let args = Args::new(input, spans, &mut owned);
                         let cmd = engine.table.get(p.id);
-                        self.shoot(engine, Some((cmd, session.db, &args)), &shot, out.len());
+                        self.shoot(engine, Some((cmd, session.db, &args)), shot, out.len());
                     }
                     None => self.probe.pass(light),
                 }
@@ -434,7 +432,7 @@ impl Thread {
                     // A command that is queued for a transaction is looked at when it runs.
                     let cmd = cmd.filter(|_| session.multi.is_none());
                     let command = cmd.map(|c| (c, session.db, &args));
-                    self.shoot(engine, command, &shot, out.len());
+                    self.shoot(engine, command, shot, out.len());
                 }
                 None => self.probe.pass(1),
             }
