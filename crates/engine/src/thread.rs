@@ -180,8 +180,8 @@ impl Thread {
             awaits: None,
             recount_clients: false,
         };
-        if let Some(seat) = engine.seat.lock().take() {
-            t.cx.seat = seat;
+        if let Some(solo) = engine.solo.lock().take() {
+            t.cx.solo = solo;
         }
         t.sync_clock(engine);
         t.refresh(&engine.config);

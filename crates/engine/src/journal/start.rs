@@ -74,9 +74,9 @@ impl Engine {
     ) -> Result<(), String> {
         let now = self.clock.wall_ms() as i64;
         let mut cx = Context::new(now, Rng::from_seed(self.clock.monotonic_ns()));
-        let seat = self.seat.lock().take();
-        if let Some(seat) = seat {
-            cx.seat = seat;
+        let solo = self.solo.lock().take();
+        if let Some(solo) = solo {
+            cx.solo = solo;
         }
         settings::follow(&self.config, &mut cx);
         let single = self.keyspace.is_single();
@@ -85,7 +85,7 @@ impl Engine {
         self.keyspace.release(&mut cx);
         if single {
             // For the worker that is yet to come.
-            *self.seat.lock() = Some(cx.seat);
+            *self.solo.lock() = Some(cx.solo);
         }
         self.begin_journal(disk, place, found?)
     }

@@ -484,7 +484,7 @@ impl Engine {
             return Ok(());
         }
         self.attention.set(Attention::LOADING, true);
-        let single = self.seat.lock().as_ref().map(|seat| self.keyspace.share(seat)).is_some();
+        let single = self.solo.lock().as_ref().map(|solo| self.keyspace.share(solo)).is_some();
         let engine = Arc::clone(self);
         let work = move || {
             let now = engine.clock.wall_ms() as i64;
@@ -513,7 +513,7 @@ impl Engine {
                 Ok(()) => {
                     let end = move |engine: &Engine, thread: &mut Thread| {
                         if single {
-                            engine.keyspace.unshare(&thread.cx.seat);
+                            engine.keyspace.unshare(&thread.cx.solo);
                         }
                         engine.attention.set(Attention::LOADING, false);
                         done(Ok(()));
