@@ -908,7 +908,7 @@ impl<T: Node> Drop for Table<T> {
         for array in arrays {
             for i in 0..array.len() {
                 if i % 64 == 63 {
-                    stdx::breath::breathe();
+                    stdx::yield_point::reached();
                 }
                 // SAFETY: in range and alive.
                 let head: &Bucket = unsafe { &*array.ptr(i) };

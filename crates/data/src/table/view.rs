@@ -159,7 +159,7 @@ impl<T: Node> Table<T> {
             Some(retired) if self.is_view => Fate::Leave(retired),
             Some(retired) => {
                 if let Some(pieces) = self.pieces.take() {
-                    pieces.keep_all(stdx::breath::breathe);
+                    pieces.keep_all(stdx::yield_point::reached);
                 }
                 Fate::Retire(retired)
             }

@@ -120,7 +120,7 @@ fn load_file(
     (&mut file).take(5).read_to_end(&mut magic).map_err(failed)?;
     if magic == b"REDIS" || magic == b"VALKE" {
         let whole = std::io::Cursor::new(magic).chain(file);
-        let free = player.breathes();
+        let free = player.yields();
         let (rest, file) = super::base::let_go(engine, player.cx(), free, |cx| {
             super::base::load_preamble(engine, cx, path, whole)
         })?;
