@@ -107,7 +107,7 @@ pub struct Client {
     /// Keys that are watched.
     pub watch: AtomicU64,
     /// A watched key has changed, or a command was refused while queueing: EXEC will fail.
-    pub spoiled: AtomicBool,
+    pub dirty: AtomicBool,
     /// The blocked command.
     pub blocked: Mutex<Option<Arc<Waiter>>>,
     /// The waker of a client that waits for records of a topic.
@@ -167,7 +167,7 @@ impl Client {
             early: Mutex::default(),
             multi: AtomicI64::new(-1),
             watch: AtomicU64::new(0),
-            spoiled: AtomicBool::new(false),
+            dirty: AtomicBool::new(false),
             blocked: Mutex::default(),
             topic_wait: Mutex::default(),
             multi_bytes: AtomicU64::new(0),
@@ -185,7 +185,7 @@ impl Client {
     /// Others see that it queues no transaction.
     pub fn leave_multi(&self) {
         self.multi.store(-1, Relaxed);
-        self.spoiled.store(false, Relaxed);
+        self.dirty.store(false, Relaxed);
     }
 
     /// Notes that it is to be closed, for its thread to see. Returns false when it was noted before.

@@ -109,7 +109,7 @@ impl Thread {
 
     /// UNWATCH.
     pub fn unwatch(&mut self, engine: &Engine, session: &mut Session) {
-        session.client.spoiled.store(false, Relaxed);
+        session.client.dirty.store(false, Relaxed);
         let Some(w) = session.watching.take() else { return };
         session.client.watch.store(0, Relaxed);
         session.client.watch_bytes.store(0, Relaxed);

@@ -232,7 +232,7 @@ fn load(
         aof::load(engine, &mut player, &files, truncated)?;
         engine.journal.rewrite.schedule();
         report(engine, &player, began, "append-only file of Redis");
-        settle(engine, cx);
+        back_to_present(engine, cx);
         return Ok(Recovered::fresh(Base::Redis { name }).having_seen(seen));
     };
     match &found.manifest.base {
@@ -272,7 +272,7 @@ fn load(
         );
     }
     report(engine, &player, began, "journal");
-    settle(engine, cx);
+    back_to_present(engine, cx);
     Ok(recovered)
 }
 
@@ -293,7 +293,7 @@ fn report(engine: &Engine, player: &Player<'_>, began: u64, what: &str) {
 }
 
 /// Back to the present.
-fn settle(engine: &Engine, cx: &mut Context) {
+fn back_to_present(engine: &Engine, cx: &mut Context) {
     cx.set_now(engine.clock.wall_ms() as i64);
     cx.counters = store::Counters::default();
 }

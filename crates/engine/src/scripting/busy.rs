@@ -324,7 +324,7 @@ fn refuse(client: &Client, is_exec: bool, fail: Fail) -> Fail {
         note(client, Early::Done(vec![b"DISCARD".to_vec()]));
         return Fail::new(format!("EXECABORT Transaction discarded because of: {}", fail.0));
     }
-    client.spoiled.store(true, Relaxed);
+    client.dirty.store(true, Relaxed);
     note(client, Early::Refused);
     fail
 }
@@ -363,7 +363,7 @@ impl Thread {
                 Early::Refused => {
                     if let Some(multi) = &mut session.multi {
                         multi.failed = true;
-                        session.client.spoiled.store(true, Relaxed);
+                        session.client.dirty.store(true, Relaxed);
                     }
                     continue;
                 }
