@@ -50,7 +50,7 @@ pub struct Names {
 /// SCRIPT KILL or its like that CLIENT PAUSE held back. Its thread may get stuck in a script before it
 /// gets back to the connection, and then does at least this.
 #[derive(Debug)]
-pub enum HeldKill {
+pub enum PausedKill {
     /// The command.
     Words(Vec<Vec<u8>>),
     /// It was done; this is its reply.
@@ -97,7 +97,7 @@ pub struct Client {
     /// Waits for CLIENT PAUSE to end.
     pub paused: AtomicBool,
     /// The command that waits for that although it could end a script.
-    pub held_kill: Mutex<Option<Box<HeldKill>>>,
+    pub paused_kill: Mutex<Option<Box<PausedKill>>>,
     /// `early` is not empty.
     pub(crate) has_early: AtomicBool,
     /// Commands that were answered while its thread was stuck, for its session to follow.
@@ -162,7 +162,7 @@ impl Client {
             crowded: AtomicU32::new(0),
             closing: AtomicBool::new(false),
             paused: AtomicBool::new(false),
-            held_kill: Mutex::default(),
+            paused_kill: Mutex::default(),
             has_early: AtomicBool::new(false),
             early: Mutex::default(),
             multi: AtomicI64::new(-1),

@@ -53,7 +53,7 @@ pub mod topics;
 
 pub use change::change;
 pub use client_line::push_client_line;
-pub use clients::{Client, Clients, Endpoint, HeldKill, Look};
+pub use clients::{Client, Clients, Endpoint, Look, PausedKill};
 pub use commit::{commit, commit_own};
 pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker, random_id,

@@ -25,7 +25,7 @@ use observe::topkeys::Probe;
 use resp::{Args, Out, Parser, Proto, Reply, Shape, Span};
 use store::{Context, Db, Evicted, Flush, Policy, SHARDS};
 
-use crate::clients::HeldKill;
+use crate::clients::PausedKill;
 use crate::commit::commit;
 use crate::dispatch::{Done, lookup};
 use crate::engine::{Attention, Engine, Worker};
@@ -341,8 +341,8 @@ impl Thread {
         out: &mut Out,
     ) -> Option<Next> {
         let mark = out.mark();
-        let held = session.client.held_kill.lock().take();
-        if let Some(HeldKill::Reply(reply)) = held.map(|h| *h) {
+        let kill = session.client.paused_kill.lock().take();
+        if let Some(PausedKill::Reply(reply)) = kill.map(|k| *k) {
             out.buf.extend_from_slice(&reply);
             self.after(session, out, mark);
             return None;

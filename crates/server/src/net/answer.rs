@@ -6,7 +6,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::journal::Gate;
-use engine::{Batch, HeldKill, Next, Thread};
+use engine::{Batch, Next, PausedKill, Thread};
 use resp::Out;
 
 use super::conn::{Conn, Gated, Wait};
@@ -157,8 +157,8 @@ impl Rim<'_> {
                 c.wait = Some(Wait::Paused);
                 c.session.client.paused.store(true, Relaxed);
                 if let Some(words) = c.session.deferred.as_ref().filter(|_| c.ends_scripts()) {
-                    let held = Box::new(HeldKill::Words(words.clone()));
-                    *c.session.client.held_kill.lock() = Some(held);
+                    let kill = Box::new(PausedKill::Words(words.clone()));
+                    *c.session.client.paused_kill.lock() = Some(kill);
                 }
                 paused.push(i);
                 Turn::Keep

@@ -89,7 +89,7 @@ impl Attendant {
     /// Looks after one connection.
     fn look_at(&self, c: &Client, stream: &Stream) {
         let engine = &self.shared.engine;
-        engine.do_held_kill(c);
+        engine.do_paused_kill(c);
         if is_untouched(c) {
             serve(stream, &mut |args: &Args<'_>| engine.answer_busy(c, args));
             if c.closing.load(Relaxed) {
