@@ -330,7 +330,7 @@ struct Bell(Weak<Engine>);
 impl Observer for Bell {
     fn durable(&self, sequence: u64) {
         let Some(engine) = self.0.upgrade() else { return };
-        engine.wake_held();
+        engine.wake_gated();
         engine.answer_durable(sequence);
     }
 
@@ -355,12 +355,12 @@ impl Observer for Bell {
             None => log!(engine.log, Notice, "The journal can be written again."),
         }
         engine.attention.set(Attention::DISK, trouble.is_some());
-        engine.wake_held();
+        engine.wake_gated();
     }
 
     fn written(&self) {
         if let Some(engine) = self.0.upgrade() {
-            engine.wake_held();
+            engine.wake_gated();
         }
     }
 
@@ -383,8 +383,8 @@ impl Observer for Bell {
 }
 
 impl Engine {
-    /// Wakes the threads that hold output back.
-    fn wake_held(&self) {
+    /// Wakes the threads whose output waits for the journal.
+    fn wake_gated(&self) {
         self.each_worker(|w| {
             if w.holds.take() {
                 w.mailbox.wake();
@@ -421,7 +421,7 @@ impl Engine {
         let _ = running.writer.join();
         // Not before the writer has ended: from here on, output that was held back is sent.
         self.journal.gated.store(OPEN, Relaxed);
-        self.wake_held();
+        self.wake_gated();
         self.journal.unlock();
         if let Some(trouble) = self.journal.shared.trouble() {
             log!(

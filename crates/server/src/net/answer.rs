@@ -29,7 +29,7 @@ pub(super) struct Rim<'a> {
     pub(super) out: &'a mut Out,
     pub(super) paused: &'a mut Vec<usize>,
     pub(super) timers: &'a mut BinaryHeap<Reverse<(i64, u64)>>,
-    pub(super) holding: &'a mut VecDeque<(u64, u64)>,
+    pub(super) gated: &'a mut VecDeque<(u64, u64)>,
     /// Where connections wait until a thread has less to deliver; none when nothing is waited for any more.
     pub(super) crowded: Option<&'a mut VecDeque<(usize, u64)>>,
 }
@@ -44,7 +44,7 @@ impl Rim<'_> {
         arrived: Option<&[u8]>,
         left: usize,
     ) -> io::Result<Turn> {
-        let Self { engine, stats, thread, out, paused, timers, holding, crowded } = self;
+        let Self { engine, stats, thread, out, paused, timers, gated, crowded } = self;
         let acted = thread.worker().lane.acted();
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
@@ -115,7 +115,7 @@ impl Rim<'_> {
                         && (late_kill && consumed == 0
                             || arrived.is_some_and(|a| is_one_kill(&a[..consumed]))) => {}
                 Gate::At(sequence) => {
-                    hold_back(c, sequence, thread.worker().lane.acted() != acted, holding);
+                    gate_output(c, sequence, thread.worker().lane.acted() != acted, gated);
                 }
                 Gate::Never => {
                     // Closed without a reply: its changes may or may not be there after a restart.
@@ -187,16 +187,16 @@ impl Rim<'_> {
 
 /// From here on, output to a connection waits until the journal is durable up to `sequence`. `acts`: it
 /// reports changes that the connection has made.
-pub(super) fn hold_back(
+pub(super) fn gate_output(
     c: &mut Conn,
     sequence: u64,
     acts: bool,
-    holding: &mut VecDeque<(u64, u64)>,
+    gated: &mut VecDeque<(u64, u64)>,
 ) {
-    debug_assert!(holding.back().is_none_or(|(last, _)| *last <= sequence));
+    debug_assert!(gated.back().is_none_or(|(last, _)| *last <= sequence));
     let acts = acts || c.gate.is_some_and(|gated| gated.acts);
     c.gate = Some(Gated { until: sequence, acts });
-    holding.push_back((sequence, c.session.client.id));
+    gated.push_back((sequence, c.session.client.id));
 }
 
 /// The start of the name of the command at the start of `input`, if it is there, and the rest.

@@ -138,7 +138,7 @@ impl Conn {
 
     /// Whether nothing but new, short input is to be expected from this connection.
     #[inline]
-    pub(crate) fn may_be_held(&self) -> bool {
+    pub(crate) fn may_be_read_ahead(&self) -> bool {
         self.short
             && self.readable
             && !self.hangup
