@@ -22,7 +22,7 @@ pub(super) enum Turn {
 }
 
 /// The parts of a worker that executing and answering needs besides the connection.
-pub(super) struct Rim<'a> {
+pub(super) struct BatchIo<'a> {
     pub(super) engine: &'a engine::Engine,
     pub(super) stats: &'a observe::stats::ThreadStats,
     pub(super) thread: &'a mut Thread,
@@ -34,7 +34,7 @@ pub(super) struct Rim<'a> {
     pub(super) crowded: Option<&'a mut VecDeque<(usize, u64)>>,
 }
 
-impl Rim<'_> {
+impl BatchIo<'_> {
     /// Executes the input of connection `i`, which is `arrived` or, without that, in the
     /// connection's own buffer; `left` bytes of it were left over from before.
     pub(super) fn answer(

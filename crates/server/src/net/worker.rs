@@ -21,7 +21,7 @@ use resp::Out;
 use slab::Slab;
 
 use super::Stream;
-use super::answer::{Rim, Turn, ends_scripts, gate_output, may_take_long};
+use super::answer::{BatchIo, Turn, ends_scripts, gate_output, may_take_long};
 use super::attend::{Attendant, Attended};
 use super::conn::{Conn, INPUT, Source, State, Wait};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
@@ -383,9 +383,9 @@ impl Worker {
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
         }
-        let mut rim = Rim { engine, stats, thread, out, paused, timers, gated, crowded };
+        let mut io = BatchIo { engine, stats, thread, out, paused, timers, gated, crowded };
         let arrived = (!in_place).then(|| &input[..have]);
-        rim.answer(c, i, arrived, left)
+        io.answer(c, i, arrived, left)
     }
 
     /// Receives input of a connection that has replies to take first.
@@ -483,10 +483,10 @@ impl Worker {
             let Self { conns, thread, shared, small, out, paused, timers, inbox, gated, .. } = self;
             let (engine, stats) = (&shared.engine, &inbox.worker.stats);
             let crowded = (!self.stops).then_some(&mut self.crowded);
-            let mut rim = Rim { engine, stats, thread, out, paused, timers, gated, crowded };
+            let mut io = BatchIo { engine, stats, thread, out, paused, timers, gated, crowded };
             let Some(c) = conns.get_mut(h.i) else { continue };
             let arrived = &small[k * SMALL..k * SMALL + h.n];
-            let turn = rim.answer(c, h.i, Some(arrived), 0).unwrap_or(Turn::Close);
+            let turn = io.answer(c, h.i, Some(arrived), 0).unwrap_or(Turn::Close);
             self.follow(h.i, turn);
         }
         ahead.clear();
