@@ -22,9 +22,9 @@ use slab::Slab;
 
 use super::Stream;
 use super::answer::{BatchIo, Turn, ends_scripts, gate_output, may_take_long};
-use super::attend::{Attendant, Attended};
 use super::conn::{Conn, INPUT, Source, State, Wait};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
+use super::stuck::{Sockets, StuckResponder};
 use crate::Shared;
 use crate::give_back::GiveBack;
 
@@ -58,7 +58,7 @@ pub(crate) struct Inbox {
     pub(crate) worker: Arc<engine::Worker>,
     arrivals: Mutex<Vec<Arrival>>,
     /// The connections that have arrived.
-    pub(super) attended: Attended,
+    pub(super) sockets: Sockets,
 }
 
 /// A connection on its way to its thread.
@@ -80,7 +80,7 @@ impl Arrival {
 
 impl Inbox {
     pub(crate) fn new(worker: Arc<engine::Worker>) -> Arc<Self> {
-        Arc::new(Self { worker, arrivals: Mutex::default(), attended: Attended::default() })
+        Arc::new(Self { worker, arrivals: Mutex::default(), sockets: Sockets::default() })
     }
 
     /// Hands a connection over to the worker.
@@ -89,9 +89,9 @@ impl Inbox {
         self.worker.mailbox.wake();
     }
 
-    /// See [`Attended::has_gone`].
+    /// See [`Sockets::has_gone`].
     pub(crate) fn has_gone(&self, client: &Client) -> bool {
-        self.attended.has_gone(client)
+        self.sockets.has_gone(client)
     }
 
     pub(crate) fn arrivals(&self) -> MutexGuard<'_, Vec<Arrival>> {
@@ -183,9 +183,9 @@ impl Worker {
     pub(crate) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let engine = &shared.engine;
-        let attendant =
-            Attendant::new(Arc::clone(&shared), Arc::clone(&self.inbox), self.thread.index);
-        engine::do_meanwhile(Box::new(move || attendant.attend()));
+        let responder =
+            StuckResponder::new(Arc::clone(&shared), Arc::clone(&self.inbox), self.thread.index);
+        engine::do_meanwhile(Box::new(move || responder.look()));
         let mut events = Events::with_capacity(1024);
         let mut next_cron = 0u64;
         let mut housekeeping = 0u64;
@@ -538,7 +538,7 @@ impl Worker {
 
     fn close(&mut self, i: usize) {
         let Some(mut c) = self.conns.try_remove(i) else { return };
-        self.inbox.attended.remove(&c.session.client);
+        self.inbox.sockets.remove(&c.session.client);
         // Now the socket has one owner. Dropping it closes it; there is no use for an error here.
         let stream = Arc::get_mut(&mut c.stream);
         let _ = stream.map(|stream| self.poll.registry().deregister(stream));
@@ -742,7 +742,7 @@ impl Worker {
         let client = Arc::clone(&session.client);
         let i = self.conns.insert(Box::new(Conn::new(Arc::clone(&stream), session)));
         self.places.insert(id, i);
-        self.inbox.attended.insert(client, stream);
+        self.inbox.sockets.insert(client, stream);
         add(&self.inbox.worker.stats.connections_received, 1);
         if let Err(e) = registered {
             log!(self.shared.engine.log, Warning, "registering a connection: {}", e);
