@@ -298,8 +298,8 @@ impl Thread {
         bump(&s.dirty, c.dirty);
     }
 
-    /// As [`Thread::run`], for a caller that gives the consumed input to [`Session::lends`].
-    pub fn run_lending(
+    /// As [`Thread::run`], for a caller that gives the consumed input to [`Session::take_input`].
+    pub fn run_and_give(
         &mut self,
         engine: &Engine,
         session: &mut Session,

@@ -52,7 +52,7 @@ impl BatchIo<'_> {
         let late_kill = c.session.deferred.is_some() && c.ends_scripts();
         let Batch { consumed, next } = match arrived {
             Some(bytes) => thread.run(engine, &mut c.session, &mut c.parser, bytes, out),
-            None => thread.run_lending(engine, &mut c.session, &mut c.parser, bytes, out),
+            None => thread.run_and_give(engine, &mut c.session, &mut c.parser, bytes, out),
         };
         if let (Some(crowd), Some(waiting)) = (thread.take_crowded(), crowded) {
             c.crowded = true;
@@ -63,10 +63,10 @@ impl BatchIo<'_> {
             c.session.client.closing.store(true, Relaxed);
         }
         c.short = have <= SMALL / 2;
-        match (arrived, c.session.lends.take()) {
-            (None, Some(lends)) => {
+        match (arrived, c.session.take_input.take()) {
+            (None, Some(taker)) => {
                 let rest = c.buf.split_off(consumed);
-                lends.give(std::mem::replace(&mut c.buf, rest));
+                taker.give(std::mem::replace(&mut c.buf, rest));
             }
             _ if next == Next::ReadBig => c.buf = Vec::new(),
             (None, None) => {

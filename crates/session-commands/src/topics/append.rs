@@ -7,7 +7,7 @@ use resp::{Args, Reply};
 
 use super::asker::{Asker, fail};
 use super::{APPENDS, BASE, command, name};
-use engine::Lends;
+use engine::TakeInput;
 use engine::{Call, SessionCommand};
 
 /// Bytes from which on records are taken with the input that they are in, rather than copied out of it.
@@ -74,7 +74,7 @@ pub(super) static APPEND: SessionCommand = command(
             Ok(input) => broker.append(&topic, by(input), None, done),
             Err(places) => {
                 let broker = broker.clone();
-                call.session.lends = Some(Lends::new(move |mut buffer: Vec<u8>| {
+                call.session.take_input = Some(TakeInput::new(move |mut buffer: Vec<u8>| {
                     // Its memory is counted by its records.
                     if buffer.capacity() > 2 * buffer.len() {
                         buffer.shrink_to_fit();
