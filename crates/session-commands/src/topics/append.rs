@@ -5,7 +5,7 @@ use commands::row::{Flags, Row};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
-use super::asker::{Asker, fail};
+use super::pending_reply::{PendingReply, fail};
 use super::{APPENDS, BASE, command, name};
 use engine::TakeInput;
 use engine::{Call, SessionCommand};
@@ -58,9 +58,9 @@ pub(super) static APPEND: SessionCommand = command(
             None => Ok(Input::from_records(records).map_err(|e| fail(&e))?),
         };
         let broker = call.engine.topics.open(call.engine).map_err(|e| fail(&e))?;
-        let asker = Asker::wait(call, ["TOPIC.APPEND", &topic], None)?;
+        let pending = PendingReply::wait(call, ["TOPIC.APPEND", &topic], None)?;
         let done = Box::new(move |result: Result<Appended, Error>| {
-            asker.answer(|reply| {
+            pending.answer(|reply| {
                 let a = result.map_err(|e| fail(&e))?;
                 reply.int(a.first_offset as i64);
                 Ok(())
