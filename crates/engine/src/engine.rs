@@ -145,7 +145,7 @@ pub struct Worker {
     /// Where it leaves its records for the journal.
     pub lane: Arc<persist::journal::Lane>,
     /// Some of its connections wait until the journal is durable: it is woken when it is.
-    pub holds: persist::journal::Holds,
+    pub wake_request: persist::journal::WakeRequest,
 }
 
 /// See the module's text.
@@ -353,7 +353,7 @@ impl Engine {
             outboxes: Arc::default(),
             connections: AtomicU64::new(0),
             lane: self.journal.shared.add_lane(),
-            holds: persist::journal::Holds::default(),
+            wake_request: persist::journal::WakeRequest::default(),
         })
     }
 

@@ -31,7 +31,7 @@ impl Observer for Seen {
         *self.trouble.lock() = trouble.cloned();
     }
     fn written(&self) {}
-    fn doubtful(&self) {
+    fn may_have_lost(&self) {
         *self.doubts.lock() += 1;
     }
     fn note(&self, _: &str) {}
@@ -183,10 +183,10 @@ fn threads_that_append_at_once_leave_no_gap() {
                             unit.command(0, b"SET", 1, std::iter::once(value.as_slice()));
                         });
                         if n % 7 == 0 {
-                            shared.kick();
+                            shared.wake_writer();
                         }
                     }
-                    shared.kick();
+                    shared.wake_writer();
                 })
             })
             .collect();

@@ -199,9 +199,9 @@ impl Journal {
             return;
         }
         if self.shared.policy() == Sync::Always {
-            self.shared.kick();
+            self.shared.wake_writer();
         } else {
-            self.shared.write_through(|| worker.holds.announce());
+            self.shared.write_through(|| worker.wake_request.announce());
         }
         while worker.lane.waiting() > BACKLOG && !self.shared.is_failing() {
             self.shared.wait_for_progress(std::time::Duration::from_millis(20));
@@ -364,7 +364,7 @@ impl Observer for Bell {
         }
     }
 
-    fn doubtful(&self) {
+    fn may_have_lost(&self) {
         if let Some(engine) = self.0.upgrade() {
             log!(
                 engine.log,
@@ -386,7 +386,7 @@ impl Engine {
     /// Wakes the threads whose output waits for the journal.
     fn wake_gated(&self) {
         self.each_worker(|w| {
-            if w.holds.take() {
+            if w.wake_request.take() {
                 w.mailbox.wake();
             }
         });

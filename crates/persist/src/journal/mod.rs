@@ -38,7 +38,7 @@ pub use lane::Lane;
 pub use manifest::{Base, Manifest};
 pub use record::{Commands, Malformed, Unit};
 pub use recover::{Recovered, Recovery, Refusal};
-pub use shared::{Holds, Observer, Shared, Sync, Trouble};
+pub use shared::{Observer, Shared, Sync, Trouble, WakeRequest};
 pub use writer::{Control, Writer};
 
 /// Where a journal is, and how large its files become.

@@ -502,7 +502,7 @@ impl Worker {
         }
         // Announced before the look at how far it is: a thread that makes it durable in between wakes this
         // one.
-        self.inbox.worker.holds.announce();
+        self.inbox.worker.wake_request.announce();
         while let Some((sequence, id)) = self.gated.front().copied() {
             let gate = self.shared.engine.journal.reached(sequence);
             if matches!(gate, Gate::At(_)) {
