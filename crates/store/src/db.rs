@@ -10,7 +10,7 @@ use data::table::{Slot, SlotMut};
 use crate::context::{Block, Context, Empty};
 use crate::effects::Class;
 use crate::lazy::Garbage;
-use crate::shards::{Held, Keyspace, Locked, Part, SHARDS, ShardSet, shard_of};
+use crate::shards::{DbPart, Held, Keyspace, Locked, SHARDS, ShardSet, shard_of};
 
 mod watched;
 mod whole;
@@ -177,7 +177,7 @@ impl<'a> Db<'a> {
     }
 
     #[inline]
-    fn part(&mut self, hash: u64) -> &mut Part {
+    fn part(&mut self, hash: u64) -> &mut DbPart {
         self.locked.part(self.index, shard_of(hash))
     }
 
@@ -786,7 +786,7 @@ impl<'a> Db<'a> {
     }
 
     /// One shard's part, locked for the moment unless the command has every shard locked.
-    fn with_part<R>(&mut self, s: usize, f: impl FnOnce(&mut Part, &mut Context) -> R) -> R {
+    fn with_part<R>(&mut self, s: usize, f: impl FnOnce(&mut DbPart, &mut Context) -> R) -> R {
         if self.locked.holds(s) {
             return f(self.locked.part(self.index, s), self.cx);
         }
@@ -903,7 +903,7 @@ impl<'a> Db<'a> {
     pub(crate) fn sample_parts(
         &mut self,
         s: usize,
-        mut f: impl FnMut(usize, &mut Part, &mut Context),
+        mut f: impl FnMut(usize, &mut DbPart, &mut Context),
     ) {
         for db in 0..self.databases() {
             f(db, self.locked.part(db, s), self.cx);

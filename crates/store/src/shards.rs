@@ -38,14 +38,14 @@ use crate::snapshot::Saving;
 use crate::waits;
 
 /// One shard's part of one database.
-pub(crate) struct Part {
+pub(crate) struct DbPart {
     pub(crate) table: Table<Entry>,
     pub(crate) expiry: ExpiryIndex,
     /// Deadlines within values; made when the first one comes, for few data sets have any.
     pub(crate) fields: Option<Box<ExpiryIndex<true>>>,
 }
 
-impl Part {
+impl DbPart {
     /// Notes that an entry's deadlines, its own and the earliest within its value, changed.
     #[inline]
     pub(crate) fn note(
@@ -67,9 +67,9 @@ impl Part {
 struct Shard {
     lock: RawMutex,
     /// Database 0's part; touched only while `lock` is locked; so is `others`.
-    first: UnsafeCell<Part>,
+    first: UnsafeCell<DbPart>,
     /// Parts of databases 1 and up.
-    others: UnsafeCell<Box<[Part]>>,
+    others: UnsafeCell<Box<[DbPart]>>,
     /// The watches and waiters of its keys; usually none.
     interest: UnsafeCell<Option<Box<Interest>>>,
 }
@@ -111,7 +111,7 @@ impl Keyspace {
     fn with_solo(databases: usize, now_ms: i64, solo: u64) -> Arc<Self> {
         assert!(databases > 0);
         let heads = Heads::new(databases, SHARDS);
-        let part = |db: usize, s: usize| Part {
+        let part = |db: usize, s: usize| DbPart {
             table: Table::published((s * 1024 / SHARDS) as u16, &heads, db * SHARDS + s),
             expiry: ExpiryIndex::default(),
             fields: None,
@@ -335,14 +335,14 @@ pub(crate) struct Locked<'a> {
     ks: &'a Keyspace,
     held: Held,
     /// The part of the last access and its shard and database: commands come back to the same one.
-    last: (usize, usize, *mut Part),
+    last: (usize, usize, *mut DbPart),
     /// Nothing was locked for it: there is a solo token, or it is within a lock set.
     lockless: bool,
     /// The lock set that it is within.
     within: Option<Arc<Outer>>,
 }
 
-const NOWHERE: (usize, usize, *mut Part) = (usize::MAX, 0, std::ptr::null_mut());
+const NOWHERE: (usize, usize, *mut DbPart) = (usize::MAX, 0, std::ptr::null_mut());
 
 impl<'a> Locked<'a> {
     #[inline]
@@ -387,7 +387,7 @@ impl<'a> Locked<'a> {
     /// One shard's part of a database. Panics when the shard is not locked: the command's row does not
     /// name one of its keys, and such a command must never touch data.
     #[inline]
-    pub(crate) fn part(&mut self, db: usize, s: usize) -> &mut Part {
+    pub(crate) fn part(&mut self, db: usize, s: usize) -> &mut DbPart {
         if self.last.0 != s || self.last.1 != db {
             self.find_part(db, s);
         }
@@ -416,7 +416,7 @@ impl<'a> Locked<'a> {
     }
 
     /// The same, to read several of them at once.
-    pub(crate) fn read_part(&self, db: usize, s: usize) -> &Part {
+    pub(crate) fn read_part(&self, db: usize, s: usize) -> &DbPart {
         assert!(self.holds(s), "shard {s} is not locked by this command");
         let shard = &self.ks.shards[s];
         // SAFETY: the shard's lock is held, so no other thread touches the part; `&self` keeps
@@ -430,7 +430,7 @@ impl<'a> Locked<'a> {
     }
 
     /// Two databases' parts of one shard.
-    pub(crate) fn parts(&mut self, a: usize, b: usize, s: usize) -> (&mut Part, &mut Part) {
+    pub(crate) fn parts(&mut self, a: usize, b: usize, s: usize) -> (&mut DbPart, &mut DbPart) {
         self.last = NOWHERE;
         assert!(self.holds(s) && a != b);
         let shard = &self.ks.shards[s];

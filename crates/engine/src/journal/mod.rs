@@ -32,7 +32,7 @@ use config::{Appendfsync, Config, Id};
 use parking_lot::Mutex;
 use persist::disk::Disk;
 use persist::journal::writer::Orders;
-use persist::journal::{Control, Lane, Observer, Place, Shared, Sync, Trouble, Unit};
+use persist::journal::{Control, Lane, Location, Observer, Shared, Sync, Trouble, Unit};
 use resp::Args;
 use store::{Db, Waiter};
 
@@ -88,7 +88,7 @@ pub struct Journal {
 struct Running {
     orders: Orders,
     writer: JoinHandle<()>,
-    place: Place,
+    place: Location,
     disk: Arc<dyn Disk>,
     /// Number of the last base.
     bases: u64,

@@ -13,7 +13,7 @@ use store::{Context, Db, Key};
 
 use crate::engine::Engine;
 use crate::exec::replay_data;
-use crate::scripting::replay::{Place, Replayer};
+use crate::scripting::replay::{Replayer, Target};
 use crate::table::{Run, Table};
 
 /// See the module's text.
@@ -222,8 +222,8 @@ impl<'a> Player<'a> {
             }
             Run::Session(_) if Replayer::knows(name) => {
                 let Self { engine, cx, table, .. } = self;
-                let place = Place { engine, table, cx, db };
-                self.scripts.play(name, place, &args).map_err(|why| advise(&why))?
+                let target = Target { engine, table, cx, db };
+                self.scripts.play(name, target, &args).map_err(|why| advise(&why))?
             }
             Run::Session(_) => return Err(advise(&format!("{name} cannot be loaded"))),
         };

@@ -10,7 +10,7 @@ use stdx::sync::loom::{sync::Notify, thread};
 
 use super::writer::Orders;
 use super::{
-    Base, Control, Lane, Observer, Place, Recovered, Shared, Sync, Trouble, WakeRequest, Writer,
+    Base, Control, Lane, Location, Observer, Recovered, Shared, Sync, Trouble, WakeRequest, Writer,
 };
 use crate::disk::sim::{Faults, SimDisk};
 
@@ -63,7 +63,7 @@ fn journal(policy: Sync, threads: usize) -> Journal {
     let threads: Vec<_> = (0..threads).map(|_| Arc::new(thread())).collect();
     let observer = Arc::new(Threads(threads.clone()));
     let place =
-        Place { dir: "/d".into(), stem: "a".into(), segment_bytes: 1 << 20, ahead_bytes: 0 };
+        Location { dir: "/d".into(), stem: "a".into(), segment_bytes: 1 << 20, ahead_bytes: 0 };
     let (disk, fresh) = (SimDisk::default(), Recovered::fresh(Base::default()));
     let started =
         Writer::start(Arc::new(disk.clone()), Arc::clone(&shared), observer, place, fresh);

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::Place;
+use super::Location;
 use super::lane::Lane;
 use super::manifest::{Base, Manifest};
 use super::record::{self, Salt};
@@ -99,7 +99,7 @@ pub struct Writer {
     disk: Arc<dyn Disk>,
     shared: Arc<Shared>,
     observer: Arc<dyn Observer>,
-    place: Place,
+    place: Location,
     manifest: Manifest,
     /// Highest number in a file name.
     number: u64,
@@ -159,7 +159,7 @@ impl Writer {
         disk: Arc<dyn Disk>,
         shared: Arc<Shared>,
         observer: Arc<dyn Observer>,
-        place: Place,
+        place: Location,
         from: Recovered,
     ) -> io::Result<(Self, Orders)> {
         disk.create_dir(&place.dir)?;
@@ -778,7 +778,7 @@ mod tests {
         let shared = Arc::new(Shared::default());
         shared.set_policy(Sync::Always);
         let place =
-            Place { dir: "/d".into(), stem: "a".into(), segment_bytes: 1 << 20, ahead_bytes: 0 };
+            Location { dir: "/d".into(), stem: "a".into(), segment_bytes: 1 << 20, ahead_bytes: 0 };
         let fresh = Recovered::fresh(Base::default());
         let disk = Arc::new(SimDisk::default());
         let started = Writer::start(disk, Arc::clone(&shared), Arc::new(Deaf), place, fresh);
