@@ -64,7 +64,7 @@ fn revoked(engine: &Engine, client: &Client, what: &[String; 2]) -> Option<Fail>
         return None;
     }
     let denied = acl::check(&engine.table, &user, id, &what[..]).err()?;
-    acl::note(engine, &user, client, acl::Context::TopLevel, (id, &what[..]), denied);
+    acl::note(engine, &user, client, acl::Origin::TopLevel, (id, &what[..]), denied);
     Some(denied.fail(&user, row))
 }
 
