@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use stdx::repr::quoted;
 use stdx::split::split_args;
 
-use crate::kind::{Kind, MULTI, SENSITIVE, State};
+use crate::kind::{MULTI, OptionKind, SENSITIVE, State};
 use crate::parse::{self, Value};
 use crate::{Config, Id, help, include, lookup, os_text, path_of};
 
@@ -338,7 +338,7 @@ impl<'a> Loader<'a> {
         };
         let value = match (value, row.kind) {
             // A file written for another server must load: leave the switch off and say so.
-            (Err(why), Kind::Off(reason)) if why == reason => {
+            (Err(why), OptionKind::Off(reason)) if why == reason => {
                 self.ignore(row.name, reason);
                 return Ok(());
             }

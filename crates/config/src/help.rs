@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::kind::{Area, HIDDEN, IMMUTABLE, Kind, MULTI, PROTECTED, Row, State};
+use crate::kind::{Area, HIDDEN, IMMUTABLE, MULTI, OptionKind, PROTECTED, Row, State};
 use crate::size::show_memory;
 use crate::{Config, ROWS};
 
@@ -75,27 +75,29 @@ fn values(row: &Row) -> String {
         names.join("|")
     };
     match row.kind {
-        Kind::Bool => "yes|no".to_owned(),
-        Kind::Off(_) => "no".to_owned(),
-        Kind::Int(min, max) if max >= i32::MAX.into() && min == i32::MIN.into() => "integer".into(),
-        Kind::Int(min, max) if max >= i32::MAX.into() => format!("integer from {min}"),
-        Kind::Int(min, max) => format!("{min}..{max}"),
-        Kind::Hz => "1..500".to_owned(),
-        Kind::Octal(max) => format!("octal, 0..{max:o}"),
-        Kind::Memory(0 | 1, _) => "bytes".to_owned(),
-        Kind::Memory(min, _) => format!("bytes from {}", show_memory(min)),
-        Kind::MemoryOrPercent => "bytes or percent%".to_owned(),
-        Kind::Choice(list) => names(list),
-        Kind::Set(list) => format!("any of {}", names(list).replace('|', " ")),
-        Kind::Text(_) | Kind::Optional(_) => "text".to_owned(),
-        Kind::Dir => "directory".to_owned(),
-        Kind::Save => "seconds changes …".to_owned(),
-        Kind::OutputLimits => "class hard soft seconds …".to_owned(),
-        Kind::OomValues => "three integers".to_owned(),
-        Kind::Events => "letters".to_owned(),
-        Kind::Bind => "addresses".to_owned(),
-        Kind::ReplicaOf => "host port|no one".to_owned(),
-        Kind::Percentiles => "numbers 0..100".to_owned(),
+        OptionKind::Bool => "yes|no".to_owned(),
+        OptionKind::Off(_) => "no".to_owned(),
+        OptionKind::Int(min, max) if max >= i32::MAX.into() && min == i32::MIN.into() => {
+            "integer".into()
+        }
+        OptionKind::Int(min, max) if max >= i32::MAX.into() => format!("integer from {min}"),
+        OptionKind::Int(min, max) => format!("{min}..{max}"),
+        OptionKind::Hz => "1..500".to_owned(),
+        OptionKind::Octal(max) => format!("octal, 0..{max:o}"),
+        OptionKind::Memory(0 | 1, _) => "bytes".to_owned(),
+        OptionKind::Memory(min, _) => format!("bytes from {}", show_memory(min)),
+        OptionKind::MemoryOrPercent => "bytes or percent%".to_owned(),
+        OptionKind::Choice(list) => names(list),
+        OptionKind::Set(list) => format!("any of {}", names(list).replace('|', " ")),
+        OptionKind::Text(_) | OptionKind::Optional(_) => "text".to_owned(),
+        OptionKind::Dir => "directory".to_owned(),
+        OptionKind::Save => "seconds changes …".to_owned(),
+        OptionKind::OutputLimits => "class hard soft seconds …".to_owned(),
+        OptionKind::OomValues => "three integers".to_owned(),
+        OptionKind::Events => "letters".to_owned(),
+        OptionKind::Bind => "addresses".to_owned(),
+        OptionKind::ReplicaOf => "host port|no one".to_owned(),
+        OptionKind::Percentiles => "numbers 0..100".to_owned(),
     }
 }
 

@@ -15,7 +15,7 @@ pub struct Row {
     /// Further names that mean the same option.
     pub aliases: &'static [&'static str],
     /// The kind of its values.
-    pub kind: Kind,
+    pub kind: OptionKind,
     /// Value of a fresh server, as it would be written in a file.
     pub default: &'static str,
     /// Any of the flags below.
@@ -67,7 +67,7 @@ pub type Names = &'static [(&'static str, i64)];
 
 /// The kind of an option's values.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum OptionKind {
     /// `yes` or `no`.
     Bool,
     /// A switch that can only be `no`; the text says why.
@@ -108,10 +108,10 @@ pub enum Kind {
     Percentiles,
 }
 
-impl Kind {
+impl OptionKind {
     /// Whether values live in a number, readable without a lock.
     pub(crate) fn is_number(&self) -> bool {
-        use Kind::*;
+        use OptionKind::*;
         matches!(
             self,
             Bool | Off(_)

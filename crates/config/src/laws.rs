@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::kind::{IMMUTABLE, Kind, MULTI, PROTECTED};
+use crate::kind::{IMMUTABLE, MULTI, OptionKind, PROTECTED};
 use crate::parse::{self, Value};
 use crate::testing::get;
 use crate::values::default_of;
@@ -47,13 +47,13 @@ fn options_of_several_words_say_so() {
     for row in &ROWS {
         let several = matches!(
             row.kind,
-            Kind::Save
-                | Kind::OutputLimits
-                | Kind::OomValues
-                | Kind::Bind
-                | Kind::ReplicaOf
-                | Kind::Percentiles
-                | Kind::Set(_)
+            OptionKind::Save
+                | OptionKind::OutputLimits
+                | OptionKind::OomValues
+                | OptionKind::Bind
+                | OptionKind::ReplicaOf
+                | OptionKind::Percentiles
+                | OptionKind::Set(_)
         );
         assert_eq!(several, row.has(MULTI), "{}", row.name);
     }
@@ -62,7 +62,7 @@ fn options_of_several_words_say_so() {
 #[test]
 fn every_default_parses_to_itself() {
     let config = Config::new();
-    for row in ROWS.iter().filter(|row| !matches!(row.kind, Kind::Dir)) {
+    for row in ROWS.iter().filter(|row| !matches!(row.kind, OptionKind::Dir)) {
         let value = default_of(row.id, &config).unwrap_or_else(|e| panic!("{}: {e}", row.name));
         assert_eq!(value, config.load(row.id), "{}", row.name);
         // The text that CONFIG GET shows parses to the same value.
@@ -79,31 +79,33 @@ fn every_default_parses_to_itself() {
 fn examples(id: Id) -> Vec<String> {
     let list = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     match id.row().kind {
-        Kind::Bool => list(&["yes", "no", "yes"]),
-        Kind::Off(_) => list(&["no"]),
-        Kind::Int(min, max) => vec![min.to_string(), max.to_string(), (min + 1).to_string()],
-        Kind::Hz => list(&["1", "500", "100"]),
-        Kind::Octal(max) => vec![format!("{max:o}"), "0".to_owned()],
-        Kind::Memory(min, max) => vec![min.to_string(), max.to_string(), (min + 7).to_string()],
-        Kind::MemoryOrPercent => list(&["100%", "1%", "12345", "0"]),
-        Kind::Choice(names) => {
+        OptionKind::Bool => list(&["yes", "no", "yes"]),
+        OptionKind::Off(_) => list(&["no"]),
+        OptionKind::Int(min, max) => vec![min.to_string(), max.to_string(), (min + 1).to_string()],
+        OptionKind::Hz => list(&["1", "500", "100"]),
+        OptionKind::Octal(max) => vec![format!("{max:o}"), "0".to_owned()],
+        OptionKind::Memory(min, max) => {
+            vec![min.to_string(), max.to_string(), (min + 7).to_string()]
+        }
+        OptionKind::MemoryOrPercent => list(&["100%", "1%", "12345", "0"]),
+        OptionKind::Choice(names) => {
             let shown = names.iter().filter(|(name, _)| *name != "relative");
             shown.map(|(name, _)| (*name).to_owned()).collect()
         }
-        Kind::Set(_) => list(&["save", "nosave now force", "default", "now"]),
-        Kind::Text(_) if id == Id::ProcTitleTemplate => list(&["x {port}", "{title}"]),
-        Kind::Text(_) | Kind::Optional(_) => list(&["a-b.c", "x"]),
-        Kind::Dir => vec![std::env::temp_dir().canonicalize().unwrap().display().to_string()],
-        Kind::Save => list(&["", "900 1", "900 0 3 4"]),
-        Kind::OutputLimits => list(&[
+        OptionKind::Set(_) => list(&["save", "nosave now force", "default", "now"]),
+        OptionKind::Text(_) if id == Id::ProcTitleTemplate => list(&["x {port}", "{title}"]),
+        OptionKind::Text(_) | OptionKind::Optional(_) => list(&["a-b.c", "x"]),
+        OptionKind::Dir => vec![std::env::temp_dir().canonicalize().unwrap().display().to_string()],
+        OptionKind::Save => list(&["", "900 1", "900 0 3 4"]),
+        OptionKind::OutputLimits => list(&[
             "normal 1 2 3 slave 4 5 6 pubsub 7 8 9",
             "normal 0 0 0 slave 0 0 0 pubsub 0 0 0",
         ]),
-        Kind::OomValues => list(&["-2000 0 2000", "0 0 0"]),
-        Kind::Events => list(&["AKE", "$xnKE", "gm", ""]),
-        Kind::Bind => list(&["127.0.0.1 -::1", "", "*"]),
-        Kind::ReplicaOf => list(&["host 6379", ""]),
-        Kind::Percentiles => list(&["50.5 99.99 100", "", "0"]),
+        OptionKind::OomValues => list(&["-2000 0 2000", "0 0 0"]),
+        OptionKind::Events => list(&["AKE", "$xnKE", "gm", ""]),
+        OptionKind::Bind => list(&["127.0.0.1 -::1", "", "*"]),
+        OptionKind::ReplicaOf => list(&["host 6379", ""]),
+        OptionKind::Percentiles => list(&["50.5 99.99 100", "", "0"]),
     }
 }
 

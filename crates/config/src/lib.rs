@@ -49,8 +49,8 @@ pub use choices::{
 };
 pub use file::{LoadError, Loaded, load, load_text};
 pub use kind::{
-    Area, Check, DEBUG, DENY_LOADING, HIDDEN, IMMUTABLE, Kind, MULTI, Names, PROTECTED, RUNTIME,
-    Row, SENSITIVE, State, VOLATILE,
+    Area, Check, DEBUG, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, Names, OptionKind, PROTECTED,
+    RUNTIME, Row, SENSITIVE, State, VOLATILE,
 };
 pub use limits::{ClientClass, Limits};
 pub use parse::os_text;

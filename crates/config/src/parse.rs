@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use crate::choices::{SHUTDOWN_NOSAVE, SHUTDOWN_SAVE};
-use crate::kind::{Kind, Names, Row};
+use crate::kind::{Names, OptionKind, Row};
 use crate::limits::{self, Limits};
 use crate::size::memory;
 use crate::{Config, Id, events};
@@ -25,7 +25,7 @@ const COUNT_ERROR: &str = "wrong number of arguments";
 /// Parses the words `args` as a value of `row`. `config` gives the base of
 /// relative values: the present output limits and the present directory.
 pub(crate) fn parse(row: &Row, args: &[&[u8]], config: &Config) -> Result<Value, String> {
-    use Kind::*;
+    use OptionKind::*;
     let one = || match args {
         [one] => Ok(*one),
         _ => Err(COUNT_ERROR.to_owned()),
@@ -79,13 +79,13 @@ pub(crate) fn show(row: &Row, value: &Value) -> Vec<u8> {
         Value::Number(number) => *number,
     };
     let text = match row.kind {
-        Kind::Bool | Kind::Off(_) => if number != 0 { "yes" } else { "no" }.to_owned(),
-        Kind::Octal(_) => format!("{number:o}"),
-        Kind::MemoryOrPercent if number < 0 => format!("{}%", number.unsigned_abs()),
-        Kind::Memory(..) | Kind::MemoryOrPercent => (number as u64).to_string(),
-        Kind::Choice(names) => name_of(names, number).unwrap_or("unknown").to_owned(),
-        Kind::Set(names) => names_of_set(names, number),
-        Kind::Events => events::show(number as u32),
+        OptionKind::Bool | OptionKind::Off(_) => if number != 0 { "yes" } else { "no" }.to_owned(),
+        OptionKind::Octal(_) => format!("{number:o}"),
+        OptionKind::MemoryOrPercent if number < 0 => format!("{}%", number.unsigned_abs()),
+        OptionKind::Memory(..) | OptionKind::MemoryOrPercent => (number as u64).to_string(),
+        OptionKind::Choice(names) => name_of(names, number).unwrap_or("unknown").to_owned(),
+        OptionKind::Set(names) => names_of_set(names, number),
+        OptionKind::Events => events::show(number as u32),
         _ => number.to_string(),
     };
     text.into_bytes()

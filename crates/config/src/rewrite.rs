@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::kind::{Kind, Row};
+use crate::kind::{OptionKind, Row};
 use crate::limits;
 use crate::parse::Value;
 use crate::size::show_memory;
@@ -47,7 +47,7 @@ pub fn rewrite(
 pub fn rewritten(config: &Config, old: &[u8], users: Option<&[String]>, force: bool) -> Vec<u8> {
     let mut text = Text::read(old);
     for row in &ROWS {
-        if let Kind::OutputLimits = row.kind {
+        if let OptionKind::OutputLimits = row.kind {
             put_limits(config, row, &mut text, force);
         } else {
             text.put(row.name, lines_of(config, row), force);
@@ -67,27 +67,33 @@ fn lines_of(config: &Config, row: &Row) -> Vec<(String, bool)> {
     let line = |text: &str| format!("{} {text}", row.name);
     let text = || line(&quoted(&config.show(row.id)));
     match (row.kind, config.load(row.id)) {
-        (Kind::Optional(_) | Kind::ReplicaOf, Value::Text(text)) if text.is_empty() => vec![],
-        (Kind::Memory(..), Value::Number(bytes)) => {
+        (OptionKind::Optional(_) | OptionKind::ReplicaOf, Value::Text(text)) if text.is_empty() => {
+            vec![]
+        }
+        (OptionKind::Memory(..), Value::Number(bytes)) => {
             vec![(line(&show_memory(bytes as u64)), changed)]
         }
-        (Kind::MemoryOrPercent, Value::Number(bytes @ 0..)) => {
+        (OptionKind::MemoryOrPercent, Value::Number(bytes @ 0..)) => {
             vec![(line(&show_memory(bytes as u64)), changed)]
         }
-        (Kind::Text(_) | Kind::Optional(_) | Kind::Events, _) => vec![(text(), changed)],
+        (OptionKind::Text(_) | OptionKind::Optional(_) | OptionKind::Events, _) => {
+            vec![(text(), changed)]
+        }
         // The server's present directory may differ from that of its next start.
-        (Kind::Dir, _) => vec![(text(), true)],
+        (OptionKind::Dir, _) => vec![(text(), true)],
         // Absent lines mean the defaults, so these always stand there.
-        (Kind::Save, _) => {
+        (OptionKind::Save, _) => {
             let points = config.save_points();
             if points.is_empty() {
                 return vec![(line("\"\""), true)];
             }
             points.iter().map(|(s, changes)| (line(&format!("{s} {changes}")), true)).collect()
         }
-        (Kind::Bind, _) if !changed => vec![],
-        (Kind::Bind, Value::Text(text)) if text.is_empty() => vec![(line("\"\""), true)],
-        (Kind::Percentiles, Value::Text(text)) if text.is_empty() => vec![(line("\"\""), true)],
+        (OptionKind::Bind, _) if !changed => vec![],
+        (OptionKind::Bind, Value::Text(text)) if text.is_empty() => vec![(line("\"\""), true)],
+        (OptionKind::Percentiles, Value::Text(text)) if text.is_empty() => {
+            vec![(line("\"\""), true)]
+        }
         _ => vec![(line(&shown()), changed)],
     }
 }

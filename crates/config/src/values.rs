@@ -12,7 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use stdx::split::split_args;
 
 use crate::choices::Choice;
-use crate::kind::Kind;
+use crate::kind::OptionKind;
 use crate::limits::{ClientClass, LimitSlots, Limits};
 use crate::parse::{self, Value};
 use crate::{COUNT, Id, ROWS};
@@ -54,7 +54,7 @@ impl Config {
         for row in &ROWS {
             let value = match row.kind {
                 // The file system is not asked: a removed directory must not stop the server.
-                Kind::Dir => {
+                OptionKind::Dir => {
                     let path = std::env::current_dir().unwrap_or_default();
                     Ok(Value::Text(path.into_os_string().into_encoded_bytes()))
                 }
@@ -96,7 +96,7 @@ impl Config {
     #[inline]
     pub fn chosen<C: Choice>(&self, id: Id) -> C {
         debug_assert!(
-            matches!(id.row().kind, Kind::Choice(names) if std::ptr::eq(names, C::NAMES) || names == C::NAMES)
+            matches!(id.row().kind, OptionKind::Choice(names) if std::ptr::eq(names, C::NAMES) || names == C::NAMES)
         );
         C::from_value(self.choice(id))
     }
@@ -164,7 +164,7 @@ impl Config {
 
     pub(crate) fn load(&self, id: Id) -> Value {
         match id.row().kind {
-            Kind::OutputLimits => Value::Limits(self.all_limits()),
+            OptionKind::OutputLimits => Value::Limits(self.all_limits()),
             kind if kind.is_number() => Value::Number(self.int(id)),
             _ => Value::Text(self.with_bytes(id, <[u8]>::to_vec)),
         }

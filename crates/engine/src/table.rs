@@ -9,7 +9,7 @@ use resp::{Args, Reply};
 
 use crate::clients::Client;
 use crate::engine::Engine;
-use crate::pubsub::Kind;
+use crate::pubsub::ChannelKind;
 use crate::session::Session;
 use crate::thread::Thread;
 
@@ -104,7 +104,7 @@ pub struct Cmd {
     /// it is about the whole value.
     pub part: u8,
     /// The kind of channel that it publishes to, if it publishes.
-    pub publishes: Option<Kind>,
+    pub publishes: Option<ChannelKind>,
     /// Subscribes to the channels that it names.
     pub subscribes: bool,
 }
@@ -158,8 +158,8 @@ fn cmd(row: &'static Row, container: Traits, run: Run) -> Cmd {
         _ => 0,
     };
     let publishes = match row.channels {
-        Channels::Publish => Some(Kind::Channel),
-        Channels::PublishShard => Some(Kind::Shard),
+        Channels::Publish => Some(ChannelKind::Channel),
+        Channels::PublishShard => Some(ChannelKind::Shard),
         _ => None,
     };
     let arity = row.arity;

@@ -14,7 +14,7 @@ use mlua_sys::lua_State;
 use stdx::carried::carry;
 
 use crate::patterns;
-use crate::raw::{ALL, GLOBALS, Kind, Native, Raise, Returned, Stack, upvalue};
+use crate::raw::{ALL, GLOBALS, LuaType, Native, Raise, Returned, Stack, upvalue};
 use crate::reply::c_string;
 use crate::sandbox::{Natives, READONLY, is_front, push_behind};
 
@@ -213,9 +213,9 @@ unsafe extern "C-unwind" fn getmetatable(l: *mut lua_State) -> c_int {
     // SAFETY: as in the guards.
     unsafe {
         let s = Stack::new(l);
-        if s.kind(1) == Kind::String || is_front(s, 1) {
+        if s.kind(1) == LuaType::String || is_front(s, 1) {
             // The metatables of strings and of the globals may be read, but not written.
-            if s.kind(1) == Kind::String || s.pointer(1) == s.state().globals_front {
+            if s.kind(1) == LuaType::String || s.pointer(1) == s.state().globals_front {
                 s.push_decoy();
             } else {
                 s.push_nil();
@@ -242,7 +242,7 @@ fn pairs(s: Stack) -> Returned {
 
 fn rawget(s: Stack) -> Returned {
     s.check_table(1)?;
-    if s.kind(2) == Kind::None {
+    if s.kind(2) == LuaType::None {
         return Err(Raise::arg(2, "value expected"));
     }
     s.set_top(2);
@@ -255,7 +255,7 @@ fn rawget(s: Stack) -> Returned {
 
 /// Redis's `pcall`: an error that is a table gives its text.
 fn pcall(s: Stack) -> Returned {
-    if s.kind(1) == Kind::None {
+    if s.kind(1) == LuaType::None {
         // Redis's own function calls the value that it has put there, the outcome.
         s.push_bool(false);
         s.push_bytes("attempt to call a boolean value");
@@ -267,10 +267,10 @@ fn pcall(s: Stack) -> Returned {
     s.insert(1);
     if s.protected_call(args, ALL, 0).is_err() {
         s.remove(1);
-        if s.kind(-1) == Kind::Table && s.room(2) {
+        if s.kind(-1) == LuaType::Table && s.room(2) {
             // As in Redis: an error table without a text stays, and the value there instead comes behind it.
             s.field(-1, "err");
-            if matches!(s.kind(-1), Kind::String | Kind::Number) {
+            if matches!(s.kind(-1), LuaType::String | LuaType::Number) {
                 s.replace(-2);
             }
         }
@@ -302,7 +302,7 @@ fn loadstring(s: Stack) -> Returned {
 
 /// As Lua's, but all pieces are there before the parser begins, so that no code runs amid it.
 fn load(s: Stack) -> Returned {
-    if s.kind(1) != Kind::Function {
+    if s.kind(1) != LuaType::Function {
         return Err(Raise::arg(1, format!("function expected, got {}", s.type_name(1))));
     }
     s.check_c_stack()?;
@@ -316,8 +316,8 @@ fn load(s: Stack) -> Returned {
             return Ok(2);
         }
         match s.kind(-1) {
-            Kind::Nil => break,
-            Kind::String | Kind::Number => {}
+            LuaType::Nil => break,
+            LuaType::String | LuaType::Number => {}
             _ => return Err(Raise::text("reader function must return a string")),
         }
         let piece = s.bytes(-1).unwrap_or(&[]);
@@ -339,7 +339,7 @@ fn unpack(s: Stack) -> Returned {
     s.check_table(1)?;
     let first = s.opt_integer(2, 1)?;
     let last = match s.kind(3) {
-        Kind::None | Kind::Nil => s.length(1) as i64,
+        LuaType::None | LuaType::Nil => s.length(1) as i64,
         _ => s.check_integer(3)?,
     };
     // C's int.
@@ -488,7 +488,7 @@ fn resume(s: Stack) -> Returned {
 }
 
 fn wrap(s: Stack) -> Returned {
-    if s.kind(1) != Kind::Function || s.native(1).is_some() {
+    if s.kind(1) != LuaType::Function || s.native(1).is_some() {
         return Err(Raise::arg(1, "Lua function expected"));
     }
     s.new_coroutine(1);
@@ -501,7 +501,7 @@ fn call_wrapped(s: Stack) -> Returned {
     match run(s, co, s.top()) {
         Ok(n) => Ok(n),
         Err(()) => {
-            if s.kind(-1) == Kind::String {
+            if s.kind(-1) == LuaType::String {
                 let text = s.bytes(-1).unwrap_or(&[]);
                 return Err(Raise::text(carry(text).into_owned()));
             }

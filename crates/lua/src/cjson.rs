@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use stdx::carried::carry;
 
 use crate::number::{LEN_MAX, general};
-use crate::raw::{Function, Kind, Raise, Returned, Stack};
+use crate::raw::{Function, LuaType, Raise, Returned, Stack};
 use crate::reply::c_string;
 
 /// The settings of the configuring functions; every copy of the library (`cjson.new`) has its own.
@@ -83,7 +83,7 @@ fn config<'a>(s: Stack, args: usize) -> Result<&'a mut Config, Raise> {
 }
 
 fn int_option(s: Stack, n: usize, to: &mut i32, min: i32, max: i32) -> Returned {
-    if s.kind(n as c_int) != Kind::Nil {
+    if s.kind(n as c_int) != LuaType::Nil {
         let value = s.check_integer(n)?;
         let value = i32::try_from(value).ok().filter(|v| (min..=max).contains(v));
         *to = value
@@ -95,8 +95,8 @@ fn int_option(s: Stack, n: usize, to: &mut i32, min: i32, max: i32) -> Returned 
 
 fn choice(s: Stack, n: usize, options: &[&str]) -> Result<Option<usize>, Raise> {
     match s.kind(n as c_int) {
-        Kind::Nil => Ok(None),
-        Kind::Boolean => Ok(Some(usize::from(s.boolean(n as c_int)))),
+        LuaType::Nil => Ok(None),
+        LuaType::Boolean => Ok(Some(usize::from(s.boolean(n as c_int)))),
         _ => {
             let text = s.check_bytes(n)?;
             let found = options.iter().position(|o| o.as_bytes() == text);
@@ -185,10 +185,10 @@ fn append(s: Stack, c: &Config, out: &mut Vec<u8>, depth: i32) -> Result<(), Rai
     }
     s.look(8)?;
     match s.kind(-1) {
-        Kind::String => append_string(out, s.bytes(-1).unwrap_or(&[])),
-        Kind::Number => append_number(s, c, out, -1)?,
-        Kind::Boolean => out.extend_from_slice(if s.boolean(-1) { b"true" } else { b"false" }),
-        Kind::Table => {
+        LuaType::String => append_string(out, s.bytes(-1).unwrap_or(&[])),
+        LuaType::Number => append_number(s, c, out, -1)?,
+        LuaType::Boolean => out.extend_from_slice(if s.boolean(-1) { b"true" } else { b"false" }),
+        LuaType::Table => {
             let depth = depth + 1;
             if depth > c.encode_depth.min(DEPTH_MAX) || !s.room(4) || s.check_c_stack().is_err() {
                 return Err(Raise::text(format!("Cannot serialise, excessive nesting ({depth})")));
@@ -206,8 +206,8 @@ fn append(s: Stack, c: &Config, out: &mut Vec<u8>, depth: i32) -> Result<(), Rai
                 _ => append_object(s, c, out, depth)?,
             }
         }
-        Kind::Nil => out.extend_from_slice(b"null"),
-        Kind::Light if s.is_null(-1) => out.extend_from_slice(b"null"),
+        LuaType::Nil => out.extend_from_slice(b"null"),
+        LuaType::Light if s.is_null(-1) => out.extend_from_slice(b"null"),
         _ => return Err(unsupported(s, -1, "type not supported")),
     }
     Ok(())
@@ -223,12 +223,12 @@ fn append_object(s: Stack, c: &Config, out: &mut Vec<u8>, depth: i32) -> Result<
         }
         first = false;
         match s.kind(-2) {
-            Kind::Number => {
+            LuaType::Number => {
                 out.push(b'"');
                 append_number(s, c, out, -2)?;
                 out.extend_from_slice(b"\":");
             }
-            Kind::String => {
+            LuaType::String => {
                 append_string(out, s.bytes(-2).unwrap_or(&[]));
                 out.push(b':');
             }
@@ -247,7 +247,7 @@ fn array_length(s: Stack, c: &Config) -> Result<Option<usize>, Raise> {
     let (mut max, mut items) = (0i64, 0i64);
     s.push_nil();
     while s.next(-2) {
-        let key = if s.kind(-2) == Kind::Number { s.number(-2) } else { 0.0 };
+        let key = if s.kind(-2) == LuaType::Number { s.number(-2) } else { 0.0 };
         if key < 1.0 || key.floor() != key {
             s.pop(2);
             return Ok(None);

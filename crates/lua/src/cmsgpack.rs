@@ -1,6 +1,6 @@
 //! The library `cmsgpack`: <https://msgpack.org>, with the choices of Redis's.
 
-use crate::raw::{Kind, Raise, Returned, Stack, stdx_cast};
+use crate::raw::{LuaType, Raise, Returned, Stack, stdx_cast};
 
 /// Tables nested deeper are encoded as nil; deeper input is refused.
 const ENCODE_DEPTH: usize = 16;
@@ -120,14 +120,14 @@ fn encode(s: Stack, out: &mut Vec<u8>, depth: usize) -> Result<(), Raise> {
     }
     s.look(8)?;
     match s.kind(-1) {
-        Kind::String => {
+        LuaType::String => {
             let text = s.bytes(-1).unwrap_or(&[]);
             length(out, text.len(), 0xa0, 31, [Some(0xd9), Some(0xda), Some(0xdb)]);
             out.extend_from_slice(text);
         }
-        Kind::Boolean => out.push(if s.boolean(-1) { 0xc3 } else { 0xc2 }),
-        Kind::Number => number(out, s.number(-1)),
-        Kind::Table if depth < ENCODE_DEPTH => {
+        LuaType::Boolean => out.push(if s.boolean(-1) { 0xc3 } else { 0xc2 }),
+        LuaType::Number => number(out, s.number(-1)),
+        LuaType::Table if depth < ENCODE_DEPTH => {
             if is_array(s) {
                 let n = s.length(-1);
                 length(out, n, 0x90, 15, [None, Some(0xdc), Some(0xdd)]);
@@ -165,7 +165,7 @@ fn is_array(s: Stack) -> bool {
     s.push_nil();
     while s.next(-2) {
         s.pop(1);
-        let n = if s.kind(-1) == Kind::Number { s.number(-1) } else { 0.0 };
+        let n = if s.kind(-1) == LuaType::Number { s.number(-1) } else { 0.0 };
         if n <= 0.0 || f64::from(n as i32) != n {
             s.pop(1);
             return false;
@@ -262,7 +262,7 @@ fn map(s: Stack, c: &mut Input<'_>, n: u64, depth: usize) -> Result<(), Raise> {
         decode(s, c, depth + 1)?;
         decode(s, c, depth + 1)?;
         if !s.is_key(-2) {
-            let what = if s.kind(-2) == Kind::Nil { "nil" } else { "NaN" };
+            let what = if s.kind(-2) == LuaType::Nil { "nil" } else { "NaN" };
             return Err(Raise::text(format!("table index is {what}")));
         }
         s.raw_set(-3);

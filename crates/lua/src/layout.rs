@@ -18,7 +18,7 @@ use std::ffi::{c_int, c_void};
 
 use mlua_sys as ffi;
 
-use crate::raw::{Kind, Stack};
+use crate::raw::{LuaType, Stack};
 
 /// The head of all collected objects.
 #[repr(C)]
@@ -264,7 +264,7 @@ impl Stack {
         self.push_bool(true);
         self.set_field(-2, "field");
         assert!(self.plain_array().is_none(), "another Lua");
-        assert!(self.arguments().len() == self.top() && self.kind(-1) == Kind::Table);
+        assert!(self.arguments().len() == self.top() && self.kind(-1) == LuaType::Table);
         self.set_top(before);
     }
 }

@@ -31,7 +31,7 @@ use crate::state::{State, prepare_end};
 
 /// Types of values, as `lua_type` numbers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum LuaType {
     None,
     Nil,
     Boolean,
@@ -190,32 +190,32 @@ impl Stack {
     }
 
     #[inline]
-    pub(crate) fn kind(self, i: c_int) -> Kind {
+    pub(crate) fn kind(self, i: c_int) -> LuaType {
         match unsafe { ffi::lua_type(self.0, i) } {
-            ffi::LUA_TNIL => Kind::Nil,
-            ffi::LUA_TBOOLEAN => Kind::Boolean,
-            ffi::LUA_TLIGHTUSERDATA => Kind::Light,
-            ffi::LUA_TNUMBER => Kind::Number,
-            ffi::LUA_TSTRING => Kind::String,
-            ffi::LUA_TTABLE => Kind::Table,
-            ffi::LUA_TFUNCTION => Kind::Function,
-            ffi::LUA_TUSERDATA => Kind::Userdata,
-            ffi::LUA_TTHREAD => Kind::Thread,
-            _ => Kind::None,
+            ffi::LUA_TNIL => LuaType::Nil,
+            ffi::LUA_TBOOLEAN => LuaType::Boolean,
+            ffi::LUA_TLIGHTUSERDATA => LuaType::Light,
+            ffi::LUA_TNUMBER => LuaType::Number,
+            ffi::LUA_TSTRING => LuaType::String,
+            ffi::LUA_TTABLE => LuaType::Table,
+            ffi::LUA_TFUNCTION => LuaType::Function,
+            ffi::LUA_TUSERDATA => LuaType::Userdata,
+            ffi::LUA_TTHREAD => LuaType::Thread,
+            _ => LuaType::None,
         }
     }
 
     pub(crate) fn type_name(self, i: c_int) -> &'static str {
         match self.kind(i) {
-            Kind::None => "no value",
-            Kind::Nil => "nil",
-            Kind::Boolean => "boolean",
-            Kind::Light | Kind::Userdata => "userdata",
-            Kind::Number => "number",
-            Kind::String => "string",
-            Kind::Table => "table",
-            Kind::Function => "function",
-            Kind::Thread => "thread",
+            LuaType::None => "no value",
+            LuaType::Nil => "nil",
+            LuaType::Boolean => "boolean",
+            LuaType::Light | LuaType::Userdata => "userdata",
+            LuaType::Number => "number",
+            LuaType::String => "string",
+            LuaType::Table => "table",
+            LuaType::Function => "function",
+            LuaType::Thread => "thread",
         }
     }
 
@@ -264,11 +264,11 @@ impl Stack {
     /// The bytes of a string, of nothing else.
     #[inline]
     pub(crate) fn string<'a>(self, i: c_int) -> Option<&'a [u8]> {
-        if self.kind(i) == Kind::String { self.bytes(i) } else { None }
+        if self.kind(i) == LuaType::String { self.bytes(i) } else { None }
     }
 
     pub(crate) fn is_null(self, i: c_int) -> bool {
-        self.kind(i) == Kind::Light && unsafe { ffi::lua_touserdata(self.0, i) }.is_null()
+        self.kind(i) == LuaType::Light && unsafe { ffi::lua_touserdata(self.0, i) }.is_null()
     }
 
     pub(crate) fn pointer(self, i: c_int) -> usize {
@@ -326,8 +326,8 @@ impl Stack {
     /// Whether the value at `i` may be the key of a table.
     pub(crate) fn is_key(self, i: c_int) -> bool {
         match self.kind(i) {
-            Kind::None | Kind::Nil => false,
-            Kind::Number => !self.number(i).is_nan(),
+            LuaType::None | LuaType::Nil => false,
+            LuaType::Number => !self.number(i).is_nan(),
             _ => true,
         }
     }
@@ -639,7 +639,7 @@ impl Stack {
 
     pub(crate) fn opt_integer(self, n: usize, default: i64) -> Result<i64, Raise> {
         match self.kind(n as c_int) {
-            Kind::None | Kind::Nil => Ok(default),
+            LuaType::None | LuaType::Nil => Ok(default),
             _ => self.check_integer(n),
         }
     }
@@ -649,7 +649,11 @@ impl Stack {
     }
 
     pub(crate) fn check_table(self, n: usize) -> Result<(), Raise> {
-        if self.kind(n as c_int) == Kind::Table { Ok(()) } else { Err(self.type_error(n, "table")) }
+        if self.kind(n as c_int) == LuaType::Table {
+            Ok(())
+        } else {
+            Err(self.type_error(n, "table"))
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use stdx::carried::carried;
 use crate::host::{Called, Flags, Registered};
 use crate::layout::Item;
 use crate::number;
-use crate::raw::{Kind, Raise, Returned, Stack, stdx_cast};
+use crate::raw::{LuaType, Raise, Returned, Stack, stdx_cast};
 use crate::reply::{push, push_error, push_refusal};
 use crate::sandbox::is_front;
 use crate::state::{Ending, KILLED, Machine, SHUTDOWN};
@@ -389,7 +389,7 @@ fn positional(s: Stack) -> Read<Registered> {
     let Some(name) = s.bytes(1) else {
         return Err("first argument to redis.register_function must be a string".into());
     };
-    if s.kind(2) != Kind::Function {
+    if s.kind(2) != LuaType::Function {
         return Err("second argument to redis.register_function must be a function".into());
     }
     let name = name.to_vec();
@@ -398,7 +398,7 @@ fn positional(s: Stack) -> Read<Registered> {
 }
 
 fn named(s: Stack) -> Read<Registered> {
-    if s.kind(1) != Kind::Table || is_front(s, 1) {
+    if s.kind(1) != LuaType::Table || is_front(s, 1) {
         return Err(
             "calling redis.register_function with a single argument is only applicable to \
                     Lua table (representing named arguments)."
@@ -419,7 +419,7 @@ fn named(s: Stack) -> Read<Registered> {
             );
         };
         let text = |what: &str| match s.kind(-1) {
-            Kind::String | Kind::Number => Ok(s.bytes(-1).unwrap_or(&[]).to_vec()),
+            LuaType::String | LuaType::Number => Ok(s.bytes(-1).unwrap_or(&[]).to_vec()),
             _ => Err(Cow::Owned(format!(
                 "{what} argument given to redis.register_function must be a string"
             ))),
@@ -428,7 +428,7 @@ fn named(s: Stack) -> Read<Registered> {
             b"function_name" => name = Some(text("function_name")?),
             b"description" => description = Some(text("description")?),
             b"callback" => {
-                if s.kind(-1) != Kind::Function {
+                if s.kind(-1) != LuaType::Function {
                     return Err("callback argument given to redis.register_function must be a \
                                 function"
                         .into());
@@ -438,7 +438,7 @@ fn named(s: Stack) -> Read<Registered> {
                 s.replace(2);
             }
             b"flags" => {
-                if s.kind(-1) != Kind::Table {
+                if s.kind(-1) != LuaType::Table {
                     return Err("flags argument to redis.register_function must be a table \
                                 representing function flags"
                         .into());
@@ -464,7 +464,7 @@ fn read_flags(s: Stack) -> Read<Flags> {
     let mut flags = Flags::default();
     for i in 1.. {
         s.raw_get_at(-1, i);
-        if s.kind(-1) == Kind::Nil {
+        if s.kind(-1) == LuaType::Nil {
             s.pop(1);
             break;
         }

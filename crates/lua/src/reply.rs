@@ -7,7 +7,7 @@ use resp::{Proto, Reply};
 
 use crate::host::Host;
 use crate::layout::Item;
-use crate::raw::{Kind, Raise, Stack, stdx_cast};
+use crate::raw::{LuaType, Raise, Stack, stdx_cast};
 
 /// Replies and results may nest this deep. Redis's limit is Lua's stack.
 const DEPTH_MAX: usize = 1000;
@@ -303,14 +303,14 @@ fn write_value(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, d
         return;
     }
     match s.kind(-1) {
-        Kind::String => r.bulk(s.bytes(-1).unwrap_or(&[])),
-        Kind::Number => r.int(stdx_cast(s.number(-1))),
-        Kind::Boolean => match (inner, s.boolean(-1)) {
+        LuaType::String => r.bulk(s.bytes(-1).unwrap_or(&[])),
+        LuaType::Number => r.int(stdx_cast(s.number(-1))),
+        LuaType::Boolean => match (inner, s.boolean(-1)) {
             (Proto::V3, b) => r.bool(b),
             (Proto::V2, true) => r.int(1),
             (Proto::V2, false) => r.null(),
         },
-        Kind::Table => table(s, r, inner, host, depth),
+        LuaType::Table => table(s, r, inner, host, depth),
         _ => r.null(),
     }
     s.pop(1);
@@ -359,13 +359,13 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
     }
     s.pop(1);
     s.field(-1, "double");
-    if s.kind(-1) == Kind::Number {
+    if s.kind(-1) == LuaType::Number {
         r.double(s.number(-1));
         return s.pop(1);
     }
     s.pop(1);
     s.field(-1, "map");
-    if s.kind(-1) == Kind::Table {
+    if s.kind(-1) == LuaType::Table {
         let mark = r.begin();
         let mut n = 0;
         s.push_nil();
@@ -380,7 +380,7 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
     }
     s.pop(1);
     s.field(-1, "set");
-    if s.kind(-1) == Kind::Table {
+    if s.kind(-1) == LuaType::Table {
         let mark = r.begin();
         let mut n = 0;
         s.push_nil();
@@ -410,7 +410,7 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
     }
     s.pop(1);
     s.field(-1, "verbatim_string");
-    if s.kind(-1) == Kind::Table {
+    if s.kind(-1) == LuaType::Table {
         s.field(-1, "format");
         s.field(-2, "string");
         if let (Some(format), Some(text)) = (s.string(-2), s.string(-1)) {
@@ -427,7 +427,7 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
     let mut i = 0;
     loop {
         s.raw_get_at(-1, i + 1);
-        if s.kind(-1) == Kind::Nil {
+        if s.kind(-1) == LuaType::Nil {
             s.pop(1);
             break;
         }

@@ -10,7 +10,7 @@
 use stdx::carried::carry;
 
 use crate::base;
-use crate::raw::{GLOBALS, Kind, Native, Raise, Returned, Stack};
+use crate::raw::{GLOBALS, LuaType, Native, Raise, Returned, Stack};
 use crate::reply::c_string;
 use crate::state::Machine;
 use crate::{bit, cjson, cmsgpack, redis, structs};
@@ -162,7 +162,7 @@ pub(crate) fn is_front(s: Stack, i: i32) -> bool {
 }
 
 fn find(s: Stack, i: i32) -> Option<usize> {
-    if s.kind(i) != Kind::Table {
+    if s.kind(i) != LuaType::Table {
         return None;
     }
     let p = s.pointer(i);

@@ -16,7 +16,7 @@ use crate::host::{Entry, Host, Tick};
 use crate::layout::{Item, Value};
 use crate::memory::{Memory, allocate};
 use crate::proof::{self, Proof, Rule};
-use crate::raw::{Kept, Kind, Returned, Stack};
+use crate::raw::{Kept, LuaType, Returned, Stack};
 use crate::redis::Scratch;
 use crate::reply::{c_string, pass, push, push_refusal, write};
 use crate::sandbox::{self, Front, Natives, is_front};
@@ -358,7 +358,7 @@ impl Vm {
             self.end();
             outcome.map_err(|_| {
                 let text = match s.kind(-1) {
-                    Kind::Table if !is_front(s, -1) => {
+                    LuaType::Table if !is_front(s, -1) => {
                         s.field(-1, "err");
                         carry(s.bytes(-1).unwrap_or(b"?")).into_owned()
                     }
@@ -595,7 +595,7 @@ fn returned(s: Stack, bytes: &[u8], reply: &mut Reply<'_>, host: &mut dyn Host) 
 /// The error on top as the client receives it.
 #[cold]
 fn failure(s: Stack, name: &str) -> Failure {
-    if s.kind(-1) != Kind::Table {
+    if s.kind(-1) != LuaType::Table {
         let text = String::from_utf8_lossy(s.bytes(-1).unwrap_or(b"execution failure"));
         let text: String = text.chars().take(100).collect();
         return Failure::Error(format!("ERR Error running script {name}, {text}").into(), false);
@@ -624,11 +624,11 @@ fn handler(s: Stack) -> Returned {
         place => place,
     };
     s.set_top(1);
-    if s.kind(1) != Kind::Table || is_front(s, 1) {
+    if s.kind(1) != LuaType::Table || is_front(s, 1) {
         let text = match s.kind(1) {
-            Kind::Nil | Kind::None => b"nil".to_vec(),
-            Kind::Boolean => s.boolean(1).to_string().into_bytes(),
-            Kind::String | Kind::Number => s.bytes(1).unwrap_or(&[]).to_vec(),
+            LuaType::Nil | LuaType::None => b"nil".to_vec(),
+            LuaType::Boolean => s.boolean(1).to_string().into_bytes(),
+            LuaType::String | LuaType::Number => s.bytes(1).unwrap_or(&[]).to_vec(),
             _ if s.is_null(1) => b"userdata: (nil)".to_vec(),
             _ => format!("{}: {:#x}", s.type_name(1), s.pointer(1)).into_bytes(),
         };

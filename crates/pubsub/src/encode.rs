@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use resp::{Out, Proto, Reply};
 
-use crate::Kind;
+use crate::ChannelKind;
 
 /// Messages of at least this many bytes are shared and not copied.
 const SHARE_MIN: usize = 16 * 1024;
@@ -42,8 +42,8 @@ pub(crate) struct Encoded {
 
 impl Encoded {
     /// A message of a channel or shard channel.
-    pub(crate) fn message(kind: Kind, channel: &[u8], payload: &Payload<'_>) -> Self {
-        let word: &str = if kind == Kind::Shard { "smessage" } else { "message" };
+    pub(crate) fn message(kind: ChannelKind, channel: &[u8], payload: &Payload<'_>) -> Self {
+        let word: &str = if kind == ChannelKind::Shard { "smessage" } else { "message" };
         Self::push(3, channel.len() + 80, payload, |reply| {
             reply.bulk(word);
             reply.bulk(channel);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn one_encoding_serves_both_protocols() {
-        let e = Encoded::message(Kind::Channel, b"ch", &Payload::Bytes(b"hello"));
+        let e = Encoded::message(ChannelKind::Channel, b"ch", &Payload::Bytes(b"hello"));
         let rest = "3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$5\r\nhello\r\n";
         assert_eq!(sent(&e, Proto::V2), format!("*{rest}"));
         assert_eq!(sent(&e, Proto::V3), format!(">{rest}"));
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn large_messages_are_shared() {
         let big = vec![b'b'; SHARE_MIN];
-        let e = Encoded::message(Kind::Shard, b"ch", &Payload::of(&big));
+        let e = Encoded::message(ChannelKind::Shard, b"ch", &Payload::of(&big));
         assert!(e.out.buf.len() < 100);
         let text = String::from_utf8(big).unwrap();
         let rest = format!("3\r\n$8\r\nsmessage\r\n$2\r\nch\r\n$16384\r\n{text}\r\n");

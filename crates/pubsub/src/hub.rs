@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parking_lot::RwLock;
 
 use crate::name::{Named, Names};
-use crate::{Kind, Name, Wanted};
+use crate::{ChannelKind, Name, Wanted};
 
 /// Locks per kind of channel.
 const STRIPES: usize = 256;
@@ -99,20 +99,20 @@ impl Default for Hub {
 }
 
 impl Hub {
-    fn stripe(&self, kind: Kind, name: Wanted<'_>) -> &Stripe {
+    fn stripe(&self, kind: ChannelKind, name: Wanted<'_>) -> &Stripe {
         let of = |stripes: &'_ [Stripe]| {
             // The map uses other bits of the same hash.
             (name.hash() >> 40) as usize % stripes.len()
         };
         match kind {
-            Kind::Channel => &self.channels[of(&self.channels)],
-            Kind::Shard => &self.shards[of(&self.shards)],
-            Kind::Pattern => &self.patterns,
+            ChannelKind::Channel => &self.channels[of(&self.channels)],
+            ChannelKind::Shard => &self.shards[of(&self.shards)],
+            ChannelKind::Pattern => &self.patterns,
         }
     }
 
     /// Counts a subscription on a thread. Returns the name that all share.
-    pub(crate) fn join(&self, kind: Kind, name: Wanted<'_>, thread: usize) -> Name {
+    pub(crate) fn join(&self, kind: ChannelKind, name: Wanted<'_>, thread: usize) -> Name {
         let mut map = self.stripe(kind, name).0.write();
         if let Some((shared, _)) = map.get_key_value(&name as &dyn Named) {
             let shared = shared.clone();
@@ -126,7 +126,7 @@ impl Hub {
     }
 
     /// Ends a subscription that [`join`](Self::join) counted.
-    pub(crate) fn leave(&self, kind: Kind, name: Wanted<'_>, thread: usize) {
+    pub(crate) fn leave(&self, kind: ChannelKind, name: Wanted<'_>, thread: usize) {
         let mut map = self.stripe(kind, name).0.write();
         let threads = map.get_mut(&name as &dyn Named);
         if threads.is_some_and(|threads| threads.remove(thread)) {
@@ -137,7 +137,12 @@ impl Hub {
 
     /// Calls `f` for a channel that has subscribers, under the lock.
     #[inline]
-    pub(crate) fn find(&self, kind: Kind, name: Wanted<'_>, f: impl FnOnce(&Name, &Threads)) {
+    pub(crate) fn find(
+        &self,
+        kind: ChannelKind,
+        name: Wanted<'_>,
+        f: impl FnOnce(&Name, &Threads),
+    ) {
         if self.names(kind) == 0 {
             return;
         }
@@ -159,27 +164,27 @@ impl Hub {
     /// Whether any connection is subscribed to a pattern.
     #[inline]
     pub fn has_patterns(&self) -> bool {
-        self.names(Kind::Pattern) > 0
+        self.names(ChannelKind::Pattern) > 0
     }
 
     /// Names of one kind that have subscribers.
     #[inline]
-    pub fn names(&self, kind: Kind) -> u64 {
+    pub fn names(&self, kind: ChannelKind) -> u64 {
         self.names[kind.index()].load(Relaxed)
     }
 
     /// Subscriptions to one name.
-    pub fn subscribers(&self, kind: Kind, name: &[u8]) -> u64 {
+    pub fn subscribers(&self, kind: ChannelKind, name: &[u8]) -> u64 {
         let name = Wanted::new(name);
         self.stripe(kind, name).0.read().get(&name as &dyn Named).map_or(0, Threads::total)
     }
 
     /// All names of a kind that match a pattern; without one, all.
-    pub fn list(&self, kind: Kind, pattern: Option<&[u8]>) -> Vec<Name> {
+    pub fn list(&self, kind: ChannelKind, pattern: Option<&[u8]>) -> Vec<Name> {
         let stripes = match kind {
-            Kind::Channel => &*self.channels,
-            Kind::Shard => &*self.shards,
-            Kind::Pattern => std::slice::from_ref(&self.patterns),
+            ChannelKind::Channel => &*self.channels,
+            ChannelKind::Shard => &*self.shards,
+            ChannelKind::Pattern => std::slice::from_ref(&self.patterns),
         };
         let fits = |name: &Name| pattern.is_none_or(|p| stdx::glob::matches(p, name, false));
         let mut all = Vec::new();
@@ -211,36 +216,36 @@ mod tests {
     fn subscriptions_are_counted_per_thread() {
         let hub = Hub::default();
         let name = Wanted::new(b"a");
-        let a = hub.join(Kind::Channel, name, 0);
-        let again = hub.join(Kind::Channel, name, 3);
+        let a = hub.join(ChannelKind::Channel, name, 0);
+        let again = hub.join(ChannelKind::Channel, name, 3);
         assert!(a.is(&again));
-        hub.join(Kind::Channel, name, 3);
-        hub.join(Kind::Shard, name, 1);
+        hub.join(ChannelKind::Channel, name, 3);
+        hub.join(ChannelKind::Shard, name, 1);
         let mut seen = Vec::new();
-        hub.find(Kind::Channel, name, |_, t| seen.extend(t.iter()));
+        hub.find(ChannelKind::Channel, name, |_, t| seen.extend(t.iter()));
         assert_eq!(seen, [(0, 1), (3, 2)]);
-        assert_eq!(hub.subscribers(Kind::Channel, b"a"), 3);
-        assert_eq!((hub.names(Kind::Channel), hub.names(Kind::Shard)), (1, 1));
+        assert_eq!(hub.subscribers(ChannelKind::Channel, b"a"), 3);
+        assert_eq!((hub.names(ChannelKind::Channel), hub.names(ChannelKind::Shard)), (1, 1));
         for thread in [3, 0, 3] {
-            hub.leave(Kind::Channel, name, thread);
+            hub.leave(ChannelKind::Channel, name, thread);
         }
-        hub.find(Kind::Channel, name, |_, _| panic!("nobody is left"));
-        assert_eq!((hub.names(Kind::Channel), hub.names(Kind::Shard)), (0, 1));
-        assert!(hub.list(Kind::Channel, None).is_empty());
+        hub.find(ChannelKind::Channel, name, |_, _| panic!("nobody is left"));
+        assert_eq!((hub.names(ChannelKind::Channel), hub.names(ChannelKind::Shard)), (0, 1));
+        assert!(hub.list(ChannelKind::Channel, None).is_empty());
     }
 
     #[test]
     fn patterns_are_matched_and_listed() {
         let hub = Hub::default();
         for p in ["n*", "*x", "q"] {
-            hub.join(Kind::Pattern, Wanted::new(p.as_bytes()), 0);
+            hub.join(ChannelKind::Pattern, Wanted::new(p.as_bytes()), 0);
         }
         let mut seen = Vec::new();
         hub.matching(b"nx", &mut |p, _| seen.push(p.to_vec()));
         seen.sort();
         assert_eq!(seen, [b"*x".to_vec(), b"n*".to_vec()]);
-        hub.join(Kind::Channel, Wanted::new(b"news"), 0);
-        hub.join(Kind::Channel, Wanted::new(b"olds"), 0);
-        assert_eq!(hub.list(Kind::Channel, Some(b"n*")), [Wanted::new(b"news").keep()]);
+        hub.join(ChannelKind::Channel, Wanted::new(b"news"), 0);
+        hub.join(ChannelKind::Channel, Wanted::new(b"olds"), 0);
+        assert_eq!(hub.list(ChannelKind::Channel, Some(b"n*")), [Wanted::new(b"news").keep()]);
     }
 }

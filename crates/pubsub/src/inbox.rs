@@ -11,13 +11,13 @@ use stdx::sync::{AtomicBool, Mutex};
 
 use crate::encode::Encoded;
 use crate::notice::Notice;
-use crate::{Backlog, Kind, Name, Receiver};
+use crate::{Backlog, ChannelKind, Name, Receiver};
 
 /// One message for one thread.
 #[derive(Debug)]
 pub(crate) enum Delivery {
     /// For all subscribers.
-    Message(Kind, Name, Arc<Encoded>),
+    Message(ChannelKind, Name, Arc<Encoded>),
     /// For one connection that tracks keys, or receives for one that does.
     Notice(Arc<Receiver>, Notice),
 }
@@ -83,8 +83,8 @@ mod tests {
         let inbox = Inbox::default();
         let mail = || {
             let name = crate::Wanted::new(b"c").keep();
-            let message = Encoded::message(Kind::Channel, b"c", &Payload::Bytes(b"m"));
-            vec![Delivery::Message(Kind::Channel, name, message.into())]
+            let message = Encoded::message(ChannelKind::Channel, b"c", &Payload::Bytes(b"m"));
+            vec![Delivery::Message(ChannelKind::Channel, name, message.into())]
         };
         inbox.post(&mut mail(), 1);
         assert!(inbox.tell());
@@ -110,7 +110,7 @@ mod model {
     #[test]
     fn nothing_is_posted_to_an_owner_that_sleeps_untold() {
         let name = Wanted::new(b"c").keep();
-        let message = Arc::new(Encoded::message(Kind::Channel, b"c", &Payload::Bytes(b"m")));
+        let message = Arc::new(Encoded::message(ChannelKind::Channel, b"c", &Payload::Bytes(b"m")));
         check(3, move || {
             let (inbox, bell) = (Arc::new(Inbox::default()), Arc::new(Notify::new()));
             for n in [2, 1] {
@@ -118,8 +118,11 @@ mod model {
                 let (name, message) = (name.clone(), Arc::clone(&message));
                 thread::spawn(move || {
                     for _ in 0..n {
-                        let d =
-                            Delivery::Message(Kind::Channel, name.clone(), Arc::clone(&message));
+                        let d = Delivery::Message(
+                            ChannelKind::Channel,
+                            name.clone(),
+                            Arc::clone(&message),
+                        );
                         inbox.post(&mut vec![d], 1);
                         if inbox.tell() {
                             bell.notify();

@@ -82,7 +82,7 @@ pub trait Peers {
 
 /// The kinds of subscriptions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ChannelKind {
     /// A channel (SUBSCRIBE).
     Channel = 0,
     /// All channels that match a pattern (PSUBSCRIBE).
@@ -91,7 +91,7 @@ pub enum Kind {
     Shard = 2,
 }
 
-impl Kind {
+impl ChannelKind {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Channel, Self::Pattern, Self::Shard];
 

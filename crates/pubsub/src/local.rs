@@ -13,7 +13,9 @@ use crate::map::Map;
 use crate::name::{Named, Names};
 use crate::notice::Notice;
 use crate::outbox::Outboxes;
-use crate::{Backlog, Kind, Name, Payload, Peer, Peers, Ready, Receiver, Subscriptions, Wanted};
+use crate::{
+    Backlog, ChannelKind, Name, Payload, Peer, Peers, Ready, Receiver, Subscriptions, Wanted,
+};
 
 /// A batch ends when it has this many bytes for another thread.
 const POST_BYTES: usize = 1 << 20;
@@ -139,11 +141,11 @@ impl<P: Peer> Local<P> {
         self.own.inbox().backlog.set_limit(self.limit);
     }
 
-    fn join(&mut self, kind: Kind, name: &Name, slot: u32) {
+    fn join(&mut self, kind: ChannelKind, name: &Name, slot: u32) {
         self.names[kind.index()].entry(name.clone()).or_default().add(slot);
     }
 
-    fn leave(&mut self, kind: Kind, name: &Name, slot: u32) {
+    fn leave(&mut self, kind: ChannelKind, name: &Name, slot: u32) {
         let names = &mut self.names[kind.index()];
         if let Some(members) = names.get_mut(name as &dyn Named) {
             members.remove(slot);
@@ -160,7 +162,7 @@ impl<P: Peer> Local<P> {
         hub: &Hub,
         receiver: &Receiver,
         subs: &mut Subscriptions,
-        (kind, name): (Kind, &[u8]),
+        (kind, name): (ChannelKind, &[u8]),
         slot: u32,
     ) -> usize {
         let name = Wanted::new(name);
@@ -179,7 +181,7 @@ impl<P: Peer> Local<P> {
         &mut self,
         hub: &Hub,
         receiver: &Receiver,
-        (kind, name): (Kind, &[u8]),
+        (kind, name): (ChannelKind, &[u8]),
         slot: u32,
     ) -> bool {
         let mut subs = receiver.subscriptions.lock();
@@ -194,7 +196,13 @@ impl<P: Peer> Local<P> {
     }
 
     /// Publishes to a channel or a shard channel. Returns how many subscriptions it reaches.
-    pub fn publish(&mut self, hub: &Hub, kind: Kind, to: Wanted<'_>, message: Payload<'_>) -> u64 {
+    pub fn publish(
+        &mut self,
+        hub: &Hub,
+        kind: ChannelKind,
+        to: Wanted<'_>,
+        message: Payload<'_>,
+    ) -> u64 {
         let me = self.me;
         let channel = to.text();
         let mut here = None;
@@ -212,18 +220,18 @@ impl<P: Peer> Local<P> {
             self.receive();
             self.deliver(kind, &name, &encoded);
         }
-        if kind == Kind::Channel && hub.has_patterns() {
+        if kind == ChannelKind::Channel && hub.has_patterns() {
             let mut here = Vec::new();
             hub.matching(channel, &mut |name, threads| {
                 let encoded = Arc::new(Encoded::matched(name, channel, &message));
-                receivers += self.spread(name, Kind::Pattern, &encoded, threads);
+                receivers += self.spread(name, ChannelKind::Pattern, &encoded, threads);
                 if threads.count(me) > 0 {
                     here.push((name.clone(), encoded));
                 }
             });
             for (name, encoded) in here {
                 self.receive();
-                self.deliver(Kind::Pattern, &name, &encoded);
+                self.deliver(ChannelKind::Pattern, &name, &encoded);
             }
         }
         receivers
@@ -257,7 +265,7 @@ impl<P: Peer> Local<P> {
     fn spread(
         &mut self,
         name: &Name,
-        kind: Kind,
+        kind: ChannelKind,
         message: &Arc<Encoded>,
         threads: &Threads,
     ) -> u64 {
@@ -375,7 +383,7 @@ impl<P: Peer> Local<P> {
     }
 
     /// Appends a message to the outboxes of all subscribers on this thread.
-    fn deliver(&mut self, kind: Kind, name: &Name, message: &Encoded) {
+    fn deliver(&mut self, kind: ChannelKind, name: &Name, message: &Encoded) {
         let Some(members) = self.names[kind.index()].get(name as &dyn Named) else { return };
         for &slot in &members.slots {
             self.boxes.append(slot, |out, proto| message.append(out, proto));

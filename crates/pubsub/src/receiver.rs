@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use resp::Proto;
 
 use crate::name::{NameSet, Named};
-use crate::{Hub, Kind, Name, Wanted};
+use crate::{ChannelKind, Hub, Name, Wanted};
 
 /// The part of a connection that publish/subscribe and client-side caching use. Its thread writes; other
 /// threads may read.
@@ -65,19 +65,19 @@ impl Receiver {
     }
 
     /// The number of subscriptions that a client is sent, after one of this kind began or ended.
-    pub fn told(&self, kind: Kind) -> usize {
+    pub fn told(&self, kind: ChannelKind) -> usize {
         self.subscriptions.lock().as_ref().map_or(0, |subs| subs.told(kind))
     }
 
     /// The names of all subscriptions of one kind.
-    pub fn names(&self, kind: Kind) -> Vec<Name> {
+    pub fn names(&self, kind: ChannelKind) -> Vec<Name> {
         let subs = self.subscriptions.lock();
         subs.iter().flat_map(|s| &s.names[kind.index()]).cloned().collect()
     }
 
     /// Shows how many subscriptions of this kind there are, and whether the connection is a subscriber,
     /// where other threads look for it. To be called when `subs`, which are its own, have changed.
-    pub fn note(&self, hub: &Hub, kind: Kind, subs: &Subscriptions) {
+    pub fn note(&self, hub: &Hub, kind: ChannelKind, subs: &Subscriptions) {
         self.counts[kind.index()].store(subs.count(kind) as u32, Relaxed);
         let on = subs.total() > 0;
         if self.subscribed.swap(on, Relaxed) != on {
@@ -94,33 +94,36 @@ pub struct Subscriptions {
 }
 
 impl Subscriptions {
-    fn count(&self, kind: Kind) -> usize {
+    fn count(&self, kind: ChannelKind) -> usize {
         self.names[kind.index()].len()
     }
 
     /// The count that clients are sent: channels and patterns are counted together.
-    pub(crate) fn told(&self, kind: Kind) -> usize {
+    pub(crate) fn told(&self, kind: ChannelKind) -> usize {
         match kind {
-            Kind::Shard => self.count(kind),
-            Kind::Channel | Kind::Pattern => self.count(Kind::Channel) + self.count(Kind::Pattern),
+            ChannelKind::Shard => self.count(kind),
+            ChannelKind::Channel | ChannelKind::Pattern => {
+                self.count(ChannelKind::Channel) + self.count(ChannelKind::Pattern)
+            }
         }
     }
 
     /// Whether there is one that `wanted` picks.
-    pub fn any(&self, wanted: impl Fn(Kind, &[u8]) -> bool) -> bool {
-        let any = |kind: Kind| self.names[kind.index()].iter().any(|name| wanted(kind, name));
-        Kind::ALL.into_iter().any(any)
+    pub fn any(&self, wanted: impl Fn(ChannelKind, &[u8]) -> bool) -> bool {
+        let any =
+            |kind: ChannelKind| self.names[kind.index()].iter().any(|name| wanted(kind, name));
+        ChannelKind::ALL.into_iter().any(any)
     }
 
-    pub(crate) fn has(&self, kind: Kind, name: Wanted<'_>) -> bool {
+    pub(crate) fn has(&self, kind: ChannelKind, name: Wanted<'_>) -> bool {
         self.names[kind.index()].contains(&name as &dyn Named)
     }
 
-    pub(crate) fn insert(&mut self, kind: Kind, name: Name) {
+    pub(crate) fn insert(&mut self, kind: ChannelKind, name: Name) {
         self.names[kind.index()].insert(name);
     }
 
-    pub(crate) fn take(&mut self, kind: Kind, name: Wanted<'_>) -> Option<Name> {
+    pub(crate) fn take(&mut self, kind: ChannelKind, name: Wanted<'_>) -> Option<Name> {
         self.names[kind.index()].take(&name as &dyn Named)
     }
 

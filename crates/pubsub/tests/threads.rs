@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pubsub::tracking::{Tracker, Tracking};
-use pubsub::{Hub, Inbox, Kind, Local, Payload, Peer, Peers, Receiver, Wanted};
+use pubsub::{ChannelKind, Hub, Inbox, Local, Payload, Peer, Peers, Receiver, Wanted};
 use resp::Proto;
 
 #[derive(Default)]
@@ -82,7 +82,13 @@ struct Connection {
 }
 
 impl Connection {
-    fn subscribe(&self, s: &Server, local: &mut Local<Worker>, kind: Kind, name: &str) -> usize {
+    fn subscribe(
+        &self,
+        s: &Server,
+        local: &mut Local<Worker>,
+        kind: ChannelKind,
+        name: &str,
+    ) -> usize {
         let mut subs = self.receiver.subscriptions.lock();
         let subs = subs.get_or_insert_default();
         let name = (kind, name.as_bytes());
@@ -106,7 +112,7 @@ impl Connection {
 
 fn publish(s: &Server, local: &mut Local<Worker>, channel: &str, message: &str) -> u64 {
     let message = Payload::of(message.as_bytes());
-    local.publish(&s.hub, Kind::Channel, Wanted::new(channel.as_bytes()), message)
+    local.publish(&s.hub, ChannelKind::Channel, Wanted::new(channel.as_bytes()), message)
 }
 
 /// The bytes that wait for each connection, with their numbers, after a look into the inbox.
@@ -131,11 +137,11 @@ fn a_message_reaches_subscribers_on_all_threads_and_wakes_each_once() {
     let [zero, one, two] = &mut locals[..] else { panic!("three threads") };
     let a = s.connect(zero, 0, Proto::V2);
     let b = s.connect(one, 1, Proto::V3);
-    assert_eq!(a.subscribe(&s, zero, Kind::Channel, "news"), 1);
-    assert_eq!(a.subscribe(&s, zero, Kind::Channel, "news"), 1);
-    assert_eq!(b.subscribe(&s, one, Kind::Channel, "news"), 1);
-    assert_eq!(b.subscribe(&s, one, Kind::Pattern, "n*"), 2);
-    assert_eq!((s.hub.clients(), b.receiver.told(Kind::Pattern)), (2, 2));
+    assert_eq!(a.subscribe(&s, zero, ChannelKind::Channel, "news"), 1);
+    assert_eq!(a.subscribe(&s, zero, ChannelKind::Channel, "news"), 1);
+    assert_eq!(b.subscribe(&s, one, ChannelKind::Channel, "news"), 1);
+    assert_eq!(b.subscribe(&s, one, ChannelKind::Pattern, "n*"), 2);
+    assert_eq!((s.hub.clients(), b.receiver.told(ChannelKind::Pattern)), (2, 2));
     assert_eq!(publish(&s, zero, "news", "x"), 3);
     assert_eq!(publish(&s, zero, "nobody", "x"), 1);
     assert_eq!((s.wakes(1), zero.ready()), (0, 1), "nobody is woken before the batch ends");
@@ -155,17 +161,17 @@ fn subscriptions_end_one_by_one() {
     let local = &mut locals[0];
     let a = s.connect(local, 0, Proto::V2);
     for name in ["x", "y"] {
-        a.subscribe(&s, local, Kind::Channel, name);
+        a.subscribe(&s, local, ChannelKind::Channel, name);
     }
     let bytes = || a.receiver.subscription_bytes.load(Relaxed);
     let two = bytes();
-    assert!(local.unsubscribe(&s.hub, &a.receiver, (Kind::Channel, b"x"), a.slot));
-    assert!(!local.unsubscribe(&s.hub, &a.receiver, (Kind::Channel, b"x"), a.slot));
+    assert!(local.unsubscribe(&s.hub, &a.receiver, (ChannelKind::Channel, b"x"), a.slot));
+    assert!(!local.unsubscribe(&s.hub, &a.receiver, (ChannelKind::Channel, b"x"), a.slot));
     assert_eq!(bytes() * 2, two);
     assert_eq!((publish(&s, local, "x", "m"), publish(&s, local, "y", "m")), (0, 1));
-    assert_eq!(a.receiver.names(Kind::Channel).len(), 1);
-    assert!(local.unsubscribe(&s.hub, &a.receiver, (Kind::Channel, b"y"), a.slot));
-    assert_eq!((bytes(), s.hub.clients(), s.hub.names(Kind::Channel)), (0, 0, 0));
+    assert_eq!(a.receiver.names(ChannelKind::Channel).len(), 1);
+    assert!(local.unsubscribe(&s.hub, &a.receiver, (ChannelKind::Channel, b"y"), a.slot));
+    assert_eq!((bytes(), s.hub.clients(), s.hub.names(ChannelKind::Channel)), (0, 0, 0));
     assert!(!a.receiver.subscribed.load(Relaxed));
     local.close(a.receiver.id);
     assert_eq!(sent(local), []);
@@ -176,7 +182,7 @@ fn a_publisher_learns_which_thread_has_too_much_to_deliver() {
     let (mut s, mut locals) = Server::new(2);
     let [zero, one] = &mut locals[..] else { panic!("two threads") };
     let b = s.connect(one, 1, Proto::V2);
-    b.subscribe(&s, one, Kind::Channel, "c");
+    b.subscribe(&s, one, ChannelKind::Channel, "c");
     let big = "x".repeat(600 << 10);
     publish(&s, zero, "c", &big);
     s.send(zero);
@@ -220,7 +226,7 @@ fn invalidations_are_redirected_until_the_other_is_gone() {
     let (mut s, mut locals) = Server::new(1);
     let local = &mut locals[0];
     let other = s.connect(local, 0, Proto::V2);
-    other.subscribe(&s, local, Kind::Channel, "__redis__:invalidate");
+    other.subscribe(&s, local, ChannelKind::Channel, "__redis__:invalidate");
     let c = s.connect(local, 0, Proto::V3);
     s.tracking.begin(&Arc::new(Tracker { redirect: other.receiver.id, ..c.tracker() }));
     s.tracking.invalidate_all(&s, local);

@@ -5,7 +5,7 @@
 //! the next; the last, `table!`, makes `Id` and `ROWS` from the whole. A row is
 //!
 //! ```text
-//! Id: "name", ["aliases"], Kind, "default", flags, state, "documentation";
+//! Id: "name", ["aliases"], OptionKind, "default", flags, state, "documentation";
 //! ```
 //!
 //! Names, ranges, defaults and flags are those of Redis 7.4. Invariants (tests
@@ -17,7 +17,7 @@ use crate::choices::{
     MaxmemoryPolicy, OomScoreAdj, PropagationErrorBehavior, ProtectedAction, ReplDisklessLoad,
     SHUTDOWN, SanitizeDumpPayload, Supervised, SyslogFacility, TlsAuthClients,
 };
-use crate::kind::Kind::*;
+use crate::kind::OptionKind::*;
 use crate::kind::State::*;
 use crate::kind::{
     Area, DEBUG, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, PROTECTED, RUNTIME, Row, SENSITIVE,

@@ -7,13 +7,13 @@ use super::{Narrowed, User};
 use crate::clients::Client;
 use crate::engine::Engine;
 use crate::mailbox::Message;
-use crate::pubsub::Kind;
+use crate::pubsub::ChannelKind;
 use crate::session::Session;
 
 /// Closes the user's connections that are subscribed to channels that it may not use any more; the
 /// caller's own after this reply.
 pub(super) fn subscribers(engine: &Engine, own: Option<&mut Session>, n: &Narrowed) {
-    let denied = |kind: Kind, name: &[u8]| !n.may_listen(name, kind == Kind::Pattern);
+    let denied = |kind: ChannelKind, name: &[u8]| !n.may_listen(name, kind == ChannelKind::Pattern);
     close_where(engine, own, |client| {
         Arc::ptr_eq(&client.user.read(), n.user())
             && client.receiver.subscriptions.lock().as_ref().is_some_and(|s| s.any(denied))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use resp::Args;
 
-use super::{Kind, Local, Payload, Wanted};
+use super::{ChannelKind, Local, Payload, Wanted};
 use crate::engine::Engine;
 
 /// Publishes the message in the arguments to the channel whose name has this hash. Returns how many
@@ -13,7 +13,7 @@ use crate::engine::Engine;
 pub fn deliver(
     engine: &Engine,
     local: &mut Local,
-    kind: Kind,
+    kind: ChannelKind,
     hash: u64,
     args: &mut Args<'_>,
 ) -> u64 {

@@ -11,7 +11,7 @@ use ::pubsub::{Peer, Peers, Receiver};
 use resp::{Out, Proto, Reply};
 
 pub(crate) use ::pubsub::Payload;
-pub use ::pubsub::{Backlog, Hub, Inbox, Kind, Ready};
+pub use ::pubsub::{Backlog, ChannelKind, Hub, Inbox, Ready};
 pub use ::pubsub::{Name, Seeded, Wanted};
 pub use deliver::deliver;
 pub(crate) use notify::notify;
@@ -54,7 +54,13 @@ impl Peers for Engine {
 impl Thread {
     /// Publishes to a channel or a shard channel, for a program that embeds the engine. Returns how many
     /// subscriptions it reaches.
-    pub fn publish(&mut self, engine: &Engine, kind: Kind, channel: &[u8], message: &[u8]) -> u64 {
+    pub fn publish(
+        &mut self,
+        engine: &Engine,
+        kind: ChannelKind,
+        channel: &[u8],
+        message: &[u8],
+    ) -> u64 {
         self.pubsub.publish(&engine.pubsub, kind, Wanted::new(channel), Payload::of(message))
     }
 
@@ -63,7 +69,7 @@ impl Thread {
         &mut self,
         engine: &Engine,
         session: &mut Session,
-        kind: Kind,
+        kind: ChannelKind,
         names: impl Iterator<Item = &'n [u8]>,
         mut tell: impl FnMut(&mut Self, &mut Session, &[u8], usize),
     ) {
@@ -85,7 +91,7 @@ impl Thread {
         &mut self,
         engine: &Engine,
         session: &mut Session,
-        kind: Kind,
+        kind: ChannelKind,
         name: &[u8],
     ) -> bool {
         let Some(slot) = session.outbox else { return false };
@@ -97,7 +103,7 @@ impl Thread {
 
     /// Ends all subscriptions without a message (RESET, a connection that is gone).
     pub fn unsubscribe_all(&mut self, engine: &Engine, session: &mut Session) {
-        for kind in Kind::ALL {
+        for kind in ChannelKind::ALL {
             for name in session.client.receiver.names(kind) {
                 self.unsubscribe(engine, session, kind, &name);
             }

@@ -3,7 +3,7 @@
 use config::events;
 use store::Event;
 
-use super::{Kind, Local, Payload, Wanted};
+use super::{ChannelKind, Local, Payload, Wanted};
 use crate::engine::Engine;
 
 /// Publishes an event of the keyspace on the channels that `notify-keyspace-events` asks for. To be
@@ -22,7 +22,12 @@ pub(crate) fn notify(engine: &Engine, local: &mut Local, event: &Event) {
         for part in [space, db, b"__:", last] {
             channel.extend_from_slice(part);
         }
-        local.publish(&engine.pubsub, Kind::Channel, Wanted::new(&channel), Payload::of(message));
+        local.publish(
+            &engine.pubsub,
+            ChannelKind::Channel,
+            Wanted::new(&channel),
+            Payload::of(message),
+        );
     };
     if flags & events::KEYSPACE != 0 {
         send(b"__keyspace@", &event.key, event.name.as_bytes());

@@ -17,7 +17,7 @@ use crate::dispatch::Done;
 use crate::engine::Engine;
 use crate::exec::run_data;
 use crate::helpers;
-use crate::pubsub::{self, Kind};
+use crate::pubsub::{self, ChannelKind};
 use crate::session::{ReplyMode, Session};
 use crate::table::{Call, Cmd, Run};
 
@@ -557,13 +557,14 @@ impl Thread {
         &mut self,
         engine: &Engine,
         session: &Session,
-        kind: Kind,
+        kind: ChannelKind,
         (input, group, spans): (&[u8], &[Pending], &[Span]),
         owned: &mut [Vec<u8>],
         out: &mut Out,
     ) -> usize {
         // Messages that a subscriber publishes to itself come behind each reply.
-        if session.outbox.is_some() || kind == Kind::Channel && engine.pubsub.has_patterns() {
+        if session.outbox.is_some() || kind == ChannelKind::Channel && engine.pubsub.has_patterns()
+        {
             return 0;
         }
         let mut reply = Reply::new(out, session.proto);

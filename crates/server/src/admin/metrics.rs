@@ -17,7 +17,7 @@ use hyper::StatusCode;
 use super::ask;
 use super::http::{self, Response};
 use crate::Shared;
-use names::{Kind, NAMES};
+use names::{MetricKind, NAMES};
 
 /// The text format, version 0.0.4.
 const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -53,7 +53,7 @@ impl Page {
         let _ = writeln!(self.0, " {value}");
     }
 
-    fn single(&mut self, name: &str, kind: Kind, help: &str, value: impl Display) {
+    fn single(&mut self, name: &str, kind: MetricKind, help: &str, value: impl Display) {
         self.metric(name, kind.name(), help);
         self.sample(name, &[], value);
     }
@@ -62,7 +62,7 @@ impl Page {
     fn labelled<L: AsRef<str>, V: Display>(
         &mut self,
         name: &str,
-        (kind, help): (Kind, &str),
+        (kind, help): (MetricKind, &str),
         label: &str,
         samples: impl IntoIterator<Item = (L, V)>,
     ) {
@@ -109,7 +109,7 @@ fn part<'a>(value: &'a str, name: &str) -> Option<&'a str> {
 fn page(info: &str, engine: &Engine) -> String {
     let info = Info::parse(info);
     let mut page = Page::default();
-    page.single("redis_up", Kind::Gauge, "1: the server answers.", 1);
+    page.single("redis_up", MetricKind::Gauge, "1: the server answers.", 1);
     instance(&info, &mut page);
     for (field, metric, kind, help) in NAMES {
         if let Some(value) = info.number(field) {
@@ -150,7 +150,12 @@ fn commands(info: &Info<'_>, page: &mut Page) {
         let samples = stats
             .clone()
             .filter_map(|(cmd, value)| Some((cmd, part(value, of)?.parse::<f64>().ok()? / unit)));
-        page.labelled(&format!("redis_commands_{name}"), (Kind::Counter, help), "cmd", samples);
+        page.labelled(
+            &format!("redis_commands_{name}"),
+            (MetricKind::Counter, help),
+            "cmd",
+            samples,
+        );
     };
     counter("total", "Executions of each command.", "calls", 1.0);
     counter("duration_seconds_total", "Seconds spent executing each command.", "usec", 1e6);
@@ -178,7 +183,7 @@ fn commands(info: &Info<'_>, page: &mut Page) {
     let errors =
         info.all("errorstat_").filter_map(|(err, value)| Some((err, part(value, "count")?)));
     let help = "Error replies by their first word.";
-    page.labelled("redis_errors_total", (Kind::Counter, help), "err", errors);
+    page.labelled("redis_errors_total", (MetricKind::Counter, help), "err", errors);
 }
 
 fn databases(info: &Info<'_>, page: &mut Page) {
@@ -187,7 +192,7 @@ fn databases(info: &Info<'_>, page: &mut Page) {
         let samples = dbs.clone().filter_map(|(number, value)| {
             Some((format!("db{number}"), part(value, of)?.parse::<f64>().ok()? / unit))
         });
-        page.labelled(name, (Kind::Gauge, help), "db", samples);
+        page.labelled(name, (MetricKind::Gauge, help), "db", samples);
     };
     gauge("redis_db_keys", "Keys of each database.", "keys", 1.0);
     gauge("redis_db_keys_expiring", "Keys of each database that will expire.", "expires", 1.0);
@@ -196,7 +201,7 @@ fn databases(info: &Info<'_>, page: &mut Page) {
 }
 
 fn outside_of_info(engine: &Engine, page: &mut Page) {
-    use Kind::Gauge;
+    use MetricKind::Gauge;
     let start = engine.started_ms as f64 / 1000.0;
     page.single("redis_start_time_seconds", Gauge, "When it started, in Unix seconds.", start);
     page.single("redis_slowlog_length", Gauge, "Entries of the slow log.", engine.slowlog.len());
@@ -239,11 +244,11 @@ fn costs(engine: &Engine, page: &mut Page) {
     };
     let help = "Commands whose phases were timed.";
     let name = "apus_command_cost_samples_total";
-    page.labelled(name, (Kind::Counter, help), "family", families(|f| f.sampled));
+    page.labelled(name, (MetricKind::Counter, help), "family", families(|f| f.sampled));
     let help = "Times a command found a shard locked.";
     page.labelled(
         "apus_lock_waits_total",
-        (Kind::Counter, help),
+        (MetricKind::Counter, help),
         "family",
         families(|f| f.lock_waits),
     );
@@ -251,28 +256,31 @@ fn costs(engine: &Engine, page: &mut Page) {
     let calls =
         [("read", t.reads_processed), ("write", t.writes_processed), ("wait", t.eventloop_cycles)];
     let help = "System calls of the event loops.";
-    page.labelled("apus_syscalls_total", (Kind::Counter, help), "call", calls);
+    page.labelled("apus_syscalls_total", (MetricKind::Counter, help), "call", calls);
     let help = "Mean seconds of a system call, from samples.";
     let means = [("read", b.read / 1e9), ("write", b.write / 1e9)];
-    page.labelled("apus_syscall_seconds", (Kind::Gauge, help), "call", means);
+    page.labelled("apus_syscall_seconds", (MetricKind::Gauge, help), "call", means);
     let help = "Batches of input, each answered with one write.";
-    page.single("apus_batches_total", Kind::Counter, help, t.batches);
+    page.single("apus_batches_total", MetricKind::Counter, help, t.batches);
 }
 
 fn threads(engine: &Engine, page: &mut Page) {
     let workers = engine.workers();
-    let mut each = |name: &str, kind: Kind, help: &str, value: &dyn Fn(&engine::Worker) -> f64| {
-        let samples = workers.iter().enumerate().map(|(i, w)| (i.to_string(), value(w)));
-        page.labelled(name, (kind, help), "thread", samples);
-    };
+    let mut each =
+        |name: &str, kind: MetricKind, help: &str, value: &dyn Fn(&engine::Worker) -> f64| {
+            let samples = workers.iter().enumerate().map(|(i, w)| (i.to_string(), value(w)));
+            page.labelled(name, (kind, help), "thread", samples);
+        };
     let help = "Connections of each worker thread.";
-    each("apus_thread_connections", Kind::Gauge, help, &|w| w.connections.load(Relaxed) as f64);
+    each("apus_thread_connections", MetricKind::Gauge, help, &|w| {
+        w.connections.load(Relaxed) as f64
+    });
     let help = "Commands executed by each worker thread.";
-    each("apus_thread_commands_total", Kind::Counter, help, &|w| {
+    each("apus_thread_commands_total", MetricKind::Counter, help, &|w| {
         w.stats.commands_processed.load(Relaxed) as f64
     });
     let help = "Seconds each worker thread was not waiting.";
-    each("apus_thread_busy_seconds_total", Kind::Counter, help, &|w| {
+    each("apus_thread_busy_seconds_total", MetricKind::Counter, help, &|w| {
         w.stats.eventloop_nanos.load(Relaxed) as f64 / 1e9
     });
 }

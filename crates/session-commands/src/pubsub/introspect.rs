@@ -5,7 +5,7 @@ use commands::row::{Flags, Row};
 use resp::{Args, Reply};
 
 use super::{BASE, COMMON, command};
-use engine::pubsub::Kind;
+use engine::pubsub::ChannelKind;
 use engine::{Call, SessionCommand};
 
 pub(super) static PUBSUB: SessionCommand = SessionCommand {
@@ -56,7 +56,7 @@ static CHANNELS: SessionCommand = command(
 "#,
         ..BASE
     },
-    |call, args, reply| channels(call, args, reply, Kind::Channel),
+    |call, args, reply| channels(call, args, reply, ChannelKind::Channel),
 );
 
 static SHARDCHANNELS: SessionCommand = command(
@@ -84,7 +84,7 @@ static SHARDCHANNELS: SessionCommand = command(
 "#,
         ..BASE
     },
-    |call, args, reply| channels(call, args, reply, Kind::Shard),
+    |call, args, reply| channels(call, args, reply, ChannelKind::Shard),
 );
 
 static NUMSUB: SessionCommand = command(
@@ -105,7 +105,7 @@ static NUMSUB: SessionCommand = command(
 "#,
         ..BASE
     },
-    |call, args, reply| numbers(call, args, reply, Kind::Channel),
+    |call, args, reply| numbers(call, args, reply, ChannelKind::Channel),
 );
 
 static SHARDNUMSUB: SessionCommand = command(
@@ -124,7 +124,7 @@ static SHARDNUMSUB: SessionCommand = command(
 "#,
         ..BASE
     },
-    |call, args, reply| numbers(call, args, reply, Kind::Shard),
+    |call, args, reply| numbers(call, args, reply, ChannelKind::Shard),
 );
 
 static NUMPAT: SessionCommand = command(
@@ -151,7 +151,7 @@ static NUMPAT: SessionCommand = command(
         ..BASE
     },
     |call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>| -> Outcome {
-        reply.int(call.engine.pubsub.names(Kind::Pattern) as i64);
+        reply.int(call.engine.pubsub.names(ChannelKind::Pattern) as i64);
         Ok(())
     },
 );
@@ -194,7 +194,7 @@ fn channels(
     call: &mut Call<'_>,
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
-    kind: Kind,
+    kind: ChannelKind,
 ) -> Outcome {
     if args.len() > 3 {
         return Err(crate::connection::usage(args));
@@ -207,7 +207,12 @@ fn channels(
     Ok(())
 }
 
-fn numbers(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>, kind: Kind) -> Outcome {
+fn numbers(
+    call: &mut Call<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+    kind: ChannelKind,
+) -> Outcome {
     // Not a map in RESP3 either.
     reply.array((args.len() - 2) * 2);
     for name in args.iter_from(2) {

@@ -5,7 +5,7 @@ use commands::row::{Channels, Flags, KeyFlags, KeySpec, Row};
 use resp::{Args, Reply};
 
 use super::{BASE, COMMON, command};
-use engine::pubsub::{Kind, deliver};
+use engine::pubsub::{ChannelKind, deliver};
 use engine::{Call, SessionCommand};
 
 const FLAGS: Flags = COMMON.or(Flags::FAST).or(Flags::MAY_REPLICATE);
@@ -28,7 +28,7 @@ pub(super) static PUBLISH: SessionCommand = command(
 "#,
         ..BASE
     },
-    |call, args, reply| publish(call, args, reply, Kind::Channel),
+    |call, args, reply| publish(call, args, reply, ChannelKind::Channel),
 );
 
 pub(super) static SPUBLISH: SessionCommand = command(
@@ -48,10 +48,15 @@ pub(super) static SPUBLISH: SessionCommand = command(
 "#,
         ..BASE
     },
-    |call, args, reply| publish(call, args, reply, Kind::Shard),
+    |call, args, reply| publish(call, args, reply, ChannelKind::Shard),
 );
 
-fn publish(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>, kind: Kind) -> Outcome {
+fn publish(
+    call: &mut Call<'_>,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+    kind: ChannelKind,
+) -> Outcome {
     let hash = stdx::hash::hash64(&args[1]);
     let receivers = deliver(call.engine, &mut call.thread.pubsub, kind, hash, args);
     reply.int(receivers as i64);

@@ -6,7 +6,7 @@ use resp::{Args, Reply};
 
 use super::{BASE, CHANGING, SHARD_CHANNELS, command, confirm};
 use engine::acl;
-use engine::pubsub::Kind;
+use engine::pubsub::ChannelKind;
 use engine::{Call, SessionCommand};
 
 pub(super) static SUBSCRIBE: SessionCommand = command(
@@ -46,7 +46,7 @@ pub(super) static SUBSCRIBE: SessionCommand = command(
 "#,
         ..BASE
     },
-    |call, args, reply| subscribe(call, args, reply, Kind::Channel, "subscribe"),
+    |call, args, reply| subscribe(call, args, reply, ChannelKind::Channel, "subscribe"),
 );
 
 pub(super) static PSUBSCRIBE: SessionCommand = command(
@@ -72,7 +72,7 @@ pub(super) static PSUBSCRIBE: SessionCommand = command(
 "#,
         ..BASE
     },
-    |call, args, reply| subscribe(call, args, reply, Kind::Pattern, "psubscribe"),
+    |call, args, reply| subscribe(call, args, reply, ChannelKind::Pattern, "psubscribe"),
 );
 
 pub(super) static SSUBSCRIBE: SessionCommand = command(
@@ -99,14 +99,14 @@ pub(super) static SSUBSCRIBE: SessionCommand = command(
 "#,
         ..BASE
     },
-    |call, args, reply| subscribe(call, args, reply, Kind::Shard, "ssubscribe"),
+    |call, args, reply| subscribe(call, args, reply, ChannelKind::Shard, "ssubscribe"),
 );
 
 fn subscribe(
     call: &mut Call<'_>,
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
-    kind: Kind,
+    kind: ChannelKind,
     word: &str,
 ) -> Outcome {
     // Messages published before this are not for the new subscriptions.
@@ -117,7 +117,7 @@ fn subscribe(
     });
     // A command that has withdrawn a permission meanwhile either looked before these subscriptions
     // were there, or has found them.
-    let (user, pattern) = (&call.session.user, kind == Kind::Pattern);
+    let (user, pattern) = (&call.session.user, kind == ChannelKind::Pattern);
     if !args.iter_from(1).all(|name| acl::may_listen(user, name, pattern)) {
         call.session.closing = true;
     }

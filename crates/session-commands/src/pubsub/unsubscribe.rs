@@ -6,7 +6,7 @@ use commands::row::{Flags, Row, Traits};
 use resp::{Args, Reply};
 
 use super::{BASE, CHANGING, SHARD_CHANNELS, command, confirm};
-use engine::pubsub::{Kind, Name, Wanted};
+use engine::pubsub::{ChannelKind, Name, Wanted};
 use engine::{Call, SessionCommand};
 
 pub(super) static UNSUBSCRIBE: SessionCommand = command(
@@ -41,7 +41,7 @@ PONG
 "#,
         ..BASE
     },
-    |call, args, reply| unsubscribe(call, args, reply, Kind::Channel, "unsubscribe"),
+    |call, args, reply| unsubscribe(call, args, reply, ChannelKind::Channel, "unsubscribe"),
 );
 
 pub(super) static PUNSUBSCRIBE: SessionCommand = command(
@@ -70,7 +70,7 @@ pub(super) static PUNSUBSCRIBE: SessionCommand = command(
 "#,
         ..BASE
     },
-    |call, args, reply| unsubscribe(call, args, reply, Kind::Pattern, "punsubscribe"),
+    |call, args, reply| unsubscribe(call, args, reply, ChannelKind::Pattern, "punsubscribe"),
 );
 
 pub(super) static SUNSUBSCRIBE: SessionCommand = command(
@@ -100,14 +100,14 @@ pub(super) static SUNSUBSCRIBE: SessionCommand = command(
 "#,
         ..BASE
     },
-    |call, args, reply| unsubscribe(call, args, reply, Kind::Shard, "sunsubscribe"),
+    |call, args, reply| unsubscribe(call, args, reply, ChannelKind::Shard, "sunsubscribe"),
 );
 
 fn unsubscribe(
     call: &mut Call<'_>,
     args: &mut Args<'_>,
     reply: &mut Reply<'_>,
-    kind: Kind,
+    kind: ChannelKind,
     word: &str,
 ) -> Outcome {
     // Messages published before this still count.

@@ -3,18 +3,18 @@
 //! The names are those of redis_exporter (<https://github.com/oliver006/redis_exporter>), because
 //! dashboards and alerts are written for them. A field that INFO does not have makes no metric.
 
-use Kind::{Counter as C, Gauge as G};
+use MetricKind::{Counter as C, Gauge as G};
 
 /// What Prometheus does with a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MetricKind {
     /// Goes up and down.
     Gauge,
     /// Only goes up, until the server starts anew.
     Counter,
 }
 
-impl Kind {
+impl MetricKind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Gauge => "gauge",
@@ -24,7 +24,7 @@ impl Kind {
 }
 
 /// Field, metric without `redis_`, kind and help.
-pub(super) type Row = (&'static str, &'static str, Kind, &'static str);
+pub(super) type Row = (&'static str, &'static str, MetricKind, &'static str);
 
 pub(super) const NAMES: &[Row] = &[
     // Server

@@ -7,7 +7,7 @@ use config::Id;
 use super::Section;
 use crate::administration::latency;
 use engine::Call;
-use engine::pubsub::Kind;
+use engine::pubsub::ChannelKind;
 
 pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     let engine = call.engine;
@@ -39,9 +39,9 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("current_eviction_exceeded_time", 0);
     s.put("keyspace_hits", t.keyspace_hits);
     s.put("keyspace_misses", t.keyspace_misses);
-    s.put("pubsub_channels", engine.pubsub.names(Kind::Channel));
-    s.put("pubsub_patterns", engine.pubsub.names(Kind::Pattern));
-    s.put("pubsubshard_channels", engine.pubsub.names(Kind::Shard));
+    s.put("pubsub_channels", engine.pubsub.names(ChannelKind::Channel));
+    s.put("pubsub_patterns", engine.pubsub.names(ChannelKind::Pattern));
+    s.put("pubsubshard_channels", engine.pubsub.names(ChannelKind::Shard));
     s.zeros(&["latest_fork_usec", "total_forks"]);
     s.put("migrate_cached_sockets", engine.migrations.links());
     s.zeros(&[

@@ -7,7 +7,7 @@ use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 use stdx::carried::carry;
 
-use super::list::Kind;
+use super::list::ClientKind;
 use super::{BASE, COMMON, sub};
 use engine::Client;
 use engine::Engine;
@@ -79,7 +79,7 @@ pub(super) static KILL: SessionCommand = sub(
 struct Filter<'a> {
     addr: Option<&'a [u8]>,
     laddr: Option<&'a [u8]>,
-    kind: Option<Kind>,
+    kind: Option<ClientKind>,
     id: Option<u64>,
     user: Option<Arc<User>>,
     age_min: i64,
@@ -112,7 +112,7 @@ impl<'a> Filter<'a> {
                     return Err(Fail::text("ERR maxage should be greater than 0"));
                 }
             } else if args.is(i, "type") {
-                f.kind = Some(Kind::parse(args, i + 1)?);
+                f.kind = Some(ClientKind::parse(args, i + 1)?);
             } else if args.is(i, "addr") {
                 f.addr = Some(value);
             } else if args.is(i, "laddr") {
@@ -139,7 +139,7 @@ impl<'a> Filter<'a> {
         let age = now_ms / 1000 - client.created_ms / 1000;
         self.addr.is_none_or(|a| a == client.endpoint.peer.as_bytes())
             && self.laddr.is_none_or(|a| a == client.endpoint.local.as_bytes())
-            && self.kind.is_none_or(|k| k == Kind::of(client))
+            && self.kind.is_none_or(|k| k == ClientKind::of(client))
             && self.id.is_none_or(|id| id == client.id)
             && self.user.as_ref().is_none_or(|u| Arc::ptr_eq(u, &client.user.read()))
             && !(self.skip_me && client.id == me)

@@ -78,13 +78,13 @@ OK
 
 /// The types of TYPE. MONITOR does not change the type of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum ClientKind {
     Normal,
     PubSub,
     Other,
 }
 
-impl Kind {
+impl ClientKind {
     /// The type of a connection.
     pub(super) fn of(client: &Client) -> Self {
         if client.receiver.subscribed.load(Relaxed) { Self::PubSub } else { Self::Normal }
@@ -110,8 +110,8 @@ fn list(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outc
     let shown: Vec<Arc<Client>> = match args.len() {
         2 => clients.all(),
         4 if args.is(2, "type") => {
-            let kind = Kind::parse(args, 3)?;
-            clients.all().into_iter().filter(|c| Kind::of(c) == kind).collect()
+            let kind = ClientKind::parse(args, 3)?;
+            clients.all().into_iter().filter(|c| ClientKind::of(c) == kind).collect()
         }
         n if n > 3 && args.is(2, "id") => {
             let mut ids = Vec::with_capacity(n - 3);
