@@ -8,7 +8,6 @@
 //! A command here sees locked keys ([`store::Db`]), arguments and a reply. It never sees a socket,
 //! a session, a file or a clock.
 
-pub mod alike;
 mod bitmap;
 pub mod command;
 pub mod describe;
@@ -23,6 +22,7 @@ pub mod laws;
 mod list;
 pub mod parse;
 pub mod row;
+pub mod runs;
 mod scan;
 mod set;
 mod stream;
@@ -60,6 +60,6 @@ pub fn all() -> impl Iterator<Item = &'static DataCommand> {
 }
 
 /// The function for runs of a command, if it has one.
-pub fn run_alike(name: &str) -> Option<alike::RunAlike> {
+pub fn run_function(name: &str) -> Option<runs::RunFunction> {
     string::RUNS.iter().find(|(of, _)| *of == name).map(|(_, run)| *run)
 }

@@ -14,9 +14,9 @@
 use std::borrow::Cow;
 use std::sync::atomic::Ordering::Relaxed;
 
-use commands::alike::Pending;
 use commands::keys::Argv;
 use commands::row::{Flags, Row, Scope, Traits};
+use commands::runs::ParsedCommand;
 use commands::{DataFn, Fail, Outcome};
 use config::Id;
 use resp::{Args, Reply};
@@ -483,7 +483,7 @@ impl Thread {
         &mut self,
         engine: &Engine,
         client: &Client,
-        run: &[Pending],
+        run: &[ParsedCommand],
         nanos: u64,
     ) {
         let family = engine.table.get(run[0].id).row.group;

@@ -1,9 +1,9 @@
 //! The command table of the server: data commands and session commands under one numbering.
 
 use commands::Fail;
-use commands::alike::RunAlike;
 use commands::command::{Command, DataFn, Outcome};
 use commands::row::{BeginSearch, Channels, FindKeys, Flags, Group, KeySpec, Row, Scope, Traits};
+use commands::runs::RunFunction;
 use commands::table::Index;
 use resp::{Args, Reply};
 
@@ -94,7 +94,7 @@ pub struct Cmd {
     /// Its keys begin at argument 3, and argument 2 says how many they are.
     pub counted_keys: bool,
     /// Its function for several in a row.
-    pub alike: Option<RunAlike>,
+    pub run_function: Option<RunFunction>,
     /// Takes constant time, so that it may be timed together with its neighbours.
     pub light: bool,
     /// Takes time in proportion to the size of its reply, so that it is as light while the reply is
@@ -171,7 +171,7 @@ fn cmd(row: &'static Row, container: Traits, run: Run) -> Cmd {
         one_key,
         many_keys,
         counted_keys,
-        alike: if light && one_key { commands::run_alike(row.name) } else { None },
+        run_function: if light && one_key { commands::run_function(row.name) } else { None },
         light,
         by_reply,
         part,

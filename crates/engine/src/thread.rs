@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use batch::{GROUP, NO_COMMAND};
-use commands::alike::Pending;
+use commands::runs::ParsedCommand;
 use config::{Config, Id};
 use observe::calls::CallTimes;
 use observe::costs::Costs;
 use observe::stats::bump;
 use observe::topkeys::Sampler;
-use resp::{Args, Out, Parser, Proto, Reply, Shape, Span};
+use resp::{Args, Out, Parser, Proto, Reply, Span, Template};
 use store::{Context, Db, Evicted, Flush, Policy, SHARDS};
 
 use crate::clients::PausedKill;
@@ -91,7 +91,7 @@ pub struct Thread {
     pub pubsub: Local,
     spans: Vec<Span>,
     owned: Vec<Vec<u8>>,
-    group: Vec<Pending>,
+    group: Vec<ParsedCommand>,
     /// Hashes of the keys of the group's commands over several keys.
     hashes: Vec<u64>,
     /// Next shard for the periodic work, and how many have had their turn in a round that ran out of time.
@@ -109,7 +109,7 @@ pub struct Thread {
     /// clock is read once per command.
     pub(crate) since: Option<u64>,
     /// The shape of the last command that took the fast path, and its number.
-    shape: Option<(Shape, u16)>,
+    shape: Option<(Template, u16)>,
     /// The last command whose reply was a long one: the next of its kind is timed by itself.
     long: u16,
     /// Which commands are looked at for the top keys.

@@ -9,5 +9,5 @@ mod parse;
 mod reply;
 
 pub use args::{Args, Span};
-pub use parse::{Alike, Header, Limits, Parsed, Parser, ProtocolError, Shape};
+pub use parse::{Header, Limits, Matched, Parsed, Parser, ProtocolError, Template};
 pub use reply::{Mark, Out, Proto, Reply};

@@ -383,9 +383,9 @@ fn many(buf: &[u8], base: usize, limits: &Limits, spans: &mut Vec<Span>) -> Opti
 }
 
 /// The beginning that many commands of a pipeline share: count of arguments and name. Commands
-/// with the same shape are recognised by two comparisons instead of being parsed and looked up.
+/// with the same template are recognised by two comparisons instead of being parsed and looked up.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct Template {
     /// The first eight bytes: `*d\r\n$d\r\n`.
     head: u64,
     /// The name, as it was written.
@@ -397,7 +397,7 @@ pub struct Shape {
     len: u8,
 }
 
-impl Shape {
+impl Template {
     /// The shape of the command at the start of `buf`, if it has one.
     pub fn of(buf: &[u8]) -> Option<Self> {
         let head = u64::from_le_bytes(*buf.first_chunk::<8>()?);
@@ -480,10 +480,10 @@ impl Header {
     }
 }
 
-/// A command that [`Shape::next`] has found: its arguments, argument 1, and the offset behind it.
-pub type Alike<'b, const N: usize> = ([Span; N], &'b [u8], usize);
+/// A command that [`Template::next`] has found: its arguments, argument 1, and the offset behind it.
+pub type Matched<'b, const N: usize> = ([Span; N], &'b [u8], usize);
 
-impl Shape {
+impl Template {
     /// [`parse`](Self::parse) for commands of `N` arguments, which must be what [`argc`](Self::argc)
     /// says and at least 2.
     #[inline(always)]
@@ -493,7 +493,7 @@ impl Shape {
         buf: &'b [u8],
         pos: usize,
         limits: &Limits,
-    ) -> Option<Alike<'b, N>> {
+    ) -> Option<Matched<'b, N>> {
         debug_assert!(N == self.argc() && N >= 2);
         let buf = &buf[..buf.len().min(Span::END_MAX)];
         let rest = buf.get(pos..)?.first_chunk::<16>()?;
@@ -666,7 +666,7 @@ mod tests {
                 input.extend_from_slice(b"\r\n");
             }
         }
-        let (shape, mut header) = (Shape::of(&input).expect("a shape"), Header::default());
+        let (shape, mut header) = (Template::of(&input).expect("a shape"), Header::default());
         let (mut pos, mut found) = (0, 0);
         while let Some((spans, key, end)) = shape.next::<3>(&mut header, &input, pos, &LIMITS) {
             let mut expected = Vec::new();
@@ -721,7 +721,7 @@ mod tests {
             assert!(all(&input, step, &LIMITS).as_deref() == Ok(&expected[..]), "step {step}");
         }
         // The short way ends where spans do.
-        let (shape, mut header) = (Shape::of(&input).expect("a shape"), Header::default());
+        let (shape, mut header) = (Template::of(&input).expect("a shape"), Header::default());
         assert_eq!(shape.parse(&input, 0, &LIMITS, &mut spans), Some(request(&small).len()));
         let beyond = input.len() - request(&small).len();
         assert_eq!(shape.parse(&input, beyond, &LIMITS, &mut spans), None);

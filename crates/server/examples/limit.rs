@@ -18,7 +18,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
-use resp::{Limits, Parsed, Parser, Shape, Span};
+use resp::{Limits, Parsed, Parser, Span, Template};
 use slab::Slab;
 
 #[global_allocator]
@@ -41,7 +41,7 @@ enum Cut {
     /// By their number of bytes.
     Bytes(usize),
     /// By parsing, which remembers what the last one looked like.
-    Parse { shape: Option<Shape>, spans: Vec<Span>, owned: Vec<Vec<u8>> },
+    Parse { shape: Option<Template>, spans: Vec<Span>, owned: Vec<Vec<u8>> },
 }
 
 impl Cut {
@@ -71,7 +71,7 @@ impl Cut {
             }
             match Parser::default().parse(&input[pos..], pos, &limits, spans, owned) {
                 Parsed::Command(used) => {
-                    *shape = Shape::of(&input[pos..]);
+                    *shape = Template::of(&input[pos..]);
                     (n, pos) = (n + 1, pos + used);
                 }
                 Parsed::Nothing(used) => pos += used,

@@ -431,7 +431,7 @@ impl<'a> Db<'a> {
     /// and touches it when it is taken. For runs of the same command; counts nothing. After false, the
     /// caller executes the command in the usual way.
     #[inline(always)]
-    pub fn usual(
+    pub fn fast_path(
         &mut self,
         bytes: &[u8],
         take: impl FnOnce(&mut SlotMut<'_, Entry>) -> bool,
@@ -451,13 +451,13 @@ impl<'a> Db<'a> {
     /// The same for a command that changes it, while nothing observes changes and no snapshot needs the
     /// state before it.
     #[inline(always)]
-    pub fn usual_to_change(
+    pub fn fast_path_to_change(
         &mut self,
         bytes: &[u8],
         take: impl FnOnce(&mut SlotMut<'_, Entry>) -> bool,
     ) -> bool {
-        let alone = !self.cx.effects.observed && !self.locked.ks().saving.is_on();
-        alone && self.usual(bytes, take)
+        let unobserved = !self.cx.effects.observed && !self.locked.ks().saving.is_on();
+        unobserved && self.fast_path(bytes, take)
     }
 
     /// The string at a key, for a command that reads it.

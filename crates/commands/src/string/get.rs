@@ -3,9 +3,9 @@
 use resp::{Args, Reply};
 use store::Db;
 
-use crate::alike::Alike;
 use crate::command::{DataCommand, Outcome};
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::runs::CommandRun;
 
 pub(crate) static GET: DataCommand = DataCommand {
     row: Row {
@@ -45,9 +45,9 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
 }
 
 /// [`run`] for plain strings.
-pub(crate) fn run_alike(db: &mut Db<'_>, alike: &Alike<'_>, reply: &mut Reply<'_>) -> usize {
-    let n = alike.each(db, |db, [_, key]| {
-        db.usual(key, |e| e.plain().map(|bytes| reply.bulk(bytes)).is_some())
+pub(crate) fn execute_run(db: &mut Db<'_>, run: &CommandRun<'_>, reply: &mut Reply<'_>) -> usize {
+    let n = run.each(db, |db, [_, key]| {
+        db.fast_path(key, |e| e.plain().map(|bytes| reply.bulk(bytes)).is_some())
     });
     db.cx.counters.keyspace_hits += n as u64;
     n

@@ -4,10 +4,10 @@ use resp::{Args, Reply};
 use stdx::num::{I64_LEN_MAX, parse_i64};
 use store::{Class, Content, Db, Kind};
 
-use crate::alike::Alike;
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::runs::CommandRun;
 
 pub(crate) static INCR: DataCommand = DataCommand {
     row: Row {
@@ -54,9 +54,9 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
 }
 
 /// [`run`] for integers that are there.
-pub(crate) fn run_alike(db: &mut Db<'_>, alike: &Alike<'_>, reply: &mut Reply<'_>) -> usize {
-    let n = alike.each(db, |db, [_, key]| {
-        db.usual_to_change(key, |e| {
+pub(crate) fn execute_run(db: &mut Db<'_>, run: &CommandRun<'_>, reply: &mut Reply<'_>) -> usize {
+    let n = run.each(db, |db, [_, key]| {
+        db.fast_path_to_change(key, |e| {
             let number = (e.kind() == Kind::String).then(|| e.node_mut().int_mut()).flatten();
             let Some(number) = number else { return false };
             let Some(sum) = number.checked_add(1) else { return false };

@@ -35,13 +35,13 @@ use resp::Args;
 use stdx::num::{I64_LEN_MAX, fmt_i64, parse_i64};
 use store::{Content, Db, Entry, INLINE_MAX, Str};
 
-use crate::alike::RunAlike;
 use crate::command::DataCommand;
 use crate::fail::Fail;
+use crate::runs::RunFunction;
 
 /// The commands that have a second function, for runs of the same command.
-pub(crate) const RUNS: &[(&str, RunAlike)] =
-    &[("get", get::run_alike), ("incr", incr::run_alike), ("set", set::run_alike)];
+pub(crate) const RUNS: &[(&str, RunFunction)] =
+    &[("get", get::execute_run), ("incr", incr::execute_run), ("set", set::execute_run)];
 
 pub(crate) static COMMANDS: &[&DataCommand] = &[
     &append::APPEND,

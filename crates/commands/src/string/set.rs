@@ -5,10 +5,10 @@ use stdx::num::{I64_LEN_MAX, fmt_i64};
 use store::{Class, Content, Db, INLINE_MAX, Key, Ttl};
 
 use super::options::{Of, Options};
-use crate::alike::Alike;
 use crate::command::{DataCommand, Outcome};
 use crate::keys::{Argv, KeyError, KeyPos};
 use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
+use crate::runs::CommandRun;
 
 pub(crate) static SET: DataCommand = DataCommand {
     row: Row {
@@ -175,10 +175,10 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
 }
 
 /// [`run`] for plain strings that keep their size.
-pub(crate) fn run_alike(db: &mut Db<'_>, alike: &Alike<'_>, reply: &mut Reply<'_>) -> usize {
-    let n = alike.each(db, |db, [_, key, value]| {
+pub(crate) fn execute_run(db: &mut Db<'_>, run: &CommandRun<'_>, reply: &mut Reply<'_>) -> usize {
+    let n = run.each(db, |db, [_, key, value]| {
         let Content::Bytes(bytes) = super::content(value) else { return false };
-        let set = db.usual_to_change(key, |e| !e.will_move() && e.node_mut().overwrite(bytes));
+        let set = db.fast_path_to_change(key, |e| !e.will_move() && e.node_mut().overwrite(bytes));
         if set {
             reply.ok();
         }

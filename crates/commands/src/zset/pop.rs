@@ -11,7 +11,7 @@ use crate::parse;
 
 /// How the popped members are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ReplyForm {
     /// Member, score, member, score …
     Flat,
     /// An array for each member and score.
@@ -28,7 +28,7 @@ fn pop(
     key: Key<'_>,
     highest: bool,
     count: usize,
-    shape: Shape,
+    shape: ReplyForm,
     reply: &mut Reply<'_>,
 ) -> usize {
     let Some(mut e) = db.peek(key) else {
@@ -37,13 +37,13 @@ fn pop(
     let view = View::of(&e);
     let (len, n) = (view.len(), count.min(view.len()));
     match shape {
-        Shape::Flat => reply.array(2 * n),
-        Shape::Nested => reply.array(n),
-        Shape::KeyFlat => {
+        ReplyForm::Flat => reply.array(2 * n),
+        ReplyForm::Nested => reply.array(n),
+        ReplyForm::KeyFlat => {
             reply.array(2 * n + 1);
             reply.bulk(key.bytes);
         }
-        Shape::KeyNested => {
+        ReplyForm::KeyNested => {
             reply.array(2);
             reply.bulk(key.bytes);
             reply.array(n);
@@ -51,7 +51,7 @@ fn pop(
     }
     let from = if highest { len - 1 } else { 0 };
     view.each(from, n, highest, |member, score| {
-        if matches!(shape, Shape::Nested | Shape::KeyNested) {
+        if matches!(shape, ReplyForm::Nested | ReplyForm::KeyNested) {
             reply.array(2);
         }
         put_member(reply, member);
@@ -93,7 +93,7 @@ pub(super) fn one_key(
         return Ok(());
     }
     let nested = count.is_some() && reply.proto() == Proto::V3;
-    let shape = if nested { Shape::Nested } else { Shape::Flat };
+    let shape = if nested { ReplyForm::Nested } else { ReplyForm::Flat };
     pop(db, key, highest, count.unwrap_or(1), shape, reply);
     Ok(())
 }
@@ -137,7 +137,7 @@ pub(super) fn blocking(
     let keys = || args.iter_from(1).take(last - 1);
     match first_of(db, keys())? {
         Some(key) => {
-            pop(db, key, highest, 1, Shape::KeyFlat, reply);
+            pop(db, key, highest, 1, ReplyForm::KeyFlat, reply);
             db.rewrite(&[name(highest), key.bytes]);
         }
         None => wait(db, keys(), deadline, reply),
@@ -181,7 +181,7 @@ pub(super) fn many_keys(
     let keys = || args.iter_from(at + 1).take(numkeys);
     match first_of(db, keys())? {
         Some(key) => {
-            let n = pop(db, key, highest, count.unwrap_or(1), Shape::KeyNested, reply);
+            let n = pop(db, key, highest, count.unwrap_or(1), ReplyForm::KeyNested, reply);
             db.rewrite(&[name(highest), key.bytes, n.to_string().as_bytes()]);
         }
         None if blocks => wait(db, keys(), deadline, reply),

@@ -6,10 +6,10 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use commands::alike::{Alike, Pending};
 use commands::row::Traits;
+use commands::runs::{CommandRun, ParsedCommand};
 use observe::stats::bump;
-use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Shape, Span};
+use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Span, Template};
 use store::{Db, Key, Named, Spot};
 
 use super::{Batch, Next, Thread};
@@ -160,7 +160,15 @@ impl Thread {
                         self.classify(engine, session.db, input, pos, first, ahead);
                     pos += used;
                     let (first, argc) = (first as u32, (self.spans.len() - first) as u32);
-                    self.group.push(Pending { end: pos, first, argc, id, top, near: 0, hash });
+                    self.group.push(ParsedCommand {
+                        end: pos,
+                        first,
+                        argc,
+                        id,
+                        top,
+                        near: 0,
+                        hash,
+                    });
                     // A resumed command's large arguments are not in the input: it must not be
                     // parsed again, so nothing before it may stop the group.
                     // Arguments are numbered with 32 bits, and one command has up to 2^31.
@@ -234,7 +242,15 @@ impl Thread {
             }
             let first = self.spans.len() as u32;
             self.spans.extend_from_slice(&spans);
-            self.group.push(Pending { end, first, argc: N as u32, id, top: id, near: 0, hash });
+            self.group.push(ParsedCommand {
+                end,
+                first,
+                argc: N as u32,
+                id,
+                top: id,
+                near: 0,
+                hash,
+            });
             pos = end;
         }
         pos
@@ -269,7 +285,7 @@ impl Thread {
     }
 
     /// Looks a command up, decides whether it takes the fast path, and then prefetches its bucket. See
-    /// [`Pending`] for the result.
+    /// [`ParsedCommand`] for the result.
     fn classify(
         &mut self,
         engine: &Engine,
@@ -330,7 +346,7 @@ impl Thread {
 
     /// The next command probably has the shape of the command at `pos`.
     fn note_shape(&mut self, input: &[u8], pos: usize, argc: usize, id: u16) {
-        if let Some(shape) = input.get(pos..).and_then(Shape::of)
+        if let Some(shape) = input.get(pos..).and_then(Template::of)
             && shape.argc() == argc
         {
             self.shape = Some((shape, id));
@@ -456,7 +472,7 @@ impl Thread {
         engine: &Engine,
         session: &mut Session,
         input: &[u8],
-        group: &[Pending],
+        group: &[ParsedCommand],
         spans: &[Span],
         owned: &mut [Vec<u8>],
         out: &mut Out,
@@ -491,17 +507,17 @@ impl Thread {
         {
             prefetch_parts(&mut db, input, group, spans, owned, part);
         }
-        let (mut last, mut run, mut alike, mut by_reply) = (NO_COMMAND, None, None, false);
+        let (mut last, mut run, mut run_function, mut by_reply) = (NO_COMMAND, None, None, false);
         let mut long = false;
         let mut n = 0;
         let mut args = Args::new(input, &[], owned);
         while let Some(p) = group.get(n) {
             if p.id != last {
                 last = p.id;
-                (run, alike) = (None, None);
+                (run, run_function) = (None, None);
                 if p.id != NO_COMMAND && p.id != self.long {
                     let cmd = engine.table.get(p.id);
-                    (alike, by_reply) = (cmd.alike, cmd.by_reply);
+                    (run_function, by_reply) = (cmd.run_function, cmd.by_reply);
                     long = cmd.traits.has(Traits::LONG);
                     if let Run::Data(f) = cmd.run {
                         run = Some(f);
@@ -509,11 +525,11 @@ impl Thread {
                 }
             }
             let Some(run) = run else { break };
-            if let Some(run_alike) = alike.take() {
+            if let Some(run_function) = run_function.take() {
                 // The command that it stops in front of, and the rest of the kind, are executed in the
                 // usual way.
-                let rest = Alike { input, spans, group: &group[n..] };
-                let done = run_alike(&mut db, &rest, &mut reply);
+                let rest = CommandRun { input, spans, group: &group[n..] };
+                let done = run_function(&mut db, &rest, &mut reply);
                 n += done;
                 if done > 0 {
                     continue;
@@ -558,7 +574,7 @@ impl Thread {
         engine: &Engine,
         session: &Session,
         kind: ChannelKind,
-        (input, group, spans): (&[u8], &[Pending], &[Span]),
+        (input, group, spans): (&[u8], &[ParsedCommand], &[Span]),
         owned: &mut [Vec<u8>],
         out: &mut Out,
     ) -> usize {
@@ -588,7 +604,7 @@ impl Thread {
         engine: &Engine,
         session: &mut Session,
         cmd: &Cmd,
-        (input, group, spans): (&[u8], &[Pending], &[Span]),
+        (input, group, spans): (&[u8], &[ParsedCommand], &[Span]),
         owned: &mut [Vec<u8>],
         out: &mut Out,
     ) -> usize {
@@ -619,7 +635,7 @@ impl Thread {
 /// Which command of a run is to blame for its time: the one at whose reply the run ended, or the one
 /// with the most arguments.
 #[cold]
-fn suspect(run: &[Pending]) -> &Pending {
+fn suspect(run: &[ParsedCommand]) -> &ParsedCommand {
     let last = &run[run.len() - 1];
     run.iter().rev().max_by_key(|p| p.argc).filter(|p| p.argc > last.argc).unwrap_or(last)
 }
@@ -630,7 +646,7 @@ fn suspect(run: &[Pending]) -> &Pending {
 fn prefetch_parts(
     db: &mut Db<'_>,
     input: &[u8],
-    group: &[Pending],
+    group: &[ParsedCommand],
     spans: &[Span],
     owned: &mut [Vec<u8>],
     part: u8,

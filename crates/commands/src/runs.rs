@@ -1,7 +1,7 @@
 //! Runs of the same command, of which most pipelines consist.
 //!
 //! The most frequent commands have a second function, which executes a whole run of them in one
-//! loop: without a call, an argument list and checks per command. It serves the usual case (the
+//! loop: without a call, an argument list and checks per command. It serves the fast path (the
 //! key is there, without a deadline and of the usual form) and stops in front of every other case,
 //! which the command's own function then serves. So it decides nothing: it is that function, cut short.
 
@@ -10,7 +10,7 @@ use store::Db;
 
 /// A parsed command that waits for its turn.
 #[derive(Clone, Copy, Debug)]
-pub struct Pending {
+pub struct ParsedCommand {
     /// Offset in the input behind it.
     pub end: usize,
     /// Its first span.
@@ -28,20 +28,20 @@ pub struct Pending {
 }
 
 /// Consecutive commands, of which the first ones are the same.
-pub struct Alike<'a> {
+pub struct CommandRun<'a> {
     /// The bytes that spans point into.
     pub input: &'a [u8],
     /// The arguments of all commands.
     pub spans: &'a [Span],
     /// The commands; not empty.
-    pub group: &'a [Pending],
+    pub group: &'a [ParsedCommand],
 }
 
-/// Executes commands from the first on, as long as they are the same and the case is the usual
-/// one; returns how many.
-pub type RunAlike = fn(&mut Db<'_>, &Alike<'_>, &mut Reply<'_>) -> usize;
+/// Executes commands from the first on, as long as they are the same and the fast path serves
+/// them; returns how many.
+pub type RunFunction = fn(&mut Db<'_>, &CommandRun<'_>, &mut Reply<'_>) -> usize;
 
-impl Alike<'_> {
+impl CommandRun<'_> {
     /// Calls `one` for every command of the first one's kind that has `N` arguments, the view moved to its
     /// key, until it returns false. Returns how often it was true.
     #[inline(always)]
