@@ -19,12 +19,12 @@ use crate::batch::Batch;
 use crate::buf::Pool;
 use crate::error::{Damage, Error, Result};
 use crate::input::Input;
-use crate::meter::{Meter, Room};
+use crate::meter::{Meter, Permit};
 use crate::producers::Producers;
 use crate::schedule::Schedule;
 use crate::settings::{Settings, check_name};
 use crate::storage::{Extent, SETTINGS, Storage, TopicLog, Want};
-use crate::topic::{Appended, Done, Pending, Phase, Topic, Wake, Work};
+use crate::topic::{Appended, Done, PendingAppend, Phase, Topic, Wake, Work};
 
 /// How long a refused producer should wait.
 const RETRY_MS: u64 = 100;
@@ -249,22 +249,22 @@ impl Broker {
         &self.inner.options
     }
 
-    /// Room for bytes that are being received; to be handed in with them.
+    /// A permit for bytes that are being received; to be handed in with them.
     ///
     /// # Errors
     /// [`Error::Busy`].
-    pub fn room(&self, bytes: usize) -> Result<Room> {
+    pub fn permit(&self, bytes: usize) -> Result<Permit> {
         self.inner.meter.take(bytes).ok_or_else(|| {
             self.inner.counters.refused.fetch_add(1, Relaxed);
             Error::Busy { retry_ms: RETRY_MS }
         })
     }
 
-    /// Room for bytes that have been read and wait for a reader to take them.
+    /// A permit for bytes that have been read and wait for a reader to take them.
     ///
     /// # Errors
     /// [`Error::Busy`].
-    pub fn answer_room(&self, bytes: usize) -> Result<Room> {
+    pub fn answer_permit(&self, bytes: usize) -> Result<Permit> {
         self.inner.answers.take(bytes).ok_or_else(|| {
             self.inner.counters.refused.fetch_add(1, Relaxed);
             Error::Busy { retry_ms: RETRY_MS }
@@ -276,22 +276,22 @@ impl Broker {
     ///
     /// # Errors
     /// As [`Broker::read`], and [`Error::Busy`].
-    pub fn read_held(&self, topic: &str, want: &Want) -> Result<(Fetched, Room)> {
+    pub fn read_held(&self, topic: &str, want: &Want) -> Result<(Fetched, Permit)> {
         let mut bytes = want.bytes.min(self.inner.answers.max()).max(READ_LEAST);
-        let mut room = loop {
-            match self.answer_room(bytes) {
-                Ok(room) => break room,
+        let mut permit = loop {
+            match self.answer_permit(bytes) {
+                Ok(permit) => break permit,
                 Err(_) if bytes > READ_LEAST => bytes = (bytes / 2).max(READ_LEAST),
                 Err(e) => return Err(e),
             }
         };
         let busy = || Error::Busy { retry_ms: RETRY_MS };
         loop {
-            let bytes = want.bytes.min(room.bytes());
-            match self.read(topic, &Want { bytes, most: room.bytes(), ..*want }) {
+            let bytes = want.bytes.min(permit.bytes());
+            match self.read(topic, &Want { bytes, most: permit.bytes(), ..*want }) {
                 // That of one is enough.
-                Err(Error::Larger { bytes }) if bytes > room.bytes() => {
-                    if !room.fit(bytes) {
+                Err(Error::Larger { bytes }) if bytes > permit.bytes() => {
+                    if !permit.fit(bytes) {
                         return Err(busy());
                     }
                 }
@@ -299,7 +299,7 @@ impl Broker {
                 Ok(fetched) => {
                     // It is more only where it is in memory already.
                     let bytes = fetched.batches.iter().map(|b| b.bytes.len()).sum();
-                    return if room.fit(bytes) { Ok((fetched, room)) } else { Err(busy()) };
+                    return if permit.fit(bytes) { Ok((fetched, permit)) } else { Err(busy()) };
                 }
             }
         }
@@ -322,13 +322,13 @@ impl Broker {
 
     /// Appends records. `done` is called when they are stored, on some thread, or at once if they
     /// cannot be; it must not block.
-    pub fn append(&self, topic: &str, input: Input, room: Option<Room>, done: Done) {
+    pub fn append(&self, topic: &str, input: Input, permit: Option<Permit>, done: Done) {
         let inner = &self.inner;
         let topic = match self.admit(topic) {
             Ok(t) => t,
             Err(e) => return done(Err(e)),
         };
-        let room = match room.map_or_else(|| self.room(input.bytes()), Ok) {
+        let permit = match permit.map_or_else(|| self.permit(input.bytes()), Ok) {
             Ok(r) => r,
             Err(e) => return done(Err(e)),
         };
@@ -346,7 +346,7 @@ impl Broker {
         if state.pending.is_empty() {
             state.since = now;
         }
-        state.pending.push(Pending { input, done, room });
+        state.pending.push(PendingAppend { input, done, permit });
         let settings = topic.settings();
         let at = match state.phase {
             Phase::Committing => return,

@@ -11,7 +11,7 @@ use stdx::crc32c::crc32c;
 use crate::batch::{Batch, Compression, HEADER, Header, RECORDS_MAX, UNSYNCED};
 use crate::buf::{ALIGN, Buf, Pool};
 use crate::input::Input;
-use crate::meter::Room;
+use crate::meter::Permit;
 
 /// Inputs up to this many bytes are merged with their neighbours …
 const MERGED_EACH: usize = 64 << 10;
@@ -46,7 +46,7 @@ pub struct Group {
 /// A group's buffer, as long as a reader uses it.
 struct Kept {
     buf: Buf,
-    _room: Option<Room>,
+    _permit: Option<Permit>,
 }
 
 impl AsRef<[u8]> for Kept {
@@ -122,8 +122,8 @@ impl Group {
     }
 
     /// Its batches, for readers. The room is given back when the last of them is done with.
-    pub fn into_batches(self, room: Option<Room>) -> Vec<Batch> {
-        let whole = Bytes::from_owner(Kept { buf: self.buf, _room: room });
+    pub fn into_batches(self, permit: Option<Permit>) -> Vec<Batch> {
+        let whole = Bytes::from_owner(Kept { buf: self.buf, _permit: permit });
         let batches = self
             .batches
             .into_iter()

@@ -30,6 +30,6 @@ pub use chunks::Chunks;
 pub use error::{Damage, Error, Result};
 pub use group::{Group, Stamp};
 pub use input::Input;
-pub use meter::{Meter, Room};
+pub use meter::{Meter, Permit};
 pub use settings::{NAME_MAX, Settings, check_name};
 pub use topic::{Appended, Done, Wake};

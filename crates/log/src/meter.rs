@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use stdx::mem::Apart;
 
-/// Room in memory, shared by all topics.
+/// A budget of memory, shared by all topics.
 #[derive(Debug)]
 pub struct Meter {
     taken: AtomicUsize,
@@ -15,28 +15,28 @@ pub struct Meter {
     apart: bool,
 }
 
-/// Room that was taken. Dropping it gives it back.
+/// A permit for bytes of a [`Meter`]. Dropping it gives them back.
 #[derive(Debug)]
-pub struct Room {
+pub struct Permit {
     meter: Arc<Meter>,
     bytes: usize,
     apart: Apart,
 }
 
 impl Meter {
-    /// Room for `max` bytes of memory that is counted where it is allocated.
+    /// A budget of `max` bytes of memory that is counted where it is allocated.
     pub fn new(max: usize) -> Arc<Self> {
         Arc::new(Self { taken: AtomicUsize::new(0), max, apart: false })
     }
 
-    /// Room for `max` bytes of memory that does not count towards `maxmemory` while it is taken.
+    /// A budget of `max` bytes of memory that does not count towards `maxmemory` while it is taken.
     pub fn apart(max: usize) -> Arc<Self> {
         Arc::new(Self { taken: AtomicUsize::new(0), max, apart: true })
     }
 
     /// Takes room for so many bytes, if there is. A request that is larger than the whole budget gets
     /// room when no other has any.
-    pub fn take(self: &Arc<Self>, bytes: usize) -> Option<Room> {
+    pub fn take(self: &Arc<Self>, bytes: usize) -> Option<Permit> {
         self.taken
             .fetch_update(Relaxed, Relaxed, |taken| {
                 let now = taken.checked_add(bytes)?;
@@ -44,7 +44,7 @@ impl Meter {
             })
             .ok()?;
         let apart = Apart::new(if self.apart { bytes } else { 0 });
-        Some(Room { meter: Arc::clone(self), bytes, apart })
+        Some(Permit { meter: Arc::clone(self), bytes, apart })
     }
 
     /// Bytes that there is room for.
@@ -58,7 +58,7 @@ impl Meter {
     }
 }
 
-impl Room {
+impl Permit {
     /// Makes it exactly so large, if there is room.
     pub fn fit(&mut self, bytes: usize) -> bool {
         let mine = self.bytes;
@@ -94,7 +94,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.meter.taken.fetch_sub(self.bytes, Relaxed);
     }
@@ -107,22 +107,22 @@ mod tests {
     #[test]
     fn taken_and_given_back() {
         let meter = Meter::new(10);
-        let a = meter.take(6).expect("room");
+        let a = meter.take(6).expect("permit");
         assert!(meter.take(5).is_none());
-        let b = meter.take(4).expect("room");
+        let b = meter.take(4).expect("permit");
         assert_eq!((meter.taken(), b.bytes()), (10, 4));
         drop(a);
         assert!(meter.take(11).is_none());
         drop(b);
         assert_eq!(meter.take(11).expect("alone").bytes(), 11);
-        let mut a = meter.take(3).expect("room");
+        let mut a = meter.take(3).expect("permit");
         assert!(a.fit(2) && meter.taken() == 2 && a.fit(9) && meter.taken() == 9);
-        let b = meter.take(1).expect("room");
+        let b = meter.take(1).expect("permit");
         assert!(!a.fit(10) && a.bytes() == 9 && meter.taken() == 10);
         drop(b);
         assert!(a.fit(12), "it is alone");
         drop(a);
-        let (mut a, b) = (meter.take(3).expect("room"), meter.take(4).expect("room"));
+        let (mut a, b) = (meter.take(3).expect("permit"), meter.take(4).expect("permit"));
         a.absorb(b);
         assert_eq!((a.bytes(), meter.taken()), (7, 7));
         drop(a);

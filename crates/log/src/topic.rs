@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::input::Input;
-use crate::meter::Room;
+use crate::meter::Permit;
 use crate::producers::Producers;
 use crate::settings::Settings;
 use crate::storage::memory::Picked;
@@ -35,11 +35,11 @@ pub type Done = Box<dyn FnOnce(Result<Appended>) + Send>;
 /// Called when there may be new records.
 pub type Wake = Box<dyn FnOnce() + Send>;
 
-pub(crate) struct Pending {
+pub(crate) struct PendingAppend {
     pub(crate) input: Input,
     pub(crate) done: Done,
     /// Given back when it is dropped.
-    pub(crate) room: Room,
+    pub(crate) permit: Permit,
 }
 
 /// The state of the inputs that wait to be stored.
@@ -74,7 +74,7 @@ struct Recent {
 }
 
 pub(crate) struct State {
-    pub(crate) pending: Vec<Pending>,
+    pub(crate) pending: Vec<PendingAppend>,
     pub(crate) pending_bytes: usize,
     pub(crate) phase: Phase,
     pub(crate) ticket: u64,

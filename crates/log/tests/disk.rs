@@ -536,7 +536,7 @@ fn a_read_takes_its_memory_before_it_reads() {
         b.append_wait("t", input(&[&vec![7; size]])).expect("stored");
     }
     let reads = || b.counters().reads.load(std::sync::atomic::Ordering::Relaxed);
-    let others = b.answer_room(4 << 20).expect("room");
+    let others = b.answer_permit(4 << 20).expect("room");
     // Much more is wanted than there is room for: the small ones fit, the large one does not.
     let all = |offset| Want { bytes: 1 << 30, ..from(offset) };
     assert!(matches!(b.read_held("t", &all(0)), Err(Error::Busy { .. })));

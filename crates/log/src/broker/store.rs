@@ -17,11 +17,11 @@ use super::{CONFLICTS, Inner, RETRY_MS};
 use crate::error::{Error, Result};
 use crate::group::{Group, Stamp};
 use crate::input::Input;
-use crate::meter::Room;
+use crate::meter::Permit;
 use crate::producers::{Producers, Verdict};
 use crate::settings::Settings;
 use crate::storage::Refused;
-use crate::topic::{Appended, Pending, Phase, State, Topic, Work, Writing};
+use crate::topic::{Appended, PendingAppend, Phase, State, Topic, Work, Writing};
 
 /// Bytes that are worth preparing while others are being written.
 const AHEAD_MIN: usize = 1 << 20;
@@ -67,13 +67,13 @@ impl Inner {
             }
             state.phase = Phase::Committing;
             let mut bytes = 0;
-            let fits = |p: &&Pending| {
+            let fits = |p: &&PendingAppend| {
                 bytes += p.input.bytes();
                 bytes <= max as usize
             };
             let count = state.pending.iter().take_while(fits).count().max(1);
             let count = count.min(state.pending.len());
-            let taken: Vec<Pending> = state.pending.drain(..count).collect();
+            let taken: Vec<PendingAppend> = state.pending.drain(..count).collect();
             let bytes: usize = taken.iter().map(|p| p.input.bytes()).sum();
             state.pending_bytes = state.pending_bytes.saturating_sub(bytes);
             state.expect = taken.len().max(1);
@@ -96,9 +96,9 @@ impl Inner {
         self.counters.appends.fetch_add(stored as u64, Relaxed);
         let mut results = results.into_iter();
         for p in taken {
-            let Pending { input, done, room } = p;
+            let PendingAppend { input, done, permit } = p;
             // An answered producer may go on at once, and finds that there is room.
-            drop((input, room));
+            drop((input, permit));
             // As many results as inputs.
             done(results.next().unwrap_or(Err(Error::Closed)));
         }
@@ -330,15 +330,15 @@ impl Inner {
         answers
     }
 
-    /// Room to keep a group for readers; the oldest kept groups are freed for it. Groups that slow readers
-    /// still use keep their room: then there may be none.
-    fn room_to_keep(&self, bytes: usize) -> Option<Room> {
+    /// A permit to keep a group for readers; the oldest kept groups are freed for it. Groups that slow readers
+    /// still use keep their permit: then there may be none.
+    fn permit_to_keep(&self, bytes: usize) -> Option<Permit> {
         if bytes > self.options.kept_max {
             return None;
         }
         loop {
-            if let Some(room) = self.kept_meter.take(bytes) {
-                return Some(room);
+            if let Some(permit) = self.kept_meter.take(bytes) {
+                return Some(permit);
             }
             let (topic, first) = self.kept.lock().pop_front()?;
             if let Some(topic) = topic.upgrade() {
@@ -353,8 +353,8 @@ impl Inner {
         c.records.fetch_add(group.next_offset() - group.first_offset(), Relaxed);
         c.bytes.fetch_add(group.bytes().len() as u64, Relaxed);
         c.groups.fetch_add(1, Relaxed);
-        if let Some(room) = self.room_to_keep(group.capacity())
-            && let Some(first) = t.keep(group.into_batches(Some(room)))
+        if let Some(permit) = self.permit_to_keep(group.capacity())
+            && let Some(first) = t.keep(group.into_batches(Some(permit)))
         {
             self.kept.lock().push_back((Arc::downgrade(t), first));
         }

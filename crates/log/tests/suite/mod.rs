@@ -511,19 +511,19 @@ pub fn those_who_wait_are_stored_together(place: &Place) {
 
 pub fn too_much_is_turned_away(place: &Place) {
     let b = place.broker(Options { pending_max: 10_000, ..Options::default() });
-    let room = b.room(8_000).expect("room");
+    let room = b.permit(8_000).expect("room");
     let refused = b.append_wait("t", input(&[&[0; 3000]]));
     assert!(matches!(refused, Err(Error::Busy { retry_ms: 1.. })), "{refused:?}");
-    assert!(matches!(b.room(3000), Err(Error::Busy { .. })));
+    assert!(matches!(b.permit(3000), Err(Error::Busy { .. })));
     assert_eq!(append(&b, "t", &[&[0; 1000]]).first_offset, 0);
     drop(room);
     assert_eq!(append(&b, "t", &[&[0; 3000]]).first_offset, 1);
     let (tx, rx) = mpsc::channel();
     let done = Box::new(move |r| tx.send(r).expect("received"));
-    let room = b.room(9_000).expect("room");
+    let room = b.permit(9_000).expect("room");
     b.append("t", input(&[&[0; 8000]]), Some(room), done);
     assert!(rx.recv().expect("answered").is_ok());
-    assert!(b.room(10_000).is_ok(), "all of it was given back");
+    assert!(b.permit(10_000).is_ok(), "all of it was given back");
 }
 
 pub fn nothing_more_after_closing(place: &Place) {

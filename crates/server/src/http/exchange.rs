@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use ::log::{Appended, Broker, Chunks, Error, Input, Room};
+use ::log::{Appended, Broker, Chunks, Error, Input, Permit};
 use engine::Engine;
 use engine::acl::Caller;
 use http_body_util::BodyExt as _;
@@ -47,9 +47,9 @@ const PIECE: Duration = Duration::from_secs(30);
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// Pieces of an answer up to this many bytes are copied out of the bytes read.
 const COPIED: usize = 64 << 10;
-/// Room that is taken for a body of unknown length at first; then twice as much, and so on, up to the
+/// Bytes of the first permit for a body of unknown length; the next is twice as large, and so on, up to the
 /// size of one read.
-const ROOM_FIRST: usize = 64 << 10;
+const PERMIT_FIRST: usize = 64 << 10;
 /// Smaller pieces of a body are put together: each would keep the whole buffer that it was read into.
 const SMALL: usize = 16 << 10;
 
@@ -112,7 +112,7 @@ impl Body for Reply {
 /// Bytes of an answer, and the room that they take until they have been sent.
 struct Held {
     bytes: Bytes,
-    _room: Arc<Room>,
+    _permit: Arc<Permit>,
     /// Of a copy; bytes that are not copied are counted where they were read.
     _apart: Apart,
 }
@@ -127,21 +127,21 @@ impl AsRef<[u8]> for Held {
 /// parts of buffers that may be much larger.
 pub(super) fn held(
     pieces: impl IntoIterator<Item = Bytes>,
-    room: Room,
+    permit: Permit,
 ) -> impl Iterator<Item = Bytes> {
-    let room = Arc::new(room);
+    let permit = Arc::new(permit);
     pieces.into_iter().map(move |piece| {
         let small = piece.len() <= COPIED;
         let bytes = if small { Bytes::copy_from_slice(&piece) } else { piece };
         let apart = Apart::new(if small { bytes.len() } else { 0 });
-        Bytes::from_owner(Held { bytes, _room: Arc::clone(&room), _apart: apart })
+        Bytes::from_owner(Held { bytes, _permit: Arc::clone(&permit), _apart: apart })
     })
 }
 
 /// The same of a text that was made from the records read.
-pub(super) fn held_text(text: String, room: Room) -> Bytes {
+pub(super) fn held_text(text: String, permit: Permit) -> Bytes {
     let apart = Apart::new(text.capacity());
-    Bytes::from_owner(Held { bytes: text.into(), _room: Arc::new(room), _apart: apart })
+    Bytes::from_owner(Held { bytes: text.into(), _permit: Arc::new(permit), _apart: apart })
 }
 
 /// A response of pieces.
@@ -378,10 +378,10 @@ async fn aside<T: Send + 'static>(
 }
 
 /// Takes room, waiting a little for it.
-async fn take_room(broker: &Broker, bytes: usize) -> Result<Room, Error> {
+async fn take_permit(broker: &Broker, bytes: usize) -> Result<Permit, Error> {
     let begin = tokio::time::Instant::now();
     loop {
-        match broker.room(bytes) {
+        match broker.permit(bytes) {
             Err(Error::Busy { .. }) if begin.elapsed() < PATIENCE => {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -397,14 +397,14 @@ async fn take_room(broker: &Broker, bytes: usize) -> Result<Room, Error> {
 pub(super) async fn body(
     request: Request<Incoming>,
     broker: &Broker,
-) -> Result<(Chunks, Room), Error> {
+) -> Result<(Chunks, Permit), Error> {
     let too_large = || Error::TooLarge(format!("the body has more than {BODY_MAX} bytes"));
     let length = request.headers().get(CONTENT_LENGTH);
     let length = length.and_then(|l| l.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|l| l > BODY_MAX) {
         return Err(too_large());
     }
-    let mut room = take_room(broker, length.unwrap_or(ROOM_FIRST)).await?;
+    let mut permit = take_permit(broker, length.unwrap_or(PERMIT_FIRST)).await?;
     let (parts, mut body) = request.into_parts();
     let mut chunks = Chunks::default();
     let mut small = Vec::new();
@@ -417,8 +417,8 @@ pub(super) async fn body(
             None => {
                 chunks.push(small.into());
                 // The room that was taken for more bytes than came.
-                room.fit(chunks.len());
-                return Ok((chunks, room));
+                permit.fit(chunks.len());
+                return Ok((chunks, permit));
             }
             Some(Err(_)) => return Err(stopped()),
             Some(Ok(frame)) => {
@@ -436,9 +436,9 @@ pub(super) async fn body(
         if come > BODY_MAX {
             return Err(too_large());
         }
-        if length.is_none() && room.bytes() - come.min(room.bytes()) < ROOM_FIRST {
-            let more = come.clamp(ROOM_FIRST, BUFFER) + come.saturating_sub(room.bytes());
-            room.absorb(take_room(broker, more).await?);
+        if length.is_none() && permit.bytes() - come.min(permit.bytes()) < PERMIT_FIRST {
+            let more = come.clamp(PERMIT_FIRST, BUFFER) + come.saturating_sub(permit.bytes());
+            permit.absorb(take_permit(broker, more).await?);
         }
     }
 }
@@ -448,7 +448,7 @@ pub(super) async fn append(
     broker: &Broker,
     topic: &str,
     input: Input,
-    room: Room,
+    permit: Permit,
 ) -> Result<Appended, Error> {
     let (tx, rx) = oneshot::channel();
     let done = Box::new(move |result| {
@@ -456,6 +456,6 @@ pub(super) async fn append(
         let _ = tx.send(result);
     });
     // All of the room goes with them: it is taken for as long as they are here, and not as the client is.
-    broker.append(topic, input, Some(room), done);
+    broker.append(topic, input, Some(permit), done);
     rx.await.unwrap_or(Err(Error::Closed))
 }

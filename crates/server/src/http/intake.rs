@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use ::log::{Meter, Room};
+use ::log::{Meter, Permit};
 use stdx::mem::Apart;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::net::TcpStream;
@@ -103,7 +103,7 @@ pub(super) struct Counted {
     heads: usize,
     /// Bytes that have come of a head that is not whole.
     head: usize,
-    room: Option<Room>,
+    permit: Option<Permit>,
     late: Option<Pin<Box<Sleep>>>,
     /// The client has not taken all that was written.
     full: bool,
@@ -114,8 +114,8 @@ pub(super) struct Counted {
 impl Counted {
     pub(super) fn new(stream: TcpStream, intake: Arc<Intake>, progress: Arc<Progress>) -> Self {
         let stream = stream.take(0);
-        let (room, late, held) = (None, None, Apart::default());
-        Self { stream, intake, progress, heads: 0, head: 0, room, late, full: false, held }
+        let (permit, late, held) = (None, None, Apart::default());
+        Self { stream, intake, progress, heads: 0, head: 0, permit, late, full: false, held }
     }
 
     fn hold(&mut self, bytes: usize) {
@@ -136,7 +136,7 @@ impl Counted {
         Poll::Ready(Err(io::Error::new(ErrorKind::InvalidData, "the head of a request")))
     }
 
-    /// Room for one more piece of a head; none if there may be no more of it.
+    /// A permit for one more piece of a head; none if there may be no more of it.
     fn grow(&mut self) -> Result<usize, &'static str> {
         let left = HEAD_MAX.saturating_sub(self.head);
         if left == 0 {
@@ -147,8 +147,8 @@ impl Counted {
         }
         let step = left.min(STEP);
         let whole = self.head - HEAD_FREE + step;
-        let there = match &mut self.room {
-            Some(room) => room.fit(whole),
+        let there = match &mut self.permit {
+            Some(permit) => permit.fit(whole),
             none => {
                 *none = self.intake.heads.take(whole);
                 none.is_some()
@@ -168,7 +168,7 @@ impl AsyncRead for Counted {
         let heads = this.progress.heads.load(Relaxed);
         if heads != this.heads {
             // The next bytes belong to its body, or to the next request.
-            (this.heads, this.head, this.room, this.late) = (heads, 0, None, None);
+            (this.heads, this.head, this.permit, this.late) = (heads, 0, None, None);
         }
         let body = this.progress.body.load(Relaxed);
         let serving = !body && this.progress.serving.load(Relaxed) > 0;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::log::storage::Want;
-use ::log::{Error, Fetched, Input, Room};
+use ::log::{Error, Fetched, Input, Permit};
 use engine::acl::Caller;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
@@ -117,7 +117,7 @@ async fn add(request: Request<Incoming>, state: Arc<State>) -> Result<Response, 
     let Some(boundary) = multipart::boundary(value(request.headers(), CONTENT_TYPE)) else {
         return Ok(bad(format!("expected Content-Type {FORM}")));
     };
-    let (body, room) = exchange::body(request, &broker).await?;
+    let (body, permit) = exchange::body(request, &broker).await?;
     let (sizes, records) = match multipart::parse(body, &boundary) {
         Ok(parts) => parts,
         Err(Wrong::Bad(why)) => return Ok(bad(why)),
@@ -128,7 +128,7 @@ async fn add(request: Request<Incoming>, state: Arc<State>) -> Result<Response, 
         return Ok(empty(StatusCode::PAYLOAD_TOO_LARGE));
     }
     let input = Input::from_parts(&sizes, records)?;
-    let a = exchange::append(&broker, &topic, input, room).await?;
+    let a = exchange::append(&broker, &topic, input, permit).await?;
     let mut answer = String::with_capacity(16 + 12 * sizes.len());
     answer.push_str("{\"offsets\":[");
     for i in 0..u64::from(a.records) {
@@ -155,12 +155,14 @@ pub(super) async fn get_record(
         Err(why) => return bad(why),
     };
     let want = Want::from(offset, 1, 0);
-    let (fetched, room) = match fetch_held(&state, &topic, want).await {
+    let (fetched, permit) = match fetch_held(&state, &topic, want).await {
         Ok(f) => f,
         Err(e) => return refused(e, not_found),
     };
     match records(&fetched, offset, 1, 0) {
-        Ok((_, records)) => pieces(StatusCode::OK, "application/octet-stream", held(records, room)),
+        Ok((_, records)) => {
+            pieces(StatusCode::OK, "application/octet-stream", held(records, permit))
+        }
         Err(e) => {
             let why = format!("failed to read record '{offset}': {e}");
             text(StatusCode::INTERNAL_SERVER_ERROR, why)
@@ -212,14 +214,14 @@ pub(super) async fn get_records(
     // Bytes are those of records alone: the bytes stored around them do not count.
     let around = 84 * (1 + usize::try_from(count).unwrap_or(usize::MAX).min(1 << 20));
     let want = Want::from(offset, count, bytes.saturating_add(around));
-    let (fetched, room) = match fetch_held(&state, &topic, want).await {
+    let (fetched, permit) = match fetch_held(&state, &topic, want).await {
         Ok(f) => f,
         Err(e) => return missing(e),
     };
     match records(&fetched, offset, usize::try_from(count).unwrap_or(usize::MAX), bytes) {
         Ok((sizes, records)) => {
             let form = Form::new();
-            let body = held(form.encode(sizes.into_iter(), records), room);
+            let body = held(form.encode(sizes.into_iter(), records), permit);
             pieces(StatusCode::OK, &form.content_type(), body)
         }
         Err(e) => {
@@ -305,12 +307,12 @@ async fn first(a: oneshot::Receiver<()>, b: impl Future<Output = ()>) -> bool {
 }
 
 /// Reads batches, from memory at once, from the storage aside; with room for them.
-async fn fetch(state: &Arc<State>, topic: &str, want: Want) -> Result<(Fetched, Room), Error> {
+async fn fetch(state: &Arc<State>, topic: &str, want: Want) -> Result<(Fetched, Permit), Error> {
     let broker = open(state, topic).await?;
     if let Some(fetched) = broker.read_kept(topic, &want) {
         let fetched = fetched?;
-        let room = broker.answer_room(fetched.batches.iter().map(|b| b.bytes.len()).sum())?;
-        return Ok((fetched, room));
+        let permit = broker.answer_permit(fetched.batches.iter().map(|b| b.bytes.len()).sum())?;
+        return Ok((fetched, permit));
     }
     let topic = topic.to_owned();
     state.ask(move |b| b.read_held(&topic, &want)).await
@@ -322,7 +324,7 @@ pub(super) async fn fetch_held(
     state: &Arc<State>,
     topic: &str,
     want: Want,
-) -> Result<(Fetched, Room), Error> {
+) -> Result<(Fetched, Permit), Error> {
     const PAUSE: Duration = Duration::from_millis(5);
     const PAUSE_MAX: Duration = Duration::from_millis(160);
     let begin = tokio::time::Instant::now();

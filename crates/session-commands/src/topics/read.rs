@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::log::storage::Want;
-use ::log::{Broker, Error, Fetched, Room, Start};
+use ::log::{Broker, Error, Fetched, Permit, Start};
 use commands::row::{Flags, Row};
 use commands::{Fail, Outcome, parse};
 use resp::{Args, Reply};
@@ -182,7 +182,7 @@ fn read(
     begin: Option<(u64, bool)>,
     tries: u32,
 ) {
-    type Found = ((u64, bool), Fetched, Room);
+    type Found = ((u64, bool), Fetched, Permit);
     let step = || -> Result<Option<Found>, Error> {
         let topic = &request.topic;
         let begin = match (begin, &request.from) {
@@ -192,7 +192,7 @@ fn read(
         };
         let offset = begin.0;
         match broker.read_held(topic, &request.want(offset)) {
-            Ok((f, room)) => return Ok(Some((begin, f, room))),
+            Ok((f, permit)) => return Ok(Some((begin, f, permit))),
             Err(Error::OutOfBounds { next, .. }) if offset == next => {}
             Err(Error::Busy { .. }) if tries > 0 => {
                 let (pending, again) = (pending.clone(), broker.clone());
@@ -223,7 +223,7 @@ fn read(
     match step() {
         Ok(None) => {}
         // From there on it is the connection's output.
-        Ok(Some((begin, f, _room))) => pending.answer(|reply| request.write(&f, begin, reply)),
+        Ok(Some((begin, f, _permit))) => pending.answer(|reply| request.write(&f, begin, reply)),
         Err(e) => pending.answer(|_| Err(fail(&e))),
     }
 }

@@ -16,7 +16,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::remote::Remote;
 use crate::error::{Error, Result};
-use crate::meter::{Meter, Room};
+use crate::meter::{Meter, Permit};
 
 /// How long an object is kept for readers that do not come.
 const KEEP: Duration = Duration::from_secs(10);
@@ -44,7 +44,7 @@ enum Object {
 /// Bytes whose room is given back with them.
 struct Held {
     bytes: Bytes,
-    _room: Room,
+    _permit: Permit,
 }
 
 impl AsRef<[u8]> for Held {
@@ -53,10 +53,10 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-fn held(bytes: Bytes, mut room: Room) -> Bytes {
+fn held(bytes: Bytes, mut permit: Permit) -> Bytes {
     // If it is larger than it was said to be, it is here all the same.
-    room.fit(bytes.len());
-    Bytes::from_owner(Held { bytes, _room: room })
+    permit.fit(bytes.len());
+    Bytes::from_owner(Held { bytes, _permit: permit })
 }
 
 impl Ahead {
@@ -82,9 +82,9 @@ impl Ahead {
             return true;
         }
         let size = usize::try_from(size).unwrap_or(usize::MAX);
-        let room = loop {
-            if let Some(room) = self.meter.take(size) {
-                break room;
+        let permit = loop {
+            if let Some(permit) = self.meter.take(size) {
+                break permit;
             }
             // Not for objects that no reader has used yet.
             if !drop_oldest(&mut objects, true) {
@@ -98,7 +98,7 @@ impl Ahead {
             let mut objects = this.objects.lock();
             match found {
                 Some(bytes) => {
-                    let (bytes, since) = (held(bytes, room), Instant::now());
+                    let (bytes, since) = (held(bytes, permit), Instant::now());
                     objects.insert(key, Object::Here { bytes, wanted: false, since });
                 }
                 // The reader that needs it asks again, and gets the error.
@@ -125,7 +125,7 @@ impl Ahead {
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let until = Instant::now() + PATIENCE;
         let mut objects = self.objects.lock();
-        let room = loop {
+        let permit = loop {
             match objects.get_mut(key) {
                 Some(Object::Here { bytes, wanted, .. }) => {
                     *wanted = true;
@@ -137,8 +137,8 @@ impl Ahead {
                 }
                 None => {}
             }
-            if let Some(room) = self.meter.take(size) {
-                break room;
+            if let Some(permit) = self.meter.take(size) {
+                break permit;
             }
             if !drop_oldest(&mut objects, true) && !drop_oldest(&mut objects, false) {
                 if !wait || Instant::now() >= until {
@@ -151,7 +151,7 @@ impl Ahead {
         drop(objects);
         // Others wait for it: they must hear of it even if this panics.
         let mut coming = ComingIn { ahead: self, key, here: None };
-        let bytes = fetch()?.map(|bytes| held(bytes, room));
+        let bytes = fetch()?.map(|bytes| held(bytes, permit));
         coming.here.clone_from(&bytes);
         Ok(bytes)
     }

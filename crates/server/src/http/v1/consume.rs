@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::log::storage::Want;
-use ::log::{Error, Fetched, Room, Start};
+use ::log::{Error, Fetched, Permit, Start};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, StatusCode};
@@ -97,7 +97,7 @@ async fn read(
     records: Option<u64>,
     state: &Arc<State>,
     new: &mut bool,
-) -> Result<(u64, Option<(Fetched, Room)>), Error> {
+) -> Result<(u64, Option<(Fetched, Permit)>), Error> {
     only(query, &PARAMETERS)?;
     let offset;
     (offset, *new) = start(topic, query, Start::Earliest, state).await?;
@@ -130,14 +130,14 @@ pub(super) async fn batches(
 ) -> Result<Response, Error> {
     let mut new = false;
     let (offset, fetched) = read(topic, &Query::new(request), None, state, &mut new).await?;
-    let Some((f, room)) = fetched else {
+    let Some((f, permit)) = fetched else {
         let r = offsets(empty(StatusCode::NO_CONTENT), offset, offset, offset);
         return Ok(group(r, new));
     };
     let first = f.batches.first().map_or(offset, |b| b.header.first_offset);
     let next = f.batches.last().map_or(offset, |b| b.header.next_offset());
     let bytes = f.batches.into_iter().map(|b| b.bytes);
-    let r = pieces(StatusCode::OK, BATCH, held(bytes, room));
+    let r = pieces(StatusCode::OK, BATCH, held(bytes, permit));
     Ok(group(offsets(r, first, next, f.extent.next), new))
 }
 
@@ -150,7 +150,7 @@ pub(super) async fn records(
     let query = Query::new(request);
     let mut new = false;
     let (offset, fetched) = read(topic, &query, Some(RECORDS), state, &mut new).await?;
-    let Some((f, mut room)) = fetched else {
+    let Some((f, mut permit)) = fetched else {
         let r = offsets(empty(StatusCode::NO_CONTENT), offset, offset, offset);
         return Ok(group(r, new));
     };
@@ -161,10 +161,10 @@ pub(super) async fn records(
         text.push('\n');
     })?;
     // Written as JSON, bytes can become six times as many.
-    if !room.fit(text.len()) {
+    if !permit.fit(text.len()) {
         return Err(Error::Busy { retry_ms: 1000 });
     }
-    let r = pieces(StatusCode::OK, LINES, [held_text(text, room)]);
+    let r = pieces(StatusCode::OK, LINES, [held_text(text, permit)]);
     Ok(group(offsets(r, offset, next, f.extent.next), new))
 }
 
@@ -215,7 +215,7 @@ pub(super) async fn record(
         let topic = topic.to_owned();
         state.ask(move |b| b.open(&topic)).await?;
     }
-    let (fetched, room) = fetch_held(state, topic, want).await?;
+    let (fetched, permit) = fetch_held(state, topic, want).await?;
     let (_, records) = super::super::seb::records(&fetched, offset, 1, 0)?;
-    Ok(pieces(StatusCode::OK, "application/octet-stream", held(records, room)))
+    Ok(pieces(StatusCode::OK, "application/octet-stream", held(records, permit)))
 }
