@@ -273,7 +273,7 @@ fn unpack(
         // It may have expired meanwhile, of which clients are notified, too.
         let there = db.peek(key).is_some();
         let taken = report.taken.get(i).is_some_and(|taken| *taken);
-        db.settle();
+        db.notify();
         if taken && there && !plan.copy {
             if watch.is_dirty() {
                 changed = Some(name);
