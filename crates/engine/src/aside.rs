@@ -35,7 +35,7 @@ use crate::blocking;
 use crate::clients::Client;
 use crate::dispatch::shards_of;
 use crate::engine::{Attention, Engine, Worker};
-use crate::helpers::{AT_ONCE, Held};
+use crate::helpers::{AT_ONCE, Held, Turn};
 use crate::log;
 use crate::mailbox::{Job, Mailbox, Message};
 use crate::session::Session;
@@ -197,33 +197,27 @@ impl Engine {
     #[cold]
     pub(crate) fn waits_for_shards<A: Argv>(&self, session: &Session, cmd: &Cmd, args: &A) -> bool {
         let mut announced = self.helpers.held.lock();
-        let held = &announced.tasks;
-        let meets = |cmd: &Cmd, args: &dyn Argv| {
-            if cmd.row.group == Group::Topic || held.is_empty() {
+        let mut meets = |cmd: &Cmd, args: &dyn Argv| {
+            if cmd.row.group == Group::Topic {
                 return false;
             }
             if matches!(cmd.row.scope, Scope::All | Scope::Patterns | Scope::Each) {
-                return true;
+                return announced.delays(&Held::All);
             }
             let mut needs = ShardSet::default();
             let mut add = |i: usize| needs.add(stdx::hash::hash64(args.get(i)));
             // Without valid keys the command refuses before it looks at any.
             let _ = commands::row::positions(cmd.row, &args, &mut add);
-            held.iter().any(|(_, held)| match held {
-                Held::All => needs.count() > 0,
-                Held::Some(set) => set.meets(&needs),
-            })
+            needs.count() > 0 && announced.delays(&Held::Some(needs))
         };
-        let waits = match &session.multi {
+        match &session.multi {
             None => meets(cmd, args),
             Some(multi) if cmd.traits.has(Traits::EXEC) => {
                 multi.commands().any(|(id, args)| meets(self.table.get(id), &args))
             }
             // It is only queued.
             Some(_) => false,
-        };
-        announced.awaited |= waits;
-        waits
+        }
     }
 }
 
@@ -286,17 +280,19 @@ impl Task {
         let helpers = &engine.helpers;
         let mut announced = helpers.held.lock();
         loop {
-            if announced.tasks.iter().any(|(_, other)| other.meets(&held)) {
-                helpers.released.wait(&mut announced);
-            } else if std::mem::take(&mut announced.awaited) {
-                drop(announced);
-                let_others_run(engine);
-                announced = helpers.held.lock();
-            } else {
-                break;
+            match announced.turn(&held) {
+                Turn::Wait => helpers.released.wait(&mut announced),
+                Turn::Yield => {
+                    drop(announced);
+                    let_others_run(engine);
+                    announced = helpers.held.lock();
+                    announced.have_run();
+                    helpers.released.notify_all();
+                }
+                Turn::Go => break,
             }
         }
-        announced.tasks.push((self.number, held));
+        announced.begin(self.number, held);
         engine.attention.set(Attention::LONG, true);
         drop(announced);
         std::thread::sleep(GRACE);
@@ -320,12 +316,10 @@ impl Task {
 
     fn unlock(&self, engine: &Engine) {
         let mut announced = engine.helpers.held.lock();
-        let before = announced.tasks.len();
-        announced.tasks.retain(|(number, _)| *number != self.number);
-        if announced.tasks.len() == before {
+        if !announced.end(self.number) {
             return;
         }
-        if announced.tasks.is_empty() {
+        if announced.is_empty() {
             engine.attention.set(Attention::LONG, false);
         }
         engine.each_worker(|w| w.mailbox.post(Message::Resume));

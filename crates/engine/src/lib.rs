@@ -24,7 +24,7 @@ mod commit;
 pub mod dispatch;
 pub mod ends;
 mod engine;
-pub mod exec;
+mod exec;
 mod helpers;
 pub mod journal;
 pub mod log;

@@ -1,7 +1,7 @@
 //! The keys that make the work: always-on sampling for APUS.TOPKEYS, and the sessions of HOTKEYS.
 //!
 //! One command in many ([`Sampler`]) is executed by itself and measured: how long it took, how many
-//! bytes it brought and was answered with. Its keys are counted in the thread's own [`Sketch`]es,
+//! bytes it brought and was answered with. Its keys are counted in the thread's own `Sketch`es,
 //! which are merged when a client asks. Counts fade with a half-life of a minute, so the figures are
 //! about the present. A session of HOTKEYS makes the same samples more frequent, as its SAMPLE says,
 //! and counts into sketches of its own that do not fade.

@@ -268,12 +268,16 @@ fn unpack(
     let mut changed = None;
     let mut form: Vec<&[u8]> = vec![b"DEL"];
     let mut db = Db::lock_set(&engine.keyspace, index, shards(&parcel.keys), &mut thread.cx);
+    // Some may have expired meanwhile, of which clients are notified, too.
+    for name in &parcel.keys {
+        db.peek(Key::new(name));
+    }
+    // Once: it looks at every event that the command has noted so far.
+    db.notify();
     for ((name, watch), i) in parcel.keys.iter().zip(&parcel.watches).zip(0..) {
         let key = Key::new(name);
-        // It may have expired meanwhile, of which clients are notified, too.
         let there = db.peek(key).is_some();
         let taken = report.taken.get(i).is_some_and(|taken| *taken);
-        db.notify();
         if taken && there && !plan.copy {
             if watch.is_dirty() {
                 changed = Some(name);

@@ -277,3 +277,22 @@ fn the_journal_gets_what_was_deleted() {
     assert!(s.send(&mut m, "PING").contains("__keyevent@0__:del"));
     assert!(s.send(&mut c, "INFO persistence").contains("rdb_changes_since_last_save:2\r\n"));
 }
+
+#[test]
+fn thousands_of_keys_in_one_command() {
+    const KEYS: usize = 20_000;
+    let mut s = Server::new();
+    // One read returns at most 4,096 bytes.
+    let mut steps = vec![Says("+OK\r\n")];
+    let many: &'static str = "+OK\r\n".repeat(500).leak();
+    steps.extend((0..KEYS / 500).map(|_| Says(many)));
+    Target::new(vec![steps]).serve(&s);
+    let mut c = s.connect();
+    let pairs: String = (0..KEYS).map(|i| format!(" k{i} v")).collect();
+    s.send(&mut c, &format!("MSET{pairs}"));
+    // A key that is named twice is deleted once.
+    let names: String = (0..KEYS - 1).map(|i| format!(" k{i}")).collect();
+    let reply = wait_for(&mut s, &mut c, &format!("MIGRATE h 1 '' 0 100 KEYS{names} k0"));
+    assert_eq!(reply, "+OK\r\n");
+    assert_eq!(s.send(&mut c, "DBSIZE"), ":1\r\n");
+}

@@ -1,5 +1,5 @@
 //! Access control, where it is about connections: refusals of their commands, and closing them when their
-//! permissions are withdrawn. Users, rules and checks are in the crate [`acl`](::acl).
+//! permissions are withdrawn. Users, rules and checks are in the crate [`acl`].
 
 mod caller;
 pub mod change;

@@ -411,7 +411,7 @@ fn insert(
     Ok(())
 }
 
-/// Reads the snapshot file at `path`; see [`read`].
+/// Reads the snapshot file at `path`; see `read`.
 pub fn read_file(
     engine: &Engine,
     cx: &mut Context,
