@@ -3,7 +3,7 @@
 //! [`Broker::append`], [`Broker::read_kept`], [`Broker::wait`] and [`Broker::room`] never block; all
 //! others may wait for the storage, and are for threads that may wait.
 
-mod care;
+mod maintenance;
 mod store;
 
 use std::collections::{HashMap, VecDeque};
@@ -216,7 +216,7 @@ impl Broker {
             clock,
             counters: Counters::default(),
         });
-        care::look_after(Arc::downgrade(&inner), &inner.schedule, 1);
+        maintenance::maintain(Arc::downgrade(&inner), &inner.schedule, 1);
         Self { inner }
     }
 

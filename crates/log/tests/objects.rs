@@ -768,7 +768,7 @@ fn offsets_are_never_used_again_when_an_object_vanishes() {
     // At the end: a topic that has come to rest knows where it ended.
     let storage = Objects::open(bucket(&store), objects_options(), None, Arc::new(|_| {}));
     let log = storage.expect("a store").open("t", &Settings::default(), &|_| {}).expect("open");
-    log.rest(Some(&Vec::new));
+    log.release_idle(Some(&Vec::new));
     let last = log_of(&store).pop().expect("there");
     wait(store.delete(&last)).expect("deleted");
     let c = process(bucket(&store), objects_options());

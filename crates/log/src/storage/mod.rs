@@ -269,7 +269,7 @@ pub trait TopicLog: Send + Sync {
 
     /// Releases the resources that are only needed while there is traffic: descriptors, indexes. `state` as in
     /// [`TopicLog::reserve`]; none if nothing may be written.
-    fn rest(&self, state: Option<&dyn Fn() -> Vec<u8>>) {
+    fn release_idle(&self, state: Option<&dyn Fn() -> Vec<u8>>) {
         let _ = state;
     }
 }

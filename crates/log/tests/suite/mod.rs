@@ -575,10 +575,10 @@ pub fn resting_topics_go_on(place: &Place) {
     }
     let log = storage.open("t", &Settings::default(), &|_| {}).expect("open");
     assert_eq!(log.extent().next, 20);
-    log.rest(None);
+    log.release_idle(None);
     let read = log.read(&from(3)).expect("there");
     assert_eq!(read[0].header.first_offset, 3);
-    log.rest(None);
+    log.release_idle(None);
     assert_eq!(log.find(u64::MAX).expect("read"), 20);
     assert_eq!(all_from(&b, "t", 0), expected);
 }

@@ -821,7 +821,7 @@ impl TopicLog for DiskTopic {
         Ok(damage)
     }
 
-    fn rest(&self, _: Option<&dyn Fn() -> Vec<u8>>) {
+    fn release_idle(&self, _: Option<&dyn Fn() -> Vec<u8>>) {
         // A topic that is being written to is not at rest.
         if let Some(mut writer) = self.writer.try_lock() {
             *writer = None;

@@ -188,7 +188,7 @@ impl TopicLog for ObjectTopic {
         self.make_end_known()
     }
 
-    fn rest(&self, state: Option<&dyn Fn() -> Vec<u8>>) {
+    fn release_idle(&self, state: Option<&dyn Fn() -> Vec<u8>>) {
         if let Some(state) = state {
             self.note_rest(state);
         }

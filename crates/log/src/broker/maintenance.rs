@@ -1,4 +1,4 @@
-//! Periodic work on topics: retention, and rest for unused topics.
+//! Periodic work on topics: retention, and the release of what unused topics need not keep.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
@@ -11,14 +11,14 @@ use crate::settings::Settings;
 use crate::storage::{Limits, SETTINGS, TopicLog};
 use crate::topic::{Phase, Topic};
 
-/// How often topics are looked after.
+/// How often there is maintenance.
 const TURN: Duration = Duration::from_secs(5);
-/// How many turns apart records that are too old or too many are let go.
+/// How many turns apart records that are too old or too many are removed.
 const RETENTION_TURNS: u64 = 6;
 /// How many turns lie between two such runs for unused topics.
 const SLEEPERS_TURNS: u64 = 120;
 /// The time without use after which a topic releases the resources that it needs for traffic.
-const REST_AFTER: Duration = Duration::from_secs(30);
+const IDLE_AFTER: Duration = Duration::from_secs(30);
 
 impl Inner {
     pub(super) fn trim(&self, t: &Topic, log: &Arc<dyn TopicLog>) -> Result<bool> {
@@ -34,13 +34,15 @@ impl Inner {
         log.trim(&Limits { before_us, bytes }, &state)
     }
 
-    /// See [`TopicLog::rest`].
-    pub(super) fn rest(&self, t: &Topic, log: &Arc<dyn TopicLog>) {
-        // A thread that is storing is not at rest.
+    /// See [`TopicLog::release_idle`].
+    pub(super) fn release_idle(&self, t: &Topic, log: &Arc<dyn TopicLog>) {
+        // A thread that is storing is not idle.
         let Some(work) = t.work.try_lock() else { return };
         match work.as_ref() {
-            Some(work) if !self.options.read_only => log.rest(Some(&|| work.producers.encode())),
-            _ => log.rest(None),
+            Some(work) if !self.options.read_only => {
+                log.release_idle(Some(&|| work.producers.encode()))
+            }
+            _ => log.release_idle(None),
         }
     }
 
@@ -55,13 +57,13 @@ impl Inner {
             }
             let state = t.state.lock();
             let busy = state.phase != Phase::Idle || state.writing.is_some();
-            let idle = !busy && state.used.elapsed() > REST_AFTER;
+            let idle = !busy && state.used.elapsed() > IDLE_AFTER;
             drop(state);
             if idle {
-                self.rest(t, &log);
+                self.release_idle(t, &log);
             }
         }
-        if topics.iter().all(|t| t.state.lock().used.elapsed() > REST_AFTER) {
+        if topics.iter().all(|t| t.state.lock().used.elapsed() > IDLE_AFTER) {
             self.pool.clear();
         }
         if turn % SLEEPERS_TURNS == 1 && !self.options.read_only {
@@ -95,7 +97,7 @@ impl Inner {
 }
 
 /// Looks after the topics from time to time, as long as the broker lives.
-pub(super) fn look_after(inner: Weak<Inner>, schedule: &Arc<Schedule>, turn: u64) {
+pub(super) fn maintain(inner: Weak<Inner>, schedule: &Arc<Schedule>, turn: u64) {
     let again = Arc::downgrade(schedule);
     schedule.add(
         Instant::now() + TURN,
@@ -106,7 +108,7 @@ pub(super) fn look_after(inner: Weak<Inner>, schedule: &Arc<Schedule>, turn: u64
                 i.turn(turn);
                 drop(i);
                 if let Some(schedule) = again.upgrade() {
-                    look_after(inner, &schedule, turn + 1);
+                    maintain(inner, &schedule, turn + 1);
                 }
             }
         }),
