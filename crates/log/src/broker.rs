@@ -712,14 +712,14 @@ impl Broker {
     ///
     /// # Errors
     /// [`Error::NoTopic`], [`Error::ReadOnly`], or the storage fails.
-    pub fn mend(&self, topic: &str) -> Result<(Vec<String>, Option<u64>)> {
+    pub fn repair(&self, topic: &str) -> Result<(Vec<String>, Option<u64>)> {
         check_name("topic", topic)?;
         if self.inner.options.read_only {
             return Err(Error::ReadOnly);
         }
         let known = self.inner.topics.read().get(topic).is_some_and(|t| t.open.read().is_some());
-        let done = if known { Vec::new() } else { self.inner.storage.mend(topic)? };
-        Ok((done, self.topic(topic)?.1.mend()?))
+        let done = if known { Vec::new() } else { self.inner.storage.repair(topic)? };
+        Ok((done, self.topic(topic)?.1.repair()?))
     }
 
     /// Does something that may wait for the storage on a thread of the log.

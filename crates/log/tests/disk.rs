@@ -302,7 +302,7 @@ fn any_flipped_bit_of_the_settings_is_refused_and_deletes_nothing() {
         flip(&path, bit);
         let b = broker(&dir);
         let text = refusal(b.trim("t"));
-        assert!(text.contains("topic.json") && text.contains("apus log mend"), "{text}");
+        assert!(text.contains("topic.json") && text.contains("apus log repair"), "{text}");
         flip(&path, bit);
     }
     assert_eq!(all_from(&broker(&dir), "t", 0).len(), 8);
@@ -310,7 +310,7 @@ fn any_flipped_bit_of_the_settings_is_refused_and_deletes_nothing() {
     fs::remove_file(&path).expect("there");
     let b = broker(&dir);
     assert!(refusal(b.append_wait("t", input(&[b"x"]))).contains("is missing"));
-    let (done, next) = b.mend("t").expect("mended");
+    let (done, next) = b.repair("t").expect("repaired");
     assert!(done.len() == 1 && next.is_none(), "{done:?}");
     assert_eq!(b.describe("t").expect("there").settings, Settings::default());
     assert_eq!(all_from(&b, "t", 0).len(), 8);
@@ -363,8 +363,8 @@ fn offsets_are_never_used_again_when_the_last_file_is_lost() {
         fs::remove_file(segment(dir.path(), last)).expect("there");
         let b = broker(&dir);
         let text = refusal(b.append_wait("t", input(&[b"x"])));
-        assert!(text.contains("is missing") && text.contains("apus log mend"), "{text}");
-        let (done, _) = b.mend("t").expect("mended");
+        assert!(text.contains("is missing") && text.contains("apus log repair"), "{text}");
+        let (done, _) = b.repair("t").expect("repaired");
         assert_eq!(done.len(), 1, "{done:?}");
         let a = b.append_wait("t", input(&[b"x"])).expect("stored");
         assert!(a.first_offset > 1 << 39, "{a:?}");
@@ -377,7 +377,7 @@ fn offsets_are_never_used_again_when_the_last_file_is_lost() {
     flip(&dir.path().join("t").join("segments"), 70);
     let b = broker(&dir);
     assert!(refusal(b.append_wait("t", input(&[b"x"]))).contains("segments is damaged"));
-    b.mend("t").expect("mended");
+    b.repair("t").expect("repaired");
     assert_eq!(b.append_wait("t", input(&[b"x"])).expect("stored").first_offset, 8);
 }
 
@@ -400,9 +400,9 @@ fn offsets_are_never_used_again_when_the_last_file_is_cut() {
             let b = broker(&dir);
             let text = refusal(b.append_wait("t", input(&[b"x"])));
             assert!(text.contains(&path.display().to_string()), "{text}");
-            assert!(text.contains("offset 8") && text.contains("apus log mend t"), "{text}");
+            assert!(text.contains("offset 8") && text.contains("apus log repair t"), "{text}");
             assert_eq!(fs::read(&path).expect("there"), before, "a refusal changes nothing");
-            let (done, _) = b.mend("t").expect("mended");
+            let (done, _) = b.repair("t").expect("repaired");
             assert_eq!(done.len(), 1, "{done:?}");
             let a = b.append_wait("t", input(&[b"x"])).expect("stored");
             assert!(a.first_offset > 1 << 39, "{a:?}");
@@ -420,7 +420,7 @@ fn offsets_are_never_used_again_when_the_last_file_is_cut() {
             let Err(Error::Damaged(d)) = lost else { panic!("round {i}: {lost:?}") };
             assert_eq!((d.offset, d.resumes), (whole, Some(a.first_offset)), "round {i}");
             assert_eq!(b.verify("t", &mut |_| {}).expect("readable").len(), 1, "round {i}");
-            assert!(b.mend("t").expect("nothing to do").0.is_empty());
+            assert!(b.repair("t").expect("nothing to do").0.is_empty());
         }
     }
 }

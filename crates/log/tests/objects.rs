@@ -289,11 +289,11 @@ fn a_damaged_object_is_an_error_with_its_place() {
     let e = c.append_wait("t", input(&[b"x"])).expect_err("it would give offsets twice");
     assert!(matches!(&e, Error::Damaged(d) if d.offset == 6), "{e}");
     assert!(e.to_string().contains(&format!("memory://{last}")), "{e}");
-    assert!(e.to_string().contains("apus log mend"), "{e}");
+    assert!(e.to_string().contains("apus log repair"), "{e}");
     assert_eq!(c.verify("t", &mut |_| {}).expect("read").len(), 2);
     // No producer gets the offsets that may have been given out.
-    assert_eq!(c.mend("t"), Ok((Vec::new(), Some(1_000_000_000_006))));
-    assert_eq!(c.mend("t"), Ok((Vec::new(), None)));
+    assert_eq!(c.repair("t"), Ok((Vec::new(), Some(1_000_000_000_006))));
+    assert_eq!(c.repair("t"), Ok((Vec::new(), None)));
     for (broker, offset) in [(&c, 1_000_000_000_006), (&a, 1_000_000_000_007)] {
         let stored = broker.append_wait("t", input(&[b"x"]));
         assert_eq!(stored.map(|s| s.first_offset), Ok(offset));

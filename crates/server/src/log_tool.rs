@@ -1,4 +1,4 @@
-//! `apus log`: topics on disk, for people: create, append, tail, verify, mend, stats.
+//! `apus log`: topics on disk, for people: create, append, tail, verify, repair, stats.
 //!
 //! It opens the directory itself, so no server may be running on it; a running one is asked over HTTP
 //! or RESP. An object store it may share with servers.
@@ -23,7 +23,7 @@ Usage: apus log COMMAND [--dir DIR | --storage URL] [ARGUMENTS]
   append TOPIC                       appends every line of standard input as a record
   tail TOPIC [-n N]                  prints the last N records, a line each; 10
   verify [TOPIC]                     reads everything, and checks checksums and that no offset is missing
-  mend TOPIC                         makes a topic usable again whose settings are damaged (with settings
+  repair TOPIC                       makes a topic usable again whose settings are damaged (with settings
                                      that keep all records), whose last segment is missing, or whose last
                                      object does not say which offset comes next
   stats [TOPIC]                      prints what topics have
@@ -75,15 +75,19 @@ fn parse(args: &[String]) -> Result<Asked, String> {
             word => asked.words.push(word.to_owned()),
         }
     }
+    if asked.command == "mend" {
+        // Another name of the same command.
+        asked.command = "repair".to_owned();
+    }
     let words = asked.words.len();
     let (fits, usage) = match asked.command.as_str() {
         "" => return Err("which command?".to_owned()),
         "create" => (words >= 1, "TOPIC [SETTING=VALUE ...]"),
-        "append" | "mend" => (words == 1, "TOPIC"),
+        "append" | "repair" => (words == 1, "TOPIC"),
         "tail" => (words == 1, "TOPIC [-n N]"),
         "verify" | "stats" => (words <= 1, "[TOPIC]"),
         other => {
-            let names = ["create", "append", "tail", "verify", "mend", "stats"];
+            let names = ["create", "append", "tail", "verify", "repair", "stats"];
             let near = config::help::nearest_of(other, names);
             let meant = near.map_or_else(String::new, |near| format!(", did you mean '{near}'?"));
             return Err(format!("there is no command '{other}'{meant}"));
@@ -137,7 +141,7 @@ fn write(bytes: &[u8]) -> Result<(), Error> {
 }
 
 fn storage(asked: &Asked) -> Result<Arc<dyn Storage>, Error> {
-    let writes = matches!(asked.command.as_str(), "create" | "append" | "mend");
+    let writes = matches!(asked.command.as_str(), "create" | "append" | "repair");
     if let Some(url) = &asked.storage {
         let tell = Arc::new(|text: &str| eprintln!("{text}"));
         return engine::topics::objects(url, None, (FETCH_MAX, 0), !writes, tell);
@@ -160,7 +164,7 @@ fn run(asked: &Asked) -> Result<bool, Error> {
         "create" => create(&broker, named, &asked.words[1..]),
         "append" => append(&broker, named, &mut io::stdin().lock()),
         "tail" => tail(&broker, named, asked.last as u64),
-        "mend" => mend(&broker, named),
+        "repair" => repair(&broker, named),
         "verify" => all()?.iter().try_fold(true, |good, t| Ok(verify(&broker, t)? && good)),
         _ => all()?.iter().try_fold(true, |good, t| stats(&broker, t).map(|()| good)),
     };
@@ -242,8 +246,8 @@ fn tail(broker: &Broker, topic: &str, last: u64) -> Result<bool, Error> {
     Ok(true)
 }
 
-fn mend(broker: &Broker, topic: &str) -> Result<bool, Error> {
-    let (done, next) = broker.mend(topic)?;
+fn repair(broker: &Broker, topic: &str) -> Result<bool, Error> {
+    let (done, next) = broker.repair(topic)?;
     for what in &done {
         print(&format!("{topic}: {what}\n"))?;
     }

@@ -21,7 +21,7 @@ const COMMANDS: [(&str, &str); 9] = [
     ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
     ("bench pubsub [--help | OPTIONS]", "publish to subscribers of any RESP server and measure it"),
     ("bench log [--help | OPTIONS]", "drive an event log and measure it"),
-    ("log COMMAND [--help]", "look after topics on disk: create, append, verify, mend …"),
+    ("log COMMAND [--help]", "look after topics on disk: create, append, verify, repair …"),
     (
         "check FILE [--fix]",
         "look at a journal, a snapshot or a file of Redis's; cut a broken journal",

@@ -9,7 +9,7 @@ use std::process::Command;
 /// How long each fuzz target runs; longer runs are for a person to start.
 const FUZZ_SECONDS: &str = "5";
 
-/// Runs every step, also after one has failed, so that one run shows everything to mend.
+/// Runs every step, also after one has failed, so that one run shows everything to repair.
 pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
     let mut step = |name: &str, check: &dyn Fn() -> Result<bool>| {

@@ -95,7 +95,7 @@ pub trait Storage: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Error::NoTopic`], or the storage fails.
-    fn mend(&self, topic: &str) -> Result<Vec<String>> {
+    fn repair(&self, topic: &str) -> Result<Vec<String>> {
         let _ = topic;
         Ok(Vec::new())
     }
@@ -263,7 +263,7 @@ pub trait TopicLog: Send + Sync {
     ///
     /// # Errors
     /// The storage fails.
-    fn mend(&self) -> Result<Option<u64>> {
+    fn repair(&self) -> Result<Option<u64>> {
         Ok(None)
     }
 

@@ -173,9 +173,9 @@ impl Storage for Disk {
         let path = self.value(topic, name)?;
         let _permit = self.descriptors.take()?;
         let shown = path.display();
-        let mend = || {
+        let repair = || {
             format!(
-                "Put it back from a backup; or stop the server, and `apus log mend {topic}` writes it \
+                "Put it back from a backup; or stop the server, and `apus log repair {topic}` writes it \
                  anew with settings that keep all records"
             )
         };
@@ -183,7 +183,7 @@ impl Storage for Disk {
             // No topic is ever without.
             return match name {
                 SETTINGS if self.dir(topic)?.is_dir() => {
-                    Err(Error::Storage(format!("{shown} is missing. {}", mend())))
+                    Err(Error::Storage(format!("{shown} is missing. {}", repair())))
                 }
                 _ => Ok(None),
             };
@@ -191,7 +191,7 @@ impl Storage for Disk {
         let text = unseal(&content, one_line).map(<[u8]>::to_vec);
         text.map(Some).ok_or_else(|| {
             let what = match name {
-                SETTINGS => mend(),
+                SETTINGS => repair(),
                 _ => "Write it anew: for a group, commit its offset, or delete it".to_owned(),
             };
             Error::Storage(format!("{shown} is damaged: its checksum is wrong. {what}"))
@@ -217,7 +217,7 @@ impl Storage for Disk {
         Ok(DiskTopic::open(topic, dir, shared, tell)?)
     }
 
-    fn mend(&self, topic: &str) -> Result<Vec<String>> {
+    fn repair(&self, topic: &str) -> Result<Vec<String>> {
         let dir = self.exists(topic)?;
         let mut done = Vec::new();
         let settings = self
@@ -227,7 +227,7 @@ impl Storage for Disk {
             self.put(topic, SETTINGS, Settings::default().to_json().to_string().as_bytes())?;
             done.push(format!("{}: default settings", dir.join(SETTINGS).display()));
         }
-        done.extend(topic::mend(&dir)?);
+        done.extend(topic::repair(&dir)?);
         Ok(done)
     }
 }

@@ -96,7 +96,7 @@ impl Ends {
         Self::decode(&bytes).map(Some).ok_or_else(|| {
             Error::Storage(format!(
                 "{} is damaged. Put it back from a backup; or, if no segment is missing, stop the \
-                 server, and `apus log mend` makes it anew from those that are there",
+                 server, and `apus log repair` makes it anew from those that are there",
                 path.display()
             ))
         })
@@ -132,8 +132,8 @@ fn stored_in(dir: &Path) -> Result<Option<u64>> {
     Ok((bytes == encode_stored(offset)).then_some(offset))
 }
 
-/// See [`crate::storage::Storage::mend`].
-pub(super) fn mend(dir: &Path) -> Result<Vec<String>> {
+/// See [`crate::storage::Storage::repair`].
+pub(super) fn repair(dir: &Path) -> Result<Vec<String>> {
     let mut done = Vec::new();
     let mut there = segments_in(dir)?;
     let path = dir.join(SEGMENTS);
@@ -260,7 +260,7 @@ impl DiskTopic {
         {
             return Err(Error::Storage(format!(
                 "topic '{name}': its last segment {} is missing, so the next offset is not \
-                 known. Put it back from a backup; or stop the server, and `apus log mend {name}` goes \
+                 known. Put it back from a backup; or stop the server, and `apus log repair {name}` goes \
                  on behind all offsets that it can have had",
                 path_of(&dir, last).display()
             )));
@@ -356,7 +356,7 @@ impl DiskTopic {
             return Err(Error::Storage(format!(
                 "topic '{name}': all records before offset {stored} had reached the disk, but {} ends at \
                  offset {}, so the offsets behind would be assigned twice. Put the file back from a backup; \
-                 or stop the server, and `apus log mend {name}` goes on behind all offsets that can have \
+                 or stop the server, and `apus log repair {name}` goes on behind all offsets that can have \
                  been assigned",
                 path.display(),
                 found.next

@@ -408,7 +408,7 @@ impl ObjectTopic {
         };
         let step = self.step(Source::Store(bytes), first, &place, offset, picked);
         if !matches!(step, Ok(Step::Enough | Step::Next(_))) {
-            // It may be mended.
+            // It may be repaired.
             self.shared.ahead.remove(&(Arc::clone(&self.id), first));
         }
         match step? {

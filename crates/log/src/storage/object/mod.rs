@@ -535,7 +535,7 @@ impl Storage for Objects {
         }
         let mut numbered = Vec::new();
         match log.catch_up_behind(&mut tail, &mut numbered) {
-            // Records before it can be read all the same. No producer can append until it is mended.
+            // Records before it can be read all the same. No producer can append until it is repaired.
             Err(Error::Damaged(d)) => tell(&d.to_string()),
             other => other?,
         }

@@ -418,7 +418,7 @@ impl ObjectTopic {
             None => {
                 let why = format!(
                     "{}; nobody knows which offset comes next, so that nothing can be appended until \
-                     `apus log mend` leaves some out",
+                     `apus log repair` leaves some out",
                     damage.why
                 );
                 Err(Error::Damaged(Damage { why, ..damage }))
@@ -426,8 +426,8 @@ impl ObjectTopic {
         }
     }
 
-    /// See [`crate::storage::TopicLog::mend`]. Others may append at the same time, or mend: no process can
-    /// get past the damage before it is mended, and all mend it in the same way.
+    /// See [`crate::storage::TopicLog::repair`]. Others may append at the same time, or repair: no process can
+    /// get past the damage before it is repaired, and all repair it in the same way.
     pub(super) fn make_end_known(&self) -> Result<Option<u64>> {
         let mut tail = self.tail.lock();
         let hidden = match self.catch_up(&mut tail, &mut Vec::new()) {

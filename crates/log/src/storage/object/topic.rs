@@ -184,7 +184,7 @@ impl TopicLog for ObjectTopic {
         Ok(damage)
     }
 
-    fn mend(&self) -> Result<Option<u64>> {
+    fn repair(&self) -> Result<Option<u64>> {
         self.make_end_known()
     }
 
