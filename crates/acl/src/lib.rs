@@ -39,7 +39,7 @@ use parking_lot::{Mutex, RwLock};
 pub use change::Replaced;
 pub use check::{Denied, Reason, check, may_listen, reads_all};
 pub use error::RuleError;
-pub use log::{Context, Counts, Log, Refusal};
+pub use log::{Counts, Log, Origin, Refusal};
 pub use narrowed::Narrowed;
 pub use rules::{Ground, Rules};
 pub use user::User;

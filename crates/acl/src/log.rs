@@ -13,7 +13,7 @@ const LOOKED_AT: usize = 10;
 
 /// Where a command was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Context {
+pub enum Origin {
     /// As a command of its own.
     TopLevel,
     /// Within a transaction, when it was queued or when it was to run.
@@ -22,7 +22,7 @@ pub enum Context {
     Script,
 }
 
-impl Context {
+impl Origin {
     /// As ACL LOG calls it.
     pub fn name(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ pub struct Entry {
     /// The missing permission.
     pub reason: Reason,
     /// Where the command was refused.
-    pub context: Context,
+    pub context: Origin,
     /// The command, key or channel.
     pub object: Vec<u8>,
     /// The user's name.
@@ -62,7 +62,7 @@ pub struct Refusal<'a> {
     /// The missing permission.
     pub reason: Reason,
     /// Where the command was refused.
-    pub context: Context,
+    pub context: Origin,
     /// The command, key or channel.
     pub object: &'a [u8],
     /// The user's name.
@@ -168,7 +168,7 @@ mod tests {
     fn refuse(log: &Log, object: &str, now: i64, most: usize) {
         let refusal = Refusal {
             reason: Reason::Key,
-            context: Context::Multi,
+            context: Origin::Multi,
             object: object.as_bytes(),
             user: b"u",
             client: format!("at {now}"),

@@ -48,7 +48,7 @@ mod view;
 
 use heads::guess;
 pub use heads::{Heads, Spot};
-use view::{Grave, Pieces};
+use view::{Pieces, Retired};
 
 /// Nodes a bucket holds before it needs a child.
 const SLOTS: usize = 8;
@@ -183,7 +183,7 @@ pub struct SlotMut<'t, T: Node> {
     node: ManuallyDrop<T>,
     word: &'t AtomicU64,
     /// Where the node must go instead of being changed.
-    grave: Option<&'t Grave<T>>,
+    retired: Option<&'t Retired<T>>,
     _table: PhantomData<&'t mut T>,
 }
 
@@ -307,7 +307,7 @@ pub struct Table<T: Node> {
     /// It owns no node, has no arrays, and its `len` is 0.
     is_view: bool,
     /// There are views of it, or were; or of what it is one.
-    grave: Option<Arc<Grave<T>>>,
+    retired: Option<Arc<Retired<T>>>,
     /// The buckets as the last view sees them, or, of a view, as it does.
     pieces: Option<Arc<Pieces>>,
     _own: PhantomData<T>,
@@ -331,7 +331,7 @@ impl<T: Node> Table<T> {
             head: None,
             shared: false,
             is_view: false,
-            grave: None,
+            retired: None,
             pieces: None,
             _own: PhantomData,
         }
@@ -460,14 +460,14 @@ impl<T: Node> Table<T> {
     /// The same, to change it.
     #[inline(never)]
     pub fn find_mut(&mut self, hash: u64, eq: impl FnMut(&T) -> bool) -> Option<SlotMut<'_, T>> {
-        if self.grave().is_some() {
+        if self.retired().is_some() {
             let (array, i) = self.locate(pos_of(hash));
             self.keep_bucket(array, i);
         }
         let word = self.word(hash, eq)?;
         // SAFETY: as in `find`, and `&mut self` makes it the only borrow.
         let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(word.load(Relaxed))) });
-        Some(SlotMut { node, word, grave: self.grave.as_deref(), _table: PhantomData })
+        Some(SlotMut { node, word, retired: self.retired.as_deref(), _table: PhantomData })
     }
 
     /// The same when the node is probably at place `slot` of its bucket: then nothing else is looked
@@ -492,8 +492,8 @@ impl<T: Node> Table<T> {
             // SAFETY: the word owns a live node, `&mut self` makes it the only borrow, and the copy
             // is never dropped.
             let node = ManuallyDrop::new(unsafe { T::from_raw(node_ptr(v)) });
-            if self.grave.is_none() && eq(&node) {
-                return Some(SlotMut { node, word, grave: None, _table: PhantomData });
+            if self.retired.is_none() && eq(&node) {
+                return Some(SlotMut { node, word, retired: None, _table: PhantomData });
             }
         }
         self.find_mut(hash, eq)
@@ -533,9 +533,9 @@ impl<T: Node> Table<T> {
         self.step(1);
         // SAFETY: the word owned the node and has been emptied.
         let node = unsafe { T::from_raw(node_ptr(v)) };
-        let Some(grave) = self.grave() else { return Some(node) };
+        let Some(retired) = self.retired() else { return Some(node) };
         let copy = node.duplicate();
-        grave.bury(node);
+        retired.retire(node);
         Some(copy)
     }
 
@@ -908,7 +908,7 @@ impl<T: Node> Drop for Table<T> {
         for array in arrays {
             for i in 0..array.len() {
                 if i % 64 == 63 {
-                    stdx::breath::breathe();
+                    stdx::yield_point::reached();
                 }
                 // SAFETY: in range and alive.
                 let head: &Bucket = unsafe { &*array.ptr(i) };

@@ -96,7 +96,7 @@ impl Thread {
         let block = Block::new(Vec::new(), Kind::String, None, Empty::Null);
         self.begin_wait(engine, session, id, block, args);
         let Some(waiter) = session.blocked.clone() else { return false };
-        engine.keyspace.share(&self.cx.seat);
+        engine.keyspace.share(&self.cx.solo);
         let mut line = engine.helpers.line.lock();
         line.last += 1;
         let task = Task {
@@ -329,7 +329,7 @@ impl Task {
 
     /// On the worker of the connection: counts the command and sends the reply.
     fn end(self, engine: &Engine, thread: &mut Thread, done: Done) {
-        engine.keyspace.unshare(&thread.cx.seat);
+        engine.keyspace.unshare(&thread.cx.solo);
         if let Some(crowded) = done.crowded {
             self.client.crowded.store(crowded as u32 + 1, Relaxed);
         }

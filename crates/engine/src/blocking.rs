@@ -119,7 +119,7 @@ fn blocked(engine: &Engine, session: &mut Session, w: Arc<Waiter>) {
 }
 
 /// The waiter has been served; the shards of its keys are locked.
-fn settle(db: &mut Db<'_>, w: &Arc<Waiter>) {
+fn finish(db: &mut Db<'_>, w: &Arc<Waiter>) {
     for key in &w.keys {
         db.unwait(Key::new(key), w);
     }
@@ -262,7 +262,7 @@ impl Thread {
         if !job.user.is_free()
             && let Err(refusal) = admit(engine, w, job)
         {
-            settle(&mut db, w);
+            finish(&mut db, w);
             drop(db);
             self.deny_blocked(engine, w, job, refusal);
             return Tried::Over;
@@ -290,7 +290,7 @@ impl Thread {
         if let Err(fail) = outcome {
             self.worker.answer_error(engine, &fail, &mut reply);
         }
-        settle(&mut db, w);
+        finish(&mut db, w);
         drop(db);
         spent(w, engine.clock.monotonic_ns().saturating_sub(start));
         self.count_blocked(engine, w, failed);

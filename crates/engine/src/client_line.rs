@@ -80,7 +80,7 @@ fn flags(c: &Client) -> String {
         ('t', c.receiver.redirect.load(Relaxed) >= 0),
         ('R', is(&c.receiver.redirect_broken)),
         ('B', is(&c.receiver.bcast)),
-        ('d', is(&c.spoiled)),
+        ('d', is(&c.dirty)),
         ('A', is(&c.closing)),
         ('U', c.endpoint.unix),
         ('e', is(&c.no_evict)),

@@ -50,7 +50,7 @@ pub struct Names {
 /// SCRIPT KILL or its like that CLIENT PAUSE held back. Its thread may get stuck in a script before it
 /// gets back to the connection, and then does at least this.
 #[derive(Debug)]
-pub enum HeldKill {
+pub enum PausedKill {
     /// The command.
     Words(Vec<Vec<u8>>),
     /// It was done; this is its reply.
@@ -97,7 +97,7 @@ pub struct Client {
     /// Waits for CLIENT PAUSE to end.
     pub paused: AtomicBool,
     /// The command that waits for that although it could end a script.
-    pub held_kill: Mutex<Option<Box<HeldKill>>>,
+    pub paused_kill: Mutex<Option<Box<PausedKill>>>,
     /// `early` is not empty.
     pub(crate) has_early: AtomicBool,
     /// Commands that were answered while its thread was stuck, for its session to follow.
@@ -107,7 +107,7 @@ pub struct Client {
     /// Keys that are watched.
     pub watch: AtomicU64,
     /// A watched key has changed, or a command was refused while queueing: EXEC will fail.
-    pub spoiled: AtomicBool,
+    pub dirty: AtomicBool,
     /// The blocked command.
     pub blocked: Mutex<Option<Arc<Waiter>>>,
     /// The waker of a client that waits for records of a topic.
@@ -162,12 +162,12 @@ impl Client {
             crowded: AtomicU32::new(0),
             closing: AtomicBool::new(false),
             paused: AtomicBool::new(false),
-            held_kill: Mutex::default(),
+            paused_kill: Mutex::default(),
             has_early: AtomicBool::new(false),
             early: Mutex::default(),
             multi: AtomicI64::new(-1),
             watch: AtomicU64::new(0),
-            spoiled: AtomicBool::new(false),
+            dirty: AtomicBool::new(false),
             blocked: Mutex::default(),
             topic_wait: Mutex::default(),
             multi_bytes: AtomicU64::new(0),
@@ -185,7 +185,7 @@ impl Client {
     /// Others see that it queues no transaction.
     pub fn leave_multi(&self) {
         self.multi.store(-1, Relaxed);
-        self.spoiled.store(false, Relaxed);
+        self.dirty.store(false, Relaxed);
     }
 
     /// Notes that it is to be closed, for its thread to see. Returns false when it was noted before.

@@ -39,7 +39,7 @@ fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: Opt
         journal::note(engine, &local.own().lane, db, own);
     }
     if !db.cx.effects.events.is_empty() {
-        db.settle();
+        db.notify();
         let by = db.cx.client;
         for event in &db.cx.effects.events {
             if event.is_change() {

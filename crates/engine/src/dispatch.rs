@@ -322,7 +322,7 @@ impl Thread {
                 return self.refuse(engine, session, id, &Fail::new(text), reply);
             }
             multi.failed = true;
-            session.client.spoiled.store(true, Relaxed);
+            session.client.dirty.store(true, Relaxed);
         }
         if let Some(id) = id {
             bump(&self.worker.stats.commands[usize::from(id)].rejected, 1);

@@ -145,7 +145,7 @@ pub struct Worker {
     /// Where it leaves its records for the journal.
     pub lane: Arc<persist::journal::Lane>,
     /// Some of its connections wait until the journal is durable: it is woken when it is.
-    pub holds: persist::journal::Holds,
+    pub wake_request: persist::journal::WakeRequest,
 }
 
 /// See the module's text.
@@ -153,7 +153,7 @@ pub struct Engine {
     /// All data.
     pub keyspace: Arc<Keyspace>,
     /// With one worker thread: the right to the keyspace, until that thread takes it.
-    pub(crate) seat: Mutex<Option<store::Seat>>,
+    pub(crate) solo: Mutex<Option<store::SoloToken>>,
     /// Options by name, live.
     pub config: Config,
     /// All commands.
@@ -269,16 +269,16 @@ impl Engine {
     pub fn new(o: Options) -> Arc<Self> {
         let now = o.clock.wall_ms() as i64;
         let databases = o.config.int(Id::Databases).max(1) as usize;
-        let (keyspace, seat) = if o.config.int(Id::Threads) == 1 {
-            let (ks, seat) = Keyspace::single(databases, now);
-            (ks, Some(seat))
+        let (keyspace, solo) = if o.config.int(Id::Threads) == 1 {
+            let (ks, solo) = Keyspace::single(databases, now);
+            (ks, Some(solo))
         } else {
             (Keyspace::new(databases, now), None)
         };
         let table = Table::new(o.commands, &o.renames);
         let engine = Arc::new_cyclic(|me| Self {
             keyspace,
-            seat: Mutex::new(seat),
+            solo: Mutex::new(solo),
             acl: Acl::new(&table),
             table,
             clients: Clients::default(),
@@ -353,7 +353,7 @@ impl Engine {
             outboxes: Arc::default(),
             connections: AtomicU64::new(0),
             lane: self.journal.shared.add_lane(),
-            holds: persist::journal::Holds::default(),
+            wake_request: persist::journal::WakeRequest::default(),
         })
     }
 

@@ -80,7 +80,7 @@ impl Checks {
 pub(crate) struct Policy {
     checks: Checks,
     /// Where ACL LOG says that a refused command came from; none: from the client's input, or its transaction.
-    context: Option<acl::Context>,
+    context: Option<acl::Origin>,
 }
 
 impl Policy {
@@ -96,14 +96,14 @@ impl Policy {
     /// EXEC. A command that was allowed when it was queued may not be any more; AUTH may have been
     /// queued, too.
     pub(crate) const TRANSACTION: Self =
-        Self { checks: Checks::PERMISSIONS, context: Some(acl::Context::Multi) };
+        Self { checks: Checks::PERMISSIONS, context: Some(acl::Origin::Multi) };
     /// A blocked command that is run again: permissions may have changed while it waited.
     pub(crate) const WAITER: Self =
-        Self { checks: Checks::PERMISSIONS, context: Some(acl::Context::TopLevel) };
+        Self { checks: Checks::PERMISSIONS, context: Some(acl::Origin::TopLevel) };
     /// A script. What the script may do follows: see [`Thread::admit_in_script`].
     const SCRIPT: Self = Self {
         checks: Checks::ARITY.and(Checks::SCRIPT).and(Checks::PERMISSIONS),
-        context: Some(acl::Context::Script),
+        context: Some(acl::Origin::Script),
     };
     /// A script after DEBUG SET-DISABLE-DENY-SCRIPTS.
     const FREE_SCRIPT: Self =
@@ -221,7 +221,7 @@ impl<A: Argv + ?Sized> Request<'_, A> {
     #[cold]
     fn denied(&self, policy: Policy, denied: acl::Denied) -> Refusal {
         let in_multi = self.client.is_in_multi();
-        let of_client = if in_multi { acl::Context::Multi } else { acl::Context::TopLevel };
+        let of_client = if in_multi { acl::Origin::Multi } else { acl::Origin::TopLevel };
         let context = policy.context.unwrap_or(of_client);
         acl::note(self.engine, self.user, self.client, context, (self.id, self.args), denied);
         Refusal::Denied(denied)

@@ -24,10 +24,9 @@ mod commit;
 pub mod dispatch;
 pub mod ends;
 mod engine;
-pub mod exec;
+mod exec;
 mod helpers;
 pub mod journal;
-mod lend;
 pub mod log;
 mod mailbox;
 mod memory;
@@ -45,6 +44,7 @@ mod session;
 mod settings;
 mod shares;
 mod table;
+mod take_input;
 mod thread;
 pub mod tracking;
 mod walk;
@@ -53,12 +53,11 @@ pub mod topics;
 
 pub use change::change;
 pub use client_line::push_client_line;
-pub use clients::{Client, Clients, Endpoint, HeldKill, Look};
+pub use clients::{Client, Clients, Endpoint, Look, PausedKill};
 pub use commit::{commit, commit_own};
 pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker, random_id,
 };
-pub use lend::Lends;
 pub use mailbox::{Job, Mailbox, Message};
 pub use migrate::{Dial, Unreached, Wire};
 pub use persistence::check_snapshot;
@@ -68,4 +67,5 @@ pub use store::do_meanwhile;
 pub use table::{
     Call, Cmd, CommandSet, Run, SessionCommand, SessionFn, Stuck, StuckFn, Table, container,
 };
+pub use take_input::TakeInput;
 pub use thread::{Batch, Next, Thread};

@@ -7,7 +7,7 @@ use config::Id;
 use observe::costs::Breakdown;
 use observe::slowlog::Entry;
 use observe::stats::Totals;
-use observe::topkeys::{self, Asked, By, Report, Shot, Spent, TopKey};
+use observe::topkeys::{self, By, Report, Sample, Selection, Spent, TopKey};
 use resp::Args;
 
 use crate::clients::Client;
@@ -49,32 +49,37 @@ impl Thread {
 
     /// Before a command that is looked at.
     #[cold]
-    pub(crate) fn aim(&self, engine: &Engine, args: &Args<'_>, output: usize) -> Shot {
-        Shot::new(args, output, engine.clock.monotonic_ns())
+    pub(crate) fn begin_sample(&self, engine: &Engine, args: &Args<'_>, output: usize) -> Sample {
+        Sample::new(args, output, engine.clock.monotonic_ns())
     }
 
-    /// Before a command of a transaction: a shot, if it is this one's turn to be looked at.
-    pub fn aim_inner(&mut self, engine: &Engine, args: &Args<'_>, output: usize) -> Option<Shot> {
-        let turn = self.probe.ahead(1) == 0;
+    /// Before a command of a transaction: a sample, if it is this one's turn to be looked at.
+    pub fn begin_inner_sample(
+        &mut self,
+        engine: &Engine,
+        args: &Args<'_>,
+        output: usize,
+    ) -> Option<Sample> {
+        let turn = self.sampler.ahead(1) == 0;
         if !turn {
-            self.probe.pass(1);
+            self.sampler.pass(1);
         }
-        turn.then(|| self.aim(engine, args, output))
+        turn.then(|| self.begin_sample(engine, args, output))
     }
 
     /// After a command that is looked at: the command, its database and arguments, if there was one.
     /// `output` is the output so far.
     #[cold]
-    pub fn shoot(
+    pub fn end_sample(
         &mut self,
         engine: &Engine,
         command: Option<(&Cmd, usize, &Args<'_>)>,
-        shot: Shot,
+        sample: Sample,
         output: usize,
     ) {
         let command = command.map(|(cmd, db, args)| (cmd.row, db, args));
         let keys = &self.worker.top_keys;
-        keys.note(&engine.hotkeys, &mut self.probe, command, &shot, (self.mono, output));
+        keys.note(&engine.hotkeys, &mut self.sampler, command, &sample, (self.mono, output));
     }
 }
 
@@ -154,9 +159,9 @@ impl Engine {
     }
 
     /// Begins a session of HOTKEYS; false when one is on.
-    pub fn start_hotkeys(&self, asked: Asked) -> bool {
+    pub fn start_hotkeys(&self, selection: Selection) -> bool {
         let now = (self.clock.monotonic_ns(), self.clock.wall_ms() as i64);
-        self.hotkeys.start(asked, now, || self.spent())
+        self.hotkeys.start(selection, now, || self.spent())
     }
 
     /// Ends the session; false when none is on.

@@ -109,7 +109,7 @@ impl Thread {
 
     /// UNWATCH.
     pub fn unwatch(&mut self, engine: &Engine, session: &mut Session) {
-        session.client.spoiled.store(false, Relaxed);
+        session.client.dirty.store(false, Relaxed);
         let Some(w) = session.watching.take() else { return };
         session.client.watch.store(0, Relaxed);
         session.client.watch_bytes.store(0, Relaxed);
@@ -191,11 +191,11 @@ impl Call<'_> {
                 self.thread.refuse(engine, self.session, None, &fail, reply);
                 continue;
             }
-            let shot = self.thread.aim_inner(engine, &args, reply.out().len());
+            let sample = self.thread.begin_inner_sample(engine, &args, reply.out().len());
             self.thread.call_command(engine, self.session, q.command, &mut args, reply);
-            if let Some(shot) = shot {
+            if let Some(sample) = sample {
                 let command = (engine.table.get(q.command), self.session.db, &args);
-                self.thread.shoot(engine, Some(command), shot, reply.out().len());
+                self.thread.end_sample(engine, Some(command), sample, reply.out().len());
             }
         }
         self.thread.end_unit(engine);

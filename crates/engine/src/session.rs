@@ -9,8 +9,8 @@ use store::Waiter;
 use crate::acl::User;
 use crate::clients::{Client, Endpoint};
 use crate::engine::Engine;
-use crate::lend::Lends;
 use crate::queue::{Multi, Watching};
+use crate::take_input::TakeInput;
 use crate::tracking::Tracker;
 
 /// CLIENT REPLY.
@@ -61,7 +61,7 @@ pub struct Session {
     pub(crate) asked: u64,
     /// A command wants the input itself that its arguments lie in: called with it when the batch has
     /// been executed, by [`crate::Thread::run`] with a copy.
-    pub lends: Option<Lends>,
+    pub take_input: Option<TakeInput>,
     /// The commands that MULTI has queued.
     pub multi: Option<Box<Multi>>,
     /// The keys that WATCH watches.
@@ -108,7 +108,7 @@ impl Session {
             attention: false,
             deferred: None,
             asked: 0,
-            lends: None,
+            take_input: None,
             multi: None,
             watching: None,
             blocked: None,

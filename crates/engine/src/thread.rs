@@ -21,11 +21,11 @@ use config::{Config, Id};
 use observe::calls::CallTimes;
 use observe::costs::Costs;
 use observe::stats::bump;
-use observe::topkeys::Probe;
+use observe::topkeys::Sampler;
 use resp::{Args, Out, Parser, Proto, Reply, Shape, Span};
 use store::{Context, Db, Evicted, Flush, Policy, SHARDS};
 
-use crate::clients::HeldKill;
+use crate::clients::PausedKill;
 use crate::commit::commit;
 use crate::dispatch::{Done, lookup};
 use crate::engine::{Attention, Engine, Worker};
@@ -113,7 +113,7 @@ pub struct Thread {
     /// The last command whose reply was a long one: the next of its kind is timed by itself.
     long: u16,
     /// Which commands are looked at for the top keys.
-    pub(crate) probe: Probe,
+    pub(crate) sampler: Sampler,
     /// Which batches are timed by phase.
     pub(crate) costs: Costs,
     /// Nothing is executed in turns: the caller wants the reply at once.
@@ -138,7 +138,7 @@ impl Thread {
     pub fn new(engine: &Engine, index: usize, worker: Arc<Worker>) -> Self {
         let mut rng = stdx::rng::Rng::from_os()
             .unwrap_or_else(|_| stdx::rng::Rng::from_seed(engine.started_ms as u64 ^ index as u64));
-        let (probe, costs) = (Probe::new(rng.next_u64()), Costs::new(rng.next_u64()));
+        let (sampler, costs) = (Sampler::new(rng.next_u64()), Costs::new(rng.next_u64()));
         let mut t = Self {
             index,
             cx: Context::new(engine.clock.wall_ms() as i64, rng),
@@ -169,7 +169,7 @@ impl Thread {
             since: None,
             shape: None,
             long: NO_COMMAND,
-            probe,
+            sampler,
             costs,
             whole: false,
             in_transaction: false,
@@ -180,8 +180,8 @@ impl Thread {
             awaits: None,
             recount_clients: false,
         };
-        if let Some(seat) = engine.seat.lock().take() {
-            t.cx.seat = seat;
+        if let Some(solo) = engine.solo.lock().take() {
+            t.cx.solo = solo;
         }
         t.sync_clock(engine);
         t.refresh(&engine.config);
@@ -298,8 +298,8 @@ impl Thread {
         bump(&s.dirty, c.dirty);
     }
 
-    /// As [`Thread::run`], for a caller that gives the consumed input to [`Session::lends`].
-    pub fn run_lending(
+    /// As [`Thread::run`], for a caller that gives the consumed input to [`Session::take_input`].
+    pub fn run_and_give(
         &mut self,
         engine: &Engine,
         session: &mut Session,
@@ -309,7 +309,7 @@ impl Thread {
     ) -> Batch {
         self.refresh(&engine.config);
         self.costs.begin(&self.worker.costs);
-        engine.hotkeys.follow(&mut self.probe);
+        engine.hotkeys.follow(&mut self.sampler);
         bump(&self.worker.stats.batches, 1);
         if session.client.has_early.load(Relaxed) {
             self.catch_up(engine, session);
@@ -341,8 +341,8 @@ impl Thread {
         out: &mut Out,
     ) -> Option<Next> {
         let mark = out.mark();
-        let held = session.client.held_kill.lock().take();
-        if let Some(HeldKill::Reply(reply)) = held.map(|h| *h) {
+        let kill = session.client.paused_kill.lock().take();
+        if let Some(PausedKill::Reply(reply)) = kill.map(|k| *k) {
             out.buf.extend_from_slice(&reply);
             self.after(session, out, mark);
             return None;
@@ -399,7 +399,7 @@ impl Thread {
     pub fn cron(&mut self, engine: &Engine, threads: usize, budget_ns: u64) -> bool {
         self.refresh(&engine.config);
         self.sync_clock(engine);
-        self.probe.tick(self.mono);
+        self.sampler.tick(self.mono);
         engine.tick_hotkeys();
         if self.index == 0 {
             persistence::upkeep(engine, self);

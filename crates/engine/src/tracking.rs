@@ -1,5 +1,5 @@
 //! Client-side caching, where it is about sessions and their commands; the table is in
-//! [`pubsub::tracking`](::pubsub::tracking).
+//! [`pubsub::tracking`].
 
 use std::sync::Arc;
 

@@ -1,14 +1,14 @@
 //! The keys that make the work: always-on sampling for APUS.TOPKEYS, and the sessions of HOTKEYS.
 //!
-//! One command in many ([`Probe`]) is executed by itself and measured: how long it took, how many
-//! bytes it brought and was answered with. Its keys are counted in the thread's own [`Sketch`]es,
+//! One command in many ([`Sampler`]) is executed by itself and measured: how long it took, how many
+//! bytes it brought and was answered with. Its keys are counted in the thread's own `Sketch`es,
 //! which are merged when a client asks. Counts fade with a half-life of a minute, so the figures are
-//! about the present. A session of HOTKEYS makes the same probes more frequent, as its SAMPLE says,
+//! about the present. A session of HOTKEYS makes the same samples more frequent, as its SAMPLE says,
 //! and counts into sketches of its own that do not fade.
 //!
 //! Commands of a transaction are looked at one by one; those of a script are not.
 
-mod probe;
+mod sampler;
 mod session;
 mod sketch;
 
@@ -18,8 +18,8 @@ use commands::row::{Group, Row};
 use parking_lot::Mutex;
 use resp::Args;
 
-pub use probe::Probe;
-pub use session::{Asked, HotKeys, Report, Spent};
+pub use sampler::Sampler;
+pub use session::{HotKeys, Report, Selection, Spent};
 use sketch::{Name, Sketch};
 
 /// Counters per thread and ranking.
@@ -59,7 +59,7 @@ pub struct TopKey {
 }
 
 /// The figures of a command before it is executed as a sample.
-pub struct Shot {
+pub struct Sample {
     /// Monotonic nanoseconds.
     start: u64,
     /// Bytes of the request.
@@ -68,7 +68,7 @@ pub struct Shot {
     output: usize,
 }
 
-impl Shot {
+impl Sample {
     /// A command with these arguments begins at `start`, behind this much output.
     #[cold]
     pub fn new(args: &Args<'_>, output: usize, start: u64) -> Self {
@@ -149,19 +149,19 @@ fn wire_bytes(args: &Args<'_>) -> usize {
 }
 
 impl TopKeys {
-    /// Counts a sample of `probe`: the command, its database and arguments, if there was one, which has
+    /// Counts a sample of `sampler`: the command, its database and arguments, if there was one, which has
     /// ended at `now` with this much output.
     #[cold]
     pub fn note(
         &self,
         sessions: &HotKeys,
-        probe: &mut Probe,
+        sampler: &mut Sampler,
         command: Option<(&Row, usize, &Args<'_>)>,
-        shot: &Shot,
+        sample: &Sample,
         (now, output): (u64, usize),
     ) {
-        let m = shot.ends(now, output);
-        let weight = probe.taken(m.now) as f64;
+        let m = sample.ends(now, output);
+        let weight = sampler.taken(m.now) as f64;
         // Topics are named like keys and are none.
         let key_command = command.filter(|(row, ..)| row.group != Group::Topic);
         let Some((row, db, args)) = key_command else { return };
@@ -175,12 +175,12 @@ impl TopKeys {
         tally.fade(m.now);
         tally.exact &= weight <= 1.0;
         let Tally { hits, bytes: by_bytes, cpu, session, .. } = &mut **tally;
-        let capacity = sessions.joined(probe.session);
+        let capacity = sessions.joined(sampler.session);
         if let Some(capacity) = capacity
-            && session.as_ref().is_none_or(|s| s.0 != probe.session)
+            && session.as_ref().is_none_or(|s| s.0 != sampler.session)
         {
             let sketch = || Sketch::new(capacity);
-            *session = Some((probe.session, sketch(), sketch()));
+            *session = Some((sampler.session, sketch(), sketch()));
         }
         let mut session = session.as_mut().filter(|_| capacity.is_some());
         let (bytes, nanos) = (m.bytes as f64 / keys as f64, m.nanos as f64 / keys as f64);
@@ -292,14 +292,14 @@ mod tests {
     }
 
     /// A command that takes a microsecond and answers with 100 bytes.
-    fn run(keys: &TopKeys, sessions: &HotKeys, probe: &mut Probe, now: u64, words: &[&str]) {
+    fn run(keys: &TopKeys, sessions: &HotKeys, sampler: &mut Sampler, now: u64, words: &[&str]) {
         let row = row(words[0]);
         let mut words: Vec<Vec<u8>> = words.iter().map(|w| w.as_bytes().to_vec()).collect();
         let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
         let args = Args::new(&[], &spans, &mut words);
-        sessions.follow(probe);
-        let shot = Shot::new(&args, 7, now - 1000);
-        keys.note(sessions, probe, Some((row, 0, &args)), &shot, (now, 107));
+        sessions.follow(sampler);
+        let sample = Sample::new(&args, 7, now - 1000);
+        keys.note(sessions, sampler, Some((row, 0, &args)), &sample, (now, 107));
     }
 
     fn found(top: &[TopKey]) -> Vec<(&[u8], u64)> {
@@ -309,12 +309,12 @@ mod tests {
     #[test]
     fn heavy_keys_of_all_threads_come_first() {
         let threads = [TopKeys::default(), TopKeys::default()];
-        let (sessions, mut probe) = (HotKeys::default(), Probe::new(1));
+        let (sessions, mut sampler) = (HotKeys::default(), Sampler::new(1));
         for keys in &threads {
-            run(keys, &sessions, &mut probe, SECOND, &["get", "a"]);
-            run(keys, &sessions, &mut probe, SECOND, &["mget", "a", "b"]);
+            run(keys, &sessions, &mut sampler, SECOND, &["get", "a"]);
+            run(keys, &sessions, &mut sampler, SECOND, &["mget", "a", "b"]);
             // Refused for its arguments, and without keys.
-            run(keys, &sessions, &mut probe, SECOND, &["dbsize"]);
+            run(keys, &sessions, &mut sampler, SECOND, &["dbsize"]);
         }
         let by = |by, now| top(threads.iter(), by, 2, now);
         assert_eq!(found(&by(By::Hits, SECOND)), [(b"a".as_slice(), 67), (b"b", 33)]);
@@ -328,12 +328,12 @@ mod tests {
     #[test]
     fn a_session_counts_until_it_is_stopped_or_its_time_is_over() {
         let (keys, sessions) = (TopKeys::default(), HotKeys::default());
-        let mut probe = Probe::new(1);
+        let mut sampler = Sampler::new(1);
         let spent = |n| move || Spent { command_nanos: n, ..Spent::default() };
-        let asked = Asked { cpu: true, net: true, count: 3, duration_ms: 5000, ratio: 1 };
-        assert!(sessions.start(asked, (SECOND, 77), spent(10)));
-        assert!(!sessions.start(asked, (SECOND, 78), spent(10)));
-        run(&keys, &sessions, &mut probe, 2 * SECOND, &["get", "a"]);
+        let selection = Selection { cpu: true, net: true, count: 3, duration_ms: 5000, ratio: 1 };
+        assert!(sessions.start(selection, (SECOND, 77), spent(10)));
+        assert!(!sessions.start(selection, (SECOND, 78), spent(10)));
+        run(&keys, &sessions, &mut sampler, 2 * SECOND, &["get", "a"]);
         let report = |now| sessions.report(std::iter::once(&keys), now, spent(15)).unwrap();
         let r = report(3 * SECOND);
         assert_eq!((r.active, r.started_ms, r.duration_ms), (true, 77, 2000));
@@ -342,7 +342,7 @@ mod tests {
         assert!(!sessions.reset(std::iter::once(&keys), 3 * SECOND, spent(15)));
         // Its time is over, and what comes now does not count.
         sessions.tick(9 * SECOND, spent(20));
-        run(&keys, &sessions, &mut probe, 9 * SECOND, &["get", "b"]);
+        run(&keys, &sessions, &mut sampler, 9 * SECOND, &["get", "b"]);
         let r = report(20 * SECOND);
         assert_eq!((r.active, r.duration_ms, r.by_cpu.len()), (false, 5000, 1));
         assert!(!sessions.stop(20 * SECOND, spent(20)));

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use persist::disk::sim::{Faults, SimDisk};
 use persist::disk::{Disk, File};
 use persist::journal::{
-    Base, Commands, Control, Lane, Observer, Place, Recovered, Recovery, Refusal, Shared, Sync,
+    Base, Commands, Control, Lane, Location, Observer, Recovered, Recovery, Refusal, Shared, Sync,
     Trouble, Writer, check, writer::Orders, writer::Turn,
 };
 use stdx::rng::Rng;
@@ -31,15 +31,15 @@ impl Observer for Seen {
         *self.trouble.lock() = trouble.cloned();
     }
     fn written(&self) {}
-    fn doubtful(&self) {
+    fn may_have_lost(&self) {
         *self.doubts.lock() += 1;
     }
     fn note(&self, _: &str) {}
 }
 
-fn place(segment_bytes: u64) -> Place {
+fn place(segment_bytes: u64) -> Location {
     let dir = "/data/aof".into();
-    Place { dir, stem: "a.aof".into(), segment_bytes, ahead_bytes: 8192 }
+    Location { dir, stem: "a.aof".into(), segment_bytes, ahead_bytes: 8192 }
 }
 
 struct Journal {
@@ -183,10 +183,10 @@ fn threads_that_append_at_once_leave_no_gap() {
                             unit.command(0, b"SET", 1, std::iter::once(value.as_slice()));
                         });
                         if n % 7 == 0 {
-                            shared.kick();
+                            shared.wake_writer();
                         }
                     }
-                    shared.kick();
+                    shared.wake_writer();
                 })
             })
             .collect();
@@ -207,7 +207,7 @@ fn threads_that_append_at_once_leave_no_gap() {
     }
 }
 
-fn filled(disk: &SimDisk) -> (Place, Vec<String>) {
+fn filled(disk: &SimDisk) -> (Location, Vec<String>) {
     let mut journal = start(disk, Sync::Always, 4000, Recovered::fresh(Base::default()));
     for i in 0..40u8 {
         journal.append(0, &[i; 400]);

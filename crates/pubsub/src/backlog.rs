@@ -83,7 +83,7 @@ impl Backlog {
         self.limit.store(bytes, Relaxed);
     }
 
-    /// Whether `thread` may go on. If not, it is among the threads that [`relieved`](Self::relieved)
+    /// Whether `thread` may go on. If not, it is among the threads that `relieved`
     /// names.
     pub fn room_or_wait(&self, thread: usize) -> bool {
         if self.has_room() {

@@ -273,7 +273,7 @@ fn unpack(
         db.peek(Key::new(name));
     }
     // Once: it looks at every event that the command has noted so far.
-    db.settle();
+    db.notify();
     for ((name, watch), i) in parcel.keys.iter().zip(&parcel.watches).zip(0..) {
         let key = Key::new(name);
         let there = db.peek(key).is_some();

@@ -15,7 +15,7 @@ use engine::log::Log;
 use engine::{Endpoint, Engine, Mailbox, Options, Session, Thread};
 use persist::disk::Disk as _;
 use persist::disk::sim::{Faults, SimDisk};
-use persist::journal::Place;
+use persist::journal::Location;
 use stdx::clock::{Clock, VirtualClock};
 use stdx::rng::Rng;
 
@@ -26,9 +26,9 @@ struct Server {
     sessions: Vec<Session>,
 }
 
-fn place(segment_bytes: u64) -> Place {
+fn place(segment_bytes: u64) -> Location {
     let dir = PathBuf::from("/data/aof");
-    Place { dir, stem: "a.aof".into(), segment_bytes, ahead_bytes: 8192 }
+    Location { dir, stem: "a.aof".into(), segment_bytes, ahead_bytes: 8192 }
 }
 
 fn engine(lines: &str, now_ms: u64) -> (Arc<Engine>, VirtualClock) {
@@ -427,7 +427,7 @@ fn a_renamed_command_is_replayed_under_any_name() {
 }
 
 /// A server on the machine's own disk.
-fn open_real(place: &Place, lines: &str) -> Result<Server, String> {
+fn open_real(place: &Location, lines: &str) -> Result<Server, String> {
     let (engine, _) = engine(lines, START_MS);
     let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
     engine.open_journal_at(Arc::new(persist::disk::Real), place.clone())?;
@@ -442,7 +442,7 @@ fn open_real(place: &Place, lines: &str) -> Result<Server, String> {
 #[test]
 fn files_of_redis_are_loaded_up_to_their_last_whole_transaction() {
     let dir = testing::TempDir::new();
-    let place = Place { dir: dir.join("aof"), ..place(1 << 20) };
+    let place = Location { dir: dir.join("aof"), ..place(1 << 20) };
     std::fs::create_dir_all(&place.dir).expect("a directory");
     let command = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
@@ -490,7 +490,7 @@ fn files_of_redis_are_loaded_up_to_their_last_whole_transaction() {
 #[test]
 fn scripts_in_a_file_of_redis_run_again() {
     let dir = testing::TempDir::new();
-    let place = Place { dir: dir.join("aof"), ..place(1 << 20) };
+    let place = Location { dir: dir.join("aof"), ..place(1 << 20) };
     std::fs::create_dir_all(&place.dir).expect("a directory");
     let file = |commands: &[&[&str]]| {
         let word = |w: &&str| format!("${}\r\n{w}\r\n", w.len());

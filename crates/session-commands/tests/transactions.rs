@@ -29,7 +29,7 @@ fn exec_after(before: &[&str], watch: &str, other: &[&str], wait_ms: u64) -> Str
 type Case<'a> = (&'a [&'a str], &'a str, &'a [&'a str], u64, &'a str);
 
 #[test]
-fn what_spoils_a_watch() {
+fn what_makes_a_watch_dirty() {
     const RAN: &str = "*1\r\n+PONG\r\n";
     let cases: &[Case<'_>] = &[
         (&[], "WATCH k", &[], 0, RAN),
@@ -65,7 +65,7 @@ fn what_spoils_a_watch() {
 }
 
 #[test]
-fn a_key_that_had_expired_before_spoils_nothing() {
+fn a_key_that_had_expired_before_makes_nothing_dirty() {
     // With events, the one that says that it has gone is no change either.
     for events in ["", "KEA"] {
         let mut s = Server::with(&[("notify-keyspace-events", events)]);

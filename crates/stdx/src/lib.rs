@@ -4,7 +4,6 @@
 //! Nothing here does I/O, knows a key, or knows a command. Where a module
 //! repeats behaviour that clients can see, its header names the source.
 
-pub mod breath;
 pub mod bytes;
 pub mod carried;
 pub mod clock;
@@ -20,6 +19,7 @@ pub mod repr;
 pub mod rng;
 pub mod split;
 pub mod sync;
+pub mod yield_point;
 
 mod sha1hex;
 pub use sha1hex::sha1hex;

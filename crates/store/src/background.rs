@@ -3,7 +3,7 @@
 //! Where such a thread shares a core with one that serves connections, clients wait for it. A high nice
 //! value is not enough: a thread that a request wakes takes the core from another thread only at the
 //! next tick (Linux with EEVDF: up to 4 ms later), whatever that thread's nice value. So these threads
-//! pause ([`Background::breathe`]) whenever they have worked for `WORK`; a request waits for them no
+//! pause ([`Background::yield_point`]) whenever they have worked for `WORK`; a request waits for them no
 //! longer than that.
 //!
 //! How long they pause depends on whether the cores are wanted, which is the case when the process's
@@ -108,7 +108,7 @@ impl Background {
     }
 
     /// Called often, while the thread has nothing locked: pauses when the thread has worked for long.
-    pub fn breathe(&mut self) {
+    pub fn yield_point(&mut self) {
         let now = Instant::now();
         if now.duration_since(self.since) < WORK {
             return;
@@ -157,12 +157,12 @@ mod tests {
         let mut b = Background::begin();
         b.since = Instant::now() + WORK;
         let before = b.since;
-        b.breathe();
+        b.yield_point();
         assert_eq!(b.since, before, "not yet");
         b.since = Instant::now().checked_sub(WORK).expect("the machine has run for so long");
         b.wanted = 1;
         let before = Instant::now();
-        b.breathe();
+        b.yield_point();
         assert!(b.since >= before + PAUSE);
         assert!(b.wanted == 0 || b.wanted == CALM);
     }

@@ -11,7 +11,7 @@ use stdx::rng::Rng;
 
 use crate::effects::Effects;
 use crate::lazy::Garbage;
-use crate::lock_set::{Hold, Seat};
+use crate::lock_set::{Hold, SoloToken};
 
 /// LFU counter of a new key.
 pub const LFU_INIT: u32 = 5;
@@ -147,7 +147,7 @@ pub enum Empty {
 #[derive(Debug)]
 pub struct Context {
     /// The right to a keyspace for one thread, if this context belongs to such a thread.
-    pub seat: Seat,
+    pub solo: SoloToken,
     /// Shards that stay locked over several commands.
     pub(crate) hold: Hold,
     /// Number of the connection whose command runs; 0 for work that no connection asked for.
@@ -215,7 +215,7 @@ impl Context {
     /// A context at time `now_ms` with random numbers from `rng`.
     pub fn new(now_ms: i64, rng: Rng) -> Self {
         let mut cx = Self {
-            seat: Seat::NONE,
+            solo: SoloToken::NONE,
             hold: Hold::default(),
             client: 0,
             ready: Vec::new(),

@@ -10,7 +10,7 @@ use data::table::{Slot, SlotMut};
 use crate::context::{Block, Context, Empty};
 use crate::effects::Class;
 use crate::lazy::Garbage;
-use crate::shards::{Held, Keyspace, Locked, Part, SHARDS, ShardSet, shard_of};
+use crate::shards::{DbPart, Held, Keyspace, Locked, SHARDS, ShardSet, shard_of};
 
 mod watched;
 mod whole;
@@ -92,7 +92,7 @@ impl<'a> Db<'a> {
     /// A view with the shard of one hash locked.
     #[inline]
     pub fn lock_one(ks: &'a Keyspace, index: usize, key: Key<'_>, cx: &'a mut Context) -> Self {
-        let locked = ks.lock(Held::One(shard_of(key.hash)), &cx.seat, &cx.hold);
+        let locked = ks.lock(Held::One(shard_of(key.hash)), &cx.solo, &cx.hold);
         cx.effects.observe(ks.interest());
         let hint = (key.bytes.as_ptr(), key.bytes.len(), key.hash);
         Self { locked, index, cx, hint, first: 0, near: 0 }
@@ -108,7 +108,7 @@ impl<'a> Db<'a> {
     /// next command of a pipeline. The entry is looked for at index `near` of its bucket first.
     #[inline(always)]
     pub fn move_to(&mut self, hash: u64, near: usize) {
-        self.locked.move_to(shard_of(hash), self.index, &self.cx.seat);
+        self.locked.move_to(shard_of(hash), self.index, &self.cx.solo);
         self.cx.effects.observe(self.locked.ks().interest());
         self.first = hash;
         self.near = near;
@@ -116,17 +116,17 @@ impl<'a> Db<'a> {
 
     /// A view with a set of shards locked.
     pub fn lock_set(ks: &'a Keyspace, index: usize, set: ShardSet, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::Many(set), &cx.seat, &cx.hold), index, cx)
+        Self::over(ks.lock(Held::Many(set), &cx.solo, &cx.hold), index, cx)
     }
 
     /// A view with every shard locked.
     pub fn lock_all(ks: &'a Keyspace, index: usize, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::All, &cx.seat, &cx.hold), index, cx)
+        Self::over(ks.lock(Held::All, &cx.solo, &cx.hold), index, cx)
     }
 
     /// A view with nothing locked, for commands that go through the shards one after the other.
     pub fn unlocked(ks: &'a Keyspace, index: usize, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::None, &cx.seat, &cx.hold), index, cx)
+        Self::over(ks.lock(Held::None, &cx.solo, &cx.hold), index, cx)
     }
 
     fn over(locked: Locked<'a>, index: usize, cx: &'a mut Context) -> Self {
@@ -177,7 +177,7 @@ impl<'a> Db<'a> {
     }
 
     #[inline]
-    fn part(&mut self, hash: u64) -> &mut Part {
+    fn part(&mut self, hash: u64) -> &mut DbPart {
         self.locked.part(self.index, shard_of(hash))
     }
 
@@ -786,14 +786,14 @@ impl<'a> Db<'a> {
     }
 
     /// One shard's part, locked for the moment unless the command has every shard locked.
-    fn with_part<R>(&mut self, s: usize, f: impl FnOnce(&mut Part, &mut Context) -> R) -> R {
+    fn with_part<R>(&mut self, s: usize, f: impl FnOnce(&mut DbPart, &mut Context) -> R) -> R {
         if self.locked.holds(s) {
             return f(self.locked.part(self.index, s), self.cx);
         }
         // Locking one more while others are locked could deadlock; a command of scope `Each` has none
         // locked.
         assert!(self.locked.holds_none(), "a command with locked keys asked for shard {s}");
-        let mut moment = self.locked.ks().lock(Held::One(s), &self.cx.seat, &self.cx.hold);
+        let mut moment = self.locked.ks().lock(Held::One(s), &self.cx.solo, &self.cx.hold);
         f(moment.part(self.index, s), self.cx)
     }
 
@@ -903,7 +903,7 @@ impl<'a> Db<'a> {
     pub(crate) fn sample_parts(
         &mut self,
         s: usize,
-        mut f: impl FnMut(usize, &mut Part, &mut Context),
+        mut f: impl FnMut(usize, &mut DbPart, &mut Context),
     ) {
         for db in 0..self.databases() {
             f(db, self.locked.part(db, s), self.cx);
@@ -936,7 +936,7 @@ impl<'a> Db<'a> {
 
     /// A view with one shard locked, by number (0..[`SHARDS`]), for periodic work.
     pub fn lock_shard(ks: &'a Keyspace, index: usize, s: usize, cx: &'a mut Context) -> Self {
-        Self::over(ks.lock(Held::One(s), &cx.seat, &cx.hold), index, cx)
+        Self::over(ks.lock(Held::One(s), &cx.solo, &cx.hold), index, cx)
     }
 
     /// The same, unless another thread has the shard locked: periodic work can do without it until the next
@@ -947,7 +947,7 @@ impl<'a> Db<'a> {
         s: usize,
         cx: &'a mut Context,
     ) -> Option<Self> {
-        let locked = ks.try_lock(s, &cx.seat, &cx.hold)?;
+        let locked = ks.try_lock(s, &cx.solo, &cx.hold)?;
         Some(Self::over(locked, index, cx))
     }
 

@@ -28,7 +28,7 @@ impl Watch {
     }
 
     /// Notes that a watched key has changed.
-    pub fn spoil(&self) {
+    pub fn mark_dirty(&self) {
         self.0.store(true, Relaxed);
     }
 }
@@ -225,7 +225,7 @@ impl Interest {
     pub(crate) fn changed(&self, db: usize, key: &[u8], is_change: bool) -> bool {
         let Some(wanted) = self.0.get(key) else { return false };
         if is_change {
-            wanted.watches_in(db).for_each(|w| w.spoil());
+            wanted.watches_in(db).for_each(|w| w.mark_dirty());
         }
         wanted.is_awaited_in(db)
     }

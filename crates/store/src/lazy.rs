@@ -55,7 +55,7 @@ impl Counts {
 /// No client waits for the calling thread.
 fn pause_now_and_then() {
     let mut background = Background::begin();
-    stdx::breath::each(move || background.breathe());
+    stdx::yield_point::each(move || background.yield_point());
 }
 
 pub(crate) struct Lazy {
@@ -76,7 +76,7 @@ impl Lazy {
                 // The thread ends when the keyspace, and with it the sender, is dropped.
                 while let Ok(garbage) = receive.recv() {
                     c.free(garbage);
-                    stdx::breath::breathe();
+                    stdx::yield_point::reached();
                 }
             })
             .expect("the system lets a process start a thread");

@@ -37,6 +37,6 @@ pub use effects::{Class, Effects, Event};
 pub use evict::{Evicted, Policy};
 pub use interest::{Waiter, Watch};
 pub use lazy::Garbage;
-pub use shards::{Keyspace, SHARDS, Seat, ShardSet};
+pub use shards::{Keyspace, SHARDS, ShardSet, SoloToken};
 pub use snapshot::{Keep, Snapshot, Walk};
 pub use waits::{do_meanwhile, meanwhile, take_waits};

@@ -15,10 +15,10 @@ pub(crate) fn shard_of(hash: u64) -> usize {
 /// The right to use a keyspace without locks; there is one per such keyspace, and it cannot be
 /// copied.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Seat(pub(crate) u64);
+pub struct SoloToken(pub(crate) u64);
 
-impl Seat {
-    /// The seat of a context that uses only keyspaces with locks.
+impl SoloToken {
+    /// The solo token of a context that uses only keyspaces with locks.
     pub(crate) const NONE: Self = Self(0);
 }
 

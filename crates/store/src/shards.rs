@@ -4,8 +4,8 @@
 //! databases (MOVE, COPY … DB, SWAPDB) need no further locks. A thread that needs several shards locks
 //! them in ascending order; this rule alone prevents deadlocks.
 //!
-//! A keyspace that only one thread will ever use ([`Keyspace::single`]) has one [`Seat`], which is in that
-//! thread's [`Context`](crate::Context). Since every access borrows the context mutably, the seat already
+//! A keyspace that only one thread will ever use ([`Keyspace::single`]) has one [`SoloToken`], in that
+//! thread's [`Context`](crate::Context). Since every access borrows the context mutably, the token already
 //! proves exclusive access, and no lock is taken: two atomic operations less per command, which is a
 //! seventh of the cost of a pipelined GET.
 //!
@@ -33,19 +33,19 @@ use crate::expiry::ExpiryIndex;
 use crate::interest::Interest;
 use crate::lazy::{Garbage, Lazy};
 pub(crate) use crate::lock_set::{Held, Hold, Outer, shard_of};
-pub use crate::lock_set::{SHARDS, Seat, ShardSet};
+pub use crate::lock_set::{SHARDS, ShardSet, SoloToken};
 use crate::snapshot::Saving;
 use crate::waits;
 
 /// One shard's part of one database.
-pub(crate) struct Part {
+pub(crate) struct DbPart {
     pub(crate) table: Table<Entry>,
     pub(crate) expiry: ExpiryIndex,
     /// Deadlines within values; made when the first one comes, for few data sets have any.
     pub(crate) fields: Option<Box<ExpiryIndex<true>>>,
 }
 
-impl Part {
+impl DbPart {
     /// Notes that an entry's deadlines, its own and the earliest within its value, changed.
     #[inline]
     pub(crate) fn note(
@@ -67,9 +67,9 @@ impl Part {
 struct Shard {
     lock: RawMutex,
     /// Database 0's part; touched only while `lock` is locked; so is `others`.
-    first: UnsafeCell<Part>,
+    first: UnsafeCell<DbPart>,
     /// Parts of databases 1 and up.
-    others: UnsafeCell<Box<[Part]>>,
+    others: UnsafeCell<Box<[DbPart]>>,
     /// The watches and waiters of its keys; usually none.
     interest: UnsafeCell<Option<Box<Interest>>>,
 }
@@ -82,11 +82,11 @@ pub struct Keyspace {
     pub(crate) lazy: Lazy,
     /// Expiry deadlines are indexed relative to this moment (Unix milliseconds).
     pub(crate) base_ms: i64,
-    /// The number of the only seat, if there is one.
-    seat: u64,
+    /// The number of the solo token, if there is one.
+    solo: u64,
     /// The same while there are no locks; 0 while there are.
-    alone: AtomicU64,
-    /// Reasons why a keyspace with a seat has locks for now.
+    unshared: AtomicU64,
+    /// Reasons why a keyspace with a solo token has locks for now.
     shared: AtomicUsize,
     pub(crate) saving: Saving,
     /// Reasons to note what commands change: watches and waiters registered, and features that
@@ -105,13 +105,13 @@ unsafe impl Send for Keyspace {}
 impl Keyspace {
     /// An empty keyspace of `databases` databases; starts the thread that frees big values.
     pub fn new(databases: usize, now_ms: i64) -> Arc<Self> {
-        Self::with_seat(databases, now_ms, 0)
+        Self::with_solo(databases, now_ms, 0)
     }
 
-    fn with_seat(databases: usize, now_ms: i64, seat: u64) -> Arc<Self> {
+    fn with_solo(databases: usize, now_ms: i64, solo: u64) -> Arc<Self> {
         assert!(databases > 0);
         let heads = Heads::new(databases, SHARDS);
-        let part = |db: usize, s: usize| Part {
+        let part = |db: usize, s: usize| DbPart {
             table: Table::published((s * 1024 / SHARDS) as u16, &heads, db * SHARDS + s),
             expiry: ExpiryIndex::default(),
             fields: None,
@@ -133,8 +133,8 @@ impl Keyspace {
             databases,
             lazy,
             base_ms: now_ms,
-            seat,
-            alone: AtomicU64::new(seat),
+            solo,
+            unshared: AtomicU64::new(solo),
             shared: AtomicUsize::new(0),
             saving: Saving::default(),
             interest,
@@ -142,34 +142,34 @@ impl Keyspace {
         })
     }
 
-    /// An empty keyspace for one thread, and the seat for its context.
-    pub fn single(databases: usize, now_ms: i64) -> (Arc<Self>, Seat) {
+    /// An empty keyspace for one thread, and the solo token for its context.
+    pub fn single(databases: usize, now_ms: i64) -> (Arc<Self>, SoloToken) {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let seat = NEXT.fetch_add(1, Relaxed);
-        (Self::with_seat(databases, now_ms, seat), Seat(seat))
+        let solo = NEXT.fetch_add(1, Relaxed);
+        (Self::with_solo(databases, now_ms, solo), SoloToken(solo))
     }
 
     /// Whether only one thread uses it now, without locks.
     #[inline]
     pub fn is_single(&self) -> bool {
-        self.alone.load(Relaxed) != 0
+        self.unshared.load(Relaxed) != 0
     }
 
-    /// Lets other threads in, for one more reason: from here on the thread with the seat takes locks too.
-    /// That thread must have no view and no lock set while this is called, which the borrow of its seat
+    /// Lets other threads in, for one more reason: from here on the thread with the token takes locks too.
+    /// That thread must have no view and no lock set while this is called, which the borrow of its token
     /// proves for views. Those threads begin after this, and have ended, as far as the keyspace is
     /// concerned, before [`unshare`](Self::unshare).
-    pub fn share(&self, seat: &Seat) {
-        assert!(seat.0 == self.seat, "only the thread with the seat lets others in");
+    pub fn share(&self, solo: &SoloToken) {
+        assert!(solo.0 == self.solo, "only the thread with the solo token lets others in");
         self.shared.fetch_add(1, Relaxed);
-        self.alone.store(0, Relaxed);
+        self.unshared.store(0, Relaxed);
     }
 
     /// One reason less; with the last one the locks go.
-    pub fn unshare(&self, seat: &Seat) {
-        assert!(seat.0 == self.seat, "only the thread with the seat lets others in");
+    pub fn unshare(&self, solo: &SoloToken) {
+        assert!(solo.0 == self.solo, "only the thread with the solo token lets others in");
         if self.shared.fetch_sub(1, Relaxed) == 1 {
-            self.alone.store(self.seat, Relaxed);
+            self.unshared.store(self.solo, Relaxed);
         }
     }
 
@@ -253,34 +253,34 @@ impl Keyspace {
     /// Locks a set. The caller's context stays mutably borrowed as long as the result lives. Shards in the
     /// context's [lock set](Self::hold) are not locked again.
     #[inline]
-    pub(crate) fn lock(&self, set: Held, seat: &Seat, hold: &Hold) -> Locked<'_> {
-        let alone = self.alone.load(Relaxed);
-        if alone != 0 {
-            // The one seat is in a context that the caller has borrowed mutably: no other thread can be
+    pub(crate) fn lock(&self, set: Held, solo: &SoloToken, hold: &Hold) -> Locked<'_> {
+        let unshared = self.unshared.load(Relaxed);
+        if unshared != 0 {
+            // The solo token is in a context that the caller has borrowed mutably: no other thread can be
             // here.
-            assert!(seat.0 == alone, "a second thread in a keyspace for one thread");
-            return Locked { ks: self, held: set, last: NOWHERE, bare: true, within: None };
+            assert!(solo.0 == unshared, "a second thread in a keyspace for one thread");
+            return Locked { ks: self, held: set, last: NOWHERE, lockless: true, within: None };
         }
         if let Some(outer) = &hold.0 {
             outer.check(std::ptr::from_ref(self).addr(), &set);
             let within = Some(Arc::clone(outer));
-            return Locked { ks: self, held: set, last: NOWHERE, bare: true, within };
+            return Locked { ks: self, held: set, last: NOWHERE, lockless: true, within };
         }
         self.lock_all_of(&set);
-        Locked { ks: self, held: set, last: NOWHERE, bare: false, within: None }
+        Locked { ks: self, held: set, last: NOWHERE, lockless: false, within: None }
     }
 
     /// [`lock`](Self::lock) for one shard, unless another thread has it.
-    pub(crate) fn try_lock(&self, s: usize, seat: &Seat, hold: &Hold) -> Option<Locked<'_>> {
+    pub(crate) fn try_lock(&self, s: usize, solo: &SoloToken, hold: &Hold) -> Option<Locked<'_>> {
         let held = Held::One(s);
-        if self.alone.load(Relaxed) != 0 || hold.0.is_some() {
-            return Some(self.lock(held, seat, hold));
+        if self.unshared.load(Relaxed) != 0 || hold.0.is_some() {
+            return Some(self.lock(held, solo, hold));
         }
         if !self.shards[s].lock.try_lock() {
             return None;
         }
         // Created only after locking: dropping it unlocks the shard, whichever thread has it.
-        Some(Locked { ks: self, held, last: NOWHERE, bare: false, within: None })
+        Some(Locked { ks: self, held, last: NOWHERE, lockless: false, within: None })
     }
 
     fn lock_all_of(&self, set: &Held) {
@@ -335,14 +335,14 @@ pub(crate) struct Locked<'a> {
     ks: &'a Keyspace,
     held: Held,
     /// The part of the last access and its shard and database: commands come back to the same one.
-    last: (usize, usize, *mut Part),
-    /// Nothing was locked for it: there is a seat, or it is within a lock set.
-    bare: bool,
+    last: (usize, usize, *mut DbPart),
+    /// Nothing was locked for it: there is a solo token, or it is within a lock set.
+    lockless: bool,
     /// The lock set that it is within.
     within: Option<Arc<Outer>>,
 }
 
-const NOWHERE: (usize, usize, *mut Part) = (usize::MAX, 0, std::ptr::null_mut());
+const NOWHERE: (usize, usize, *mut DbPart) = (usize::MAX, 0, std::ptr::null_mut());
 
 impl<'a> Locked<'a> {
     #[inline]
@@ -352,7 +352,7 @@ impl<'a> Locked<'a> {
 
     /// Leaves the shards locked for every use of the context until [`Keyspace::release`].
     pub(crate) fn into_hold(mut self, hold: &mut Hold) {
-        if !self.bare {
+        if !self.lockless {
             let held = std::mem::replace(&mut self.held, Held::None);
             hold.0 = Some(Arc::new(Outer { ks: std::ptr::from_ref(self.ks).addr(), held }));
         }
@@ -365,9 +365,9 @@ impl<'a> Locked<'a> {
 
     /// Unlocks the locked shards and locks one shard, of which database `db` will be used first.
     #[inline(always)]
-    pub(crate) fn move_to(&mut self, s: usize, db: usize, seat: &Seat) {
-        if self.bare {
-            debug_assert!(self.within.is_some() || seat.0 == self.ks.seat);
+    pub(crate) fn move_to(&mut self, s: usize, db: usize, solo: &SoloToken) {
+        if self.lockless {
+            debug_assert!(self.within.is_some() || solo.0 == self.ks.solo);
             if let Some(outer) = &self.within {
                 outer.check(std::ptr::from_ref(self.ks).addr(), &Held::One(s));
             }
@@ -387,7 +387,7 @@ impl<'a> Locked<'a> {
     /// One shard's part of a database. Panics when the shard is not locked: the command's row does not
     /// name one of its keys, and such a command must never touch data.
     #[inline]
-    pub(crate) fn part(&mut self, db: usize, s: usize) -> &mut Part {
+    pub(crate) fn part(&mut self, db: usize, s: usize) -> &mut DbPart {
         if self.last.0 != s || self.last.1 != db {
             self.find_part(db, s);
         }
@@ -416,7 +416,7 @@ impl<'a> Locked<'a> {
     }
 
     /// The same, to read several of them at once.
-    pub(crate) fn read_part(&self, db: usize, s: usize) -> &Part {
+    pub(crate) fn read_part(&self, db: usize, s: usize) -> &DbPart {
         assert!(self.holds(s), "shard {s} is not locked by this command");
         let shard = &self.ks.shards[s];
         // SAFETY: the shard's lock is held, so no other thread touches the part; `&self` keeps
@@ -430,7 +430,7 @@ impl<'a> Locked<'a> {
     }
 
     /// Two databases' parts of one shard.
-    pub(crate) fn parts(&mut self, a: usize, b: usize, s: usize) -> (&mut Part, &mut Part) {
+    pub(crate) fn parts(&mut self, a: usize, b: usize, s: usize) -> (&mut DbPart, &mut DbPart) {
         self.last = NOWHERE;
         assert!(self.holds(s) && a != b);
         let shard = &self.ks.shards[s];
@@ -466,7 +466,7 @@ impl Locked<'_> {
 impl Drop for Locked<'_> {
     #[inline]
     fn drop(&mut self) {
-        if !self.bare {
+        if !self.lockless {
             self.unlock();
         }
     }

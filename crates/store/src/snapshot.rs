@@ -149,7 +149,7 @@ impl Keyspace {
         keep: Arc<dyn Keep>,
         at: impl FnOnce(),
     ) -> Option<Snapshot> {
-        let locked = self.lock(Held::All, &cx.seat, &cx.hold);
+        let locked = self.lock(Held::All, &cx.solo, &cx.hold);
         let saving = &self.saving;
         // A snapshot that is being finished still needs its mark.
         if saving.state.read().is_some() {
@@ -218,7 +218,7 @@ impl Snapshot {
 
     /// Ends it: all walks have ended, and `f` gets the last of what was dropped.
     pub fn finish(self, cx: &mut Context, f: impl FnMut(usize, &Entry)) {
-        let locked = self.ks.lock(Held::All, &cx.seat, &cx.hold);
+        let locked = self.ks.lock(Held::All, &cx.solo, &cx.hold);
         self.ks.saving.on.store(false, Relaxed);
         drop(locked);
         // From here on no thread hands in anything.
@@ -251,7 +251,7 @@ impl Walk {
         if self.shard == self.end {
             return false;
         }
-        let mut locked = self.ks.lock(Held::One(self.shard), &cx.seat, &cx.hold);
+        let mut locked = self.ks.lock(Held::One(self.shard), &cx.solo, &cx.hold);
         let swaps = self.state.swaps.load(Relaxed);
         if swaps != self.swaps {
             (self.swaps, self.at) = (swaps, (0, 0));

@@ -168,11 +168,11 @@ fn a_snapshot_is_of_one_moment() {
     for seed in 0..8 {
         let mut rng = Rng::from_seed(seed);
         let mut cx = Context::new(1000, Rng::from_seed(seed + 1000));
-        let (ks, seat) = Keyspace::single(4, 1000);
+        let (ks, solo) = Keyspace::single(4, 1000);
         if seed % 2 == 0 {
-            cx.seat = seat;
+            cx.solo = solo;
         } else {
-            ks.share(&seat);
+            ks.share(&solo);
         }
         // The second and third snapshots find the marks as the first has left them.
         for _ in 0..3 {

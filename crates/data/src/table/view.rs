@@ -3,7 +3,7 @@
 //! It can be walked and nothing else. What it sees it shares with the table, in two ways:
 //!
 //! - *Nodes.* While there is a view, the table changes no node where it lies and frees none: it
-//!   changes copies, and what leaves it is *buried* until the last view is gone.
+//!   changes copies, and what leaves it is *retired* until the last view is gone.
 //! - *Buckets*, in [`Pieces`] of some hundred. A piece is copied once, by the first that needs it: by the
 //!   view, to read it, or by the table, before it changes anything in it. From then on it is the
 //!   view's own copy that counts, and the table is free to do with its buckets what it likes.
@@ -23,19 +23,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use super::{Array, Node, SLOTS, SlotMut, Table, child_ptr, each_raw, prefetch};
 
 /// What has left a table of which there are views.
-pub(super) struct Grave<T>(Mutex<Buried<T>>);
+pub(super) struct Retired<T>(Mutex<Inner<T>>);
 
-struct Buried<T> {
+struct Inner<T> {
     nodes: Vec<T>,
     views: usize,
 }
 
-impl<T> Grave<T> {
-    fn lock(&self) -> MutexGuard<'_, Buried<T>> {
+impl<T> Retired<T> {
+    fn lock(&self) -> MutexGuard<'_, Inner<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn bury(&self, node: T) {
+    pub(super) fn retire(&self, node: T) {
         self.lock().nodes.push(node);
     }
 }
@@ -44,8 +44,8 @@ impl<T> Grave<T> {
 pub(super) enum Fate<T> {
     Free,
     /// Another owner has them.
-    Leave(Arc<Grave<T>>),
-    Bury(Arc<Grave<T>>),
+    Leave(Arc<Retired<T>>),
+    Retire(Arc<Retired<T>>),
 }
 
 impl<T: Node> Fate<T> {
@@ -53,18 +53,18 @@ impl<T: Node> Fate<T> {
         match self {
             Self::Free => drop(node),
             Self::Leave(_) => _ = node.into_raw(),
-            Self::Bury(grave) => grave.bury(node),
+            Self::Retire(retired) => retired.retire(node),
         }
     }
 
     pub(super) fn end(self) {
-        if let Self::Leave(grave) = self {
-            let mut buried = grave.lock();
-            buried.views -= 1;
-            if buried.views == 0 {
+        if let Self::Leave(retired) = self {
+            let mut inner = retired.lock();
+            inner.views -= 1;
+            if inner.views == 0 {
                 // Freed here, and not by the next change of the table.
-                let nodes = std::mem::take(&mut buried.nodes);
-                drop(buried);
+                let nodes = std::mem::take(&mut inner.nodes);
+                drop(inner);
                 drop(nodes);
             }
         }
@@ -78,19 +78,19 @@ impl<T: Node> Table<T> {
     where
         T: Send + Sync,
     {
-        let new = || Arc::new(Grave(Mutex::new(Buried { nodes: Vec::new(), views: 0 })));
-        self.grave();
+        let new = || Arc::new(Retired(Mutex::new(Inner { nodes: Vec::new(), views: 0 })));
+        self.retired();
         if let Some(before) = self.pieces.take() {
             before.keep_all(|| {});
         }
-        let grave = self.grave.get_or_insert_with(new);
-        grave.lock().views += 1;
-        let grave = Some(Arc::clone(grave));
+        let retired = self.retired.get_or_insert_with(new);
+        retired.lock().views += 1;
+        let retired = Some(Arc::clone(retired));
         let parts = [Part::new(self.main, 0), Part::new(self.old, self.moved)];
         let pieces = Arc::new(Pieces { parts, nodes: self.len });
         self.pieces = Some(Arc::clone(&pieces));
         let mut view = Self::new(self.phase);
-        (view.is_view, view.grave, view.pieces) = (true, grave, Some(pieces));
+        (view.is_view, view.retired, view.pieces) = (true, retired, Some(pieces));
         view
     }
 
@@ -125,7 +125,7 @@ impl<T: Node> Table<T> {
 
     #[cold]
     fn keep_for_view(&mut self, array: Array, i: usize) {
-        self.grave();
+        self.retired();
         if let Some(pieces) = &self.pieces {
             pieces.keep(array, i);
         }
@@ -133,35 +133,35 @@ impl<T: Node> Table<T> {
 
     /// Where nodes that leave must go, while there are views.
     #[inline]
-    pub(super) fn grave(&mut self) -> Option<&Arc<Grave<T>>> {
+    pub(super) fn retired(&mut self) -> Option<&Arc<Retired<T>>> {
         debug_assert!(!self.is_view, "a view is changed");
-        if self.grave.is_some() {
+        if self.retired.is_some() {
             self.forget_views();
         }
-        self.grave.as_ref()
+        self.retired.as_ref()
     }
 
     #[cold]
     fn forget_views(&mut self) {
         // This sees all that the views have done, the last look at a node included.
-        if self.grave.as_mut().is_some_and(|grave| Arc::get_mut(grave).is_some()) {
-            self.grave = None;
+        if self.retired.as_mut().is_some_and(|retired| Arc::get_mut(retired).is_some()) {
+            self.retired = None;
             self.pieces = None;
         }
     }
 
     pub(super) fn fate(&mut self) -> Fate<T> {
         if !self.is_view {
-            self.grave();
+            self.retired();
         }
-        match self.grave.take() {
+        match self.retired.take() {
             None => Fate::Free,
-            Some(grave) if self.is_view => Fate::Leave(grave),
-            Some(grave) => {
+            Some(retired) if self.is_view => Fate::Leave(retired),
+            Some(retired) => {
                 if let Some(pieces) = self.pieces.take() {
-                    pieces.keep_all(stdx::breath::breathe);
+                    pieces.keep_all(stdx::yield_point::reached);
                 }
-                Fate::Bury(grave)
+                Fate::Retire(retired)
             }
         }
     }
@@ -171,9 +171,9 @@ impl<T: Node> SlotMut<'_, T> {
     /// Before the node is changed where it lies: views keep the one that they see.
     #[inline]
     pub(super) fn make_own(&mut self) {
-        if let Some(grave) = self.grave.take() {
+        if let Some(retired) = self.retired.take() {
             let copy = self.node.duplicate();
-            grave.bury(self.put(copy));
+            retired.retire(self.put(copy));
         }
     }
 
@@ -185,7 +185,7 @@ impl<T: Node> SlotMut<'_, T> {
 
     /// Whether [`node_mut`](Self::node_mut) gives a copy at another place, because there are views.
     pub fn will_move(&self) -> bool {
-        self.grave.is_some()
+        self.retired.is_some()
     }
 }
 
@@ -396,6 +396,6 @@ mod tests {
             });
         }
         assert_eq!(content(&t), model);
-        assert!(t.grave().is_none(), "no views, nothing is copied any more");
+        assert!(t.retired().is_none(), "no views, nothing is copied any more");
     }
 }

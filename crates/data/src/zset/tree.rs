@@ -51,7 +51,7 @@ struct Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         // Its leaves are dropped after this.
-        stdx::breath::breathe();
+        stdx::yield_point::reached();
     }
 }
 

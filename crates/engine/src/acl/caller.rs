@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ::commands::row::KeyFlags;
 
-use super::{Catalogue as _, Context, DEFAULT, Denied, Reason, Refusal, User, check, log};
+use super::{Catalogue as _, DEFAULT, Denied, Origin, Reason, Refusal, User, check, log};
 use crate::engine::Engine;
 
 /// Bytes that ACL LOG keeps of the name in a failed login: the head of a request may be long.
@@ -74,7 +74,7 @@ impl Engine {
             let line = line(port, peer, local, self.acl.default_user());
             let refusal = Refusal {
                 reason: Reason::Auth,
-                context: Context::TopLevel,
+                context: Origin::TopLevel,
                 object: port.as_bytes(),
                 user: &name[..name.len().min(NAME_MAX)],
                 client: line.to_string(),
@@ -102,7 +102,7 @@ impl Caller {
         check(&engine.table, &self.user, id, argv).map_err(|denied: Denied| {
             let refusal = Refusal {
                 reason: denied.reason,
-                context: Context::TopLevel,
+                context: Origin::TopLevel,
                 object: denied.object(&engine.table, id, argv),
                 user: self.user.name(),
                 client: self.line.to_string(),

@@ -1,5 +1,5 @@
 //! The ACL file, and `user` lines of the configuration file: reading and writing them. What they say is
-//! understood in [`acl::file`](::acl::file).
+//! understood in [`acl::file`].
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! Access control, where it is about connections: refusals of their commands, and closing them when their
-//! permissions are withdrawn. Users, rules and checks are in the crate [`acl`](::acl).
+//! permissions are withdrawn. Users, rules and checks are in the crate [`acl`].
 
 mod caller;
 pub mod change;
@@ -13,7 +13,7 @@ use config::{AclPubsubDefault, Id};
 
 pub use ::acl::may_listen;
 pub(crate) use ::acl::reads_all;
-pub use ::acl::{Acl, Context, DEFAULT, Denied, Reason, User, check};
+pub use ::acl::{Acl, DEFAULT, Denied, Origin, Reason, User, check};
 pub use caller::Caller;
 pub use caller::readable;
 pub use change::reload;
@@ -50,8 +50,8 @@ impl Engine {
 }
 
 /// Where the commands of a session are refused.
-pub fn context_of(session: &Session) -> Context {
-    if session.multi.is_some() { Context::Multi } else { Context::TopLevel }
+pub fn origin_of(session: &Session) -> Origin {
+    if session.multi.is_some() { Origin::Multi } else { Origin::TopLevel }
 }
 
 /// A connection, as CLIENT LIST shows it.
@@ -73,7 +73,7 @@ pub fn note<A: Argv + ?Sized>(
     engine: &Engine,
     user: &User,
     client: &Client,
-    context: Context,
+    context: Origin,
     (id, argv): (u16, &A),
     denied: Denied,
 ) {
@@ -83,7 +83,7 @@ pub fn note<A: Argv + ?Sized>(
 }
 
 /// Counts and logs a failed login as `name` by `command`.
-pub fn note_login(engine: &Engine, name: &[u8], client: &Client, context: Context, command: &[u8]) {
+pub fn note_login(engine: &Engine, name: &[u8], client: &Client, context: Origin, command: &[u8]) {
     let client = line_of(engine, client);
     log(engine, Refusal { reason: Reason::Auth, context, object: command, user: name, client });
 }

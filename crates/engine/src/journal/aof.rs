@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
-use persist::journal::Place;
+use persist::journal::Location;
 use stdx::crc32c::crc32c;
 
 use persist::journal::redis::{Commands, Stop, parse_manifest};
@@ -15,7 +15,7 @@ use crate::log;
 
 /// The files of Redis that are at `place`, if any: the name for our manifest, and the files to load,
 /// in order.
-pub(super) fn find(place: &Place) -> Result<Option<Theirs>, String> {
+pub(super) fn find(place: &Location) -> Result<Option<Theirs>, String> {
     let manifest = format!("{}.manifest", place.stem);
     let path = place.file(&manifest);
     if path.exists() {
@@ -65,7 +65,7 @@ fn seen(manifest: &[u8], files: &[PathBuf]) -> u32 {
 }
 
 /// The files that the name in our manifest stands for.
-pub(super) fn files(place: &Place, name: &str) -> Result<Vec<PathBuf>, String> {
+pub(super) fn files(place: &Location, name: &str) -> Result<Vec<PathBuf>, String> {
     if name == place.stem {
         return Ok(vec![place.dir.parent().unwrap_or(Path::new("")).join(name)]);
     }
@@ -120,7 +120,7 @@ fn load_file(
     (&mut file).take(5).read_to_end(&mut magic).map_err(failed)?;
     if magic == b"REDIS" || magic == b"VALKE" {
         let whole = std::io::Cursor::new(magic).chain(file);
-        let free = player.breathes();
+        let free = player.yields();
         let (rest, file) = super::base::let_go(engine, player.cx(), free, |cx| {
             super::base::load_preamble(engine, cx, path, whole)
         })?;

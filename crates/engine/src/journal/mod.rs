@@ -32,7 +32,7 @@ use config::{Appendfsync, Config, Id};
 use parking_lot::Mutex;
 use persist::disk::Disk;
 use persist::journal::writer::Orders;
-use persist::journal::{Control, Lane, Observer, Place, Shared, Sync, Trouble, Unit};
+use persist::journal::{Control, Lane, Location, Observer, Shared, Sync, Trouble, Unit};
 use resp::Args;
 use store::{Db, Waiter};
 
@@ -88,7 +88,7 @@ pub struct Journal {
 struct Running {
     orders: Orders,
     writer: JoinHandle<()>,
-    place: Place,
+    place: Location,
     disk: Arc<dyn Disk>,
     /// Number of the last base.
     bases: u64,
@@ -199,9 +199,9 @@ impl Journal {
             return;
         }
         if self.shared.policy() == Sync::Always {
-            self.shared.kick();
+            self.shared.wake_writer();
         } else {
-            self.shared.write_through(|| worker.holds.announce());
+            self.shared.write_through(|| worker.wake_request.announce());
         }
         while worker.lane.waiting() > BACKLOG && !self.shared.is_failing() {
             self.shared.wait_for_progress(std::time::Duration::from_millis(20));
@@ -330,7 +330,7 @@ struct Bell(Weak<Engine>);
 impl Observer for Bell {
     fn durable(&self, sequence: u64) {
         let Some(engine) = self.0.upgrade() else { return };
-        engine.wake_held();
+        engine.wake_gated();
         engine.answer_durable(sequence);
     }
 
@@ -355,16 +355,16 @@ impl Observer for Bell {
             None => log!(engine.log, Notice, "The journal can be written again."),
         }
         engine.attention.set(Attention::DISK, trouble.is_some());
-        engine.wake_held();
+        engine.wake_gated();
     }
 
     fn written(&self) {
         if let Some(engine) = self.0.upgrade() {
-            engine.wake_held();
+            engine.wake_gated();
         }
     }
 
-    fn doubtful(&self) {
+    fn may_have_lost(&self) {
         if let Some(engine) = self.0.upgrade() {
             log!(
                 engine.log,
@@ -383,10 +383,10 @@ impl Observer for Bell {
 }
 
 impl Engine {
-    /// Wakes the threads that hold output back.
-    fn wake_held(&self) {
+    /// Wakes the threads whose output waits for the journal.
+    fn wake_gated(&self) {
         self.each_worker(|w| {
-            if w.holds.take() {
+            if w.wake_request.take() {
                 w.mailbox.wake();
             }
         });
@@ -421,7 +421,7 @@ impl Engine {
         let _ = running.writer.join();
         // Not before the writer has ended: from here on, output that was held back is sent.
         self.journal.gated.store(OPEN, Relaxed);
-        self.wake_held();
+        self.wake_gated();
         self.journal.unlock();
         if let Some(trouble) = self.journal.shared.trouble() {
             log!(

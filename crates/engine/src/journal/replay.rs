@@ -13,7 +13,7 @@ use store::{Context, Db, Key};
 
 use crate::engine::Engine;
 use crate::exec::replay_data;
-use crate::scripting::replay::{Place, Replayer};
+use crate::scripting::replay::{Replayer, Target};
 use crate::table::{Run, Table};
 
 /// See the module's text.
@@ -35,12 +35,12 @@ pub(super) struct Player<'a> {
     /// Commands that were refused, and the first refusal.
     pub(super) refused: (u64, Option<String>),
     /// After how many commands it has last unlocked the keyspace, if it does.
-    breath: Option<u64>,
+    last_yield: Option<u64>,
 }
 
 /// Commands between two moments in which others may look at the keyspace: about a millisecond, against
 /// which locking every shard is little.
-const BREATH: u64 = 4096;
+const YIELD_EVERY: u64 = 4096;
 
 struct Parsed {
     record: usize,
@@ -55,8 +55,8 @@ struct Parsed {
 }
 
 impl<'a> Player<'a> {
-    /// A player over a keyspace that `cx` has locked. With `breathe` it unlocks it from time to time.
-    pub(super) fn new(engine: &'a Engine, cx: &'a mut Context, breathe: bool) -> Self {
+    /// A player over a keyspace that `cx` has locked. With `yields` it unlocks it from time to time.
+    pub(super) fn new(engine: &'a Engine, cx: &'a mut Context, yields: bool) -> Self {
         cx.may_block = false;
         cx.client = 0;
         cx.no_touch = false;
@@ -73,14 +73,14 @@ impl<'a> Player<'a> {
             scripts: Replayer::default(),
             commands: 0,
             refused: (0, None),
-            breath: breathe.then_some(0),
+            last_yield: yields.then_some(0),
         }
     }
 
     /// Lets others look at the keyspace for a moment, if it is time.
-    fn breathe(&mut self) {
-        let Some(since) = &mut self.breath else { return };
-        if self.commands - *since < BREATH {
+    fn yield_point(&mut self) {
+        let Some(since) = &mut self.last_yield else { return };
+        if self.commands - *since < YIELD_EVERY {
             return;
         }
         *since = self.commands;
@@ -94,13 +94,13 @@ impl<'a> Player<'a> {
     }
 
     /// Whether others may look at the keyspace from time to time.
-    pub(super) fn breathes(&self) -> bool {
-        self.breath.is_some()
+    pub(super) fn yields(&self) -> bool {
+        self.last_yield.is_some()
     }
 
     /// Runs records. An error names the record by its position, and says why.
     pub(super) fn play(&mut self, changes: &[Change<'_>]) -> Result<(), (usize, String)> {
-        self.breathe();
+        self.yield_point();
         self.spans.clear();
         self.owned.clear();
         self.parsed.clear();
@@ -202,7 +202,7 @@ impl<'a> Player<'a> {
 
     /// Runs one command of a file of Redis's in database `db`.
     pub(super) fn play_one(&mut self, db: usize, words: Vec<Vec<u8>>) -> Result<(), String> {
-        self.breathe();
+        self.yield_point();
         let mut owned = words;
         let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
         let mut args = Args::new(&[], &spans, &mut owned);
@@ -222,8 +222,8 @@ impl<'a> Player<'a> {
             }
             Run::Session(_) if Replayer::knows(name) => {
                 let Self { engine, cx, table, .. } = self;
-                let place = Place { engine, table, cx, db };
-                self.scripts.play(name, place, &args).map_err(|why| advise(&why))?
+                let target = Target { engine, table, cx, db };
+                self.scripts.play(name, target, &args).map_err(|why| advise(&why))?
             }
             Run::Session(_) => return Err(advise(&format!("{name} cannot be loaded"))),
         };

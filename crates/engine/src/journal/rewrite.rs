@@ -13,7 +13,7 @@ use std::sync::atomic::{
 use commands::Fail;
 use config::{Caller, Id};
 use persist::disk;
-use persist::journal::{Base, Control, Manifest, Place, Recovered};
+use persist::journal::{Base, Control, Location, Manifest, Recovered};
 use store::{Context, Db};
 
 use super::{aof, start};
@@ -140,7 +140,7 @@ fn take_alone(engine: &Engine, thread: &mut Thread, began: i64) -> Result<(), Fa
 }
 
 /// The manifest that an earlier journal has left, if it can be read.
-fn left_behind(disk: &dyn disk::Disk, place: &Place) -> Result<Option<Manifest>, String> {
+fn left_behind(disk: &dyn disk::Disk, place: &Location) -> Result<Option<Manifest>, String> {
     match disk.read(&place.manifest()) {
         Ok(text) => Ok(Manifest::parse(&text).ok()),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),

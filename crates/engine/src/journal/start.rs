@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use config::Id;
 use persist::disk::{Disk, Lock, Real};
-use persist::journal::{Base, Place, Recovered, Recovery, Writer};
+use persist::journal::{Base, Location, Recovered, Recovery, Writer};
 use stdx::rng::Rng;
 use store::Context;
 
@@ -25,10 +25,10 @@ const SEGMENT: u64 = 64 << 20;
 const AHEAD: u64 = 1 << 20;
 
 /// Where the configuration wants the journal.
-pub(super) fn place(engine: &Engine) -> Place {
+pub(super) fn place(engine: &Engine) -> Location {
     // A later change of `dir` makes no difference to a journal that is being written.
     let dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    Place {
+    Location {
         dir: dir.join(engine.config.string(Id::Appenddirname)),
         stem: engine.config.string(Id::Appendfilename),
         segment_bytes: SEGMENT,
@@ -70,13 +70,13 @@ impl Engine {
     pub fn open_journal_at(
         self: &Arc<Self>,
         disk: Arc<dyn Disk>,
-        place: Place,
+        place: Location,
     ) -> Result<(), String> {
         let now = self.clock.wall_ms() as i64;
         let mut cx = Context::new(now, Rng::from_seed(self.clock.monotonic_ns()));
-        let seat = self.seat.lock().take();
-        if let Some(seat) = seat {
-            cx.seat = seat;
+        let solo = self.solo.lock().take();
+        if let Some(solo) = solo {
+            cx.solo = solo;
         }
         settings::follow(&self.config, &mut cx);
         let single = self.keyspace.is_single();
@@ -85,13 +85,13 @@ impl Engine {
         self.keyspace.release(&mut cx);
         if single {
             // For the worker that is yet to come.
-            *self.seat.lock() = Some(cx.seat);
+            *self.solo.lock() = Some(cx.solo);
         }
         self.begin_journal(disk, place, found?)
     }
 
     /// Makes sure that no other server uses these files.
-    pub(super) fn lock_journal(&self, disk: &dyn Disk, place: &Place) -> Result<(), String> {
+    pub(super) fn lock_journal(&self, disk: &dyn Disk, place: &Location) -> Result<(), String> {
         let mut lock = self.journal.lock.lock();
         if lock.is_none() {
             *lock = Some(self::lock(disk, place)?);
@@ -103,7 +103,7 @@ impl Engine {
     pub(super) fn begin_journal(
         self: &Arc<Self>,
         disk: Arc<dyn Disk>,
-        place: Place,
+        place: Location,
         from: Recovered,
     ) -> Result<(), String> {
         let journal = &self.journal;
@@ -131,7 +131,7 @@ impl Engine {
 }
 
 /// The right to use these files, which one server has at a time.
-pub(super) fn lock(disk: &dyn Disk, place: &Place) -> Result<Lock, String> {
+pub(super) fn lock(disk: &dyn Disk, place: &Location) -> Result<Lock, String> {
     let shown = place.dir.display();
     let failed = |e: std::io::Error| format!("the journal in {shown} cannot be used: {e}");
     disk.create_dir(&place.dir).map_err(failed)?;
@@ -200,7 +200,7 @@ fn load(
     engine: &Engine,
     cx: &mut Context,
     disk: &Arc<dyn Disk>,
-    place: &Place,
+    place: &Location,
     why: Why,
 ) -> Result<Recovered, String> {
     let began = engine.clock.monotonic_ns();
@@ -232,7 +232,7 @@ fn load(
         aof::load(engine, &mut player, &files, truncated)?;
         engine.journal.rewrite.schedule();
         report(engine, &player, began, "append-only file of Redis");
-        settle(engine, cx);
+        back_to_present(engine, cx);
         return Ok(Recovered::fresh(Base::Redis { name }).having_seen(seen));
     };
     match &found.manifest.base {
@@ -272,7 +272,7 @@ fn load(
         );
     }
     report(engine, &player, began, "journal");
-    settle(engine, cx);
+    back_to_present(engine, cx);
     Ok(recovered)
 }
 
@@ -293,7 +293,7 @@ fn report(engine: &Engine, player: &Player<'_>, began: u64, what: &str) {
 }
 
 /// Back to the present.
-fn settle(engine: &Engine, cx: &mut Context) {
+fn back_to_present(engine: &Engine, cx: &mut Context) {
     cx.set_now(engine.clock.wall_ms() as i64);
     cx.counters = store::Counters::default();
 }

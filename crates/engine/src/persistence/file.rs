@@ -100,7 +100,7 @@ fn write_to(
         for part in piece.chunks(PART) {
             add(part)?;
             if let Some(background) = &mut background {
-                background.breathe();
+                background.yield_point();
             }
         }
     }

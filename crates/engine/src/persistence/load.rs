@@ -125,7 +125,7 @@ impl Loading {
 }
 
 /// The output of the reading thread.
-enum Part {
+enum Loadable {
     Batch(usize, Batch),
     /// One that is too large to be cut out.
     Key(usize, Box<Loaded>),
@@ -160,7 +160,7 @@ fn cut<R: Read>(
     engine: &Engine,
     reader: &mut Reader<R>,
     databases: usize,
-    send: Option<&SyncSender<Part>>,
+    send: Option<&SyncSender<Loadable>>,
 ) -> Result<(), String> {
     let mut db = 0;
     // When the receiver is gone, the other side knows why.
@@ -200,7 +200,7 @@ fn cut<R: Read>(
             Item::Resize { .. } => {}
             Item::Function(code) => match send {
                 Some(send) => {
-                    send.send(Part::Function(code.to_vec())).map_err(|_| gone())?;
+                    send.send(Loadable::Function(code.to_vec())).map_err(|_| gone())?;
                 }
                 None => engine.try_function(code)?,
             },
@@ -215,12 +215,12 @@ fn cut<R: Read>(
             Item::Empty { key } => tell_empty(engine, key),
             Item::Batch(batch) => {
                 if let Some(send) = send {
-                    send.send(Part::Batch(db, batch)).map_err(|_| gone())?;
+                    send.send(Loadable::Batch(db, batch)).map_err(|_| gone())?;
                 }
             }
             Item::Entry(loaded) => {
                 if let Some(send) = send {
-                    send.send(Part::Key(db, Box::new(loaded))).map_err(|_| gone())?;
+                    send.send(Loadable::Key(db, Box::new(loaded))).map_err(|_| gone())?;
                 }
             }
             Item::End { .. } => {
@@ -281,7 +281,7 @@ pub(crate) fn read<R: Read + Send>(
     let checksum = engine.config.flag(Id::Rdbchecksum);
     let limits = rdb_limits(&cx.small);
     let databases = engine.keyspace.databases();
-    let (send, receive) = sync_channel::<Part>(16);
+    let (send, receive) = sync_channel::<Loadable>(16);
     let receive = Mutex::new(Some(receive));
     let (now, keep, receive) = (cx.now, cx.keep_expired, &receive);
     let place = |cx: &mut Context| -> Result<(), String> {
@@ -337,14 +337,16 @@ pub(crate) fn read<R: Read + Send>(
 fn take(
     engine: &Engine,
     cx: &mut Context,
-    part: Part,
+    part: Loadable,
     limits: Limits,
     present: Present,
 ) -> Result<(), String> {
     let (db, batch) = match part {
-        Part::Function(code) => return engine.load_function(&code, present == Present::Replace),
-        Part::Key(db, loaded) => return insert(engine, cx, db, vec![*loaded], present),
-        Part::Batch(db, batch) => (db, batch),
+        Loadable::Function(code) => {
+            return engine.load_function(&code, present == Present::Replace);
+        }
+        Loadable::Key(db, loaded) => return insert(engine, cx, db, vec![*loaded], present),
+        Loadable::Batch(db, batch) => (db, batch),
     };
     let mut entries = batch.entries(limits);
     let mut keys = Vec::with_capacity(BATCH);
@@ -409,7 +411,7 @@ fn insert(
     Ok(())
 }
 
-/// Reads the snapshot file at `path`; see [`read`].
+/// Reads the snapshot file at `path`; see `read`.
 pub fn read_file(
     engine: &Engine,
     cx: &mut Context,
@@ -484,7 +486,7 @@ impl Engine {
             return Ok(());
         }
         self.attention.set(Attention::LOADING, true);
-        let single = self.seat.lock().as_ref().map(|seat| self.keyspace.share(seat)).is_some();
+        let single = self.solo.lock().as_ref().map(|solo| self.keyspace.share(solo)).is_some();
         let engine = Arc::clone(self);
         let work = move || {
             let now = engine.clock.wall_ms() as i64;
@@ -513,7 +515,7 @@ impl Engine {
                 Ok(()) => {
                     let end = move |engine: &Engine, thread: &mut Thread| {
                         if single {
-                            engine.keyspace.unshare(&thread.cx.seat);
+                            engine.keyspace.unshare(&thread.cx.solo);
                         }
                         engine.attention.set(Attention::LOADING, false);
                         done(Ok(()));

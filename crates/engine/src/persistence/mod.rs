@@ -270,7 +270,7 @@ pub fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result<(), Fa
         p.busy.store(false, Relaxed);
         return Err(BUSY);
     };
-    engine.keyspace.share(&thread.cx.seat);
+    engine.keyspace.share(&thread.cx.solo);
     p.background_since.store(began, Relaxed);
     p.progress[0].store(0, Relaxed);
     p.progress[1].store(taking.keys(), Relaxed);
@@ -306,7 +306,7 @@ pub(crate) fn take_base(
         let outcome = taking.apart(&shared, walkers(), now, &|_| {});
         let outcome = outcome.map_err(|e| e.to_string()).and_then(|t| written(t.bytes));
         let end = move |engine: &Engine, thread: &mut Thread| {
-            engine.keyspace.unshare(&thread.cx.seat);
+            engine.keyspace.unshare(&thread.cx.solo);
             engine.persistence.busy.store(false, Relaxed);
             done(engine, outcome);
         };
@@ -321,7 +321,7 @@ pub(crate) fn take_base(
         p.busy.store(false, Relaxed);
         return Err(BUSY);
     };
-    engine.keyspace.share(&thread.cx.seat);
+    engine.keyspace.share(&thread.cx.solo);
     // The thread lives until it has got this.
     let _ = give.send(taking);
     Ok(())
@@ -354,7 +354,7 @@ fn in_background(engine: &Engine, index: usize, taking: save::Taking, began: i64
     log!(engine.log, Notice, "Background saving {}", word);
     let end = move |engine: &Engine, thread: &mut Thread| {
         // The locks go when no thread except that one uses the keyspace.
-        engine.keyspace.unshare(&thread.cx.seat);
+        engine.keyspace.unshare(&thread.cx.solo);
         let p = &engine.persistence;
         p.background_since.store(0, Relaxed);
         let seconds = (engine.clock.wall_ms() as i64 - began) / 1000;

@@ -71,9 +71,9 @@ impl Writer {
     }
 
     /// Called often by a thread that has no shard locked.
-    fn breathe(&mut self) {
+    fn yield_point(&mut self) {
         if let Some(background) = &mut self.background {
-            background.breathe();
+            background.yield_point();
         }
     }
 
@@ -106,7 +106,7 @@ impl Writer {
         let background = &mut self.background;
         self.encoder.entry_in_pieces(&mut self.buf, e, told, &mut |piece| {
             if let Some(background) = background {
-                background.breathe();
+                background.yield_point();
             }
             if piece.len() >= PIECE {
                 alone.get_or_insert_with(|| queue.alone()).send(piece);
@@ -289,10 +289,10 @@ impl Taking {
             if w.buf.len() >= PIECE {
                 w.flush(queue);
             }
-            w.breathe();
+            w.yield_point();
             self.snapshot.orphans(|db, e| {
                 w.add_unless_dead(db, e, queue);
-                w.breathe();
+                w.yield_point();
             });
             wait_for_test(engine, Id::RdbKeySaveDelay, keys, || queue.is_dead());
             if !more {
@@ -306,7 +306,7 @@ impl Taking {
         let queue = &*keeper.queue;
         snapshot.finish(cx, |db, e| {
             w.add_unless_dead(db, e, queue);
-            w.breathe();
+            w.yield_point();
         });
         w.flush(queue);
         keeper.early.lock().flush(queue);

@@ -1,5 +1,5 @@
 //! Publish and subscribe, where it is about sessions and their commands. Who receives what, and how it gets
-//! there, is in the crate [`pubsub`](::pubsub).
+//! there, is in the crate `pubsub`.
 
 mod deliver;
 mod notify;

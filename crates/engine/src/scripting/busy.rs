@@ -15,7 +15,7 @@ use config::Id;
 use parking_lot::{Mutex, RwLock};
 use resp::{Args, Out, Reply, Span};
 
-use crate::clients::{Client, Early, HeldKill};
+use crate::clients::{Client, Early, PausedKill};
 use crate::dispatch::lookup;
 use crate::engine::{Attention, Engine};
 use crate::exec::{Policy, Request};
@@ -324,7 +324,7 @@ fn refuse(client: &Client, is_exec: bool, fail: Fail) -> Fail {
         note(client, Early::Done(vec![b"DISCARD".to_vec()]));
         return Fail::new(format!("EXECABORT Transaction discarded because of: {}", fail.0));
     }
-    client.spoiled.store(true, Relaxed);
+    client.dirty.store(true, Relaxed);
     note(client, Early::Refused);
     fail
 }
@@ -338,12 +338,12 @@ fn note(client: &Client, what: Early) {
 impl Engine {
     /// Executes the command of a client of a stuck thread that a pause holds back, if that command ends
     /// scripts.
-    pub fn do_held_kill(&self, client: &Client) {
-        let mut held = client.held_kill.lock();
-        let Some(HeldKill::Words(words)) = held.as_deref_mut() else { return };
+    pub fn do_paused_kill(&self, client: &Client) {
+        let mut kill = client.paused_kill.lock();
+        let Some(PausedKill::Words(words)) = kill.as_deref_mut() else { return };
         let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
         if let Some(reply) = self.answer_busy(client, &Args::new(&[], &spans, words)) {
-            *held = Some(Box::new(HeldKill::Reply(reply)));
+            *kill = Some(Box::new(PausedKill::Reply(reply)));
         }
     }
 }
@@ -363,7 +363,7 @@ impl Thread {
                 Early::Refused => {
                     if let Some(multi) = &mut session.multi {
                         multi.failed = true;
-                        session.client.spoiled.store(true, Relaxed);
+                        session.client.dirty.store(true, Relaxed);
                     }
                     continue;
                 }

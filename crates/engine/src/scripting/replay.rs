@@ -32,7 +32,7 @@ pub(crate) struct Replayer {
 }
 
 /// Where a script runs.
-pub(crate) struct Place<'a> {
+pub(crate) struct Target<'a> {
     pub(crate) engine: &'a Engine,
     /// Commands under their own names.
     pub(crate) table: &'a Table,
@@ -54,16 +54,16 @@ impl Replayer {
     pub(crate) fn play(
         &mut self,
         name: &str,
-        place: Place<'_>,
+        target: Target<'_>,
         args: &Args<'_>,
     ) -> Result<Result<(), Fail>, String> {
         match name {
             "eval" => Ok(match self.compile(&args[1]) {
-                Ok(digest) => return self.run(digest, place, args),
+                Ok(digest) => return self.run(digest, target, args),
                 Err(fail) => Err(fail),
             }),
             "evalsha" => match cache::parse(&args[1]) {
-                Some(digest) => self.run(digest, place, args),
+                Some(digest) => self.run(digest, target, args),
                 None => Err("EVALSHA without a digest".to_owned()),
             },
             "script|load" => Ok(self.compile(&args[2]).map(|_| ())),
@@ -91,7 +91,7 @@ impl Replayer {
     fn run(
         &mut self,
         digest: Digest,
-        place: Place<'_>,
+        target: Target<'_>,
         args: &Args<'_>,
     ) -> Result<Result<(), Fail>, String> {
         let (Some(vm), Some((name, code))) = (&mut self.vm, self.compiled.get(&digest)) else {
@@ -103,10 +103,10 @@ impl Replayer {
         };
         let what = Invocation { code: Code::Script(code), name, args, first: 3, keys };
         let mut out = Out::default();
-        let mut host = Again { place, trouble: None };
-        host.place.cx.in_script = true;
+        let mut host = Again { target, trouble: None };
+        host.target.cx.in_script = true;
         let outcome = vm.run(&what, &mut host, &mut Reply::new(&mut out, Proto::V2));
-        host.place.cx.in_script = false;
+        host.target.cx.in_script = false;
         if let Some(command) = host.trouble {
             return Err(format!("a script calls {command}, which cannot be done while loading"));
         }
@@ -119,14 +119,14 @@ impl Replayer {
 
 /// The server, as a script of the file sees it.
 struct Again<'a> {
-    place: Place<'a>,
+    target: Target<'a>,
     /// A command that cannot be replayed.
     trouble: Option<String>,
 }
 
 impl Again<'_> {
     fn find(&self, args: &Args<'_>) -> Option<u16> {
-        let table = self.place.table;
+        let table = self.target.table;
         let top = table.find(&args[0])?;
         if table.get(top).row.subcommands.is_empty() {
             return Some(top);
@@ -139,9 +139,9 @@ impl Again<'_> {
         match name {
             "select" => {
                 let n = stdx::num::parse_i64(&args[1]).and_then(|n| usize::try_from(n).ok());
-                match n.filter(|n| *n < self.place.engine.keyspace.databases()) {
+                match n.filter(|n| *n < self.target.engine.keyspace.databases()) {
                     Some(n) => {
-                        self.place.db = n;
+                        self.target.db = n;
                         reply.ok();
                     }
                     None => reply.error("ERR DB index is out of range"),
@@ -151,7 +151,7 @@ impl Again<'_> {
             "ping" if args.len() == 1 => reply.simple("PONG"),
             "ping" | "echo" => reply.bulk(&args[1]),
             "time" => {
-                let ms = self.place.engine.clock.wall_ms();
+                let ms = self.target.engine.clock.wall_ms();
                 reply.array(2);
                 reply.bulk((ms / 1000).to_string());
                 reply.bulk((ms % 1000 * 1000).to_string());
@@ -170,7 +170,7 @@ impl Host for Again<'_> {
         let Some(id) = self.find(args) else {
             return Called::Refused("Unknown Redis command called from script".into());
         };
-        let cmd = self.place.table.get(id);
+        let cmd = self.target.table.get(id);
         if !cmd.arity_fits(args.len()) {
             return Called::Refused(
                 "Wrong number of args calling Redis command from script".into(),
@@ -181,8 +181,8 @@ impl Host for Again<'_> {
         }
         let name = cmd.row.name;
         let Run::Data(run) = cmd.run else { return self.session(name, args, reply) };
-        let place = &mut self.place;
-        let mut db = Db::lock_all(&place.engine.keyspace, place.db, place.cx);
+        let target = &mut self.target;
+        let mut db = Db::lock_all(&target.engine.keyspace, target.db, target.cx);
         if reply.proto() == Proto::V2 && SORTED.contains(&name) {
             let mut out = Out::default();
             match replay_data(&mut db, run, args, &mut Reply::new(&mut out, Proto::V2)) {
@@ -201,7 +201,7 @@ impl Host for Again<'_> {
     }
 
     fn log(&mut self, level: u8, text: &[u8]) {
-        super::log(self.place.engine, level, text);
+        super::log(self.target.engine, level, text);
     }
 
     fn may_call(&mut self, args: &Args<'_>) -> Option<bool> {

@@ -359,12 +359,12 @@ impl Thread {
                 break;
             }
             // A command that is looked at for the top keys is executed by itself.
-            let ahead = self.probe.ahead(group.len() - i);
+            let ahead = self.sampler.ahead(group.len() - i);
             let until = i + ahead.max(1);
             let p = &group[i];
-            let shot = (ahead == 0).then(|| {
+            let sample = (ahead == 0).then(|| {
                 let spans = &spans[p.first as usize..][..p.argc as usize];
-                self.aim(engine, &Args::new(input, spans, &mut owned), out.len())
+                self.begin_sample(engine, &Args::new(input, spans, &mut owned), out.len())
             });
             let light =
                 self.run_light(engine, session, input, &group[i..until], &spans, &mut owned, out);
@@ -382,14 +382,14 @@ impl Thread {
                     let args = Args::new(input, spans, &mut owned);
                     engine.note_slow(&session.client, nanos, &args);
                 }
-                match shot {
-                    Some(shot) => {
+                match sample {
+                    Some(sample) => {
                         let spans = &spans[p.first as usize..][..p.argc as usize];
                         let args = Args::new(input, spans, &mut owned);
                         let cmd = engine.table.get(p.id);
-                        self.shoot(engine, Some((cmd, session.db, &args)), shot, out.len());
+                        self.end_sample(engine, Some((cmd, session.db, &args)), sample, out.len());
                     }
-                    None => self.probe.pass(light),
+                    None => self.sampler.pass(light),
                 }
                 i += light;
                 *consumed = group[i - 1].end;
@@ -424,17 +424,17 @@ impl Thread {
                     break;
                 }
             }
-            match shot {
-                Some(shot) => {
+            match sample {
+                Some(sample) => {
                     // An unknown command has no number, and no keys.
                     let id = session.client.last_cmd.load(Relaxed).wrapping_sub(1);
                     let cmd = engine.table.all().get(usize::from(id));
                     // A command that is queued for a transaction is looked at when it runs.
                     let cmd = cmd.filter(|_| session.multi.is_none());
                     let command = cmd.map(|c| (c, session.db, &args));
-                    self.shoot(engine, command, shot, out.len());
+                    self.end_sample(engine, command, sample, out.len());
                 }
-                None => self.probe.pass(1),
+                None => self.sampler.pass(1),
             }
             self.after(session, out, mark);
             if i < group.len() && self.must_pause(out) {

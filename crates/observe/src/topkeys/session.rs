@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::{Merged, Probe, TopKeys};
+use super::{Merged, Sampler, TopKeys};
 
 /// The arguments of HOTKEYS START.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct Selection {
     /// CPU: rank keys by time.
     pub cpu: bool,
     /// NET: rank keys by bytes.
@@ -28,7 +28,7 @@ pub struct Report {
     /// The session is on.
     pub active: bool,
     /// The arguments that it was started with.
-    pub asked: Asked,
+    pub selection: Selection,
     /// When it was started, in Unix milliseconds.
     pub started_ms: i64,
     /// Its length so far.
@@ -70,7 +70,7 @@ impl Spent {
 
 struct Session {
     number: u32,
-    asked: Asked,
+    selection: Selection,
     started_ms: i64,
     start_ns: u64,
     before: Spent,
@@ -96,21 +96,21 @@ pub struct HotKeys {
 }
 
 impl HotKeys {
-    /// Makes a thread's probe take part in the session that is on.
+    /// Makes a thread's sampler take part in the session that is on.
     #[inline]
-    pub fn follow(&self, probe: &mut Probe) {
+    pub fn follow(&self, sampler: &mut Sampler) {
         let turn = self.turn.load(Relaxed);
-        if probe.session != turn {
-            self.join(probe, turn);
+        if sampler.session != turn {
+            self.join(sampler, turn);
         }
     }
 
     #[cold]
-    fn join(&self, probe: &mut Probe, turn: u32) {
+    fn join(&self, sampler: &mut Sampler, turn: u32) {
         // Under the lock, so that the ratio is that of this turn or of a later one.
         let _session = self.session.lock();
-        probe.session = turn;
-        probe.fix((turn % 2 == 1).then(|| u64::from(self.ratio.load(Relaxed))));
+        sampler.session = turn;
+        sampler.fix((turn % 2 == 1).then(|| u64::from(self.ratio.load(Relaxed))));
     }
 
     /// Counters per thread, if the session with this number is on.
@@ -124,9 +124,9 @@ impl HotKeys {
     pub fn tick(&self, now: u64, spent: impl Fn() -> Spent) {
         if self.turn.load(Relaxed) % 2 == 1 {
             let mut session = self.session.lock();
-            let over = session
-                .as_ref()
-                .is_some_and(|s| s.asked.duration_ms != 0 && s.age_ms(now) >= s.asked.duration_ms);
+            let over = session.as_ref().is_some_and(|s| {
+                s.selection.duration_ms != 0 && s.age_ms(now) >= s.selection.duration_ms
+            });
             if over {
                 self.end(now, &spent, &mut session);
             }
@@ -137,7 +137,7 @@ impl HotKeys {
         let Some(s) = session.as_mut().filter(|s| s.end.is_none()) else { return false };
         let age = s.age_ms(now);
         // A delay by a busy moment does not count.
-        let age = if s.asked.duration_ms == 0 { age } else { age.min(s.asked.duration_ms) };
+        let age = if s.selection.duration_ms == 0 { age } else { age.min(s.selection.duration_ms) };
         s.end = Some((age, spent().since(s.before)));
         self.turn.fetch_add(1, Relaxed);
         true
@@ -146,7 +146,7 @@ impl HotKeys {
     /// Begins a session; false when one is on. `now` as in [`tick`](Self::tick), and Unix milliseconds.
     pub fn start(
         &self,
-        asked: Asked,
+        selection: Selection,
         (now, now_ms): (u64, i64),
         spent: impl Fn() -> Spent,
     ) -> bool {
@@ -155,13 +155,13 @@ impl HotKeys {
         if session.as_ref().is_some_and(|s| s.end.is_none()) {
             return false;
         }
-        self.ratio.store(u32::try_from(asked.ratio).unwrap_or(u32::MAX), Relaxed);
+        self.ratio.store(u32::try_from(selection.ratio).unwrap_or(u32::MAX), Relaxed);
         // More than are answered, or light keys would push each other out.
-        self.capacity.store(asked.count as u32 * 10, Relaxed);
+        self.capacity.store(selection.count as u32 * 10, Relaxed);
         let number = self.turn.fetch_add(1, Relaxed).wrapping_add(1);
         *session = Some(Session {
             number,
-            asked,
+            selection,
             started_ms: now_ms,
             start_ns: now,
             before: spent(),
@@ -216,7 +216,7 @@ impl HotKeys {
         let (duration_ms, spent) =
             s.end.unwrap_or_else(|| (s.age_ms(now), spent().since(s.before)));
         let list = |merged: Merged, unit: f64| {
-            let (top, total) = merged.top(s.asked.count);
+            let (top, total) = merged.top(s.selection.count);
             // Something that was counted is not nothing.
             let whole = |n: f64| (n / unit).round().max(1.0) as u64;
             (top.into_iter().map(|(n, sum)| (n.key, whole(sum))).collect(), (total / unit) as u64)
@@ -225,7 +225,7 @@ impl HotKeys {
         let (by_net, net_total) = list(net, 1.0);
         Some(Report {
             active: s.end.is_none(),
-            asked: s.asked,
+            selection: s.selection,
             started_ms: s.started_ms,
             duration_ms,
             spent,

@@ -72,7 +72,7 @@ impl Lane {
 
     fn number(&self, inner: &mut Inner, from: usize, counter: &AtomicU64, acts: bool) {
         let frame = &mut inner.records[from..];
-        // `Shared::kick` follows, with a look at whether the writer sleeps.
+        // `Shared::wake_writer` follows, with a look at whether the writer sleeps.
         let sequence = counter.fetch_add(1, SeqCst) + 1;
         record::head(frame, UNIT, sequence);
         self.waiting.store(inner.records.len(), Relaxed);

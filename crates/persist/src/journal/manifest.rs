@@ -21,7 +21,7 @@ use std::path::Path;
 
 use stdx::crc32c::crc32c;
 
-use super::Place;
+use super::Location;
 use crate::disk::{self, Disk};
 
 /// The base that the segments continue.
@@ -170,7 +170,7 @@ impl Manifest {
     }
 
     /// Removes its files, as far as that works: the others are removed with the next start.
-    pub fn remove(&self, disk: &dyn Disk, place: &Place) {
+    pub fn remove(&self, disk: &dyn Disk, place: &Location) {
         let base = match &self.base {
             Base::Snapshot { name, .. } => Some(name),
             _ => None,
@@ -185,7 +185,7 @@ impl Manifest {
     ///
     /// # Errors
     /// As the system says.
-    pub fn set_aside(&self, disk: &dyn Disk, place: &Place) -> io::Result<()> {
+    pub fn set_aside(&self, disk: &dyn Disk, place: &Location) -> io::Result<()> {
         // One name for all: that of the manifest, which is there until everything is done.
         let mut number = 1;
         let suffix = loop {

@@ -38,12 +38,12 @@ pub use lane::Lane;
 pub use manifest::{Base, Manifest};
 pub use record::{Commands, Malformed, Unit};
 pub use recover::{Recovered, Recovery, Refusal};
-pub use shared::{Holds, Observer, Shared, Sync, Trouble};
+pub use shared::{Observer, Shared, Sync, Trouble, WakeRequest};
 pub use writer::{Control, Writer};
 
 /// Where a journal is, and how large its files become.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Location {
     /// The directory (`appenddirname` in `dir`).
     pub dir: PathBuf,
     /// The beginning of all names (`appendfilename`).
@@ -55,7 +55,7 @@ pub struct Place {
     pub ahead_bytes: u64,
 }
 
-impl Place {
+impl Location {
     /// Path of the manifest.
     pub fn manifest(&self) -> PathBuf {
         self.dir.join(format!("{}.journal", self.stem))

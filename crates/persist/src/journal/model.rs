@@ -10,13 +10,13 @@ use stdx::sync::loom::{sync::Notify, thread};
 
 use super::writer::Orders;
 use super::{
-    Base, Control, Holds, Lane, Observer, Place, Recovered, Shared, Sync, Trouble, Writer,
+    Base, Control, Lane, Location, Observer, Recovered, Shared, Sync, Trouble, WakeRequest, Writer,
 };
 use crate::disk::sim::{Faults, SimDisk};
 
 struct Thread {
     lane: Arc<Lane>,
-    holds: Holds,
+    wake_request: WakeRequest,
     bell: Notify,
 }
 
@@ -25,7 +25,7 @@ struct Threads(Vec<Arc<Thread>>);
 
 impl Threads {
     fn wake(&self) {
-        self.0.iter().filter(|t| t.holds.take()).for_each(|t| t.bell.notify());
+        self.0.iter().filter(|t| t.wake_request.take()).for_each(|t| t.bell.notify());
     }
 }
 
@@ -55,12 +55,15 @@ struct Journal {
 fn journal(policy: Sync, threads: usize) -> Journal {
     let shared = Arc::new(Shared::default());
     shared.set_policy(policy);
-    let thread =
-        || Thread { lane: shared.add_lane(), holds: Holds::default(), bell: Notify::new() };
+    let thread = || Thread {
+        lane: shared.add_lane(),
+        wake_request: WakeRequest::default(),
+        bell: Notify::new(),
+    };
     let threads: Vec<_> = (0..threads).map(|_| Arc::new(thread())).collect();
     let observer = Arc::new(Threads(threads.clone()));
     let place =
-        Place { dir: "/d".into(), stem: "a".into(), segment_bytes: 1 << 20, ahead_bytes: 0 };
+        Location { dir: "/d".into(), stem: "a".into(), segment_bytes: 1 << 20, ahead_bytes: 0 };
     let (disk, fresh) = (SimDisk::default(), Recovered::fresh(Base::default()));
     let started =
         Writer::start(Arc::new(disk.clone()), Arc::clone(&shared), observer, place, fresh);
@@ -81,7 +84,7 @@ impl Thread {
     fn hold_back(&self, turn: impl Fn(), is_over: impl Fn() -> bool) {
         loop {
             turn();
-            self.holds.announce();
+            self.wake_request.announce();
             if is_over() {
                 return;
             }
@@ -93,7 +96,7 @@ impl Thread {
     fn acknowledge(&self, shared: &Shared) {
         let upto = self.append(shared);
         let is_over = || shared.durable() >= upto || shared.is_failing();
-        self.hold_back(|| shared.kick(), is_over);
+        self.hold_back(|| shared.wake_writer(), is_over);
     }
 
     /// Under the other policies.
@@ -101,7 +104,7 @@ impl Thread {
         let upto = self.append(shared);
         let turn = || {
             if shared.written() < shared.last() {
-                shared.write_through(|| self.holds.announce());
+                shared.write_through(|| self.wake_request.announce());
             }
         };
         self.hold_back(turn, || shared.written() >= upto);
@@ -147,7 +150,7 @@ fn a_sync_that_fails_is_heard_of() {
 fn who_finds_the_pen_taken_is_told_when_it_is_free() {
     check(3, || {
         let Journal { shared, threads, writer, .. } = journal(Sync::EverySecond, 2);
-        shared.set_pen(Some(Box::new(writer)));
+        shared.set_writer(Some(Box::new(writer)));
         let (theirs, other) = (Arc::clone(&shared), Arc::clone(&threads[1]));
         let other = thread::spawn(move || other.write(&theirs));
         threads[0].write(&shared);

@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use super::Place;
+use super::Location;
 use super::manifest::{Base, Manifest};
 use super::segment::{Change, End, Header, Reader};
 use crate::disk::Disk;
@@ -105,7 +105,7 @@ impl Recovered {
 /// A journal that was found.
 pub struct Recovery {
     disk: Arc<dyn Disk>,
-    place: Place,
+    place: Location,
     /// Its files.
     pub manifest: Manifest,
 }
@@ -115,7 +115,7 @@ impl Recovery {
     ///
     /// # Errors
     /// There is one that cannot be read.
-    pub fn open(disk: Arc<dyn Disk>, place: Place) -> Result<Option<Self>, Refusal> {
+    pub fn open(disk: Arc<dyn Disk>, place: Location) -> Result<Option<Self>, Refusal> {
         let path = place.manifest();
         let text = match disk.read(&path) {
             Ok(text) => text,

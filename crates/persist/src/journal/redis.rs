@@ -8,7 +8,7 @@ use std::io::{self, Read};
 
 /// A file of the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ManifestFile {
     /// File name.
     pub name: String,
     /// `b`, `i` or `h`: base, increment, history.
@@ -19,7 +19,7 @@ pub struct Part {
 ///
 /// # Errors
 /// The line that cannot be understood.
-pub fn parse_manifest(text: &[u8]) -> Result<Vec<Part>, String> {
+pub fn parse_manifest(text: &[u8]) -> Result<Vec<ManifestFile>, String> {
     let text = std::str::from_utf8(text).map_err(|_| "it is not text".to_owned())?;
     if text.is_empty() {
         return Err("Found an empty AOF manifest".to_owned());
@@ -34,7 +34,7 @@ pub fn parse_manifest(text: &[u8]) -> Result<Vec<Part>, String> {
         let line = line.trim();
         let mut sequence = 0;
         let words = words(line).ok_or_else(bad)?;
-        let mut part = Part { name: String::new(), kind: 0 };
+        let mut part = ManifestFile { name: String::new(), kind: 0 };
         for pair in words.chunks(2) {
             match pair {
                 [key, value] if key == "file" => part.name.clone_from(value),

@@ -49,7 +49,7 @@ pub trait Observer: Send + std::marker::Sync {
     fn written(&self);
     /// Syncing works again after it has failed, without `always`. It is not known which bytes the system
     /// has dropped meanwhile: only a new base makes sure.
-    fn doubtful(&self) {}
+    fn may_have_lost(&self) {}
     /// Something worth a line in the log.
     fn note(&self, text: &str);
 }
@@ -71,9 +71,9 @@ pub struct Figures {
 
 /// Says that a thread holds output back, and has to be woken when part of it may be sent.
 #[derive(Debug, Default)]
-pub struct Holds(AtomicBool);
+pub struct WakeRequest(AtomicBool);
 
-impl Holds {
+impl WakeRequest {
     /// The thread announces this, and only then looks at how far everything is: a thread that gets further
     /// in between wakes it.
     pub fn announce(&self) {
@@ -105,7 +105,7 @@ pub struct Shared {
     /// How many.
     count: AtomicUsize,
     /// The writer, while its thread runs.
-    pen: Mutex<Option<Box<Writer>>>,
+    writer: Mutex<Option<Box<Writer>>>,
     /// A thread wanted to write and could not: the writing thread notifies it at its end.
     wanted: AtomicBool,
     observer: Mutex<Option<Arc<dyn Observer>>>,
@@ -130,7 +130,7 @@ impl Default for Shared {
             trouble: Mutex::default(),
             lanes: RwLock::default(),
             count: AtomicUsize::new(0),
-            pen: Mutex::default(),
+            writer: Mutex::default(),
             wanted: AtomicBool::new(false),
             observer: Mutex::default(),
             idle: AtomicBool::new(false),
@@ -249,8 +249,8 @@ impl Shared {
         if self.written() >= self.last() {
             return true;
         }
-        if let Some(pen) = self.pen.try_lock_for(PATIENCE)
-            && self.write_with(pen)
+        if let Some(writer) = self.writer.try_lock_for(PATIENCE)
+            && self.write_with(writer)
         {
             return true;
         }
@@ -258,19 +258,19 @@ impl Shared {
         self.wanted.store(true, SeqCst);
         // It may have ended in between, without seeing the request.
         fence(SeqCst);
-        self.pen.try_lock().is_some_and(|pen| self.write_with(pen))
+        self.writer.try_lock().is_some_and(|writer| self.write_with(writer))
     }
 
-    fn write_with(&self, mut pen: MutexGuard<'_, Option<Box<Writer>>>) -> bool {
+    fn write_with(&self, mut writer: MutexGuard<'_, Option<Box<Writer>>>) -> bool {
         let upto = self.last();
-        let all = pen.as_mut().is_none_or(|writer| writer.write_all(upto));
-        drop(pen);
-        self.pen_is_free();
+        let all = writer.as_mut().is_none_or(|w| w.write_all(upto));
+        drop(writer);
+        self.writer_is_free();
         all
     }
 
     /// Notifies the threads that wanted to write and did not wait.
-    fn pen_is_free(&self) {
+    fn writer_is_free(&self) {
         fence(SeqCst);
         if self.wanted.load(Relaxed) && self.wanted.swap(false, SeqCst) {
             let observer = self.observer.lock().clone();
@@ -281,18 +281,18 @@ impl Shared {
     }
 
     /// Calls `f` with the writer, if there is one.
-    pub(crate) fn with_pen<R>(&self, f: impl FnOnce(&mut Writer) -> R) -> Option<R> {
-        let mut pen = self.pen.lock();
-        let result = pen.as_mut().map(|writer| f(writer));
-        drop(pen);
-        self.pen_is_free();
+    pub(crate) fn with_writer<R>(&self, f: impl FnOnce(&mut Writer) -> R) -> Option<R> {
+        let mut writer = self.writer.lock();
+        let result = writer.as_mut().map(|w| f(w));
+        drop(writer);
+        self.writer_is_free();
         result
     }
 
-    pub(crate) fn set_pen(&self, writer: Option<Box<Writer>>) {
-        let old = std::mem::replace(&mut *self.pen.lock(), writer);
+    pub(crate) fn set_writer(&self, writer: Option<Box<Writer>>) {
+        let old = std::mem::replace(&mut *self.writer.lock(), writer);
         drop(old);
-        self.pen_is_free();
+        self.writer_is_free();
     }
 
     pub(crate) fn set_observer(&self, observer: &Arc<dyn Observer>) {
@@ -302,7 +302,7 @@ impl Shared {
     /// Wakes the writer if it sleeps and the record that it waits for is there. Called when a turn of an
     /// event loop is over, so that all records of the turn are synced together.
     #[inline]
-    pub fn kick(&self) {
+    pub fn wake_writer(&self) {
         // Between taking a number and this look, as in `sleep` between announcing and its look: one of
         // the two sees the other.
         fence(SeqCst);

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::Place;
+use super::Location;
 use super::lane::Lane;
 use super::manifest::{Base, Manifest};
 use super::record::{self, Salt};
@@ -99,7 +99,7 @@ pub struct Writer {
     disk: Arc<dyn Disk>,
     shared: Arc<Shared>,
     observer: Arc<dyn Observer>,
-    place: Place,
+    place: Location,
     manifest: Manifest,
     /// Highest number in a file name.
     number: u64,
@@ -130,7 +130,7 @@ pub struct Writer {
     /// Records were dropped because the segment is not trusted; a new segment ends that.
     gap: bool,
     /// A sync has failed and was retried.
-    doubtful: bool,
+    may_have_lost: bool,
     /// The file of the segment that comes next.
     spare: Option<Segment>,
     /// The next segment is to be begun.
@@ -159,7 +159,7 @@ impl Writer {
         disk: Arc<dyn Disk>,
         shared: Arc<Shared>,
         observer: Arc<dyn Observer>,
-        place: Place,
+        place: Location,
         from: Recovered,
     ) -> io::Result<(Self, Orders)> {
         disk.create_dir(&place.dir)?;
@@ -245,7 +245,7 @@ impl Writer {
             pause: 0,
             retry_at: None,
             gap: false,
-            doubtful: false,
+            may_have_lost: false,
             spare: None,
             rotating: false,
             naming: None,
@@ -272,10 +272,10 @@ impl Writer {
     pub fn run(self) {
         let (shared, disk, place) =
             (Arc::clone(&self.shared), Arc::clone(&self.disk), self.place.clone());
-        shared.set_pen(Some(Box::new(self)));
+        shared.set_writer(Some(Box::new(self)));
         let mut done = None;
         loop {
-            let step = shared.with_pen(|writer| {
+            let step = shared.with_writer(|writer| {
                 let now = Instant::now();
                 if let Some(done) = done.take() {
                     writer.finished(now, done);
@@ -300,7 +300,7 @@ impl Writer {
                 Some((Step::Turn(Turn::Stopped), _)) | None => break,
             }
         }
-        shared.set_pen(None);
+        shared.set_writer(None);
     }
 
     /// One turn, at time `now`.
@@ -364,8 +364,8 @@ impl Writer {
         }
         if self.shared.trouble().is_some_and(|t| !t.lasting) {
             self.trouble(None);
-            if std::mem::take(&mut self.doubtful) {
-                self.observer.doubtful();
+            if std::mem::take(&mut self.may_have_lost) {
+                self.observer.may_have_lost();
             }
         }
         let more = self.next <= self.shared.last() && !(self.gap && self.stopping);
@@ -449,9 +449,9 @@ impl Writer {
                 self.shared.figures.delayed.fetch_add(1, Relaxed);
                 self.unsynced = true;
                 if self.shared.policy() == Sync::Always {
-                    self.distrust(&e);
+                    self.abandon_segment(&e);
                 }
-                self.doubtful = !self.gap;
+                self.may_have_lost = !self.gap;
                 self.failed(now, &e);
             }
             Finished::Made(Ok(segment)) => {
@@ -742,7 +742,7 @@ impl Writer {
     }
 
     /// From here on the segment is not trusted.
-    fn distrust(&mut self, e: &io::Error) {
+    fn abandon_segment(&mut self, e: &io::Error) {
         self.gap = true;
         // If it has not been named yet, nothing durable is in it.
         self.naming = None;
@@ -778,7 +778,7 @@ mod tests {
         let shared = Arc::new(Shared::default());
         shared.set_policy(Sync::Always);
         let place =
-            Place { dir: "/d".into(), stem: "a".into(), segment_bytes: 1 << 20, ahead_bytes: 0 };
+            Location { dir: "/d".into(), stem: "a".into(), segment_bytes: 1 << 20, ahead_bytes: 0 };
         let fresh = Recovered::fresh(Base::default());
         let disk = Arc::new(SimDisk::default());
         let started = Writer::start(disk, Arc::clone(&shared), Arc::new(Deaf), place, fresh);

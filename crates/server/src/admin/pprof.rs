@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::sampler::HZ;
-use super::symbols::{Line, Mapping, Place, Profile};
+use super::symbols::{Frame, Line, Mapping, Profile};
 
 /// Nanoseconds of processor time that a sample stands for.
 const PERIOD: u64 = 1_000_000_000 / HZ;
@@ -138,7 +138,7 @@ fn encode(profile: &Profile) -> Vec<u8> {
 
 fn location(
     id: u64,
-    place: &Arc<Place>,
+    place: &Arc<Frame>,
     maps: &[Mapping],
     functions: &mut HashMap<Line, u64>,
     texts: &mut Texts,
@@ -202,9 +202,9 @@ mod tests {
     fn profile() -> Profile {
         let line = |name: &str, line| Line { name: name.into(), file: "x.rs".into(), line };
         let inner =
-            Arc::new(Place { address: 0x10, lines: vec![line("inlined", 1), line("function", 2)] });
-        let outer = Arc::new(Place { address: 0x20, lines: vec![line("main", 3)] });
-        let stack = |frames: Vec<Arc<Place>>, count| Stack { thread: "t;1".into(), frames, count };
+            Arc::new(Frame { address: 0x10, lines: vec![line("inlined", 1), line("function", 2)] });
+        let outer = Arc::new(Frame { address: 0x20, lines: vec![line("main", 3)] });
+        let stack = |frames: Vec<Arc<Frame>>, count| Stack { thread: "t;1".into(), frames, count };
         Profile {
             stacks: vec![stack(vec![Arc::clone(&inner), outer], 5), stack(vec![inner], 1)],
             ..Profile::default()

@@ -22,7 +22,7 @@ pub(super) struct Line {
 /// An address, and the functions it belongs to: the innermost of those inlined into each other
 /// first.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Frame {
     pub(super) address: usize,
     pub(super) lines: Vec<Line>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Stack {
     pub(super) thread: String,
-    pub(super) frames: Vec<Arc<Place>>,
+    pub(super) frames: Vec<Arc<Frame>>,
     pub(super) count: u64,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Profile {
 /// Names everything.
 pub(super) fn resolve(samples: &Samples) -> Profile {
     let maps = mappings();
-    let mut known: HashMap<usize, Arc<Place>> = HashMap::new();
+    let mut known: HashMap<usize, Arc<Frame>> = HashMap::new();
     let mut stacks = Vec::with_capacity(samples.stacks.len());
     for s in &samples.stacks {
         // The outermost caller has no caller: its return address is 0.
@@ -75,7 +75,7 @@ pub(super) fn resolve(samples: &Samples) -> Profile {
     Profile { stacks, lost, started, duration, maps }
 }
 
-fn place(address: usize, maps: &[Mapping]) -> Place {
+fn place(address: usize, maps: &[Mapping]) -> Frame {
     let mut lines: Vec<Line> = Vec::new();
     // It looks at the byte before the given address, since it expects return addresses.
     backtrace::resolve((address + 1) as *mut c_void, |symbol| {
@@ -93,7 +93,7 @@ fn place(address: usize, maps: &[Mapping]) -> Place {
         };
         lines.push(Line { name, ..Line::default() });
     }
-    Place { address, lines }
+    Frame { address, lines }
 }
 
 /// A name with its module in front. Line tables know functions that were inlined by their last name

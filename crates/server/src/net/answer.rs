@@ -6,7 +6,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::journal::Gate;
-use engine::{Batch, HeldKill, Next, Thread};
+use engine::{Batch, Next, PausedKill, Thread};
 use resp::Out;
 
 use super::conn::{Conn, Gated, Wait};
@@ -22,19 +22,19 @@ pub(super) enum Turn {
 }
 
 /// The parts of a worker that executing and answering needs besides the connection.
-pub(super) struct Rim<'a> {
+pub(super) struct BatchIo<'a> {
     pub(super) engine: &'a engine::Engine,
     pub(super) stats: &'a observe::stats::ThreadStats,
     pub(super) thread: &'a mut Thread,
     pub(super) out: &'a mut Out,
     pub(super) paused: &'a mut Vec<usize>,
     pub(super) timers: &'a mut BinaryHeap<Reverse<(i64, u64)>>,
-    pub(super) holding: &'a mut VecDeque<(u64, u64)>,
+    pub(super) gated: &'a mut VecDeque<(u64, u64)>,
     /// Where connections wait until a thread has less to deliver; none when nothing is waited for any more.
     pub(super) crowded: Option<&'a mut VecDeque<(usize, u64)>>,
 }
 
-impl Rim<'_> {
+impl BatchIo<'_> {
     /// Executes the input of connection `i`, which is `arrived` or, without that, in the
     /// connection's own buffer; `left` bytes of it were left over from before.
     pub(super) fn answer(
@@ -44,7 +44,7 @@ impl Rim<'_> {
         arrived: Option<&[u8]>,
         left: usize,
     ) -> io::Result<Turn> {
-        let Self { engine, stats, thread, out, paused, timers, holding, crowded } = self;
+        let Self { engine, stats, thread, out, paused, timers, gated, crowded } = self;
         let acted = thread.worker().lane.acted();
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
@@ -52,7 +52,7 @@ impl Rim<'_> {
         let late_kill = c.session.deferred.is_some() && c.ends_scripts();
         let Batch { consumed, next } = match arrived {
             Some(bytes) => thread.run(engine, &mut c.session, &mut c.parser, bytes, out),
-            None => thread.run_lending(engine, &mut c.session, &mut c.parser, bytes, out),
+            None => thread.run_and_give(engine, &mut c.session, &mut c.parser, bytes, out),
         };
         if let (Some(crowd), Some(waiting)) = (thread.take_crowded(), crowded) {
             c.crowded = true;
@@ -63,10 +63,10 @@ impl Rim<'_> {
             c.session.client.closing.store(true, Relaxed);
         }
         c.short = have <= SMALL / 2;
-        match (arrived, c.session.lends.take()) {
-            (None, Some(lends)) => {
+        match (arrived, c.session.take_input.take()) {
+            (None, Some(taker)) => {
                 let rest = c.buf.split_off(consumed);
-                lends.give(std::mem::replace(&mut c.buf, rest));
+                taker.give(std::mem::replace(&mut c.buf, rest));
             }
             _ if next == Next::ReadBig => c.buf = Vec::new(),
             (None, None) => {
@@ -115,7 +115,7 @@ impl Rim<'_> {
                         && (late_kill && consumed == 0
                             || arrived.is_some_and(|a| is_one_kill(&a[..consumed]))) => {}
                 Gate::At(sequence) => {
-                    hold_back(c, sequence, thread.worker().lane.acted() != acted, holding);
+                    gate_output(c, sequence, thread.worker().lane.acted() != acted, gated);
                 }
                 Gate::Never => {
                     // Closed without a reply: its changes may or may not be there after a restart.
@@ -157,8 +157,8 @@ impl Rim<'_> {
                 c.wait = Some(Wait::Paused);
                 c.session.client.paused.store(true, Relaxed);
                 if let Some(words) = c.session.deferred.as_ref().filter(|_| c.ends_scripts()) {
-                    let held = Box::new(HeldKill::Words(words.clone()));
-                    *c.session.client.held_kill.lock() = Some(held);
+                    let kill = Box::new(PausedKill::Words(words.clone()));
+                    *c.session.client.paused_kill.lock() = Some(kill);
                 }
                 paused.push(i);
                 Turn::Keep
@@ -187,16 +187,16 @@ impl Rim<'_> {
 
 /// From here on, output to a connection waits until the journal is durable up to `sequence`. `acts`: it
 /// reports changes that the connection has made.
-pub(super) fn hold_back(
+pub(super) fn gate_output(
     c: &mut Conn,
     sequence: u64,
     acts: bool,
-    holding: &mut VecDeque<(u64, u64)>,
+    gated: &mut VecDeque<(u64, u64)>,
 ) {
-    debug_assert!(holding.back().is_none_or(|(last, _)| *last <= sequence));
+    debug_assert!(gated.back().is_none_or(|(last, _)| *last <= sequence));
     let acts = acts || c.gate.is_some_and(|gated| gated.acts);
     c.gate = Some(Gated { until: sequence, acts });
-    holding.push_back((sequence, c.session.client.id));
+    gated.push_back((sequence, c.session.client.id));
 }
 
 /// The start of the name of the command at the start of `input`, if it is there, and the rest.

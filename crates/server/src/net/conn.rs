@@ -138,7 +138,7 @@ impl Conn {
 
     /// Whether nothing but new, short input is to be expected from this connection.
     #[inline]
-    pub(crate) fn may_be_held(&self) -> bool {
+    pub(crate) fn may_be_read_ahead(&self) -> bool {
         self.short
             && self.readable
             && !self.hangup
@@ -258,7 +258,7 @@ impl Conn {
         // An argument that is still arriving is input, one that is whole an argument.
         let (arrived, room) = self.parser.arriving();
         let (bytes, capacity) = (self.buf.len(), self.buf.capacity());
-        // An incomplete command whose bytes are all parsed must still count as input: see `attend`.
+        // An incomplete command whose bytes are all parsed must still count as input: see `stuck`.
         let begun = usize::from(self.parser.is_active());
         c.query_bytes.store((bytes + self.stock.len() + arrived).max(begun) as u64, Relaxed);
         c.query_capacity.store((capacity + self.stock.capacity() + room) as u64, Relaxed);

@@ -7,13 +7,13 @@
 mod accepting;
 mod acceptor;
 mod answer;
-mod attend;
 mod conn;
 mod dial;
 mod limits;
 mod listen;
 mod receive;
 mod stream;
+mod stuck;
 mod worker;
 
 pub(crate) use accepting::{Accepting, warn_if_open};

@@ -111,7 +111,7 @@ impl Stream {
     }
 }
 
-// Through shared references, as for the sockets of `std`: a socket has two owners (`attend`).
+// Through shared references, as for the sockets of `std`: a socket has two owners (`stuck`).
 impl Read for &Stream {
     #[inline]
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {

@@ -21,15 +21,15 @@ use resp::Out;
 use slab::Slab;
 
 use super::Stream;
-use super::answer::{Rim, Turn, ends_scripts, hold_back, may_take_long};
-use super::attend::{Attendant, Attended};
+use super::answer::{BatchIo, Turn, ends_scripts, gate_output, may_take_long};
 use super::conn::{Conn, INPUT, Source, State, Wait};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
+use super::stuck::{Sockets, StuckResponder};
 use crate::Shared;
 use crate::give_back::GiveBack;
 
 /// Connections that are read before the first of them is executed, while their input is short.
-const HELD: usize = 32;
+const READ_AHEAD_MAX: usize = 32;
 /// Short input, in bytes: that of a connection that does not pipeline.
 pub(super) const SMALL: usize = 256;
 /// Leftovers up to this size are copied in front of the next read; longer ones grow in place.
@@ -58,7 +58,7 @@ pub(crate) struct Inbox {
     pub(crate) worker: Arc<engine::Worker>,
     arrivals: Mutex<Vec<Arrival>>,
     /// The connections that have arrived.
-    pub(super) attended: Attended,
+    pub(super) sockets: Sockets,
 }
 
 /// A connection on its way to its thread.
@@ -80,7 +80,7 @@ impl Arrival {
 
 impl Inbox {
     pub(crate) fn new(worker: Arc<engine::Worker>) -> Arc<Self> {
-        Arc::new(Self { worker, arrivals: Mutex::default(), attended: Attended::default() })
+        Arc::new(Self { worker, arrivals: Mutex::default(), sockets: Sockets::default() })
     }
 
     /// Hands a connection over to the worker.
@@ -89,9 +89,9 @@ impl Inbox {
         self.worker.mailbox.wake();
     }
 
-    /// See [`Attended::has_gone`].
+    /// See [`Sockets::has_gone`].
     pub(crate) fn has_gone(&self, client: &Client) -> bool {
-        self.attended.has_gone(client)
+        self.sockets.has_gone(client)
     }
 
     pub(crate) fn arrivals(&self) -> MutexGuard<'_, Vec<Arrival>> {
@@ -110,9 +110,9 @@ pub(crate) struct Worker {
     /// Client number to index in `conns`.
     places: std::collections::HashMap<u64, usize>,
     input: Vec<u8>,
-    /// Places for the input of connections that are held.
+    /// Places for the input of connections that are read ahead.
     small: Vec<u8>,
-    held: Vec<Held>,
+    ahead: Vec<ReadAhead>,
     out: Out,
     /// Connections with more to do than one turn.
     more: Vec<usize>,
@@ -123,7 +123,7 @@ pub(crate) struct Worker {
     timers: BinaryHeap<Reverse<(i64, u64)>>,
     /// Connections whose output waits for the journal: up to where it must be durable (ascending),
     /// and the client.
-    holding: VecDeque<(u64, u64)>,
+    gated: VecDeque<(u64, u64)>,
     /// Connections that have given a thread more to deliver than it can, so far: its number, and the
     /// client, in the order in which they go on.
     crowded: VecDeque<(usize, u64)>,
@@ -133,7 +133,7 @@ pub(crate) struct Worker {
 }
 
 /// A connection that has been read and not executed yet.
-struct Held {
+struct ReadAhead {
     i: usize,
     /// Bytes in its buffer.
     n: usize,
@@ -167,13 +167,13 @@ impl Worker {
             conns: Slab::new(),
             places: std::collections::HashMap::new(),
             input: vec![0; INPUT],
-            small: vec![0; HELD * SMALL],
-            held: Vec::with_capacity(HELD),
+            small: vec![0; READ_AHEAD_MAX * SMALL],
+            ahead: Vec::with_capacity(READ_AHEAD_MAX),
             out: Out { buf: Vec::with_capacity(OUTPUT), ..Out::default() },
             more: Vec::new(),
             paused: Vec::new(),
             timers: BinaryHeap::new(),
-            holding: VecDeque::new(),
+            gated: VecDeque::new(),
             crowded: VecDeque::new(),
             stops: false,
             give_back: GiveBack::default(),
@@ -183,9 +183,9 @@ impl Worker {
     pub(crate) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let engine = &shared.engine;
-        let attendant =
-            Attendant::new(Arc::clone(&shared), Arc::clone(&self.inbox), self.thread.index);
-        engine::do_meanwhile(Box::new(move || attendant.attend()));
+        let responder =
+            StuckResponder::new(Arc::clone(&shared), Arc::clone(&self.inbox), self.thread.index);
+        engine::do_meanwhile(Box::new(move || responder.look()));
         let mut events = Events::with_capacity(1024);
         let mut next_cron = 0u64;
         let mut housekeeping = 0u64;
@@ -224,19 +224,19 @@ impl Worker {
                     c.readable = true;
                     c.hangup = true;
                 }
-                if c.may_be_held() {
-                    self.hold(i);
-                    if self.held.len() == HELD {
-                        self.run_held();
+                if c.may_be_read_ahead() {
+                    self.read_ahead(i);
+                    if self.ahead.len() == READ_AHEAD_MAX {
+                        self.run_read_ahead();
                     }
                 } else {
                     // Its input may be a script that takes long: no client whose input has been read
                     // already waits behind it.
-                    self.run_held();
+                    self.run_read_ahead();
                     self.serve(i, e.is_writable());
                 }
             }
-            self.run_held();
+            self.run_read_ahead();
             for i in went_on {
                 if let Some(c) = self.conns.get_mut(i) {
                     c.queued = false;
@@ -302,7 +302,7 @@ impl Worker {
     }
 
     fn turn(&mut self, i: usize, writable: bool) -> io::Result<Turn> {
-        let Self { conns, thread, shared, input, out, paused, timers, inbox, holding, .. } = self;
+        let Self { conns, thread, shared, input, out, paused, timers, inbox, gated, .. } = self;
         let crowded = (!self.stops).then_some(&mut self.crowded);
         let engine = &shared.engine;
         let stats = &inbox.worker.stats;
@@ -383,9 +383,9 @@ impl Worker {
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
         }
-        let mut rim = Rim { engine, stats, thread, out, paused, timers, holding, crowded };
+        let mut io = BatchIo { engine, stats, thread, out, paused, timers, gated, crowded };
         let arrived = (!in_place).then(|| &input[..have]);
-        rim.answer(c, i, arrived, left)
+        io.answer(c, i, arrived, left)
     }
 
     /// Receives input of a connection that has replies to take first.
@@ -427,9 +427,9 @@ impl Worker {
     }
 
     /// Reads from a connection whose input was short so far, into a buffer of its own, and prefetches for
-    /// it. It is executed by [`run_held`](Self::run_held) when others have been read, too.
-    fn hold(&mut self, i: usize) {
-        let at = self.held.len() * SMALL;
+    /// it. It is executed by [`run_read_ahead`](Self::run_read_ahead) when others have been read, too.
+    fn read_ahead(&mut self, i: usize) {
+        let at = self.ahead.len() * SMALL;
         let stats = &self.inbox.worker.stats;
         let c = &mut *self.conns[i];
         add(&stats.reads_processed, 1);
@@ -445,7 +445,7 @@ impl Worker {
                     // There is more: this one is not short any more, and is read on.
                     c.short = false;
                     c.buf = self.small[at..at + n].to_vec();
-                    self.run_held();
+                    self.run_read_ahead();
                     return self.serve(i, false);
                 }
                 if ends_scripts(&self.small[at..at + n]) {
@@ -455,7 +455,7 @@ impl Worker {
                 }
                 if may_take_long(&self.small[at..at + n]) {
                     c.buf = self.small[at..at + n].to_vec();
-                    self.run_held();
+                    self.run_read_ahead();
                     return self.serve(i, false);
                 }
                 c.readable = false;
@@ -463,7 +463,7 @@ impl Worker {
                 c.session.client.query_bytes.store(n as u64, Relaxed);
                 let bytes = &self.small[at..at + n];
                 let hash = self.thread.foresee(&self.shared.engine, &c.session, bytes);
-                self.held.push(Held { i, n, db: c.session.db, hash });
+                self.ahead.push(ReadAhead { i, n, db: c.session.db, hash });
             }
             Ok(_) => self.close(i),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => c.readable = false,
@@ -474,42 +474,41 @@ impl Worker {
 
     /// Executes and answers the input that was read. By now the memory that the commands need is on its
     /// way or there: at pipeline 1 a request has no neighbours of its own to prefetch with.
-    fn run_held(&mut self) {
-        let mut held = std::mem::take(&mut self.held);
-        if held.len() > 1 {
-            self.thread.prefetch(&self.shared.engine, held.iter().map(|h| (h.db, h.hash)));
+    fn run_read_ahead(&mut self) {
+        let mut ahead = std::mem::take(&mut self.ahead);
+        if ahead.len() > 1 {
+            self.thread.prefetch(&self.shared.engine, ahead.iter().map(|h| (h.db, h.hash)));
         }
-        for (k, h) in held.iter().enumerate() {
-            let Self { conns, thread, shared, small, out, paused, timers, inbox, holding, .. } =
-                self;
+        for (k, h) in ahead.iter().enumerate() {
+            let Self { conns, thread, shared, small, out, paused, timers, inbox, gated, .. } = self;
             let (engine, stats) = (&shared.engine, &inbox.worker.stats);
             let crowded = (!self.stops).then_some(&mut self.crowded);
-            let mut rim = Rim { engine, stats, thread, out, paused, timers, holding, crowded };
+            let mut io = BatchIo { engine, stats, thread, out, paused, timers, gated, crowded };
             let Some(c) = conns.get_mut(h.i) else { continue };
             let arrived = &small[k * SMALL..k * SMALL + h.n];
-            let turn = rim.answer(c, h.i, Some(arrived), 0).unwrap_or(Turn::Close);
+            let turn = io.answer(c, h.i, Some(arrived), 0).unwrap_or(Turn::Close);
             self.follow(h.i, turn);
         }
-        held.clear();
-        self.held = held;
+        ahead.clear();
+        self.ahead = ahead;
     }
 
     /// Sends the replies that have waited for the journal and need not wait any more. Whether connections
     /// went on with requests that had come meanwhile.
     fn release(&mut self) -> bool {
         let mut went_on = false;
-        if self.holding.is_empty() {
+        if self.gated.is_empty() {
             return went_on;
         }
         // Announced before the look at how far it is: a thread that makes it durable in between wakes this
         // one.
-        self.inbox.worker.holds.announce();
-        while let Some((sequence, id)) = self.holding.front().copied() {
+        self.inbox.worker.wake_request.announce();
+        while let Some((sequence, id)) = self.gated.front().copied() {
             let gate = self.shared.engine.journal.reached(sequence);
             if matches!(gate, Gate::At(_)) {
                 break;
             }
-            self.holding.pop_front();
+            self.gated.pop_front();
             let Some(&i) = self.places.get(&id) else { continue };
             let c = &mut *self.conns[i];
             if gate == Gate::Never && c.gate.is_some_and(|gated| gated.acts) {
@@ -539,7 +538,7 @@ impl Worker {
 
     fn close(&mut self, i: usize) {
         let Some(mut c) = self.conns.try_remove(i) else { return };
-        self.inbox.attended.remove(&c.session.client);
+        self.inbox.sockets.remove(&c.session.client);
         // Now the socket has one owner. Dropping it closes it; there is no use for an error here.
         let stream = Arc::get_mut(&mut c.stream);
         let _ = stream.map(|stream| self.poll.registry().deregister(stream));
@@ -637,7 +636,7 @@ impl Worker {
             // own.
             match self.shared.engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
                 Gate::Open => {}
-                Gate::At(n) => hold_back(c, n, true, &mut self.holding),
+                Gate::At(n) => gate_output(c, n, true, &mut self.gated),
                 Gate::Never => return self.close(i),
             }
             if self.send_push(i, &mut out).is_err() {
@@ -743,7 +742,7 @@ impl Worker {
         let client = Arc::clone(&session.client);
         let i = self.conns.insert(Box::new(Conn::new(Arc::clone(&stream), session)));
         self.places.insert(id, i);
-        self.inbox.attended.insert(client, stream);
+        self.inbox.sockets.insert(client, stream);
         add(&self.inbox.worker.stats.connections_received, 1);
         if let Err(e) = registered {
             log!(self.shared.engine.log, Warning, "registering a connection: {}", e);

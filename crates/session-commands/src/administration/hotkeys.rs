@@ -84,12 +84,12 @@ fn get(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome 
         ("collection-duration-ms", r.duration_ms as i64),
     ];
     let mut lists = Vec::new();
-    if r.asked.cpu {
+    if r.selection.cpu {
         numbers.push(("total-cpu-time-user-ms", millis(r.spent.cpu_user)));
         numbers.push(("total-cpu-time-sys-ms", millis(r.spent.cpu_system)));
         lists.push(("by-cpu-time-us", &r.by_cpu));
     }
-    if r.asked.net {
+    if r.selection.net {
         numbers.push(("total-net-bytes", r.net_total as i64));
         lists.push(("by-net-bytes", &r.by_net));
     }
@@ -99,7 +99,7 @@ fn get(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome 
     reply.bulk("tracking-active");
     reply.int(i64::from(r.active));
     reply.bulk("sample-ratio");
-    reply.int(r.asked.ratio as i64);
+    reply.int(r.selection.ratio as i64);
     reply.bulk("selected-slots");
     // Without a cluster all slots are this server's.
     reply.array(1);

@@ -9,7 +9,7 @@ use resp::{Args, Reply};
 use super::early;
 use engine::Client;
 use engine::Engine;
-use engine::acl::{self, Context};
+use engine::acl::{self, Origin};
 use engine::{Call, SessionCommand, Stuck};
 
 pub(super) const WRONGPASS: Fail =
@@ -119,7 +119,7 @@ pub(super) fn authenticate(
     let (engine, session) = (call.engine, &mut *call.session);
     let Some(found) = engine.acl.authenticate(user, password) else {
         let context =
-            if call.thread.in_transaction { Context::Multi } else { acl::context_of(session) };
+            if call.thread.in_transaction { Origin::Multi } else { acl::origin_of(session) };
         acl::note_login(engine, user, &session.client, context, command);
         return Err(WRONGPASS);
     };
@@ -135,6 +135,6 @@ pub(super) fn authenticate(
 
 /// The refusal of a command that came without its password while the thread of its client is stuck.
 pub(super) fn refused(engine: &Engine, client: &Client, user: &[u8], command: &[u8]) -> Fail {
-    acl::note_login(engine, user, client, Context::TopLevel, command);
+    acl::note_login(engine, user, client, Origin::TopLevel, command);
     WRONGPASS
 }

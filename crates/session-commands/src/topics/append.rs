@@ -5,9 +5,9 @@ use commands::row::{Flags, Row};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
-use super::asker::{Asker, fail};
+use super::pending_reply::{PendingReply, fail};
 use super::{APPENDS, BASE, command, name};
-use engine::Lends;
+use engine::TakeInput;
 use engine::{Call, SessionCommand};
 
 /// Bytes from which on records are taken with the input that they are in, rather than copied out of it.
@@ -58,9 +58,9 @@ pub(super) static APPEND: SessionCommand = command(
             None => Ok(Input::from_records(records).map_err(|e| fail(&e))?),
         };
         let broker = call.engine.topics.open(call.engine).map_err(|e| fail(&e))?;
-        let asker = Asker::wait(call, ["TOPIC.APPEND", &topic], None)?;
+        let pending = PendingReply::wait(call, ["TOPIC.APPEND", &topic], None)?;
         let done = Box::new(move |result: Result<Appended, Error>| {
-            asker.answer(|reply| {
+            pending.answer(|reply| {
                 let a = result.map_err(|e| fail(&e))?;
                 reply.int(a.first_offset as i64);
                 Ok(())
@@ -74,7 +74,7 @@ pub(super) static APPEND: SessionCommand = command(
             Ok(input) => broker.append(&topic, by(input), None, done),
             Err(places) => {
                 let broker = broker.clone();
-                call.session.lends = Some(Lends::new(move |mut buffer: Vec<u8>| {
+                call.session.take_input = Some(TakeInput::new(move |mut buffer: Vec<u8>| {
                     // Its memory is counted by its records.
                     if buffer.capacity() > 2 * buffer.len() {
                         buffer.shrink_to_fit();

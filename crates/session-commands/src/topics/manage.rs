@@ -10,7 +10,7 @@ use commands::row::{Acl, Row};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
-use super::asker::{Asker, fail};
+use super::pending_reply::{PendingReply, fail};
 use super::{APPENDS, BASE, CHANGES, DELETES, READS, command, name};
 use engine::acl;
 use engine::{Call, SessionCommand};
@@ -23,11 +23,11 @@ fn aside<T: Send + 'static>(
     write: impl FnOnce(T, &mut Reply<'_>) + Send + 'static,
 ) -> Outcome {
     let broker = call.engine.topics.open(call.engine).map_err(|e| fail(&e))?;
-    let asker = Asker::wait(call, what, None)?;
+    let pending = PendingReply::wait(call, what, None)?;
     let inside = broker.clone();
     broker.aside(Box::new(move || {
         let result = work(&inside);
-        asker.answer(|reply| {
+        pending.answer(|reply| {
             write(result.map_err(|e| fail(&e))?, reply);
             Ok(())
         });

@@ -1,8 +1,8 @@
 //! TOPIC.*: the commands over the event log.
 
 mod append;
-mod asker;
 mod manage;
+mod pending_reply;
 mod read;
 
 use commands::Fail;
@@ -63,6 +63,6 @@ fn name(args: &Args<'_>, i: usize) -> Result<String, Fail> {
     let name = args.get(i).and_then(|n| std::str::from_utf8(n).ok()).unwrap_or("");
     match ::log::check_name("topic or group", name) {
         Ok(()) => Ok(name.to_owned()),
-        Err(e) => Err(asker::fail(&e)),
+        Err(e) => Err(pending_reply::fail(&e)),
     }
 }

@@ -9,7 +9,7 @@ use commands::row::{Flags, Row};
 use commands::{Fail, Outcome, parse};
 use resp::{Args, Reply};
 
-use super::asker::{Asker, fail};
+use super::pending_reply::{PendingReply, fail};
 use super::{BASE, READS, command, name};
 use engine::{Call, SessionCommand};
 
@@ -76,9 +76,9 @@ pub(super) static READ: SessionCommand = command(
             Some(ms @ 1..) => call.thread.cx.now.checked_add(ms),
             _ => None,
         };
-        let asker = Asker::wait(call, ["TOPIC.READ", &request.topic], deadline)?;
+        let pending = PendingReply::wait(call, ["TOPIC.READ", &request.topic], deadline)?;
         let (broker, request) = (broker.clone(), Arc::new(request));
-        broker.clone().aside(Box::new(move || read(&asker, &broker, &request, None, TRIES)));
+        broker.clone().aside(Box::new(move || read(&pending, &broker, &request, None, TRIES)));
         Ok(())
     },
 );
@@ -176,7 +176,7 @@ impl Request {
 /// something. Where there is no memory for the records, it retries this many times. `begin` is where,
 /// and whether it is where a new group begins, once that is known.
 fn read(
-    asker: &Asker,
+    pending: &PendingReply,
     broker: &Broker,
     request: &Arc<Request>,
     begin: Option<(u64, bool)>,
@@ -195,25 +195,25 @@ fn read(
             Ok((f, room)) => return Ok(Some((begin, f, room))),
             Err(Error::OutOfBounds { next, .. }) if offset == next => {}
             Err(Error::Busy { .. }) if tries > 0 => {
-                let (asker, again) = (asker.clone(), broker.clone());
+                let (pending, again) = (pending.clone(), broker.clone());
                 let request = Arc::clone(request);
-                let again = move || read(&asker, &again, &request, Some(begin), tries - 1);
+                let again = move || read(&pending, &again, &request, Some(begin), tries - 1);
                 broker.aside_later(PAUSE, Box::new(again));
                 return Ok(None);
             }
             Err(e) => return Err(e),
         }
         if request.blocks {
-            let (asker2, broker2) = (asker.clone(), broker.clone());
+            let (pending2, broker2) = (pending.clone(), broker.clone());
             let request2 = Arc::clone(request);
             let wake = Box::new(move || {
                 let broker3 = broker2.clone();
-                let again = move || read(&asker2, &broker3, &request2, Some(begin), TRIES);
+                let again = move || read(&pending2, &broker3, &request2, Some(begin), TRIES);
                 broker2.aside(Box::new(again));
             });
-            asker.hold(broker.wait(topic, offset, wake)?);
+            pending.keep(broker.wait(topic, offset, wake)?);
         } else {
-            asker.answer(|reply| {
+            pending.answer(|reply| {
                 reply.null_array();
                 Ok(())
             });
@@ -223,7 +223,7 @@ fn read(
     match step() {
         Ok(None) => {}
         // From there on it is the connection's output.
-        Ok(Some((begin, f, _room))) => asker.answer(|reply| request.write(&f, begin, reply)),
-        Err(e) => asker.answer(|_| Err(fail(&e))),
+        Ok(Some((begin, f, _room))) => pending.answer(|reply| request.write(&f, begin, reply)),
+        Err(e) => pending.answer(|_| Err(fail(&e))),
     }
 }

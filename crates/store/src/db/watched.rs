@@ -11,9 +11,9 @@ use crate::interest::{Interest, Waiter, Watch};
 use crate::shards::{SHARDS, shard_of};
 
 impl Db<'_> {
-    /// Spoils watches of the keys that the command has changed, and readies their waiters. Called by the
+    /// Marks watches of the keys that the command has changed as dirty, and readies their waiters. Called by the
     /// commit, before the effects are cleared.
-    pub fn settle(&mut self) {
+    pub fn notify(&mut self) {
         let events = std::mem::take(&mut self.cx.effects.events);
         for e in &events {
             if matches!(e.class, Class::KeyMiss | Class::New) {
@@ -37,8 +37,8 @@ impl Db<'_> {
         }
     }
 
-    /// WATCH: from here on a change of the key in the selected database spoils `w`. Earlier changes of the
-    /// view must have been committed, or they would spoil `w`, too.
+    /// WATCH: from here on a change of the key in the selected database makes `w` dirty. Earlier changes of the
+    /// view must have been committed, or `w` would be dirty from the start.
     pub fn watch(&mut self, key: Key<'_>, w: &Arc<Watch>) {
         let interest = self.locked.interest(shard_of(key.hash)).get_or_insert_default();
         interest.watch(self.index, key.bytes, w);
@@ -93,9 +93,9 @@ impl Db<'_> {
         })
     }
 
-    /// Spoils watches and readies waiters of keys of shard `s` in database `db` that exist in `db` or in
+    /// Marks watches as dirty and readies waiters of keys of shard `s` in database `db` that exist in `db` or in
     /// one of `others`, before all of them are emptied or exchanged.
-    pub(super) fn upset(&mut self, s: usize, db: usize, others: &[usize]) {
+    pub(super) fn invalidate(&mut self, s: usize, db: usize, others: &[usize]) {
         let Some(interest) = self.locked.interest(s).take() else { return };
         let here = |this: &mut Self, key: &[u8]| {
             let key = Key::new(key);
@@ -116,7 +116,7 @@ impl Db<'_> {
         };
         for (key, watch) in interest.watched(db) {
             if here(self, key) {
-                watch.spoil();
+                watch.mark_dirty();
             }
         }
         let awaited: Vec<Vec<u8>> = interest.awaited(db).map(<[u8]>::to_vec).collect();

@@ -202,7 +202,7 @@ impl Db<'_> {
         let mut n = 0;
         let ks = self.locked.ks();
         for s in 0..SHARDS {
-            self.upset(s, self.index, &[]);
+            self.invalidate(s, self.index, &[]);
             let part = self.locked.part(self.index, s);
             n += part.table.len();
             part.expiry.clear();
@@ -236,8 +236,8 @@ impl Db<'_> {
             self.locked.ks().saving.swap(a, b);
         }
         for s in 0..SHARDS {
-            self.upset(s, a, &[b]);
-            self.upset(s, b, &[a]);
+            self.invalidate(s, a, &[b]);
+            self.invalidate(s, b, &[a]);
             let (x, y) = self.locked.parts(a, b, s);
             x.table.exchange(&mut y.table);
             std::mem::swap(&mut x.expiry, &mut y.expiry);

@@ -36,14 +36,14 @@ const PAGE: usize = 1000;
 /// Where objects are.
 #[derive(Default)]
 pub(super) struct Map {
-    places: BTreeMap<u64, Place>,
+    places: BTreeMap<u64, KnownObject>,
     /// In the indexes of all positions.
     entries: usize,
 }
 
 /// An object.
 #[derive(Clone, Default)]
-pub(super) struct Place {
+pub(super) struct KnownObject {
     /// The offset after it.
     pub(super) next: u64,
     pub(super) bytes: u64,
@@ -63,10 +63,10 @@ impl Map {
         let mut index = Index::default();
         headers.iter().for_each(|(at, h)| index.add(*at, h));
         let us = headers.first().map(|(_, h)| h.appended_us);
-        self.put(first, Place { next, bytes, us, index: Some(Arc::new(index)) });
+        self.put(first, KnownObject { next, bytes, us, index: Some(Arc::new(index)) });
     }
 
-    fn put(&mut self, first: u64, place: Place) {
+    fn put(&mut self, first: u64, place: KnownObject) {
         self.entries += place.entries();
         if let Some(before) = self.places.insert(first, place) {
             self.entries -= before.entries();
@@ -81,20 +81,20 @@ impl Map {
     /// Notes where in an object that is known its batches are.
     fn set_index(&mut self, first: u64, index: Arc<Index>) {
         if let Some(place) = self.places.get(&first) {
-            let place = Place { index: Some(index), ..place.clone() };
+            let place = KnownObject { index: Some(index), ..place.clone() };
             self.put(first, place);
         }
     }
 
     /// The same for an object that is only known from a listing, unless more is known.
-    fn put_new(&mut self, first: u64, place: &Place) {
+    fn put_new(&mut self, first: u64, place: &KnownObject) {
         if !self.places.contains_key(&first) {
             self.put(first, place.clone());
         }
     }
 
     /// The object that holds an offset, if it is known.
-    fn holding(&self, offset: u64) -> Option<(u64, Place)> {
+    fn holding(&self, offset: u64) -> Option<(u64, KnownObject)> {
         let (first, place) = self.places.range(..=offset).next_back()?;
         (place.next > offset).then(|| (*first, place.clone()))
     }
@@ -102,11 +102,11 @@ impl Map {
     /// Forgets all before `first`.
     pub(super) fn cut(&mut self, first: u64) {
         self.places = self.places.split_off(&first);
-        self.entries = self.places.values().map(Place::entries).sum();
+        self.entries = self.places.values().map(KnownObject::entries).sum();
     }
 }
 
-impl Place {
+impl KnownObject {
     fn entries(&self) -> usize {
         self.index.as_ref().map_or(0, |i| i.len())
     }
@@ -162,7 +162,7 @@ impl ObjectTopic {
     }
 
     /// An object that is not in the cache.
-    fn fetch(&self, first: u64, place: &Place, wait: bool) -> Result<Option<Bytes>> {
+    fn fetch(&self, first: u64, place: &KnownObject, wait: bool) -> Result<Option<Bytes>> {
         let Shared { remote, ahead, cache, .. } = &*self.shared;
         let get = || Ok(remote.get(&self.object(first))?.map(|(bytes, _)| bytes));
         let found = ahead.get(&(Arc::clone(&self.id), first), place.bytes, wait, get)?;
@@ -177,7 +177,7 @@ impl ObjectTopic {
     /// Notes that a reader reads this object. A reader that has read the one before is likely to read
     /// those behind, too: they are fetched meanwhile, and the more of them the longer the reader has
     /// read on.
-    fn note_reader(&self, first: u64, place: &Place) {
+    fn note_reader(&self, first: u64, place: &KnownObject) {
         let run = {
             let mut readers = self.readers.lock();
             if readers.iter().any(|r| r.end == place.next) {
@@ -209,7 +209,7 @@ impl ObjectTopic {
     }
 
     /// Objects from `from` on, so many and so many bytes at most.
-    fn behind(&self, from: u64, max: usize, bytes_max: u64) -> Vec<(u64, Place)> {
+    fn behind(&self, from: u64, max: usize, bytes_max: u64) -> Vec<(u64, KnownObject)> {
         let State { next: end, .. } = self.state();
         if from >= end {
             return Vec::new();
@@ -235,7 +235,7 @@ impl ObjectTopic {
     }
 
     /// The object that holds `offset`, which is within the topic.
-    pub(super) fn locate(&self, offset: u64) -> Result<(u64, Place)> {
+    pub(super) fn locate(&self, offset: u64) -> Result<(u64, KnownObject)> {
         if let Some(found) = self.map.lock().holding(offset) {
             return Ok(found);
         }
@@ -268,7 +268,7 @@ impl ObjectTopic {
     }
 
     /// Looks for the object that holds `offset` among those that begin at `from` or later.
-    fn list_to(&self, offset: u64, mut from: u64) -> Result<Option<(u64, Place)>> {
+    fn list_to(&self, offset: u64, mut from: u64) -> Result<Option<(u64, KnownObject)>> {
         let mut last: Option<(u64, u64)> = None;
         let mut found = None;
         loop {
@@ -276,7 +276,7 @@ impl ObjectTopic {
             let all = listed.len() < PAGE;
             for (first, bytes) in listed {
                 if let Some((before, bytes)) = last {
-                    let place = Place { next: first, bytes, ..Place::default() };
+                    let place = KnownObject { next: first, bytes, ..KnownObject::default() };
                     self.map.lock().put_new(before, &place);
                     if first > offset && before <= offset {
                         found = Some((before, place));
@@ -299,7 +299,7 @@ impl ObjectTopic {
             if let Some(next) = self.shared.remote.said_next(&path)?.filter(|next| *next > first)
                 && let Some((_, bytes)) = last
             {
-                let place = Place { next, bytes, ..Place::default() };
+                let place = KnownObject { next, bytes, ..KnownObject::default() };
                 self.map.lock().put_new(first, &place);
                 return Ok((next > offset).then_some((first, place)));
             }
@@ -325,7 +325,7 @@ impl ObjectTopic {
 
     /// When the object that begins with `first` was appended. A damaged one is taken for old: it is
     /// looked into, and not thrown away for its age.
-    pub(super) fn appended(&self, first: u64, place: &Place) -> Result<u64> {
+    pub(super) fn appended(&self, first: u64, place: &KnownObject) -> Result<u64> {
         if let Some(us) = place.us {
             return Ok(us);
         }
@@ -463,7 +463,7 @@ impl ObjectTopic {
         &self,
         source: Source,
         first: u64,
-        place: &Place,
+        place: &KnownObject,
         offset: u64,
         picked: &mut Picked<'_>,
     ) -> Result<Step> {
@@ -527,13 +527,13 @@ mod tests {
         map.add(99, 100, 1000 << 16, &headers[..10]);
         map.cut(90);
         assert_eq!((map.places.len(), map.entries), (10, 9010));
-        map.put(99, Place { next: 100, ..Place::default() });
+        map.put(99, KnownObject { next: 100, ..KnownObject::default() });
         assert_eq!(map.entries, 9000);
         map.set_index(99, Arc::default());
         map.clear();
         assert_eq!((map.places.len(), map.entries), (0, 0));
         for i in 0..PLACES as u64 + 7 {
-            map.put(i, Place { next: i + 1, ..Place::default() });
+            map.put(i, KnownObject { next: i + 1, ..KnownObject::default() });
         }
         assert_eq!(map.places.len(), PLACES);
     }

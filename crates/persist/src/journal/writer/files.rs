@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::Place;
+use super::super::Location;
 use super::super::manifest::Manifest;
 use super::super::record::Salt;
 use super::super::segment::{HEADER, Header};
@@ -57,7 +57,7 @@ pub(super) enum Finished {
 }
 
 impl Work {
-    pub(super) fn run(self, disk: &dyn Disk, place: &Place) -> Finished {
+    pub(super) fn run(self, disk: &dyn Disk, place: &Location) -> Finished {
         match self {
             Self::Sync(file, name, upto) => {
                 let started = Instant::now();
@@ -93,7 +93,7 @@ impl Naming {
         self.new.sync().map_err(|e| named("syncing", "the new segment", &e))
     }
 
-    fn store(self, disk: &dyn Disk, place: &Place) -> io::Result<Manifest> {
+    fn store(self, disk: &dyn Disk, place: &Location) -> io::Result<Manifest> {
         if self.stored {
             // It may be in its place all the same: an uncertain step is repeated.
             let stored = self.manifest.store(disk, &place.manifest());
@@ -107,7 +107,7 @@ impl Naming {
 /// new segment.
 pub(super) fn strays(
     disk: &dyn Disk,
-    place: &Place,
+    place: &Location,
     manifest: &Manifest,
 ) -> io::Result<Vec<String>> {
     let mut names = disk.list(&place.dir)?;
@@ -116,7 +116,7 @@ pub(super) fn strays(
 }
 
 /// Removes files; says which could not be removed.
-pub(super) fn remove(disk: &dyn Disk, place: &Place, names: &[String]) -> Vec<String> {
+pub(super) fn remove(disk: &dyn Disk, place: &Location, names: &[String]) -> Vec<String> {
     let remove = |name: &String| match disk.remove(&place.file(name)) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => {
             Some(format!("{name} is of no use any more, but stays: {e}"))
@@ -127,7 +127,12 @@ pub(super) fn remove(disk: &dyn Disk, place: &Place, names: &[String]) -> Vec<St
 }
 
 /// Makes the file of a segment that [`begin`] begins later.
-pub(super) fn make(disk: &dyn Disk, place: &Place, number: u64, ahead: u64) -> io::Result<Segment> {
+pub(super) fn make(
+    disk: &dyn Disk,
+    place: &Location,
+    number: u64,
+    ahead: u64,
+) -> io::Result<Segment> {
     let name = place.segment(number);
     let path = place.file(&name);
     let made = || -> io::Result<Segment> {

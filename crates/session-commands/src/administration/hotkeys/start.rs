@@ -2,7 +2,7 @@
 
 use commands::row::{Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
-use observe::topkeys::Asked;
+use observe::topkeys::Selection;
 use resp::{Args, Reply};
 
 use super::FLAGS;
@@ -51,9 +51,9 @@ OK
         if call.engine.hotkeys_report().is_some_and(|r| r.active) {
             return Err(ON);
         }
-        let asked = asked(args)?;
+        let selection = selection(args)?;
         // Another connection may have been first.
-        if !call.engine.start_hotkeys(asked) {
+        if !call.engine.start_hotkeys(selection) {
             return Err(ON);
         }
         reply.ok();
@@ -69,25 +69,25 @@ fn within(args: &Args<'_>, i: usize, max: i64, fail: Fail) -> Result<u64, Fail> 
     }
 }
 
-fn asked(args: &Args<'_>) -> Result<Asked, Fail> {
+fn selection(args: &Args<'_>) -> Result<Selection, Fail> {
     if args.len() < 4 || !args.is(2, "metrics") {
         return Err(Fail::text("ERR METRICS parameter is required"));
     }
     let metrics = within(args, 3, 2, Fail::text("ERR METRICS count must be > 0 and <= 2"))?;
-    let mut asked = Asked { cpu: false, net: false, count: 10, duration_ms: 0, ratio: 1 };
+    let mut selection = Selection { cpu: false, net: false, count: 10, duration_ms: 0, ratio: 1 };
     let end = 4 + metrics as usize;
     if args.len() < end {
         return Err(Fail::text("ERR METRICS count does not match number of metric types provided"));
     }
     for i in 4..end {
         // Words of later versions are let pass.
-        for (word, on) in [("CPU", &mut asked.cpu), ("NET", &mut asked.net)] {
+        for (word, on) in [("CPU", &mut selection.cpu), ("NET", &mut selection.net)] {
             if args.is(i, word) && std::mem::replace(on, true) {
                 return Err(Fail::new(format!("ERR METRICS {word} defined more than once!")));
             }
         }
     }
-    if !asked.cpu && !asked.net {
+    if !selection.cpu && !selection.net {
         return Err(Fail::text("ERR METRICS no valid metrics passed. Supported: CPU|NET"));
     }
     let mut i = end;
@@ -98,13 +98,13 @@ fn asked(args: &Args<'_>) -> Result<Asked, Fail> {
         let value = i + 1;
         if args.is(i, "count") {
             const RANGE: Fail = Fail::text("ERR COUNT must be between 1 and 64");
-            asked.count = within(args, value, 64, RANGE)? as usize;
+            selection.count = within(args, value, 64, RANGE)? as usize;
         } else if args.is(i, "duration") {
             const RANGE: Fail = Fail::text("ERR DURATION must be between 1 and 1000000");
-            asked.duration_ms = within(args, value, 1_000_000, RANGE)? * 1000;
+            selection.duration_ms = within(args, value, 1_000_000, RANGE)? * 1000;
         } else if args.is(i, "sample") {
             const RANGE: Fail = Fail::text("ERR SAMPLE ratio must be positive");
-            asked.ratio = within(args, value, i64::from(i32::MAX), RANGE)?;
+            selection.ratio = within(args, value, i64::from(i32::MAX), RANGE)?;
         } else if args.is(i, "slots") {
             return Err(Fail::text("ERR SLOTS parameter cannot be used in non-cluster mode"));
         } else {
@@ -112,5 +112,5 @@ fn asked(args: &Args<'_>) -> Result<Asked, Fail> {
         }
         i += 2;
     }
-    Ok(asked)
+    Ok(selection)
 }

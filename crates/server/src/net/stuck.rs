@@ -6,7 +6,7 @@
 //! own state, which is borrowed further up the stack: only sockets with no work under way are touched,
 //! whole commands alone are taken from them, and commands that need the thread stay where they are.
 //! Commands that change their session only (HELLO, AUTH) are answered, and the session follows later. Each
-//! socket has two owners for that: its connection, and [`Attended`].
+//! socket has two owners for that: its connection, and [`Sockets`].
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -30,9 +30,9 @@ type Known = (Arc<Client>, Arc<Stream>);
 
 /// The connections of a thread, by client number.
 #[derive(Default)]
-pub(crate) struct Attended(Mutex<BTreeMap<u64, Known>>);
+pub(crate) struct Sockets(Mutex<BTreeMap<u64, Known>>);
 
-impl Attended {
+impl Sockets {
     pub(crate) fn insert(&self, client: Arc<Client>, stream: Arc<Stream>) {
         self.0.lock().insert(client.id, (client, stream));
     }
@@ -51,7 +51,7 @@ impl Attended {
 }
 
 /// See the module's text.
-pub(crate) struct Attendant {
+pub(crate) struct StuckResponder {
     shared: Arc<Shared>,
     inbox: Arc<Inbox>,
     thread: usize,
@@ -62,13 +62,13 @@ pub(crate) struct Attendant {
 /// Time between two looks, in nanoseconds.
 const PAUSE_NS: u64 = 5_000_000;
 
-impl Attendant {
+impl StuckResponder {
     pub(crate) fn new(shared: Arc<Shared>, inbox: Arc<Inbox>, thread: usize) -> Self {
         Self { shared, inbox, thread, last: Cell::new(0) }
     }
 
     /// Looks after all connections of the thread once.
-    pub(crate) fn attend(&self) {
+    pub(crate) fn look(&self) {
         let engine = &self.shared.engine;
         let now = engine.clock.monotonic_ns();
         if !engine.is_busy() || now < self.last.get() + PAUSE_NS {
@@ -80,7 +80,7 @@ impl Attendant {
             self.look_at(&client, &a.stream);
         }
         // A copy: an answer may evict clients, which looks into the list again.
-        let known: Vec<Known> = self.inbox.attended.0.lock().values().cloned().collect();
+        let known: Vec<Known> = self.inbox.sockets.0.lock().values().cloned().collect();
         for (client, stream) in &known {
             self.look_at(client, stream);
         }
@@ -89,7 +89,7 @@ impl Attendant {
     /// Looks after one connection.
     fn look_at(&self, c: &Client, stream: &Stream) {
         let engine = &self.shared.engine;
-        engine.do_held_kill(c);
+        engine.do_paused_kill(c);
         if is_untouched(c) {
             serve(stream, &mut |args: &Args<'_>| engine.answer_busy(c, args));
             if c.closing.load(Relaxed) {

@@ -1,7 +1,7 @@
 //! The choice of commands to sample: few enough that sampling costs nothing.
 //!
-//! A thread aims at [`PER_SECOND`] samples: while it has little to do it looks at every command,
-//! while it executes ten million per second at one in thousands. Each sample then stands for as
+//! A thread takes about [`PER_SECOND`] samples per second: while it has little to do it looks at every
+//! command, while it executes ten million per second at one in thousands. Each sample then stands for as
 //! many commands as were between two on average (its weight). The distance varies at random around
 //! that average, or a pipeline with a period would always show the same command.
 
@@ -14,7 +14,7 @@ const GAP_MAX: u64 = 1 << 14;
 
 /// One thread's countdown.
 #[derive(Debug)]
-pub struct Probe {
+pub struct Sampler {
     /// Commands before the next sample.
     left: u64,
     /// The mean distance of samples at present, and when `left` was drawn.
@@ -30,7 +30,7 @@ pub struct Probe {
     seed: u64,
 }
 
-impl Probe {
+impl Sampler {
     /// A countdown that begins with a sample. `seed` is of the distances.
     pub fn new(seed: u64) -> Self {
         Self { left: 0, gap: 1, weight: 1, fixed: false, session: 0, samples: 0, since: 0, seed }
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     /// Runs `n` commands that take `ns` each; returns samples and the sum of their weights.
-    fn run(p: &mut Probe, now: &mut u64, n: u64, ns: u64) -> (u64, u64) {
+    fn run(p: &mut Sampler, now: &mut u64, n: u64, ns: u64) -> (u64, u64) {
         let (mut samples, mut weights) = (0, 0);
         let mut left = n;
         while left > 0 {
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_rate_of_samples_does_not_follow_the_rate_of_commands() {
-        let mut p = Probe::new(1);
+        let mut p = Sampler::new(1);
         let mut now = 1;
         // Ten million per second: about 2,000 samples of each second, and at first few more.
         let (first, _) = run(&mut p, &mut now, 10_000_000, 100);
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_fixed_distance_stays() {
-        let mut p = Probe::new(7);
+        let mut p = Sampler::new(7);
         p.fix(Some(1));
         let mut now = 0;
         assert_eq!(run(&mut p, &mut now, 10_000, 10), (10_000, 10_000));

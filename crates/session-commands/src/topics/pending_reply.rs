@@ -20,7 +20,7 @@ use store::{Block, Empty, Kind};
 
 /// See the module's text.
 #[derive(Clone)]
-pub(super) struct Asker {
+pub(super) struct PendingReply {
     worker: Arc<Worker>,
     client: Arc<Client>,
     proto: Proto,
@@ -64,11 +64,11 @@ fn revoked(engine: &Engine, client: &Client, what: &[String; 2]) -> Option<Fail>
         return None;
     }
     let denied = acl::check(&engine.table, &user, id, &what[..]).err()?;
-    acl::note(engine, &user, client, acl::Context::TopLevel, (id, &what[..]), denied);
+    acl::note(engine, &user, client, acl::Origin::TopLevel, (id, &what[..]), denied);
     Some(denied.fail(&user, row))
 }
 
-impl Asker {
+impl PendingReply {
     /// Makes the connection wait: until `deadline` (Unix milliseconds), if there is one, and then for
     /// nothing. `what` stands for the arguments in the slow log.
     pub(super) fn wait(
@@ -121,7 +121,7 @@ impl Asker {
 
     /// Keeps the waker of the connection for as long as it waits for this command. That may be over
     /// already, and the connection may wait for another command.
-    pub(super) fn hold(&self, waiting: Option<::log::Waiting>) {
+    pub(super) fn keep(&self, waiting: Option<::log::Waiting>) {
         let (client, answer_id) = (Arc::clone(&self.client), self.answer_id);
         self.worker.mailbox.post(Message::Run(Job::new(move |_, _| {
             if client.waits_for(answer_id).is_some() {

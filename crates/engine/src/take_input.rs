@@ -8,9 +8,9 @@ use crate::session::Session;
 use crate::thread::{Batch, Thread};
 
 /// Takes over, for a command, the input that its arguments lie in.
-pub struct Lends(Box<dyn FnOnce(Vec<u8>) + Send>);
+pub struct TakeInput(Box<dyn FnOnce(Vec<u8>) + Send>);
 
-impl Lends {
+impl TakeInput {
     /// Calls `take` with the input.
     pub fn new(take: impl FnOnce(Vec<u8>) + Send + 'static) -> Self {
         Self(Box::new(take))
@@ -32,9 +32,9 @@ impl Thread {
         input: &[u8],
         out: &mut Out,
     ) -> Batch {
-        let batch = self.run_lending(engine, session, parser, input, out);
-        if let Some(lends) = session.lends.take() {
-            lends.give(input[..batch.consumed].to_vec());
+        let batch = self.run_and_give(engine, session, parser, input, out);
+        if let Some(taker) = session.take_input.take() {
+            taker.give(input[..batch.consumed].to_vec());
         }
         batch
     }
