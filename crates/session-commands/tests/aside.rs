@@ -8,6 +8,7 @@ use std::sync::Arc;
 use engine::{Attention, Endpoint, Engine, Message, Next, Session};
 use resp::{Out, Parser};
 use store::ShardSet;
+use testing::eventually;
 use workers::{Worker, engine};
 
 const MEMBERS: usize = 60_000;
@@ -65,23 +66,31 @@ fn hand_over(w: &mut Worker, line: &str) {
 
 /// Does the jobs of the worker's mailbox until the connection has its reply.
 fn answer(w: &mut Worker) -> String {
-    loop {
-        let engine = Arc::clone(&w.engine);
-        for message in w.thread.worker().mailbox.take() {
-            let out = match message {
-                Message::Run(job) => {
-                    job.run(&engine, &mut w.thread);
-                    continue;
-                }
-                Message::Answer(_, buf) => Out { buf, ..Out::default() },
-                Message::Pieces(_, out) => out,
-                _ => continue,
-            };
-            w.session.unblocked();
-            return String::from_utf8(out.join()).expect("text");
-        }
-        std::thread::yield_now();
+    eventually("it has its reply", || answered(w))
+}
+
+fn answered(w: &mut Worker) -> Option<String> {
+    let engine = Arc::clone(&w.engine);
+    for message in w.thread.worker().mailbox.take() {
+        let out = match message {
+            Message::Run(job) => {
+                job.run(&engine, &mut w.thread);
+                continue;
+            }
+            Message::Answer(_, buf) => Out { buf, ..Out::default() },
+            Message::Pieces(_, out) => out,
+            _ => continue,
+        };
+        w.session.unblocked();
+        return Some(String::from_utf8(out.join()).expect("text"));
     }
+    None
+}
+
+/// Waits until shards are announced, or until none are.
+fn until_announced(engine: &Engine, announced: bool) {
+    let is = || engine.attention.get() & Attention::LONG != 0;
+    eventually("shards are announced", || (is() == announced).then_some(()));
 }
 
 fn aside(w: &mut Worker, line: &str) -> String {
@@ -151,9 +160,7 @@ fn others_go_on_or_wait_without_their_thread() {
     lock(&engine, &mut holder, "other");
     // It needs all shards.
     hand_over(&mut w, "SORT big ALPHA BY w_* LIMIT 0 1\r\n");
-    while engine.attention.get() & Attention::LONG == 0 {
-        std::thread::yield_now();
-    }
+    until_announced(&engine, true);
     let (mut a, mut b) = (Beside::new(&w), Beside::new(&w));
     assert_eq!(a.send(&mut w, "PING\r\n"), ("+PONG\r\n".to_owned(), Next::Read));
     assert_eq!(a.send(&mut w, "PING\r\nGET text\r\n"), ("+PONG\r\n".to_owned(), Next::Wait));
@@ -162,8 +169,12 @@ fn others_go_on_or_wait_without_their_thread() {
     // To clients it is no blocking command.
     let id = w.session.client.id.to_string();
     assert_eq!(Beside::new(&w).send(&mut w, &format!("CLIENT UNBLOCK {id}\r\n")).0, ":0\r\n");
+    holder.thread.worker().mailbox.take();
     engine.keyspace.release(&mut holder.thread.cx);
     assert!(answer(&mut w).starts_with("*1\r\n$30\r\n"));
+    // Every thread looks at its waiting connections again.
+    let messages = holder.thread.worker().mailbox.take();
+    assert!(messages.iter().any(|m| matches!(m, Message::Resume)), "{messages:?}");
     assert_eq!(engine.attention.get() & Attention::LONG, 0);
     assert_eq!(a.send(&mut w, ""), ("$1\r\nx\r\n".to_owned(), Next::Read));
     assert_eq!(b.send(&mut w, ""), ("*1\r\n$1\r\nx\r\n".to_owned(), Next::Read));
@@ -203,12 +214,53 @@ fn a_connection_that_ends_leaves_its_command() {
     lock(&engine, &mut holder, "other");
     hand_over(&mut w, "SORT big ALPHA BY w_* LIMIT 0 1 STORE l\r\n");
     w.thread.leave(&engine, &mut w.session);
-    while engine.attention.get() & Attention::LONG == 0 {
-        std::thread::yield_now();
-    }
+    until_announced(&engine, true);
     engine.keyspace.release(&mut holder.thread.cx);
-    while engine.attention.get() & Attention::LONG != 0 {
-        std::thread::yield_now();
-    }
+    until_announced(&engine, false);
     assert_eq!(holder.run("LLEN l\r\n"), ":1\r\n");
+}
+
+#[test]
+fn several_for_the_same_shards_take_turns() {
+    let first = filled("");
+    let engine = Arc::clone(&first.engine);
+    let mut holder = Worker::new(&engine);
+    lock(&engine, &mut holder, "other");
+    let mut all = vec![first];
+    // More than there are helpers.
+    all.resize_with(6, || Worker::new(&engine));
+    for (w, i) in all.iter_mut().zip(0..) {
+        let sent = w.run(&format!("SORT big ALPHA BY w_* LIMIT 0 {} STORE l{i}\r\n", i + 1));
+        assert_eq!(sent, "");
+    }
+    until_announced(&engine, true);
+    engine.keyspace.release(&mut holder.thread.cx);
+    for (w, i) in all.iter_mut().zip(1..) {
+        // Those that came after the announcement have not been handed over yet.
+        let sent = eventually("it is handed over", || {
+            let sent = if w.session.blocked.is_none() { w.resume() } else { String::new() };
+            (!sent.is_empty() || w.session.blocked.is_some()).then_some(sent)
+        });
+        let sent = if sent.is_empty() { answer(w) } else { sent };
+        assert_eq!(sent, format!(":{i}\r\n"));
+    }
+    until_announced(&engine, false);
+    assert_eq!(holder.run("LLEN l0\r\nLLEN l5\r\n"), ":1\r\n:6\r\n");
+}
+
+#[test]
+fn it_runs_as_its_client() {
+    let mut w = filled("");
+    let engine = Arc::clone(&w.engine);
+    // In its database, too.
+    w.run("SELECT 3\r\n");
+    fill(&mut w);
+    assert_eq!(aside(&mut w, "SUNIONSTORE d big small\r\n"), ":60003\r\n");
+    assert_eq!(w.run("SCARD d\r\n"), ":60003\r\n");
+    // Other keys than those that it names are subject to the user's permissions.
+    w.run("ACL SETUSER u on nopass +@all ~big ~l\r\n");
+    let mut other = Worker::new(&engine);
+    other.run("AUTH u x\r\nSELECT 3\r\n");
+    let denied = aside(&mut other, "SORT big ALPHA BY w_* LIMIT 0 1 STORE l\r\n");
+    assert!(denied.starts_with("-ERR BY option of SORT denied"), "{denied}");
 }

@@ -95,10 +95,14 @@ fn the_memory_of_records_is_taken_until_they_are_stored() {
             stream.write_all(&piece).expect("sent");
             stream.write_all(b"\r\n").expect("sent");
         }
-        stream.write_all(b"0\r\n\r\n").expect("sent");
-        // It goes without its answer when all has arrived.
+        // The memory of a body without a length is taken while it comes.
         let mut r = s.redis();
         let due = (i + 1) * (4 << 20);
+        eventually("its memory is taken", || {
+            (field(&mut r, "topics", "topics_pending_bytes") >= due).then_some(())
+        });
+        stream.write_all(b"0\r\n\r\n").expect("sent");
+        // It goes without its answer when all has arrived.
         eventually("it has arrived", || {
             let waiting = field(&mut r, "topics", "topics_waiting_appends");
             (waiting == i + 1).then_some(())

@@ -60,6 +60,13 @@ impl Worker {
         String::from_utf8(out.join()).expect("these replies are text")
     }
 
+    /// Goes on with input that waits.
+    pub(crate) fn resume(&mut self) -> String {
+        let mut out = Out::default();
+        self.thread.run(&self.engine, &mut self.session, &mut self.parser, b"", &mut out);
+        String::from_utf8(out.join()).expect("these replies are text")
+    }
+
     /// Pipelines in, replies out.
     pub(crate) fn run(&mut self, pipeline: &str) -> String {
         let (mut out, mut sent) = (Out::default(), Vec::new());
