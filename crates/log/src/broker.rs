@@ -1,6 +1,6 @@
 //! The broker: topics by name, appending, reading, waiting, groups, and looking after it all.
 //!
-//! [`Broker::append`], [`Broker::read_kept`], [`Broker::wait`] and [`Broker::room`] never block; all
+//! [`Broker::append`], [`Broker::read_kept`], [`Broker::wait`] and [`Broker::permit`] never block; all
 //! others may wait for the storage, and are for threads that may wait.
 
 mod maintenance;

@@ -267,7 +267,7 @@ fn pcall(s: Stack) -> Returned {
     s.insert(1);
     if s.protected_call(args, ALL, 0).is_err() {
         s.remove(1);
-        if s.kind(-1) == LuaType::Table && s.permit(2) {
+        if s.kind(-1) == LuaType::Table && s.room(2) {
             // As in Redis: an error table without a text stays, and the value there instead comes behind it.
             s.field(-1, "err");
             if matches!(s.kind(-1), LuaType::String | LuaType::Number) {
@@ -348,7 +348,7 @@ fn unpack(s: Stack) -> Returned {
         return Ok(0);
     }
     let n = last.abs_diff(first) as usize + 1;
-    if n > i32::MAX as usize || !s.permit(n) {
+    if n > i32::MAX as usize || !s.room(n) {
         return Err(Raise::text("too many results to unpack"));
     }
     s.charge(n);
@@ -450,7 +450,7 @@ fn run(s: Stack, co: Stack, args: usize) -> Result<usize, ()> {
     if s.state().coroutines >= COROUTINES_MAX || s.check_c_stack().is_err() {
         return fail("C stack overflow");
     }
-    if !co.permit(args) {
+    if !co.room(args) {
         return fail("too many arguments to resume");
     }
     s.move_to(co, args);
@@ -462,7 +462,7 @@ fn run(s: Stack, co: Stack, args: usize) -> Result<usize, ()> {
         return Err(());
     }
     let results = co.top();
-    if !s.permit(results + 1) {
+    if !s.room(results + 1) {
         co.set_top(0);
         s.push_bytes("too many results to resume");
         return Err(());

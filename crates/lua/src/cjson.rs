@@ -190,7 +190,7 @@ fn append(s: Stack, c: &Config, out: &mut Vec<u8>, depth: i32) -> Result<(), Rai
         LuaType::Boolean => out.extend_from_slice(if s.boolean(-1) { b"true" } else { b"false" }),
         LuaType::Table => {
             let depth = depth + 1;
-            if depth > c.encode_depth.min(DEPTH_MAX) || !s.permit(4) || s.check_c_stack().is_err() {
+            if depth > c.encode_depth.min(DEPTH_MAX) || !s.room(4) || s.check_c_stack().is_err() {
                 return Err(Raise::text(format!("Cannot serialise, excessive nesting ({depth})")));
             }
             match array_length(s, c)? {
@@ -557,7 +557,7 @@ impl Decoder<'_> {
     fn descend(&mut self) -> Result<(), Raise> {
         self.depth += 1;
         let deep = self.depth > self.config.decode_depth.min(DEPTH_MAX);
-        if deep || !self.s.permit(4) || self.s.check_c_stack().is_err() {
+        if deep || !self.s.room(4) || self.s.check_c_stack().is_err() {
             return Err(Raise::text(format!(
                 "Found too many nested data structures ({}) at character {}",
                 self.depth, self.at

@@ -31,7 +31,7 @@ fn pack(s: Stack) -> Returned {
     if n == 0 {
         return Err(Raise::arg(0, "MessagePack pack needs input."));
     }
-    if !s.permit(n) {
+    if !s.room(n) {
         return Err(Raise::arg(0, "Too many arguments for MessagePack pack."));
     }
     let mut out = Vec::new();
@@ -112,7 +112,7 @@ fn integer(out: &mut Vec<u8>, n: i64) {
 
 /// Appends the value on top, which stays.
 fn encode(s: Stack, out: &mut Vec<u8>, depth: usize) -> Result<(), Raise> {
-    if !s.permit(4) || s.check_c_stack().is_err() {
+    if !s.room(4) || s.check_c_stack().is_err() {
         return Err(Raise::text("stack overflow (in cmsgpack)"));
     }
     if out.len() > s.state().memory_limit() {
@@ -199,7 +199,7 @@ impl<'a> Input<'a> {
 
 /// Pushes the next value.
 fn decode(s: Stack, c: &mut Input<'_>, depth: usize) -> Result<(), Raise> {
-    if !s.permit(4) {
+    if !s.room(4) {
         return Err(Raise::text(
             "too many return values at once; use unpack_one or unpack_limit instead.",
         ));
@@ -314,7 +314,7 @@ fn full(s: Stack, limit: i64, offset: i64) -> Returned {
     if all {
         return Ok(count);
     }
-    if !s.permit(1) {
+    if !s.room(1) {
         return Err(Raise::text("stack overflow (in cmsgpack)"));
     }
     let next = if c.rest.is_empty() { -1.0 } else { (bytes.len() - c.rest.len()) as f64 };

@@ -185,7 +185,7 @@ impl Stack {
 
     /// Whether `n` more values may be pushed.
     #[inline]
-    pub(crate) fn permit(self, n: usize) -> bool {
+    pub(crate) fn room(self, n: usize) -> bool {
         c_int::try_from(n).is_ok_and(|n| unsafe { ffi::lua_checkstack(self.0, n) } != 0)
     }
 
@@ -721,7 +721,7 @@ fn run<F: Function>(l: *mut lua_State) -> c_int {
 
 #[cold]
 fn prepare(stack: Stack, raise: Raise) -> c_int {
-    if !stack.permit(4) {
+    if !stack.room(4) {
         stack.set_top(0);
     }
     match raise {

@@ -74,7 +74,7 @@ fn push_bulk(s: Stack, b: &mut &[u8]) {
 }
 
 fn push_any(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
-    if depth > DEPTH_MAX || !s.permit(6) || s.check_c_stack().is_err() {
+    if depth > DEPTH_MAX || !s.room(6) || s.check_c_stack().is_err() {
         return Err(Raise::text("reply nests too deep"));
     }
     let Some((sigil, rest)) = b.split_first() else {
@@ -297,7 +297,7 @@ fn write_value(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, d
         s.pop(1);
         return;
     }
-    if depth > DEPTH_MAX || !s.permit(6) || s.check_c_stack().is_err() {
+    if depth > DEPTH_MAX || !s.room(6) || s.check_c_stack().is_err() {
         r.error("ERR reached lua stack limit");
         s.pop(1);
         return;

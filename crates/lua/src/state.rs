@@ -687,7 +687,7 @@ pub(crate) fn prepare_end(l: *mut lua_State) -> bool {
     }
     if end {
         s.hook_lines();
-        if s.state().aborted || !s.permit(8) {
+        if s.state().aborted || !s.room(8) {
             s.push_bytes("the script was ended");
         } else if s.state().loading {
             push_refusal(s, b"FUNCTION LOAD timeout", false);

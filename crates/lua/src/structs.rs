@@ -194,7 +194,7 @@ fn unpack(s: Stack) -> Returned {
         at = at.checked_add(padding).ok_or_else(short)?;
         let piece = |at: usize, n: usize| data.get(at..at.checked_add(n)?);
         let bytes = piece(at, size).ok_or_else(short)?;
-        if !s.permit(2) {
+        if !s.room(2) {
             return Err(Raise::text("stack overflow (too many results)"));
         }
         match option {

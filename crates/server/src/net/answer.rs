@@ -76,7 +76,7 @@ impl BatchIo<'_> {
                 let rest = &bytes[consumed..];
                 c.buf.clear();
                 if rest.len() > LEFTOVER.max(c.buf.capacity()) {
-                    c.buf = engine.topics.spare(c.permit(rest.len())).unwrap_or_default();
+                    c.buf = engine.topics.spare(c.room(rest.len())).unwrap_or_default();
                 }
                 c.buf.extend_from_slice(rest);
             }

@@ -248,7 +248,7 @@ impl Conn {
 
     /// How large the buffer is to be that has `left` bytes of a command and gets more: for all of it, if
     /// the rest is like the bytes so far, but in proportion to those.
-    pub(crate) fn permit(&self, left: usize) -> usize {
+    pub(crate) fn room(&self, left: usize) -> usize {
         self.parser.expected().min(left.saturating_mul(8)).max(left).saturating_add(INPUT)
     }
 

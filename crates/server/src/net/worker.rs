@@ -340,7 +340,7 @@ impl Worker {
             let timed = thread.read_begins(engine);
             let stocked = !c.stock.is_empty();
             if in_place && c.buf.capacity() < left + INPUT {
-                c.buf.reserve_exact(c.permit(left) - left);
+                c.buf.reserve_exact(c.room(left) - left);
             }
             let mut source = Source { stock: &mut c.stock, stream: &c.stream, received: 0 };
             let r = if in_place {
