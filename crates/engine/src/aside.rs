@@ -42,7 +42,6 @@ use crate::session::Session;
 use crate::table::Cmd;
 use crate::thread::Thread;
 use crate::tracking::Tracker;
-use observe::stats::bump;
 
 /// Bytes of a string count for this part: they take less time than as many bytes of members.
 const STRING_PART: usize = 8;
@@ -334,8 +333,7 @@ impl Task {
             self.client.crowded.store(crowded as u32 + 1, Relaxed);
         }
         if let Some(fail) = &done.failed {
-            engine.count_error(&fail.0);
-            bump(&thread.worker().stats.error_replies, 1);
+            thread.worker().count_error(engine, &fail.0);
         }
         blocking::spent(&self.waiter, done.nanos);
         let mut out = done.out;

@@ -100,7 +100,7 @@ impl Policy {
     /// A blocked command that is run again: permissions may have changed while it waited.
     pub(crate) const WAITER: Self =
         Self { checks: Checks::PERMISSIONS, context: Some(acl::Origin::TopLevel) };
-    /// A script. What the script may do follows: see [`Thread::admit_in_script`].
+    /// A script. What the script may do follows: see [`Engine::admit_in_script`].
     const SCRIPT: Self = Self {
         checks: Checks::ARITY.and(Checks::SCRIPT).and(Checks::PERMISSIONS),
         context: Some(acl::Origin::Script),
@@ -256,6 +256,31 @@ impl Engine {
         }
         Ok(())
     }
+
+    /// The checks before a command that a script calls, in Redis's order.
+    pub(crate) fn admit_in_script(
+        &self,
+        session: &Session,
+        limits: Limits,
+        id: u16,
+        args: &Args<'_>,
+    ) -> Result<(), Refusal> {
+        let engine = self;
+        let (user, client) = (&session.user, &session.client);
+        let all = engine.scripts.allow_all.load(Relaxed);
+        let policy = if all { Policy::FREE_SCRIPT } else { Policy::SCRIPT };
+        Request { engine, id, args, user, client }.admit(policy)?;
+        let flags = engine.table.get(id).row.flags;
+        if limits.read_only && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
+            let why = "Write commands are not allowed from read-only scripts.";
+            return Err(Refusal::Script(why));
+        }
+        engine.admit_write(false, flags.has(Flags::WRITE))?;
+        if limits.out_of_memory && flags.has(Flags::DENYOOM) {
+            return Err(OOM.into());
+        }
+        Ok(())
+    }
 }
 
 impl Thread {
@@ -298,31 +323,6 @@ impl Thread {
         }
         if attention & Attention::BUSY != 0 && !flags.has(Flags::ALLOW_BUSY) {
             return engine.scripts.running.refusal().map_or(Ok(()), |busy| Err(busy.into()));
-        }
-        Ok(())
-    }
-
-    /// The checks before a command that a script calls, in Redis's order.
-    pub(crate) fn admit_in_script(
-        &mut self,
-        engine: &Engine,
-        session: &Session,
-        limits: Limits,
-        id: u16,
-        args: &Args<'_>,
-    ) -> Result<(), Refusal> {
-        let (user, client) = (&session.user, &session.client);
-        let all = engine.scripts.allow_all.load(Relaxed);
-        let policy = if all { Policy::FREE_SCRIPT } else { Policy::SCRIPT };
-        Request { engine, id, args, user, client }.admit(policy)?;
-        let flags = engine.table.get(id).row.flags;
-        if limits.read_only && flags.has_any(Flags::WRITE.or(Flags::MAY_REPLICATE)) {
-            let why = "Write commands are not allowed from read-only scripts.";
-            return Err(Refusal::Script(why));
-        }
-        engine.admit_write(false, flags.has(Flags::WRITE))?;
-        if limits.out_of_memory && flags.has(Flags::DENYOOM) {
-            return Err(OOM.into());
         }
         Ok(())
     }

@@ -65,8 +65,9 @@ pub enum Stuck {
 pub struct CommandSet {
     /// The commands, in several lists.
     pub lists: &'static [&'static [&'static SessionCommand]],
-    /// The commands that are answered while their client's thread is stuck, by the names of their rows.
-    pub while_stuck: &'static [(&'static str, StuckFn)],
+    /// The commands that are answered while their client's thread is stuck, by the names of their rows, in
+    /// several lists.
+    pub while_stuck: &'static [&'static [(&'static str, StuckFn)]],
 }
 
 impl CommandSet {
@@ -242,7 +243,13 @@ impl Table {
     /// is asked only while a script is slow.
     pub(crate) fn while_stuck(&self, id: u16) -> Option<StuckFn> {
         let name = self.get(id).row.name;
-        self.session.while_stuck.iter().find(|(of, _)| *of == name).map(|(_, answer)| *answer)
+        self.session
+            .while_stuck
+            .iter()
+            .copied()
+            .flatten()
+            .find(|(of, _)| *of == name)
+            .map(|(_, answer)| *answer)
     }
 
     /// Numbers of the subcommands of a container; none for any other command.

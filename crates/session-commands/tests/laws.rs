@@ -110,7 +110,7 @@ fn what_may_run_while_a_script_is_slow_has_an_answer_without_its_thread() {
     let all = server.engine.table.all().iter();
     let mut allowed: Vec<&str> =
         all.filter(|c| c.row.flags.has(Flags::ALLOW_BUSY)).map(|c| c.row.name).collect();
-    let answers = session_commands::ALL.while_stuck.iter();
+    let answers = session_commands::ALL.while_stuck.iter().copied().flatten();
     let mut answered: Vec<&str> = answers.map(|(name, _)| *name).collect();
     allowed.sort_unstable();
     answered.sort_unstable();

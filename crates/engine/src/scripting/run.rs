@@ -269,7 +269,7 @@ impl Host for Runner<'_, '_> {
         let cmd = engine.table.get(id);
         let limits =
             Limits { read_only: self.read_only, out_of_memory: self.over_memory && !self.wrote };
-        if let Err(refusal) = self.thread.admit_in_script(engine, self.session, limits, id, args) {
+        if let Err(refusal) = engine.admit_in_script(self.session, limits, id, args) {
             let text = refusal.script_error(&self.session.user, cmd.row);
             return self.refuse(Some(id), text);
         }

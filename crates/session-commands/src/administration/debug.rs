@@ -328,6 +328,7 @@ fn populate(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
         return Err(Fail::TOO_LONG);
     }
     let prefix = args.get(3).unwrap_or(b"key");
+    let worker = std::sync::Arc::clone(call.thread.worker());
     for n in 0..count {
         let name = [prefix, b":", n.to_string().as_bytes()].concat();
         let mut value = format!("value:{n}").into_bytes();
@@ -336,7 +337,6 @@ fn populate(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
         }
         let key = Key::new(&name);
         let (ks, index) = (&call.engine.keyspace, call.session.db);
-        let worker = std::sync::Arc::clone(call.thread.worker());
         let mut db = Db::lock_one(ks, index, key, &mut call.thread.cx);
         if db.peek(key).is_none() {
             let content = if value.len() > store::INLINE_MAX {

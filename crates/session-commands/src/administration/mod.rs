@@ -20,7 +20,11 @@ pub(crate) mod topkeys;
 pub(crate) mod wait;
 
 use commands::row::{Flags, Row};
-use engine::{SessionCommand, SessionFn};
+use engine::{SessionCommand, SessionFn, StuckFn};
+
+/// Those that are answered while the thread of their connection is stuck.
+pub(crate) const WHILE_STUCK: &[(&str, StuckFn)] =
+    &[("replconf", replication::while_stuck), ("shutdown", shutdown::while_stuck)];
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &cluster::ASKING,

@@ -26,7 +26,7 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
 ];
 
 /// Those that are answered while the thread of their connection is stuck.
-pub(crate) const WHILE_STUCK: [(&str, StuckFn); 4] = [
+pub(crate) const WHILE_STUCK: &[(&str, StuckFn)] = &[
     ("auth", auth::while_stuck),
     ("hello", hello::while_stuck),
     ("quit", quit::while_stuck),

@@ -31,7 +31,7 @@ const WRITES: &[KeySpec] =
 const READS: &[KeySpec] = &[KeySpec::counted(2, KeyFlags::RO.or(KeyFlags::ACCESS))];
 
 /// Those that are answered while the thread of their connection is stuck.
-pub(crate) const WHILE_STUCK: [(&str, StuckFn); 3] = [
+pub(crate) const WHILE_STUCK: &[(&str, StuckFn)] = &[
     ("script|kill", |engine, client, args, reply| kill(engine, client, args, reply, true)),
     ("function|kill", |engine, client, args, reply| kill(engine, client, args, reply, false)),
     ("function|stats", stats),

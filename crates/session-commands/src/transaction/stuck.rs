@@ -10,8 +10,8 @@ use resp::{Args, Reply};
 ///
 /// WATCH counts from when the session follows. No command that reads a key is answered before, so that no
 /// client has seen a value that is older than its watch.
-pub(crate) const WHILE_STUCK: [(&str, StuckFn); 4] =
-    [("multi", multi), ("discard", discard), ("watch", watch), ("unwatch", unwatch)];
+pub(crate) const WHILE_STUCK: &[(&str, StuckFn)] =
+    &[("multi", multi), ("discard", discard), ("watch", watch), ("unwatch", unwatch)];
 
 fn multi(_: &Engine, client: &Client, _: &Args<'_>, reply: &mut Reply<'_>) -> Result<Stuck, Fail> {
     if client.is_in_multi() {
