@@ -37,7 +37,6 @@ pub mod persistence;
 pub mod process;
 pub mod pubsub;
 mod queue;
-mod redact;
 mod reload;
 pub mod scripting;
 mod session;
@@ -65,7 +64,8 @@ pub use session::{ReplyMode, Session};
 pub use settings::cron_ns;
 pub use store::do_meanwhile;
 pub use table::{
-    Call, Cmd, CommandSet, Run, SessionCommand, SessionFn, Stuck, StuckFn, Table, container,
+    Call, Cmd, CommandSet, Replayed, ReplayedFn, Run, SessionCommand, SessionFn, Stuck, StuckFn,
+    Table, container,
 };
 pub use take_input::TakeInput;
-pub use thread::{Batch, Next, Thread};
+pub use thread::{Batch, Foreseen, Next, Thread};
