@@ -8,6 +8,7 @@
 //! A command here sees locked keys ([`store::Db`]), arguments and a reply. It never sees a socket,
 //! a session, a file or a clock.
 
+mod argv;
 mod bitmap;
 pub mod command;
 pub mod describe;

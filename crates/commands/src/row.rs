@@ -17,7 +17,7 @@ mod sets;
 
 pub use sets::{Acl, DocFlags, Flags, KeyFlags, Traits};
 
-pub use crate::keys::{Argv, KeyError, KeyPos, keys, positions};
+pub use crate::argv::{Argv, KeyError, KeyPos};
 
 /// The row of a command or of a subcommand. Write it as
 /// `Row { name: …, ..Row::DEFAULT }`.

@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-use crate::kind::{Area, HIDDEN, IMMUTABLE, MULTI, OptionKind, PROTECTED, Row, State};
+use crate::kind::{Area, HIDDEN, IMMUTABLE, MULTI, OptionKind, PROTECTED, State};
+use crate::rows::Row;
 use crate::size::show_memory;
 use crate::{Config, ROWS};
 

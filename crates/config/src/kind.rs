@@ -3,43 +3,6 @@
 //! This is the vocabulary the rows are written in; it knows nothing of any
 //! single option.
 
-use crate::Id;
-
-/// One option.
-#[derive(Debug)]
-pub struct Row {
-    /// The option.
-    pub id: Id,
-    /// Primary name, lower-case.
-    pub name: &'static str,
-    /// Further names that mean the same option.
-    pub aliases: &'static [&'static str],
-    /// The kind of its values.
-    pub kind: OptionKind,
-    /// Value of a fresh server, as it would be written in a file.
-    pub default: &'static str,
-    /// Any of the flags below.
-    pub flags: u16,
-    /// Whether the option has an effect in Apus.
-    pub state: State,
-    /// Its meaning, with its unit.
-    pub doc: &'static str,
-    /// Where it stands in help and documentation.
-    pub area: Area,
-}
-
-impl Row {
-    /// Whether the row has all of `flags`.
-    pub fn has(&self, flags: u16) -> bool {
-        self.flags & flags == flags
-    }
-
-    /// The primary name and then the aliases.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        std::iter::once(self.name).chain(self.aliases.iter().copied())
-    }
-}
-
 /// No flag: CONFIG SET may change it.
 pub const RUNTIME: u16 = 0;
 /// CONFIG SET refuses it; only the file and the command line set it.

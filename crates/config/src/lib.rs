@@ -22,6 +22,7 @@
 //! assert_eq!(config.bytes(Id::Maxmemory), 100 << 20);
 //! ```
 
+mod check;
 mod choices;
 pub mod events;
 mod file;
@@ -50,13 +51,13 @@ pub use choices::{
 pub use file::{LoadError, Loaded, load, load_text};
 pub use kind::{
     Area, Check, DEBUG, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, Names, OptionKind, PROTECTED,
-    RUNTIME, Row, SENSITIVE, State, VOLATILE,
+    RUNTIME, SENSITIVE, State, VOLATILE,
 };
 pub use limits::{ClientClass, Limits};
 pub use parse::os_text;
 pub(crate) use parse::path_of;
 pub use reload::{Changes, Source};
 pub use rewrite::{replace_file, rewrite, rewritten};
-pub use rows::{COUNT, Id, ROWS};
+pub use rows::{COUNT, Id, ROWS, Row};
 pub use set::{Caller, SetError, is_sensitive, lookup};
 pub use values::Config;

@@ -4,13 +4,14 @@
 //! them. Nothing here stores anything: `parse` is pure except for `dir`, which
 //! asks the file system whether the directory is there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::choices::{SHUTDOWN_NOSAVE, SHUTDOWN_SAVE};
-use crate::kind::{Names, OptionKind, Row};
+use crate::events;
+use crate::kind::{Names, OptionKind};
 use crate::limits::{self, Limits};
+use crate::rows::Row;
 use crate::size::memory;
-use crate::{Config, Id, events};
 
 /// A parsed value, ready to be stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,9 +23,16 @@ pub(crate) enum Value {
 
 const COUNT_ERROR: &str = "wrong number of arguments";
 
-/// Parses the words `args` as a value of `row`. `config` gives the base of
-/// relative values: the present output limits and the present directory.
-pub(crate) fn parse(row: &Row, args: &[&[u8]], config: &Config) -> Result<Value, String> {
+/// The present values that new ones are relative to.
+pub(crate) trait Present {
+    /// The present directory.
+    fn dir(&self) -> PathBuf;
+    /// The present output limits.
+    fn output_limits(&self) -> [Limits; 3];
+}
+
+/// Parses the words `args` as a value of `row`.
+pub(crate) fn parse(row: &Row, args: &[&[u8]], present: &dyn Present) -> Result<Value, String> {
     use OptionKind::*;
     let one = || match args {
         [one] => Ok(*one),
@@ -60,8 +68,8 @@ pub(crate) fn parse(row: &Row, args: &[&[u8]], config: &Config) -> Result<Value,
             check(text)?;
             return Ok(Value::Text(text.to_vec()));
         }
-        OutputLimits => return limits::parse(args, config.all_limits()).map(Value::Limits),
-        Dir => return directory(one()?, config).map(Value::Text),
+        OutputLimits => return limits::parse(args, present.output_limits()).map(Value::Limits),
+        Dir => return directory(one()?, present).map(Value::Text),
         Save => return save(args).map(Value::Text),
         OomValues => return oom_values(args).map(Value::Text),
         Bind => return addresses(args).map(Value::Text),
@@ -176,10 +184,9 @@ fn names_of_set(names: Names, bits: i64) -> String {
     set.join(" ")
 }
 
-fn directory(text: &[u8], config: &Config) -> Result<Vec<u8>, String> {
+fn directory(text: &[u8], present: &dyn Present) -> Result<Vec<u8>, String> {
     let path = crate::path_of(text);
-    let present = config.with_bytes(Id::Dir, |dir| crate::path_of(dir).to_path_buf());
-    let path = present.join(path).canonicalize().map_err(|error| crate::os_text(&error))?;
+    let path = present.dir().join(path).canonicalize().map_err(|error| crate::os_text(&error))?;
     if !path.is_dir() {
         return Err("Not a directory".to_owned());
     }
@@ -258,86 +265,6 @@ fn percentiles(args: &[&[u8]]) -> Result<Vec<u8>, String> {
         texts.push(text.trim_end_matches('0').trim_end_matches('.').to_owned());
     }
     Ok(texts.join(" ").into_bytes())
-}
-
-// Checks of texts, used by the rows.
-
-pub(crate) fn any(_: &[u8]) -> Result<(), &'static str> {
-    Ok(())
-}
-
-fn is_base_name(name: &[u8]) -> bool {
-    !name.iter().any(|byte| matches!(byte, b'/' | b'\\'))
-}
-
-pub(crate) fn dbfilename(name: &[u8]) -> Result<(), &'static str> {
-    if is_base_name(name) { Ok(()) } else { Err("dbfilename can't be a path, just a filename") }
-}
-
-pub(crate) fn appendfilename(name: &[u8]) -> Result<(), &'static str> {
-    match name {
-        b"" => Err("appendfilename can't be empty"),
-        _ if is_base_name(name) => Ok(()),
-        _ => Err("appendfilename can't be a path, just a filename"),
-    }
-}
-
-pub(crate) fn appenddirname(name: &[u8]) -> Result<(), &'static str> {
-    match name {
-        b"" => Err("appenddirname can't be empty"),
-        _ if is_base_name(name) => Ok(()),
-        _ => Err("appenddirname can't be a path, just a dirname"),
-    }
-}
-
-pub(crate) fn hostname(name: &[u8]) -> Result<(), &'static str> {
-    if name.len() >= 256 {
-        return Err("Hostnames must be less than 256 characters");
-    }
-    if name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.')) {
-        Ok(())
-    } else {
-        Err("Hostnames may only contain alphanumeric characters, hyphens or dots")
-    }
-}
-
-pub(crate) fn nodename(name: &[u8]) -> Result<(), &'static str> {
-    if name.iter().any(|b| b"!#$%&()*+:;<>?@[]^{|}~".contains(b)) {
-        return Err("Announced human node name contained invalid character");
-    }
-    Ok(())
-}
-
-pub(crate) fn title_template(template: &[u8]) -> Result<(), &'static str> {
-    const ERROR: &str = "template format is invalid or contains unknown variables";
-    const VARIABLES: [&[u8]; 7] = [
-        b"title",
-        b"listen-addr",
-        b"server-mode",
-        b"port",
-        b"tls-port",
-        b"unixsocket",
-        b"config-file",
-    ];
-    let mut rest = template;
-    let mut shows_something = false;
-    while let Some(open) = rest.iter().position(|&b| b == b'{') {
-        shows_something |= rest[..open].iter().any(|&b| b != b' ');
-        rest = &rest[open + 1..];
-        if let Some(after) = rest.strip_prefix(b"{") {
-            rest = after; // `{{` is a brace
-            shows_something = true;
-            continue;
-        }
-        let close = rest.iter().position(|&b| b == b'}').ok_or(ERROR)?;
-        if !VARIABLES.contains(&&rest[..close]) {
-            return Err(ERROR);
-        }
-        shows_something |= &rest[..close] != b"server-mode";
-        rest = &rest[close + 1..];
-    }
-    shows_something |= rest.iter().any(|&b| b != b' ');
-    if shows_something { Ok(()) } else { Err(ERROR) }
 }
 
 /// The text of an operating system error without the number that std adds.

@@ -11,9 +11,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::kind::{OptionKind, Row};
+use crate::kind::OptionKind;
 use crate::limits;
 use crate::parse::Value;
+use crate::rows::Row;
 use crate::size::show_memory;
 use crate::{Config, Id, ROWS, lookup};
 use stdx::{repr::quoted, split::split_args};

@@ -5,6 +5,7 @@
 //! values it stands for were stored, so that a thread that sees the new
 //! generation sees the new values.
 
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -14,7 +15,7 @@ use stdx::split::split_args;
 use crate::choices::Choice;
 use crate::kind::OptionKind;
 use crate::limits::{ClientClass, LimitSlots, Limits};
-use crate::parse::{self, Value};
+use crate::parse::{self, Present, Value};
 use crate::{COUNT, Id, ROWS};
 
 /// The configuration of one server: every option's present value.
@@ -30,6 +31,16 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl Present for Config {
+    fn dir(&self) -> PathBuf {
+        self.with_bytes(Id::Dir, |dir| crate::path_of(dir).to_path_buf())
+    }
+
+    fn output_limits(&self) -> [Limits; 3] {
+        self.all_limits()
     }
 }
 

@@ -206,7 +206,7 @@ impl Engine {
             let mut needs = ShardSet::default();
             let mut add = |i: usize| needs.add(stdx::hash::hash64(args.get(i)));
             // Without valid keys the command refuses before it looks at any.
-            let _ = commands::row::positions(cmd.row, &args, &mut add);
+            let _ = commands::keys::positions(cmd.row, &args, &mut add);
             needs.count() > 0 && announced.delays(&Held::Some(needs))
         };
         match &session.multi {

@@ -13,10 +13,11 @@ use mlua_sys::lua_State;
 
 use stdx::carried::carry;
 
+use crate::front::{READONLY, is_front, push_behind};
 use crate::patterns;
-use crate::raw::{ALL, GLOBALS, LuaType, Native, Raise, Returned, Stack, upvalue};
+use crate::raw::{ALL, GLOBALS, LuaType, Raise, Returned, Stack, upvalue};
 use crate::reply::c_string;
-use crate::sandbox::{Natives, READONLY, is_front, push_behind};
+use crate::state::{Native, Natives};
 
 /// Coroutines within coroutines. Lua counts calls of C per coroutine only.
 const COROUTINES_MAX: u32 = 100;

@@ -273,7 +273,8 @@ impl Stack {
 mod tests {
     use std::collections::HashSet;
 
-    use crate::state::{Machine, Vm};
+    use crate::state::Machine;
+    use crate::vm::Vm;
 
     use super::*;
 

@@ -11,8 +11,6 @@
 use std::alloc::{Layout, alloc, dealloc, realloc};
 use std::ffi::c_void;
 
-use crate::state::State;
-
 /// The largest alignment that Lua's types need.
 const ALIGN: usize = 8;
 
@@ -143,53 +141,56 @@ fn layout_of(class: usize) -> Layout {
     unsafe { Layout::from_size_align_unchecked(STEP * (class + 1), ALIGN) }
 }
 
-/// The allocator, as `lua_Alloc` describes it; `ud` is the [`State`].
-pub(crate) unsafe extern "C" fn allocate(
-    ud: *mut c_void,
-    p: *mut c_void,
-    old: usize,
-    new: usize,
-) -> *mut c_void {
-    // SAFETY: `ud` is the state's record, and no other code accesses its memory while Lua allocates;
-    // `p` came from here with size `old`.
-    unsafe {
-        let memory = &mut (*ud.cast::<State>()).memory;
-        let old = if p.is_null() { 0 } else { old };
-        if new == 0 {
-            if old > 0 {
-                memory.used -= old;
-                memory.give(p.cast(), old);
-            }
-            return std::ptr::null_mut();
-        }
-        if new > old && !memory.grace && memory.used + (new - old) > memory.limit {
-            return std::ptr::null_mut();
-        }
-        let q: *mut u8 = if old == 0 {
-            memory.take(new)
-        } else {
-            let (from, to) = ((old - 1) / STEP, (new - 1) / STEP);
-            if from == to && from < CLASSES {
-                p.cast()
-            } else if from >= CLASSES && to >= CLASSES {
-                realloc(p.cast(), Layout::from_size_align_unchecked(old, ALIGN), new)
-            } else {
-                let q = memory.take(new);
-                if !q.is_null() {
-                    std::ptr::copy_nonoverlapping(p.cast::<u8>(), q, old.min(new));
-                    memory.give(p.cast(), old);
+impl Memory {
+    /// The allocator, as `lua_Alloc` describes it.
+    ///
+    /// # Safety
+    /// `p` came from here with size `old`, or is null.
+    pub(crate) unsafe fn allocate(
+        &mut self,
+        p: *mut c_void,
+        old: usize,
+        new: usize,
+    ) -> *mut c_void {
+        // SAFETY: the caller's.
+        unsafe {
+            let old = if p.is_null() { 0 } else { old };
+            if new == 0 {
+                if old > 0 {
+                    self.used -= old;
+                    self.give(p.cast(), old);
                 }
-                q
+                return std::ptr::null_mut();
             }
-        };
-        if q.is_null() {
-            // Lua relies on shrinking to succeed, and Rust code on everything.
-            if new <= old || memory.grace {
-                std::alloc::handle_alloc_error(Layout::new::<u64>());
+            if new > old && !self.grace && self.used + (new - old) > self.limit {
+                return std::ptr::null_mut();
             }
-            return q.cast();
+            let q: *mut u8 = if old == 0 {
+                self.take(new)
+            } else {
+                let (from, to) = ((old - 1) / STEP, (new - 1) / STEP);
+                if from == to && from < CLASSES {
+                    p.cast()
+                } else if from >= CLASSES && to >= CLASSES {
+                    realloc(p.cast(), Layout::from_size_align_unchecked(old, ALIGN), new)
+                } else {
+                    let q = self.take(new);
+                    if !q.is_null() {
+                        std::ptr::copy_nonoverlapping(p.cast::<u8>(), q, old.min(new));
+                        self.give(p.cast(), old);
+                    }
+                    q
+                }
+            };
+            if q.is_null() {
+                // Lua relies on shrinking to succeed, and Rust code on everything.
+                if new <= old || self.grace {
+                    std::alloc::handle_alloc_error(Layout::new::<u64>());
+                }
+                return q.cast();
+            }
+            self.used = self.used - old + new;
+            q.cast()
         }
-        memory.used = memory.used - old + new;
-        q.cast()
     }
 }

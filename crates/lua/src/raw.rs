@@ -27,7 +27,7 @@ use mlua_sys as ffi;
 use mlua_sys::lua_State;
 use stdx::carried::carried;
 
-use crate::state::{State, prepare_end};
+use crate::state::{Kept, Native, State};
 
 /// Types of values, as `lua_type` numbers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,9 +69,6 @@ impl Raise {
 /// How many values a function leaves on top of the stack as its results, or its error.
 pub(crate) type Returned = Result<usize, Raise>;
 
-/// A function that Lua's own libraries gave.
-pub(crate) type Native = ffi::lua_CFunction;
-
 /// See the module's text.
 #[derive(Clone, Copy)]
 pub(crate) struct Stack(*mut lua_State);
@@ -101,7 +98,7 @@ pub(crate) const ALL: c_int = ffi::LUA_MULTRET;
 
 impl Stack {
     /// # Safety
-    /// `l` is a living state made by [`crate::state`].
+    /// `l` is a living state made by [`crate::vm`].
     pub(crate) unsafe fn new(l: *mut lua_State) -> Self {
         Self(l)
     }
@@ -119,19 +116,12 @@ impl Stack {
     pub(crate) fn has_memory(self) -> bool {
         self.state().memory.fits()
     }
-
-    /// Fails when there is no memory left, or the script is to end: to be asked in loops over input.
-    pub(crate) fn check_memory(self) -> Result<(), Raise> {
-        self.look(8)?;
-        if self.has_memory() { Ok(()) } else { Err(Raise::text("not enough memory")) }
-    }
 }
 
 unsafe extern "C" {
     // See c/apus.h.
     static mut apus_seed: [u64; 3];
     fn apus_charge(l: *mut lua_State, n: usize);
-    fn apus_due(l: *mut lua_State, n: usize) -> c_int;
 }
 
 /// Chooses the seed of string hashes, once, before the first state is made.
@@ -162,15 +152,6 @@ impl Stack {
     /// Counts work of so many instructions: the script is looked at the sooner.
     pub(crate) fn charge(self, n: usize) {
         unsafe { apus_charge(self.0, n) }
-    }
-
-    /// The same, and looks at the script if it is time to: an error when it is to end.
-    #[inline]
-    pub(crate) fn look(self, n: usize) -> Result<(), Raise> {
-        if unsafe { apus_due(self.0, n) } != 0 && prepare_end(self.0) {
-            return Err(Raise::Top);
-        }
-        Ok(())
     }
 
     #[inline]
@@ -667,10 +648,6 @@ pub(crate) fn stdx_cast(n: f64) -> i64 {
         i64::MIN
     }
 }
-
-/// A value that is kept from the garbage collector.
-#[derive(Debug)]
-pub(crate) struct Kept(c_int);
 
 /// A function item for Lua; has no state, so that its type alone says which it is.
 pub(crate) trait Function: Fn(Stack) -> Returned + Copy + 'static {}

@@ -5,16 +5,14 @@ use std::borrow::Cow;
 use resp::{Args, Out, Proto, Reply, Span};
 use stdx::carried::carried;
 
+use crate::front::is_front;
 use crate::host::{Called, Flags, Registered};
 use crate::layout::Item;
 use crate::number;
 use crate::raw::{LuaType, Raise, Returned, Stack, stdx_cast};
-use crate::reply::{push, push_error, push_refusal};
-use crate::sandbox::is_front;
-use crate::state::{Ending, KILLED, Machine, SHUTDOWN};
-
-/// Buffers of calls are kept up to this size, in bytes.
-const KEEP_MAX: usize = 64 << 10;
+use crate::refusal::{push_error, push_refusal};
+use crate::reply::push;
+use crate::state::{Ending, KILLED, Machine, SHUTDOWN, Scratch};
 
 /// Pushes the library.
 pub(crate) fn open(s: Stack, machine: Machine, version: &str) {
@@ -74,27 +72,6 @@ fn call(s: Stack) -> Returned {
 
 fn pcall(s: Stack) -> Returned {
     generic(s, false)
-}
-
-/// Buffers for a call's arguments and its reply; kept with the state.
-#[derive(Debug, Default)]
-pub(crate) struct Scratch {
-    args: Vec<u8>,
-    spans: Vec<Span>,
-    pub(crate) out: Out,
-}
-
-impl Scratch {
-    /// Clears the buffers, and frees unusually large ones.
-    pub(crate) fn clear(&mut self) {
-        self.out.clear();
-        if self.out.buf.capacity() > KEEP_MAX {
-            self.out.buf = Vec::new();
-        }
-        if self.args.capacity() > KEEP_MAX {
-            self.args = Vec::new();
-        }
-    }
 }
 
 /// Appends a text. Most are short, and two copies of constant length, which may overlap, cost less

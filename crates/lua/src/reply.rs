@@ -8,6 +8,7 @@ use resp::{Proto, Reply};
 use crate::host::Host;
 use crate::layout::Item;
 use crate::raw::{LuaType, Raise, Stack, stdx_cast};
+use crate::refusal::push_error;
 
 /// Replies and results may nest this deep. Redis's limit is Lua's stack.
 const DEPTH_MAX: usize = 1000;
@@ -193,43 +194,6 @@ fn double(text: &[u8]) -> f64 {
         b"nan" => f64::NAN,
         _ => std::str::from_utf8(text).ok().and_then(|t| t.parse().ok()).unwrap_or(0.0),
     }
-}
-
-/// Pushes an error as `redis.pcall` gives it: `{err = "CODE text"}`. A text that is an error reply's
-/// has its code; `counted` tells that the server has counted it already.
-pub(crate) fn push_error(s: Stack, text: &[u8], counted: bool) {
-    s.new_table(0, 2);
-    s.push_bytes("err");
-    // A text without a second word has no code, as in Redis.
-    if memchr(b' ', text).is_none() {
-        s.push_bytes([b"ERR ", text].concat());
-    } else {
-        s.push_bytes(text);
-    }
-    s.raw_set(-3);
-    if counted {
-        s.push_bytes("ignore_error_stats_update");
-        s.push_bool(true);
-        s.raw_set(-3);
-    }
-}
-
-fn memchr(c: u8, text: &[u8]) -> Option<usize> {
-    text.iter().position(|x| *x == c)
-}
-
-/// Pushes the error with this text: one that begins with `-` has a code, others get `ERR`.
-pub(crate) fn push_refusal(s: Stack, text: &[u8], counted: bool) {
-    match text.strip_prefix(b"-") {
-        Some(text) => push_error(s, trim(text), counted),
-        None => push_error(s, trim(&[b"ERR ", text].concat()), counted),
-    }
-}
-
-fn trim(text: &[u8]) -> &[u8] {
-    let end = text.iter().rposition(|c| !matches!(c, b'\r' | b'\n')).map_or(0, |i| i + 1);
-    let from = text[..end].iter().position(|c| !matches!(c, b'\r' | b'\n')).unwrap_or(end);
-    &text[from..end]
 }
 
 /// Writes a command's RESP2 reply as it would be if a script had returned it: converted to values and

@@ -10,20 +10,11 @@
 use stdx::carried::carry;
 
 use crate::base;
-use crate::raw::{GLOBALS, LuaType, Native, Raise, Returned, Stack};
+use crate::front::{protect, push_behind};
+use crate::raw::{GLOBALS, Raise, Returned, Stack};
 use crate::reply::c_string;
 use crate::state::Machine;
 use crate::{bit, cjson, cmsgpack, redis, structs};
-
-/// Redis's text for any write to a read-only table.
-pub(crate) const READONLY: &str = "Attempt to modify a readonly table";
-
-/// A front and the table behind it.
-#[derive(Debug)]
-pub(crate) struct Front {
-    front: usize,
-    behind: crate::raw::Kept,
-}
 
 /// Global functions of Lua that stay as they are.
 const BASE: [&str; 11] = [
@@ -125,20 +116,6 @@ pub(crate) fn build(s: Stack, machine: Machine, version: &str) {
     debug_assert!(s.top() as i32 == globals && globals == 1);
 }
 
-/// Replaces the table on top by a front for it.
-pub(crate) fn protect(s: Stack) {
-    s.new_table(0, 0);
-    s.new_table(0, 2);
-    s.push_value(-3);
-    s.set_field(-2, "__index");
-    s.set_function("__newindex", readonly);
-    s.set_metatable(-2);
-    let front = s.pointer(-1);
-    s.insert(-2);
-    let behind = s.keep();
-    s.state().fronts.push(Front { front, behind });
-}
-
 /// The same, for a table of which missing fields are an error.
 fn protect_strict(s: Stack) {
     s.new_table(0, 1);
@@ -150,46 +127,4 @@ fn protect_strict(s: Stack) {
 fn nonexistent(s: Stack) -> Returned {
     let name = carry(c_string(s.bytes(2).unwrap_or_default()));
     Err(Raise::text(format!("Script attempted to access nonexistent global variable '{name}'")))
-}
-
-fn readonly(_: Stack) -> Returned {
-    Err(Raise::text(READONLY))
-}
-
-/// Whether the value at `i` is a front.
-pub(crate) fn is_front(s: Stack, i: i32) -> bool {
-    find(s, i).is_some()
-}
-
-fn find(s: Stack, i: i32) -> Option<usize> {
-    if s.kind(i) != LuaType::Table {
-        return None;
-    }
-    let p = s.pointer(i);
-    s.state().fronts.iter().position(|f| f.front == p)
-}
-
-/// Pushes the table behind the front at `i`, if it is one.
-pub(crate) fn push_behind(s: Stack, i: i32) -> bool {
-    let Some(at) = find(s, i) else { return false };
-    s.push_kept(&s.state().fronts[at].behind);
-    true
-}
-
-/// Native functions that are called by the ones that replace them.
-#[derive(Debug, Default)]
-pub(crate) struct Natives {
-    pub(crate) find: Option<Native>,
-    pub(crate) matches: Option<Native>,
-    pub(crate) gmatch: Option<Native>,
-    pub(crate) gsub: Option<Native>,
-    pub(crate) next: Option<Native>,
-    pub(crate) rawset: Option<Native>,
-    pub(crate) getfenv: Option<Native>,
-    pub(crate) setfenv: Option<Native>,
-    pub(crate) setmetatable: Option<Native>,
-    pub(crate) getmetatable: Option<Native>,
-    pub(crate) insert: Option<Native>,
-    pub(crate) remove: Option<Native>,
-    pub(crate) sort: Option<Native>,
 }

@@ -13,6 +13,7 @@
 //!
 //! The keyspace may only be looked at by worker threads; requests that need it are sent to one ([`ask`]).
 
+mod answer;
 mod ask;
 mod heap;
 mod http;

@@ -17,6 +17,7 @@ mod expiry;
 mod interest;
 mod lazy;
 mod lock_set;
+mod saving;
 mod shards;
 mod snapshot;
 mod waits;

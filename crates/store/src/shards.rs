@@ -34,7 +34,7 @@ use crate::interest::Interest;
 use crate::lazy::{Garbage, Lazy};
 pub(crate) use crate::lock_set::{Held, Hold, Outer, shard_of};
 pub use crate::lock_set::{SHARDS, ShardSet, SoloToken};
-use crate::snapshot::Saving;
+use crate::saving::Saving;
 use crate::waits;
 
 /// One shard's part of one database.

@@ -19,118 +19,16 @@
 //!
 //! Without a snapshot the cost is one load per write.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use data::entry::Entry;
-use parking_lot::{Mutex, RwLock};
 
 use crate::context::Context;
 use crate::lazy::Garbage;
+pub use crate::saving::Keep;
+use crate::saving::{Orphan, State, is_long};
 use crate::shards::{Held, Keyspace, SHARDS};
-
-/// Whether saving an entry takes more than some tens of microseconds.
-fn is_long(e: &Entry) -> bool {
-    e.effort() > 512 || e.bytes() > 64 << 10
-}
-
-/// Things to save that are not in the keyspace any more.
-enum Orphan {
-    Dropped(Garbage),
-    Frozen(Entry),
-}
-
-/// Takes the parts that a snapshot must not lose.
-pub trait Keep: Send + Sync {
-    /// An entry of database `db` as it was when the snapshot began, from a thread that is about to
-    /// change it and has its shard locked.
-    fn keep(&self, db: usize, e: &Entry);
-}
-
-/// The keyspace's part.
-#[derive(Default)]
-pub(crate) struct Saving {
-    on: AtomicBool,
-    mark: AtomicBool,
-    state: RwLock<Option<Arc<State>>>,
-}
-
-struct State {
-    keep: Arc<dyn Keep>,
-    /// The database that had this number when the snapshot began.
-    was: Mutex<Vec<usize>>,
-    /// How many exchanges of databases there were since.
-    swaps: AtomicUsize,
-    orphans: Mutex<VecDeque<(usize, Orphan)>>,
-    /// Entries that writers saved, for statistics.
-    early: AtomicU64,
-}
-
-impl State {
-    fn freeze(&self, db: usize, e: &mut Entry) {
-        let frozen = e.freeze();
-        self.orphans.lock().push_back((db, Orphan::Frozen(frozen)));
-    }
-}
-
-impl Saving {
-    /// Whether a snapshot is under way.
-    #[inline]
-    pub(crate) fn is_on(&self) -> bool {
-        self.on.load(Relaxed)
-    }
-
-    /// The mark of new entries.
-    #[inline]
-    pub(crate) fn mark(&self) -> bool {
-        self.mark.load(Relaxed)
-    }
-
-    fn state(&self) -> Option<Arc<State>> {
-        self.state.read().clone()
-    }
-
-    /// Saves an entry that is about to change, if it is not saved yet.
-    #[cold]
-    pub(crate) fn save(&self, db: usize, e: &mut Entry) {
-        if e.mark() == self.mark() {
-            return;
-        }
-        e.set_mark(self.mark());
-        if let Some(state) = self.state() {
-            state.early.fetch_add(1, Relaxed);
-            let db = state.was.lock()[db];
-            if is_long(e) {
-                state.freeze(db, e);
-            } else {
-                state.keep.keep(db, e);
-            }
-        }
-    }
-
-    /// Takes an orphan that only the snapshot still needs. Gives it back when the snapshot does not
-    /// need it either.
-    #[cold]
-    pub(crate) fn adopt(&self, db: usize, garbage: Garbage) -> Option<Garbage> {
-        let Some(state) = self.state() else { return Some(garbage) };
-        if matches!(&garbage, Garbage::Entry(e) if e.mark() == self.mark()) {
-            return Some(garbage);
-        }
-        let db = state.was.lock()[db];
-        state.orphans.lock().push_back((db, Orphan::Dropped(garbage)));
-        None
-    }
-
-    /// Notes that two databases are being exchanged.
-    #[cold]
-    pub(crate) fn swap(&self, a: usize, b: usize) {
-        if let Some(state) = self.state() {
-            state.was.lock().swap(a, b);
-            state.swaps.fetch_add(1, Relaxed);
-        }
-    }
-}
 
 /// A snapshot under way: see the module's text. Its owner walks all of it and then calls
 /// [`finish`](Self::finish), even when the snapshot has failed: the marks must agree again before the
@@ -151,20 +49,7 @@ impl Keyspace {
     ) -> Option<Snapshot> {
         let locked = self.lock(Held::All, &cx.solo, &cx.hold);
         let saving = &self.saving;
-        // A snapshot that is being finished still needs its mark.
-        if saving.state.read().is_some() {
-            return None;
-        }
-        let state = Arc::new(State {
-            keep,
-            was: Mutex::new((0..self.databases()).collect()),
-            swaps: AtomicUsize::new(0),
-            orphans: Mutex::default(),
-            early: AtomicU64::new(0),
-        });
-        *saving.state.write() = Some(Arc::clone(&state));
-        saving.mark.store(!saving.mark(), Relaxed);
-        saving.on.store(true, Relaxed);
+        let state = saving.begin(keep, self.databases())?;
         at();
         drop(locked);
         Some(Snapshot { ks: Arc::clone(self), state })
@@ -219,11 +104,11 @@ impl Snapshot {
     /// Ends it: all walks have ended, and `f` gets the last of what was dropped.
     pub fn finish(self, cx: &mut Context, f: impl FnMut(usize, &Entry)) {
         let locked = self.ks.lock(Held::All, &cx.solo, &cx.hold);
-        self.ks.saving.on.store(false, Relaxed);
+        self.ks.saving.off();
         drop(locked);
         // From here on no thread hands in anything.
         self.orphans(f);
-        *self.ks.saving.state.write() = None;
+        self.ks.saving.forget();
     }
 }
 

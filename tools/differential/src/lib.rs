@@ -25,12 +25,14 @@ mod exceptions;
 mod lag;
 mod pattern;
 mod round;
+mod servers;
 mod sharing;
 mod table;
 mod values;
 mod waiting;
 
-pub use round::{Failure, Round, Servers};
+pub use round::{Failure, Round};
+pub use servers::Servers;
 
 /// A command's words.
 pub type Args = Vec<Vec<u8>>;

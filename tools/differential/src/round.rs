@@ -3,7 +3,7 @@
 use crate::events::{self, Listener};
 use crate::pattern::{Part, expand, parse};
 use crate::table::{COMMANDS, How, IN_TRANSACTIONS, Mood, is_comparable, preparations};
-use crate::{Args, compare, exceptions, sharing, values, waiting};
+use crate::{Args, Servers, compare, exceptions, sharing, values, waiting};
 use std::fmt::Write as _;
 use stdx::rng::Rng;
 use transcript::{Client, ClientError, Reply, quote};
@@ -38,15 +38,6 @@ const THRESHOLDS: &[(&str, &[&str])] = &[
     ("proto-max-bulk-len", &["1048576"]),
     ("hll-sparse-max-bytes", &["3000", "60", "0"]),
 ];
-
-/// The two servers, by address.
-#[derive(Clone, Debug)]
-pub struct Servers {
-    /// The reference, `HOST:PORT`.
-    pub redis: String,
-    /// What is compared with it.
-    pub apus: String,
-}
 
 /// A command, and how its replies are compared.
 #[derive(Clone, Debug)]

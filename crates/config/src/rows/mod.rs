@@ -12,6 +12,9 @@
 //! in `laws.rs`): names are unique and lower-case, every default parses to
 //! itself, every row is documented.
 
+use crate::check::{
+    any, appenddirname, appendfilename, dbfilename, hostname, nodename, title_template,
+};
 use crate::choices::{
     AclPubsubDefault, Appendfsync, Choice as _, ClusterEndpointType, LogFormat, Loglevel,
     MaxmemoryPolicy, OomScoreAdj, PropagationErrorBehavior, ProtectedAction, ReplDisklessLoad,
@@ -20,11 +23,8 @@ use crate::choices::{
 use crate::kind::OptionKind::*;
 use crate::kind::State::*;
 use crate::kind::{
-    Area, DEBUG, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, PROTECTED, RUNTIME, Row, SENSITIVE,
-    VOLATILE,
-};
-use crate::parse::{
-    any, appenddirname, appendfilename, dbfilename, hostname, nodename, title_template,
+    Area, DEBUG, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, OptionKind, PROTECTED, RUNTIME, SENSITIVE,
+    State, VOLATILE,
 };
 
 #[macro_use]
@@ -83,6 +83,41 @@ const OWN_PACE: &str = "background work adapts by itself";
 const SUPERVISOR: &str = "left to the service manager that runs Apus";
 const TABLE_GROWS: &str = "tables grow step by step with the requests";
 const TESTING: &str = "a switch of Redis's own test builds";
+
+/// One option.
+#[derive(Debug)]
+pub struct Row {
+    /// The option.
+    pub id: Id,
+    /// Primary name, lower-case.
+    pub name: &'static str,
+    /// Further names that mean the same option.
+    pub aliases: &'static [&'static str],
+    /// The kind of its values.
+    pub kind: OptionKind,
+    /// Value of a fresh server, as it would be written in a file.
+    pub default: &'static str,
+    /// Any of the flags below.
+    pub flags: u16,
+    /// Whether the option has an effect in Apus.
+    pub state: State,
+    /// Its meaning, with its unit.
+    pub doc: &'static str,
+    /// Where it stands in help and documentation.
+    pub area: Area,
+}
+
+impl Row {
+    /// Whether the row has all of `flags`.
+    pub fn has(&self, flags: u16) -> bool {
+        self.flags & flags == flags
+    }
+
+    /// The primary name and then the aliases.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+}
 
 macro_rules! table {
     (; $($area:ident { $(

@@ -57,7 +57,7 @@ impl Engine {
             let mut found = false;
             let mut look = |i: usize| found |= frozen.contains_key(args.get(i));
             // Without valid keys the command refuses before it looks at any.
-            let _ = commands::row::positions(cmd.row, &args, &mut look);
+            let _ = commands::keys::positions(cmd.row, &args, &mut look);
             found
         };
         match &session.multi {

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use libmimalloc_sys::{mi_free, mi_stats_get_json};
 use serde_json::{Map, Value, json};
 
+use super::answer::{self, Response};
 use super::ask;
-use super::http::{self, Response};
 use crate::Shared;
 
 pub(super) async fn answer(shared: &Arc<Shared>) -> Response {
     let Some(info) = ask::worker(&shared.engine, session_commands::info).await else {
-        return http::busy();
+        return answer::busy();
     };
     let field = |name: &str| {
         let line = info.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'));
@@ -41,7 +41,7 @@ pub(super) async fn answer(shared: &Arc<Shared>) -> Response {
         "lazy_free_pending_objects": field("lazyfree_pending_objects"),
     });
     let keys: Map<String, Value> = dbs.collect();
-    http::json(&json!({ "apus_bytes": apus, "keys": keys, "allocator": allocator() }))
+    answer::json(&json!({ "apus_bytes": apus, "keys": keys, "allocator": allocator() }))
 }
 
 /// mimalloc's statistics, which it writes as JSON. `None` when it has no memory for them.

@@ -14,8 +14,8 @@ use config::Id;
 use engine::Engine;
 use hyper::StatusCode;
 
+use super::answer::{self, Response};
 use super::ask;
-use super::http::{self, Response};
 use crate::Shared;
 use names::{MetricKind, NAMES};
 
@@ -24,8 +24,8 @@ const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 pub(super) async fn answer(shared: &Arc<Shared>) -> Response {
     match ask::worker(&shared.engine, session_commands::info).await {
-        Some(info) => http::body(StatusCode::OK, TYPE, page(&info, &shared.engine).into_bytes()),
-        None => http::busy(),
+        Some(info) => answer::body(StatusCode::OK, TYPE, page(&info, &shared.engine).into_bytes()),
+        None => answer::busy(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 
-use super::http::{self, Deadline, Response};
+use super::answer::{self, Deadline, Response};
 use crate::Shared;
 
 /// The longest profile, in seconds.
@@ -17,7 +17,7 @@ pub(super) async fn answer(_: &str, _: &Arc<Shared>, _: &Deadline) -> Response {
         true => "This server was built without CPU profiles (the feature `profiling`).\n",
         false => "CPU profiles are taken on Linux only.\n",
     };
-    http::text(StatusCode::NOT_IMPLEMENTED, why)
+    answer::text(StatusCode::NOT_IMPLEMENTED, why)
 }
 
 #[cfg(all(feature = "profiling", target_os = "linux"))]
@@ -29,22 +29,25 @@ pub(super) async fn answer(query: &str, shared: &Arc<Shared>, deadline: &Deadlin
     use super::sampler::{Refused, Sampler};
     use super::{pprof, symbols};
 
-    let seconds = match http::number(query, "seconds", 10, SECONDS_MAX) {
+    let seconds = match answer::number(query, "seconds", 10, SECONDS_MAX) {
         Ok(n) => n,
-        Err(why) => return http::bad(why),
+        Err(why) => return answer::bad(why),
     };
-    let svg = match http::parameter(query, "format").unwrap_or("pprof") {
+    let svg = match answer::parameter(query, "format").unwrap_or("pprof") {
         "pprof" => false,
         "svg" => true,
-        _ => return http::bad("format must be pprof or svg\n"),
+        _ => return answer::bad("format must be pprof or svg\n"),
     };
     let mut sampler = match Sampler::start(seconds) {
         Ok(s) => s,
         Err(Refused::Busy) => {
-            return http::text(StatusCode::CONFLICT, "Another profile is being taken.\n");
+            return answer::text(StatusCode::CONFLICT, "Another profile is being taken.\n");
         }
         Err(Refused::System(e)) => {
-            return http::text(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot profile: {e}\n"));
+            return answer::text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("cannot profile: {e}\n"),
+            );
         }
     };
     deadline.extend(Duration::from_secs(seconds));
@@ -66,13 +69,13 @@ pub(super) async fn answer(query: &str, shared: &Arc<Shared>, deadline: &Deadlin
         stdx::mem::uncounted(write, |bytes| bytes.as_ref().ok().cloned())
     });
     match written.await {
-        Ok(Some(bytes)) if svg => http::body(StatusCode::OK, "image/svg+xml", bytes),
+        Ok(Some(bytes)) if svg => answer::body(StatusCode::OK, "image/svg+xml", bytes),
         Ok(Some(bytes)) => {
-            let mut r = http::body(StatusCode::OK, "application/octet-stream", bytes);
+            let mut r = answer::body(StatusCode::OK, "application/octet-stream", bytes);
             let name = HeaderValue::from_static("attachment; filename=\"profile.pb.gz\"");
             r.headers_mut().insert(CONTENT_DISPOSITION, name);
             r
         }
-        _ => http::text(StatusCode::INTERNAL_SERVER_ERROR, "the profile could not be written\n"),
+        _ => answer::text(StatusCode::INTERNAL_SERVER_ERROR, "the profile could not be written\n"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::http::{self, Response, number, parameter};
+use super::answer::{self, Response, number, parameter};
 use crate::Shared;
 use observe::topkeys::By;
 use serde_json::{Value, json};
@@ -12,11 +12,11 @@ pub(super) fn answer(query: &str, shared: &Arc<Shared>) -> Response {
         "hits" => (By::Hits, "hits_per_second", 1.0),
         "bytes" => (By::Bytes, "bytes_per_second", 1.0),
         "cpu" => (By::Cpu, "cpu_usec_per_second", 1000.0),
-        _ => return http::bad("by must be hits, bytes or cpu\n"),
+        _ => return answer::bad("by must be hits, bytes or cpu\n"),
     };
     let count = match number(query, "count", 10, 128) {
         Ok(n) => n as usize,
-        Err(why) => return http::bad(why),
+        Err(why) => return answer::bad(why),
     };
     let keys = shared.engine.top_keys(by, count).into_iter().map(|k| {
         json!({
@@ -28,5 +28,5 @@ pub(super) fn answer(query: &str, shared: &Arc<Shared>) -> Response {
             "percent": (k.share * 100.0).round() / 100.0,
         })
     });
-    http::json(&Value::Array(keys.collect()))
+    answer::json(&Value::Array(keys.collect()))
 }

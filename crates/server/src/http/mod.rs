@@ -12,6 +12,7 @@
 mod exchange;
 mod intake;
 mod multipart;
+mod route;
 mod seb;
 mod serve;
 mod text;

@@ -17,8 +17,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use super::exchange::{self, State};
+use super::exchange::State;
 use super::intake::{BUFFER, Counted, Progress};
+use super::route;
 
 /// Time that a connection may be idle.
 const HEAD: Duration = Duration::from_secs(75);
@@ -98,7 +99,7 @@ async fn connection(stream: TcpStream, ends: [Option<SocketAddr>; 2], state: Arc
         let serving = progress.head();
         request.extensions_mut().insert(Arc::clone(&progress));
         async move {
-            let answer = exchange::answer(request, ends, state).await;
+            let answer = route::answer(request, ends, state).await;
             Ok::<_, Infallible>(answer.map(|reply| reply.of(serving)))
         }
     });

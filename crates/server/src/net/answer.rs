@@ -9,9 +9,10 @@ use engine::journal::Gate;
 use engine::{Batch, Next, PausedKill, Thread};
 use resp::Out;
 
+use super::buffers::{LEFTOVER, OUTPUT, OUTPUT_KEEP, SMALL};
 use super::conn::{Conn, Gated, Wait};
+use super::count::add;
 use super::limits::{FIXED_OUTPUT, hard_limit, over_output_limit, over_query_limit};
-use super::worker::{LEFTOVER, OUTPUT, OUTPUT_KEEP, SMALL, add};
 
 /// What happens to a connection after its turn.
 pub(super) enum Turn {

@@ -16,8 +16,8 @@ use engine::Session;
 use resp::{Out, Parser};
 
 use super::Stream;
+use super::count::add;
 use super::receive::receive;
-use super::worker::add;
 
 /// Bytes that are received at once at most: the size of the thread's shared buffer.
 pub(super) const INPUT: usize = 256 * 1024;

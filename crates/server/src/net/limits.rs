@@ -6,7 +6,7 @@ use config::{ClientClass, Id};
 use engine::log;
 
 use super::conn::Conn;
-use super::worker::add;
+use super::count::add;
 
 /// Output up to this size is under every limit: Redis keeps it in a fixed buffer that it does not
 /// count.

@@ -6,49 +6,22 @@
 //! own state, which is borrowed further up the stack: only sockets with no work under way are touched,
 //! whole commands alone are taken from them, and commands that need the thread stay where they are.
 //! Commands that change their session only (HELLO, AUTH) are answered, and the session follows later. Each
-//! socket has two owners for that: its connection, and [`Sockets`].
+//! socket has two owners for that: its connection, and [`Sockets`](super::inbox::Sockets).
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::Client;
-use parking_lot::Mutex;
 use resp::{Args, Limits, Parsed, Parser};
 
 use super::Stream;
-use super::worker::Inbox;
+use super::inbox::Inbox;
 use crate::Shared;
 
 /// The part of a connection's input that is read, in bytes.
 const LOOK: usize = 16 * 1024;
-
-/// A connection as other threads know it, and its socket.
-type Known = (Arc<Client>, Arc<Stream>);
-
-/// The connections of a thread, by client number.
-#[derive(Default)]
-pub(crate) struct Sockets(Mutex<BTreeMap<u64, Known>>);
-
-impl Sockets {
-    pub(crate) fn insert(&self, client: Arc<Client>, stream: Arc<Stream>) {
-        self.0.lock().insert(client.id, (client, stream));
-    }
-
-    pub(crate) fn remove(&self, client: &Client) {
-        self.0.lock().remove(&client.id);
-    }
-
-    /// Whether the peer of a connection has closed it and no reply is due to it. The thread of the
-    /// connection will close it as well, as soon as it sees that.
-    pub(crate) fn has_gone(&self, client: &Client) -> bool {
-        client.output_bytes.load(Relaxed) == 0
-            && client.blocked.lock().is_none()
-            && self.0.lock().get(&client.id).is_some_and(|(_, stream)| stream.is_closed_by_peer())
-    }
-}
 
 /// See the module's text.
 pub(crate) struct StuckResponder {
@@ -80,7 +53,7 @@ impl StuckResponder {
             self.look_at(&client, &a.stream);
         }
         // A copy: an answer may evict clients, which looks into the list again.
-        let known: Vec<Known> = self.inbox.sockets.0.lock().values().cloned().collect();
+        let known = self.inbox.sockets.all();
         for (client, stream) in &known {
             self.look_at(client, stream);
         }

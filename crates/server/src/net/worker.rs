@@ -14,90 +14,35 @@ use std::time::Duration;
 
 use config::Id;
 use engine::journal::Gate;
-use engine::{Client, Endpoint, Foreseen, Message, Session, Thread, log};
+use engine::{Foreseen, Message, Session, Thread, log};
 use mio::{Events, Interest, Poll, Token, Waker};
-use parking_lot::{Mutex, MutexGuard};
 use resp::Out;
 use slab::Slab;
 
-use super::Stream;
 use super::answer::{BatchIo, Turn, gate_output};
+use super::buffers::{LEFTOVER, OUTPUT, SMALL};
 use super::conn::{Conn, INPUT, Source, State, Wait};
+use super::count::{add, raise};
+use super::inbox::{Arrival, Inbox};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
-use super::stuck::{Sockets, StuckResponder};
+use super::stuck::StuckResponder;
 use crate::Shared;
 use crate::give_back::GiveBack;
 
 /// Connections that are read before the first of them is executed, while their input is short.
 const READ_AHEAD_MAX: usize = 32;
-/// Short input, in bytes: that of a connection that does not pipeline.
-pub(super) const SMALL: usize = 256;
-/// Leftovers up to this size are copied in front of the next read; longer ones grow in place.
-pub(super) const LEFTOVER: usize = 32 * 1024;
 /// With work left, the periodic work has a turn this often: short turns, because connections wait
 /// meanwhile. [`engine::cron_ns`] says which part of it.
 const CRON_EVERY_NS: u64 = 1_000_000;
 /// One turn takes at most so many bytes of a large argument, so that a fast sender does not keep
 /// others waiting.
 const BIG_TURN: usize = 4 << 20;
-/// The shared output buffer, in bytes: from the beginning, since its growth at the first large reply would
-/// be missing from `maxmemory` all of a sudden.
-pub(super) const OUTPUT: usize = 256 * 1024;
-/// When one batch has made it larger than this, it is given back at once; when it is larger than it
-/// was, some times per second.
-pub(super) const OUTPUT_KEEP: usize = 4 << 20;
 /// Push messages are sent to this many connections per wake-up, or to this part of those for which
 /// some wait, or to all when so many bytes wait.
 const PUSH_LEAST: usize = 16;
 const PUSH_TURNS: usize = 8;
 const PUSH_BYTES: usize = 4 << 20;
 const WAKE: Token = Token(usize::MAX);
-
-/// Where the acceptor leaves new connections, and others leave messages.
-pub(crate) struct Inbox {
-    pub(crate) worker: Arc<engine::Worker>,
-    arrivals: Mutex<Vec<Arrival>>,
-    /// The connections that have arrived.
-    pub(super) sockets: Sockets,
-}
-
-/// A connection on its way to its thread.
-pub(crate) struct Arrival {
-    pub(crate) stream: Stream,
-    endpoint: Endpoint,
-    /// It has begun already, while the thread was stuck.
-    session: Option<Session>,
-}
-
-impl Arrival {
-    /// Begins its session, unless that was done.
-    pub(crate) fn begin(&mut self, engine: &engine::Engine, thread: usize) -> Arc<engine::Client> {
-        let endpoint = &self.endpoint;
-        let begin = || Session::new(engine, thread, endpoint.clone());
-        Arc::clone(&self.session.get_or_insert_with(begin).client)
-    }
-}
-
-impl Inbox {
-    pub(crate) fn new(worker: Arc<engine::Worker>) -> Arc<Self> {
-        Arc::new(Self { worker, arrivals: Mutex::default(), sockets: Sockets::default() })
-    }
-
-    /// Hands a connection over to the worker.
-    pub(crate) fn give(&self, s: Stream, e: Endpoint) {
-        self.arrivals.lock().push(Arrival { stream: s, endpoint: e, session: None });
-        self.worker.mailbox.wake();
-    }
-
-    /// See [`Sockets::has_gone`].
-    pub(crate) fn has_gone(&self, client: &Client) -> bool {
-        self.sockets.has_gone(client)
-    }
-
-    pub(crate) fn arrivals(&self) -> MutexGuard<'_, Vec<Arrival>> {
-        self.arrivals.lock()
-    }
-}
 
 /// See the module's text.
 pub(crate) struct Worker {
@@ -558,7 +503,7 @@ impl Worker {
     }
 
     fn read_mail(&mut self) {
-        let arrivals = std::mem::take(&mut *self.inbox.arrivals.lock());
+        let arrivals = std::mem::take(&mut *self.inbox.arrivals());
         for a in arrivals {
             self.welcome(a);
         }
@@ -889,16 +834,4 @@ fn receive_big(
     }
     let again = if c.readable { Turn::Again } else { Turn::Keep };
     Ok(c.parser.is_big().then_some(again))
-}
-
-/// Adds to a counter that only this thread writes.
-pub(super) fn add(c: &std::sync::atomic::AtomicU64, n: u64) {
-    c.store(c.load(Relaxed).wrapping_add(n), Relaxed);
-}
-
-/// Raises a maximum that only this thread writes.
-fn raise(c: &std::sync::atomic::AtomicU64, n: u64) {
-    if n > c.load(Relaxed) {
-        c.store(n, Relaxed);
-    }
 }

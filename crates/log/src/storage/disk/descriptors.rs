@@ -10,13 +10,20 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::topic::DiskTopic;
 use crate::error::{Error, Result};
 
 /// How long a thread waits for a descriptor while all are in use …
 const PATIENCE: Duration = Duration::from_secs(10);
 /// … and how often it looks for one.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// One that keeps a file open, and may be asked to let go of it.
+pub(super) trait Keeper: Send + Sync {
+    /// When the file was written to, as a count.
+    fn used(&self) -> u64;
+    /// Closes the file, unless it is being written to; whether it was closed.
+    fn let_go(&self) -> bool;
+}
 
 /// See the module's text.
 pub(super) struct Descriptors {
@@ -30,7 +37,7 @@ struct State {
     used: usize,
     number: u64,
     /// Topics that keep one.
-    keepers: HashMap<u64, Weak<DiskTopic>>,
+    keepers: HashMap<u64, Weak<dyn Keeper>>,
 }
 
 /// A descriptor, or a few for a moment. Dropping it gives it back.
@@ -63,7 +70,7 @@ impl Descriptors {
                 state.used += 1;
                 return Ok(Permit { all: Arc::clone(self), number: None });
             }
-            let mut keepers: Vec<Arc<DiskTopic>> =
+            let mut keepers: Vec<Arc<dyn Keeper>> =
                 state.keepers.values().filter_map(Weak::upgrade).collect();
             drop(state);
             keepers.sort_by_cached_key(|t| t.used());
@@ -89,7 +96,7 @@ impl Descriptors {
     ///
     /// # Errors
     /// None becomes free in time.
-    pub(super) fn keep(self: &Arc<Self>, topic: Weak<DiskTopic>) -> Result<Permit> {
+    pub(super) fn keep(self: &Arc<Self>, topic: Weak<dyn Keeper>) -> Result<Permit> {
         let mut permit = self.take()?;
         let mut state = self.state.lock();
         state.number += 1;

@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use stdx::crc32c::crc32c;
 
-use super::descriptors::{Descriptors, Permit};
+use super::descriptors::{Descriptors, Keeper, Permit};
 use super::files;
 use super::scan::{Content, Found, Gap, Index, Scanner, WINDOW, content};
 use crate::batch::{Batch, Header};
@@ -319,17 +319,6 @@ impl DiskTopic {
         Ok(())
     }
 
-    /// When it was written to, as a count.
-    pub(super) fn used(&self) -> u64 {
-        self.used.load(Relaxed)
-    }
-
-    /// Closes the file that is written to, unless it is being written to; whether one was closed.
-    pub(super) fn let_go(&self) -> bool {
-        let Some(mut writer) = self.writer.try_lock() else { return false };
-        !self.reserved.load(Relaxed) && writer.take().is_some()
-    }
-
     /// Looks at the last segment, the only one that a crash can have left unfinished.
     fn recover(&self, tell: &dyn Fn(&str)) -> Result<()> {
         let mut state = self.state.lock();
@@ -416,7 +405,7 @@ impl DiskTopic {
     }
 
     fn open_writer(&self) -> Result<Writer> {
-        let permit = self.descriptors.keep(Weak::clone(&self.me))?;
+        let permit = self.descriptors.keep(Weak::<Self>::clone(&self.me))?;
         let (begins, first, end) = {
             let state = self.state.lock();
             let begins = state.segments.first().map_or(0, |s| s.first);
@@ -591,6 +580,17 @@ impl DiskTopic {
                 Found::End => return Ok((!last).then_some(next)),
             }
         }
+    }
+}
+
+impl Keeper for DiskTopic {
+    fn used(&self) -> u64 {
+        self.used.load(Relaxed)
+    }
+
+    fn let_go(&self) -> bool {
+        let Some(mut writer) = self.writer.try_lock() else { return false };
+        !self.reserved.load(Relaxed) && writer.take().is_some()
     }
 }
 

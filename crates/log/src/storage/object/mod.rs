@@ -9,8 +9,10 @@ mod ahead;
 mod cache;
 #[cfg(feature = "cloud")]
 mod connect;
+mod end;
 mod find;
 mod head;
+mod map;
 mod names;
 mod remote;
 mod tail;
@@ -31,10 +33,10 @@ use serde_json::{Value, json};
 
 use self::ahead::Ahead;
 use self::cache::Cache;
+use self::end::{Moment, Tail};
 use self::head::Head;
 use self::names::Root;
 use self::remote::{Pause, Put, Remote};
-use self::tail::{Moment, Tail};
 use self::topic::{ObjectTopic, State};
 pub use super::{CacheOptions, Tell};
 use super::{SETTINGS, Storage, TopicLog};

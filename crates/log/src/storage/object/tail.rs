@@ -22,12 +22,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use object_store::UpdateVersion;
 use object_store::path::Path;
 
+use super::end::{Moment, Tail};
 use super::head::Head;
 use super::remote::{Pause, Put};
 use super::topic::{ObjectTopic, State};
@@ -35,7 +35,6 @@ use super::{Record, names};
 use crate::batch::{HEADER, Header};
 use crate::error::{Damage, Error, Result};
 use crate::group::Group;
-use crate::settings::Settings;
 use crate::storage::Refused;
 use crate::storage::disk::scan::Gap;
 
@@ -52,43 +51,6 @@ const TOGETHER_BYTES: u64 = 32 << 20;
 
 /// Offsets that are left out where it is unknown how many were given out: more than an object can have.
 const LEFT_OUT: u64 = 1_000_000_000_000;
-
-/// A moment, by both clocks: one stands still while the machine sleeps, the other may be set.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
-    steady: Instant,
-    wall: SystemTime,
-}
-
-impl Moment {
-    pub(super) fn now() -> Self {
-        Self { steady: Instant::now(), wall: SystemTime::now() }
-    }
-
-    /// At least the time that has passed since.
-    pub(super) fn age(&self) -> Duration {
-        let wall = SystemTime::now().duration_since(self.wall).unwrap_or_default();
-        self.steady.elapsed().max(wall)
-    }
-}
-
-/// The known end, and since when it is known.
-pub(super) struct Tail {
-    pub(super) head: Head,
-    pub(super) version: UpdateVersion,
-    /// When no name from the end on had ever been deleted.
-    pub(super) confirmed: Moment,
-    /// When the topic was certainly there, and began where the head says.
-    pub(super) checked: Moment,
-    /// Objects and bytes since the state was written down.
-    pub(super) since: (u64, u64),
-    /// The condemned objects, and since when this process has known.
-    pub(super) condemned: (u64, Moment),
-    /// The settings that were seen last …
-    pub(super) settings: Settings,
-    /// … if the broker does not know them.
-    pub(super) changed: Option<Settings>,
-}
 
 impl ObjectTopic {
     /// Stores a group at the end.

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use object_store::path::Path;
 use parking_lot::Mutex;
 
-use super::find::{Map, Reader};
+use super::end::Tail;
 use super::head::Totals;
-use super::tail::Tail;
+use super::map::{Map, Reader};
 use super::{Shared, names};
 use crate::batch::{Batch, Header};
 use crate::error::{Damage, Error, Result};

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use object_store::path::Path;
 
+use super::end::{Moment, Tail};
 use super::head::Totals;
 use super::names;
-use super::tail::{Moment, Tail, note_in};
+use super::tail::note_in;
 use super::topic::{ObjectTopic, State};
 use crate::error::Result;
 use crate::storage::Limits;
