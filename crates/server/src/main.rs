@@ -1,4 +1,8 @@
 //! The `apus` binary: command line, start and signals.
+//!
+//! Not the crate of an argument parser: the flags of `apus serve` are the options of redis.conf, whose rows
+//! (`config`) have their names, kinds and help, and take several words as Redis takes them. The other commands have
+//! few flags each.
 
 mod notify;
 

@@ -1,4 +1,7 @@
 //! The command line of `apus bench kv`: redis-benchmark's flags, and our own.
+//!
+//! Not the crate of a parser: `-h` is the host and `-3` the protocol, all words behind the options are a command, and
+//! the help is grouped by what a flag is for. The parts of a command line are a loop over words here.
 
 use super::client::{Address, Login, Target};
 use super::dist::{Dist, Sizes};
