@@ -189,7 +189,7 @@ impl Client {
     }
 
     /// Notes that it is to be closed, for its thread to see. Returns false when it was noted before.
-    pub fn mark_closing(&self) -> bool {
+    fn mark_closing(&self) -> bool {
         !self.closing.swap(true, Relaxed)
     }
 
@@ -307,6 +307,18 @@ impl Clients {
     /// All of them, oldest first.
     pub fn all(&self) -> Vec<Arc<Client>> {
         self.map.lock().values().cloned().collect()
+    }
+}
+
+impl Engine {
+    /// Has its thread close a connection, after its pending output. Returns false when that was asked for
+    /// before. A session closes its own connection by itself (`Session::closing`).
+    pub fn close(&self, client: &Client) -> bool {
+        let first = client.mark_closing();
+        if first {
+            self.post(client.thread, Message::Close(client.id));
+        }
+        first
     }
 }
 

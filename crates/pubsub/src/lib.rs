@@ -51,7 +51,6 @@ pub use encode::Payload;
 pub use hub::Hub;
 pub use inbox::Inbox;
 pub use local::Local;
-pub use map::Seeded;
 pub use name::{Name, Wanted};
 pub use outbox::Ready;
 pub use receiver::{Receiver, Subscriptions};

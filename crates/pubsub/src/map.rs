@@ -1,19 +1,6 @@
-//! Maps with a hash that clients cannot foresee.
+//! Maps whose keys clients choose.
 
-use std::hash::BuildHasher;
+use stdx::hash::Seeded;
 
 /// A map with a hash that clients cannot foresee.
 pub(crate) type Map<K, V> = std::collections::HashMap<K, V, Seeded>;
-
-/// Hashers with the seed of this process.
-#[derive(Clone, Debug, Default)]
-pub struct Seeded(foldhash::quality::RandomState);
-
-impl BuildHasher for Seeded {
-    type Hasher = <foldhash::quality::RandomState as BuildHasher>::Hasher;
-
-    #[inline]
-    fn build_hasher(&self) -> Self::Hasher {
-        self.0.build_hasher()
-    }
-}

@@ -11,7 +11,7 @@
 //! watch exact timings may still learn about it; the table must stay correct,
 //! if slow, under any collisions.
 
-use std::hash::Hasher;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;
 
 use foldhash::{SharedSeed, quality::FoldHasher};
@@ -48,6 +48,20 @@ fn random_seeds() -> Seeds {
     }
     let seed = u128::from_le_bytes(bytes);
     Seeds { hasher: (seed >> 64) as u64, shared: SharedSeed::from_u64(seed as u64) }
+}
+
+/// The hashers of maps whose keys clients choose, who cannot foresee the hash. It has nothing to do with
+/// [`hash64`], and a seed of its own.
+#[derive(Clone, Debug, Default)]
+pub struct Seeded(foldhash::quality::RandomState);
+
+impl BuildHasher for Seeded {
+    type Hasher = <foldhash::quality::RandomState as BuildHasher>::Hasher;
+
+    #[inline]
+    fn build_hasher(&self) -> Self::Hasher {
+        self.0.build_hasher()
+    }
 }
 
 #[cfg(test)]

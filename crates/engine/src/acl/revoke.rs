@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::{Narrowed, User};
 use crate::clients::Client;
 use crate::engine::Engine;
-use crate::mailbox::Message;
 use crate::pubsub::ChannelKind;
 use crate::session::Session;
 
@@ -37,8 +36,8 @@ fn close_where(engine: &Engine, mut own: Option<&mut Session>, wanted: impl Fn(&
             && client.id == own.client.id
         {
             own.closing = true;
-        } else if client.mark_closing() {
-            engine.post(client.thread, Message::Close(client.id));
+        } else {
+            engine.close(&client);
         }
     }
 }

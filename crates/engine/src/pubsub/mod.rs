@@ -12,7 +12,7 @@ use resp::{Out, Proto, Reply};
 
 pub(crate) use ::pubsub::Payload;
 pub use ::pubsub::{Backlog, ChannelKind, Hub, Inbox, Ready};
-pub use ::pubsub::{Name, Seeded, Wanted};
+pub use ::pubsub::{Name, Wanted};
 pub use deliver::deliver;
 pub(crate) use notify::notify;
 

@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 use sha1::Digest as _;
 
 use super::shebang;
-use crate::pubsub::Seeded;
+use stdx::hash::Seeded;
 
 /// Scripts of EVAL that are kept, as in Redis; those of SCRIPT LOAD stay.
 const EVALUATED_MAX: usize = 500;

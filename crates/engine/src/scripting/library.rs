@@ -14,7 +14,7 @@ use stdx::carried::carry;
 
 use super::{MEMORY_MAX, shebang};
 use crate::engine::Engine;
-use crate::pubsub::Seeded;
+use stdx::hash::Seeded;
 
 /// A library that takes longer to load is refused, in nanoseconds, as in Redis.
 const LOAD_NS: u64 = 500_000_000;

@@ -40,9 +40,9 @@ pub use self::call::NOSCRIPT;
 use self::library::{Library, Shelf};
 use crate::engine::Engine;
 use crate::mailbox::{Job, Message};
-use crate::pubsub::Seeded;
 use crate::table::{Call, Cmd, Run};
 use crate::thread::Thread;
+use stdx::hash::Seeded;
 
 /// Bytes that a thread's scripts may use together, and its functions.
 const MEMORY_MAX: usize = 512 << 20;

@@ -1,7 +1,5 @@
 //! Answers of the admin port, and the parameters of its queries.
 
-use std::time::Duration;
-
 use http_body_util::Full;
 use hyper::StatusCode;
 use hyper::body::Bytes;
@@ -16,7 +14,7 @@ pub(super) struct Deadline(pub(super) parking_lot::Mutex<Instant>);
 impl Deadline {
     /// Gives the connection so much more time.
     #[cfg(all(feature = "profiling", target_os = "linux"))]
-    pub(super) fn extend(&self, by: Duration) {
+    pub(super) fn extend(&self, by: std::time::Duration) {
         *self.0.lock() += by;
     }
 }

@@ -1,13 +1,11 @@
 //! SHUTDOWN: <https://redis.io/docs/latest/commands/shutdown/>
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use engine::ends;
 use engine::log;
 use engine::persistence;
-use engine::{Call, Client, Message, SessionCommand, Stuck};
+use engine::{Call, Client, SessionCommand, Stuck};
 use engine::{Engine, ShutdownRequest};
 use resp::{Args, Reply};
 
@@ -82,8 +80,7 @@ pub(crate) fn while_stuck(
     log!(engine.log, Notice, "User requested shutdown...");
     persistence::begin_shutdown(engine, request, manner(request))?;
     // The closed connection is the answer.
-    client.closing.store(true, Relaxed);
-    engine.post(client.thread, Message::Close(client.id));
+    engine.close(client);
     Ok(Stuck::Silent)
 }
 

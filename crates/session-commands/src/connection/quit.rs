@@ -1,10 +1,8 @@
 //! QUIT: <https://redis.io/docs/latest/commands/quit/>
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use commands::row::{DocFlags, Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
-use engine::{Call, Client, Engine, Message, SessionCommand, Stuck};
+use engine::{Call, Client, Engine, SessionCommand, Stuck};
 use resp::{Args, Reply};
 
 pub(crate) static QUIT: SessionCommand = SessionCommand {
@@ -50,8 +48,7 @@ pub(super) fn while_stuck(
     _: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Stuck, Fail> {
-    client.closing.store(true, Relaxed);
-    engine.post(client.thread, Message::Close(client.id));
+    engine.close(client);
     reply.ok();
     Ok(Stuck::Answered)
 }

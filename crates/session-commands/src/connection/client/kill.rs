@@ -11,7 +11,6 @@ use super::list::ClientKind;
 use super::{BASE, COMMON, sub};
 use engine::Client;
 use engine::Engine;
-use engine::Message;
 use engine::acl::User;
 use engine::{Call, SessionCommand};
 
@@ -165,11 +164,9 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         if client.id == me {
             // After this reply.
             call.session.closing = true;
-        } else if !client.mark_closing() {
+        } else if !call.engine.close(&client) {
             // Another command was faster; the connection's thread has yet to notice.
             continue;
-        } else {
-            call.engine.post(client.thread, Message::Close(client.id));
         }
         killed += 1;
     }
