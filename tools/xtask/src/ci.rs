@@ -3,7 +3,7 @@
 use crate::process::{self, FEATURES, cargo};
 use crate::report::{Part, Report};
 use crate::suite::{self, headline};
-use crate::{Result, docs, paths, tidy};
+use crate::{Result, docs, nightly, paths, tidy};
 use std::process::Command;
 
 /// How long each fuzz target runs; longer runs are for a person to start.
@@ -32,6 +32,8 @@ pub(crate) fn run() -> Result<Report> {
     step("gen", &|| docs::run(&["--check".to_owned()]));
     headline("gofmt");
     report.parts.push(gofmt());
+    headline("miri");
+    report.parts.push(nightly::miri(false));
     headline("fuzz");
     report.parts.extend(fuzz()?);
     report.parts.extend(suite::run(&suite::Options::strict())?.parts);

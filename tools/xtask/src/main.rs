@@ -14,6 +14,7 @@ mod circles;
 mod compat;
 mod docs;
 mod fuzz;
+mod nightly;
 mod paths;
 mod process;
 mod report;
@@ -35,7 +36,8 @@ cargo xtask COMMAND
         does not give what is needed.
         PART: rust, model, transcripts, compat, access, fuzz, s3, azure, gcs, python, cli,
         raw, go, brokers, node, seb
-  ci    Formatting, lints, tidiness, documentation, short fuzzing, then `test --strict`.
+  ci    Formatting, lints, tidiness, documentation, a little Miri, short fuzzing, then `test
+        --strict`.
   tidy  The tidiness checks alone.
   compat [--server HOST:PORT]
         Replays every transcript on a real redis-server (started here, or the given
@@ -47,6 +49,11 @@ cargo xtask COMMAND
         Sends the same random commands to Apus and to a real redis-server and compares. Each
         round has a seed of its own, counted up from --seed. `test` runs 60 s of it, or
         APUS_FUZZ_SECONDS.
+  miri [--quick]
+        The tests of the crates with unsafe code under Miri, the fuzz targets' included: an hour
+        or more. --quick is the part that `ci` runs.
+  tsan  The tests of what threads share under ThreadSanitizer: half an hour.
+        Both install a nightly toolchain with rustup.
   gen [--check]
         Writes docs/commands.md and docs/configuration.md from the binary.
   bench [--help | OPTIONS] [NAME]...
@@ -83,16 +90,13 @@ fn main() -> ExitCode {
             report.print();
             report.failed == 0
         }),
-        "access" => none(rest).and_then(|()| {
-            let report = report::Report { parts: vec![access::run()?] };
-            report.print();
-            Ok(report.is_success(true))
-        }),
-        "fuzz" => fuzz::run(rest).map(|part| {
-            let report = report::Report { parts: vec![part] };
-            report.print();
-            report.is_success(true)
-        }),
+        "access" => none(rest).and_then(|()| Ok(alone(access::run()?))),
+        "fuzz" => fuzz::run(rest).map(alone),
+        "miri" => match rest {
+            [quick] if quick == "--quick" => Ok(alone(nightly::miri(false))),
+            _ => none(rest).map(|()| alone(nightly::miri(true))),
+        },
+        "tsan" => none(rest).map(|()| alone(nightly::tsan())),
         "gen" => docs::run(rest),
         "bench" => bench(rest),
         other => Err(format!("no command {other:?}; see `cargo xtask help`")),
@@ -105,6 +109,13 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Prints the report of one part; whether it succeeded.
+fn alone(part: report::Part) -> bool {
+    let report = report::Report { parts: vec![part] };
+    report.print();
+    report.is_success(true)
 }
 
 fn none(args: &[String]) -> Result<()> {

@@ -171,7 +171,7 @@ fn model() -> Part {
 }
 
 /// `test result: ok. 3 passed; 0 failed; 1 ignored; …`, and `test name ... ignored, why`.
-fn cargo_line(part: &mut Part, line: &str) {
+pub(crate) fn cargo_line(part: &mut Part, line: &str) {
     if let Some(counts) = line.strip_prefix("test result: ") {
         let count = |word: &str| {
             let before = counts.split(word).next().unwrap_or_default();
