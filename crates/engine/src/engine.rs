@@ -16,6 +16,7 @@ use observe::topkeys::{HotKeys, TopKeys};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use stdx::clock::Clock;
 use store::Keyspace;
+use stream::Stream;
 
 use crate::acl::Acl;
 use crate::clients::Clients;
@@ -142,8 +143,8 @@ pub struct Worker {
     pub outboxes: Arc<AtomicUsize>,
     /// Connections that live on it.
     pub connections: AtomicU64,
-    /// Where it leaves its records for the journal.
-    pub lane: Arc<persist::journal::Lane>,
+    /// Where it leaves its records for the readers of the stream.
+    pub lane: Arc<stream::Lane>,
     /// Some of its connections wait until the journal is durable: it is woken when it is.
     pub wake_request: persist::journal::WakeRequest,
 }
@@ -240,6 +241,8 @@ pub struct Engine {
     pub ends: Ends,
     /// The journal (`appendonly`).
     pub journal: Journal,
+    /// The committed records, in one order.
+    pub stream: Arc<Stream>,
     /// FLUSHALL found a snapshot being taken, and wants one when that is over.
     pub(crate) save_owed: AtomicBool,
     /// Snapshots.
@@ -267,6 +270,7 @@ impl Drop for Engine {
 impl Engine {
     /// An engine with an empty keyspace and no threads.
     pub fn new(o: Options) -> Arc<Self> {
+        let stream = Arc::<Stream>::default();
         let now = o.clock.wall_ms() as i64;
         let databases = o.config.int(Id::Databases).max(1) as usize;
         let (keyspace, solo) = if o.config.int(Id::Threads) == 1 {
@@ -319,7 +323,8 @@ impl Engine {
             rates: Rates::default(),
             shutting_down: AtomicU8::new(0),
             ends: Ends::default(),
-            journal: Journal::default(),
+            journal: Journal::new(Arc::clone(&stream)),
+            stream,
             save_owed: AtomicBool::new(false),
             persistence: Persistence::new(now),
             me: Weak::clone(me),
@@ -352,7 +357,7 @@ impl Engine {
             inbox: Inbox::default(),
             outboxes: Arc::default(),
             connections: AtomicU64::new(0),
-            lane: self.journal.shared.add_lane(),
+            lane: self.stream.add_lane(),
             wake_request: persist::journal::WakeRequest::default(),
         })
     }

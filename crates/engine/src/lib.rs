@@ -20,7 +20,7 @@ mod blocking;
 mod change;
 mod client_line;
 mod clients;
-mod commit;
+pub mod commit;
 pub mod dispatch;
 pub mod ends;
 mod engine;

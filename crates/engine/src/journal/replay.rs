@@ -6,10 +6,10 @@
 
 use commands::Fail;
 use commands::row::Traits;
-use persist::journal::Commands;
 use persist::journal::segment::Change;
 use resp::{Args, Out, Proto, Reply, Span};
 use store::{Context, Db, Key};
+use stream::Commands;
 
 use crate::engine::Engine;
 use crate::exec::replay_data;
