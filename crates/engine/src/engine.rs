@@ -62,6 +62,15 @@ impl Attention {
     pub const MIGRATE: u32 = 512;
     /// Long commands have shards locked.
     pub const LONG: u32 = 2048;
+    /// The server is a replica: it takes its changes from a primary, and its keys expire when the primary
+    /// says so.
+    pub const REPLICA: u32 = 4096;
+    /// A replica has no link to its primary, and `replica-serve-stale-data` is no.
+    pub const STALE: u32 = 8192;
+
+    /// What the link to a primary does not heed.
+    pub(crate) const OBEYED: u32 =
+        Self::REPLICA | Self::STALE | Self::MAXMEMORY | Self::DISK | Self::UNSAVED | Self::REPLICAS;
 
     /// All reasons.
     #[inline]

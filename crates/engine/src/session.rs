@@ -31,6 +31,8 @@ pub enum ReplyMode {
 pub struct Session {
     /// The part of it that other threads see.
     pub client: Arc<Client>,
+    /// It is the link to the primary: its commands are obeyed, whatever state the server is in.
+    pub from_primary: bool,
     /// Selected database.
     pub db: usize,
     /// Protocol version.
@@ -94,6 +96,7 @@ impl Session {
         client.authenticated.store(authenticated, Relaxed);
         Self {
             client,
+            from_primary: false,
             db: 0,
             proto: Proto::V2,
             authenticated,
