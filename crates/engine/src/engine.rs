@@ -152,6 +152,8 @@ pub struct Worker {
     pub outboxes: Arc<AtomicUsize>,
     /// Connections that live on it.
     pub connections: AtomicU64,
+    /// How many of them are fed with the stream of changes.
+    pub fed: AtomicUsize,
     /// Where it leaves its records for the readers of the stream.
     pub lane: Arc<stream::Lane>,
     /// Some of its connections wait until the journal is durable: it is woken when it is.
@@ -366,6 +368,7 @@ impl Engine {
             inbox: Inbox::default(),
             outboxes: Arc::default(),
             connections: AtomicU64::new(0),
+            fed: AtomicUsize::new(0),
             lane: self.stream.add_lane(),
             wake_request: persist::journal::WakeRequest::default(),
         })

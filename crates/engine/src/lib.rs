@@ -25,6 +25,7 @@ pub mod dispatch;
 pub mod ends;
 mod engine;
 mod exec;
+mod feed;
 mod helpers;
 pub mod journal;
 pub mod log;
@@ -39,6 +40,7 @@ pub mod pubsub;
 mod queue;
 mod redact;
 mod reload;
+mod replication;
 pub mod scripting;
 mod session;
 mod settings;
@@ -53,11 +55,12 @@ pub mod topics;
 
 pub use change::change;
 pub use client_line::push_client_line;
-pub use clients::{Client, Clients, Endpoint, Look, PausedKill};
+pub use clients::{Client, Clients, Endpoint, Look, PausedKill, Peer};
 pub use commit::{commit, commit_own};
 pub use engine::{
     Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker, random_id,
 };
+pub use feed::{Fed, Feed};
 pub use mailbox::{Job, Mailbox, Message};
 pub use migrate::{Dial, Unreached, Wire};
 pub use persistence::check_snapshot;

@@ -9,6 +9,7 @@ use store::Waiter;
 use crate::acl::User;
 use crate::clients::{Client, Endpoint};
 use crate::engine::Engine;
+use crate::feed::Feed;
 use crate::queue::{Multi, Watching};
 use crate::take_input::TakeInput;
 use crate::tracking::Tracker;
@@ -70,6 +71,10 @@ pub struct Session {
     pub(crate) watching: Option<Box<Watching>>,
     /// The command that it waits for, if one blocks it.
     pub blocked: Option<Arc<Waiter>>,
+    /// Output of it that is no reply; [`Message::Fed`] tells its thread of it.
+    ///
+    /// [`Message::Fed`]: crate::Message::Fed
+    pub feed: Option<Arc<dyn Feed>>,
 }
 
 impl Session {
@@ -115,6 +120,7 @@ impl Session {
             multi: None,
             watching: None,
             blocked: None,
+            feed: None,
         }
     }
 
