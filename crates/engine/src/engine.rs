@@ -14,6 +14,7 @@ use observe::slowlog::Slowlog;
 use observe::stats::ThreadStats;
 use observe::topkeys::{HotKeys, TopKeys};
 use parking_lot::{Mutex, MutexGuard, RwLock};
+use replication::ReplId;
 use stdx::clock::Clock;
 use store::Keyspace;
 use stream::Stream;
@@ -30,6 +31,7 @@ use crate::migrate::{Dial, Migrations};
 use crate::monitor::Monitors;
 use crate::persistence::{self, Persistence};
 use crate::pubsub::{Hub, Inbox};
+use crate::replication::Replication;
 use crate::scripting::Scripts;
 use crate::table::{CommandSet, Table};
 use crate::tracking::Tracking;
@@ -232,8 +234,8 @@ pub struct Engine {
     /// Says whether the peer of a connection has closed it, which the thread of the connection may not
     /// have noticed yet; set by the owner of the sockets.
     pub on_look: RwLock<Option<Look>>,
-    /// The replication ID: 40 hexadecimal digits (DEBUG CHANGE-REPL-ID draws a new one).
-    pub replication_id: RwLock<String>,
+    /// Its role in replication, and the stream for replicas.
+    pub replication: Replication,
     /// Bytes in use when the engine had just been made, for INFO memory.
     pub startup_memory: u64,
     /// DEBUG PAUSE-CRON.
@@ -259,6 +261,11 @@ pub struct Engine {
     /// Snapshots.
     pub persistence: Persistence,
     pub(crate) me: Weak<Engine>,
+}
+
+/// A replication id that no other server has.
+pub fn random_repl_id(now_ms: i64) -> ReplId {
+    ReplId::parse(random_id(now_ms).as_bytes()).expect("40 digits")
 }
 
 /// 40 hexadecimal digits that no other server has.
@@ -325,7 +332,7 @@ impl Engine {
             on_config: RwLock::default(),
             on_dial: RwLock::default(),
             on_look: RwLock::default(),
-            replication_id: RwLock::new(random_id(now)),
+            replication: Replication::new(random_repl_id(now)),
             startup_memory: stdx::mem::used(),
             cron_paused: AtomicBool::new(false),
             workers: RwLock::default(),

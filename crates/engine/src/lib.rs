@@ -40,7 +40,7 @@ pub mod pubsub;
 mod queue;
 mod redact;
 mod reload;
-mod replication;
+pub mod replication;
 pub mod scripting;
 mod session;
 mod settings;
@@ -58,7 +58,8 @@ pub use client_line::push_client_line;
 pub use clients::{Client, Clients, Endpoint, Look, PausedKill, Peer};
 pub use commit::{commit, commit_own};
 pub use engine::{
-    Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker, random_id,
+    Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
+    random_id, random_repl_id,
 };
 pub use feed::{Fed, Feed};
 pub use mailbox::{Job, Mailbox, Message};

@@ -1,14 +1,262 @@
-//! The stream of changes on its way to replicas.
+//! What this server is in replication, and the stream of changes on its way to its replicas.
+//!
+//! Commit appends records to the lanes of the threads ([`crate::commit()`]). Somebody reads and renders them as
+//! the commands of Redis's replication stream, in the order of their numbers, into the backlog: a thread with
+//! fed connections at the end of its turn, for all threads. Nothing is rendered while nobody wants it.
+//!
+//! A replica does not render: the stream of its primary goes into its backlog byte for byte, so that its own
+//! replicas have the same offsets.
+//!
+//! [`State`] is behind one lock, which no thread holds while it waits for anything. A thread may have shards
+//! locked when it takes it; it never locks shards while it has it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
-use crate::engine::{Engine, Worker};
+use parking_lot::{Mutex, MutexGuard};
+use replication::backlog::{Backlog, Batch, Reader};
+use replication::history::{History, ReplId};
+use replication::render::Renderer;
+use stream::Commands;
+
+use crate::engine::{Attention, Engine, Worker};
+
+/// Rendered bytes that go to the backlog at once.
+const CHUNK: usize = 64 << 10;
+/// A thread that feeds no connection, and has more bytes in its lane, renders them itself.
+const LANE_MAX: usize = 256 << 10;
+
+/// See the module's text.
+pub struct Replication {
+    state: Mutex<State>,
+    /// Changes are rendered.
+    renders: AtomicBool,
+    /// A thread that feeds has been woken and has not looked yet.
+    told: AtomicBool,
+    /// `INFO`'s counts.
+    pub counts: Counts,
+}
+
+/// How replicas began.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Full copies.
+    pub full: AtomicU64,
+    /// Replicas that went on.
+    pub partial: AtomicU64,
+    /// Requests to go on that were refused.
+    pub refused: AtomicU64,
+}
+
+/// See the module's text.
+pub struct State {
+    /// Ids and offset of this server's data.
+    pub history: History,
+    /// The last bytes of the stream; none: nobody has wanted them.
+    pub backlog: Option<Backlog>,
+    renderer: Renderer,
+    records: Option<stream::Reader>,
+    rendered: Vec<u8>,
+    spans: Vec<(usize, usize)>,
+    batch: Batch,
+    /// When the last replica went, in Unix milliseconds: the backlog is kept for `repl-backlog-ttl`.
+    pub alone_since: i64,
+}
+
+impl Replication {
+    pub(crate) fn new(id: ReplId) -> Self {
+        Self {
+            state: Mutex::new(State {
+                history: History::new(id),
+                backlog: None,
+                renderer: Renderer::new(),
+                records: None,
+                rendered: Vec::new(),
+                spans: Vec::new(),
+                batch: Batch::default(),
+                alone_since: 0,
+            }),
+            renders: AtomicBool::new(false),
+            told: AtomicBool::new(false),
+            counts: Counts::default(),
+        }
+    }
+
+    /// The state, for a moment.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Whether changes are rendered for replicas.
+    #[inline]
+    pub fn renders(&self) -> bool {
+        self.renders.load(Relaxed)
+    }
+}
+
+impl State {
+    /// Renders all records that are there. Returns whether there were any.
+    pub fn render(&mut self) -> bool {
+        let Self { history, backlog, renderer, records, rendered, spans, .. } = self;
+        let (Some(records), Some(backlog)) = (records, backlog) else { return false };
+        let before = history.offset();
+        let mut flush = |rendered: &mut Vec<u8>| {
+            history.advance(rendered.len());
+            backlog.append(rendered);
+            rendered.clear();
+        };
+        records.read(|_, frame| {
+            render_unit(renderer, rendered, spans, frame.payload());
+            if rendered.len() >= CHUNK {
+                flush(rendered);
+            }
+            true
+        });
+        if !rendered.is_empty() {
+            flush(rendered);
+        }
+        if rendered.capacity() > 4 * CHUNK {
+            *rendered = Vec::new();
+        }
+        history.offset() != before
+    }
+
+    /// Appends bytes to the stream: those of a primary as they came, or a PING of this server's own, behind
+    /// everything rendered so far.
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.history.advance(bytes.len());
+        if let Some(backlog) = &mut self.backlog {
+            backlog.append(bytes);
+        }
+    }
+
+    /// The next change is preceded by SELECT: a reader begins behind this.
+    pub fn forget_db(&mut self) {
+        self.renderer.forget_db();
+    }
+
+    /// A reader from the byte behind `offset`, which must be held.
+    pub fn attach(&mut self, offset: i64) -> Option<Reader> {
+        self.backlog.as_mut()?.attach(offset + 1)
+    }
+
+    /// The reader is gone.
+    pub fn detach(&mut self, reader: Reader) {
+        if let Some(backlog) = &mut self.backlog {
+            backlog.detach(reader);
+        }
+    }
+
+    /// Appends what comes next for a reader, `max` bytes at most. Returns whether there may be more.
+    pub fn read(&mut self, reader: Reader, max: usize, out: &mut Vec<u8>) -> bool {
+        let Self { backlog, batch, .. } = self;
+        let Some(backlog) = backlog else { return false };
+        backlog.read(reader, max, batch);
+        batch.slices().for_each(|slice| out.extend_from_slice(slice));
+        backlog.advance(reader, batch.len());
+        batch.clear();
+        backlog.outstanding(reader) > 0
+    }
+
+    /// Bytes that a reader has not read.
+    pub fn outstanding(&self, reader: Reader) -> u64 {
+        self.backlog.as_ref().map_or(0, |backlog| backlog.outstanding(reader))
+    }
+}
+
+fn render_unit(
+    renderer: &mut Renderer,
+    out: &mut Vec<u8>,
+    spans: &mut Vec<(usize, usize)>,
+    payload: &[u8],
+) {
+    renderer.begin_unit(out);
+    // This process has written it: it is well formed.
+    if let Ok(mut commands) = Commands::new(payload) {
+        spans.clear();
+        while let Ok(Some(command)) = commands.next(|at, len| spans.push((at, len))) {
+            let args = spans.iter().map(|&(at, len)| &payload[at..at + len]);
+            renderer.command(out, command.db, command.argc, args);
+            spans.clear();
+        }
+    }
+    renderer.end_unit(out);
+}
 
 impl Engine {
     /// Renders the changes so far for the replicas. Called by a thread with fed connections, which then
-    /// sends them; the other threads with such connections are woken.
-    pub fn render_changes(&self) {}
+    /// sends them; other threads with such connections are woken.
+    pub fn render_changes(&self, own: &Arc<Worker>) {
+        let r = &self.replication;
+        if !r.renders() {
+            return;
+        }
+        r.told.store(false, SeqCst);
+        if r.state.lock().render() {
+            self.wake_feeding(Some(own), usize::MAX);
+        }
+    }
 
     /// Has the changes of this thread, which feeds no connection, rendered by a thread that does.
-    pub fn pass_on_changes(&self, _worker: &Arc<Worker>) {}
+    #[inline]
+    pub fn pass_on_changes(&self, worker: &Arc<Worker>) {
+        if self.replication.renders() && worker.lane.waiting() > 0 {
+            self.pass_on(worker);
+        }
+    }
+
+    #[cold]
+    fn pass_on(&self, worker: &Arc<Worker>) {
+        if worker.lane.waiting() > LANE_MAX {
+            return self.render_changes(worker);
+        }
+        if !self.replication.told.swap(true, SeqCst) {
+            self.wake_feeding(None, 1);
+        }
+    }
+
+    /// Wakes the threads with fed connections, `most` of them at most, and `own` not.
+    pub fn wake_feeding(&self, own: Option<&Arc<Worker>>, most: usize) {
+        let mut left = most;
+        self.each_worker(|w| {
+            let other = own.is_none_or(|own| !Arc::ptr_eq(own, w));
+            if left > 0 && other && w.fed.load(Relaxed) > 0 {
+                left -= 1;
+                w.mailbox.wake();
+            }
+        });
+    }
+
+    /// Begins to render changes, into a backlog that is made if there is none. The caller has every shard
+    /// locked, so that this is a moment between two changes.
+    pub fn begin_rendering(&self, backlog_size: usize) {
+        let mut state = self.replication.state();
+        let state = &mut *state;
+        let offset = state.history.offset();
+        state.backlog.get_or_insert_with(|| Backlog::new(backlog_size, offset));
+        state.renderer.forget_db();
+        if state.records.is_none() {
+            state.records = Some(self.stream.reader(self.stream.last()));
+            self.keyspace.keep_journal(true);
+            self.replication.renders.store(true, SeqCst);
+        }
+    }
+
+    /// Renders no more changes: this server becomes a replica, or nobody wants them. The caller has every
+    /// shard locked.
+    pub fn end_rendering(&self) {
+        let mut state = self.replication.state();
+        if state.records.is_some() {
+            state.render();
+            state.records = None;
+            self.keyspace.keep_journal(false);
+            self.replication.renders.store(false, SeqCst);
+        }
+    }
+
+    /// Whether this server is a replica.
+    #[inline]
+    pub fn is_replica(&self) -> bool {
+        self.attention.get() & Attention::REPLICA != 0
+    }
 }

@@ -42,7 +42,7 @@ impl Worker {
             return true;
         }
         self.fed_ns = now;
-        engine.render_changes();
+        engine.render_changes(&self.inbox.worker);
         let all = std::mem::take(&mut self.fed);
         for id in &all {
             if let Some(&i) = self.places.get(id) {

@@ -20,7 +20,7 @@ use super::config as config_command;
 use engine::commit;
 use engine::log;
 use engine::persistence::{self, load::Present};
-use engine::random_id;
+use engine::random_repl_id;
 use engine::{Call, SessionCommand};
 use engine::{Job, Message};
 
@@ -97,7 +97,8 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         }
         ("change-repl-id", 2) => {
             log!(engine.log, Notice, "drew a new replication ID for DEBUG CHANGE-REPL-ID");
-            *engine.replication_id.write() = random_id(engine.clock.wall_ms() as i64);
+            let id = random_repl_id(engine.clock.wall_ms() as i64);
+            engine.replication.state().history.restart(id);
         }
         ("config-rewrite-force-all", 2) => {
             config_command::rewrite(engine, true, "CONFIG-REWRITE-FORCE-ALL failed")?;

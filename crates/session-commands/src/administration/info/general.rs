@@ -144,7 +144,7 @@ pub(super) fn replication(call: &mut Call<'_>, s: &mut Section) {
     s.put("role", "master");
     s.put("connected_slaves", 0);
     s.put("master_failover_state", "no-failover");
-    s.put("master_replid", &*engine.replication_id.read());
+    s.put("master_replid", engine.replication.state().history.id().as_str());
     s.put("master_replid2", "0".repeat(40));
     s.put("master_repl_offset", 0);
     s.put("second_repl_offset", -1);
