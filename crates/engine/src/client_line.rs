@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use crate::clients::Client;
+use crate::clients::{Client, Peer};
 use crate::engine::Engine;
 
 /// Output that Redis keeps in a connection's fixed buffer (`obl`) before it makes a list (`omem`).
@@ -73,6 +73,8 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
 fn flags(c: &Client) -> String {
     let is = |flag: &AtomicBool| flag.load(Relaxed);
     let letters = [
+        ('S', c.peer() == Peer::Replica),
+        ('M', c.peer() == Peer::Primary),
         ('O', is(&c.monitor)),
         ('P', is(&c.receiver.subscribed)),
         ('x', c.multi.load(Relaxed) >= 0),

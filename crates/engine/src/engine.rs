@@ -16,6 +16,7 @@ use observe::topkeys::{HotKeys, TopKeys};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use stdx::clock::Clock;
 use store::Keyspace;
+use stream::Stream;
 
 use crate::acl::Acl;
 use crate::clients::Clients;
@@ -61,6 +62,15 @@ impl Attention {
     pub const MIGRATE: u32 = 512;
     /// Long commands have shards locked.
     pub const LONG: u32 = 2048;
+    /// The server is a replica: it takes its changes from a primary, and its keys expire when the primary
+    /// says so.
+    pub const REPLICA: u32 = 4096;
+    /// A replica has no link to its primary, and `replica-serve-stale-data` is no.
+    pub const STALE: u32 = 8192;
+
+    /// What the link to a primary does not heed.
+    pub(crate) const OBEYED: u32 =
+        Self::REPLICA | Self::STALE | Self::MAXMEMORY | Self::DISK | Self::UNSAVED | Self::REPLICAS;
 
     /// All reasons.
     #[inline]
@@ -130,8 +140,10 @@ pub struct Worker {
     pub outboxes: Arc<AtomicUsize>,
     /// Connections that live on it.
     pub connections: AtomicU64,
-    /// Where it leaves its records for the journal.
-    pub lane: Arc<persist::journal::Lane>,
+    /// How many of them are fed with the stream of changes.
+    pub fed: AtomicUsize,
+    /// Where it leaves its records for the readers of the stream.
+    pub lane: Arc<stream::Lane>,
     /// Some of its connections wait until the journal is durable: it is woken when it is.
     pub wake_request: persist::journal::WakeRequest,
 }
@@ -226,6 +238,8 @@ pub struct Engine {
     pub journal: Journal,
     /// The journal's files, and snapshots.
     pub durability: Arc<dyn Durability>,
+    /// The committed records, in one order.
+    pub stream: Arc<Stream>,
     pub(crate) me: Weak<Engine>,
 }
 
@@ -249,6 +263,7 @@ impl Drop for Engine {
 impl Engine {
     /// An engine with an empty keyspace and no threads.
     pub fn new(o: Options) -> Arc<Self> {
+        let stream = Arc::<Stream>::default();
         let now = o.clock.wall_ms() as i64;
         let databases = o.config.int(Id::Databases).max(1) as usize;
         let (keyspace, solo) = if o.config.int(Id::Threads) == 1 {
@@ -299,7 +314,8 @@ impl Engine {
             blocked_clients: AtomicU64::new(0),
             rates: Rates::default(),
             ends: Ends::default(),
-            journal: Journal::default(),
+            journal: Journal::new(Arc::clone(&stream)),
+            stream,
             durability: o.durability,
             me: Weak::clone(me),
             config: o.config,
@@ -348,7 +364,8 @@ impl Engine {
             inbox: Inbox::default(),
             outboxes: Arc::default(),
             connections: AtomicU64::new(0),
-            lane: self.journal.shared.add_lane(),
+            fed: AtomicUsize::new(0),
+            lane: self.stream.add_lane(),
             wake_request: persist::journal::WakeRequest::default(),
         })
     }

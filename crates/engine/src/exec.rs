@@ -25,10 +25,10 @@ use store::{Db, Key, ShardSet};
 use crate::acl::{self, User};
 use crate::blocking::register;
 use crate::clients::Client;
+use crate::commit::Own;
 use crate::commit::{commit, commit_own};
 use crate::dispatch::{flags_with_queue, shards_of};
 use crate::engine::{Attention, Engine, Worker};
-use crate::journal::Own;
 use crate::pubsub::Local;
 use crate::session::Session;
 use crate::table::{Call, Cmd, Run};
@@ -40,6 +40,9 @@ const OOM: Fail = Fail::text("OOM command not allowed when used memory > 'maxmem
 const NOAUTH: Fail = Fail::text("NOAUTH Authentication required.");
 const LOADING: Fail = Fail::text("LOADING Apus is loading the dataset in memory");
 const NO_REPLICAS: Fail = Fail::text("NOREPLICAS Not enough good replicas to write.");
+const READONLY: Fail = Fail::text("READONLY You can't write against a read only replica.");
+const MASTERDOWN: Fail =
+    Fail::text("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
 const NOT_IN_MULTI: Fail = Fail::text("ERR Command not allowed inside a transaction");
 const NO_DEBUG: Fail = Fail::text(
     "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can \
@@ -238,6 +241,11 @@ pub(crate) struct Limits {
 }
 
 impl Engine {
+    /// Whether nothing is to be evicted here: a replica deletes what its primary deletes.
+    pub(crate) fn leaves_eviction_to_primary(&self, attention: u32) -> bool {
+        attention & Attention::REPLICA != 0 && self.config.flag(Id::ReplicaIgnoreMaxmemory)
+    }
+
     /// The refusal of writes while replicas are asked for.
     pub(crate) fn lacks_replicas(&self) -> Option<Fail> {
         (self.attention.get() & Attention::REPLICAS != 0).then_some(NO_REPLICAS)
@@ -249,9 +257,18 @@ impl Engine {
         if failed { self.durability.refusal(self) } else { None }
     }
 
-    /// Whether a write may be made: nothing refuses it for the disk's sake, or for lack of replicas.
+    /// Whether a write may be made: nothing refuses it for the disk's sake, for lack of replicas, or because
+    /// the server is one itself.
     #[inline]
-    fn admit_write(&self, needs_disk: bool, writes: bool) -> Result<(), Refusal> {
+    fn admit_write(
+        &self,
+        session: &Session,
+        needs_disk: bool,
+        writes: bool,
+    ) -> Result<(), Refusal> {
+        if session.from_primary {
+            return Ok(());
+        }
         if (writes || needs_disk)
             && let Some(fail) = self.refuses_writes()
         {
@@ -259,6 +276,12 @@ impl Engine {
         }
         if writes && let Some(fail) = self.lacks_replicas() {
             return Err(fail.into());
+        }
+        if writes
+            && self.attention.get() & Attention::REPLICA != 0
+            && self.config.flag(Id::ReplicaReadOnly)
+        {
+            return Err(READONLY.into());
         }
         Ok(())
     }
@@ -281,7 +304,7 @@ impl Engine {
             let why = "Write commands are not allowed from read-only scripts.";
             return Err(Refusal::Script(why));
         }
-        engine.admit_write(false, flags.has(Flags::WRITE))?;
+        engine.admit_write(session, false, flags.has(Flags::WRITE))?;
         if limits.out_of_memory && flags.has(Flags::DENYOOM) {
             return Err(OOM.into());
         }
@@ -307,6 +330,7 @@ impl Thread {
         // Nothing is evicted, either, for a command that can end a script, or while a script is slow: the
         // script may have locked the shards that eviction would wait for.
         let evicts = attention & Attention::BUSY == 0
+            && !engine.leaves_eviction_to_primary(attention)
             && !flags.has(Flags::ALLOW_BUSY)
             && (attention & Attention::PAUSE == 0 || !engine.check_pause());
         self.short_of_memory = false;
@@ -320,9 +344,12 @@ impl Thread {
             }
         }
         let writes = flags_with_queue(session, cmd).has(Flags::WRITE);
-        engine.admit_write(cmd.traits.has(Traits::NEEDS_DISK), writes)?;
+        engine.admit_write(session, cmd.traits.has(Traits::NEEDS_DISK), writes)?;
         if session.only_subscribes() && !cmd.traits.has(Traits::WHILE_SUBSCRIBED) {
             return Err(only_subscribes(cmd.row).into());
+        }
+        if attention & Attention::STALE != 0 && !flags.has(Flags::STALE) && !session.from_primary {
+            return Err(MASTERDOWN.into());
         }
         if attention & Attention::LOADING != 0 && !flags.has(Flags::LOADING) {
             return Err(LOADING.into());
@@ -383,9 +410,10 @@ impl Thread {
         if cmd.row.scope == Scope::Patterns {
             self.cx.reads_all = acl::reads_all(&engine.table, &session.user, id, args);
         }
-        // A pause stops everything that changes data, expiry included.
-        self.cx.keep_expired =
-            engine.attention.get() & Attention::PAUSE != 0 && engine.check_pause();
+        // A pause stops everything that changes data, expiry included, and so does a primary.
+        let attention = engine.attention.get();
+        self.cx.keep_expired = attention & Attention::REPLICA != 0
+            || attention & Attention::PAUSE != 0 && engine.check_pause();
         self.cx.trust_checksums = engine.trust_checksums.load(Relaxed);
         let ks = &engine.keyspace;
         let index = session.db;

@@ -415,9 +415,12 @@ impl Thread {
         }
         let start = engine.clock.monotonic_ns();
         let paused = engine.check_pause();
-        let active = engine.active_expire.load(Relaxed) && !paused;
+        let attention = engine.attention.get();
+        let replica = attention & Attention::REPLICA != 0;
+        let active = engine.active_expire.load(Relaxed) && !paused && !replica;
         // After the limit was lowered, commands may be too few to bring memory below it.
-        let mut left = !paused && self.make_room(engine) && self.is_over_memory();
+        let evicts = !paused && !engine.leaves_eviction_to_primary(attention);
+        let mut left = evicts && self.make_room(engine) && self.is_over_memory();
         let (mut looked, mut expired) = (std::mem::take(&mut self.swept), 0);
         let round = SHARDS.div_ceil(threads);
         // Many clients may be notified of an expiry: keys expire no faster than the notifications are sent.

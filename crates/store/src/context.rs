@@ -161,10 +161,14 @@ pub struct Context {
     pub access: Access,
     /// Reads leave access times alone (CLIENT NO-TOUCH).
     pub no_touch: bool,
-    /// Expired keys are hidden but not deleted (while writes are paused).
+    /// Expired keys are hidden but not deleted (while writes are paused, and on a replica).
     pub keep_expired: bool,
-    /// Seconds of the LRU clock, 24 bits; follows from `now`.
+    /// Nothing expires: the commands come from a primary, which says what is gone.
+    timeless: bool,
+    /// Seconds of the LRU clock, 24 bits; follows from the time.
     pub lru_clock: u32,
+    /// Minutes of the LFU clock, 16 bits; follows from the time.
+    lfu_minutes: u32,
     /// Random numbers of this thread.
     pub rng: Rng,
     /// The counts of this thread since its counters were last collected.
@@ -223,7 +227,9 @@ impl Context {
             access: Access::default(),
             no_touch: false,
             keep_expired: false,
+            timeless: false,
             lru_clock: 0,
+            lfu_minutes: 0,
             rng,
             counters: Counters::default(),
             effects: Effects::default(),
@@ -256,8 +262,16 @@ impl Context {
     /// Sets the time for the following commands.
     #[inline]
     pub fn set_now(&mut self, now_ms: i64) {
-        self.now = now_ms;
+        self.now = if self.timeless { 0 } else { now_ms };
         self.lru_clock = (now_ms / 1000) as u32 & 0xff_ffff;
+        self.lfu_minutes = (now_ms / 60_000) as u32 & 0xffff;
+    }
+
+    /// From here on nothing expires, and time stands still for commands; or it goes on at `now_ms`. For the
+    /// thread that applies a primary's commands: a key has expired when the primary says so.
+    pub fn set_timeless(&mut self, yes: bool, now_ms: i64) {
+        self.timeless = yes;
+        self.set_now(now_ms);
     }
 
     /// Notes an expired key that disturbs no command but should be removed.
@@ -267,22 +281,17 @@ impl Context {
         }
     }
 
-    /// Minutes of the LFU clock, 16 bits.
-    fn minutes(&self) -> u32 {
-        (self.now / 60_000) as u32 & 0xffff
-    }
-
     /// The access bits of a key that is created now.
     #[inline]
     pub fn fresh_access(&self) -> u32 {
-        if self.access.lfu { self.minutes() << 8 | LFU_INIT } else { self.lru_clock }
+        if self.access.lfu { self.lfu_minutes << 8 | LFU_INIT } else { self.lru_clock }
     }
 
     /// The access bits of a key that is loaded, from the saved values: seconds since it was used, or its
     /// LFU counter. A value that the present policy does not use is ignored, as in Redis.
     pub fn access_of(&self, idle: Option<u64>, freq: Option<u8>) -> u32 {
         match (self.access.lfu, idle, freq) {
-            (true, _, Some(freq)) => self.minutes() << 8 | u32::from(freq),
+            (true, _, Some(freq)) => self.lfu_minutes << 8 | u32::from(freq),
             (false, Some(idle), _) => {
                 // An LRU clock cannot express more than its own range; half of it is 97 days.
                 let idle = u32::try_from(idle).unwrap_or(u32::MAX).min(0xff_ffff);
@@ -308,7 +317,7 @@ impl Context {
                 counter += 1;
             }
         }
-        self.minutes() << 8 | counter
+        self.lfu_minutes << 8 | counter
     }
 
     /// The LFU counter as of now: one less for every `lfu-decay-time` minutes that have passed.
@@ -318,7 +327,7 @@ impl Context {
 
     /// Computes LFU counters as of the present moment, for use after the present command, too.
     pub fn lfu_clock(&self) -> LfuClock {
-        LfuClock { minutes: self.minutes(), decay_minutes: self.access.decay_minutes }
+        LfuClock { minutes: self.lfu_minutes, decay_minutes: self.access.decay_minutes }
     }
 
     /// Seconds since the access that `bits` of an LRU clock record.

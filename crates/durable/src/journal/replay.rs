@@ -7,10 +7,10 @@
 use commands::Fail;
 use commands::row::Traits;
 use engine::{Engine, Run, Table, replay_data};
-use persist::journal::Commands;
 use persist::journal::segment::Change;
 use resp::{Args, Out, Proto, Reply, Span};
 use store::{Context, Db, Key};
+use stream::Commands;
 
 use super::scripts::{Replayer, Target};
 

@@ -1,8 +1,6 @@
-//! The journal as the engine sees it: the records of commits, and the gate for replies.
+//! The journal as the engine sees it: the gate for replies.
 //!
-//! Commit appends to the lane of its thread while the shards are locked (`note`): first the keys and fields
-//! that expired or were evicted, then the command, in the form that can be replayed. One commit is one record;
-//! so is everything between `Thread::begin_unit` and `Thread::end_unit` (a transaction, a script).
+//! It is a reader of the stream of committed records ([`crate::commit`]).
 //!
 //! **Acknowledgements.** Under `appendfsync always` the output of a batch waits until everything is
 //! durable that *any* thread had appended when the batch ended ([`Journal::gate`]). That is more than
@@ -21,13 +19,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
-use persist::journal::{Lane, Shared, Sync, Unit};
-use resp::Args;
-use store::Db;
+use persist::journal::{Shared, Sync};
+use stream::{Lane, Stream};
 
 use crate::engine::{Engine, Worker};
-use crate::table::Cmd;
-use crate::thread::Thread;
 
 /// A thread that has more bytes in its lane waits for the writer.
 const BACKLOG: usize = 64 << 20;
@@ -71,27 +66,15 @@ pub enum Gate {
     Never,
 }
 
-/// The command that a commit belongs to.
-pub struct Own<'a> {
-    /// The database that was selected.
-    pub db: usize,
-    /// The command.
-    pub cmd: &'a Cmd,
-    /// Its arguments.
-    pub args: &'a Args<'a>,
-}
-
-impl Default for Journal {
-    fn default() -> Self {
+impl Journal {
+    pub(crate) fn new(stream: Arc<Stream>) -> Self {
         Self {
-            shared: Arc::new(Shared::default()),
+            shared: Arc::new(Shared::new(stream)),
             on: AtomicBool::new(false),
             gated: AtomicU8::new(Condition::None as u8),
         }
     }
-}
 
-impl Journal {
     /// Has commits append, or not. The caller has the keyspace locked, or runs before there are commands.
     pub fn set_on(&self, yes: bool) {
         self.on.store(yes, Relaxed);
@@ -168,79 +151,11 @@ impl Journal {
         } else {
             self.shared.write_through(|| worker.wake_request.announce());
         }
-        while worker.lane.waiting() > BACKLOG && !self.shared.is_failing() {
+        while worker.lane.waiting().max(self.shared.stream.queued()) > BACKLOG
+            && !self.shared.is_failing()
+        {
             self.shared.wait_for_progress(std::time::Duration::from_millis(20));
         }
-    }
-}
-
-/// Appends the record of a commit. The shards are locked.
-pub(crate) fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'_>>) {
-    let e = &db.cx.effects;
-    let told = !db.cx.untold;
-    let own = own.filter(|_| told && (e.dirty > 0 || !e.rewritten.is_empty()));
-    let stated = told && (own.is_some() || !e.rewritten.is_empty());
-    if !stated && e.dropped.is_empty() && e.dropped_fields.is_empty() {
-        return;
-    }
-    lane.append(engine.journal.shared.counter(), db.cx.now, stated, |unit| {
-        for (db, key) in &e.dropped {
-            unit.command(*db, b"del", 1, std::iter::once(key.as_slice()));
-        }
-        for (db, key, field) in &e.dropped_fields {
-            unit.command(*db, b"hdel", 2, [key.as_slice(), field].into_iter());
-        }
-        let Some(own) = own else {
-            // A session command's change: the command has stated its form, which belongs to no database.
-            if stated {
-                words(unit, 0, &e.rewritten);
-            }
-            return;
-        };
-        if e.rewritten.is_empty() {
-            // By its own name: renaming a command must not make the journal unreadable.
-            let name = own.cmd.name().as_bytes();
-            unit.command(own.db, name, own.args.len() - 1, own.args.iter_from(1));
-        } else {
-            words(unit, own.db, &e.rewritten);
-        }
-        e.also.iter().for_each(|record| words(unit, own.db, record));
-    });
-}
-
-/// Appends a change of a session command, which gives the form that can be replayed. The shard is locked.
-pub fn note_words(engine: &Engine, lane: &Lane, db: &Db<'_>, index: usize, words: &[&[u8]]) {
-    if engine.journal.is_on()
-        && let Some((name, args)) = words.split_first()
-    {
-        lane.append(engine.journal.shared.counter(), db.cx.now, true, |unit| {
-            unit.command(index, name, args.len(), args.iter().copied());
-        });
-    }
-}
-
-fn words(unit: &mut Unit<'_>, db: usize, words: &[Vec<u8>]) {
-    if let Some((name, args)) = words.split_first() {
-        unit.command(db, name, args.len(), args.iter().map(Vec::as_slice));
-    }
-}
-
-impl Thread {
-    /// From here to [`end_unit`](Self::end_unit) all commits of this thread are one record: they are
-    /// replayed together or not at all. The caller keeps the shards that they concern locked throughout. Units
-    /// may lie within units.
-    pub fn begin_unit(&self) {
-        self.worker.lane.begin_unit();
-    }
-
-    /// The highest sequence number that a client's command on this thread has caused.
-    pub fn last_written(&self) -> u64 {
-        self.worker.lane.acted()
-    }
-
-    /// Ends a unit.
-    pub fn end_unit(&self, engine: &Engine) {
-        self.worker.lane.end_unit(engine.journal.shared.counter());
     }
 }
 

@@ -14,7 +14,7 @@ use store::{Db, Key, Named, Spot};
 
 use super::{Batch, Next, Thread};
 use crate::dispatch::Done;
-use crate::engine::Engine;
+use crate::engine::{Attention, Engine};
 use crate::exec::run_data;
 use crate::helpers;
 use crate::pubsub::{self, ChannelKind};
@@ -481,7 +481,12 @@ impl Thread {
             return 0;
         };
         let cmd = engine.table.get(id);
-        if engine.attention.get() != 0
+        // The link to the primary passes by what a replica refuses to its clients.
+        let mut attention = engine.attention.get();
+        if session.from_primary {
+            attention &= !Attention::OBEYED;
+        }
+        if attention != 0
             || !session.authenticated
             || !session.user.is_free()
             || session.reply != ReplyMode::On

@@ -117,7 +117,8 @@ impl Conn {
         if self.crowded && !self.is_closing() {
             // Whichever client sends: see `Worker::resume_crowded`.
             State::Crowded
-        } else if self.unsent() > 0 {
+        } else if self.unsent() > 0 && (self.session.feed.is_none() || self.is_closing()) {
+            // A replica is read from all the same: it acknowledges what it has got.
             State::Sending
         } else if self.is_closing() {
             State::Closing

@@ -9,6 +9,7 @@ mod acceptor;
 mod answer;
 mod conn;
 mod dial;
+mod feeding;
 mod limits;
 mod listen;
 mod receive;

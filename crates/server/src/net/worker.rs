@@ -101,19 +101,19 @@ impl Inbox {
 
 /// See the module's text.
 pub(crate) struct Worker {
-    shared: Arc<Shared>,
-    inbox: Arc<Inbox>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) inbox: Arc<Inbox>,
     poll: Poll,
-    thread: Thread,
+    pub(super) thread: Thread,
     threads: usize,
-    conns: Slab<Box<Conn>>,
+    pub(super) conns: Slab<Box<Conn>>,
     /// Client number to index in `conns`.
-    places: std::collections::HashMap<u64, usize>,
+    pub(super) places: std::collections::HashMap<u64, usize>,
     input: Vec<u8>,
     /// Places for the input of connections that are read ahead.
     small: Vec<u8>,
     ahead: Vec<ReadAhead>,
-    out: Out,
+    pub(super) out: Out,
     /// Connections with more to do than one turn.
     more: Vec<usize>,
     /// Connections that wait for CLIENT PAUSE to end.
@@ -130,6 +130,11 @@ pub(crate) struct Worker {
     /// The server stops: no thread waits for others any more, since they may have ended.
     stops: bool,
     give_back: GiveBack,
+    /// Clients that are fed, and when they last were, in monotonic nanoseconds.
+    pub(super) fed: Vec<u64>,
+    pub(super) fed_ns: u64,
+    /// Changes wait to be sent to them.
+    owes: bool,
 }
 
 /// A connection that has been read and not executed yet.
@@ -177,6 +182,9 @@ impl Worker {
             crowded: VecDeque::new(),
             stops: false,
             give_back: GiveBack::default(),
+            fed: Vec::new(),
+            fed_ns: 0,
+            owes: false,
         }
     }
 
@@ -193,15 +201,16 @@ impl Worker {
         let mut went_on_held = false;
         loop {
             let now = self.thread.mono();
-            let wait = if !self.more.is_empty() || self.thread.ready() > 0 || went_on_held {
-                Duration::ZERO
-            } else {
-                let cron = Duration::from_nanos(next_cron.saturating_sub(now));
-                self.timers.peek().map_or(cron, |Reverse((at, _))| {
-                    let left = at.saturating_sub(engine.clock.wall_ms() as i64);
-                    cron.min(Duration::from_millis(left.max(0) as u64 + 1))
-                })
-            };
+            let wait =
+                if !self.more.is_empty() || self.thread.ready() > 0 || went_on_held || self.owes {
+                    Duration::ZERO
+                } else {
+                    let cron = Duration::from_nanos(next_cron.saturating_sub(now));
+                    self.timers.peek().map_or(cron, |Reverse((at, _))| {
+                        let left = at.saturating_sub(engine.clock.wall_ms() as i64);
+                        cron.min(Duration::from_millis(left.max(0) as u64 + 1))
+                    })
+                };
             if let Err(e) = self.poll.poll(&mut events, Some(wait))
                 && e.kind() != io::ErrorKind::Interrupted
             {
@@ -247,6 +256,7 @@ impl Worker {
             self.time_out();
             engine.journal.turn_over(&self.inbox.worker);
             went_on_held = self.release();
+            self.owes = self.feed(events.is_empty());
             self.thread.send_mail(engine);
             self.send_pushes();
             self.thread.relieve(engine);
@@ -287,7 +297,7 @@ impl Worker {
         self.follow(i, turn);
     }
 
-    fn follow(&mut self, i: usize, turn: Turn) {
+    pub(super) fn follow(&mut self, i: usize, turn: Turn) {
         match turn {
             Turn::Keep => {}
             Turn::Again => {
@@ -536,7 +546,7 @@ impl Worker {
         self.conns[i].note_sent(&self.inbox.worker.stats, n, self.thread.cx.now);
     }
 
-    fn close(&mut self, i: usize) {
+    pub(super) fn close(&mut self, i: usize) {
         let Some(mut c) = self.conns.try_remove(i) else { return };
         self.inbox.sockets.remove(&c.session.client);
         // Now the socket has one owner. Dropping it closes it; there is no use for an error here.
@@ -544,6 +554,7 @@ impl Worker {
         let _ = stream.map(|stream| self.poll.registry().deregister(stream));
         let id = c.session.client.id;
         self.places.remove(&id);
+        self.end_feeding(&c);
         let engine = &self.shared.engine;
         self.thread.leave(engine, &mut c.session);
         if c.session.monitor {
@@ -588,6 +599,7 @@ impl Worker {
                         self.timers.push(Reverse((at, id)));
                     }
                 }
+                Message::Fed(id) => self.begin_feeding(id),
                 Message::Purge => crate::give_back::purge(),
                 Message::Run(job) => {
                     job.run(&self.shared.engine, &mut self.thread);
@@ -762,6 +774,7 @@ impl Worker {
             if timeout > 0
                 && idle > timeout
                 && !c.session.monitor
+                && c.session.feed.is_none()
                 && !is_subscriber(c)
                 && c.wait.is_none()
                 && !c.crowded
@@ -775,6 +788,7 @@ impl Worker {
             }
         }
         close.into_iter().for_each(|i| self.close(i));
+        self.check_fed();
         if self.timers.len() > 64 + 2 * self.conns.len() {
             // Most have been answered long before their time.
             let wakes = |c: &Conn| Some(Reverse((c.session.wakes_at()?, c.session.client.id)));

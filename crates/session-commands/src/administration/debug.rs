@@ -351,7 +351,7 @@ fn populate(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
                 _ => Vec::new(),
             };
             db.set(key, content, Ttl::Clear);
-            engine::journal::note_words(
+            engine::commit::note_words(
                 call.engine,
                 &worker.lane,
                 &db,

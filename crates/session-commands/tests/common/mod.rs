@@ -179,7 +179,7 @@ impl Server {
                     job.run(&self.engine, &mut self.thread);
                     sent.extend_from_slice(&self.deliver(c));
                 }
-                Message::Close(_) | Message::Purge | Message::Wakes(_) => {}
+                Message::Close(_) | Message::Fed(_) | Message::Purge | Message::Wakes(_) => {}
                 Message::Push(id, bytes) => {
                     if id == c.session.client.id {
                         sent.extend_from_slice(&bytes);

@@ -1,6 +1,6 @@
-//! Where one thread leaves its records for the writer.
+//! Where one thread leaves its records for the readers.
 //!
-//! Each thread has a lane of its own, so that threads do not meet here; the writer takes its content
+//! Each thread has a lane of its own, so that threads do not meet here; the merger takes its content
 //! from time to time. A record gets its sequence number under the lane's lock, while the shards that
 //! it concerns are locked: within a lane numbers ascend, and for any key they follow the order of its
 //! changes.
@@ -9,13 +9,13 @@ use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
 use stdx::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex};
 
-use super::record::{self, HEADER, UNIT, Unit};
+use crate::record::{self, HEADER, UNIT, Unit};
 
 /// See the module's text.
 #[derive(Debug, Default)]
 pub struct Lane {
     inner: Mutex<Inner>,
-    /// Bytes that the writer has not taken.
+    /// Bytes that the merger has not taken.
     waiting: AtomicUsize,
     /// Highest sequence number here that a command of a client caused; written by this thread only.
     acted: AtomicU64,
@@ -117,7 +117,7 @@ impl Lane {
         self.number(inner, from, counter, acts);
     }
 
-    /// Bytes that the writer has not taken.
+    /// Bytes that the merger has not taken.
     #[inline]
     pub fn waiting(&self) -> usize {
         self.waiting.load(Relaxed)
