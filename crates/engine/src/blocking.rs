@@ -186,7 +186,7 @@ impl Thread {
         let w = waiter(engine, session, command, &mut block, args);
         blocked(engine, session, Arc::clone(&w));
         if let Some(sequence) = self.awaits.take()
-            && !engine.journal.wait(sequence, &w)
+            && !engine.durability.wait(engine, sequence, &w)
         {
             self.durable(engine, &w);
         }
@@ -362,7 +362,7 @@ impl Thread {
     }
 
     /// Answers WAITAOF: the records that it waits for are durable.
-    pub(crate) fn durable(&mut self, engine: &Engine, w: &Arc<Waiter>) {
+    pub fn durable(&mut self, engine: &Engine, w: &Arc<Waiter>) {
         if !self.end_wait(engine, w) {
             return;
         }

@@ -127,7 +127,7 @@ impl Thread {
     /// From here to [`end_unit`](Self::end_unit) all commits of this thread are one record: they are
     /// replayed together or not at all. The caller keeps the shards that they concern locked throughout. Units
     /// may lie within units.
-    pub(crate) fn begin_unit(&self) {
+    pub fn begin_unit(&self) {
         self.worker.lane.begin_unit();
     }
 
@@ -137,7 +137,7 @@ impl Thread {
     }
 
     /// Ends a unit.
-    pub(crate) fn end_unit(&self, engine: &Engine) {
+    pub fn end_unit(&self, engine: &Engine) {
         self.worker.lane.end_unit(engine.stream.counter());
     }
 }

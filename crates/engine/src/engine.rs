@@ -1,7 +1,7 @@
 //! The state that all threads share.
 
 use std::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
+    AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
 };
 use std::sync::{Arc, Weak};
 
@@ -22,6 +22,7 @@ use stream::Stream;
 use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::clients::Look;
+use crate::durability::Durability;
 use crate::ends::Ends;
 use crate::helpers::Helpers;
 use crate::journal::Journal;
@@ -29,7 +30,6 @@ use crate::log::Log;
 use crate::mailbox::{Job, Mailbox, Message};
 use crate::migrate::{Dial, Migrations};
 use crate::monitor::Monitors;
-use crate::persistence::{self, Persistence};
 use crate::pubsub::{Hub, Inbox};
 use crate::replication::Replication;
 use crate::scripting::Scripts;
@@ -101,20 +101,6 @@ pub struct Pause {
     gate: Mutex<()>,
 }
 
-/// How a shutdown was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShutdownRequest {
-    /// SAVE (`Some(true)`), NOSAVE (`Some(false)`), or as configured.
-    pub save: Option<bool>,
-    /// NOW: do not wait for replicas.
-    pub now: bool,
-    /// Go on even when saving fails.
-    pub force: bool,
-}
-
-/// Carries out a shutdown.
-pub type ShutdownHook = Box<dyn Fn(ShutdownRequest) + Send + Sync>;
-
 /// Carries out the change of an option (listeners, limits …). The text of a refusal is the reason that
 /// CONFIG SET answers; all options then return to their previous values, and the hook is called again for
 /// those.
@@ -126,6 +112,8 @@ pub struct Options {
     pub config: Config,
     /// The session commands.
     pub commands: CommandSet,
+    /// Journal and snapshots; `()` for none.
+    pub durability: Arc<dyn Durability>,
     /// `rename-command` lines: name and new name.
     pub renames: Vec<(String, String)>,
     /// Time.
@@ -167,7 +155,7 @@ pub struct Engine {
     /// All data.
     pub keyspace: Arc<Keyspace>,
     /// With one worker thread: the right to the keyspace, until that thread takes it.
-    pub(crate) solo: Mutex<Option<store::SoloToken>>,
+    pub solo: Mutex<Option<store::SoloToken>>,
     /// Options by name, live.
     pub config: Config,
     /// All commands.
@@ -225,8 +213,6 @@ pub struct Engine {
     pub executable: String,
     /// TCP port that is listened on, for INFO; 0 if none.
     pub tcp_port: AtomicU32,
-    /// Called by SHUTDOWN; set by the owner of the listeners.
-    pub on_shutdown: RwLock<Option<ShutdownHook>>,
     /// Called by CONFIG SET for every option that changed; set by the owner of the listeners.
     pub on_config: RwLock<Option<ConfigHook>>,
     /// Called by MIGRATE to connect to another server; set by the owner of the sockets.
@@ -248,18 +234,14 @@ pub struct Engine {
     pub blocked_clients: AtomicU64,
     /// Instantaneous rates, sampled by the periodic work.
     pub rates: Rates,
-    /// How the server ends, if it does: see [`crate::ends`].
-    pub shutting_down: AtomicU8,
-    /// Which threads have ended.
+    /// How the server ends, if it does, and which threads have ended.
     pub ends: Ends,
-    /// The journal (`appendonly`).
+    /// Where commits leave their records, and what replies wait for.
     pub journal: Journal,
+    /// The journal's files, and snapshots.
+    pub durability: Arc<dyn Durability>,
     /// The committed records, in one order.
     pub stream: Arc<Stream>,
-    /// FLUSHALL found a snapshot being taken, and wants one when that is over.
-    pub(crate) save_owed: AtomicBool,
-    /// Snapshots.
-    pub persistence: Persistence,
     pub(crate) me: Weak<Engine>,
 }
 
@@ -328,7 +310,6 @@ impl Engine {
             config_file: o.config_file,
             executable: o.executable,
             tcp_port: AtomicU32::new(0),
-            on_shutdown: RwLock::default(),
             on_config: RwLock::default(),
             on_dial: RwLock::default(),
             on_look: RwLock::default(),
@@ -339,17 +320,32 @@ impl Engine {
             peak_clients: AtomicU64::new(0),
             blocked_clients: AtomicU64::new(0),
             rates: Rates::default(),
-            shutting_down: AtomicU8::new(0),
             ends: Ends::default(),
             journal: Journal::new(Arc::clone(&stream)),
             stream,
-            save_owed: AtomicBool::new(false),
-            persistence: Persistence::new(now),
+            durability: o.durability,
             me: Weak::clone(me),
             config: o.config,
         });
         engine.config_changed();
         engine
+    }
+
+    /// This engine, for a thread that outlives the call.
+    pub fn arc(&self) -> Arc<Self> {
+        self.me.upgrade().expect("an engine in use is owned by somebody")
+    }
+
+    /// Logs the configured features that will not work.
+    pub fn warn_at_start(&self) {
+        if self.attention.get() & Attention::REPLICAS != 0 {
+            crate::log!(
+                self.log,
+                Warning,
+                "min-replicas-to-write is {}: all writes are refused, since Apus does not replicate",
+                self.config.int(Id::MinReplicasToWrite)
+            );
+        }
     }
 
     /// A reference that does not keep it alive, for threads that may outlive it.
@@ -382,8 +378,13 @@ impl Engine {
     }
 
     /// Calls `f` with every worker thread.
-    pub(crate) fn each_worker(&self, f: impl FnMut(&Arc<Worker>)) {
+    pub fn each_worker(&self, f: impl FnMut(&Arc<Worker>)) {
         self.workers.read().iter().for_each(f);
+    }
+
+    /// Whether long commands are being run. With CLIENT PAUSE on, none begins behind this look.
+    pub fn runs_long_commands(&self) -> bool {
+        self.helpers.is_busy()
     }
 
     /// Memory of all buffers in which push messages wait to be sent, those kept for the next time included.
@@ -411,7 +412,7 @@ impl Engine {
 
     /// The right to change options. The thread that has it may be waiting for shards that a slow script has
     /// locked.
-    pub(crate) fn lock_config(&self) -> MutexGuard<'_, ()> {
+    pub fn lock_config(&self) -> MutexGuard<'_, ()> {
         loop {
             if let Some(gate) = self.config_gate.try_lock_for(std::time::Duration::from_millis(10))
             {
@@ -432,8 +433,7 @@ impl Engine {
         self.attention.set(Attention::TIMING, fine);
         let wants = c.int(Id::MinReplicasToWrite) > 0 && c.int(Id::MinReplicasMaxLag) > 0;
         self.attention.set(Attention::REPLICAS, wants);
-        self.journal.follow_config(c);
-        persistence::follow_config(self);
+        self.durability.config_changed(self);
         c.with_bytes(Id::Requirepass, |password| self.acl.follow_requirepass(password));
         let notifies = c.notify_keyspace_events() != 0;
         if self.notifies.swap(notifies, Relaxed) != notifies {

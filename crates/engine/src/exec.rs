@@ -251,6 +251,12 @@ impl Engine {
         (self.attention.get() & Attention::REPLICAS != 0).then_some(NO_REPLICAS)
     }
 
+    /// Why commands that write are refused at present, if they are: the disk has failed.
+    pub(crate) fn refuses_writes(&self) -> Option<Fail> {
+        let failed = self.attention.get() & (Attention::UNSAVED | Attention::DISK) != 0;
+        if failed { self.durability.refusal(self) } else { None }
+    }
+
     /// Whether a write may be made: nothing refuses it for the disk's sake, for lack of replicas, or because
     /// the server is one itself.
     #[inline]
@@ -449,7 +455,7 @@ impl Thread {
         }
         self.cx.keep_expired = false;
         if cmd.row.scope == Scope::All && cmd.traits.has(Traits::SAVES_AFTER) && outcome.is_ok() {
-            self.save_after_flush(engine);
+            engine.durability.flushed(engine, self);
         }
         if !self.cx.overdue.is_empty() {
             self.remove_overdue(engine);
@@ -561,7 +567,7 @@ pub(crate) fn run_data(
 }
 
 /// The same for a command that a file has: its consequences came when it ran first.
-pub(crate) fn replay_data(
+pub fn replay_data(
     db: &mut Db<'_>,
     run: DataFn,
     args: &mut Args<'_>,

@@ -22,6 +22,7 @@ mod client_line;
 mod clients;
 pub mod commit;
 pub mod dispatch;
+mod durability;
 pub mod ends;
 mod engine;
 mod exec;
@@ -34,7 +35,6 @@ mod memory;
 pub mod migrate;
 pub mod monitor;
 mod observation;
-pub mod persistence;
 pub mod process;
 pub mod pubsub;
 mod queue;
@@ -43,7 +43,7 @@ mod reload;
 pub mod replication;
 pub mod scripting;
 mod session;
-mod settings;
+pub mod settings;
 mod shares;
 mod table;
 mod take_input;
@@ -57,14 +57,14 @@ pub use change::change;
 pub use client_line::push_client_line;
 pub use clients::{Client, Clients, Endpoint, Look, PausedKill, Peer};
 pub use commit::{commit, commit_own};
+pub use durability::Durability;
 pub use engine::{
-    Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker,
-    random_id, random_repl_id,
+    Attention, ConfigHook, Engine, Options, Pause, Worker, random_id, random_repl_id,
 };
+pub use exec::replay_data;
 pub use feed::{Fed, Feed};
 pub use mailbox::{Job, Mailbox, Message};
 pub use migrate::{Dial, Unreached, Wire};
-pub use persistence::check_snapshot;
 pub use session::{ReplyMode, Session};
 pub use settings::cron_ns;
 pub use store::do_meanwhile;

@@ -118,7 +118,7 @@ impl Cmd {
 
     /// Whether `argc` arguments, the name included, are an acceptable number.
     #[inline]
-    pub(crate) fn arity_fits(&self, argc: usize) -> bool {
+    pub fn arity_fits(&self, argc: usize) -> bool {
         let least = usize::from(self.arity.unsigned_abs());
         argc == least || self.arity < 0 && argc > least
     }
@@ -217,7 +217,7 @@ impl Table {
     }
 
     /// The same commands, none of them renamed.
-    pub(crate) fn with_own_names(&self) -> Self {
+    pub fn with_own_names(&self) -> Self {
         Self::new(self.session, &[])
     }
 

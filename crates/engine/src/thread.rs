@@ -29,8 +29,6 @@ use crate::clients::PausedKill;
 use crate::commit::commit;
 use crate::dispatch::{Done, lookup};
 use crate::engine::{Attention, Engine, Worker};
-use crate::journal;
-use crate::persistence;
 use crate::pubsub::Local;
 use crate::scripting::Machines;
 use crate::session::{ReplyMode, Session};
@@ -402,11 +400,7 @@ impl Thread {
         self.sampler.tick(self.mono);
         engine.tick_hotkeys();
         if self.index == 0 {
-            persistence::upkeep(engine, self);
-            if engine.save_owed.load(Relaxed) {
-                self.save_after_flush(engine);
-            }
-            journal::upkeep(engine, self);
+            engine.durability.upkeep(engine, self);
         }
         // Loaded keys do not expire: records that are yet to come may say otherwise.
         let loading = engine.attention.get() & Attention::LOADING != 0;
@@ -490,7 +484,7 @@ impl Thread {
 
     /// Does the jobs that other threads have posted, and leaves their other messages where they are: for a
     /// command that waits for such a job.
-    pub(crate) fn run_jobs(&mut self, engine: &Engine) {
+    pub fn run_jobs(&mut self, engine: &Engine) {
         for job in self.worker.mailbox.take_jobs() {
             job.run(engine, self);
         }

@@ -51,11 +51,13 @@ use std::time::Duration;
 
 pub use check::check;
 pub use config::{Config, Loaded};
+pub use durable::ShutdownRequest;
+pub use engine::Engine;
 pub use engine::log::{Level, Log, Sink};
-pub use engine::{Engine, ShutdownRequest};
 pub use sink::LineSink;
 
 use config::{Caller, Id};
+use durable::Durable;
 use engine::{Mailbox, Options, log};
 use net::{Acceptor, Bound, Doors, Inbox, Worker, bind_tcp, bind_unix};
 
@@ -207,6 +209,7 @@ impl Builder {
         let engine = Engine::new(Options {
             config: self.config,
             commands: session_commands::ALL,
+            durability: Arc::<Durable>::default(),
             renames: self.loaded.renames,
             clock: stdx::clock::Clock::real(),
             log,
@@ -222,6 +225,7 @@ impl Builder {
             io::Error::new(io::ErrorKind::InvalidInput, text)
         })?;
         if self.open_configured {
+            durable::snapshots::warn_unless_writable(&engine);
             engine.warn_at_start();
         }
         engine.tcp_port.store(addresses.first().map_or(0, |a| u32::from(a.port())), Relaxed);
@@ -247,7 +251,7 @@ impl Builder {
         let loading = Arc::new(Outcome::default());
         if self.open_configured || engine.config.flag(Id::Appendonly) {
             let told = Arc::clone(&loading);
-            engine.load(move |outcome| told.tell(outcome))?;
+            durable::load_at_start(&engine, move |outcome| told.tell(outcome))?;
         } else {
             loading.tell(Ok(()));
         }
@@ -264,7 +268,7 @@ impl Builder {
         let handle = Arc::new(handle);
         // Weak: the engine must not keep itself alive through its own hooks.
         let weak = Arc::downgrade(&handle);
-        *engine.on_shutdown.write() = Some(Box::new(move |_| {
+        *Durable::of(&engine).shutdown.hook.write() = Some(Box::new(move |_| {
             if let Some(h) = weak.upgrade() {
                 h.stop();
             }
@@ -512,7 +516,7 @@ impl Server {
         }
         // Those whose records were stored are answered before it goes.
         http.stop(Duration::from_nanos(DRAIN_NS));
-        engine.close_journal();
+        durable::journal::close(engine);
         // Until here it has answered that the server is shutting down.
         self.handle.admin.stop();
     }

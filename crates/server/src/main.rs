@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use apus::{Config, LineSink, Log, Server};
 use config::Id;
+use durable::Durable;
 use engine::log;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
@@ -286,7 +287,7 @@ fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Resu
         server.stop();
     }
     server.join();
-    engine.abandon_save();
+    Durable::of(engine).snapshots.abandon();
     if !pidfile.is_empty() {
         let _ = std::fs::remove_file(&pidfile);
     }
@@ -396,13 +397,13 @@ fn watch(
             std::process::exit(0);
         };
         // As in Redis: a user who presses Ctrl-C again does not want to wait for the snapshot.
-        if s == SIGINT && engine.is_shutting_down() {
+        if s == SIGINT && engine.ends.is_requested() {
             log!(log, Warning, "Received {} again, exiting at once.", name);
-            engine.abandon_save();
+            Durable::of(engine).snapshots.abandon();
             std::process::exit(1);
         }
         log!(log, Warning, "Received {} scheduling shutdown...", name);
         let how = if s == SIGTERM { Id::ShutdownOnSigterm } else { Id::ShutdownOnSigint };
-        engine.ask_shutdown(how);
+        durable::ask_shutdown(engine, how);
     }
 }

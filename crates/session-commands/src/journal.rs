@@ -2,6 +2,7 @@
 
 use commands::Outcome;
 use commands::row::{Flags, Group, Row, Scope};
+use durable::Durable;
 use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
 
@@ -29,15 +30,16 @@ static BGREWRITEAOF: SessionCommand = SessionCommand {
 };
 
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let must_wait = call.thread.in_transaction || call.engine.persistence.is_busy();
-    if must_wait && !call.engine.journal.rewrite.is_busy() {
+    let durable = Durable::of(call.engine);
+    let must_wait = call.thread.in_transaction || durable.snapshots.is_busy();
+    if must_wait && !durable.journal.rewrite.is_busy() {
         // A snapshot is being taken. Or, within a transaction, its later commands would be in the snapshot and its
         // earlier ones not.
-        call.engine.journal.rewrite.schedule();
+        durable.journal.rewrite.schedule();
         reply.simple("Background append only file rewriting scheduled");
         return Ok(());
     }
-    engine::journal::begin_rewrite(call.engine, call.thread)?;
+    durable::journal::begin_rewrite(call.engine, call.thread)?;
     reply.simple("Background append only file rewriting started");
     Ok(())
 }

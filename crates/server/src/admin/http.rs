@@ -215,7 +215,7 @@ fn ready(shared: &Shared) -> Response {
     let attention = shared.engine.attention.get();
     let not = |why: &str| text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"));
     // From the signal or SHUTDOWN on: the final save comes first, and may take long.
-    if shared.stopping() || shared.engine.is_shutting_down() {
+    if shared.stopping() || shared.engine.ends.is_requested() {
         not("shutting down")
     } else if attention & engine::Attention::LOADING != 0 {
         not("loading")

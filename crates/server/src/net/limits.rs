@@ -115,6 +115,7 @@ mod tests {
         let engine = Engine::new(Options {
             config,
             commands: session_commands::ALL,
+            durability: Arc::<durable::Durable>::default(),
             renames: Vec::new(),
             clock,
             log: Log::silent(),

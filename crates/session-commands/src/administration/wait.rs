@@ -97,11 +97,11 @@ fn wait_aof(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     let deadline = deadline(call, args, 3)?;
     let journal = &call.engine.journal;
     if local > 0 && !journal.is_on() {
-        return Err(engine::journal::OFF);
+        return Err(durable::journal::OFF);
     }
     // The connection's own writes are among those of its thread.
     let written = call.thread.last_written();
-    let has_all = journal.is_on() && !journal.is_beginning();
+    let has_all = journal.is_on() && !durable::journal::is_beginning(call.engine);
     let here = i64::from(has_all && written <= journal.shared.durable());
     if here >= local && replicas == 0 {
         parse::empty(Empty::Ints(here, 0), reply);

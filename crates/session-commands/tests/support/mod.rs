@@ -36,6 +36,7 @@ impl Server {
         let engine = Engine::new(Options {
             config,
             commands: session_commands::ALL,
+            durability: Arc::<durable::Durable>::default(),
             renames: Vec::new(),
             clock,
             log: Log::silent(),

@@ -6,6 +6,7 @@ use config::{Id, Supervised};
 use store::Db;
 
 use super::Section;
+use durable::{Durable, snapshots};
 use engine::Attention;
 use engine::Call;
 use engine::{COMPAT_VERSION, process};
@@ -103,9 +104,10 @@ pub(super) fn persistence(call: &mut Call<'_>, s: &mut Section) {
     s.put("loading", u8::from(loading));
     s.zeros(&["async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"]);
     s.put("current_fork_perc", "0.00");
-    for (name, value) in engine.snapshot_info() {
+    let durable = Durable::of(engine);
+    for (name, value) in snapshots::info(engine) {
         if name == "rdb_last_bgsave_time_sec" {
-            let ok = engine.last_save_ok();
+            let ok = durable.snapshots.last_ok();
             s.put("rdb_last_bgsave_status", if ok { "ok" } else { "err" });
         }
         s.put(name, value);
@@ -113,7 +115,7 @@ pub(super) fn persistence(call: &mut Call<'_>, s: &mut Section) {
     let now = engine.clock.wall_ms() as i64;
     let journal = &engine.journal;
     s.put("aof_enabled", u8::from(journal.is_on()));
-    for (name, value) in journal.rewrite.info(now) {
+    for (name, value) in durable.journal.rewrite.info(now) {
         match name {
             "aof_last_bgrewrite_ok" => {
                 s.put("aof_last_bgrewrite_status", if value == 1 { "ok" } else { "err" });
@@ -128,13 +130,13 @@ pub(super) fn persistence(call: &mut Call<'_>, s: &mut Section) {
         let waiting: usize = engine.workers().iter().map(|w| w.lane.waiting()).sum();
         s.put("aof_current_size", figures.size.load(Relaxed));
         s.put("aof_base_size", figures.base_size.load(Relaxed));
-        s.put("aof_pending_rewrite", u8::from(journal.rewrite.is_scheduled()));
+        s.put("aof_pending_rewrite", u8::from(durable.journal.rewrite.is_scheduled()));
         s.put("aof_buffer_length", waiting as u64 + figures.pending.load(Relaxed));
         let unsynced = journal.shared.durable() < journal.shared.written();
         s.put("aof_pending_bio_fsync", u8::from(unsynced));
         s.put("aof_delayed_fsync", figures.delayed.load(Relaxed));
     }
-    for (name, value) in engine.persistence.loading.info(now) {
+    for (name, value) in durable.loading.info(now) {
         s.put(name, value);
     }
 }

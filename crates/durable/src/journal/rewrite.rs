@@ -5,53 +5,21 @@
 //! the old files are the journal: a rewrite that fails, or a crash in the middle of one, costs
 //! nothing.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
-};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use commands::Fail;
 use config::{Caller, Id};
+use engine::{Attention, Engine, Thread, log};
 use persist::disk;
 use persist::journal::{Base, Control, Location, Manifest, Recovered};
 use store::{Context, Db};
 
-use super::{aof, start};
-use crate::engine::{Attention, Engine};
-use crate::log;
-use crate::persistence;
-use crate::thread::Thread;
-
-/// The state of rewrites.
-pub struct Rewrite {
-    busy: AtomicBool,
-    /// The writer is to take its base, and to remove files.
-    rebasing: AtomicBool,
-    scheduled: AtomicBool,
-    since_ms: AtomicI64,
-    last_ok: AtomicBool,
-    last_seconds: AtomicI64,
-    count: AtomicU64,
-    failures: AtomicU64,
-    /// Unix milliseconds before which no failed rewrite is begun again by itself.
-    not_before: AtomicI64,
-}
-
-impl Default for Rewrite {
-    fn default() -> Self {
-        Self {
-            busy: AtomicBool::new(false),
-            rebasing: AtomicBool::new(false),
-            scheduled: AtomicBool::new(false),
-            since_ms: AtomicI64::new(0),
-            last_ok: AtomicBool::new(true),
-            last_seconds: AtomicI64::new(-1),
-            count: AtomicU64::new(0),
-            failures: AtomicU64::new(0),
-            not_before: AtomicI64::new(0),
-        }
-    }
-}
+use super::{aof, start, writing};
+use crate::snapshots::{self, FileSink, Sink};
+use crate::state::Durable;
 
 /// After a rewrite failed, the next automatic one waits so long.
 const RETRY_MS: i64 = 60_000;
@@ -61,7 +29,7 @@ const BUSY: Fail = Fail::text("ERR Background append only file rewriting already
 
 /// Begins a rewrite.
 pub fn begin(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
-    let r = &engine.journal.rewrite;
+    let r = &Durable::of(engine).journal.rewrite;
     if engine.attention.get() & Attention::LOADING != 0 {
         // The journal that is being loaded is not there yet, and must not be taken for none.
         return Err(Fail::text("ERR the data is being loaded"));
@@ -86,7 +54,7 @@ pub fn begin(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
 
 fn take(engine: &Engine, thread: &mut Thread, began: i64) -> Result<(), Fail> {
     let (name, path) = {
-        let mut running = engine.journal.running.lock();
+        let mut running = Durable::of(engine).journal.running.lock();
         let Some(running) = &mut *running else {
             return Err(Fail::text("ERR the journal is being closed"));
         };
@@ -110,7 +78,7 @@ fn take(engine: &Engine, thread: &mut Thread, began: i64) -> Result<(), Fail> {
             rebase(engine, began, base);
         }
     };
-    persistence::take_base(engine, thread, &path, at, Ok, done)
+    take_base(engine, thread, &path, at, |_| Ok(()), done)
 }
 
 /// A rewrite while no journal is written: a base alone, which is there when one begins to be.
@@ -118,7 +86,7 @@ fn take_alone(engine: &Engine, thread: &mut Thread, began: i64) -> Result<(), Fa
     let place = start::place(engine);
     let disk: Arc<dyn disk::Disk> = Arc::new(disk::Real);
     let failed = |e: String| Fail::new(format!("ERR {e}"));
-    let lock = start::lock(&*disk, &place).map_err(failed)?;
+    let lock = writing::lock(&*disk, &place).map_err(failed)?;
     let old = left_behind(&*disk, &place).map_err(failed)?.unwrap_or_default();
     let seen = aof::find(&place).map_err(failed)?.map_or(0, |theirs| theirs.seen);
     let name = place.base(old.highest_of_all() + 1);
@@ -128,15 +96,64 @@ fn take_alone(engine: &Engine, thread: &mut Thread, began: i64) -> Result<(), Fa
     let name_it = move |bytes| {
         let base = Base::Snapshot { name, bytes, sequence };
         let manifest = Manifest { base, segments: Vec::new(), seen };
-        manifest.store(&*disk, &place.manifest()).map_err(|e| format!("the manifest: {e}"))?;
+        let stored = manifest.store(&*disk, &place.manifest());
+        stored.map_err(|e| io::Error::other(format!("the manifest: {e}")))?;
         old.remove(&*disk, &place);
         drop(lock);
-        Ok(bytes)
+        Ok(())
     };
     let done = move |engine: &Engine, written: Result<u64, String>| {
         ended(engine, began, &written.map(drop));
     };
-    persistence::take_base(engine, thread, &path, || {}, name_it, done)
+    take_base(engine, thread, &path, || {}, name_it, done)
+}
+
+/// Begins a snapshot in the background: at its moment `at` is called, when it is on disk, `written` is called
+/// with its length, on the thread that wrote it, and `done` with the result. The thread has nothing locked.
+fn take_base(
+    engine: &Engine,
+    thread: &mut Thread,
+    path: &Path,
+    at: impl FnOnce(),
+    written: impl FnOnce(u64) -> io::Result<()> + Send + 'static,
+    done: impl FnOnce(&Engine, Result<u64, String>) + Send + 'static,
+) -> Result<(), Fail> {
+    let snapshots = &Durable::of(engine).snapshots;
+    let often = engine.config.flag(Id::AofRewriteIncrementalFsync);
+    let file = FileSink::new(snapshots.disk(), path, often);
+    let temporary = file.temporary().to_owned();
+    let sink = BaseSink { file, bytes: 0, written: Some(written) };
+    let moment = || {
+        at();
+        snapshots::aof_base(true)
+    };
+    snapshots::save_into(engine, thread, sink, moment, move |engine, _, outcome| {
+        done(engine, outcome.map(|t| t.bytes).map_err(|e| e.to_string()));
+    })?;
+    snapshots.writes(&temporary);
+    Ok(())
+}
+
+/// A file, and what is done when it is on disk.
+struct BaseSink<W> {
+    file: FileSink,
+    bytes: u64,
+    written: Option<W>,
+}
+
+impl<W: FnOnce(u64) -> io::Result<()> + Send> Sink for BaseSink<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes += bytes.len() as u64;
+        self.file.write(bytes)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.file.finish()?;
+        match self.written.take() {
+            Some(written) => written(self.bytes),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The manifest that an earlier journal has left, if it can be read.
@@ -152,9 +169,9 @@ fn left_behind(disk: &dyn disk::Disk, place: &Location) -> Result<Option<Manifes
 fn rebase(engine: &Engine, began: i64, base: Base) {
     let me = engine.arc();
     let done = Box::new(move |outcome: Result<(), String>| ended(&me, began, &outcome));
-    let sent = match &*engine.journal.running.lock() {
+    let sent = match &*Durable::of(engine).journal.running.lock() {
         Some(running) => {
-            engine.journal.rewrite.rebasing.store(true, Relaxed);
+            Durable::of(engine).journal.rewrite.rebasing.store(true, Relaxed);
             running.orders.send(Control::Rebase(base, done)).is_ok()
         }
         None => false,
@@ -167,15 +184,15 @@ fn rebase(engine: &Engine, began: i64, base: Base) {
 }
 
 fn ended(engine: &Engine, began: i64, outcome: &Result<(), String>) {
-    let r = &engine.journal.rewrite;
+    let r = &Durable::of(engine).journal.rewrite;
     let now = engine.clock.wall_ms() as i64;
     r.last_ok.store(outcome.is_ok(), Relaxed);
     r.last_seconds.store((now - began) / 1000, Relaxed);
     r.rebasing.store(false, Relaxed);
     match outcome {
         Ok(()) => {
-            engine.journal.based.store(engine.journal.is_on(), Relaxed);
-            engine.journal.follow_config(&engine.config);
+            Durable::of(engine).journal.based.store(engine.journal.is_on(), Relaxed);
+            writing::follow_config(engine);
             r.failures.store(0, Relaxed);
             log!(engine.log, Notice, "Background append only file rewriting finished successfully");
         }
@@ -189,15 +206,15 @@ fn ended(engine: &Engine, began: i64, outcome: &Result<(), String>) {
     r.busy.store(false, Relaxed);
     // A thread that sees this may begin the next.
     r.count.fetch_add(u64::from(outcome.is_ok()), Relaxed);
-    engine.answer_durable(engine.journal.shared.durable());
+    writing::answer_durable(engine, engine.journal.shared.durable());
 }
 
 /// Periodic work of the first worker: rewrites that were scheduled, and those that
 /// `auto-aof-rewrite-percentage` asks for.
 pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
-    let (j, c) = (&engine.journal, &engine.config);
-    if j.rewrite.busy.load(Relaxed)
-        || engine.persistence.is_busy()
+    let (j, r, c) = (&engine.journal, &Durable::of(engine).journal.rewrite, &engine.config);
+    if r.busy.load(Relaxed)
+        || Durable::of(engine).snapshots.is_busy()
         || engine.attention.get() & Attention::LOADING != 0
     {
         return;
@@ -209,12 +226,12 @@ pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
         && j.is_on()
         && size >= c.bytes(Id::AutoAofRewriteMinSize)
         && u128::from(size.saturating_sub(base)) * 100 >= u128::from(base) * u128::from(percent)
-        && engine.clock.wall_ms() as i64 >= j.rewrite.not_before.load(Relaxed);
+        && engine.clock.wall_ms() as i64 >= r.not_before.load(Relaxed);
     if grown {
         let growth = u128::from(size - base) * 100 / u128::from(base);
         log!(engine.log, Notice, "Starting automatic rewriting of AOF on {}% growth", growth);
     }
-    if grown || j.rewrite.scheduled.load(Relaxed) {
+    if grown || r.scheduled.load(Relaxed) {
         // The result is logged.
         let _ = begin(engine, thread);
     }
@@ -222,18 +239,18 @@ pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
 
 /// CONFIG SET appendonly. An error is the log's text; the client is told to look there.
 pub(crate) fn switch(engine: &Engine, thread: &mut Thread, on: bool) -> Result<(), String> {
-    if on == engine.journal.is_on() || engine.journal.starting.load(Relaxed) {
+    if on == engine.journal.is_on() || Durable::of(engine).journal.starting.load(Relaxed) {
         // The thread that loads it looks at the option when it is done.
         return Ok(());
     }
     if !on {
         stop_appending(engine, thread);
-        if engine.journal.rewrite.is_busy() {
+        if Durable::of(engine).journal.rewrite.is_busy() {
             // There is no child; these are the words that tools wait for.
             log!(engine.log, Notice, "Killing AOF child: the rewrite is given up");
-            engine.persistence.give_up();
+            Durable::of(engine).snapshots.give_up();
         }
-        engine.end_journal(thread);
+        writing::end(engine, thread);
         return Ok(());
     }
     turn_on(engine, thread).inspect_err(|why| {
@@ -251,7 +268,7 @@ fn stop_appending(engine: &Engine, thread: &mut Thread) {
         engine.keyspace.hold(&mut thread.cx, None);
     }
     engine.keyspace.keep_journal(false);
-    engine.journal.on.store(false, Relaxed);
+    engine.journal.set_on(false);
     if !held {
         engine.keyspace.release(&mut thread.cx);
     }
@@ -263,7 +280,7 @@ pub fn anew<R>(
     thread: &mut Thread,
     f: impl FnOnce(&mut Thread) -> R,
 ) -> Result<R, Fail> {
-    let r = &engine.journal.rewrite;
+    let r = &Durable::of(engine).journal.rewrite;
     // A base of the previous data must not become one of the new journal.
     if !r.claim() {
         return Err(BUSY);
@@ -273,7 +290,7 @@ pub fn anew<R>(
     let is_on = engine.journal.is_on();
     if is_on {
         stop_appending(engine, thread);
-        engine.end_journal(thread);
+        writing::end(engine, thread);
     }
     let result = f(thread);
     r.busy.store(false, Relaxed);
@@ -290,12 +307,12 @@ pub fn anew<R>(
 }
 
 fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
-    if engine.journal.rewrite.is_busy() {
+    if Durable::of(engine).journal.rewrite.is_busy() {
         return Err("a rewrite of the old journal has not ended yet".to_owned());
     }
     let place = start::place(engine);
     let disk: Arc<dyn disk::Disk> = Arc::new(disk::Real);
-    engine.lock_journal(&*disk, &place)?;
+    writing::claim(engine, &*disk, &place)?;
     // The files of an earlier journal do not count: this one begins with the data in memory.
     let old = left_behind(&*disk, &place)?;
     let seen = aof::find(&place)?.map_or(0, |theirs| theirs.seen);
@@ -308,78 +325,30 @@ fn turn_on(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     let empty = !loading && is_empty(engine, &mut thread.cx);
     // Numbers go on: some connection may not have looked yet whether it waits for an old one.
     let last = engine.journal.shared.last();
-    let me = engine.arc();
     let from = Recovered::instead_of(old, empty, last).having_seen(seen);
-    let begun = me.begin_journal(disk, place, from);
+    let begun = writing::begin(engine, disk, place, from);
     if !held {
         engine.keyspace.release(&mut thread.cx);
     }
     if let Err(why) = begun {
-        engine.journal.unlock();
+        Durable::of(engine).journal.unlock();
         return Err(why);
     }
     if empty {
         return Ok(());
     }
-    if loading || engine.persistence.is_busy() {
+    if loading || Durable::of(engine).snapshots.is_busy() {
         // Behind that, or behind the snapshot that is being taken.
-        engine.journal.rewrite.schedule();
+        Durable::of(engine).journal.rewrite.schedule();
         return Ok(());
     }
     begin(engine, thread).map_err(|fail| {
         engine.keyspace.keep_journal(false);
-        engine.end_journal(thread);
+        writing::end(engine, thread);
         fail.0.into_owned()
     })
 }
 
 fn is_empty(engine: &Engine, cx: &mut Context) -> bool {
     (0..engine.keyspace.databases()).all(|i| Db::lock_all(&engine.keyspace, i, cx).is_empty())
-}
-
-impl Rewrite {
-    /// Takes the right to begin one.
-    fn claim(&self) -> bool {
-        self.busy.compare_exchange(false, true, AcqRel, Acquire).is_ok()
-    }
-
-    /// Has one begin as soon as it can.
-    pub fn schedule(&self) {
-        self.scheduled.store(true, Relaxed);
-    }
-
-    /// Whether the writer is about to replace the files so far with a new base.
-    pub(super) fn is_rebasing(&self) -> bool {
-        self.rebasing.load(Relaxed)
-    }
-
-    /// Whether one begins as soon as it can.
-    pub fn is_scheduled(&self) -> bool {
-        self.scheduled.load(Relaxed)
-    }
-
-    /// Whether one is under way, as INFO says.
-    pub(super) fn is_running(&self) -> bool {
-        self.since_ms.load(Relaxed) != 0
-    }
-
-    /// Whether none can be begun.
-    pub fn is_busy(&self) -> bool {
-        self.busy.load(Relaxed)
-    }
-
-    /// INFO's fields: name and value.
-    pub fn info(&self, now_ms: i64) -> [(&'static str, i64); 7] {
-        let since = self.since_ms.load(Relaxed);
-        let running = since != 0;
-        [
-            ("aof_rewrite_in_progress", i64::from(running)),
-            ("aof_rewrite_scheduled", i64::from(self.scheduled.load(Relaxed))),
-            ("aof_last_rewrite_time_sec", self.last_seconds.load(Relaxed)),
-            ("aof_current_rewrite_time_sec", if running { (now_ms - since) / 1000 } else { -1 }),
-            ("aof_last_bgrewrite_ok", i64::from(self.last_ok.load(Relaxed))),
-            ("aof_rewrites", self.count.load(Relaxed) as i64),
-            ("aof_rewrites_consecutive_failures", self.failures.load(Relaxed) as i64),
-        ]
-    }
 }

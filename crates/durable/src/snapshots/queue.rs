@@ -1,19 +1,20 @@
-//! The bytes to be written to a snapshot's file, from several threads to one.
+//! The bytes of a snapshot, from several threads to one.
 //!
 //! A piece is whole entries, so that the order of pieces does not matter; an entry that comes in
 //! several pieces is sent under [`Queue::alone`].
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::Poll;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// Bytes that may wait for the disk: beyond that, a thread that serialises waits, too.
+/// Bytes that may wait for the reader: beyond that, a thread that serialises waits, too.
 const BYTES_MAX: usize = 16 << 20;
 /// Bytes above which even commands wait, for a moment.
 const BYTES_FULL: usize = 64 << 20;
-/// How long a command waits for the disk at most: memory above the bound is better than a stall.
+/// How long a command waits for the reader at most: memory above the bound is better than a stall.
 const PATIENCE: Duration = Duration::from_millis(2);
 
 #[derive(Default)]
@@ -24,8 +25,9 @@ struct Waiting {
 }
 
 /// See the module's text.
-#[derive(Default)]
 pub(super) struct Queue {
+    /// Bytes above which a thread that sends waits.
+    bytes_max: usize,
     waiting: Mutex<Waiting>,
     changed: Condvar,
     /// Locked while a thread sends pieces that must follow each other.
@@ -47,7 +49,24 @@ impl Alone<'_> {
     }
 }
 
+impl Default for Queue {
+    fn default() -> Self {
+        Self::bounded(BYTES_MAX)
+    }
+}
+
 impl Queue {
+    /// A queue in which a thread that sends waits while there are so many bytes.
+    pub(super) fn bounded(bytes_max: usize) -> Self {
+        Self {
+            bytes_max,
+            waiting: Mutex::default(),
+            changed: Condvar::new(),
+            order: Mutex::default(),
+            dead: AtomicBool::new(false),
+        }
+    }
+
     /// Waits for the right to send.
     pub(super) fn alone(&self) -> Alone<'_> {
         Alone(self, self.order.lock())
@@ -72,7 +91,7 @@ impl Queue {
             }
             Some(_) => {}
             None => {
-                while w.bytes >= BYTES_MAX && !self.is_dead() {
+                while w.bytes >= self.bytes_max && !self.is_dead() {
                     self.changed.wait(&mut w);
                 }
             }
@@ -102,13 +121,30 @@ impl Queue {
         }
     }
 
+    /// The same, without waiting.
+    pub(super) fn try_take(&self) -> Poll<Option<Vec<u8>>> {
+        let mut w = self.waiting.lock();
+        if let Some(piece) = w.pieces.pop_front() {
+            w.bytes -= piece.len();
+            self.changed.notify_all();
+            return Poll::Ready(Some(piece));
+        }
+        if w.closed || self.is_dead() { Poll::Ready(None) } else { Poll::Pending }
+    }
+
+    /// Bytes that wait.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.lock().bytes
+    }
+
     /// There will be no more.
     pub(super) fn close(&self) {
         self.waiting.lock().closed = true;
         self.changed.notify_all();
     }
 
-    /// Writing has failed: bytes sent from here on are dropped.
+    /// Writing or reading has failed: bytes sent from here on are dropped.
     pub(super) fn kill(&self) {
         self.dead.store(true, Relaxed);
         let mut w = self.waiting.lock();

@@ -6,15 +6,13 @@
 
 use commands::Fail;
 use commands::row::Traits;
+use engine::{Engine, Run, Table, replay_data};
 use persist::journal::segment::Change;
 use resp::{Args, Out, Proto, Reply, Span};
 use store::{Context, Db, Key};
 use stream::Commands;
 
-use crate::engine::Engine;
-use crate::exec::replay_data;
-use crate::scripting::replay::{Replayer, Target};
-use crate::table::{Run, Table};
+use super::scripts::{Replayer, Target};
 
 /// See the module's text.
 pub(super) struct Player<'a> {

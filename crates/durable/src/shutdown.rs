@@ -1,4 +1,4 @@
-//! The last snapshot: at SHUTDOWN and at a signal that ends the server.
+//! The end of the server, with a last snapshot if there is to be one: at SHUTDOWN and at a signal.
 //!
 //! Every acknowledged write must be in it, so every thread has paused before it begins: CLIENT PAUSE's
 //! gate is closed, and then the saving thread waits for each worker to be between two of its batches.
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use commands::{Fail, Outcome};
 use config::{Id, SHUTDOWN_FORCE, SHUTDOWN_NOSAVE, SHUTDOWN_NOW, SHUTDOWN_SAVE};
 
-use crate::ends;
-use crate::engine::{Attention, Engine, ShutdownRequest};
-use crate::log;
-use crate::mailbox::{Job, Message};
-use crate::thread::Thread;
+use engine::{Attention, Engine, Job, Message, Thread, ends, log};
+
+use crate::request::ShutdownRequest;
+use crate::state::Durable;
+use crate::{journal, snapshots};
 
 /// A thread whose command takes this long is not waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,16 +30,17 @@ pub fn shut_down(
     request: ShutdownRequest,
     manner: u8,
 ) -> Result<(), Fail> {
-    if engine.on_shutdown.read().is_none() || !claim(engine, manner) {
+    let d = Durable::of(engine);
+    if d.shutdown.hook.read().is_none() || !engine.ends.begin(manner) {
         return Err(FAILED);
     }
-    if engine.journal.is_beginning() {
+    if journal::is_beginning(engine) {
         // The data in memory is nowhere else yet.
         if request.force {
             log!(engine.log, Warning, "Writing initial AOF. Exit anyway.");
         } else {
             log!(engine.log, Warning, "Writing initial AOF, can't exit");
-            engine.shutting_down.store(ends::NOT, Relaxed);
+            goes_on(engine);
             return Err(FAILED);
         }
     }
@@ -55,68 +56,66 @@ pub fn shut_down(
                 Warning,
                 "Error trying to save the DB, can't exit. SHUTDOWN NOSAVE exits without."
             );
-            engine.shutting_down.store(ends::NOT, Relaxed);
+            goes_on(engine);
             engine.end_pause();
             return Err(if e.0.len() > 3 { e } else { FAILED });
         }
     }
-    if let Some(hook) = engine.on_shutdown.read().as_ref() {
+    if let Some(hook) = d.shutdown.hook.read().as_ref() {
         hook(request);
     }
     Ok(())
 }
 
-/// Notes how the server ends. False: it is ending already, and no sooner than that.
-fn claim(engine: &Engine, manner: u8) -> bool {
-    engine.shutting_down.fetch_max(manner, Relaxed) < manner
+/// The shutdown has failed. A request that has come meanwhile is still there.
+fn goes_on(engine: &Engine) {
+    let asked = Durable::of(engine).shutdown.asked.lock();
+    engine.ends.fail();
+    if asked.is_some() {
+        engine.ends.ask();
+    }
 }
 
 /// Ends the server without saving, while no thread can do more than that. A shutdown that waits for a
 /// script before it saves is not waited for, either.
 pub fn begin_shutdown(engine: &Engine, request: ShutdownRequest, manner: u8) -> Outcome {
-    let hook = engine.on_shutdown.read();
-    let Some(hook) = hook.as_ref().filter(|_| claim(engine, manner)) else { return Err(FAILED) };
+    let hook = Durable::of(engine).shutdown.hook.read();
+    let begins = hook.as_ref().filter(|_| engine.ends.begin(manner));
+    let Some(hook) = begins else { return Err(FAILED) };
     hook(request);
     Ok(())
 }
 
-impl Engine {
-    /// Ends the server as the option (`shutdown-on-sigterm` or `…-sigint`) says.
-    pub fn ask_shutdown(&self, how: Id) {
-        let wishes = self.config.int(how);
-        let has = |bit| wishes & bit != 0;
-        let save =
-            if has(SHUTDOWN_SAVE) { Some(true) } else { has(SHUTDOWN_NOSAVE).then_some(false) };
-        let request = ShutdownRequest { save, now: has(SHUTDOWN_NOW), force: has(SHUTDOWN_FORCE) };
-        if self.attention.get() & Attention::LOADING != 0 {
-            // Nothing has changed yet, and a save would lose the data that is not loaded yet.
-            let request = ShutdownRequest { save: Some(false), ..request };
-            self.shutting_down.store(ends::ORDERLY, Relaxed);
-            if let Some(hook) = self.on_shutdown.read().as_ref() {
-                hook(request);
-            }
-            return;
+/// Ends the server as the option (`shutdown-on-sigterm` or `…-sigint`) says.
+pub fn ask_shutdown(engine: &Engine, how: Id) {
+    let wishes = engine.config.int(how);
+    let has = |bit| wishes & bit != 0;
+    let save = if has(SHUTDOWN_SAVE) { Some(true) } else { has(SHUTDOWN_NOSAVE).then_some(false) };
+    let request = ShutdownRequest { save, now: has(SHUTDOWN_NOW), force: has(SHUTDOWN_FORCE) };
+    let shutdown = &Durable::of(engine).shutdown;
+    if engine.attention.get() & Attention::LOADING != 0 {
+        // Nothing has changed yet, and a save would lose the data that is not loaded yet.
+        let request = ShutdownRequest { save: Some(false), ..request };
+        engine.ends.begin(ends::ORDERLY);
+        if let Some(hook) = shutdown.hook.read().as_ref() {
+            hook(request);
         }
-        *self.persistence.asked.lock() = Some(request);
-        // Not in the periodic work only, which comes ten times per second.
-        let job = |engine: &Engine, thread: &mut Thread| begin_asked(engine, thread);
-        self.post(0, Message::Run(Job::new(job)));
+        return;
     }
-}
-
-impl Engine {
-    /// Whether the server has been asked to end, and the request was not cancelled and has not failed.
-    pub fn is_shutting_down(&self) -> bool {
-        self.shutting_down.load(Relaxed) != ends::NOT || self.persistence.asked.lock().is_some()
-    }
+    let mut asked = shutdown.asked.lock();
+    *asked = Some(request);
+    engine.ends.ask();
+    drop(asked);
+    // Not in the periodic work only, which comes ten times per second.
+    engine.post(0, Message::Run(Job::new(begin_asked)));
 }
 
 /// Begins a shutdown that a signal requested.
-pub(super) fn begin_asked(engine: &Engine, thread: &mut Thread) {
+pub(crate) fn begin_asked(engine: &Engine, thread: &mut Thread) {
     if engine.cron_paused.load(Relaxed) {
         return;
     }
-    let asked = engine.persistence.asked.lock().take();
+    let asked = Durable::of(engine).shutdown.asked.lock().take();
     if let Some(request) = asked {
         // The error is in the log, and the server goes on.
         let _ = shut_down(engine, thread, request, ends::ORDERLY);
@@ -125,22 +124,23 @@ pub(super) fn begin_asked(engine: &Engine, thread: &mut Thread) {
 
 /// SHUTDOWN ABORT: cancels a shutdown that a signal requested and that has not begun.
 pub fn abort(engine: &Engine) -> Result<(), Fail> {
-    let asked = engine.persistence.asked.lock().take();
-    asked.ok_or(Fail::text("ERR No shutdown in progress."))?;
+    let mut asked = Durable::of(engine).shutdown.asked.lock();
+    asked.take().ok_or(Fail::text("ERR No shutdown in progress."))?;
+    engine.ends.cancel();
     log!(engine.log, Notice, "Shutdown manually aborted.");
     Ok(())
 }
 
 /// Redis gives up a save that is under way in the background; here it may end first, if it does so soon.
 fn wait_and_save(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
-    let path = super::path(engine);
+    let snapshots = &Durable::of(engine).snapshots;
     let started = Instant::now();
     let mut given_up = false;
-    while engine.persistence.busy.load(Relaxed) {
+    while snapshots.is_busy() {
         if !given_up && started.elapsed() > PATIENCE {
             given_up = true;
             log!(engine.log, Warning, "The background save takes long and is given up.");
-            engine.persistence.give_up();
+            snapshots.give_up();
         }
         // Its end is a message to a worker, which may be this one.
         thread.run_jobs(engine);
@@ -150,7 +150,7 @@ fn wait_and_save(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
             return Err(FAILED);
         }
     }
-    super::save(engine, thread, &path)
+    snapshots::save(engine, thread)
 }
 
 /// Stops all commands but the one that is running here.
@@ -167,7 +167,7 @@ fn pause(engine: &Engine, thread: &Thread) {
         w.mailbox.post(Message::Run(Job::new(there)));
     }
     let started = Instant::now();
-    while (left.load(Acquire) > 0 || engine.helpers.is_busy()) && started.elapsed() < PATIENCE {
+    while (left.load(Acquire) > 0 || engine.runs_long_commands()) && started.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_micros(200));
     }
 }

@@ -11,38 +11,35 @@ use std::collections::HashMap;
 
 use commands::Fail;
 use commands::row::Flags;
+use engine::scripting::cache::{self, Digest};
+use engine::scripting::{MEMORY_MAX, key_count, shebang};
+use engine::{Engine, Run, Table, replay_data};
 use lua::{Called, Code, Compiled, Failure, Host, Invocation, Machine, Registered, Tick, Vm};
 use resp::{Args, Out, Proto, Reply};
 use store::{Context, Db};
-
-use super::cache::{self, Digest};
-use super::{MEMORY_MAX, key_count, shebang};
-use crate::engine::Engine;
-use crate::exec::replay_data;
-use crate::table::{Run, Table};
 
 /// The commands whose replies Redis sorted for scripts while it replicated the scripts themselves.
 const SORTED: [&str; 7] = ["keys", "hkeys", "hvals", "smembers", "sinter", "sunion", "sdiff"];
 
 /// The scripts of a file. It begins without any.
 #[derive(Default)]
-pub(crate) struct Replayer {
+pub(super) struct Replayer {
     vm: Option<Vm>,
     compiled: HashMap<Digest, (String, Compiled)>,
 }
 
 /// Where a script runs.
-pub(crate) struct Target<'a> {
-    pub(crate) engine: &'a Engine,
+pub(super) struct Target<'a> {
+    pub(super) engine: &'a Engine,
     /// Commands under their own names.
-    pub(crate) table: &'a Table,
-    pub(crate) cx: &'a mut Context,
-    pub(crate) db: usize,
+    pub(super) table: &'a Table,
+    pub(super) cx: &'a mut Context,
+    pub(super) db: usize,
 }
 
 impl Replayer {
     /// Whether a command is one of those that are replayed here.
-    pub(crate) fn knows(name: &str) -> bool {
+    pub(super) fn knows(name: &str) -> bool {
         matches!(name, "eval" | "evalsha" | "script|load" | "script|flush")
     }
 
@@ -51,7 +48,7 @@ impl Replayer {
     ///
     /// # Errors
     /// The reason that it cannot be replayed.
-    pub(crate) fn play(
+    pub(super) fn play(
         &mut self,
         name: &str,
         target: Target<'_>,
@@ -79,7 +76,7 @@ impl Replayer {
         if !self.compiled.contains_key(&digest) {
             let (_, start) = shebang::of_script(text).map_err(Fail::new)?;
             let vm = self.vm.get_or_insert_with(|| {
-                Vm::new(Machine::Scripts, crate::COMPAT_VERSION, MEMORY_MAX, 0)
+                Vm::new(Machine::Scripts, engine::COMPAT_VERSION, MEMORY_MAX, 0)
             });
             let code = vm.compile(text.get(start..).unwrap_or_default()).map_err(Fail::new)?;
             let name = String::from_utf8_lossy(&stdx::sha1hex(text)).into_owned();
@@ -201,7 +198,7 @@ impl Host for Again<'_> {
     }
 
     fn log(&mut self, level: u8, text: &[u8]) {
-        super::log(self.target.engine, level, text);
+        engine::scripting::log(self.target.engine, level, text);
     }
 
     fn may_call(&mut self, args: &Args<'_>) -> Option<bool> {

@@ -6,18 +6,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use config::Id;
-use persist::disk::{Disk, Lock, Real};
-use persist::journal::{Base, Location, Recovered, Recovery, Writer};
+use engine::{Engine, Thread, log, settings};
+use persist::disk::{Disk, Real};
+use persist::journal::{Base, Location, Recovered, Recovery};
 use stdx::rng::Rng;
 use store::Context;
 
 use super::aof::Theirs;
 use super::replay::Player;
-use super::{Bell, Running, aof, base};
-use crate::engine::Engine;
-use crate::log;
-use crate::settings;
-use crate::thread::Thread;
+use super::{aof, base, writing};
+use crate::state::Durable;
 
 /// Bytes after which a segment is not continued.
 const SEGMENT: u64 = 64 << 20;
@@ -36,111 +34,54 @@ pub(super) fn place(engine: &Engine) -> Location {
     }
 }
 
-impl Engine {
-    /// Loads the journal into the empty keyspace and begins to write it: on the loader's thread, while
-    /// other commands are refused.
-    ///
-    /// # Errors
-    /// The journal is damaged or cannot be used: the text is for the operator. The server must not
-    /// start then.
-    pub(crate) fn load_journal(self: &Arc<Self>, cx: &mut Context) -> Result<(), String> {
-        let (disk, place): (Arc<dyn Disk>, _) = (Arc::new(Real), place(self));
-        // Loading cuts off a torn end. It must not do so to the file of another server, which may be
-        // writing it.
-        self.lock_journal(&*disk, &place)?;
-        self.journal.starting.store(true, Relaxed);
-        self.keyspace.hold(cx, None);
-        let found = load(self, cx, &disk, &place, Why::Start);
-        self.keyspace.release(cx);
-        self.journal.starting.store(false, Relaxed);
-        let found = found?;
-        // It may have been turned off meanwhile.
-        if !self.config.flag(Id::Appendonly) {
-            self.journal.unlock();
-            return Ok(());
-        }
-        self.begin_journal(disk, place, found)
+/// Loads the journal into the empty keyspace and begins to write it: on the loader's thread, while
+/// other commands are refused.
+///
+/// # Errors
+/// The journal is damaged or cannot be used: the text is for the operator. The server must not
+/// start then.
+pub(crate) fn load(engine: &Engine, cx: &mut Context) -> Result<(), String> {
+    let files = &Durable::of(engine).journal;
+    let (disk, place): (Arc<dyn Disk>, _) = (Arc::new(Real), place(engine));
+    // Loading cuts off a torn end. It must not do so to the file of another server, which may be
+    // writing it.
+    writing::claim(engine, &*disk, &place)?;
+    files.starting.store(true, Relaxed);
+    engine.keyspace.hold(cx, None);
+    let found = recover(engine, cx, &disk, &place, Why::Start);
+    engine.keyspace.release(cx);
+    files.starting.store(false, Relaxed);
+    let found = found?;
+    // It may have been turned off meanwhile.
+    if !engine.config.flag(Id::Appendonly) {
+        files.unlock();
+        return Ok(());
     }
-
-    /// The same before there are any threads, and for a journal that is elsewhere than the
-    /// configuration says: for tests.
-    ///
-    /// # Errors
-    /// As said.
-    pub fn open_journal_at(
-        self: &Arc<Self>,
-        disk: Arc<dyn Disk>,
-        place: Location,
-    ) -> Result<(), String> {
-        let now = self.clock.wall_ms() as i64;
-        let mut cx = Context::new(now, Rng::from_seed(self.clock.monotonic_ns()));
-        let solo = self.solo.lock().take();
-        if let Some(solo) = solo {
-            cx.solo = solo;
-        }
-        settings::follow(&self.config, &mut cx);
-        let single = self.keyspace.is_single();
-        self.keyspace.hold(&mut cx, None);
-        let found = load(self, &mut cx, &disk, &place, Why::Test);
-        self.keyspace.release(&mut cx);
-        if single {
-            // For the worker that is yet to come.
-            *self.solo.lock() = Some(cx.solo);
-        }
-        self.begin_journal(disk, place, found?)
-    }
-
-    /// Makes sure that no other server uses these files.
-    pub(super) fn lock_journal(&self, disk: &dyn Disk, place: &Location) -> Result<(), String> {
-        let mut lock = self.journal.lock.lock();
-        if lock.is_none() {
-            *lock = Some(self::lock(disk, place)?);
-        }
-        Ok(())
-    }
-
-    /// Begins to write: from here on, commits append.
-    pub(super) fn begin_journal(
-        self: &Arc<Self>,
-        disk: Arc<dyn Disk>,
-        place: Location,
-        from: Recovered,
-    ) -> Result<(), String> {
-        let journal = &self.journal;
-        self.lock_journal(&*disk, &place)?;
-        journal.follow_config(&self.config);
-        let shown = place.dir.display().to_string();
-        let bases = from.bases();
-        journal.based.store(!from.baseless(), Relaxed);
-        let (writer, orders) = Writer::start(
-            Arc::clone(&disk),
-            Arc::clone(&journal.shared),
-            Arc::new(Bell(Arc::downgrade(self))),
-            place.clone(),
-            from,
-        )
-        .map_err(|e| format!("the journal in {shown} cannot be written: {e}"))?;
-        let thread = std::thread::Builder::new().name("apus-journal".into());
-        let writer = thread.spawn(move || writer.run()).map_err(|e| format!("no thread: {e}"))?;
-        *journal.running.lock() = Some(Running { orders, writer, place, disk, bases });
-        self.keyspace.keep_journal(true);
-        journal.on.store(true, Relaxed);
-        journal.follow_config(&self.config);
-        Ok(())
-    }
+    writing::begin(engine, disk, place, found)
 }
 
-/// The right to use these files, which one server has at a time.
-pub(super) fn lock(disk: &dyn Disk, place: &Location) -> Result<Lock, String> {
-    let shown = place.dir.display();
-    let failed = |e: std::io::Error| format!("the journal in {shown} cannot be used: {e}");
-    disk.create_dir(&place.dir).map_err(failed)?;
-    disk.lock(&place.lock()).map_err(failed)?.ok_or_else(|| {
-        format!(
-            "another server is using the journal in {shown}: stop it, or give this one another dir, \
-             appenddirname or appendfilename"
-        )
-    })
+/// The same before there are any threads, and for a journal that is elsewhere than the
+/// configuration says: for tests.
+///
+/// # Errors
+/// As said.
+pub fn open_at(engine: &Engine, disk: Arc<dyn Disk>, place: Location) -> Result<(), String> {
+    let now = engine.clock.wall_ms() as i64;
+    let mut cx = Context::new(now, Rng::from_seed(engine.clock.monotonic_ns()));
+    let solo = engine.solo.lock().take();
+    if let Some(solo) = solo {
+        cx.solo = solo;
+    }
+    settings::follow(&engine.config, &mut cx);
+    let single = engine.keyspace.is_single();
+    engine.keyspace.hold(&mut cx, None);
+    let found = recover(engine, &mut cx, &disk, &place, Why::Test);
+    engine.keyspace.release(&mut cx);
+    if single {
+        // For the worker that is yet to come.
+        *engine.solo.lock() = Some(cx.solo);
+    }
+    writing::begin(engine, disk, place, found?)
 }
 
 /// DEBUG LOADAOF: throws the data away and reads it again, while no other client runs a command.
@@ -158,7 +99,8 @@ pub fn reload(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
 }
 
 fn reload_held(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
-    let running = engine.journal.running.lock();
+    let files = &Durable::of(engine).journal;
+    let running = files.running.lock();
     let (disk, place): (Arc<dyn Disk>, _) = match &*running {
         Some(running) => (Arc::clone(&running.disk), running.place.clone()),
         None => (Arc::new(Real), place(engine)),
@@ -167,7 +109,7 @@ fn reload_held(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     if !there && running.is_none() && aof::find(&place)?.is_none() {
         return Err(format!("there is none at {}", place.dir.display()));
     }
-    let (shared, rewrite) = (&engine.journal.shared, &engine.journal.rewrite);
+    let (shared, rewrite) = (&engine.journal.shared, &files.rewrite);
     if running.is_some() {
         // This is for tests: all other threads wait for the writer, too. It locks no shard, nor
         // `running`.
@@ -181,7 +123,7 @@ fn reload_held(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
         return Err("a rewrite is under way".to_owned());
     }
     thread.flush_all(engine);
-    load(engine, &mut thread.cx, &disk, &place, Why::Reload).map(drop)
+    recover(engine, &mut thread.cx, &disk, &place, Why::Reload).map(drop)
 }
 
 /// Why something is loaded.
@@ -196,7 +138,7 @@ enum Why {
 }
 
 /// Loads base and segments, or the files of a Redis, or nothing. The keyspace is empty and locked.
-fn load(
+fn recover(
     engine: &Engine,
     cx: &mut Context,
     disk: &Arc<dyn Disk>,
@@ -230,7 +172,7 @@ fn load(
         let files = aof::files(place, &name)?;
         let mut player = Player::new(engine, cx, why == Why::Start);
         aof::load(engine, &mut player, &files, truncated)?;
-        engine.journal.rewrite.schedule();
+        Durable::of(engine).journal.rewrite.schedule();
         report(engine, &player, began, "append-only file of Redis");
         back_to_present(engine, cx);
         return Ok(Recovered::fresh(Base::Redis { name }).having_seen(seen));
@@ -244,17 +186,17 @@ fn load(
         Base::Redis { name } => {
             let files = aof::files(place, name)?;
             aof::load(engine, &mut Player::new(engine, cx, why == Why::Start), &files, truncated)?;
-            engine.journal.rewrite.schedule();
+            Durable::of(engine).journal.rewrite.schedule();
         }
     }
     let total = found.bytes().max(1);
     let mut player = Player::new(engine, cx, why == Why::Start);
-    let loading = &engine.persistence.loading;
+    let loading = &Durable::of(engine).loading;
     loading.begin(total, engine.clock.wall_ms() as i64);
     let shown = place.manifest();
     let recovered = found.replay(truncated, |changes, at| {
         loading.reached(at, player.commands);
-        loading.tell(engine, &shown);
+        loading.tell(&engine.log, engine.clock.wall_ms() as i64, &shown.display());
         player.play(changes)
     });
     loading.end();

@@ -3,10 +3,10 @@
 use std::io::Read;
 use std::path::Path;
 
+use engine::Engine;
 use store::Context;
 
-use crate::engine::Engine;
-use crate::persistence::load::{Present, read, read_file};
+use crate::load::{Present, read, read_file};
 
 /// Calls `f` while others may look at the keyspace and all cores take part, if `free`: at the start of the
 /// server. The shards that `cx` had locked are locked again afterwards.
@@ -49,7 +49,7 @@ pub(super) fn load_preamble<R: Read + Send>(
     source: R,
 ) -> Result<(Vec<u8>, R), String> {
     cx.keep_expired = true;
-    let read = read(engine, cx, path, source, Present::Refuse);
+    let read = read(engine, cx, &path.display(), source, Present::Refuse);
     cx.keep_expired = false;
     read.map_err(|e| format!("{}: {e}", path.display()))
 }

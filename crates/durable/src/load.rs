@@ -1,126 +1,47 @@
 //! Reading a snapshot into the keyspace: one thread reads and cuts the input into batches of keys; the
 //! others decode these and insert the keys.
-//!
-//! At the start of the server this is a thread of its own, while the workers answer `-LOADING`.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use commands::{Fail, rdb_limits};
 use config::Id;
+use engine::{Engine, Thread, log, settings};
 use parking_lot::Mutex;
 use rdb::{Batch, Item, Limits, Loaded, Reader};
 use stdx::rng::Rng;
 use store::{Context, Db, Key, Small};
 
-use crate::engine::{Attention, Engine};
-use crate::log;
-use crate::mailbox::{Job, Message};
-use crate::settings;
-use crate::thread::Thread;
+use crate::delay;
+use crate::loading::Loading;
+use crate::state::Durable;
 
 /// Keys that are inserted together, so that their cache misses overlap.
 const BATCH: usize = 256;
-/// A line in the log this often, in milliseconds.
-const TELL_MS: i64 = 5000;
 
-/// The load that is under way, or was the last.
-#[derive(Default)]
-pub struct Loading {
-    /// Unix milliseconds at which it began; 0 while nothing is.
-    since_ms: AtomicI64,
-    total: AtomicU64,
-    loaded: AtomicU64,
-    /// Memory in use when the file was written, as the file records it.
-    used_mem: AtomicU64,
-    /// Keys loaded.
-    pub(super) keys: AtomicU64,
-    /// Commands replayed.
-    commands: AtomicU64,
-    /// Keys left out because they had expired.
-    pub(super) expired: AtomicU64,
-    /// Keys left out because they were empty.
-    empty: AtomicU64,
-    told_ms: AtomicI64,
+/// A snapshot that is to be read: bytes that come from a file or a connection.
+pub struct Source<R> {
+    /// The bytes; a thread of its own reads them, and waits for them where it must.
+    pub bytes: R,
+    /// How many there are, as far as that is known: for the progress that INFO shows.
+    pub total: u64,
+    /// What they are, for the log.
+    pub name: String,
 }
 
-impl Loading {
-    pub(crate) fn begin(&self, total: u64, now_ms: i64) {
-        self.total.store(total, Relaxed);
-        for n in [&self.loaded, &self.commands] {
-            n.store(0, Relaxed);
-        }
-        self.told_ms.store(now_ms, Relaxed);
-        self.since_ms.store(now_ms, Relaxed);
-    }
-
-    /// A snapshot begins to be read: the figures of the last one are reset.
-    fn begin_snapshot(&self) {
-        for n in [&self.keys, &self.expired, &self.empty, &self.used_mem] {
-            n.store(0, Relaxed);
-        }
-    }
-
-    /// The part that is done, and about how many seconds are left, once that can be estimated.
-    fn progress(&self, now_ms: i64) -> (f64, Option<f64>) {
-        let (total, loaded) = (self.total.load(Relaxed), self.loaded.load(Relaxed));
-        // A file may have grown since it was measured.
-        let part = (loaded as f64 / total.max(1) as f64).min(1.0);
-        let elapsed = (now_ms - self.since_ms.load(Relaxed)).max(0) as f64 / 1000.0;
-        (part, (part > 0.0).then(|| elapsed / part - elapsed))
-    }
-
-    /// INFO's fields while something is loaded.
-    pub fn info(&self, now_ms: i64) -> Vec<(&'static str, String)> {
-        let since = self.since_ms.load(Relaxed);
-        if since == 0 {
-            return Vec::new();
-        }
-        let (total, loaded) = (self.total.load(Relaxed), self.loaded.load(Relaxed));
-        let (part, left) = self.progress(now_ms);
-        let left = left.unwrap_or(1.0);
-        vec![
-            ("loading_start_time", (since / 1000).to_string()),
-            ("loading_total_bytes", total.to_string()),
-            ("loading_rdb_used_mem", self.used_mem.load(Relaxed).to_string()),
-            ("loading_loaded_bytes", loaded.to_string()),
-            ("loading_loaded_perc", format!("{:.2}", part * 100.0)),
-            ("loading_eta_seconds", format!("{left:.0}")),
-        ]
-    }
-
-    /// Notes the progress of the replay of commands: bytes of all files, and commands.
-    pub(crate) fn reached(&self, bytes: u64, commands: u64) {
-        self.loaded.store(bytes, Relaxed);
-        self.commands.store(commands, Relaxed);
-    }
-
-    /// It is over.
-    pub(crate) fn end(&self) {
-        self.since_ms.store(0, Relaxed);
-    }
-
-    pub(crate) fn tell(&self, engine: &Engine, path: &Path) {
-        let now = engine.clock.wall_ms() as i64;
-        if now - self.told_ms.load(Relaxed) < TELL_MS {
-            return;
-        }
-        self.told_ms.store(now, Relaxed);
-        log!(engine.log, Notice, "Loading {}: {}", path.display(), self.describe(now));
-    }
-
-    fn describe(&self, now_ms: i64) -> String {
-        let (part, left) = self.progress(now_ms);
-        let what = match self.commands.load(Relaxed) {
-            0 => format!("{} keys", self.keys.load(Relaxed)),
-            commands => format!("{commands} commands"),
-        };
-        let left = left.map_or_else(String::new, |left| format!(", about {left:.0} seconds left"));
-        format!("{:.0}%, {what}{left}", part * 100.0)
+impl Source<File> {
+    /// A file.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let bytes = File::open(path)?;
+        let total = bytes.metadata().map_or(0, |m| m.len());
+        Ok(Self { bytes, total, name: path.display().to_string() })
     }
 }
 
@@ -182,7 +103,7 @@ fn cut<R: Read>(
                     }
                     b"used-mem" if send.is_some() => {
                         let bytes = text.parse::<u64>().unwrap_or(0);
-                        engine.persistence.loading.used_mem.store(bytes, Relaxed);
+                        Durable::of(engine).loading.used_mem.store(bytes, Relaxed);
                         let mb = bytes as f64 / f64::from(1 << 20);
                         log!(engine.log, Notice, "RDB memory usage when created {:.2} Mb", mb);
                     }
@@ -232,12 +153,12 @@ fn cut<R: Read>(
 
 fn tell_empty(engine: &Engine, key: &[u8]) {
     let key = String::from_utf8_lossy(key);
-    engine.persistence.loading.empty.fetch_add(1, Relaxed);
+    Durable::of(engine).loading.empty.fetch_add(1, Relaxed);
     log!(engine.log, Notice, "rdbLoadObject skipping empty key: {}", key);
 }
 
 /// Proves that a file is whole, without keeping anything of it.
-pub(crate) fn check(engine: &Engine, cx: &Context, path: &Path) -> Result<(), String> {
+fn check(engine: &Engine, cx: &Context, path: &Path) -> Result<(), String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
     let checksum = engine.config.flag(Id::Rdbchecksum);
     let mut reader =
@@ -264,7 +185,7 @@ pub fn check_snapshot<R: Read>(source: R) -> Result<(u64, (Vec<u8>, R)), String>
     }
 }
 
-/// Reads a snapshot from `source` into the keyspace; `path` is for messages. Returns the source and the
+/// Reads a snapshot from `source` into the keyspace; `name` is for the log. Returns the source and the
 /// bytes that were read beyond the snapshot's end: an append-only file may go on there.
 ///
 /// # Errors
@@ -272,11 +193,11 @@ pub fn check_snapshot<R: Read>(source: R) -> Result<(u64, (Vec<u8>, R)), String>
 pub(crate) fn read<R: Read + Send>(
     engine: &Engine,
     cx: &mut Context,
-    path: &Path,
+    name: &(dyn Display + Sync),
     source: R,
     present: Present,
 ) -> Result<(Vec<u8>, R), String> {
-    let loading = &engine.persistence.loading;
+    let loading = &Durable::of(engine).loading;
     loading.begin_snapshot();
     let checksum = engine.config.flag(Id::Rdbchecksum);
     let limits = rdb_limits(&cx.small);
@@ -297,7 +218,7 @@ pub(crate) fn read<R: Read + Send>(
                 *receive.lock() = None;
                 return outcome;
             }
-            loading.tell(engine, path);
+            loading.tell(&engine.log, engine.clock.wall_ms() as i64, name);
         }
     };
     std::thread::scope(|scope| {
@@ -376,8 +297,8 @@ fn insert(
     keys: Vec<Loaded>,
     present: Present,
 ) -> Result<(), String> {
-    let (ks, loading) = (&engine.keyspace, &engine.persistence.loading);
-    super::save::wait_for_test(engine, Id::KeyLoadDelay, keys.len() as u64, || false);
+    let (ks, loading) = (&engine.keyspace, &Durable::of(engine).loading);
+    delay::wait(&engine.config, Id::KeyLoadDelay, keys.len() as u64, || false);
     let hashes: Vec<u64> = keys.iter().map(|l| stdx::hash::hash64(l.entry.key())).collect();
     let pin = crossbeam_epoch::pin();
     for hash in &hashes {
@@ -411,19 +332,21 @@ fn insert(
     Ok(())
 }
 
-/// Reads the snapshot file at `path`; see `read`.
-pub fn read_file(
+/// Reads a snapshot into the keyspace.
+///
+/// # Errors
+/// It cannot be read, is damaged, or names a key twice. The keys that were read before that are in the
+/// keyspace.
+pub fn read_source<R: Read + Send>(
     engine: &Engine,
     cx: &mut Context,
-    path: &Path,
+    source: Source<R>,
     present: Present,
 ) -> Result<(), String> {
-    let file = File::open(path).map_err(|e| e.to_string())?;
-    let bytes = file.metadata().map_or(0, |m| m.len());
-    let loading = &engine.persistence.loading;
+    let loading = &Durable::of(engine).loading;
     let began = engine.clock.monotonic_ns();
-    loading.begin(bytes, engine.clock.wall_ms() as i64);
-    let outcome = read(engine, cx, path, file, present);
+    loading.begin(source.total, engine.clock.wall_ms() as i64);
+    let outcome = read(engine, cx, &source.name, source.bytes, present);
     loading.end();
     outcome?;
     let seconds = (engine.clock.monotonic_ns() - began) as f64 / 1e9;
@@ -440,6 +363,19 @@ pub fn read_file(
     Ok(())
 }
 
+/// The same for a file.
+///
+/// # Errors
+/// Those of [`read_source`].
+pub fn read_file(
+    engine: &Engine,
+    cx: &mut Context,
+    path: &Path,
+    present: Present,
+) -> Result<(), String> {
+    read_source(engine, cx, Source::open(path).map_err(|e| e.to_string())?, present)
+}
+
 /// Refuses a snapshot file that is not whole.
 pub fn prove(engine: &Engine, thread: &Thread, path: &Path) -> Result<(), Fail> {
     check(engine, &thread.cx, path).map_err(|e| {
@@ -448,14 +384,25 @@ pub fn prove(engine: &Engine, thread: &Thread, path: &Path) -> Result<(), Fail> 
     })
 }
 
-/// Replaces everything by the data of the snapshot file, which has proved whole. No client sees anything
-/// in between: the thread has the whole keyspace locked.
-pub fn replace_all(engine: &Engine, thread: &mut Thread, path: &Path) -> Result<(), Fail> {
+/// Replaces everything by the data of a snapshot. No client sees anything in between: the thread has the
+/// whole keyspace locked until the source ends, and other threads wait. The journal does not learn of it: see
+/// [`replace_all`](crate::replace_all).
+///
+/// # Errors
+/// The snapshot cannot be read or is damaged. Nothing is left then.
+pub(crate) fn replace_all<R: Read + Send>(
+    engine: &Engine,
+    thread: &mut Thread,
+    source: Source<R>,
+) -> Result<(), Fail> {
     within(engine, thread, |thread| {
         thread.flush_all(engine);
+        let name = source.name.clone();
         // A duplicate key is no reason to end with half of the data.
-        read_file(engine, &mut thread.cx, path, Present::Replace)
-            .map_err(|e| Fail::new(format!("ERR {} cannot be loaded: {e}", path.display())))
+        read_source(engine, &mut thread.cx, source, Present::Replace).map_err(|e| {
+            thread.flush_all(engine);
+            Fail::new(format!("ERR {name} cannot be loaded: {e}"))
+        })
     })
 }
 
@@ -466,90 +413,4 @@ pub fn within<R>(engine: &Engine, thread: &mut Thread, f: impl FnOnce(&mut Threa
     engine.keyspace.release(&mut thread.cx);
     thread.collect();
     r
-}
-
-impl Engine {
-    /// Begins to load the data on disk, in a thread of its own; commands are answered `-LOADING` until it
-    /// is done. Called before the workers run. `done` is called with the result, after commands are
-    /// admitted again.
-    ///
-    /// # Errors
-    /// There is no thread to be had.
-    pub fn load(
-        self: &Arc<Self>,
-        done: impl FnOnce(Result<(), String>) + Send + 'static,
-    ) -> io::Result<()> {
-        let path = super::path(self);
-        let journal = self.config.flag(Id::Appendonly);
-        if !journal && !path.exists() {
-            done(Ok(()));
-            return Ok(());
-        }
-        self.attention.set(Attention::LOADING, true);
-        let single = self.solo.lock().as_ref().map(|solo| self.keyspace.share(solo)).is_some();
-        let engine = Arc::clone(self);
-        let work = move || {
-            let now = engine.clock.wall_ms() as i64;
-            let mut cx = Context::new(now, Rng::from_seed(engine.clock.monotonic_ns()));
-            settings::follow(&engine.config, &mut cx);
-            let outcome = if journal {
-                engine.load_journal(&mut cx)
-            } else {
-                let read = read_file(&engine, &mut cx, &path, Present::Refuse);
-                if let Err(e) = &read {
-                    // The text that operators of Redis look for.
-                    log!(engine.log, Warning, "Internal error in RDB reading: {}", e);
-                    let dir = std::env::current_dir().unwrap_or_default();
-                    log!(
-                        engine.log,
-                        Warning,
-                        "{} is left as it is. Restore it from a backup, or move it away to begin \
-                         without data; `apus check` tells how far it can be read.",
-                        dir.join(&path).display()
-                    );
-                    log!(engine.log, Warning, "Terminating server after rdb file reading failure.");
-                }
-                read.map_err(|e| format!("{}: {e}", path.display()))
-            };
-            match outcome {
-                Ok(()) => {
-                    let end = move |engine: &Engine, thread: &mut Thread| {
-                        if single {
-                            engine.keyspace.unshare(&thread.cx.solo);
-                        }
-                        engine.attention.set(Attention::LOADING, false);
-                        done(Ok(()));
-                    };
-                    engine.post(0, Message::Run(Job::new(end)));
-                }
-                Err(e) => {
-                    let why = e.trim_end_matches('.');
-                    log!(engine.log, Warning, "Fatal error loading the DB: {}. Exiting.", why);
-                    done(Err(e));
-                }
-            }
-        };
-        std::thread::Builder::new().name("apus-loader".into()).spawn(work).map(drop)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn progress_is_a_part_and_the_rest_is_not_negative() {
-        let loading = Loading::default();
-        loading.begin(200, 10_000);
-        assert_eq!(loading.describe(12_000), "0%, 0 keys");
-        loading.reached(50, 7);
-        assert_eq!(loading.describe(12_000), "25%, 7 commands, about 6 seconds left");
-        // The clock was set back, and the file has grown.
-        loading.reached(400, 9);
-        assert_eq!(loading.describe(9_000), "100%, 9 commands, about 0 seconds left");
-        let info = loading.info(9_000);
-        assert!(info.contains(&("loading_loaded_perc", "100.00".to_owned())), "{info:?}");
-        loading.end();
-        assert!(loading.info(9_000).is_empty());
-    }
 }

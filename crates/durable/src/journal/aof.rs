@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
+use engine::{Engine, log};
 use persist::journal::Location;
+use persist::journal::redis::{Commands, Stop, parse_manifest};
 use stdx::crc32c::crc32c;
 
-use persist::journal::redis::{Commands, Stop, parse_manifest};
-
+use super::base;
 use super::replay::Player;
-use crate::engine::Engine;
-use crate::log;
+use crate::state::Durable;
 
 /// The files of Redis that are at `place`, if any: the name for our manifest, and the files to load,
 /// in order.
@@ -90,7 +90,7 @@ pub(super) fn load(
     truncated: bool,
 ) -> Result<(), String> {
     let len = |path: &PathBuf| std::fs::metadata(path).map_or(0, |m| m.len());
-    let loading = &engine.persistence.loading;
+    let loading = &Durable::of(engine).loading;
     loading.begin(files.iter().map(len).sum(), engine.clock.wall_ms() as i64);
     let mut before = 0;
     let outcome = files.iter().enumerate().try_for_each(|(i, path)| {
@@ -121,8 +121,8 @@ fn load_file(
     if magic == b"REDIS" || magic == b"VALKE" {
         let whole = std::io::Cursor::new(magic).chain(file);
         let free = player.yields();
-        let (rest, file) = super::base::let_go(engine, player.cx(), free, |cx| {
-            super::base::load_preamble(engine, cx, path, whole)
+        let (rest, file) = base::let_go(engine, player.cx(), free, |cx| {
+            base::load_preamble(engine, cx, path, whole)
         })?;
         let (_, mut file) = file.into_inner();
         let at = file.stream_position().map_err(failed)?.saturating_sub(rest.len() as u64);
@@ -153,7 +153,7 @@ fn commands<R: Read>(
     mut reader: Commands<R>,
 ) -> Result<(), String> {
     let shown = path.display();
-    let loading = &engine.persistence.loading;
+    let loading = &Durable::of(engine).loading;
     let mut tell = player.commands;
     // The file does not record when a command ran. Nothing had expired for those that follow it in
     // the file.
@@ -173,7 +173,7 @@ fn commands<R: Read>(
         if player.commands >= tell {
             tell = player.commands + TELL;
             loading.reached(before + reader.offset(), player.commands);
-            loading.tell(engine, path);
+            loading.tell(&engine.log, engine.clock.wall_ms() as i64, &path.display());
         }
         let words: Vec<Vec<u8>> = match reader.next(&mut spans) {
             Ok(Some(bytes)) => spans

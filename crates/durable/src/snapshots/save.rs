@@ -1,23 +1,23 @@
-//! Taking a snapshot: the threads that serialise, and the way of the bytes into the file.
+//! Taking a snapshot: the threads that serialise, and the way of the bytes into the sink.
 //!
 //! ```text
 //!  commands that change what is not saved yet ─► Keeper ─┐
-//!  walks over the shards, one thread or several ─────────┼─► Queue ─► file
+//!  walks over the shards, one thread or several ─────────┼─► Queue ─► Sink
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::io;
 use std::sync::Arc;
 
 use config::{Config, Id};
+use engine::{COMPAT_VERSION, Engine};
 use parking_lot::Mutex;
 use rdb::{Access, Encoder};
 use stdx::rng::Rng;
 use store::{Background, Context, Db, Entry, Keep, LfuClock, Snapshot, Walk};
 
-use super::file::{self, Wishes};
 use super::queue::Queue;
-use crate::COMPAT_VERSION;
-use crate::engine::Engine;
+use super::sink::{Sink, drain};
+use crate::delay;
 
 /// Bytes that are serialised while a shard is locked once: some tens of microseconds.
 const STEP: usize = 8 << 10;
@@ -53,7 +53,7 @@ impl Use {
     }
 }
 
-/// Entries on their way into the file.
+/// Entries on their way into the queue.
 struct Writer {
     encoder: Encoder,
     buf: Vec<u8>,
@@ -142,51 +142,47 @@ impl Keep for Keeper {
 }
 
 /// A snapshot that has begun: its moment is past, nothing is written yet.
-pub(crate) struct Taking {
+pub(super) struct Taking {
     snapshot: Snapshot,
     keeper: Arc<Keeper>,
     head: Vec<u8>,
-    path: PathBuf,
-    wishes: Wishes,
+    /// The sink gets a checksum at the end.
+    checksum: bool,
     compress: bool,
     told: Use,
     keys: u64,
 }
 
-/// The figures of a written snapshot.
-pub(crate) struct Taken {
-    pub(crate) bytes: u64,
+/// The figures of a snapshot that has been written.
+#[derive(Debug)]
+pub struct Taken {
+    /// Its length.
+    pub bytes: u64,
     /// Keys that commands saved because they changed them.
-    pub(crate) early: u64,
-    pub(crate) keys: u64,
+    pub early: u64,
+    /// About how many keys it has.
+    pub keys: u64,
 }
 
-/// Begins a snapshot of this moment; `at` is called at it, when no command is under way. None when
-/// there is one under way.
-pub(crate) fn begin(
+/// Begins a snapshot of this moment; `at` is called at it, when no command is under way, and gives fields of
+/// the snapshot: name and value. None when there is one under way.
+pub(super) fn begin(
     engine: &Engine,
     cx: &mut Context,
-    path: &Path,
-    aux: &[(&str, String)],
-    at: impl FnOnce(),
+    at: impl FnOnce() -> Vec<(&'static str, String)>,
 ) -> Option<Taking> {
     let c = &engine.config;
-    let is_base = path != super::path(engine);
-    // `dir` may be another when it is done.
-    let path = engine.persistence.disk().absolute(path);
     let compress = c.flag(Id::Rdbcompression);
     let told = Use::of(c, cx);
     let queue = Arc::new(Queue::default());
     let keeper = Arc::new(Keeper { queue, early: Mutex::new(Writer::new(compress, told)) });
     let keep: Arc<dyn Keep> = Arc::<Keeper>::clone(&keeper);
-    let mut functions = Vec::new();
+    let (mut fields, mut functions) = (Vec::new(), Vec::new());
     let moment = || {
-        at();
+        fields = at();
         functions = engine.function_codes();
     };
     let snapshot = engine.keyspace.begin_snapshot(cx, keep, moment)?;
-    *engine.persistence.present.lock() = Some(Arc::clone(&keeper.queue));
-    *engine.persistence.temporary.lock() = Some(file::temporary(&path));
     let mut encoder = Encoder::new(compress);
     let mut head = Vec::new();
     encoder.header(&mut head);
@@ -197,8 +193,8 @@ pub(crate) fn begin(
     note("redis-bits", usize::BITS.to_string());
     note("ctime", (cx.now / 1000).to_string());
     note("used-mem", stdx::mem::used().to_string());
-    for (name, value) in aux {
-        note(name, value.clone());
+    for (name, value) in fields {
+        note(name, value);
     }
     note("apus-ver", env!("CARGO_PKG_VERSION").to_owned());
     for library in functions {
@@ -215,50 +211,19 @@ pub(crate) fn begin(
             keys += len as u64;
         }
     }
-    Some(Taking {
-        snapshot,
-        keeper,
-        head,
-        path,
-        wishes: Wishes {
-            checksum: c.flag(Id::Rdbchecksum),
-            sync_often: c.flag(if is_base {
-                Id::AofRewriteIncrementalFsync
-            } else {
-                Id::RdbSaveIncrementalFsync
-            }),
-        },
-        compress,
-        told,
-        keys,
-    })
-}
-
-/// `rdb-key-save-delay` and `key-load-delay`: microseconds per key, or keys per microsecond when
-/// negative.
-pub(super) fn wait_for_test(engine: &Engine, option: Id, keys: u64, enough: impl Fn() -> bool) {
-    let delay = engine.config.int(option);
-    if delay != 0 {
-        let n = delay.unsigned_abs();
-        let us = if delay > 0 { keys.saturating_mul(n) } else { keys / n };
-        let mut left = std::time::Duration::from_micros(us);
-        while !left.is_zero() && !enough() {
-            let some = left.min(std::time::Duration::from_millis(10));
-            std::thread::sleep(some);
-            left -= some;
-        }
-    }
+    let checksum = c.flag(Id::Rdbchecksum);
+    Some(Taking { snapshot, keeper, head, checksum, compress, told, keys })
 }
 
 impl Taking {
     /// About how many keys there are.
-    pub(crate) fn keys(&self) -> u64 {
+    pub(super) fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// The file that it becomes.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// The queue of its bytes.
+    pub(super) fn queue(&self) -> Arc<Queue> {
+        Arc::clone(&self.keeper.queue)
     }
 
     fn walk(
@@ -294,7 +259,7 @@ impl Taking {
                 w.add_unless_dead(db, e, queue);
                 w.yield_point();
             });
-            wait_for_test(engine, Id::RdbKeySaveDelay, keys, || queue.is_dead());
+            delay::wait(&engine.config, Id::RdbKeySaveDelay, keys, || queue.is_dead());
             if !more {
                 break;
             }
@@ -314,52 +279,51 @@ impl Taking {
     }
 
     /// Walks in this thread, with its context, while another one writes. The context may have the
-    /// whole keyspace locked. `done` is called with the number of saved keys.
+    /// whole keyspace locked.
     ///
     /// # Errors
-    /// As the system says; the file that was there before still is.
-    pub(crate) fn here(
+    /// Those of the sink.
+    pub(super) fn here(
         self,
         engine: &Engine,
         cx: &mut Context,
-        done: &dyn Fn(u64),
-    ) -> std::io::Result<Taken> {
+        sink: &mut dyn Sink,
+    ) -> io::Result<Taken> {
         let keeper = Arc::clone(&self.keeper);
-        let (head, path) = (self.head.clone(), self.path.clone());
-        let wishes = self.wishes;
+        let head = self.head.clone();
+        let (checksum, keys) = (self.checksum, self.keys);
         std::thread::scope(|scope| {
             let queue = Arc::clone(&keeper.queue);
-            let disk = engine.persistence.disk();
-            let write = move || file::write(&*disk, &path, &head, &queue, &wishes, None);
-            let file = scope.spawn(write);
+            let file = scope.spawn(move || drain(sink, &head, &queue, checksum, None));
             for walk in self.snapshot.walks(1) {
-                self.walk(engine, walk, cx, None, done);
+                self.walk(engine, walk, cx, None, &|_| {});
             }
             let early = self.snapshot.early();
             let mut w = Writer::new(self.compress, self.told);
             Self::finish(self.snapshot, &keeper, cx, &mut w);
-            let bytes = file.join().unwrap_or_else(|_| Err(std::io::Error::other("panicked")))?;
-            Ok(Taken { bytes, early, keys: self.keys })
+            let bytes = file.join().unwrap_or_else(|_| Err(io::Error::other("panicked")))?;
+            Ok(Taken { bytes, early, keys })
         })
     }
 
-    /// Walks in `threads` threads of its own while this one writes.
+    /// Walks in `threads` threads of its own while this one writes. `done` is called with the number of saved
+    /// keys.
     ///
     /// # Errors
-    /// As the system says; the file that was there before still is.
-    pub(crate) fn apart(
+    /// Those of the sink.
+    pub(super) fn apart(
         self,
         engine: &Engine,
+        sink: &mut dyn Sink,
         threads: usize,
         now_ms: i64,
         done: &(dyn Fn(u64) + Sync),
-    ) -> std::io::Result<Taken> {
+    ) -> io::Result<Taken> {
         let context = |n: u64| Context::new(now_ms, Rng::from_seed(now_ms as u64 ^ n));
         std::thread::scope(|scope| {
             let keeper = Arc::clone(&self.keeper);
-            let (head, path) = (self.head.clone(), self.path.clone());
-            let wishes = self.wishes;
-            let keys = self.keys;
+            let head = self.head.clone();
+            let (checksum, keys) = (self.checksum, self.keys);
             let walking = scope.spawn(move || {
                 std::thread::scope(|scope| {
                     for (n, walk) in self.snapshot.walks(threads).into_iter().enumerate() {
@@ -376,9 +340,8 @@ impl Taking {
                 Self::finish(self.snapshot, &self.keeper, &mut context(99), &mut w);
                 early
             });
-            let disk = engine.persistence.disk();
             let background = Some(Background::begin());
-            let written = file::write(&*disk, &path, &head, &keeper.queue, &wishes, background);
+            let written = drain(sink, &head, &keeper.queue, checksum, background);
             let early = walking.join().unwrap_or(0);
             Ok(Taken { bytes: written?, early, keys })
         })
