@@ -13,6 +13,7 @@
 //! * [`render`]: committed commands as bytes of the stream.
 //! * [`serve`]: what a primary knows of one replica.
 //! * [`acks`]: what the replicas' acknowledgements allow: WAIT, WAITAOF, `min-replicas-*`.
+//! * [`in_sync`]: the replicas that must have a write before it is acknowledged: `min-replicas-ack`.
 //! * [`link`]: a replica's connection to its primary.
 //!
 //! An offset counts the bytes of the stream since its history began; the byte behind offset `n` is
@@ -26,6 +27,7 @@ pub mod acks;
 pub mod backlog;
 mod eof;
 pub mod history;
+pub mod in_sync;
 pub mod link;
 pub mod render;
 pub mod serve;
