@@ -40,6 +40,8 @@
 //! with replicas that are not Apus, the claim holds only if Sentinel may promote none of them
 //! (`replica-priority 0`).
 
+use std::collections::VecDeque;
+
 /// A replica in the set.
 #[derive(Clone, Copy, Debug)]
 struct Member {
@@ -152,7 +154,7 @@ impl InSync {
 pub struct Grant {
     length_ms: u64,
     /// Acknowledgements that are not confirmed: their numbers and when they were sent.
-    sent: std::collections::VecDeque<(u64, u64)>,
+    sent: VecDeque<(u64, u64)>,
     until_ms: u64,
 }
 
@@ -162,7 +164,7 @@ const SENT_MAX: usize = 1024;
 impl Grant {
     /// A replica without a grant; each one will last `length_ms`.
     pub fn new(length_ms: u64) -> Self {
-        Self { length_ms, sent: std::collections::VecDeque::new(), until_ms: 0 }
+        Self { length_ms, sent: VecDeque::new(), until_ms: 0 }
     }
 
     /// The replica sends its acknowledgement with this number; numbers grow.
@@ -174,8 +176,11 @@ impl Grant {
 
     /// The primary has confirmed the acknowledgements up to this number.
     pub fn confirmed(&mut self, number: u64) {
-        while let Some((_, sent_ms)) = self.sent.pop_front_if(|(n, _)| *n <= number) {
+        while let Some(&(n, sent_ms)) = self.sent.front()
+            && n <= number
+        {
             self.until_ms = self.until_ms.max(sent_ms.saturating_add(self.length_ms));
+            self.sent.pop_front();
         }
     }
 

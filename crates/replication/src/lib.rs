@@ -14,6 +14,7 @@
 //! * [`serve`]: what a primary knows of one replica.
 //! * [`acks`]: what the replicas' acknowledgements allow: WAIT, WAITAOF, `min-replicas-*`.
 //! * [`in_sync`]: the replicas that must have a write before it is acknowledged: `min-replicas-ack`.
+//! * [`sentinels`]: the lease that a primary holds while Sentinels see it: `sentinel-lease-ms`.
 //! * [`link`]: a replica's connection to its primary.
 //!
 //! An offset counts the bytes of the stream since its history began; the byte behind offset `n` is
@@ -30,6 +31,7 @@ pub mod history;
 pub mod in_sync;
 pub mod link;
 pub mod render;
+pub mod sentinels;
 pub mod serve;
 mod text;
 
