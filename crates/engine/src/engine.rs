@@ -362,7 +362,7 @@ impl Engine {
     }
 
     /// A worker that is not in the list: no connections live on it.
-    pub(crate) fn new_worker(&self, mailbox: Mailbox) -> Arc<Worker> {
+    pub fn new_worker(&self, mailbox: Mailbox) -> Arc<Worker> {
         Arc::new(Worker {
             stats: ThreadStats::new(self.table.len()),
             costs: CostStats::default(),

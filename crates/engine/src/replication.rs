@@ -10,8 +10,9 @@
 //! [`State`] is behind one lock, which no thread holds while it waits for anything. A thread may have shards
 //! locked when it takes it; it never locks shards while it has it.
 
-use std::sync::Arc;
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
 use replication::backlog::{Backlog, Batch, Reader};
@@ -35,6 +36,11 @@ pub struct Replication {
     told: AtomicBool,
     /// `INFO`'s counts.
     pub counts: Counts,
+    /// Held by the thread that executes a primary's stream, from the first command of a batch until the bytes
+    /// are in the backlog: whoever has it sees data and offset agree. It is taken before shards are locked.
+    pub applying: Mutex<()>,
+    /// The state of the crate that replicates, which is above this one.
+    pub above: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// How replicas began.
@@ -79,6 +85,8 @@ impl Replication {
             renders: AtomicBool::new(false),
             told: AtomicBool::new(false),
             counts: Counts::default(),
+            applying: Mutex::new(()),
+            above: OnceLock::new(),
         }
     }
 
@@ -133,6 +141,18 @@ impl State {
     /// The next change is preceded by SELECT: a reader begins behind this.
     pub fn forget_db(&mut self) {
         self.renderer.forget_db();
+    }
+
+    /// The backlog, made if there is none: a replica keeps one for its own replicas.
+    pub fn ensure_backlog(&mut self, size: usize) {
+        let offset = self.history.offset();
+        self.backlog.get_or_insert_with(|| Backlog::new(size, offset));
+    }
+
+    /// The data is a full copy of a primary's: what was kept of the stream belongs to other data.
+    pub fn adopt_full(&mut self, id: ReplId, offset: i64, backlog_size: usize) {
+        self.history.adopt_full(id, offset);
+        self.backlog = Some(Backlog::new(backlog_size, offset));
     }
 
     /// A reader from the byte behind `offset`, which must be held.

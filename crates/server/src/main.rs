@@ -287,7 +287,7 @@ fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Resu
         server.stop();
     }
     server.join();
-    Durable::of(engine).snapshots.abandon();
+    Durable::of(&engine).snapshots.abandon();
     if !pidfile.is_empty() {
         let _ = std::fs::remove_file(&pidfile);
     }

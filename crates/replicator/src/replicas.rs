@@ -1,0 +1,5 @@
+//! The replicas of this server.
+
+/// All replicas.
+#[derive(Default)]
+pub struct Registry;

@@ -1,0 +1,1 @@
+//! Becoming a replica, and a primary again.

@@ -1,0 +1,1 @@
+//! Whole commands at the start of a primary's stream.
