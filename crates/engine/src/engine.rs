@@ -342,7 +342,7 @@ impl Engine {
             crate::log!(
                 self.log,
                 Warning,
-                "min-replicas-to-write is {}: all writes are refused, since Apus does not replicate",
+                "min-replicas-to-write is {}: writes are refused until so many replicas have come",
                 self.config.int(Id::MinReplicasToWrite)
             );
         }
@@ -422,6 +422,15 @@ impl Engine {
         }
     }
 
+    /// Refuses writes while fewer replicas are good than `min-replicas-to-write` says.
+    pub fn follow_good_replicas(&self) {
+        let wanted = usize::try_from(self.config.int(Id::MinReplicasToWrite)).unwrap_or(0);
+        let refuse = self.config.int(Id::MinReplicasMaxLag) > 0
+            && self.replication.good.load(Relaxed) < wanted
+            && !self.is_replica();
+        self.attention.set(Attention::REPLICAS, refuse);
+    }
+
     /// Updates the state derived from the configuration; called after every change of it.
     pub fn config_changed(&self) {
         let c = &self.config;
@@ -431,8 +440,7 @@ impl Engine {
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
-        let wants = c.int(Id::MinReplicasToWrite) > 0 && c.int(Id::MinReplicasMaxLag) > 0;
-        self.attention.set(Attention::REPLICAS, wants);
+        self.follow_good_replicas();
         self.durability.config_changed(self);
         c.with_bytes(Id::Requirepass, |password| self.acl.follow_requirepass(password));
         let notifies = c.notify_keyspace_events() != 0;

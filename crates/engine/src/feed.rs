@@ -4,7 +4,7 @@
 //! connection's commands come in between, as whole as ever.
 
 /// Where the bytes come from.
-pub trait Feed: Send + Sync {
+pub trait Feed: std::any::Any + Send + Sync {
     /// Appends the bytes that come next to `out`: some hundred KiB at most.
     fn next(&self, out: &mut Vec<u8>) -> Fed;
 

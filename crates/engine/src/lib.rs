@@ -40,6 +40,7 @@ pub mod pubsub;
 mod queue;
 mod redact;
 mod reload;
+mod rendering;
 pub mod replication;
 pub mod scripting;
 mod session;
@@ -53,6 +54,7 @@ mod walk;
 
 pub mod topics;
 
+pub use blocking::note_progress;
 pub use change::change;
 pub use client_line::push_client_line;
 pub use clients::{Client, Clients, Endpoint, Look, PausedKill, Peer};
@@ -72,4 +74,4 @@ pub use table::{
     Call, Cmd, CommandSet, Run, SessionCommand, SessionFn, Stuck, StuckFn, Table, container,
 };
 pub use take_input::TakeInput;
-pub use thread::{Batch, Next, Thread};
+pub use thread::{Batch, Next, OnWait, Thread};

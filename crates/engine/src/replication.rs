@@ -11,8 +11,8 @@
 //! locked when it takes it; it never locks shards while it has it.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::{Mutex, MutexGuard};
 use replication::backlog::{Backlog, Batch, Reader};
@@ -20,20 +20,18 @@ use replication::history::{History, ReplId};
 use replication::render::Renderer;
 use stream::Commands;
 
-use crate::engine::{Attention, Engine, Worker};
-
 /// Rendered bytes that go to the backlog at once.
 const CHUNK: usize = 64 << 10;
-/// A thread that feeds no connection, and has more bytes in its lane, renders them itself.
-const LANE_MAX: usize = 256 << 10;
 
 /// See the module's text.
 pub struct Replication {
-    state: Mutex<State>,
+    pub(crate) state: Mutex<State>,
     /// Changes are rendered.
-    renders: AtomicBool,
+    pub(crate) renders: AtomicBool,
     /// A thread that feeds has been woken and has not looked yet.
-    told: AtomicBool,
+    pub(crate) told: AtomicBool,
+    /// Replicas with as little lag as `min-replicas-max-lag` asks for, when they were last looked at.
+    pub good: AtomicUsize,
     /// `INFO`'s counts.
     pub counts: Counts,
     /// Held by the thread that executes a primary's stream, from the first command of a batch until the bytes
@@ -60,8 +58,8 @@ pub struct State {
     pub history: History,
     /// The last bytes of the stream; none: nobody has wanted them.
     pub backlog: Option<Backlog>,
-    renderer: Renderer,
-    records: Option<stream::Reader>,
+    pub(crate) renderer: Renderer,
+    pub(crate) records: Option<stream::Reader>,
     rendered: Vec<u8>,
     spans: Vec<(usize, usize)>,
     batch: Batch,
@@ -84,6 +82,7 @@ impl Replication {
             }),
             renders: AtomicBool::new(false),
             told: AtomicBool::new(false),
+            good: AtomicUsize::new(0),
             counts: Counts::default(),
             applying: Mutex::new(()),
             above: OnceLock::new(),
@@ -201,82 +200,4 @@ fn render_unit(
         }
     }
     renderer.end_unit(out);
-}
-
-impl Engine {
-    /// Renders the changes so far for the replicas. Called by a thread with fed connections, which then
-    /// sends them; other threads with such connections are woken.
-    pub fn render_changes(&self, own: &Arc<Worker>) {
-        let r = &self.replication;
-        if !r.renders() {
-            return;
-        }
-        r.told.store(false, SeqCst);
-        if r.state.lock().render() {
-            self.wake_feeding(Some(own), usize::MAX);
-        }
-    }
-
-    /// Has the changes of this thread, which feeds no connection, rendered by a thread that does.
-    #[inline]
-    pub fn pass_on_changes(&self, worker: &Arc<Worker>) {
-        if self.replication.renders() && worker.lane.waiting() > 0 {
-            self.pass_on(worker);
-        }
-    }
-
-    #[cold]
-    fn pass_on(&self, worker: &Arc<Worker>) {
-        if worker.lane.waiting() > LANE_MAX {
-            return self.render_changes(worker);
-        }
-        if !self.replication.told.swap(true, SeqCst) {
-            self.wake_feeding(None, 1);
-        }
-    }
-
-    /// Wakes the threads with fed connections, `most` of them at most, and `own` not.
-    pub fn wake_feeding(&self, own: Option<&Arc<Worker>>, most: usize) {
-        let mut left = most;
-        self.each_worker(|w| {
-            let other = own.is_none_or(|own| !Arc::ptr_eq(own, w));
-            if left > 0 && other && w.fed.load(Relaxed) > 0 {
-                left -= 1;
-                w.mailbox.wake();
-            }
-        });
-    }
-
-    /// Begins to render changes, into a backlog that is made if there is none. The caller has every shard
-    /// locked, so that this is a moment between two changes.
-    pub fn begin_rendering(&self, backlog_size: usize) {
-        let mut state = self.replication.state();
-        let state = &mut *state;
-        let offset = state.history.offset();
-        state.backlog.get_or_insert_with(|| Backlog::new(backlog_size, offset));
-        state.renderer.forget_db();
-        if state.records.is_none() {
-            state.records = Some(self.stream.reader(self.stream.last()));
-            self.keyspace.keep_journal(true);
-            self.replication.renders.store(true, SeqCst);
-        }
-    }
-
-    /// Renders no more changes: this server becomes a replica, or nobody wants them. The caller has every
-    /// shard locked.
-    pub fn end_rendering(&self) {
-        let mut state = self.replication.state();
-        if state.records.is_some() {
-            state.render();
-            state.records = None;
-            self.keyspace.keep_journal(false);
-            self.replication.renders.store(false, SeqCst);
-        }
-    }
-
-    /// Whether this server is a replica.
-    #[inline]
-    pub fn is_replica(&self) -> bool {
-        self.attention.get() & Attention::REPLICA != 0
-    }
 }

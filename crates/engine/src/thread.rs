@@ -23,7 +23,7 @@ use observe::costs::Costs;
 use observe::stats::bump;
 use observe::topkeys::Sampler;
 use resp::{Args, Out, Parser, Proto, Reply, Span, Template};
-use store::{Context, Db, Evicted, Flush, Policy, SHARDS};
+use store::{Context, Db, Evicted, Flush, Policy, SHARDS, Waiter};
 
 use crate::clients::PausedKill;
 use crate::commit::commit;
@@ -76,6 +76,9 @@ pub(crate) struct Hot {
     pub(crate) clients_max: u64,
 }
 
+/// Called with the waiter of a command that waits for other things than keys.
+pub type OnWait = Box<dyn FnOnce(&Engine, Arc<Waiter>) + Send>;
+
 /// See the module's text.
 pub struct Thread {
     /// Its number.
@@ -127,6 +130,8 @@ pub struct Thread {
     pub(crate) call_times: CallTimes,
     /// The command that just ran waits until the journal is durable up to here (WAITAOF).
     pub awaits: Option<u64>,
+    /// Gets the waiter of the command that just ran, if it waits.
+    pub on_wait: Option<OnWait>,
     /// `maxmemory-clients` may have changed: all clients are to be counted.
     pub(crate) recount_clients: bool,
 }
@@ -176,6 +181,7 @@ impl Thread {
             machines: None,
             call_times: CallTimes::default(),
             awaits: None,
+            on_wait: None,
             recount_clients: false,
         };
         if let Some(solo) = engine.solo.lock().take() {

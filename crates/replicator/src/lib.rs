@@ -19,6 +19,7 @@ mod payload;
 pub mod replicas;
 pub mod role;
 mod state;
+pub mod upkeep;
 mod whole;
 
 pub use state::Replicator;

@@ -92,11 +92,6 @@ impl Payload {
         self.room.notify_all();
     }
 
-    /// Bytes in memory.
-    pub(crate) fn waiting(&self) -> usize {
-        self.inner.lock().waiting
-    }
-
     /// Appends what comes next.
     pub(crate) fn next(&self, out: &mut Vec<u8>) -> Taken {
         let mut inner = self.inner.lock();
@@ -158,7 +153,7 @@ mod tests {
         p.end();
         while p.next(&mut out) == Taken::Some {}
         assert_eq!(out.len(), 13 + PIECE + 10);
-        assert_eq!((p.next(&mut out), p.waiting()), (Taken::Whole, 0));
+        assert_eq!((p.next(&mut out), p.inner.lock().waiting), (Taken::Whole, 0));
         // No sign of life comes behind the end.
         p.push_line(b"\n");
         assert_eq!(p.next(&mut out), Taken::Whole);

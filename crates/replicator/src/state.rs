@@ -1,5 +1,7 @@
 //! The state of this crate, which an engine carries.
 
+use std::sync::Arc;
+
 use engine::Engine;
 
 use crate::link::Following;
@@ -9,7 +11,7 @@ use crate::replicas::Registry;
 #[derive(Default)]
 pub struct Replicator {
     /// The replicas of this server.
-    pub replicas: Registry,
+    pub replicas: Arc<Registry>,
     /// The primary of this server.
     pub following: Following,
 }

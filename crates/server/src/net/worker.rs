@@ -803,6 +803,7 @@ impl Worker {
         }
         self.give_back.turn(self.inbox.worker.stats.batches.load(Relaxed));
         if self.thread.index == 0 {
+            replicator::upkeep::upkeep(engine, &mut self.thread);
             engine.sample_rates();
             engine.check_pause();
         }

@@ -11,6 +11,7 @@ use resp::{Args, Reply};
 
 use super::command;
 use engine::{Call, Client, Engine, SessionCommand, Stuck};
+use replicator::Replicator;
 
 const NO_REPLICATION: Fail = Fail::text("ERR Apus does not replicate");
 
@@ -89,13 +90,14 @@ pub(crate) static SYNC: SessionCommand = command(
         summary: "Internal: makes the connection that of a replica.",
         syntax: "SYNC",
         transcript: r#"
-# only: apus
-> SYNC
-(error) ERR Apus does not replicate
 "#,
         ..BASE
     },
-    |_, _, _| Err(NO_REPLICATION),
+    |call, _, _| {
+        let r = Replicator::of(call.engine);
+        let up = r.following.is_up();
+        r.replicas.psync(call.engine, call.session, up, None).map(drop)
+    },
 );
 
 pub(crate) static PSYNC: SessionCommand = command(
@@ -113,20 +115,24 @@ pub(crate) static PSYNC: SessionCommand = command(
 (error) ERR value is not an integer or out of range
 > PSYNC ? 1 FAILOVER
 (error) ERR PSYNC FAILOVER can't be sent to a master.
-# only: apus
-> PSYNC ? -1
-(error) ERR Apus does not replicate
 "#,
         ..BASE
     },
-    |_, args, _| {
-        if args.is(3, "failover") {
-            return Err(Fail::text("ERR PSYNC FAILOVER can't be sent to a master."));
-        }
-        parse::int(args, 2)?;
-        Err(NO_REPLICATION)
-    },
+    psync,
 );
+
+fn psync(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    if args.is(3, "failover") {
+        return Err(Fail::text("ERR PSYNC FAILOVER can't be sent to a master."));
+    }
+    let offset = parse::int(args, 2)?;
+    let r = Replicator::of(call.engine);
+    let (up, position) = (r.following.is_up(), Some((&args[1], offset)));
+    if let Some(text) = r.replicas.psync(call.engine, call.session, up, position)? {
+        reply.simple(&text);
+    }
+    Ok(())
+}
 
 pub(crate) static REPLCONF: SessionCommand = command(
     Row {
@@ -160,8 +166,16 @@ OK
 /// Longest address that a replica may announce.
 const HOST_MAX: usize = 256;
 
-fn replconf(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    if check_replconf(args)? {
+fn replconf(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let words: Vec<&[u8]> = args.iter_from(1).collect();
+    let r = Replicator::of(call.engine);
+    if call.session.from_primary {
+        if args.is(1, "getack") {
+            r.following.getack();
+        }
+        return Ok(());
+    }
+    if r.replicas.replconf(call.engine, call.thread, call.session, &words)? {
         reply.ok();
     }
     Ok(())

@@ -10,6 +10,7 @@ use durable::{Durable, snapshots};
 use engine::Attention;
 use engine::Call;
 use engine::{COMPAT_VERSION, process};
+use replicator::Replicator;
 
 pub(super) fn server(call: &mut Call<'_>, s: &mut Section) {
     let engine = call.engine;
@@ -143,16 +144,30 @@ pub(super) fn persistence(call: &mut Call<'_>, s: &mut Section) {
 
 pub(super) fn replication(call: &mut Call<'_>, s: &mut Section) {
     let engine = call.engine;
+    engine.render_changes(call.thread.worker());
+    let registry = &Replicator::of(engine).replicas;
     s.put("role", "master");
-    s.put("connected_slaves", 0);
+    let lines = registry.info(engine);
+    s.put("connected_slaves", lines.len());
+    if engine.config.int(Id::MinReplicasToWrite) > 0 && engine.config.int(Id::MinReplicasMaxLag) > 0
+    {
+        s.put("min_slaves_good_slaves", registry.good(engine));
+    }
+    for (i, line) in lines.iter().enumerate() {
+        s.put(&format!("slave{i}"), line);
+    }
     s.put("master_failover_state", "no-failover");
-    s.put("master_replid", engine.replication.state().history.id().as_str());
-    s.put("master_replid2", "0".repeat(40));
-    s.put("master_repl_offset", 0);
-    s.put("second_repl_offset", -1);
-    s.put("repl_backlog_active", 0);
+    let state = engine.replication.state();
+    let history = &state.history;
+    s.put("master_replid", history.id().as_str());
+    s.put("master_replid2", history.second_id().as_str());
+    s.put("master_repl_offset", history.offset());
+    s.put("second_repl_offset", history.second_offset());
+    s.put("repl_backlog_active", u8::from(state.backlog.is_some()));
     s.put("repl_backlog_size", engine.config.bytes(Id::ReplBacklogSize));
-    s.zeros(&["repl_backlog_first_byte_offset", "repl_backlog_histlen"]);
+    let figures = state.backlog.as_ref().map(replication::backlog::Backlog::figures);
+    s.put("repl_backlog_first_byte_offset", figures.map_or(0, |f| f.first));
+    s.put("repl_backlog_histlen", figures.map_or(0, |f| f.len));
 }
 
 pub(super) fn cpu(_: &mut Call<'_>, s: &mut Section) {
