@@ -94,6 +94,13 @@ impl Replication {
         self.state.lock()
     }
 
+    /// `repl-backlog-size` may have changed.
+    pub(crate) fn resize_backlog(&self, size: usize) {
+        if let Some(backlog) = &mut self.state.lock().backlog {
+            backlog.resize(size);
+        }
+    }
+
     /// Whether changes are rendered for replicas.
     #[inline]
     pub fn renders(&self) -> bool {
@@ -113,7 +120,8 @@ impl State {
             rendered.clear();
         };
         records.read(|_, frame| {
-            render_unit(renderer, rendered, spans, frame.payload());
+            let db = frame.is_messages().then(|| renderer.db().unwrap_or(0));
+            render_unit(renderer, rendered, spans, frame.payload(), db);
             if rendered.len() >= CHUNK {
                 flush(rendered);
             }
@@ -188,6 +196,7 @@ fn render_unit(
     out: &mut Vec<u8>,
     spans: &mut Vec<(usize, usize)>,
     payload: &[u8],
+    db: Option<usize>,
 ) {
     renderer.begin_unit(out);
     // This process has written it: it is well formed.
@@ -195,7 +204,8 @@ fn render_unit(
         spans.clear();
         while let Ok(Some(command)) = commands.next(|at, len| spans.push((at, len))) {
             let args = spans.iter().map(|&(at, len)| &payload[at..at + len]);
-            renderer.command(out, command.db, command.argc, args);
+            // Messages belong to no database: none is selected for them.
+            renderer.command(out, db.unwrap_or(command.db), command.argc, args);
             spans.clear();
         }
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
 use stdx::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex};
 
-use crate::record::{self, HEADER, UNIT, Unit};
+use crate::record::{self, HEADER, MESSAGES, UNIT, Unit};
 
 /// See the module's text.
 #[derive(Debug, Default)]
@@ -34,6 +34,8 @@ struct Inner {
     acted: bool,
     /// Commands of the open unit.
     unit: Vec<u8>,
+    /// Messages that were sent within it.
+    messages: Vec<u8>,
 }
 
 /// A buffer that has grown beyond this is given back.
@@ -67,14 +69,33 @@ impl Lane {
         inner.records.extend_from_slice(&[0; HEADER]);
         record::put_number(&mut inner.records, now);
         write(&mut Unit { out: &mut inner.records });
-        self.number(inner, from, counter, acts);
+        self.number(inner, from, counter, UNIT, acts);
     }
 
-    fn number(&self, inner: &mut Inner, from: usize, counter: &AtomicU64, acts: bool) {
+    /// Appends messages: commands for replicas alone. Those of a unit follow behind it.
+    pub fn append_messages(&self, counter: &AtomicU64, write: impl FnOnce(&mut Unit<'_>)) {
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
+        if self.depth.load(Relaxed) > 0 {
+            if inner.messages.is_empty() {
+                self.begun.store(true, Relaxed);
+                record::put_number(&mut inner.messages, 0);
+            }
+            write(&mut Unit { out: &mut inner.messages });
+            return;
+        }
+        let from = inner.records.len();
+        inner.records.extend_from_slice(&[0; HEADER]);
+        record::put_number(&mut inner.records, 0);
+        write(&mut Unit { out: &mut inner.records });
+        self.number(inner, from, counter, MESSAGES, false);
+    }
+
+    fn number(&self, inner: &mut Inner, from: usize, counter: &AtomicU64, kind: u8, acts: bool) {
         let frame = &mut inner.records[from..];
         // `Shared::wake_writer` follows, with a look at whether the writer sleeps.
         let sequence = counter.fetch_add(1, SeqCst) + 1;
-        record::head(frame, UNIT, sequence);
+        record::head(frame, kind, sequence);
         self.waiting.store(inner.records.len(), Relaxed);
         if acts {
             self.acted.store(sequence, Relaxed);
@@ -104,17 +125,22 @@ impl Lane {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
         let acts = std::mem::take(&mut inner.acted);
-        if inner.unit.is_empty() {
-            return;
+        if !inner.unit.is_empty() {
+            let from = inner.records.len();
+            inner.records.reserve(HEADER + inner.unit.len());
+            inner.records.extend_from_slice(&[0; HEADER]);
+            inner.records.append(&mut inner.unit);
+            if inner.unit.capacity() > KEEP {
+                inner.unit = Vec::new();
+            }
+            self.number(inner, from, counter, UNIT, acts);
         }
-        let from = inner.records.len();
-        inner.records.reserve(HEADER + inner.unit.len());
-        inner.records.extend_from_slice(&[0; HEADER]);
-        inner.records.append(&mut inner.unit);
-        if inner.unit.capacity() > KEEP {
-            inner.unit = Vec::new();
+        if !inner.messages.is_empty() {
+            let from = inner.records.len();
+            inner.records.extend_from_slice(&[0; HEADER]);
+            inner.records.append(&mut inner.messages);
+            self.number(inner, from, counter, MESSAGES, false);
         }
-        self.number(inner, from, counter, acts);
     }
 
     /// Bytes that the merger has not taken.

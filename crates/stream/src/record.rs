@@ -17,6 +17,9 @@
 pub const HEADER: usize = 20;
 /// Kind of a record with changes.
 pub const UNIT: u8 = 1;
+/// Kind of a record with messages: commands that replicas execute and no journal keeps (PUBLISH). 2 is a kind
+/// of the journal's own.
+pub const MESSAGES: u8 = 3;
 const LEN_MASK: u64 = (1 << 56) - 1;
 
 /// Writes the header of a record whose payload follows it in `frame`; the checksum is left out.

@@ -208,6 +208,11 @@ impl Frame<'_> {
         self.0
     }
 
+    /// Whether it has messages, which no journal keeps.
+    pub fn is_messages(&self) -> bool {
+        self.0[11] == record::MESSAGES
+    }
+
     /// The payload, as [`record::Commands`] reads it.
     pub fn payload(&self) -> &[u8] {
         &self.0[record::HEADER..]
@@ -320,6 +325,30 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_messages_of_a_unit_follow_it() {
+        let stream = Arc::new(Stream::default());
+        let lane = stream.add_lane();
+        let mut reader = stream.reader(0);
+        let message = |word: &'static [u8]| {
+            lane.append_messages(stream.counter(), |unit| {
+                unit.command(0, b"PUBLISH", 1, std::iter::once(word));
+            });
+        };
+        message(b"a");
+        lane.begin_unit();
+        message(b"c");
+        append(&stream, &lane, b"b");
+        message(b"d");
+        lane.end_unit(stream.counter());
+        let mut seen = Vec::new();
+        reader.read(|sequence, frame| {
+            seen.push((sequence, frame.is_messages(), *frame.bytes().last().expect("not empty")));
+            true
+        });
+        assert_eq!(seen, [(1, true, b'a'), (2, false, b'b'), (3, true, b'd')]);
     }
 
     #[test]

@@ -65,6 +65,13 @@ pub(crate) fn mark(out: &mut Vec<u8>, sequence: u64, durable: u64, salt: &Salt, 
     seal(&mut out[from..], seed);
 }
 
+/// Appends a unit without commands, at the time 0; its checksum is left out.
+pub(crate) fn nothing(out: &mut Vec<u8>, sequence: u64) {
+    let from = out.len();
+    out.resize(from + HEADER + 1, 0);
+    head(&mut out[from..], UNIT, sequence);
+}
+
 /// The sequence number up to which a mark says that all is durable.
 pub(crate) fn marked(payload: &[u8]) -> Option<u64> {
     (payload.len() == MARK_BYTES).then_some(())?;

@@ -516,7 +516,12 @@ impl Writer {
                 segment.marked = durable;
             }
             let from = group.len();
-            group.extend_from_slice(frame.bytes());
+            if frame.is_messages() {
+                // Numbers have no gaps.
+                record::nothing(group, sequence);
+            } else {
+                group.extend_from_slice(frame.bytes());
+            }
             record::seal(&mut group[from..], seed);
             *group_last = sequence;
             *next += 1;
