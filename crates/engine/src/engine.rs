@@ -387,9 +387,11 @@ impl Engine {
         self.helpers.is_busy()
     }
 
-    /// Memory of all buffers in which push messages wait to be sent, those kept for the next time included.
+    /// Memory of all buffers in which push messages wait to be sent, those kept for the next time and those
+    /// between threads included.
     pub fn outbox_bytes(&self) -> u64 {
-        self.workers().iter().map(|worker| worker.outboxes.load(Relaxed) as u64).sum()
+        let bytes = |w: &Arc<Worker>| w.outboxes.load(Relaxed) + w.inbox.backlog.posted();
+        self.workers().iter().map(|worker| bytes(worker) as u64).sum()
     }
 
     /// The worker thread with this number.
