@@ -9,6 +9,8 @@ use crate::pipeline::check_shareable;
 use crate::request::{Response, Target, To};
 use crate::server::Server;
 use crate::spec::Flags;
+use crate::subscriber::Subscriber;
+use crate::topology::cluster::Cluster;
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -18,7 +20,14 @@ use std::sync::Arc;
 /// together in the next one. Commands that wait (`BLPOP`) get connections of their own.
 #[derive(Clone, Debug)]
 pub struct Client {
-    server: Arc<Server>,
+    topology: Topology,
+}
+
+#[derive(Clone, Debug)]
+enum Topology {
+    /// One server, or the master that sentinels name; and one of its replicas for what only reads, if that is wanted.
+    Server(Arc<Server>, Option<Arc<Server>>),
+    Cluster(Arc<Cluster>),
 }
 
 impl Client {
@@ -37,14 +46,21 @@ impl Client {
     ///
     /// What is wrong with the connection or the user.
     pub async fn with_config(config: Config) -> Result<Self> {
-        Ok(Self { server: Server::connect(config).await? })
+        if !config.cluster.is_empty() {
+            return Ok(Self { topology: Topology::Cluster(Cluster::connect(config).await?) });
+        }
+        let replica = replica(&config);
+        let master = Server::connect(Config { read_from_replicas: false, ..config }).await?;
+        Ok(Self { topology: Topology::Server(master, replica) })
     }
 
     /// Connects in the background: a server that is not there yet is no error, and commands wait for it. Needs
-    /// to be called within tokio's runtime.
+    /// to be called within tokio's runtime. A cluster is not connected to in this way, but as one server.
     #[must_use]
     pub fn lazy(config: Config) -> Self {
-        Self { server: Server::lazy(config) }
+        let replica = replica(&config);
+        let master = Server::lazy(Config { read_from_replicas: false, cluster: Vec::new(), ..config });
+        Self { topology: Topology::Server(master, replica) }
     }
 
     /// Sends any command.
@@ -54,6 +70,8 @@ impl Client {
 
     #[inline]
     pub(crate) fn send(&self, command: Command) -> Response<'_> {
+        #[cfg(feature = "tracing")]
+        tracing::trace!(command = command.name(), "command");
         let flags = command.spec().flags;
         if flags.has(Flags::CONNECTION) || has_more_than_replies(command.spec()) {
             if let Err(error) = check_shareable(&command) {
@@ -61,15 +79,20 @@ impl Client {
             }
             return Response::failed(Error::usage(format!("{} is no request with a reply", command.name())));
         }
+        let (master, replica) = match &self.topology {
+            Topology::Server(master, replica) => (master, replica),
+            Topology::Cluster(cluster) => return Response::boxed(cluster.send(command)),
+        };
         if flags.has(Flags::BLOCKING) && command.is_blocking() {
             return Response::boxed(async move {
-                let mut exclusive = self.server.acquire().await?;
+                let mut exclusive = master.acquire().await?;
                 let reply = Reply::new(exclusive.connection.clone(), command).await;
                 exclusive.is_clean = reply.is_ok();
                 reply
             });
         }
-        Response::reply(Reply::new(self.server.shared().clone(), command))
+        let server = replica.as_ref().filter(|_| flags.has(Flags::READONLY)).unwrap_or(master);
+        Response::reply(Reply::new(server.shared().clone(), command))
     }
 
     /// Sends several commands together; the replies may be errors.
@@ -77,19 +100,28 @@ impl Client {
         if commands.is_empty() {
             return Ok(Vec::new());
         }
+        commands.iter().try_for_each(check_shareable)?;
+        let server = match &self.topology {
+            Topology::Server(master, _) => master,
+            Topology::Cluster(cluster) => return cluster.replies(commands).await,
+        };
         let mut batch = Batch::new();
-        for command in &commands {
-            check_shareable(command)?;
-            batch.push(command);
-        }
+        commands.iter().for_each(|command| batch.push(command));
         let is_one = batch.replies == 1;
-        let reply = Reply::batch(self.server.shared().clone(), batch).await?;
+        let reply = Reply::batch(server.shared().clone(), batch).await?;
         Ok(if is_one { vec![reply] } else { reply.into_elements().unwrap_or_default() })
     }
 
     /// The connection for what concerns a key.
-    pub(crate) fn connection_for(&self, _key: Option<&[u8]>) -> Result<Arc<Connection>> {
-        Ok(self.server.shared().clone())
+    pub(crate) fn connection_for(&self, key: Option<&[u8]>) -> Result<Arc<Connection>> {
+        Ok(self.server_for(key)?.shared().clone())
+    }
+
+    fn server_for(&self, key: Option<&[u8]>) -> Result<Arc<Server>> {
+        match &self.topology {
+            Topology::Server(master, _) => Ok(master.clone()),
+            Topology::Cluster(cluster) => cluster.server_for(key),
+        }
     }
 
     /// A connection of one's own.
@@ -98,14 +130,45 @@ impl Client {
     ///
     /// It cannot be made.
     pub async fn dedicated(&self) -> Result<Dedicated> {
-        Ok(Dedicated::new(self.server.acquire().await?))
+        Ok(Dedicated::new(self.server_for(None)?.acquire().await?))
+    }
+
+    /// A connection of one's own to the server of a cluster that has a key.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made.
+    pub async fn dedicated_for(&self, key: impl AsRef<[u8]>) -> Result<Dedicated> {
+        Ok(Dedicated::new(self.server_for(Some(key.as_ref()))?.acquire().await?))
+    }
+
+    /// A subscriber, with a connection of its own.
+    ///
+    /// # Errors
+    ///
+    /// The connection cannot be made.
+    pub async fn subscriber(&self) -> Result<Subscriber> {
+        self.server_for(None)?.subscriber().await
+    }
+
+    /// A subscriber to sharded channels of the slot that a channel has.
+    ///
+    /// # Errors
+    ///
+    /// The connection cannot be made.
+    pub async fn sharded_subscriber(&self, channel: impl AsRef<[u8]>) -> Result<Subscriber> {
+        self.server_for(Some(channel.as_ref()))?.subscriber().await
     }
 
     /// What the shared connections have done.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         let mut metrics = Metrics::default();
-        for (stats, pending) in self.server.stats() {
+        let servers = match &self.topology {
+            Topology::Server(master, replica) => [master].into_iter().chain(replica).cloned().collect(),
+            Topology::Cluster(cluster) => cluster.servers(),
+        };
+        for (stats, pending) in servers.iter().flat_map(|server| server.stats()) {
             metrics.commands += stats.commands;
             metrics.replies += stats.replies;
             metrics.discarded += stats.discarded;
@@ -119,6 +182,12 @@ impl Client {
         }
         metrics
     }
+}
+
+/// The replica of a master that sentinels know; it is connected to in the background.
+fn replica(config: &Config) -> Option<Arc<Server>> {
+    let is_wanted = config.sentinel.is_some() && config.read_from_replicas;
+    is_wanted.then(|| Server::lazy(config.clone()))
 }
 
 impl Target for Client {
@@ -156,8 +225,8 @@ pub struct Metrics {
 
 /// The commands as methods, for pipelines and transactions: their requests go nowhere by themselves.
 #[must_use]
-pub fn cmd() -> Commands {
-    Commands(())
+pub fn cmd() -> &'static Commands {
+    &Commands(())
 }
 
 /// See [`cmd`].

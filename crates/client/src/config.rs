@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::parse::Limits;
 use crate::tls::Tls;
+use crate::topology::SentinelConfig;
 use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::path::PathBuf;
@@ -89,6 +90,10 @@ impl Backoff {
 pub struct Config {
     /// The server.
     pub address: Address,
+    /// The sentinels that know the address, if there are some.
+    pub sentinel: Option<SentinelConfig>,
+    /// Nodes of a cluster, if it is one: any that are there know the others.
+    pub cluster: Vec<Address>,
     /// TLS over TCP.
     pub tls: Option<Tls>,
     /// The user; `default` if there is a password alone.
@@ -129,6 +134,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             address: Address::Tcp("127.0.0.1".into(), PORT),
+            sentinel: None,
+            cluster: Vec::new(),
             tls: None,
             username: None,
             password: None,
@@ -154,7 +161,8 @@ impl FromStr for Config {
     type Err = Error;
 
     /// Reads `redis://[user[:password]@]host[:port][/database]`, `rediss://…`, `unix:///path?db=2`,
-    /// `redis+unix:///path`, `tcp://…`, or `host:port`.
+    /// `redis+unix:///path`, `tcp://…`, or `host:port`; `redis+sentinel://host:port?sentinel_master_name=…&addr=…` and
+    /// `redis+cluster://host:port?addr=…`, as centrifuge has them.
     fn from_str(url: &str) -> Result<Self> {
         let mut config = Self::default();
         let Some((scheme, rest)) = url.split_once("://") else {
@@ -163,8 +171,8 @@ impl FromStr for Config {
         };
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let is_unix = match scheme {
-            "redis" | "tcp" | "valkey" => false,
-            "rediss" | "valkeys" => {
+            "redis" | "tcp" | "valkey" | "redis+sentinel" | "redis+cluster" => false,
+            "rediss" | "valkeys" | "rediss+sentinel" | "rediss+cluster" => {
                 config.tls = Some(Tls::system()?);
                 false
             }
@@ -198,6 +206,7 @@ impl FromStr for Config {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             config.set_parameter(name, &decoded(value)?)?;
         }
+        config.set_topology(scheme)?;
         Ok(config)
     }
 }
@@ -208,6 +217,22 @@ impl Config {
         self.username = Some(decoded(user)?).filter(|user| !user.is_empty());
         self.password = Some(decoded(password)?).filter(|password| !password.is_empty());
         Ok(())
+    }
+
+    /// What the scheme says beyond the server: its address and those of `addr` are others' then.
+    fn set_topology(&mut self, scheme: &str) -> Result<()> {
+        let more = std::mem::take(&mut self.cluster);
+        let addresses = std::iter::once(self.address.clone()).chain(more).collect();
+        if scheme.ends_with("+cluster") {
+            self.cluster = addresses;
+        } else if let Some(sentinel) = &mut self.sentinel {
+            sentinel.addresses = addresses;
+        }
+        let has_master = self.sentinel.as_ref().is_some_and(|sentinel| !sentinel.master.is_empty());
+        match scheme.ends_with("+sentinel") || self.sentinel.is_some() {
+            true if !has_master => Err(Error::usage("sentinel_master_name is missing")),
+            _ => Ok(()),
+        }
     }
 
     fn set_database(&mut self, text: &str) -> Result<()> {
@@ -236,6 +261,12 @@ impl Config {
             "connect_timeout" => self.connect_timeout = duration(value)?,
             "io_timeout" | "response_timeout" => self.response_timeout = Some(duration(value)?),
             "flush_delay" => self.flush_delay = Some(duration(value)?),
+            // Sorted out when all parameters are there.
+            "addr" => self.cluster.push(value.parse()?),
+            "sentinel_master_name" => self.sentinel.get_or_insert_default().master = value.to_owned(),
+            "sentinel_user" => self.sentinel.get_or_insert_default().username = Some(value.to_owned()),
+            "sentinel_password" => self.sentinel.get_or_insert_default().password = Some(value.to_owned()),
+            "read_from_replicas" | "replica_client_enabled" => self.read_from_replicas = value == "true",
             "connections" => {
                 let count = value.parse().ok().filter(|count| (1..=1024).contains(count));
                 self.connections =
@@ -302,6 +333,19 @@ mod tests {
         let unix = config("redis+unix://u:p@/tmp/x.sock");
         assert_eq!((unix.address, unix.username.as_deref()), (Address::Unix("/tmp/x.sock".into()), Some("u")));
         assert_eq!(config("redis://h?flush_delay=100us").flush_delay, Some(Duration::from_micros(100)));
+    }
+
+    #[test]
+    fn urls_of_topologies() {
+        let sentinel = config("redis+sentinel://:p@s1:26379/2?sentinel_master_name=m&addr=s2:26380&sentinel_password=x");
+        let found = sentinel.sentinel.expect("sentinels");
+        assert_eq!(found.addresses, [tcp("s1", 26379), tcp("s2", 26380)]);
+        assert_eq!((found.master.as_str(), found.password.as_deref()), ("m", Some("x")));
+        assert_eq!((sentinel.database, sentinel.password.as_deref(), sentinel.cluster.len()), (2, Some("p"), 0));
+        let cluster = config("redis+cluster://n1:7000?addr=n2:7001");
+        assert_eq!(cluster.cluster, [tcp("n1", 7000), tcp("n2", 7001)]);
+        assert!(config("redis://h").cluster.is_empty());
+        assert!("redis+sentinel://s1".parse::<Config>().is_err());
     }
 
     #[test]

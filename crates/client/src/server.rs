@@ -3,6 +3,8 @@
 use crate::config::Config;
 use crate::connection::{Connection, Settings, Stats};
 use crate::error::Result;
+use crate::subscriber::Subscriber;
+use crate::topology::sentinel::Sentinels;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Server {
     config: Config,
+    sentinels: Option<Arc<Sentinels>>,
     shared: Box<[Arc<Connection>]>,
     next: AtomicUsize,
     idle: Mutex<Vec<Arc<Connection>>>,
@@ -18,27 +21,40 @@ pub(crate) struct Server {
 impl Server {
     /// Connects now.
     pub(crate) async fn connect(config: Config) -> Result<Arc<Self>> {
+        let sentinels = sentinels(&config);
         let mut shared = Vec::new();
         for _ in 0..config.connections.max(1) {
-            shared.push(Connection::connect(Settings::new(config.clone()), None).await?);
+            shared.push(Connection::connect(settings(&config, sentinels.as_ref()), None).await?);
         }
-        Ok(Self::new(config, shared))
+        Ok(Self::new(config, sentinels, shared))
     }
 
     /// Connects in the background.
     pub(crate) fn lazy(config: Config) -> Arc<Self> {
-        let connect = |_| Connection::lazy(Settings::new(config.clone()), None);
+        let sentinels = sentinels(&config);
+        let connect = |_| Connection::lazy(settings(&config, sentinels.as_ref()), None);
         let shared = (0..config.connections.max(1)).map(connect).collect();
-        Self::new(config, shared)
+        Self::new(config, sentinels, shared)
     }
 
-    fn new(config: Config, shared: Vec<Arc<Connection>>) -> Arc<Self> {
+    fn new(config: Config, sentinels: Option<Arc<Sentinels>>, shared: Vec<Arc<Connection>>) -> Arc<Self> {
         let (next, idle) = (AtomicUsize::new(0), Mutex::default());
-        Arc::new(Self { config, shared: shared.into(), next, idle })
+        let server = Arc::new(Self { config, sentinels, shared: shared.into(), next, idle });
+        if let Some(sentinels) = &server.sentinels {
+            tokio::spawn(sentinels.clone().watch(Arc::downgrade(&server)));
+        }
+        server
     }
 
-    pub(crate) fn config(&self) -> &Config {
-        &self.config
+    /// Makes its connections anew: the server is elsewhere now.
+    pub(crate) fn reconnect(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.shared.iter().for_each(|connection| connection.reconnect());
+    }
+
+    /// A subscriber with a connection of its own.
+    pub(crate) async fn subscriber(&self) -> Result<Subscriber> {
+        Subscriber::connect(settings(&self.config, self.sentinels.as_ref())).await
     }
 
     /// A connection that others use, too.
@@ -48,11 +64,6 @@ impl Server {
             [only] => only,
             all => &all[self.next.fetch_add(1, Relaxed) % all.len()],
         }
-    }
-
-    /// Whether the first of them has lost its server.
-    pub(crate) fn is_down(&self) -> bool {
-        self.shared.iter().all(|connection| connection.is_down())
     }
 
     /// A connection for one caller. It ends when it breaks, and waits for replies for ever.
@@ -65,7 +76,7 @@ impl Server {
                 None => break,
             }
         }
-        let mut settings = Settings::new(self.config.clone());
+        let mut settings = settings(&self.config, self.sentinels.as_ref());
         settings.reconnect = false;
         settings.response_timeout = None;
         settings.flush_delay = None;
@@ -76,6 +87,17 @@ impl Server {
     pub(crate) fn stats(&self) -> Vec<(Stats, usize)> {
         self.shared.iter().map(|connection| (connection.stats(), connection.pending())).collect()
     }
+}
+
+fn sentinels(config: &Config) -> Option<Arc<Sentinels>> {
+    let sentinel = config.sentinel.as_ref()?;
+    Some(Arc::new(Sentinels::new(config, sentinel, config.read_from_replicas)))
+}
+
+fn settings(config: &Config, sentinels: Option<&Arc<Sentinels>>) -> Settings {
+    let mut settings = Settings::new(config.clone());
+    settings.sentinels = sentinels.cloned();
+    settings
 }
 
 /// A connection that one caller has: kept for the next one if it is clean, closed if not.

@@ -94,7 +94,9 @@ impl Driver {
                     None => return,
                 },
             };
-            self.queue.lock().stats.connects += 1;
+            self.queue.lock().connected();
+            #[cfg(feature = "tracing")]
+            tracing::debug!(address = %self.settings.config.address, "connected");
             let mut wire = Wire {
                 stream,
                 parser: Parser::new(self.settings.limits),
@@ -104,7 +106,11 @@ impl Driver {
             self.silent = 0;
             match poll_fn(|cx| self.poll(&mut wire, cx)).await {
                 Ok(()) => return self.end(&Error::new(ErrorKind::Closed, "the client is closed")),
-                Err(error) => self.interrupted(&error),
+                Err(error) => {
+                    #[cfg(feature = "tracing")]
+                    tracing::debug!(address = %self.settings.config.address, %error, "the connection broke");
+                    self.interrupted(&error);
+                }
             }
             if !self.settings.reconnect {
                 let error = Error::connection("the connection is gone");
@@ -114,7 +120,7 @@ impl Driver {
         }
     }
 
-    /// Fails what is left; its bytes were not written.
+    /// Fails what is left.
     fn end(&mut self, error: &Error) {
         self.queue.lock().fail_all(error, &mut self.wakers);
         self.wake();
@@ -138,6 +144,17 @@ impl Driver {
         self.taken = inner.taken;
         drop(inner);
         self.sent.clear();
+        self.wake();
+    }
+
+    /// Fails what is queued and what comes, until there is a connection.
+    fn refuse(&mut self, error: &Error) {
+        let mut inner = self.queue.lock();
+        inner.set_down(Some(error.clone()));
+        inner.fail_all(error, &mut self.wakers);
+        self.written = inner.taken;
+        self.taken = inner.taken;
+        drop(inner);
         self.wake();
     }
 
@@ -166,15 +183,11 @@ impl Driver {
                     return Some(stream);
                 }
                 Err(error) => {
-                    let mut inner = self.queue.lock();
+                    #[cfg(feature = "tracing")]
+                    tracing::debug!(address = %settings.config.address, %error, attempt, "cannot connect");
                     if settings.fail_while_down {
-                        inner.set_down(Some(error.clone()));
-                        inner.fail_all(&error, &mut self.wakers);
-                        self.written = inner.taken;
-                        self.taken = inner.taken;
+                        self.refuse(&error);
                     }
-                    drop(inner);
-                    self.wake();
                 }
             }
             let mut pause = pin!(tokio::time::sleep(settings.backoff.pause(attempt)));
@@ -195,14 +208,12 @@ impl Driver {
             self.end(&Error::new(ErrorKind::Closed, "the client is closed"));
             return Poll::Ready(None);
         }
+        inner.sleep(cx.waker());
         // A first command starts the clock.
-        if self.tick.is_none() {
-            inner.sleep(cx.waker());
-            if inner.pending() > 0 {
-                drop(inner);
-                self.start_clock();
-                self.poll_tick(false, cx);
-            }
+        if self.tick.is_none() && inner.pending() > 0 {
+            drop(inner);
+            self.start_clock();
+            self.poll_tick(false, cx);
         }
         Poll::Pending
     }
@@ -318,7 +329,7 @@ impl Driver {
                 // In range: the last buffer is the one that is being written.
                 let at = usize::try_from(self.written - start).unwrap_or(usize::MAX);
                 match Pin::new(&mut wire.stream).poll_write(cx, &bytes[at..]) {
-                    Poll::Pending => return Poll::Pending,
+                    Poll::Pending => return self.rest(cx),
                     Poll::Ready(Ok(0)) => {
                         return Poll::Ready(Err(Error::connection("the connection takes no bytes")));
                     }
@@ -336,10 +347,13 @@ impl Driver {
             }
             let queue = self.queue.clone();
             let mut inner = queue.lock();
+            if inner.take_kick() {
+                return Poll::Ready(Err(moved()));
+            }
+            if inner.is_closed() {
+                return Poll::Ready(Ok(()));
+            }
             if inner.out.is_empty() {
-                if inner.is_done() {
-                    return Poll::Ready(Ok(()));
-                }
                 inner.sleep(cx.waker());
                 self.gathered = false;
                 return Poll::Pending;
@@ -356,6 +370,19 @@ impl Driver {
                 self.poll_tick(true, cx);
             }
         }
+    }
+
+    /// Waits for the socket; the last handle that goes away wakes us, too.
+    fn rest(&self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let mut inner = self.queue.lock();
+        if inner.is_closed() {
+            return Poll::Ready(Ok(()));
+        }
+        if inner.take_kick() {
+            return Poll::Ready(Err(moved()));
+        }
+        inner.sleep(cx.waker());
+        Poll::Pending
     }
 
     /// Whether it is better to wait for more commands, in which case something wakes us.
@@ -387,6 +414,10 @@ impl Driver {
             self.sent.push_back((start, bytes));
         }
     }
+}
+
+fn moved() -> Error {
+    Error::connection("the connection is made anew: its server has moved")
 }
 
 impl Wire {

@@ -28,20 +28,25 @@ fn step(args: &[&str], may_fail: bool) -> Step {
     Step { bytes, may_fail }
 }
 
-pub(crate) async fn introduce(stream: &mut Stream, config: &Config, opening: &[Vec<u8>]) -> Result<()> {
+/// Introduces us; the reply to one more command, if there is one.
+pub(crate) async fn introduce(
+    stream: &mut Stream,
+    config: &Config,
+    last: Option<&[&str]>,
+) -> Result<Option<Value>> {
     let mut conversation = Conversation { stream, parser: Parser::new(LIMITS), input: Vec::new() };
     let mut hello = true;
     if config.protocol == Protocol::Auto {
-        let steps = hello_and_more(config, opening);
+        let steps = hello_and_more(config, last);
         let replies = conversation.say(&steps).await?;
         hello = match replies.first() {
             Some(Value::Error(error)) if has_no_hello(error.text()) => false,
-            _ => return check(&steps, replies),
+            _ => return check(&steps, replies).map(|reply| reply.filter(|_| last.is_some())),
         };
     }
-    let steps = resp2(config, opening);
+    let steps = resp2(config, last);
     let replies = conversation.say(&steps).await?;
-    check(&steps, replies).map_err(|error| match hello {
+    check(&steps, replies).map(|reply| reply.filter(|_| last.is_some())).map_err(|error| match hello {
         true => error,
         false => Error::connection(format!("the server has no HELLO, and then: {error}")),
     })
@@ -53,7 +58,7 @@ fn has_no_hello(text: &str) -> bool {
     text.contains("unknown command") || text.starts_with("noproto") || text.contains("unsupported protocol")
 }
 
-fn hello_and_more(config: &Config, opening: &[Vec<u8>]) -> Vec<Step> {
+fn hello_and_more(config: &Config, last: Option<&[&str]>) -> Vec<Step> {
     let mut hello = vec!["HELLO", "3"];
     if let Some((user, password)) = credentials(config) {
         hello.extend(["AUTH", user, password]);
@@ -62,11 +67,11 @@ fn hello_and_more(config: &Config, opening: &[Vec<u8>]) -> Vec<Step> {
         hello.extend(["SETNAME", name]);
     }
     let mut steps = vec![step(&hello, false)];
-    steps.extend(common(config, opening));
+    steps.extend(common(config, last));
     steps
 }
 
-fn resp2(config: &Config, opening: &[Vec<u8>]) -> Vec<Step> {
+fn resp2(config: &Config, last: Option<&[&str]>) -> Vec<Step> {
     let mut steps = Vec::new();
     match (credentials(config), &config.username) {
         // Servers before Redis 6 know no users.
@@ -77,11 +82,11 @@ fn resp2(config: &Config, opening: &[Vec<u8>]) -> Vec<Step> {
     if let Some(name) = &config.name {
         steps.push(step(&["CLIENT", "SETNAME", name], false));
     }
-    steps.extend(common(config, opening));
+    steps.extend(common(config, last));
     steps
 }
 
-fn common(config: &Config, opening: &[Vec<u8>]) -> Vec<Step> {
+fn common(config: &Config, last: Option<&[&str]>) -> Vec<Step> {
     let mut steps = vec![
         step(&["CLIENT", "SETINFO", "LIB-NAME", env!("CARGO_PKG_NAME")], true),
         step(&["CLIENT", "SETINFO", "LIB-VER", env!("CARGO_PKG_VERSION")], true),
@@ -93,7 +98,7 @@ fn common(config: &Config, opening: &[Vec<u8>]) -> Vec<Step> {
         // Servers that are no cluster refuse it and need none.
         steps.push(step(&["READONLY"], true));
     }
-    steps.extend(opening.iter().map(|bytes| Step { bytes: bytes.clone(), may_fail: false }));
+    steps.extend(last.map(|args| step(args, true)));
     steps
 }
 
@@ -105,13 +110,16 @@ fn credentials(config: &Config) -> Option<(&str, &str)> {
     }
 }
 
-fn check(steps: &[Step], replies: Vec<Value>) -> Result<()> {
+/// The last reply, if none is an error that must not be.
+fn check(steps: &[Step], replies: Vec<Value>) -> Result<Option<Value>> {
+    let mut last = None;
     for (step, reply) in steps.iter().zip(replies) {
-        if let (Value::Error(error), false) = (reply, step.may_fail) {
-            return Err(error.into());
+        match reply {
+            Value::Error(error) if !step.may_fail => return Err(error.into()),
+            reply => last = Some(reply),
         }
     }
-    Ok(())
+    Ok(last)
 }
 
 struct Conversation<'s> {

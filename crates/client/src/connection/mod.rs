@@ -14,6 +14,8 @@ pub(crate) use reply::{Batch, Reply};
 use crate::config::{Backoff, Config};
 use crate::error::{Error, Result};
 use crate::parse::Limits;
+use crate::topology::sentinel::Sentinels;
+use crate::value::Value;
 use driver::Driver;
 use queue::Queue;
 use std::sync::Arc;
@@ -31,8 +33,8 @@ pub(crate) struct Settings {
     pub(crate) fail_while_down: bool,
     /// A connection with a state of its own (watched keys) ends when it breaks.
     pub(crate) reconnect: bool,
-    /// Sent after the handshake of every connection: `CLIENT TRACKING ON …`.
-    pub(crate) opening: Vec<Vec<u8>>,
+    /// Who knows the address, if it is not that of the configuration.
+    pub(crate) sentinels: Option<Arc<Sentinels>>,
 }
 
 impl Settings {
@@ -44,7 +46,7 @@ impl Settings {
             response_timeout: config.response_timeout,
             fail_while_down: config.fail_while_down,
             reconnect: true,
-            opening: Vec::new(),
+            sentinels: None,
             config,
         }
     }
@@ -52,8 +54,15 @@ impl Settings {
     /// Connects and introduces us, in the time that there is for it.
     pub(crate) async fn connect(&self) -> Result<Stream> {
         let connect = async {
-            let mut stream = Stream::open(&self.config).await?;
-            handshake::introduce(&mut stream, &self.config, &self.opening).await?;
+            let Some(sentinels) = &self.sentinels else {
+                let mut stream = Stream::open(&self.config).await?;
+                handshake::introduce(&mut stream, &self.config, None).await?;
+                return Ok(stream);
+            };
+            let config = Config { address: sentinels.find().await?, ..self.config.clone() };
+            let mut stream = Stream::open(&config).await?;
+            let role = handshake::introduce(&mut stream, &config, Some(&["ROLE"])).await?;
+            sentinels.check_role(role.as_ref().unwrap_or(&Value::Nil))?;
             Ok(stream)
         };
         match tokio::time::timeout(self.config.connect_timeout, connect).await {
@@ -66,7 +75,7 @@ impl Settings {
     }
 }
 
-/// A handle; when it is dropped, the driver does what is queued and ends.
+/// A handle; when the last one is dropped, the driver ends.
 #[derive(Debug)]
 pub(crate) struct Connection {
     queue: Arc<Queue>,
@@ -98,6 +107,11 @@ impl Connection {
     /// Commands that wait for their replies.
     pub(crate) fn pending(&self) -> usize {
         self.queue.lock().pending()
+    }
+
+    /// Breaks the connection, so that it is made anew.
+    pub(crate) fn reconnect(&self) {
+        self.queue.kick();
     }
 
     /// Whether commands are refused: there is no connection now, or never again.

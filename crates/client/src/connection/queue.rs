@@ -49,6 +49,8 @@ pub(crate) struct Inner {
     /// The driver, while it sleeps and any command should wake it.
     driver: Option<Waker>,
     epoch: u32,
+    /// The connection should be made anew.
+    is_kicked: bool,
     /// Commands that were not taken yet have been given up.
     withdrawn: bool,
     phase: Phase,
@@ -60,7 +62,7 @@ enum Phase {
     Open,
     /// There is no connection, and commands are refused with this error.
     Down(Error),
-    /// No handle is left: nothing new comes.
+    /// No handle is left.
     Closed,
 }
 
@@ -133,6 +135,7 @@ impl Queue {
             next_ticket: 0,
             driver: None,
             epoch: 0,
+            is_kicked: false,
             withdrawn: false,
             phase: Phase::Open,
             stats: Stats::default(),
@@ -234,7 +237,18 @@ impl Queue {
         drop(gone);
     }
 
-    /// Nothing new comes; what is queued is still done.
+    /// Has the driver make a new connection.
+    pub(crate) fn kick(&self) {
+        let mut inner = self.lock();
+        inner.is_kicked = true;
+        let driver = inner.driver.take();
+        drop(inner);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+    }
+
+    /// No handle is left, and so nobody waits for anything: the driver ends.
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
         inner.phase = Phase::Closed;
@@ -372,14 +386,22 @@ impl Inner {
         self.order.len()
     }
 
-    pub(crate) fn is_done(&self) -> bool {
-        matches!(self.phase, Phase::Closed) && self.order.is_empty()
+    /// There is a connection, and a new one at that.
+    pub(crate) fn connected(&mut self) {
+        self.stats.connects += 1;
+        self.is_kicked = false;
+    }
+
+    /// Whether the connection should be made anew; asked once.
+    pub(crate) fn take_kick(&mut self) -> bool {
+        std::mem::take(&mut self.is_kicked)
     }
 
     pub(crate) fn is_down(&self) -> bool {
         !matches!(self.phase, Phase::Open)
     }
 
+    /// Whether no handle is left. A reply that is awaited holds one, so nobody waits for anything then.
     pub(crate) fn is_closed(&self) -> bool {
         matches!(self.phase, Phase::Closed)
     }
