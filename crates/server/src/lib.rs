@@ -33,6 +33,7 @@
 mod access;
 mod admin;
 mod check;
+pub mod client;
 pub mod docs;
 mod give_back;
 mod http;

@@ -74,6 +74,7 @@ fn main() -> ExitCode {
         "docs" => docs(args.get(1)),
         "check" => check(&args[1..]),
         "transcripts" => print(&apus::docs::transcripts()),
+        "client-sources" => print(&apus::client::sources()),
         // `apus redis.conf --port 7000` as redis-server takes it.
         _ if std::path::Path::new(&args[0]).is_file() || first.starts_with('-') => serve(&args),
         // An argument that looks like a file names one that is not there.

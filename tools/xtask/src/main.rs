@@ -48,7 +48,8 @@ cargo xtask COMMAND
         round has a seed of its own, counted up from --seed. `test` runs 60 s of it, or
         APUS_FUZZ_SECONDS.
   gen [--check]
-        Writes docs/commands.md and docs/configuration.md from the binary.
+        Writes docs/commands.md, docs/configuration.md and crates/client/src/commands from the
+        binary.
   bench [--help | OPTIONS] [NAME]...
         Microbenchmarks of parser, table and families of commands: nanoseconds and
         allocations per operation. `test` runs them tiny.
