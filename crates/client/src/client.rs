@@ -59,7 +59,8 @@ impl Client {
     #[must_use]
     pub fn lazy(config: Config) -> Self {
         let replica = replica(&config);
-        let master = Server::lazy(Config { read_from_replicas: false, cluster: Vec::new(), ..config });
+        let master =
+            Server::lazy(Config { read_from_replicas: false, cluster: Vec::new(), ..config });
         Self { topology: Topology::Server(master, replica) }
     }
 
@@ -77,7 +78,10 @@ impl Client {
             if let Err(error) = check_shareable(&command) {
                 return Response::failed(error);
             }
-            return Response::failed(Error::usage(format!("{} is no request with a reply", command.name())));
+            return Response::failed(Error::usage(format!(
+                "{} is no request with a reply",
+                command.name()
+            )));
         }
         let (master, replica) = match &self.topology {
             Topology::Server(master, replica) => (master, replica),
@@ -165,7 +169,9 @@ impl Client {
     pub fn metrics(&self) -> Metrics {
         let mut metrics = Metrics::default();
         let servers = match &self.topology {
-            Topology::Server(master, replica) => [master].into_iter().chain(replica).cloned().collect(),
+            Topology::Server(master, replica) => {
+                [master].into_iter().chain(replica).cloned().collect()
+            }
             Topology::Cluster(cluster) => cluster.servers(),
         };
         for (stats, pending) in servers.iter().flat_map(|server| server.stats()) {

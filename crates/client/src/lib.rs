@@ -48,8 +48,9 @@ pub use value::{ServerError, Value};
 pub mod prelude {
     pub use crate::client::Client;
     pub use crate::commands::{
-        BitmapCommands, ClusterCommands, ConnectionCommands, GenericCommands, GeoCommands, HashCommands,
-        HyperloglogCommands, ListCommands, PubsubCommands, ScriptingCommands, ServerCommands, SetCommands,
-        SortedSetCommands, StreamCommands, StringCommands, TopicCommands, TransactionsCommands,
+        BitmapCommands, ClusterCommands, ConnectionCommands, GenericCommands, GeoCommands,
+        HashCommands, HyperloglogCommands, ListCommands, PubsubCommands, ScriptingCommands,
+        ServerCommands, SetCommands, SortedSetCommands, StreamCommands, StringCommands,
+        TopicCommands, TransactionsCommands,
     };
 }

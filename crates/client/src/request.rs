@@ -1,10 +1,10 @@
 //! A request: a command that knows where it will be sent, and is sent when it is awaited.
 
 use crate::arg::{Arg, Args};
-use crate::command::{Command, buffer, keep};
-use crate::convert::FromValue;
 use crate::client::Client;
+use crate::command::{Command, buffer, keep};
 use crate::connection::Reply;
+use crate::convert::FromValue;
 use crate::dedicated::Dedicated;
 use crate::error::{Error, Result};
 use crate::spec::Spec;
@@ -55,7 +55,13 @@ pub struct Request<'c, M = ()> {
 impl<'c, M> Request<'c, M> {
     #[inline]
     pub(crate) fn of(to: To<'c>, spec: &'static Spec) -> Self {
-        Self { to, command: Command::of(spec), last: Vec::new(), last_count: 0, marker: PhantomData }
+        Self {
+            to,
+            command: Command::of(spec),
+            last: Vec::new(),
+            last_count: 0,
+            marker: PhantomData,
+        }
     }
 
     #[inline]
@@ -125,7 +131,9 @@ impl<'c, M> IntoFuture for Request<'c, M> {
         match self.to {
             To::Client(client) => client.send(self.into_command()),
             To::Dedicated(dedicated) => dedicated.send(self.into_command()),
-            To::Nowhere => Response::failed(Error::usage("this request goes nowhere: add it to a pipeline")),
+            To::Nowhere => {
+                Response::failed(Error::usage("this request goes nowhere: add it to a pipeline"))
+            }
         }
     }
 }
@@ -177,7 +185,8 @@ impl Future for Response<'_> {
             Inner::Reply(reply) => Pin::new(reply).poll(cx),
             Inner::Boxed(future) => future.as_mut().poll(cx),
             Inner::Failed(error) => {
-                let error = error.take().unwrap_or_else(|| Error::usage("polled after it has failed"));
+                let error =
+                    error.take().unwrap_or_else(|| Error::usage("polled after it has failed"));
                 Poll::Ready(Err(error))
             }
         };

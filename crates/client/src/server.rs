@@ -37,7 +37,11 @@ impl Server {
         Self::new(config, sentinels, shared)
     }
 
-    fn new(config: Config, sentinels: Option<Arc<Sentinels>>, shared: Vec<Arc<Connection>>) -> Arc<Self> {
+    fn new(
+        config: Config,
+        sentinels: Option<Arc<Sentinels>>,
+        shared: Vec<Arc<Connection>>,
+    ) -> Arc<Self> {
         let (next, idle) = (AtomicUsize::new(0), Mutex::default());
         let server = Arc::new(Self { config, sentinels, shared: shared.into(), next, idle });
         if let Some(sentinels) = &server.sentinels {
@@ -72,7 +76,9 @@ impl Server {
             let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             match idle {
                 Some(connection) if connection.is_down() => {}
-                Some(connection) => return Ok(Exclusive { server: self.clone(), connection, is_clean: false }),
+                Some(connection) => {
+                    return Ok(Exclusive { server: self.clone(), connection, is_clean: false });
+                }
                 None => break,
             }
         }

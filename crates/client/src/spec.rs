@@ -105,9 +105,7 @@ impl Spec {
         let find = |order: &dyn Fn(&&Spec) -> std::cmp::Ordering| {
             TABLE.binary_search_by(|spec| order(spec)).ok().map(|i| TABLE[i])
         };
-        find(&order)
-            .or_else(|| find(&|spec: &&Spec| compare(spec.name, first)))
-            .unwrap_or(&UNKNOWN)
+        find(&order).or_else(|| find(&|spec: &&Spec| compare(spec.name, first))).unwrap_or(&UNKNOWN)
     }
 }
 

@@ -33,7 +33,8 @@ static ALLOCATOR: Counting = Counting;
 fn a_set_allocates_nothing() {
     let kind = common::kinds()[0];
     let server = common::Server::start(kind, &[]);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let client = Client::connect(&server.url()).await.expect("connected");
         let run = |rounds: usize| {

@@ -47,6 +47,8 @@ pub struct Row {
     /// Finds the keys where the specifications cannot (SORT … STORE) or cannot
     /// say how they are accessed (SET … GET).
     pub get_keys: Option<GetKeys>,
+    /// Which of its arguments neither the slow log nor MONITOR may show; none if it has no secrets.
+    pub secrets: Option<Secrets>,
     /// Hints for clients and proxies, in Redis's words (`request_policy:…`).
     pub tips: &'static [&'static str],
     /// The changes by version: `(version, change)`.
@@ -80,6 +82,10 @@ pub struct Row {
 /// passed to it.
 pub type GetKeys = fn(&dyn Argv, &mut dyn FnMut(KeyPos)) -> Result<(), KeyError>;
 
+/// Whether the argument with this index is a secret, a password for instance. Called with an index
+/// below the number of arguments, after the number has been checked; the arguments may make no sense.
+pub type Secrets = fn(&dyn Argv, usize) -> bool;
+
 impl Row {
     /// The value of every field that a row does not mention.
     pub const DEFAULT: Self = Self {
@@ -94,6 +100,7 @@ impl Row {
         acl: Acl::NONE,
         keys: &[],
         get_keys: None,
+        secrets: None,
         tips: &[],
         history: &[],
         doc_flags: DocFlags::NONE,
@@ -107,6 +114,15 @@ impl Row {
         transcript: "",
         untranscribed: "",
     };
+
+    /// What is shown in place of a secret.
+    pub const REDACTED: &'static str = "(redacted)";
+
+    /// Whether argument `index` of this call is a secret, which may not be shown.
+    #[must_use]
+    pub fn is_secret(&self, argv: &dyn Argv, index: usize) -> bool {
+        self.secrets.is_some_and(|is_secret| is_secret(argv, index))
+    }
 
     /// Whether a call with `argc` arguments, the name included, has an
     /// acceptable number of them.

@@ -363,7 +363,8 @@ impl Thread {
         if self.account(engine, &client, Executed { id: job.command, nanos, failed }) {
             let mut owned = job.args.clone();
             let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
-            engine.note_slow(&client, nanos, &Args::new(&[], &spans, &mut owned));
+            let row = engine.table.get(job.command).row;
+            engine.note_slow(&client, nanos, row, &Args::new(&[], &spans, &mut owned));
         }
     }
 

@@ -241,7 +241,7 @@ impl Thread {
         let cmd = engine.table.get(id);
         let hidden = Flags::SKIP_MONITOR.or(Flags::ADMIN);
         if engine.attention.get() & Attention::MONITOR != 0 && !cmd.row.flags.has_any(hidden) {
-            engine.monitors.feed(engine, session, self.wall_us(engine), args);
+            engine.monitors.feed(engine, session, self.wall_us(engine), cmd.row, args);
             self.pubsub.note_crowd(engine);
         }
         // The time of the checks before a command is not its time.
@@ -263,7 +263,7 @@ impl Thread {
         // The errors of a transaction's commands are theirs.
         let failed = failed || reply.errors() != errors && !cmd.traits.has(Traits::EXEC);
         if self.account(engine, &session.client, Executed { id, nanos, failed }) {
-            engine.note_slow(&session.client, nanos, args);
+            engine.note_slow(&session.client, nanos, cmd.row, args);
         }
         Done::Yes
     }

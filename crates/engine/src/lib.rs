@@ -38,7 +38,6 @@ mod observation;
 pub mod process;
 pub mod pubsub;
 mod queue;
-mod redact;
 mod reload;
 mod rendering;
 pub mod replication;
@@ -71,7 +70,8 @@ pub use session::{ReplyMode, Session};
 pub use settings::cron_ns;
 pub use store::do_meanwhile;
 pub use table::{
-    Call, Cmd, CommandSet, Run, SessionCommand, SessionFn, Stuck, StuckFn, Table, container,
+    Call, Cmd, CommandSet, Replayed, ReplayedFn, Run, SessionCommand, SessionFn, Stuck, StuckFn,
+    Table, container,
 };
 pub use take_input::TakeInput;
-pub use thread::{Batch, Next, OnWait, Thread};
+pub use thread::{Batch, Foreseen, Next, OnWait, Thread};

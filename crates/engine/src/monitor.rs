@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use commands::row::Row;
 use parking_lot::Mutex;
 use resp::Args;
 
 use crate::engine::{Attention, Engine};
 use crate::mailbox::Message;
-use crate::redact;
 use crate::session::Session;
 
 /// The clients that run MONITOR.
@@ -35,10 +35,17 @@ impl Monitors {
     }
 
     /// Sends a command that `session` is about to run to all of them.
-    pub fn feed(&self, engine: &Engine, session: &Session, wall_us: u64, args: &Args<'_>) {
+    pub fn feed(
+        &self,
+        engine: &Engine,
+        session: &Session,
+        wall_us: u64,
+        row: &Row,
+        args: &Args<'_>,
+    ) {
         let peer = &session.client.endpoint;
         let from = if peer.unix { format!("unix:{}", peer.local) } else { peer.peer.clone() };
-        self.feed_from(engine, session.db, &from, wall_us, args);
+        self.feed_from(engine, (session.db, &from), wall_us, row, args);
     }
 
     /// The same of a command that a script of `session` runs.
@@ -47,12 +54,20 @@ impl Monitors {
         engine: &Engine,
         session: &Session,
         wall_us: u64,
+        row: &Row,
         args: &Args<'_>,
     ) {
-        self.feed_from(engine, session.db, "lua", wall_us, args);
+        self.feed_from(engine, (session.db, "lua"), wall_us, row, args);
     }
 
-    fn feed_from(&self, engine: &Engine, db: usize, from: &str, wall_us: u64, args: &Args<'_>) {
+    fn feed_from(
+        &self,
+        engine: &Engine,
+        (db, from): (usize, &str),
+        wall_us: u64,
+        row: &Row,
+        args: &Args<'_>,
+    ) {
         let list = self.list.lock().clone();
         if list.is_empty() {
             return;
@@ -62,8 +77,8 @@ impl Monitors {
         let _ = write!(line, "+{s}.{us:06} [{db} {from}]");
         for (i, a) in args.iter_from(0).enumerate() {
             line.push(' ');
-            if redact::hides(args, i) {
-                stdx::repr::push_quoted(&mut line, redact::TEXT.as_bytes());
+            if row.is_secret(args, i) {
+                stdx::repr::push_quoted(&mut line, Row::REDACTED.as_bytes());
             } else {
                 stdx::repr::push_quoted(&mut line, a);
             }

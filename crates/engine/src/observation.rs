@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use commands::row::Row;
 use config::Id;
 use observe::costs::Breakdown;
 use observe::slowlog::Entry;
@@ -13,7 +14,6 @@ use resp::Args;
 use crate::clients::Client;
 use crate::engine::{Engine, Worker};
 use crate::process::{self, CpuTime};
-use crate::redact;
 use crate::table::Cmd;
 use crate::thread::Thread;
 
@@ -116,7 +116,7 @@ impl Engine {
 
     /// Keeps a command that took long in the slow log.
     #[cold]
-    pub fn note_slow(&self, client: &Client, nanos: u64, args: &Args<'_>) {
+    pub fn note_slow(&self, client: &Client, nanos: u64, row: &Row, args: &Args<'_>) {
         let slow = Entry {
             at: self.clock.wall_ms() as i64 / 1000,
             micros: nanos / 1000,
@@ -125,7 +125,8 @@ impl Engine {
             ..Entry::default()
         };
         let max = usize::try_from(self.config.int(Id::SlowlogMaxLen)).unwrap_or(0);
-        self.slowlog.record(max, slow, args, |i| redact::hides(args, i).then_some(redact::TEXT));
+        let hides = |i| row.is_secret(args, i).then_some(Row::REDACTED);
+        self.slowlog.record(max, slow, args, hides);
     }
 
     /// The costs of commands, summed over threads.

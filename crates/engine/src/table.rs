@@ -59,6 +59,17 @@ pub enum Stuck {
     Silent,
 }
 
+/// Where a session command of a replayed script runs: there is no session.
+pub struct Replayed<'a> {
+    /// The server, which is loading.
+    pub engine: &'a Engine,
+    /// The number of the script's database.
+    pub db: &'a mut usize,
+}
+
+/// Runs a session command for a script that an append-only file of Redis holds, as far as the script can tell.
+pub type ReplayedFn = fn(&mut Replayed<'_>, &Args<'_>, &mut Reply<'_>) -> Outcome;
+
 /// The session commands that a server has: handed in with [`Options`](crate::Options), so that this crate
 /// knows none of them.
 #[derive(Clone, Copy)]
@@ -68,11 +79,13 @@ pub struct CommandSet {
     /// The commands that are answered while their client's thread is stuck, by the names of their rows, in
     /// several lists.
     pub while_stuck: &'static [&'static [(&'static str, StuckFn)]],
+    /// The commands that scripts call which an append-only file of Redis holds, likewise.
+    pub in_replayed_scripts: &'static [&'static [(&'static str, ReplayedFn)]],
 }
 
 impl CommandSet {
     /// No session commands: such a server has data commands only.
-    pub const NONE: Self = Self { lists: &[], while_stuck: &[] };
+    pub const NONE: Self = Self { lists: &[], while_stuck: &[], in_replayed_scripts: &[] };
 }
 
 /// One command or subcommand.
@@ -242,14 +255,18 @@ impl Table {
     /// The function that answers a command while its client's thread is stuck, if it has one. Linear, as it
     /// is asked only while a script is slow.
     pub(crate) fn while_stuck(&self, id: u16) -> Option<StuckFn> {
+        self.handed_in(self.session.while_stuck, id)
+    }
+
+    /// The function that runs a session command in replayed scripts, if it has one. Linear, as such
+    /// files are rare.
+    pub fn in_replayed_scripts(&self, id: u16) -> Option<ReplayedFn> {
+        self.handed_in(self.session.in_replayed_scripts, id)
+    }
+
+    fn handed_in<F: Copy>(&self, lists: &[&[(&str, F)]], id: u16) -> Option<F> {
         let name = self.get(id).row.name;
-        self.session
-            .while_stuck
-            .iter()
-            .copied()
-            .flatten()
-            .find(|(of, _)| *of == name)
-            .map(|(_, answer)| *answer)
+        lists.iter().copied().flatten().find(|(of, _)| *of == name).map(|(_, function)| *function)
     }
 
     /// Numbers of the subcommands of a container; none for any other command.

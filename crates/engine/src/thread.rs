@@ -11,6 +11,9 @@
 //! [`dispatch`](Thread::dispatch) one by one.
 
 mod batch;
+mod foresee;
+
+pub use foresee::Foreseen;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

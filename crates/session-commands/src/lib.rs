@@ -38,4 +38,9 @@ pub const ALL: CommandSet = CommandSet {
         scripting::WHILE_STUCK,
         transaction::WHILE_STUCK,
     ],
+    in_replayed_scripts: &[
+        administration::IN_REPLAYED_SCRIPTS,
+        connection::IN_REPLAYED_SCRIPTS,
+        pubsub::IN_REPLAYED_SCRIPTS,
+    ],
 };

@@ -59,6 +59,7 @@ static MIGRATE: SessionCommand = SessionCommand {
             ),
         ],
         get_keys: Some(keys),
+        secrets: Some(is_secret),
         tips: &["nondeterministic_output"],
         history: &[
             ("3.0.0", "Added the `COPY` and `REPLACE` options."),
@@ -108,13 +109,31 @@ fn key_range(argv: &dyn Argv) -> (usize, usize) {
             let count = if argv.get(3).is_empty() { argv.len() - i - 1 } else { 0 };
             return (i + 1, count);
         }
-        i += match () {
-            () if word.eq_ignore_ascii_case(b"auth") => 2,
-            () if word.eq_ignore_ascii_case(b"auth2") => 3,
-            () => 1,
-        };
+        i += 1 + credentials(word);
     }
     (3, 1)
+}
+
+/// The number of credentials behind this option.
+fn credentials(option: &[u8]) -> usize {
+    match option {
+        word if word.eq_ignore_ascii_case(b"auth") => 1,
+        word if word.eq_ignore_ascii_case(b"auth2") => 2,
+        _ => 0,
+    }
+}
+
+/// Whether argument `i` is a credential. Behind KEYS, and behind AUTH, `auth` is a word like any other.
+fn is_secret(argv: &dyn Argv, i: usize) -> bool {
+    let mut at = 6;
+    while at < i && !argv.get(at).eq_ignore_ascii_case(b"keys") {
+        let hidden = credentials(argv.get(at));
+        if i <= at + hidden {
+            return true;
+        }
+        at += 1 + hidden;
+    }
+    false
 }
 
 fn keys(argv: &dyn Argv, out: &mut dyn FnMut(KeyPos)) -> Result<(), KeyError> {

@@ -116,3 +116,14 @@ fn what_may_run_while_a_script_is_slow_has_an_answer_without_its_thread() {
     answered.sort_unstable();
     assert_eq!(allowed, answered);
 }
+
+#[test]
+fn what_is_handed_in_for_replayed_scripts_is_what_scripts_may_call() {
+    let server = Server::with_config("");
+    for (name, _) in session_commands::ALL.in_replayed_scripts.iter().copied().flatten() {
+        let id = server.engine.table.find(name.as_bytes()).expect("a command of this name");
+        let cmd = server.engine.table.get(id);
+        assert!(matches!(cmd.run, engine::Run::Session(_)), "{name}");
+        assert!(!cmd.row.flags.has(Flags::NOSCRIPT), "{name}");
+    }
+}

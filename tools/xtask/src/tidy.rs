@@ -15,7 +15,24 @@ const LINES_MAX: usize = 1_000;
 const LONG_FILES: &[&str] = &[];
 
 /// Files that tell commands apart by their names, each with its reason beside it. Keep it short.
-const BY_NAME: &[&str] = &[];
+const BY_NAME: &[&str] = &[
+    // An append-only file of Redis: SELECT, MULTI and EXEC are its structure.
+    "crates/engine/src/journal/aof.rs",
+    // The journal's records of changes to libraries: they have commands' own names, which no option renames.
+    "crates/engine/src/scripting/load.rs",
+    // Where a topic may be stored: `memory` is a place.
+    "crates/engine/src/topics/place.rs",
+];
+
+/// Where any comparison with a command's name, or with a word that is one, is a mistake: below the commands,
+/// and where their bytes arrive.
+const NAMELESS: &[&str] = &[
+    "crates/engine/src/",
+    "crates/acl/src/",
+    "crates/observe/src/",
+    "crates/pubsub/src/",
+    "crates/server/src/net/",
+];
 
 /// Texts that no file may contain. They are cut in two here, so that this file does not.
 const FORBIDDEN: &[(&str, &str)] = &[
@@ -59,6 +76,12 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
             .current_dir(root),
     )?;
     let mut findings = Vec::new();
+    let mut names = BTreeSet::new();
+    for file in list.lines().filter(|file| has_rows(file)) {
+        // Listed but deleted: not a file of ours.
+        let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+        names.extend(names_of(&text).map(str::to_owned));
+    }
     for file in list.lines() {
         // Listed but deleted, or a link: not a file of ours.
         let Ok(bytes) = std::fs::read(root.join(file)) else {
@@ -68,7 +91,10 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
             continue; // Binary.
         }
         match std::str::from_utf8(&bytes) {
-            Ok(text) => findings.extend(check_file(file, text)),
+            Ok(text) => {
+                findings.extend(check_file(file, text));
+                findings.extend(check_words_of_commands(file, text, &names));
+            }
             Err(_) => findings.push(finding(file, 0, "is neither UTF-8 nor binary")),
         }
     }
@@ -167,6 +193,44 @@ fn check_names(file: &str, text: &str) -> Vec<Finding> {
                 || chosen.iter().any(|c| before.ends_with(c))
             {
                 let message = "compares a command's name; make it a field of the row (`Traits`)";
+                findings.push(finding(file, i + 1, message));
+            }
+        }
+    }
+    findings
+}
+
+/// Whether a source file may contain rows of commands.
+fn has_rows(file: &str) -> bool {
+    ["crates/commands/src/", "crates/session-commands/src/"].iter().any(|at| file.starts_with(at))
+}
+
+/// The names in the rows of a file.
+fn names_of(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.trim().strip_prefix("name: \"")?.strip_suffix("\","))
+}
+
+/// Code below the commands does not compare words with commands' names either, which renamed commands would
+/// escape.
+fn check_words_of_commands(file: &str, text: &str, names: &BTreeSet<String>) -> Vec<Finding> {
+    if !NAMELESS.iter().any(|at| file.starts_with(at)) || BY_NAME.contains(&file) {
+        return Vec::new();
+    }
+    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let mut findings = Vec::new();
+    for (i, line) in code.lines().enumerate().filter(|(_, line)| !line.trim().starts_with("//")) {
+        for (n, literal) in line.split('"').enumerate().filter(|(n, _)| n % 2 == 1) {
+            let before = line.split('"').nth(n - 1).unwrap_or_default();
+            let before = before.trim_end_matches(['b', '*', '&']);
+            let after = line.split('"').nth(n + 1).unwrap_or_default();
+            let compared = [" == ", " != ", "is(0, ", "is(1, ", "eq_ignore_ascii_case(", "| "];
+            let chosen = [" =>", " |"].iter().any(|c| after.starts_with(c));
+            if names.contains(&literal.to_ascii_lowercase())
+                && (chosen || compared.iter().any(|c| before.ends_with(c)))
+            {
+                let message = format!(
+                    "compares with the command's name {literal}; make it a field of the row (`Traits`)"
+                );
                 findings.push(finding(file, i + 1, message));
             }
         }
@@ -301,7 +365,10 @@ fn diagram(text: &str) -> Option<(usize, Arrows)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LINES_MAX, check_diagram, check_file, diagram, tree_arrows};
+    use super::{
+        LINES_MAX, check_diagram, check_file, check_words_of_commands, diagram, names_of,
+        tree_arrows,
+    };
 
     /// The messages of all findings in a file.
     fn messages(file: &str, text: &str) -> Vec<String> {
@@ -324,6 +391,26 @@ mod tests {
             assert_eq!(messages(file, &format!("#[cfg(test)]\nmod tests {{\n{line}\n")), [""; 0]);
         }
         assert_eq!(messages(file, "Fail::arity(cmd.row.name)\n"), [""; 0]);
+    }
+
+    #[test]
+    fn words_are_not_compared_with_names_of_commands() {
+        let names = names_of("    Row {\n        name: \"exec\",\n").map(str::to_owned).collect();
+        let found = |file, line| check_words_of_commands(file, line, &names).len();
+        let file = "crates/engine/src/a.rs";
+        for line in [
+            "args.is(0, \"exec\")",
+            "name.eq_ignore_ascii_case(b\"EXEC\")",
+            "name == \"exec\"",
+            "\"exec\" => true,",
+            "matches!(name, \"get\" | \"exec\")",
+        ] {
+            assert_eq!(found(file, line), 1, "{line}");
+            assert_eq!(found("crates/session-commands/src/a.rs", line), 0);
+        }
+        for line in ["// is \"exec\" =>", "args.is(0, \"post\")", "unit.command(b\"exec\", 1)"] {
+            assert_eq!(found(file, line), 0, "{line}");
+        }
     }
 
     #[test]

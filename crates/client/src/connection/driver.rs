@@ -197,7 +197,11 @@ impl Driver {
     }
 
     /// Does something while there is no connection; nothing if no handle is left.
-    fn beside<F: Future>(&mut self, what: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
+    fn beside<F: Future>(
+        &mut self,
+        what: Pin<&mut F>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<F::Output>> {
         if let Poll::Ready(output) = what.poll(cx) {
             return Poll::Ready(Some(output));
         }
@@ -331,7 +335,9 @@ impl Driver {
                 match Pin::new(&mut wire.stream).poll_write(cx, &bytes[at..]) {
                     Poll::Pending => return self.rest(cx),
                     Poll::Ready(Ok(0)) => {
-                        return Poll::Ready(Err(Error::connection("the connection takes no bytes")));
+                        return Poll::Ready(Err(Error::connection(
+                            "the connection takes no bytes",
+                        )));
                     }
                     Poll::Ready(Ok(n)) => self.written += n as u64,
                     Poll::Ready(Err(error)) => {

@@ -335,9 +335,14 @@ impl Inner {
     /// # Errors
     ///
     /// There is a reply for which no command was sent.
-    pub(crate) fn deliver(&mut self, replies: &mut Vec<Value>, wakers: &mut Vec<Waker>) -> Result<()> {
+    pub(crate) fn deliver(
+        &mut self,
+        replies: &mut Vec<Value>,
+        wakers: &mut Vec<Waker>,
+    ) -> Result<()> {
         for value in replies.drain(..) {
-            let Some(entry) = self.order.front_mut().filter(|entry| entry.start < self.taken) else {
+            let Some(entry) = self.order.front_mut().filter(|entry| entry.start < self.taken)
+            else {
                 return Err(Error::protocol("a reply to no command"));
             };
             self.stats.replies += 1;
@@ -468,7 +473,8 @@ impl Inner {
                 (false, _) => "no reply in time: there is no connection".into(),
                 _ => "no reply in time".into(),
             };
-            let error = Error::new(ErrorKind::Timeout, why).maybe_executed(was_taken || repeats > 0);
+            let error =
+                Error::new(ErrorKind::Timeout, why).maybe_executed(was_taken || repeats > 0);
             if !matches!(self.slots[slot as usize], Slot::Abandoned) {
                 self.stats.timeouts += 1;
             }
@@ -496,8 +502,8 @@ impl Inner {
             let end = entry.start + u64::from(entry.bytes);
             let is_unread = if entry.replies == 1 { end > written } else { entry.start >= written };
             let may_repeat = entry.repeatable && entry.repeats < REPEATS_MAX;
-            let is_wanted = entry.slot != NOBODY
-                && !matches!(self.slots[entry.slot as usize], Slot::Abandoned);
+            let is_wanted =
+                entry.slot != NOBODY && !matches!(self.slots[entry.slot as usize], Slot::Abandoned);
             if !is_wanted || !(is_unread || may_repeat) {
                 self.settle(entry.slot, Err(failed.clone()), wakers);
                 continue;

@@ -64,7 +64,8 @@ impl Sentinels {
     }
 
     fn settings(&self, address: &Address) -> Settings {
-        let mut settings = Settings::new(Config { address: address.clone(), ..self.config.clone() });
+        let mut settings =
+            Settings::new(Config { address: address.clone(), ..self.config.clone() });
         settings.reconnect = false;
         settings
     }
@@ -141,12 +142,15 @@ impl Sentinels {
     pub(crate) async fn watch(self: Arc<Self>, server: Weak<Server>) {
         while server.strong_count() > 0 {
             for address in self.known() {
-                let Ok(mut subscriber) = Subscriber::connect(self.settings(&address)).await else { continue };
+                let Ok(mut subscriber) = Subscriber::connect(self.settings(&address)).await else {
+                    continue;
+                };
                 if subscriber.subscribe(["+switch-master"]).await.is_err() {
                     continue;
                 }
                 loop {
-                    let event = tokio::time::timeout(Duration::from_secs(5), subscriber.next()).await;
+                    let event =
+                        tokio::time::timeout(Duration::from_secs(5), subscriber.next()).await;
                     let Some(server) = server.upgrade() else { return };
                     match event {
                         Ok(Event::Message(message)) => {

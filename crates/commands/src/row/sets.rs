@@ -101,6 +101,14 @@ bit_set! {
         MEETS = 17;
         /// Looks at as many keys or members as its option COUNT says.
         STEPS = 18;
+        /// Tells of the script that is running, and so does not wait for it.
+        TELLS_OF_SCRIPTS = 19;
+        /// Keeps the script that is argument 2.
+        KEEPS_TEXT = 20;
+        /// Forgets all scripts.
+        FORGETS_SCRIPTS = 21;
+        /// Redis sorted its reply for scripts, while it wrote scripts themselves to its files.
+        SORTED_FOR_SCRIPTS = 22;
     }
 }
 

@@ -218,12 +218,11 @@ impl<'a> Player<'a> {
                 let mut view = Db::lock_all(&self.engine.keyspace, db, self.cx);
                 replay_data(&mut view, run, &mut args, &mut Reply::new(&mut self.out, Proto::V2))
             }
-            Run::Session(_) if Replayer::knows(name) => {
+            Run::Session(_) => {
                 let Self { engine, cx, table, .. } = self;
                 let target = Target { engine, table, cx, db };
                 self.scripts.play(name, target, &args).map_err(|why| advise(&why))?
             }
-            Run::Session(_) => return Err(advise(&format!("{name} cannot be loaded"))),
         };
         self.commands += 1;
         if let Err(fail) = outcome {

@@ -10,16 +10,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use commands::Fail;
-use commands::row::Flags;
+use commands::row::{Flags, Traits};
 use engine::scripting::cache::{self, Digest};
 use engine::scripting::{MEMORY_MAX, key_count, shebang};
-use engine::{Engine, Run, Table, replay_data};
+use engine::{Engine, Replayed, Run, Table, replay_data};
 use lua::{Called, Code, Compiled, Failure, Host, Invocation, Machine, Registered, Tick, Vm};
 use resp::{Args, Out, Proto, Reply};
 use store::{Context, Db};
-
-/// The commands whose replies Redis sorted for scripts while it replicated the scripts themselves.
-const SORTED: [&str; 7] = ["keys", "hkeys", "hvals", "smembers", "sinter", "sunion", "sdiff"];
 
 /// The scripts of a file. It begins without any.
 #[derive(Default)]
@@ -38,13 +35,8 @@ pub(super) struct Target<'a> {
 }
 
 impl Replayer {
-    /// Whether a command is one of those that are replayed here.
-    pub(super) fn knows(name: &str) -> bool {
-        matches!(name, "eval" | "evalsha" | "script|load" | "script|flush")
-    }
-
-    /// Replays it: EVAL, EVALSHA, SCRIPT LOAD or SCRIPT FLUSH. The inner result is the script's own
-    /// failure, which happened the first time, too.
+    /// Replays a session command: EVAL, EVALSHA, SCRIPT LOAD or SCRIPT FLUSH. The inner result is the
+    /// script's own failure, which happened the first time, too. `name` is that of its row.
     ///
     /// # Errors
     /// The reason that it cannot be replayed.
@@ -54,20 +46,23 @@ impl Replayer {
         target: Target<'_>,
         args: &Args<'_>,
     ) -> Result<Result<(), Fail>, String> {
-        match name {
-            "eval" => Ok(match self.compile(&args[1]) {
+        let traits =
+            find(target.table, args).map_or(Traits::NONE, |id| target.table.get(id).traits);
+        match traits {
+            t if t.has(Traits::RUNS_TEXT) => Ok(match self.compile(&args[1]) {
                 Ok(digest) => return self.run(digest, target, args),
                 Err(fail) => Err(fail),
             }),
-            "evalsha" => match cache::parse(&args[1]) {
+            t if t.has(Traits::RUNS_DIGEST) => match cache::parse(&args[1]) {
                 Some(digest) => self.run(digest, target, args),
                 None => Err("EVALSHA without a digest".to_owned()),
             },
-            "script|load" => Ok(self.compile(&args[2]).map(|_| ())),
-            _ => {
+            t if t.has(Traits::KEEPS_TEXT) => Ok(self.compile(&args[2]).map(|_| ())),
+            t if t.has(Traits::FORGETS_SCRIPTS) => {
                 *self = Self::default();
                 Ok(Ok(()))
             }
+            _ => Err(format!("{name} cannot be loaded")),
         }
     }
 
@@ -121,42 +116,25 @@ struct Again<'a> {
     trouble: Option<String>,
 }
 
-impl Again<'_> {
-    fn find(&self, args: &Args<'_>) -> Option<u16> {
-        let table = self.target.table;
-        let top = table.find(&args[0])?;
-        if table.get(top).row.subcommands.is_empty() {
-            return Some(top);
-        }
-        table.find_sub(top, args.get(1)?)
+/// The number of the command that `args` call.
+fn find(table: &Table, args: &Args<'_>) -> Option<u16> {
+    let top = table.find(&args[0])?;
+    if table.get(top).row.subcommands.is_empty() {
+        return Some(top);
     }
+    table.find_sub(top, args.get(1)?)
+}
 
-    /// Commands that need a session: of no consequence here, except SELECT.
-    fn session(&mut self, name: &str, args: &Args<'_>, reply: &mut Reply<'_>) -> Called {
-        match name {
-            "select" => {
-                let n = stdx::num::parse_i64(&args[1]).and_then(|n| usize::try_from(n).ok());
-                match n.filter(|n| *n < self.target.engine.keyspace.databases()) {
-                    Some(n) => {
-                        self.target.db = n;
-                        reply.ok();
-                    }
-                    None => reply.error("ERR DB index is out of range"),
-                }
-            }
-            "publish" => reply.int(0),
-            "ping" if args.len() == 1 => reply.simple("PONG"),
-            "ping" | "echo" => reply.bulk(&args[1]),
-            "time" => {
-                let ms = self.target.engine.clock.wall_ms();
-                reply.array(2);
-                reply.bulk((ms / 1000).to_string());
-                reply.bulk((ms % 1000 * 1000).to_string());
-            }
-            _ => {
-                self.trouble = Some(name.to_uppercase());
-                return Called::Abort;
-            }
+impl Again<'_> {
+    /// A command that needs a session.
+    fn session(&mut self, id: u16, args: &Args<'_>, reply: &mut Reply<'_>) -> Called {
+        let Target { engine, table, db, .. } = &mut self.target;
+        let Some(run) = table.in_replayed_scripts(id) else {
+            self.trouble = Some(table.get(id).row.name.to_uppercase());
+            return Called::Abort;
+        };
+        if let Err(fail) = run(&mut Replayed { engine, db }, args, reply) {
+            reply.error(&*fail.0);
         }
         Called::Replied
     }
@@ -164,7 +142,7 @@ impl Again<'_> {
 
 impl Host for Again<'_> {
     fn call(&mut self, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Called {
-        let Some(id) = self.find(args) else {
+        let Some(id) = find(self.target.table, args) else {
             return Called::Refused("Unknown Redis command called from script".into());
         };
         let cmd = self.target.table.get(id);
@@ -176,11 +154,10 @@ impl Host for Again<'_> {
         if cmd.row.flags.has(Flags::NOSCRIPT) {
             return Called::Refused("This Redis command is not allowed from script".into());
         }
-        let name = cmd.row.name;
-        let Run::Data(run) = cmd.run else { return self.session(name, args, reply) };
+        let Run::Data(run) = cmd.run else { return self.session(id, args, reply) };
         let target = &mut self.target;
         let mut db = Db::lock_all(&target.engine.keyspace, target.db, target.cx);
-        if reply.proto() == Proto::V2 && SORTED.contains(&name) {
+        if reply.proto() == Proto::V2 && cmd.traits.has(Traits::SORTED_FOR_SCRIPTS) {
             let mut out = Out::default();
             match replay_data(&mut db, run, args, &mut Reply::new(&mut out, Proto::V2)) {
                 Ok(()) => {
@@ -202,7 +179,7 @@ impl Host for Again<'_> {
     }
 
     fn may_call(&mut self, args: &Args<'_>) -> Option<bool> {
-        self.find(args).map(|_| true)
+        find(self.target.table, args).map(|_| true)
     }
 
     fn set_repl(&mut self, _: u8) {}

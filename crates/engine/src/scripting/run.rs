@@ -363,7 +363,8 @@ impl Thread {
         reply: &mut Reply<'_>,
     ) -> u64 {
         if engine.attention.get() & Attention::MONITOR != 0 {
-            engine.monitors.feed_script(engine, session, self.wall_us(engine), args);
+            let row = engine.table.get(id).row;
+            engine.monitors.feed_script(engine, session, self.wall_us(engine), row, args);
         }
         let known = self.call_times.known(id);
         if known == Some(None) {

@@ -256,34 +256,6 @@ impl Thread {
         pos
     }
 
-    /// Looks at input that will be executed soon: prefetches the bucket of its first command's key,
-    /// and returns the key's hash, or 0 when it does not look like the commands before it.
-    pub fn foresee(&mut self, engine: &Engine, session: &Session, input: &[u8]) -> u64 {
-        let Some((shape, id)) = self.shape else { return 0 };
-        if !engine.table.get(id).one_key {
-            return 0;
-        }
-        let pin = crossbeam_epoch::pin();
-        let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated: false };
-        self.spans.clear();
-        if shape.parse(input, 0, &limits, &mut self.spans).is_none() {
-            return 0;
-        }
-        let Some(key) = self.spans.get(1).and_then(|k| k.bytes(input)) else { return 0 };
-        let hash = stdx::hash::hash64(key);
-        engine.keyspace.prefetch_bucket(session.db, hash, &pin);
-        hash
-    }
-
-    /// Prefetches the entries of keys whose buckets [`foresee`](Self::foresee) has prefetched: pairs
-    /// of database and hash.
-    pub fn prefetch(&self, engine: &Engine, keys: impl Iterator<Item = (usize, u64)>) {
-        let pin = crossbeam_epoch::pin();
-        for (db, hash) in keys.filter(|(_, hash)| *hash != 0) {
-            engine.keyspace.prefetch_bucket(db, hash, &pin).prefetch_node(hash);
-        }
-    }
-
     /// Looks a command up, decides whether it takes the fast path, and then prefetches its bucket. See
     /// [`ParsedCommand`] for the result.
     fn classify(
@@ -396,7 +368,8 @@ impl Thread {
                     let p = suspect(run);
                     let spans = &spans[p.first as usize..][..p.argc as usize];
                     let args = Args::new(input, spans, &mut owned);
-                    engine.note_slow(&session.client, nanos, &args);
+                    let row = engine.table.get(p.id).row;
+                    engine.note_slow(&session.client, nanos, row, &args);
                 }
                 match sample {
                     Some(sample) => {

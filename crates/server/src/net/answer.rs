@@ -49,7 +49,7 @@ impl BatchIo<'_> {
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
         out.limit = hard_limit(engine, c);
-        let late_kill = c.session.deferred.is_some() && c.ends_scripts();
+        let late_kill = c.session.deferred.is_some() && c.ends_scripts(engine);
         let Batch { consumed, next } = match arrived {
             Some(bytes) => thread.run(engine, &mut c.session, &mut c.parser, bytes, out),
             None => thread.run_and_give(engine, &mut c.session, &mut c.parser, bytes, out),
@@ -113,7 +113,8 @@ impl BatchIo<'_> {
                 Gate::At(_)
                     if c.gate.is_none()
                         && (late_kill && consumed == 0
-                            || arrived.is_some_and(|a| is_one_kill(&a[..consumed]))) => {}
+                            || arrived
+                                .is_some_and(|a| engine.only_ends_scripts(&a[..consumed]))) => {}
                 Gate::At(sequence) => {
                     gate_output(c, sequence, thread.worker().lane.acted() != acted, gated);
                 }
@@ -156,7 +157,8 @@ impl BatchIo<'_> {
             Next::Wait => {
                 c.wait = Some(Wait::Paused);
                 c.session.client.paused.store(true, Relaxed);
-                if let Some(words) = c.session.deferred.as_ref().filter(|_| c.ends_scripts()) {
+                if let Some(words) = c.session.deferred.as_ref().filter(|_| c.ends_scripts(engine))
+                {
                     let kill = Box::new(PausedKill::Words(words.clone()));
                     *c.session.client.paused_kill.lock() = Some(kill);
                 }
@@ -197,92 +199,4 @@ pub(super) fn gate_output(
     let acts = acts || c.gate.is_some_and(|gated| gated.acts);
     c.gate = Some(Gated { until: sequence, acts });
     gated.push_back((sequence, c.session.client.id));
-}
-
-/// The start of the name of the command at the start of `input`, if it is there, and the rest.
-fn name_of(input: &[u8]) -> Option<(&[u8; 4], &[u8])> {
-    let name = match input {
-        // *N CR LF $N CR LF name
-        [b'*', _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..]
-        | [b'*', _, _, b'\r', b'\n', b'$', _, b'\r', b'\n', name @ ..] => name,
-        [b'*', ..] => return None,
-        name => name,
-    };
-    name.split_first_chunk()
-}
-
-/// Whether one of the commands in this input may run a script. It may say so of others, when an
-/// argument looks like such a command.
-pub(super) fn may_take_long(input: &[u8]) -> bool {
-    let runs_script = |command: &[u8]| {
-        let Some((start, _)) = name_of(command) else { return false };
-        [b"eval", b"fcal", b"exec"].iter().any(|word| start.eq_ignore_ascii_case(*word))
-    };
-    // Commands without a length are typed by people, one at a time.
-    runs_script(input)
-        || memchr::memmem::find_iter(input, b"\r\n*").any(|at| runs_script(&input[at + 2..]))
-}
-
-/// Whether this input begins with SCRIPT KILL, FUNCTION KILL or SHUTDOWN, which end a script that does
-/// not end, or with FUNCTION STATS, which tells of it. It may say so of others.
-pub(super) fn ends_scripts(input: &[u8]) -> bool {
-    let Some((start, rest)) = name_of(input) else { return false };
-    let is = |word: &[u8; 4]| start.eq_ignore_ascii_case(word);
-    let has = |word: &[u8; 4]| rest.windows(4).any(|w| w.eq_ignore_ascii_case(word));
-    is(b"shut") || (is(b"scri") || is(b"func")) && has(b"kill") || is(b"func") && has(b"stat")
-}
-
-/// Whether this input is one command, and ends scripts. It may say no where it is.
-fn is_one_kill(input: &[u8]) -> bool {
-    let lines = match input {
-        // A command has at least these, and one behind it would have more.
-        [b'*', n @ b'1'..=b'9', b'\r', ..] => 1 + 2 * usize::from(n - b'0'),
-        _ => 1,
-    };
-    ends_scripts(input) && memchr::memchr_iter(b'\n', input).count() == lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{ends_scripts, is_one_kill, may_take_long};
-
-    #[test]
-    fn what_ends_scripts_is_seen() {
-        for input in [
-            "script kill\r\n",
-            "*2\r\n$8\r\nFUNCTION\r\n$4\r\nKill\r\n",
-            "*1\r\n$8\r\nSHUTDOWN\r\n",
-            "*2\r\n$8\r\nfunction\r\n$5\r\nSTATS\r\n",
-        ] {
-            assert!(ends_scripts(input.as_bytes()), "{input}");
-            assert!(is_one_kill(input.as_bytes()), "{input}");
-            for two in [format!("{input}get x\r\n"), format!("{input}*1\r\n$4\r\nping\r\n")] {
-                assert!(!is_one_kill(two.as_bytes()) && ends_scripts(two.as_bytes()), "{two}");
-            }
-        }
-        for input in ["", "get kill\r\n", "*2\r\n$6\r\nSCRIPT\r\n$5\r\nFLUSH\r\n", "*2\r\n"] {
-            assert!(!ends_scripts(input.as_bytes()), "{input}");
-        }
-    }
-
-    #[test]
-    fn scripts_are_seen_wherever_they_stand() {
-        for input in [
-            "eval 'return 1' 0\r\n",
-            "*3\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n0\r\n",
-            "*1\r\n$4\r\nping\r\n*3\r\n$5\r\nfcall\r\n$1\r\nf\r\n$1\r\n0\r\n",
-            "*1\r\n$5\r\nmulti\r\n*1\r\n$4\r\nping\r\n*1\r\n$4\r\nexec\r\n",
-        ] {
-            assert!(may_take_long(input.as_bytes()), "{input}");
-        }
-        for input in [
-            "",
-            "*",
-            "ping\r\n",
-            "*1\r\n$4\r\nping\r\n*",
-            "*2\r\n$3\r\nget\r\n$4\r\neval\r\n*1\r\n$4\r\nping\r\n",
-        ] {
-            assert!(!may_take_long(input.as_bytes()), "{input}");
-        }
-    }
 }

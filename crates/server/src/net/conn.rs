@@ -151,12 +151,8 @@ impl Conn {
     }
 
     /// Whether the command that had to wait is one that ends scripts.
-    pub(crate) fn ends_scripts(&self) -> bool {
-        let words = self.session.deferred.as_deref().unwrap_or_default();
-        // Of the others, which may be long, nothing is to be known.
-        let (name, sub) = (words.first(), words.get(1).filter(|sub| sub.len() <= 8));
-        let command: Vec<&[u8]> = name.into_iter().chain(sub).map(Vec::as_slice).collect();
-        super::answer::ends_scripts(&command.join(&b' '))
+    pub(crate) fn ends_scripts(&self, engine: &engine::Engine) -> bool {
+        self.session.deferred.as_ref().is_some_and(|words| engine.ends_scripts(words))
     }
 
     /// Whether there is nothing to do for this connection except to send the kept output.

@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use config::Id;
 use engine::journal::Gate;
-use engine::{Client, Endpoint, Message, Session, Thread, log};
+use engine::{Client, Endpoint, Foreseen, Message, Session, Thread, log};
 use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::{Mutex, MutexGuard};
 use resp::Out;
 use slab::Slab;
 
 use super::Stream;
-use super::answer::{BatchIo, Turn, ends_scripts, gate_output, may_take_long};
+use super::answer::{BatchIo, Turn, gate_output};
 use super::conn::{Conn, INPUT, Source, State, Wait};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
 use super::stuck::{Sockets, StuckResponder};
@@ -458,21 +458,23 @@ impl Worker {
                     self.run_read_ahead();
                     return self.serve(i, false);
                 }
-                if ends_scripts(&self.small[at..at + n]) {
-                    // Those before it may have to wait for the very script.
-                    c.buf = self.small[at..at + n].to_vec();
-                    return self.serve(i, false);
-                }
-                if may_take_long(&self.small[at..at + n]) {
-                    c.buf = self.small[at..at + n].to_vec();
-                    self.run_read_ahead();
-                    return self.serve(i, false);
-                }
+                let bytes = &self.small[at..at + n];
+                let hash = match self.thread.foresee(&self.shared.engine, &c.session, bytes) {
+                    Foreseen::Short(hash) => hash,
+                    Foreseen::EndsScripts => {
+                        // Those before it may have to wait for the very script.
+                        c.buf = bytes.to_vec();
+                        return self.serve(i, false);
+                    }
+                    Foreseen::RunsScript => {
+                        c.buf = bytes.to_vec();
+                        self.run_read_ahead();
+                        return self.serve(i, false);
+                    }
+                };
                 c.readable = false;
                 // Something of it is under way from here on.
                 c.session.client.query_bytes.store(n as u64, Relaxed);
-                let bytes = &self.small[at..at + n];
-                let hash = self.thread.foresee(&self.shared.engine, &c.session, bytes);
                 self.ahead.push(ReadAhead { i, n, db: c.session.db, hash });
             }
             Ok(_) => self.close(i),
@@ -618,7 +620,8 @@ impl Worker {
 
     /// Goes on with those paused connections that wait with a command that ends scripts.
     fn resume_kills(&mut self) {
-        let ends = |i: &usize| self.conns.get(*i).is_some_and(|c| c.ends_scripts());
+        let engine = &self.shared.engine;
+        let ends = |i: &usize| self.conns.get(*i).is_some_and(|c| c.ends_scripts(engine));
         let (kills, others) = std::mem::take(&mut self.paused).into_iter().partition(ends);
         self.paused = others;
         self.resume(&kills);

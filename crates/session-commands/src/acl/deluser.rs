@@ -4,7 +4,7 @@ use commands::row::Row;
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
-use super::{ADMIN, BASE, EVERYWHERE, sub};
+use super::{ADMIN, BASE, EVERYWHERE, SECRETS, sub};
 use engine::acl::{DEFAULT, change};
 use engine::{Call, SessionCommand};
 
@@ -13,6 +13,7 @@ pub(super) static DELUSER: SessionCommand = sub(
         name: "acl|deluser",
         arity: -3,
         flags: ADMIN,
+        secrets: SECRETS,
         tips: EVERYWHERE,
         complexity: "O(1) amortized time considering the typical user.",
         summary: "Deletes users, and closes their connections.",

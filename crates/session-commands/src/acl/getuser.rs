@@ -5,7 +5,7 @@ use commands::Outcome;
 use commands::row::Row;
 use resp::{Args, Reply};
 
-use super::{ADMIN, BASE, sub};
+use super::{ADMIN, BASE, SECRETS, sub};
 use engine::{Call, SessionCommand};
 
 pub(super) static GETUSER: SessionCommand = sub(
@@ -13,6 +13,7 @@ pub(super) static GETUSER: SessionCommand = sub(
         name: "acl|getuser",
         arity: 3,
         flags: ADMIN,
+        secrets: SECRETS,
         history: &[
             ("6.2.0", "Added Pub/Sub channel patterns."),
             (

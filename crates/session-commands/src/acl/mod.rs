@@ -15,7 +15,7 @@ mod users;
 mod whoami;
 
 use commands::Fail;
-use commands::row::{Flags, Group, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope, Secrets};
 use config::Id;
 use engine::Engine;
 use engine::{SessionCommand, SessionFn};
@@ -71,6 +71,8 @@ const BASE: Row = Row { group: Group::Server, since: "6.0.0", scope: Scope::None
 const COMMON: Flags = Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE).or(Flags::SENTINEL);
 /// Flags of subcommands about other users.
 const ADMIN: Flags = COMMON.or(Flags::ADMIN);
+/// Everything about a user.
+const SECRETS: Option<Secrets> = Some(|_, i| i > 1);
 /// The tips for proxies about commands that must reach every node.
 const EVERYWHERE: &[&str] = &["request_policy:all_nodes", "response_policy:all_succeeded"];
 

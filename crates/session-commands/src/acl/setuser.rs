@@ -5,7 +5,7 @@ use commands::row::Row;
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
-use super::{ADMIN, BASE, EVERYWHERE, sub};
+use super::{ADMIN, BASE, EVERYWHERE, SECRETS, sub};
 use engine::acl::change;
 use engine::{Call, SessionCommand};
 
@@ -14,6 +14,7 @@ pub(super) static SETUSER: SessionCommand = sub(
         name: "acl|setuser",
         arity: -3,
         flags: ADMIN,
+        secrets: SECRETS,
         tips: EVERYWHERE,
         history: &[
             ("6.2.0", "Added Pub/Sub channel patterns."),

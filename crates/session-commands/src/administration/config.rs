@@ -68,6 +68,8 @@ static SET: SessionCommand = super::command(
         arity: -4,
         traits: Traits::SETS_OPTIONS,
         flags: super::ADMIN,
+        // The values of sensitive options.
+        secrets: Some(|argv, i| i >= 3 && i % 2 == 1 && config::is_sensitive(argv.get(i - 1))),
         tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
         history: &[("7.0.0", "Added the ability to set multiple parameters in one call.")],
         scope: Scope::None,

@@ -2,7 +2,7 @@
 
 use commands::Outcome;
 use commands::row::{Flags, Group, Row, Scope};
-use engine::{Call, SessionCommand};
+use engine::{Call, Replayed, SessionCommand};
 use resp::{Args, Reply};
 
 pub(crate) static TIME: SessionCommand = super::command(
@@ -28,7 +28,14 @@ pub(crate) static TIME: SessionCommand = super::command(
 );
 
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let us = call.thread.wall_us(call.engine) as i64;
+    write(call.thread.wall_us(call.engine) as i64, reply)
+}
+
+pub(super) fn replayed(at: &mut Replayed<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    write(at.engine.clock.wall_ms() as i64 * 1000, reply)
+}
+
+fn write(us: i64, reply: &mut Reply<'_>) -> Outcome {
     reply.array(2);
     reply.bulk_int(us / 1_000_000);
     reply.bulk_int(us % 1_000_000);

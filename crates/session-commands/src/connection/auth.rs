@@ -31,6 +31,8 @@ pub(crate) static AUTH: SessionCommand = SessionCommand {
             .or(Flags::NO_AUTH)
             .or(Flags::SENTINEL)
             .or(Flags::ALLOW_BUSY),
+        // The user, too: with one argument too few, the password stands in its place.
+        secrets: Some(|_, i| i > 0),
         history: &[("6.0.0", "Added ACL style (username and password).")],
         scope: Scope::None,
         complexity: "O(N) where N is the number of passwords defined for the user",

@@ -2,7 +2,7 @@
 
 use commands::Outcome;
 use commands::row::{Flags, Group, Row, Scope};
-use engine::{Call, SessionCommand};
+use engine::{Call, Replayed, SessionCommand};
 use resp::{Args, Reply};
 
 pub(crate) static ECHO: SessionCommand = SessionCommand {
@@ -30,6 +30,11 @@ pub(crate) static ECHO: SessionCommand = SessionCommand {
 };
 
 fn run(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    reply.bulk(&args[1]);
+    Ok(())
+}
+
+pub(super) fn replayed(_: &mut Replayed<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     reply.bulk(&args[1]);
     Ok(())
 }

@@ -36,6 +36,10 @@ pub(crate) static HELLO: SessionCommand = SessionCommand {
             .or(Flags::NO_AUTH)
             .or(Flags::SENTINEL)
             .or(Flags::ALLOW_BUSY),
+        // User and password, behind AUTH.
+        secrets: Some(|argv, i| {
+            (2..i).any(|at| argv.get(at).eq_ignore_ascii_case(b"auth") && i <= at + 2)
+        }),
         history: &[(
             "6.2.0",
             "`protover` made optional; when called without arguments the command reports the \

@@ -12,7 +12,7 @@ mod select;
 
 pub(crate) use client::usage;
 
-use engine::{SessionCommand, StuckFn};
+use engine::{ReplayedFn, SessionCommand, StuckFn};
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &auth::AUTH,
@@ -32,3 +32,7 @@ pub(crate) const WHILE_STUCK: &[(&str, StuckFn)] = &[
     ("quit", quit::while_stuck),
     ("reset", reset::while_stuck),
 ];
+
+/// Those that scripts call which an append-only file of Redis holds.
+pub(crate) const IN_REPLAYED_SCRIPTS: &[(&str, ReplayedFn)] =
+    &[("echo", echo::replayed), ("ping", ping::replayed), ("select", select::replayed)];

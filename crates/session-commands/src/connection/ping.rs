@@ -3,7 +3,7 @@
 use commands::Outcome;
 use commands::row::{Flags, Group, Row, Traits};
 use commands::{Fail, row::Scope};
-use engine::{Call, SessionCommand};
+use engine::{Call, Replayed, SessionCommand};
 use resp::{Args, Reply};
 
 pub(crate) static PING: SessionCommand = SessionCommand {
@@ -40,10 +40,18 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         reply.bulk(args.get(1).unwrap_or_default());
         return Ok(());
     }
+    pong(args, reply)
+}
+
+fn pong(args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     match args.len() {
         1 => reply.simple("PONG"),
         2 => reply.bulk(&args[1]),
         _ => return Err(Fail::arity("ping")),
     }
     Ok(())
+}
+
+pub(super) fn replayed(_: &mut Replayed<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    pong(args, reply)
 }

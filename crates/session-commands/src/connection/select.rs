@@ -2,7 +2,7 @@
 
 use commands::Outcome;
 use commands::row::{Flags, Group, Row, Scope};
-use engine::{Call, SessionCommand};
+use engine::{Call, Replayed, SessionCommand};
 use resp::{Args, Reply};
 
 pub(crate) static SELECT: SessionCommand = SessionCommand {
@@ -34,6 +34,12 @@ OK
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let db = commands::parse::db_index(args, 1, call.engine.keyspace.databases())?;
     call.session.select(db);
+    reply.ok();
+    Ok(())
+}
+
+pub(super) fn replayed(at: &mut Replayed<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    *at.db = commands::parse::db_index(args, 1, at.engine.keyspace.databases())?;
     reply.ok();
     Ok(())
 }

@@ -6,7 +6,7 @@ mod subscribe;
 mod unsubscribe;
 
 use commands::row::{Flags, Group, KeyFlags, KeySpec, Row, Scope};
-use engine::{SessionCommand, SessionFn};
+use engine::{ReplayedFn, SessionCommand, SessionFn};
 use resp::Reply;
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[
@@ -28,6 +28,9 @@ const CHANGING: Flags = COMMON.or(Flags::NOSCRIPT);
 
 /// The start of every row here.
 const BASE: Row = Row { group: Group::PubSub, scope: Scope::None, ..Row::DEFAULT };
+
+/// Those that scripts call which an append-only file of Redis holds.
+pub(crate) const IN_REPLAYED_SCRIPTS: &[(&str, ReplayedFn)] = &[("publish", publish::replayed)];
 
 /// Shard channels are routed like keys, and are none.
 const SHARD_CHANNELS: &[KeySpec] = &[KeySpec::range(1, -1, 1, KeyFlags::NOT_KEY)];

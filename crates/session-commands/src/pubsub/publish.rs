@@ -6,7 +6,7 @@ use resp::{Args, Reply};
 
 use super::{BASE, COMMON, command};
 use engine::pubsub::{ChannelKind, deliver};
-use engine::{Call, SessionCommand};
+use engine::{Call, Replayed, SessionCommand};
 
 const FLAGS: Flags = COMMON.or(Flags::FAST).or(Flags::MAY_REPLICATE);
 
@@ -60,5 +60,11 @@ fn publish(
     let hash = stdx::hash::hash64(&args[1]);
     let receivers = deliver(call.engine, &mut call.thread.pubsub, kind, hash, args);
     reply.int(receivers as i64);
+    Ok(())
+}
+
+/// No client has subscribed to anything while the server loads.
+pub(super) fn replayed(_: &mut Replayed<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    reply.int(0);
     Ok(())
 }

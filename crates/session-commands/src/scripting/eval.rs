@@ -157,7 +157,7 @@ fn eval(
     reply: &mut Reply<'_>,
     read_only: bool,
 ) -> Outcome {
-    feed(call, args);
+    feed(call, if read_only { &EVAL_RO.row } else { &EVAL.row }, args);
     let keys = key_count(args, Fail::NOT_INTEGER)?;
     call.run_script(keys, args, reply, read_only)
 }
@@ -168,7 +168,7 @@ fn evalsha(
     reply: &mut Reply<'_>,
     read_only: bool,
 ) -> Outcome {
-    feed(call, args);
+    feed(call, if read_only { &EVALSHA_RO.row } else { &EVALSHA.row }, args);
     let name = <&[u8; 40]>::try_from(&args[1]).map_err(|_| NOSCRIPT)?;
     let keys = key_count(args, Fail::NOT_INTEGER)?;
     call.run_named_script(name, keys, args, reply, read_only)

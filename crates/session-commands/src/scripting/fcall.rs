@@ -83,6 +83,6 @@ fn fcall(
     reply: &mut Reply<'_>,
     read_only: bool,
 ) -> Outcome {
-    feed(call, args);
+    feed(call, if read_only { &FCALL_RO.row } else { &FCALL.row }, args);
     call.run_function(args, reply, read_only)
 }

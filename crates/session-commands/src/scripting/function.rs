@@ -305,6 +305,7 @@ fn list(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outc
 static STATS: SessionCommand = sub(
     Row {
         name: "function|stats",
+        traits: Traits::TELLS_OF_SCRIPTS,
         arity: 2,
         flags: Flags::NOSCRIPT.or(Flags::ALLOW_BUSY),
         tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],

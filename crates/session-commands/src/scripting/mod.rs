@@ -6,7 +6,7 @@ mod function;
 mod script;
 
 use commands::Fail;
-use commands::row::{Flags, KeyFlags, KeySpec};
+use commands::row::{Flags, KeyFlags, KeySpec, Row};
 use engine::{Attention, Call, Client, Engine, SessionCommand, Stuck, StuckFn};
 use resp::{Args, Reply};
 
@@ -55,9 +55,10 @@ fn stats(engine: &Engine, _: &Client, _: &Args<'_>, reply: &mut Reply<'_>) -> Re
 }
 
 /// Shows a call to monitors, before the commands that it calls.
-fn feed(call: &mut Call<'_>, args: &Args<'_>) {
+fn feed(call: &mut Call<'_>, row: &Row, args: &Args<'_>) {
     let engine = call.engine;
     if engine.attention.get() & Attention::MONITOR != 0 {
-        engine.monitors.feed(engine, call.session, call.thread.wall_us(engine), args);
+        let now = call.thread.wall_us(engine);
+        engine.monitors.feed(engine, call.session, now, row, args);
     }
 }

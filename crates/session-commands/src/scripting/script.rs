@@ -32,6 +32,7 @@ static LOAD: SessionCommand = sub(
     Row {
         name: "script|load",
         since: "2.6.0",
+        traits: Traits::KEEPS_TEXT,
         arity: 3,
         flags: Flags::NOSCRIPT.or(Flags::STALE),
         tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
@@ -87,6 +88,7 @@ static FLUSH: SessionCommand = sub(
     Row {
         name: "script|flush",
         since: "2.6.0",
+        traits: Traits::FORGETS_SCRIPTS,
         arity: -2,
         flags: Flags::NOSCRIPT,
         tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],

@@ -31,13 +31,24 @@ impl Server {
 
     /// A server with this configuration.
     pub(crate) fn with(config: Config, config_file: Option<PathBuf>) -> Self {
+        Self::new(config, config_file, Vec::new())
+    }
+
+    /// A server with these commands renamed: pairs of name and new name.
+    #[allow(dead_code, reason = "not every test renames commands")]
+    pub(crate) fn with_renames(renames: &[(&str, &str)]) -> Self {
+        let renames = renames.iter().map(|(old, new)| ((*old).into(), (*new).into())).collect();
+        Self::new(Config::new(), None, renames)
+    }
+
+    fn new(config: Config, config_file: Option<PathBuf>, renames: Vec<(String, String)>) -> Self {
         testing::leave_the_sources();
         let (clock, handle) = Clock::simulated(START_MS);
         let engine = Engine::new(Options {
             config,
             commands: session_commands::ALL,
             durability: Arc::<durable::Durable>::default(),
-            renames: Vec::new(),
+            renames,
             clock,
             log: Log::silent(),
             config_file,
