@@ -65,6 +65,8 @@ pub struct Client {
     /// Number of the thread it lives on.
     pub thread: usize,
     pub endpoint: Endpoint,
+    /// It speaks TLS.
+    pub tls: AtomicBool,
     /// Unix milliseconds.
     pub created_ms: i64,
     pub names: RwLock<Names>,
@@ -140,6 +142,7 @@ impl Client {
             id,
             thread,
             endpoint,
+            tls: AtomicBool::new(false),
             created_ms: now_ms,
             names: RwLock::default(),
             user: RwLock::new(user),

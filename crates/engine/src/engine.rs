@@ -211,6 +211,8 @@ pub struct Engine {
     pub executable: String,
     /// TCP port that is listened on, for INFO; 0 if none.
     pub tcp_port: AtomicU32,
+    /// The same with TLS.
+    pub tls_port: AtomicU32,
     /// Called by SHUTDOWN; set by the owner of the listeners.
     pub on_shutdown: RwLock<Option<ShutdownHook>>,
     /// Called by CONFIG SET for every option that changed; set by the owner of the listeners.
@@ -306,6 +308,7 @@ impl Engine {
             config_file: o.config_file,
             executable: o.executable,
             tcp_port: AtomicU32::new(0),
+            tls_port: AtomicU32::new(0),
             on_shutdown: RwLock::default(),
             on_config: RwLock::default(),
             on_dial: RwLock::default(),
