@@ -138,15 +138,14 @@ impl Client {
         let mut link = crate::Link::new(self.session(host)?);
         let mut socket = socket;
         while !link.handshake(&mut socket)? {}
-        Ok(Stream { socket, link })
+        Ok(Stream(Some((socket, link))))
     }
 }
 
-/// A blocking link over TLS.
-pub struct Stream {
-    socket: TcpStream,
-    link: crate::Link,
-}
+/// A blocking link over TLS. Its end tells the peer that the end is meant.
+pub struct Stream(Option<(TcpStream, crate::Link)>);
+
+const THERE: &str = "it is only given away as a whole";
 
 impl Stream {
     /// How long a read and a write may take each.
@@ -154,25 +153,38 @@ impl Stream {
     /// # Errors
     /// The socket's.
     pub fn limit(&self, each: Duration) -> io::Result<()> {
-        self.socket.set_read_timeout(Some(each))?;
-        self.socket.set_write_timeout(Some(each))
+        self.socket().set_read_timeout(Some(each))?;
+        self.socket().set_write_timeout(Some(each))
     }
 
     /// The socket, for its options and its addresses.
     pub fn socket(&self) -> &TcpStream {
-        &self.socket
+        &self.0.as_ref().expect(THERE).0
+    }
+
+    /// The socket and the link, for a caller that goes on without blocking.
+    pub fn into_parts(mut self) -> (TcpStream, crate::Link) {
+        self.0.take().expect(THERE)
+    }
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Stream").field(self.socket()).finish()
     }
 }
 
 impl Read for Stream {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        self.link.read_some(&mut self.socket, to)
+        let (socket, link) = self.0.as_mut().expect(THERE);
+        link.read_some(socket, to)
     }
 }
 
 impl Write for Stream {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        self.link.write(&mut self.socket, from)
+        let (socket, link) = self.0.as_mut().expect(THERE);
+        link.write(socket, from)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -182,7 +194,9 @@ impl Write for Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.link.finish(&mut self.socket);
+        if let Some((socket, link)) = &mut self.0 {
+            link.finish(socket);
+        }
     }
 }
 
