@@ -54,7 +54,7 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
         c.memory(),
         if output > 0 { "rw" } else { "r" },
     );
-    let _ = writeln!(
+    let _ = write!(
         out,
         " cmd={command} user={} redir={} resp={} lib-name={} lib-ver={} tot-net-in={} \
          tot-net-out={} tot-cmds={}",
@@ -67,6 +67,8 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
         get(&c.net_out),
         get(&c.total_commands),
     );
+    // Redis does not tell. Others' lines are as without TLS.
+    out.push_str(if c.tls.load(Relaxed) { " tls=yes\n" } else { "\n" });
 }
 
 /// One letter for each thing that is special about a connection, `N` if nothing is.

@@ -77,6 +77,8 @@ pub struct Client {
     /// Number of the thread it lives on.
     pub thread: usize,
     pub endpoint: Endpoint,
+    /// It speaks TLS.
+    pub tls: AtomicBool,
     /// Unix milliseconds.
     pub created_ms: i64,
     pub names: RwLock<Names>,
@@ -168,6 +170,7 @@ impl Client {
             id,
             thread,
             endpoint,
+            tls: AtomicBool::new(false),
             created_ms: now_ms,
             names: RwLock::default(),
             user: RwLock::new(user),

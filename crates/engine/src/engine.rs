@@ -213,6 +213,8 @@ pub struct Engine {
     pub executable: String,
     /// TCP port that is listened on, for INFO; 0 if none.
     pub tcp_port: AtomicU32,
+    /// The same with TLS.
+    pub tls_port: AtomicU32,
     /// Called by CONFIG SET for every option that changed; set by the owner of the listeners.
     pub on_config: RwLock<Option<ConfigHook>>,
     /// Called by MIGRATE to connect to another server; set by the owner of the sockets.
@@ -310,6 +312,7 @@ impl Engine {
             config_file: o.config_file,
             executable: o.executable,
             tcp_port: AtomicU32::new(0),
+            tls_port: AtomicU32::new(0),
             on_config: RwLock::default(),
             on_dial: RwLock::default(),
             on_look: RwLock::default(),

@@ -280,6 +280,9 @@ fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Resu
         for a in server.addresses() {
             log!(log, Notice, "Ready to accept connections tcp on {}", a);
         }
+        for a in server.tls_addresses() {
+            log!(log, Notice, "Ready to accept connections tls on {}", a);
+        }
         for path in engine.config.string(Id::Unixsocket).split_whitespace() {
             log!(log, Notice, "Ready to accept connections unix on {}", path);
         }

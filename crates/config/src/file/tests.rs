@@ -200,7 +200,7 @@ fn includes_are_read_where_they_stand() {
 #[test]
 fn lines_without_use_load_and_are_listed_once() {
     let (config, loaded) = text(
-        "bf.error-rate 0.1\ntls-cert-file a.pem\nmasterauth pw\n\
+        "bf.error-rate 0.1\ntls-dh-params-file a.pem\nmasterauth pw\n\
          list-max-ziplist-entries 3\nio-threads 4\nio-threads 5\n\
          activedefrag yes\nappendonly no\nuser alice on >pw ~* \"+get\"\nrename-command FLUSHALL \"\"\n\
          rename-command CONFIG admin\n",
@@ -213,7 +213,7 @@ fn lines_without_use_load_and_are_listed_once() {
             "bf.error-rate",
             "list-max-ziplist-entries",
             "activedefrag",
-            "tls-cert-file",
+            "tls-dh-params-file",
             "masterauth",
             "io-threads"
         ]
@@ -270,7 +270,6 @@ fn what_would_do_harm_when_it_is_missing_stops_the_start() {
         ("slaveof 10.0.0.1 6380", "slaveof", "does not replicate"),
         ("REPLICAOF 10.0.0.1 6380", "REPLICAOF", "does not replicate"),
         ("cluster-enabled yes", "cluster-enabled", "no cluster mode"),
-        ("tls-port 6380", "tls-port", "TLS is not built"),
         ("loadmodule /usr/lib/auth.so x", "loadmodule", "loads no modules"),
         ("sentinel monitor m 127.0.0.1 6379 2", "sentinel", "not a sentinel"),
     ] {

@@ -25,6 +25,8 @@ use tokio::time::Instant;
 use super::{heap, metrics, profile, topkeys};
 use crate::Shared;
 use crate::access::{CHALLENGE, HttpPort, Refusal};
+use crate::net::Wire;
+use crate::tls::HttpPort as Secured;
 
 /// Connections at once; one more is closed.
 pub(super) const CONNECTIONS: usize = 32;
@@ -90,6 +92,8 @@ pub(super) async fn accept(
 async fn connection(stream: TcpStream, ends: [Option<SocketAddr>; 2], shared: Arc<Shared>) {
     let deadline = Arc::new(Deadline(parking_lot::Mutex::new(Instant::now() + REST)));
     let extended = Arc::clone(&deadline);
+    let tls = shared.tls.http(Secured::Admin);
+    let Ok(stream) = Wire::open(stream, tls, HEAD).await else { return };
     let service = service_fn(move |request: Request<Incoming>| {
         let (shared, deadline) = (Arc::clone(&shared), Arc::clone(&extended));
         async move { Ok::<_, Infallible>(answer(&request, ends, &shared, &deadline).await) }

@@ -11,6 +11,7 @@ use resp::Out;
 
 use super::conn::{Conn, Gated, Wait};
 use super::limits::{FIXED_OUTPUT, hard_limit, over_output_limit, over_query_limit};
+use super::tls;
 use super::worker::{LEFTOVER, OUTPUT, OUTPUT_KEEP, SMALL, add};
 
 /// What happens to a connection after its turn.
@@ -48,6 +49,10 @@ impl BatchIo<'_> {
         let acted = thread.worker().lane.acted();
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
+        if bytes.first() == Some(&tls::HANDSHAKE) && tls::is_hello(c, bytes) {
+            tls::note_hello(engine, c);
+            return Ok(Turn::Close);
+        }
         out.limit = hard_limit(engine, c);
         let late_kill = c.session.deferred.is_some() && c.ends_scripts(engine);
         let Batch { consumed, next } = match arrived {

@@ -52,6 +52,19 @@ pub(crate) struct Conn {
     pub(crate) short: bool,
     /// What must be durable before anything is sent.
     pub(crate) gate: Option<Gated>,
+    /// It speaks TLS.
+    pub(crate) tls: bool,
+    /// Its handshake is under way, and nothing else is done with it.
+    pub(crate) handshake: Option<Handshake>,
+}
+
+/// A handshake that is under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handshake {
+    /// When the client must be done with it, in nanoseconds of the monotonic clock.
+    pub(crate) until: u64,
+    /// It is in the worker's list: its next step is this side's.
+    pub(crate) queued: bool,
 }
 
 /// Why a command of a connection waits.
@@ -93,6 +106,8 @@ pub(crate) enum State {
 impl Conn {
     pub(crate) fn new(stream: Arc<Stream>, session: Session) -> Self {
         Self {
+            tls: stream.is_tls(),
+            handshake: None,
             stream,
             session,
             parser: Parser::default(),
@@ -163,6 +178,12 @@ impl Conn {
             && self.stock.is_empty()
             && self.session.deferred.is_none()
             && !self.is_closing()
+    }
+
+    /// Whether the socket may have input although the last read was short. Only with TLS.
+    #[inline]
+    pub(crate) fn has_more(&self) -> bool {
+        self.tls && self.stream.has_more()
     }
 
     /// Bytes that wait to be sent.

@@ -10,7 +10,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -127,8 +127,7 @@ fn serve(mut socket: &Stream, answer: Answer<'_>) {
             Parsed::Nothing(end) if end > 0 => consumed += end,
             Parsed::Command(end) => {
                 let Some(reply) = answer(&Args::new(rest, &spans, &mut owned)) else { break };
-                if socket.write(&reply).ok() != Some(reply.len()) {
-                    // A socket that takes no short reply is one whose client does not read.
+                if socket.write_whole(&reply).is_err() {
                     break;
                 }
                 consumed += end;

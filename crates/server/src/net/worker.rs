@@ -25,6 +25,7 @@ use super::answer::{BatchIo, Turn, gate_output};
 use super::conn::{Conn, INPUT, Source, State, Wait};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
 use super::stuck::{Sockets, StuckResponder};
+use super::tls;
 use crate::Shared;
 use crate::give_back::GiveBack;
 
@@ -127,6 +128,8 @@ pub(crate) struct Worker {
     /// Connections that have given a thread more to deliver than it can, so far: its number, and the
     /// client, in the order in which they go on.
     crowded: VecDeque<(usize, u64)>,
+    /// Connections whose handshake can go on, by client.
+    pub(super) handshakes: VecDeque<u64>,
     /// The server stops: no thread waits for others any more, since they may have ended.
     stops: bool,
     give_back: GiveBack,
@@ -180,6 +183,7 @@ impl Worker {
             timers: BinaryHeap::new(),
             gated: VecDeque::new(),
             crowded: VecDeque::new(),
+            handshakes: VecDeque::new(),
             stops: false,
             give_back: GiveBack::default(),
             fed: Vec::new(),
@@ -201,16 +205,16 @@ impl Worker {
         let mut went_on_held = false;
         loop {
             let now = self.thread.mono();
-            let wait =
-                if !self.more.is_empty() || self.thread.ready() > 0 || went_on_held || self.owes {
-                    Duration::ZERO
-                } else {
-                    let cron = Duration::from_nanos(next_cron.saturating_sub(now));
-                    self.timers.peek().map_or(cron, |Reverse((at, _))| {
-                        let left = at.saturating_sub(engine.clock.wall_ms() as i64);
-                        cron.min(Duration::from_millis(left.max(0) as u64 + 1))
-                    })
-                };
+            let at_once = !self.more.is_empty() || !self.handshakes.is_empty();
+            let wait = if at_once || self.thread.ready() > 0 || went_on_held || self.owes {
+                Duration::ZERO
+            } else {
+                let cron = Duration::from_nanos(next_cron.saturating_sub(now));
+                self.timers.peek().map_or(cron, |Reverse((at, _))| {
+                    let left = at.saturating_sub(engine.clock.wall_ms() as i64);
+                    cron.min(Duration::from_millis(left.max(0) as u64 + 1))
+                })
+            };
             if let Err(e) = self.poll.poll(&mut events, Some(wait))
                 && e.kind() != io::ErrorKind::Interrupted
             {
@@ -233,6 +237,9 @@ impl Worker {
                     c.readable = true;
                     c.hangup = true;
                 }
+                if c.tls && !tls::is_open(c, &mut self.handshakes) {
+                    continue;
+                }
                 if c.may_be_read_ahead() {
                     self.read_ahead(i);
                     if self.ahead.len() == READ_AHEAD_MAX {
@@ -252,6 +259,7 @@ impl Worker {
                     self.serve(i, false);
                 }
             }
+            self.shake_hands();
             self.read_mail();
             self.time_out();
             engine.journal.turn_over(&self.inbox.worker);
@@ -292,7 +300,7 @@ impl Worker {
     }
 
     /// Gives one connection its turn.
-    fn serve(&mut self, i: usize, writable: bool) {
+    pub(super) fn serve(&mut self, i: usize, writable: bool) {
         let turn = self.turn(i, writable).unwrap_or(Turn::Close);
         self.follow(i, turn);
     }
@@ -374,7 +382,7 @@ impl Worker {
                 Ok(n) => {
                     let filled = n == if in_place { INPUT } else { INPUT - left };
                     // A short read means that the socket is empty; a new edge will tell of more.
-                    c.readable = filled || c.hangup || stocked;
+                    c.readable = filled || c.hangup || stocked || c.has_more();
                     n
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
@@ -419,7 +427,7 @@ impl Worker {
             }
             Ok(n) => {
                 c.stock.extend(&input[..n]);
-                c.readable = n == input.len();
+                c.readable = n == input.len() || c.has_more();
                 add(&stats.reads_processed, 1);
                 add(&stats.net_input_bytes, n as u64);
                 add(&c.session.client.net_in, n as u64);
@@ -451,7 +459,7 @@ impl Worker {
                 add(&stats.net_input_bytes, n as u64);
                 add(&c.session.client.net_in, n as u64);
                 c.session.client.active_ms.store(self.thread.cx.now, Relaxed);
-                if n == SMALL {
+                if n == SMALL || c.has_more() {
                     // There is more: this one is not short any more, and is read on.
                     c.short = false;
                     c.buf = self.small[at..at + n].to_vec();
@@ -550,6 +558,7 @@ impl Worker {
 
     pub(super) fn close(&mut self, i: usize) {
         let Some(mut c) = self.conns.try_remove(i) else { return };
+        c.stream.say_goodbye();
         self.inbox.sockets.remove(&c.session.client);
         // Now the socket has one owner. Dropping it closes it; there is no use for an error here.
         let stream = Arc::get_mut(&mut c.stream);
@@ -755,7 +764,11 @@ impl Worker {
         let registered = self.poll.registry().register(&mut stream, token, both);
         let stream = Arc::new(stream);
         let client = Arc::clone(&session.client);
-        let i = self.conns.insert(Box::new(Conn::new(Arc::clone(&stream), session)));
+        let mut conn = Box::new(Conn::new(Arc::clone(&stream), session));
+        if conn.tls {
+            tls::begin(engine, &mut conn);
+        }
+        let i = self.conns.insert(conn);
         self.places.insert(id, i);
         self.inbox.sockets.insert(client, stream);
         add(&self.inbox.worker.stats.connections_received, 1);
@@ -772,7 +785,13 @@ impl Worker {
         let timeout = engine.config.int(Id::Timeout).saturating_mul(1000);
         let now = engine.clock.wall_ms() as i64;
         let mut close = Vec::new();
+        let mono = engine.clock.monotonic_ns();
         for (i, c) in &mut self.conns {
+            if c.handshake.is_some_and(|h| !h.queued && h.until < mono) {
+                tls::note_late(engine, c);
+                close.push(i);
+                continue;
+            }
             let idle = now - c.session.client.active_ms.load(Relaxed);
             if timeout > 0
                 && idle > timeout

@@ -36,7 +36,9 @@ pub(super) fn server(call: &mut Call<'_>, s: &mut Section) {
     let supervised: Supervised = config.chosen(Id::Supervised);
     s.put("process_supervised", if supervised == Supervised::Systemd { "systemd" } else { "no" });
     s.put("run_id", &engine.run_id);
-    s.put("tcp_port", engine.tcp_port.load(Relaxed));
+    // As in Redis: that of TLS, if there is no other.
+    let ports = [&engine.tcp_port, &engine.tls_port].map(|port| port.load(Relaxed));
+    s.put("tcp_port", ports.into_iter().find(|port| *port != 0).unwrap_or(0));
     s.put("server_time_usec", wall_us);
     s.put("uptime_in_seconds", up);
     s.put("uptime_in_days", up / 86_400);
@@ -58,14 +60,18 @@ fn listeners(call: &Call<'_>, s: &mut Section) {
         s.put(&format!("listener{n}"), value);
         n += 1;
     };
+    let binds: String = config.list(Id::Bind).iter().map(|b| format!(",bind={b}")).collect();
     let port = call.engine.tcp_port.load(Relaxed);
     if port != 0 {
-        let binds: String = config.list(Id::Bind).iter().map(|b| format!(",bind={b}")).collect();
         put(format!("name=tcp{binds},port={port}"));
     }
     let path = config.string(Id::Unixsocket);
     if !path.is_empty() {
         put(format!("name=unix,bind={path}"));
+    }
+    let port = call.engine.tls_port.load(Relaxed);
+    if port != 0 {
+        put(format!("name=tls{binds},port={port}"));
     }
 }
 
@@ -86,6 +92,7 @@ pub(super) fn clients(call: &mut Call<'_>, s: &mut Section) {
     };
     s.put("connected_clients", all.len());
     s.put("cluster_connections", 0);
+    s.put("tls_connected_clients", all.iter().filter(|c| c.tls.load(Relaxed)).count());
     s.put("maxclients", call.engine.config.int(Id::Maxclients));
     s.put("client_recent_max_input_buffer", most_in.unwrap_or(0));
     s.put("client_recent_max_output_buffer", most_out.unwrap_or(0));
