@@ -101,6 +101,10 @@ bit_set! {
         MEETS = 17;
         /// Looks at as many keys or members as its option COUNT says.
         STEPS = 18;
+        /// Finds out itself whether it takes long, before it does anything ([`store::Budget`]).
+        WEIGHS = 19;
+        /// Locks all shards itself, at least for a moment.
+        LOCKS_ALL = 20;
     }
 }
 
