@@ -424,7 +424,7 @@ fn none_begins_in_a_pause() {
     let first = filled("");
     let engine = Arc::clone(&first.engine);
     let mut holder = Worker::new(&engine);
-    let mut other = |line| (Worker::new(&engine), line);
+    let other = |line| (Worker::new(&engine), line);
     // The last two come when all helpers are taken.
     let mut all = [
         (first, SORT),
