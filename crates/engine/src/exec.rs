@@ -20,7 +20,7 @@ use commands::runs::ParsedCommand;
 use commands::{DataFn, Fail, Outcome};
 use config::Id;
 use resp::{Args, Reply};
-use store::{Db, Key, ShardSet};
+use store::{Budget, Db, Key, ShardSet};
 
 use crate::acl::{self, User};
 use crate::blocking::register;
@@ -29,6 +29,7 @@ use crate::commit::Own;
 use crate::commit::{commit, commit_own};
 use crate::dispatch::{flags_with_queue, shards_of};
 use crate::engine::{Attention, Engine, Worker};
+use crate::helpers::AT_ONCE;
 use crate::pubsub::Local;
 use crate::session::Session;
 use crate::table::{Call, Cmd, Run};
@@ -399,13 +400,37 @@ impl Thread {
         {
             return Ok(());
         }
-        if cmd.traits.has_any(Traits::LONG.or(Traits::MEETS).or(Traits::STEPS))
-            && self.cx.may_block
-            && !self.whole
+        let asks = self.cx.may_block && !self.whole;
+        if asks
+            && cmd.traits.has_any(Traits::LONG.or(Traits::MEETS).or(Traits::STEPS))
             && self.goes_aside(engine, session, id, args)
         {
             return Ok(());
         }
+        self.cx.budget = if asks { AT_ONCE } else { Budget::UNLIMITED };
+        loop {
+            let outcome = self.run_locked(engine, session, (id, run), args, reply);
+            if !std::mem::take(&mut self.cx.handed_over) {
+                return outcome;
+            }
+            if self.hand_over(engine, session, id, args) {
+                return Ok(());
+            }
+            // There is no thread for it. Now it runs here, without a budget.
+        }
+    }
+
+    /// Locks the shards of a data command, runs it, and serves whom it wakes.
+    #[inline]
+    fn run_locked(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        (id, run): (u16, DataFn),
+        args: &mut Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        let cmd = engine.table.get(id);
         self.cx.no_touch = session.no_touch;
         if cmd.row.scope == Scope::Patterns {
             self.cx.reads_all = acl::reads_all(&engine.table, &session.user, id, args);
@@ -438,6 +463,10 @@ impl Thread {
         };
         let local = &mut self.pubsub;
         let outcome = run_data(engine, local, &mut db, run, (index, cmd), args, reply);
+        db.cx.budget = Budget::UNLIMITED;
+        if db.cx.handed_over {
+            return outcome;
+        }
         if session.tracking.is_some() && cmd.row.flags.has(Flags::READONLY) {
             tracking::remember(engine, &mut self.pubsub, session, cmd, args);
         }
@@ -562,6 +591,7 @@ pub(crate) fn run_data(
     reply: &mut Reply<'_>,
 ) -> Outcome {
     let outcome = run(db, args, reply);
+    debug_assert!(!db.cx.handed_over || own.1.traits.has(Traits::WEIGHS), "{}", own.1.row.name);
     commit_own(engine, local, db, &Own { db: own.0, cmd: own.1, args });
     outcome
 }

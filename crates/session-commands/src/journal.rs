@@ -1,7 +1,7 @@
 //! BGREWRITEAOF: <https://redis.io/docs/latest/commands/bgrewriteaof/>
 
 use commands::Outcome;
-use commands::row::{Flags, Group, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope, Traits};
 use durable::Durable;
 use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
@@ -14,6 +14,7 @@ static BGREWRITEAOF: SessionCommand = SessionCommand {
         group: Group::Server,
         since: "1.0.0",
         arity: 1,
+        traits: Traits::LOCKS_ALL,
         flags: Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::NO_ASYNC_LOADING),
         scope: Scope::None,
         complexity: "O(1)",

@@ -3,7 +3,7 @@
 //!
 //! Their transcripts write no files; tests/clients/raw/test_snapshot.py does.
 
-use commands::row::{Acl, Flags, Group, Row, Scope};
+use commands::row::{Acl, Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
 use durable::load::Source;
 use durable::{Durable, load, snapshots};
@@ -20,6 +20,7 @@ static SAVE: SessionCommand = SessionCommand {
         group: Group::Server,
         since: "1.0.0",
         arity: 1,
+        traits: Traits::LOCKS_ALL,
         flags: ADMIN.or(Flags::NO_ASYNC_LOADING).or(Flags::NO_MULTI),
         scope: Scope::None,
         complexity: "O(N) where N is the total number of keys in all databases",
@@ -51,6 +52,7 @@ static BGSAVE: SessionCommand = SessionCommand {
         group: Group::Server,
         since: "1.0.0",
         arity: -1,
+        traits: Traits::LOCKS_ALL,
         flags: ADMIN.or(Flags::NO_ASYNC_LOADING),
         history: &[("3.2.2", "Added the `SCHEDULE` option.")],
         scope: Scope::None,

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use data::entry::Kind;
+use data::entry::{Entry, Kind};
 use stdx::rng::Rng;
 
 use crate::effects::Effects;
@@ -143,6 +143,50 @@ pub enum Empty {
     Ok,
 }
 
+/// How much of a value a command may look at where it runs. One that would look at more says so before it
+/// replies or changes anything ([`Db::hand_over`](crate::Db::hand_over)), and is run elsewhere.
+///
+/// A byte is what a byte of a set's members costs to visit: two million of them take some ten milliseconds
+/// at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget(usize);
+
+impl Budget {
+    /// The command runs here, however long it takes.
+    pub const UNLIMITED: Self = Self(usize::MAX);
+    /// Fewer parts than this are not worth a look at how large they are.
+    const FEW: usize = 512;
+    /// Bytes of a part at least, however small it is: compressed or an integer.
+    const PART: usize = 32;
+
+    /// So many bytes.
+    pub const fn new(bytes: usize) -> Self {
+        Self(bytes)
+    }
+
+    /// Whether it is too much to look at `n` of the `len` parts of a value, when a byte of this value costs
+    /// one `cheaper`th of a byte. Constant time, and next to nothing when `n` is small.
+    #[inline]
+    pub fn is_exceeded(self, e: &Entry, n: usize, len: usize, cheaper: usize) -> bool {
+        n >= Self::FEW && n > self.parts(e, len, cheaper)
+    }
+
+    /// Of how many of the `len` parts of a value the same is not too much.
+    #[cold]
+    pub fn parts(self, e: &Entry, len: usize, cheaper: usize) -> usize {
+        // All have the same size: nothing better is known at once.
+        let bytes = e.bytes().max(len.saturating_mul(Self::PART));
+        let n = self.0 as u128 * cheaper as u128 * len as u128 / bytes.max(1) as u128;
+        usize::try_from(n).unwrap_or(usize::MAX)
+    }
+
+    /// Whether so many bytes are too much.
+    #[inline]
+    pub fn is_exceeded_by(self, bytes: usize) -> bool {
+        bytes > self.0
+    }
+}
+
 /// See the module's text.
 #[derive(Debug)]
 pub struct Context {
@@ -189,6 +233,11 @@ pub struct Context {
     pub small: Small,
     /// Whether a command may wait: not inside a transaction or a script.
     pub may_block: bool,
+    /// How much the command may look at here. Whoever lowers it runs a command elsewhere when `handed_over`
+    /// is set behind it.
+    pub budget: Budget,
+    /// The command that just ran has done nothing, since it would have taken too long.
+    pub handed_over: bool,
     /// Whether the user that runs the command may read every key, named or not. SORT asks, since its
     /// patterns reach keys that are not known beforehand.
     pub reads_all: bool,
@@ -240,6 +289,8 @@ impl Context {
             lazy_user_flush: false,
             small: Small::default(),
             may_block: false,
+            budget: Budget::UNLIMITED,
+            handed_over: false,
             reads_all: true,
             in_script: false,
             untold: false,

@@ -227,6 +227,9 @@ pub(crate) fn upkeep(engine: &Engine, thread: &mut Thread) {
         && size >= c.bytes(Id::AutoAofRewriteMinSize)
         && u128::from(size.saturating_sub(base)) * 100 >= u128::from(base) * u128::from(percent)
         && engine.clock.wall_ms() as i64 >= r.not_before.load(Relaxed);
+    if (grown || r.scheduled.load(Relaxed)) && engine.puts_off_locking_all() {
+        return;
+    }
     if grown {
         let growth = u128::from(size - base) * 100 / u128::from(base);
         log!(engine.log, Notice, "Starting automatic rewriting of AOF on {}% growth", growth);

@@ -349,6 +349,9 @@ fn begin_due(engine: &Engine, thread: &mut Thread) {
         return;
     }
     if p.scheduled.load(Relaxed) {
+        if engine.puts_off_locking_all() {
+            return;
+        }
         if save_in_background(engine, thread).is_ok() {
             p.scheduled.store(false, Relaxed);
         }
@@ -364,7 +367,9 @@ fn begin_due(engine: &Engine, thread: &mut Thread) {
     }
     let changes = changes(engine, p);
     let since = u64::try_from(now - p.last_save(engine.started_ms)).unwrap_or(0);
-    if let Some((seconds, n)) = points.iter().find(|(s, n)| changes >= *n && since > *s) {
+    if let Some((seconds, n)) = points.iter().find(|(s, n)| changes >= *n && since > *s)
+        && !engine.puts_off_locking_all()
+    {
         log!(engine.log, Notice, "{} changes in {} seconds. Saving...", n, seconds);
         // Only one that is under way refuses, and there is none.
         let _ = save_in_background(engine, thread);
