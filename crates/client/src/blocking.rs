@@ -48,7 +48,8 @@ impl Runtime {
             // An error says that the client is gone, which is the same.
             let _ = runtime.block_on(stopped);
         };
-        let thread = std::thread::Builder::new().name("apus-client".into()).spawn(run).map_err(failed)?;
+        let thread =
+            std::thread::Builder::new().name("apus-client".into()).spawn(run).map_err(failed)?;
         Ok(Self { handle, stop: Some(stop), thread: Some(thread) })
     }
 }

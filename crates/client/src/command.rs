@@ -50,7 +50,7 @@ impl Command {
     /// A command by its name; words after the first one are arguments: `"CONFIG GET"`.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        let spec = Spec::find(name);
+        let spec = crate::lookup::find(name);
         let mut command = Self { bytes: buffer(), count: 0, spec };
         for word in name.split_ascii_whitespace() {
             command.push(word);
@@ -113,7 +113,12 @@ impl Command {
     #[must_use]
     pub fn name(&self) -> String {
         match self.spec.name {
-            "" => self.args().next().map(String::from_utf8_lossy).unwrap_or_default().to_ascii_uppercase(),
+            "" => self
+                .args()
+                .next()
+                .map(String::from_utf8_lossy)
+                .unwrap_or_default()
+                .to_ascii_uppercase(),
             name => name.to_owned(),
         }
     }
@@ -186,7 +191,9 @@ mod tests {
 
     #[test]
     fn the_key_is_found_by_the_table() {
-        let key = |command: Command| command.first_key().map(|key| String::from_utf8_lossy(key).into_owned());
+        let key = |command: Command| {
+            command.first_key().map(|key| String::from_utf8_lossy(key).into_owned())
+        };
         assert_eq!(key(Command::new("get").arg("k")).as_deref(), Some("k"));
         assert_eq!(key(Command::new("EVAL").arg(("return 1", 1, "k"))).as_deref(), Some("k"));
         assert_eq!(key(Command::new("EVAL").arg(("return 1", 0, "k"))), None);

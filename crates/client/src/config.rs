@@ -3,7 +3,6 @@
 use crate::error::{Error, Result};
 use crate::parse::Limits;
 use crate::tls::Tls;
-use crate::topology::SentinelConfig;
 use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::path::PathBuf;
@@ -40,8 +39,11 @@ impl FromStr for Address {
             return Ok(Self::Unix(text.into()));
         }
         let (host, port) = match text.rsplit_once(':') {
-            Some((host, port)) if !host.ends_with(':') && (!host.contains(':') || host.ends_with(']')) => {
-                let number = port.parse().map_err(|_| Error::usage(format!("{port:?} is not a port")))?;
+            Some((host, port))
+                if !host.ends_with(':') && (!host.contains(':') || host.ends_with(']')) =>
+            {
+                let number =
+                    port.parse().map_err(|_| Error::usage(format!("{port:?} is not a port")))?;
                 (host, number)
             }
             _ => (text, PORT),
@@ -81,6 +83,19 @@ impl Backoff {
         // Clients that lost the same server do not come back at the same time.
         pause.mul_f64(0.75 + 0.5 * crate::random::unit())
     }
+}
+
+/// The sentinels, and which master.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SentinelConfig {
+    /// The master's name.
+    pub master: String,
+    /// Sentinels; others that they know are learned.
+    pub addresses: Vec<Address>,
+    /// The user of sentinels.
+    pub username: Option<String>,
+    /// The password of sentinels.
+    pub password: Option<String>,
 }
 
 /// Everything that can be chosen. `Config::default()` is a server on this machine; a URL sets the rest:
@@ -238,7 +253,8 @@ impl Config {
     fn set_database(&mut self, text: &str) -> Result<()> {
         if !text.is_empty() {
             let number = text.parse();
-            self.database = number.map_err(|_| Error::usage(format!("{text:?} is not a database")))?;
+            self.database =
+                number.map_err(|_| Error::usage(format!("{text:?} is not a database")))?;
         }
         Ok(())
     }
@@ -263,14 +279,23 @@ impl Config {
             "flush_delay" => self.flush_delay = Some(duration(value)?),
             // Sorted out when all parameters are there.
             "addr" => self.cluster.push(value.parse()?),
-            "sentinel_master_name" => self.sentinel.get_or_insert_default().master = value.to_owned(),
-            "sentinel_user" => self.sentinel.get_or_insert_default().username = Some(value.to_owned()),
-            "sentinel_password" => self.sentinel.get_or_insert_default().password = Some(value.to_owned()),
-            "read_from_replicas" | "replica_client_enabled" => self.read_from_replicas = value == "true",
+            "sentinel_master_name" => {
+                self.sentinel.get_or_insert_default().master = value.to_owned()
+            }
+            "sentinel_user" => {
+                self.sentinel.get_or_insert_default().username = Some(value.to_owned())
+            }
+            "sentinel_password" => {
+                self.sentinel.get_or_insert_default().password = Some(value.to_owned())
+            }
+            "read_from_replicas" | "replica_client_enabled" => {
+                self.read_from_replicas = value == "true"
+            }
             "connections" => {
                 let count = value.parse().ok().filter(|count| (1..=1024).contains(count));
-                self.connections =
-                    count.ok_or_else(|| Error::usage(format!("{value:?} is not a number of connections")))?;
+                self.connections = count.ok_or_else(|| {
+                    Error::usage(format!("{value:?} is not a number of connections"))
+                })?;
             }
             _ => {}
         }
@@ -321,8 +346,12 @@ mod tests {
         assert_eq!(config("redis://[::1]:7000").address, tcp("::1", 7000));
         assert_eq!(config("redis://[::1]").address, tcp("::1", 6379));
         assert_eq!(config("localhost:7000").address, tcp("localhost", 7000));
-        let full = config("redis://us%40er:p%2Fw@d@h:1/2?protocol=2&connect_timeout=1s&io_timeout=250ms");
-        assert_eq!((full.username.as_deref(), full.password.as_deref()), (Some("us@er"), Some("p/w@d")));
+        let full =
+            config("redis://us%40er:p%2Fw@d@h:1/2?protocol=2&connect_timeout=1s&io_timeout=250ms");
+        assert_eq!(
+            (full.username.as_deref(), full.password.as_deref()),
+            (Some("us@er"), Some("p/w@d"))
+        );
         assert_eq!((full.address, full.database, full.protocol), (tcp("h", 1), 2, Protocol::Resp2));
         assert_eq!(full.connect_timeout, Duration::from_secs(1));
         assert_eq!(full.response_timeout, Some(Duration::from_millis(250)));
@@ -331,17 +360,28 @@ mod tests {
         let unix = config("unix:///tmp/a%20b.sock?db=4");
         assert_eq!((unix.address, unix.database), (Address::Unix("/tmp/a b.sock".into()), 4));
         let unix = config("redis+unix://u:p@/tmp/x.sock");
-        assert_eq!((unix.address, unix.username.as_deref()), (Address::Unix("/tmp/x.sock".into()), Some("u")));
-        assert_eq!(config("redis://h?flush_delay=100us").flush_delay, Some(Duration::from_micros(100)));
+        assert_eq!(
+            (unix.address, unix.username.as_deref()),
+            (Address::Unix("/tmp/x.sock".into()), Some("u"))
+        );
+        assert_eq!(
+            config("redis://h?flush_delay=100us").flush_delay,
+            Some(Duration::from_micros(100))
+        );
     }
 
     #[test]
     fn urls_of_topologies() {
-        let sentinel = config("redis+sentinel://:p@s1:26379/2?sentinel_master_name=m&addr=s2:26380&sentinel_password=x");
+        let sentinel = config(
+            "redis+sentinel://:p@s1:26379/2?sentinel_master_name=m&addr=s2:26380&sentinel_password=x",
+        );
         let found = sentinel.sentinel.expect("sentinels");
         assert_eq!(found.addresses, [tcp("s1", 26379), tcp("s2", 26380)]);
         assert_eq!((found.master.as_str(), found.password.as_deref()), ("m", Some("x")));
-        assert_eq!((sentinel.database, sentinel.password.as_deref(), sentinel.cluster.len()), (2, Some("p"), 0));
+        assert_eq!(
+            (sentinel.database, sentinel.password.as_deref(), sentinel.cluster.len()),
+            (2, Some("p"), 0)
+        );
         let cluster = config("redis+cluster://n1:7000?addr=n2:7001");
         assert_eq!(cluster.cluster, [tcp("n1", 7000), tcp("n2", 7001)]);
         assert!(config("redis://h").cluster.is_empty());
@@ -351,8 +391,15 @@ mod tests {
     #[test]
     fn wrong_urls_are_errors() {
         for url in [
-            "http://h", "redis://h:port", "redis://h:70000", "redis://h/x", "redis://h/-1", "redis://h?protocol=4",
-            "redis://h?connect_timeout=soon", "redis://h?connections=0", "redis://%ff",
+            "http://h",
+            "redis://h:port",
+            "redis://h:70000",
+            "redis://h/x",
+            "redis://h/-1",
+            "redis://h?protocol=4",
+            "redis://h?connect_timeout=soon",
+            "redis://h?connections=0",
+            "redis://%ff",
         ] {
             assert!(url.parse::<Config>().is_err(), "{url}");
         }

@@ -150,7 +150,9 @@ impl<T: FromValue> FromValue for Vec<T> {
             Value::Map(pairs) if T::IS_PAIR => {
                 pairs.into_iter().map(|(k, v)| T::from_value(Value::Array(vec![k, v]))).collect()
             }
-            Value::Array(items) if T::IS_PAIR && !items.iter().all(|i| matches!(i, Value::Array(_))) => {
+            Value::Array(items)
+                if T::IS_PAIR && !items.iter().all(|i| matches!(i, Value::Array(_))) =>
+            {
                 pairs(Value::Array(items))?
                     .into_iter()
                     .map(|(k, v)| T::from_value(Value::Array(vec![k, v])))
@@ -173,7 +175,9 @@ impl<T: FromValue + Ord> FromValue for BTreeSet<T> {
     }
 }
 
-impl<K: FromValue + Eq + Hash, V: FromValue, S: BuildHasher + Default> FromValue for HashMap<K, V, S> {
+impl<K: FromValue + Eq + Hash, V: FromValue, S: BuildHasher + Default> FromValue
+    for HashMap<K, V, S>
+{
     fn from_value(value: Value) -> Result<Self> {
         pairs(value)?.into_iter().map(|(k, v)| Ok((K::from_value(k)?, V::from_value(v)?))).collect()
     }
@@ -229,7 +233,9 @@ mod tests {
 
     #[test]
     fn numbers_come_in_every_form() {
-        for value in [Value::Int(7), bulk("7"), Value::Simple("7".into()), Value::BigNumber("7".into())] {
+        for value in
+            [Value::Int(7), bulk("7"), Value::Simple("7".into()), Value::BigNumber("7".into())]
+        {
             assert_eq!(u16::from_value(value.clone()).expect("a number"), 7);
             assert_eq!(f64::from_value(value).expect("a number"), 7.0);
         }
@@ -245,8 +251,14 @@ mod tests {
         assert!(i64::from_value(Value::Nil).is_err());
         let wrong = Value::Error(ServerError::new(b"WRONGTYPE x"));
         assert_eq!(<()>::from_value(wrong.clone()).expect_err("an error").code(), "WRONGTYPE");
-        assert_eq!(Vec::<i64>::from_value(wrong.clone()).expect_err("an error").code(), "WRONGTYPE");
-        assert_eq!(Option::<i64>::from_value(wrong.clone()).expect_err("an error").code(), "WRONGTYPE");
+        assert_eq!(
+            Vec::<i64>::from_value(wrong.clone()).expect_err("an error").code(),
+            "WRONGTYPE"
+        );
+        assert_eq!(
+            Option::<i64>::from_value(wrong.clone()).expect_err("an error").code(),
+            "WRONGTYPE"
+        );
         let within = Value::Array(vec![Value::Int(1), wrong]);
         let (one, two): (i64, crate::Result<i64>) = FromValue::from_value(within).expect("a pair");
         assert_eq!((one, two.expect_err("an error").code()), (1, "WRONGTYPE"));

@@ -4,7 +4,9 @@ use crate::convert::FromValue;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::Value;
 use serde::de::value::{MapDeserializer, SeqDeserializer};
-use serde::de::{DeserializeOwned, Deserializer, EnumAccess, IntoDeserializer, VariantAccess, Visitor};
+use serde::de::{
+    DeserializeOwned, Deserializer, EnumAccess, IntoDeserializer, VariantAccess, Visitor,
+};
 use serde::forward_to_deserialize_any;
 use std::fmt;
 
@@ -60,22 +62,24 @@ impl<'de> Deserializer<'de> for Reply {
             Value::Double(n) => visitor.visit_f64(n),
             Value::Bool(b) => visitor.visit_bool(b),
             Value::Okay => visitor.visit_str("OK"),
-            Value::Simple(bytes) | Value::Bulk(bytes) | Value::Verbatim(_, bytes) | Value::BigNumber(bytes) => {
-                text(&bytes, visitor)
-            }
+            Value::Simple(bytes)
+            | Value::Bulk(bytes)
+            | Value::Verbatim(_, bytes)
+            | Value::BigNumber(bytes) => text(&bytes, visitor),
             Value::Array(items) | Value::Set(items) | Value::Push(items) => {
                 visitor.visit_seq(SeqDeserializer::new(items.into_iter().map(Reply)))
             }
-            Value::Map(pairs) => {
-                visitor.visit_map(MapDeserializer::new(pairs.into_iter().map(|(k, v)| (Reply(k), Reply(v)))))
-            }
+            Value::Map(pairs) => visitor.visit_map(MapDeserializer::new(
+                pairs.into_iter().map(|(k, v)| (Reply(k), Reply(v))),
+            )),
             Value::Error(error) => Err(error.into()),
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         let pairs = self.0.into_pairs().map_err(|value| Error::unexpected("a map", &value))?;
-        visitor.visit_map(MapDeserializer::new(pairs.into_iter().map(|(k, v)| (Reply(k), Reply(v)))))
+        visitor
+            .visit_map(MapDeserializer::new(pairs.into_iter().map(|(k, v)| (Reply(k), Reply(v)))))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -94,7 +98,11 @@ impl<'de> Deserializer<'de> for Reply {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _name: &'static str, visitor: V) -> Result<V::Value> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -170,7 +178,10 @@ impl<'de> VariantAccess<'de> for Reply {
         Ok(())
     }
 
-    fn newtype_variant_seed<S: serde::de::DeserializeSeed<'de>>(self, _seed: S) -> Result<S::Value> {
+    fn newtype_variant_seed<S: serde::de::DeserializeSeed<'de>>(
+        self,
+        _seed: S,
+    ) -> Result<S::Value> {
         Err(serde::de::Error::custom("a reply has only variants without content"))
     }
 
@@ -178,7 +189,11 @@ impl<'de> VariantAccess<'de> for Reply {
         Err(serde::de::Error::custom("a reply has only variants without content"))
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, _fields: &'static [&'static str], _visitor: V) -> Result<V::Value> {
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _fields: &'static [&'static str],
+        _visitor: V,
+    ) -> Result<V::Value> {
         Err(serde::de::Error::custom("a reply has only variants without content"))
     }
 }
@@ -212,7 +227,13 @@ mod tests {
         let words = ["name", "Ada", "age", "36", "height", "1.7", "color", "blue", "admin", "true"];
         let flat = Value::Array(words.map(bulk).to_vec());
         let map = Value::Map(flat.clone().into_pairs().expect("pairs"));
-        let ada = User { name: "Ada".into(), age: 36, height: Some(1.7), color: Color::Blue, admin: true };
+        let ada = User {
+            name: "Ada".into(),
+            age: 36,
+            height: Some(1.7),
+            color: Color::Blue,
+            admin: true,
+        };
         assert_eq!(Serde::<User>::from_value(flat).expect("a user").0, ada);
         assert_eq!(Serde::<User>::from_value(map).expect("a user").0, ada);
         assert!(Serde::<User>::from_value(Value::Array(vec![bulk("name"), bulk("Ada")])).is_err());

@@ -270,8 +270,8 @@ fn string(kind: u8, bytes: Bytes) -> Result<Value, Error> {
 
 fn check_kind(kind: u8) -> Result<(), Error> {
     match kind {
-        b'+' | b'-' | b':' | b'$' | b'*' | b'_' | b'#' | b',' | b'(' | b'!' | b'=' | b'%' | b'~' | b'>'
-        | b'|' => Ok(()),
+        b'+' | b'-' | b':' | b'$' | b'*' | b'_' | b'#' | b',' | b'(' | b'!' | b'=' | b'%'
+        | b'~' | b'>' | b'|' => Ok(()),
         other => Err(Error::protocol(format!("a reply that begins with the byte {other:#04x}"))),
     }
 }
@@ -308,7 +308,10 @@ fn length(line: &[u8]) -> Result<Option<usize>, Error> {
     match integer(line) {
         Some(-1) => Ok(None),
         Some(n) if (0..=i64::from(u32::MAX)).contains(&n) => Ok(usize::try_from(n).ok()),
-        _ => Err(Error::protocol(format!("a length that is none: {:?}", String::from_utf8_lossy(line)))),
+        _ => Err(Error::protocol(format!(
+            "a length that is none: {:?}",
+            String::from_utf8_lossy(line)
+        ))),
     }
 }
 

@@ -43,7 +43,10 @@ type Asking = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;
 
 impl<T> std::fmt::Debug for Scan<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scan").field("name", &self.name).field("cursor", &self.cursor).finish_non_exhaustive()
+        f.debug_struct("Scan")
+            .field("name", &self.name)
+            .field("cursor", &self.cursor)
+            .finish_non_exhaustive()
     }
 }
 

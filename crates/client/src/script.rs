@@ -68,10 +68,17 @@ impl Script {
     /// # Errors
     ///
     /// What the script or the server answers; no reply.
-    pub async fn run<T: FromValue>(&self, client: &Client, keys: impl Arg, args: impl Arg) -> Result<T> {
+    pub async fn run<T: FromValue>(
+        &self,
+        client: &Client,
+        keys: impl Arg,
+        args: impl Arg,
+    ) -> Result<T> {
         let result = client.call(self.command(false, &keys, &args)).await;
         let value = match result {
-            Err(error) if error.code() == "NOSCRIPT" => client.call(self.command(true, &keys, &args)).await?,
+            Err(error) if error.code() == "NOSCRIPT" => {
+                client.call(self.command(true, &keys, &args)).await?
+            }
             result => result?,
         };
         T::from_value(value)

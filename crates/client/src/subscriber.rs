@@ -118,7 +118,10 @@ impl Subscriber {
     /// # Errors
     ///
     /// The server's refusal.
-    pub async fn subscribe<C: AsRef<[u8]>>(&self, channels: impl IntoIterator<Item = C>) -> Result<()> {
+    pub async fn subscribe<C: AsRef<[u8]>>(
+        &self,
+        channels: impl IntoIterator<Item = C>,
+    ) -> Result<()> {
         self.change(Kind::Channel, true, channels).await
     }
 
@@ -127,7 +130,10 @@ impl Subscriber {
     /// # Errors
     ///
     /// The server's refusal.
-    pub async fn unsubscribe<C: AsRef<[u8]>>(&self, channels: impl IntoIterator<Item = C>) -> Result<()> {
+    pub async fn unsubscribe<C: AsRef<[u8]>>(
+        &self,
+        channels: impl IntoIterator<Item = C>,
+    ) -> Result<()> {
         self.change(Kind::Channel, false, channels).await
     }
 
@@ -136,7 +142,10 @@ impl Subscriber {
     /// # Errors
     ///
     /// The server's refusal.
-    pub async fn psubscribe<C: AsRef<[u8]>>(&self, patterns: impl IntoIterator<Item = C>) -> Result<()> {
+    pub async fn psubscribe<C: AsRef<[u8]>>(
+        &self,
+        patterns: impl IntoIterator<Item = C>,
+    ) -> Result<()> {
         self.change(Kind::Pattern, true, patterns).await
     }
 
@@ -145,7 +154,10 @@ impl Subscriber {
     /// # Errors
     ///
     /// The server's refusal.
-    pub async fn punsubscribe<C: AsRef<[u8]>>(&self, patterns: impl IntoIterator<Item = C>) -> Result<()> {
+    pub async fn punsubscribe<C: AsRef<[u8]>>(
+        &self,
+        patterns: impl IntoIterator<Item = C>,
+    ) -> Result<()> {
         self.change(Kind::Pattern, false, patterns).await
     }
 
@@ -154,7 +166,10 @@ impl Subscriber {
     /// # Errors
     ///
     /// The server's refusal.
-    pub async fn ssubscribe<C: AsRef<[u8]>>(&self, channels: impl IntoIterator<Item = C>) -> Result<()> {
+    pub async fn ssubscribe<C: AsRef<[u8]>>(
+        &self,
+        channels: impl IntoIterator<Item = C>,
+    ) -> Result<()> {
         self.change(Kind::Sharded, true, channels).await
     }
 
@@ -163,7 +178,10 @@ impl Subscriber {
     /// # Errors
     ///
     /// The server's refusal.
-    pub async fn sunsubscribe<C: AsRef<[u8]>>(&self, channels: impl IntoIterator<Item = C>) -> Result<()> {
+    pub async fn sunsubscribe<C: AsRef<[u8]>>(
+        &self,
+        channels: impl IntoIterator<Item = C>,
+    ) -> Result<()> {
         self.change(Kind::Sharded, false, channels).await
     }
 
@@ -179,10 +197,18 @@ impl Subscriber {
         }
         let (done, confirmed) = oneshot::channel();
         self.queue_change(kind, is_on, names, done);
-        confirmed.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Closed, "the subscriber is closed")))
+        confirmed
+            .await
+            .unwrap_or_else(|_| Err(Error::new(ErrorKind::Closed, "the subscriber is closed")))
     }
 
-    fn queue_change(&self, kind: Kind, is_on: bool, names: Vec<Vec<u8>>, done: oneshot::Sender<Result<()>>) {
+    fn queue_change(
+        &self,
+        kind: Kind,
+        is_on: bool,
+        names: Vec<Vec<u8>>,
+        done: oneshot::Sender<Result<()>>,
+    ) {
         let mut state = self.shared.lock();
         for name in &names {
             match is_on {
@@ -478,7 +504,9 @@ fn confirm(state: &mut State, word: &[u8], name: &[u8], done: &mut Done) -> Resu
             Ok(())
         }
         // A cluster's slot has moved: it is subscribed to again where it is now.
-        None if word == b"sunsubscribe" && state.wanted.contains(&(Kind::Sharded, name.to_vec())) => {
+        None if word == b"sunsubscribe"
+            && state.wanted.contains(&(Kind::Sharded, name.to_vec())) =>
+        {
             Err(Error::connection("a channel has moved"))
         }
         None => Ok(()),
@@ -491,7 +519,9 @@ impl Wire {
         while self.at < self.out.len() {
             match Pin::new(&mut self.stream).poll_write(cx, &self.out[self.at..]) {
                 Poll::Pending => return Ok(()),
-                Poll::Ready(Ok(0)) => return Err(Error::connection("the connection takes no bytes")),
+                Poll::Ready(Ok(0)) => {
+                    return Err(Error::connection("the connection takes no bytes"));
+                }
                 Poll::Ready(written) => self.at += written.map_err(broke)?,
             }
         }
@@ -507,7 +537,9 @@ impl Wire {
         let mut room = ReadBuf::new(&mut self.input[self.filled..]);
         match Pin::new(&mut self.stream).poll_read(cx, &mut room) {
             Poll::Pending => Ok(Poll::Pending),
-            Poll::Ready(Err(error)) => Err(Error::connection(format!("the connection broke: {error}"))),
+            Poll::Ready(Err(error)) => {
+                Err(Error::connection(format!("the connection broke: {error}")))
+            }
             Poll::Ready(Ok(())) if room.filled().is_empty() => {
                 Err(Error::connection("the server closed the connection"))
             }

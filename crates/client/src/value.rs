@@ -96,7 +96,9 @@ impl Value {
             // RESP3 answers pairs of ZRANGE … WITHSCORES as arrays of two.
             Self::Array(items) | Self::Set(items)
                 if !items.is_empty()
-                    && items.iter().all(|item| matches!(item, Self::Array(two) if two.len() == 2)) =>
+                    && items
+                        .iter()
+                        .all(|item| matches!(item, Self::Array(two) if two.len() == 2)) =>
             {
                 let pair = |item| match item {
                     Self::Array(two) => two.into_iter(),

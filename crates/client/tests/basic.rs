@@ -30,7 +30,8 @@ fn commands_and_their_types() {
             client.hset("h", [("a", 1), ("b", 2)]).await.expect("hset");
             let map: HashMap<String, i64> = client.hgetall("h").to().await.expect("hgetall");
             assert_eq!(map, HashMap::from([("a".into(), 1), ("b".into(), 2)]));
-            let added: i64 = client.zadd("z", [(1.5, "a"), (2.0, "b")]).ch().to().await.expect("zadd");
+            let added: i64 =
+                client.zadd("z", [(1.5, "a"), (2.0, "b")]).ch().to().await.expect("zadd");
             assert_eq!(added, 2);
             let scores: Vec<(String, f64)> =
                 client.zrange("z", 0, -1).withscores().to().await.expect("zrange");
@@ -38,9 +39,17 @@ fn commands_and_their_types() {
             assert_eq!(client.zscore("z", "a").to::<f64>().await.expect("zscore"), 1.5);
             let id: String = client.xadd("s", "*", ("f", "v")).to().await.expect("xadd");
             assert!(id.contains('-'));
-            assert_eq!(client.eval("return {KEYS[1], ARGV[1]}", "k").arg("x").to::<(String, String)>().await.expect("eval"),
-                ("k".into(), "x".into()));
-            let config: HashMap<String, String> = client.config_get("maxmemory").to().await.expect("config");
+            assert_eq!(
+                client
+                    .eval("return {KEYS[1], ARGV[1]}", "k")
+                    .arg("x")
+                    .to::<(String, String)>()
+                    .await
+                    .expect("eval"),
+                ("k".into(), "x".into())
+            );
+            let config: HashMap<String, String> =
+                client.config_get("maxmemory").to().await.expect("config");
             assert_eq!(config["maxmemory"], "0");
             let info: String = client.info().to().await.expect("info");
             assert!(info.contains("redis_version"));
@@ -99,7 +108,10 @@ fn users_databases_and_sockets() {
             // Without a password HELLO is refused.
             assert_eq!(wrong.expect_err("no password").code(), "NOAUTH");
             for parameters in ["", "&protocol=2"] {
-                let url = format!("redis://:p%40ss%20w%2Frd@127.0.0.1:{}/3?client_name=me{parameters}", server.port);
+                let url = format!(
+                    "redis://:p%40ss%20w%2Frd@127.0.0.1:{}/3?client_name=me{parameters}",
+                    server.port
+                );
                 let client = Client::connect(&url).await.expect("connected");
                 client.set("where", 3).await.expect("set");
                 assert_eq!(client.call(Command::new("CLIENT GETNAME")).to_string().await, "me");
@@ -110,7 +122,10 @@ fn users_databases_and_sockets() {
                 let client = Client::connect(&url).await.expect("connected");
                 assert!(client.get("where").await.expect("another database").is_nil());
                 let wrong = format!("redis://:wrong@127.0.0.1:{}?{parameters}", server.port);
-                assert_eq!(Client::connect(&wrong).await.map(drop).expect_err("wrong").code(), "WRONGPASS");
+                assert_eq!(
+                    Client::connect(&wrong).await.map(drop).expect_err("wrong").code(),
+                    "WRONGPASS"
+                );
             }
         });
     }
@@ -124,8 +139,12 @@ fn pipelines_and_transactions() {
             client.flushall().await.expect("empty");
             let mut pipeline = Pipeline::new();
             pipeline.push(cmd().incr("n")).push(cmd().lpush("n", "x")).push(cmd().get("n"));
-            let (n, wrong, text): (i64, apus_client::Result<i64>, String) = client.run(pipeline).await.expect("three");
-            assert_eq!((n, wrong.expect_err("a number").code(), text.as_str()), (1, "WRONGTYPE", "1"));
+            let (n, wrong, text): (i64, apus_client::Result<i64>, String) =
+                client.run(pipeline).await.expect("three");
+            assert_eq!(
+                (n, wrong.expect_err("a number").code(), text.as_str()),
+                (1, "WRONGTYPE", "1")
+            );
             let empty: Vec<i64> = client.run(Pipeline::new()).await.expect("nothing");
             assert!(empty.is_empty());
 
@@ -173,7 +192,9 @@ fn commands_that_wait_do_not_hold_up_others() {
         client.lpush("list", "x").await.expect("pushed");
         assert_eq!(waiting.await.expect("no panic").expect("popped"), ("list".into(), "x".into()));
         // One that is given up takes its connection with it, and not an element.
-        let given_up = tokio::time::timeout(Duration::from_millis(50), client.blpop("list", 0).into_future()).await;
+        let given_up =
+            tokio::time::timeout(Duration::from_millis(50), client.blpop("list", 0).into_future())
+                .await;
         assert!(given_up.is_err());
         loop {
             let info: String = client.info().arg("clients").to().await.expect("info");

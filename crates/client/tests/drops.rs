@@ -93,13 +93,18 @@ async fn caller(client: Client, number: u64, stop: Arc<AtomicBool>, done: Arc<At
                     pipeline.push(apus_client::Command::new("ECHO").arg(format!("{mine}:{j}")));
                 }
                 if let Some(Ok(values)) = up_to(polls, client.run::<Vec<String>>(pipeline)).await {
-                    assert_eq!(values, [format!("{mine}:0"), format!("{mine}:1"), format!("{mine}:2")]);
+                    assert_eq!(
+                        values,
+                        [format!("{mine}:0"), format!("{mine}:1"), format!("{mine}:2")]
+                    );
                 }
             }
             _ => {
                 let mut pipeline = Pipeline::new();
                 pipeline.push(cmd().set(&key, &mine)).push(cmd().get(&key));
-                if let Some(Ok((_, value))) = up_to(polls, client.run::<(String, String)>(pipeline)).await {
+                if let Some(Ok((_, value))) =
+                    up_to(polls, client.run::<(String, String)>(pipeline)).await
+                {
                     assert_eq!(value, mine);
                 }
             }
@@ -109,7 +114,8 @@ async fn caller(client: Client, number: u64, stop: Arc<AtomicBool>, done: Arc<At
 
 #[test]
 fn replies_belong_to_their_commands() {
-    let commands = std::env::var("APUS_CLIENT_DROPS").ok().and_then(|n| n.parse().ok()).unwrap_or(200_000);
+    let commands =
+        std::env::var("APUS_CLIENT_DROPS").ok().and_then(|n| n.parse().ok()).unwrap_or(200_000);
     common::on_each(&[], |server| async move {
         let cut = Arc::new(tokio::sync::Notify::new());
         let port = proxy(server.port, cut.clone()).await;
@@ -122,7 +128,9 @@ fn replies_belong_to_their_commands() {
         let callers: Vec<_> = (0..64)
             .map(|i| tokio::spawn(caller(client.clone(), i, stop.clone(), done.clone())))
             .collect();
-        while done.load(Relaxed) < commands && !callers.iter().any(tokio::task::JoinHandle::is_finished) {
+        while done.load(Relaxed) < commands
+            && !callers.iter().any(tokio::task::JoinHandle::is_finished)
+        {
             tokio::time::sleep(Duration::from_millis(20)).await;
             cut.notify_waiters();
         }
@@ -131,7 +139,7 @@ fn replies_belong_to_their_commands() {
             caller.await.expect("replies of their own");
         }
         let metrics = client.metrics();
-        println!("{} commands, {metrics:?}", done.load(Relaxed));
+        eprintln!("{} commands, {metrics:?}", done.load(Relaxed));
         assert!(metrics.connects > 4 && metrics.discarded > 100, "{metrics:?}");
         // It lives up to here: the port alone would not keep it.
         drop(server);

@@ -3,7 +3,9 @@
 mod common;
 
 use apus_client::prelude::*;
-use apus_client::{Client, Command, Config, Event, Pipeline, Script, Shards, Value, cmd, shard_of, slot};
+use apus_client::{
+    Client, Command, Config, Event, Pipeline, Script, Shards, Value, cmd, shard_of, slot,
+};
 use common::{Kind, Server};
 use std::time::Duration;
 use testing::{TempDir, free_address};
@@ -30,7 +32,8 @@ async fn cluster() -> (Vec<Server>, Vec<Client>) {
     let mut clients = Vec::new();
     for i in 0..3 {
         let bus = free_address().expect("a port").port().to_string();
-        let args = ["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-node-timeout", "2000"];
+        let args =
+            ["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-node-timeout", "2000"];
         let server = Server::start(Kind::Redis, &args);
         let client = Client::connect(&server.url()).await.expect("connected");
         let (first, last) = (i * 5461, if i == 2 { 16383 } else { (i + 1) * 5461 - 1 });
@@ -44,7 +47,10 @@ async fn cluster() -> (Vec<Server>, Vec<Client>) {
                 .and_then(|value| <Vec<String> as apus_client::FromValue>::from_value(value))
                 .expect("its port")
                 .remove(1);
-            client.call(Command::new("CLUSTER MEET").arg(("127.0.0.1", *port, bus_of_first))).await.expect("met");
+            client
+                .call(Command::new("CLUSTER MEET").arg(("127.0.0.1", *port, bus_of_first)))
+                .await
+                .expect("met");
         }
         servers.push(server);
         clients.push(client);
@@ -52,7 +58,8 @@ async fn cluster() -> (Vec<Server>, Vec<Client>) {
     for client in &clients {
         eventually("the cluster is up", || async {
             let info: String = client.cluster_info().to().await.expect("info");
-            (info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")).then_some(())
+            (info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3"))
+                .then_some(())
         })
         .await;
     }
@@ -102,10 +109,18 @@ async fn move_a_slot(client: &Client, servers: &[Server], nodes: &[Client]) {
     let to = (from + 1) % 3;
     let mut ids = Vec::new();
     for node in nodes {
-        ids.push(node.call(Command::new("CLUSTER MYID")).await.expect("an id").as_str().expect("text").to_owned());
+        ids.push(
+            node.call(Command::new("CLUSTER MYID"))
+                .await
+                .expect("an id")
+                .as_str()
+                .expect("text")
+                .to_owned(),
+        );
     }
     let set = |node: &Client, word: &str, id: &str| {
-        let (node, command) = (node.clone(), Command::new("CLUSTER SETSLOT").arg((number, word, id)));
+        let (node, command) =
+            (node.clone(), Command::new("CLUSTER SETSLOT").arg((number, word, id)));
         async move { node.call(command).await.expect("set") }
     };
     set(&nodes[to], "IMPORTING", &ids[from]).await;
@@ -202,18 +217,28 @@ fn subscriptions_and_gaps() {
         for protocol in ["", "?protocol=2"] {
             let server = Server::start(kind, &[]);
             common::runtime().block_on(async {
-                let mut config: Config = format!("{}{protocol}", server.url()).parse().expect("a URL");
+                let mut config: Config =
+                    format!("{}{protocol}", server.url()).parse().expect("a URL");
                 config.response_timeout = Some(Duration::from_secs(2));
                 let client = Client::with_config(config).await.expect("connected");
                 let mut subscriber = client.subscriber().await.expect("connected");
                 subscriber.subscribe(["a", "b"]).await.expect("confirmed");
                 subscriber.psubscribe(["p*"]).await.expect("confirmed");
                 subscriber.ssubscribe(["s"]).await.expect("confirmed");
-                for (channel, is_sharded) in [("a", false), ("b", false), ("px", false), ("s", true)] {
-                    let command = if is_sharded { cmd().spublish(channel, "x") } else { cmd().publish(channel, "x") };
+                for (channel, is_sharded) in
+                    [("a", false), ("b", false), ("px", false), ("s", true)]
+                {
+                    let command = if is_sharded {
+                        cmd().spublish(channel, "x")
+                    } else {
+                        cmd().publish(channel, "x")
+                    };
                     client.call(command).await.expect("published");
                     let Event::Message(message) = subscriber.next().await else { panic!("a gap") };
-                    assert_eq!((&*message.channel, &*message.payload), (channel.as_bytes(), &b"x"[..]));
+                    assert_eq!(
+                        (&*message.channel, &*message.payload),
+                        (channel.as_bytes(), &b"x"[..])
+                    );
                     assert_eq!(message.pattern.as_deref(), (channel == "px").then_some(&b"p*"[..]));
                 }
                 subscriber.unsubscribe(["b"]).await.expect("confirmed");
@@ -226,10 +251,14 @@ fn subscriptions_and_gaps() {
                     let Event::Message(message) = subscriber.next().await else { panic!("a gap") };
                     assert_eq!(&*message.payload, i.to_string().as_bytes());
                 }
-                client.call(Command::new("CLIENT KILL").arg(("TYPE", "pubsub"))).await.expect("killed");
+                client
+                    .call(Command::new("CLIENT KILL").arg(("TYPE", "pubsub")))
+                    .await
+                    .expect("killed");
                 assert_eq!(subscriber.next().await, Event::Gap);
                 eventually("subscribed again", || async {
-                    (client.publish("a", "again").to::<i64>().await.expect("published") == 1).then_some(())
+                    (client.publish("a", "again").to::<i64>().await.expect("published") == 1)
+                        .then_some(())
                 })
                 .await;
                 let Event::Message(message) = subscriber.next().await else { panic!("a gap") };
@@ -256,7 +285,8 @@ fn scripts_and_scans() {
             client.hset("h", (format!("f{i}"), i)).await.expect("hset");
             client.zadd("z", (i, format!("m{i}"))).await.expect("zadd");
         }
-        let mut keys: Vec<String> = client.scan_keys("key:*").option(("COUNT", 50)).all().await.expect("keys");
+        let mut keys: Vec<String> =
+            client.scan_keys("key:*").option(("COUNT", 50)).all().await.expect("keys");
         keys.sort_unstable();
         keys.dedup();
         assert_eq!(keys.len(), 300);
@@ -266,7 +296,10 @@ fn scripts_and_scans() {
         assert!(members.len() == 300 && members.iter().all(|(m, s)| *m == format!("m{s}")));
         client.set("text", "x").await.expect("set");
         let mut wrong = client.scan_set::<String>("text");
-        assert_eq!(wrong.next().await.expect("an error").expect_err("a string").code(), "WRONGTYPE");
+        assert_eq!(
+            wrong.next().await.expect("an error").expect_err("a string").code(),
+            "WRONGTYPE"
+        );
         assert!(wrong.next().await.is_none());
     });
 }

@@ -45,14 +45,18 @@ pub fn sources() -> String {
     text
 }
 
-const HEADER: &str = "//! Written by `cargo xtask gen` from the command table; changes here are lost.\n";
+const HEADER: &str =
+    "//! Written by `cargo xtask gen` from the command table; changes here are lost.\n";
 
 /// `sorted_set` as a type's name: `SortedSet`.
 fn camel(name: &str) -> String {
     let capital = |word: &str| {
         let mut letters = word.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-        first.into_iter().chain(letters.map(|letter| letter.to_ascii_lowercase())).collect::<String>()
+        first
+            .into_iter()
+            .chain(letters.map(|letter| letter.to_ascii_lowercase()))
+            .collect::<String>()
     };
     name.split(['_', '-', ' ', '|', '.']).map(capital).collect()
 }

@@ -45,7 +45,10 @@ fn client(apus: &Path, check: bool) -> Result<bool> {
         let is_current = is_current(&path, text);
         all_current &= is_current;
         if check && !is_current {
-            println!("{} is not what the command table says; run `cargo xtask gen`", path.display());
+            println!(
+                "{} is not what the command table says; run `cargo xtask gen`",
+                path.display()
+            );
         } else if !check && !is_current {
             std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
             paths::write(&path, text)?;

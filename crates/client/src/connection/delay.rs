@@ -12,7 +12,8 @@ mod system {
     use super::{Context, Duration, Poll, io};
     use rustix::fd::OwnedFd;
     use rustix::time::{
-        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
     };
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
@@ -44,13 +45,17 @@ mod system {
         /// Starts the delay with the first call; ready when it is over, or if the system has no timer.
         pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
             if !self.is_running {
-                if timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &self.length).is_err() {
+                if timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &self.length)
+                    .is_err()
+                {
                     return Poll::Ready(());
                 }
                 self.is_running = true;
             }
             loop {
-                let Poll::Ready(ready) = self.timer.poll_read_ready(cx) else { return Poll::Pending };
+                let Poll::Ready(ready) = self.timer.poll_read_ready(cx) else {
+                    return Poll::Pending;
+                };
                 let Ok(mut guard) = ready else { break };
                 let read = |timer: &AsyncFd<OwnedFd>| {
                     rustix::io::read(timer, &mut [0; 8]).map_err(io::Error::from)

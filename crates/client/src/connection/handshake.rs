@@ -46,16 +46,20 @@ pub(crate) async fn introduce(
     }
     let steps = resp2(config, last);
     let replies = conversation.say(&steps).await?;
-    check(&steps, replies).map(|reply| reply.filter(|_| last.is_some())).map_err(|error| match hello {
-        true => error,
-        false => Error::connection(format!("the server has no HELLO, and then: {error}")),
-    })
+    check(&steps, replies).map(|reply| reply.filter(|_| last.is_some())).map_err(
+        |error| match hello {
+            true => error,
+            false => Error::connection(format!("the server has no HELLO, and then: {error}")),
+        },
+    )
 }
 
 /// What servers without RESP3 say.
 fn has_no_hello(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    text.contains("unknown command") || text.starts_with("noproto") || text.contains("unsupported protocol")
+    text.contains("unknown command")
+        || text.starts_with("noproto")
+        || text.contains("unsupported protocol")
 }
 
 fn hello_and_more(config: &Config, last: Option<&[&str]>) -> Vec<Step> {
@@ -106,7 +110,9 @@ fn credentials(config: &Config) -> Option<(&str, &str)> {
     let password = config.password.as_deref();
     match (&config.username, password) {
         (None, None) => None,
-        (user, password) => Some((user.as_deref().unwrap_or("default"), password.unwrap_or_default())),
+        (user, password) => {
+            Some((user.as_deref().unwrap_or("default"), password.unwrap_or_default()))
+        }
     }
 }
 
@@ -131,7 +137,8 @@ struct Conversation<'s> {
 impl Conversation<'_> {
     /// Sends all of it and reads as many replies.
     async fn say(&mut self, steps: &[Step]) -> Result<Vec<Value>> {
-        let broke = |error| Error::connection(format!("the connection broke while it began: {error}"));
+        let broke =
+            |error| Error::connection(format!("the connection broke while it began: {error}"));
         let bytes: Vec<u8> = steps.iter().flat_map(|step| step.bytes.iter().copied()).collect();
         self.stream.write_all(&bytes).await.map_err(broke)?;
         self.stream.flush().await.map_err(broke)?;
@@ -146,7 +153,9 @@ impl Conversation<'_> {
                 None => {
                     let n = self.stream.read(&mut piece).await.map_err(broke)?;
                     if n == 0 {
-                        return Err(Error::connection("the server closed the connection while it began"));
+                        return Err(Error::connection(
+                            "the server closed the connection while it began",
+                        ));
                     }
                     self.input.extend_from_slice(&piece[..n]);
                 }

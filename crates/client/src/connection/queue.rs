@@ -164,9 +164,16 @@ impl Queue {
         // Those who came first go first. A single command may be larger than the limit.
         let before = ticket.unwrap_or(u64::MAX);
         let is_behind = inner.waiting.first_key_value().is_some_and(|(&first, _)| first < before);
-        let is_full = inner.order.len() + payload.replies as usize > self.commands_max
-            || inner.bytes() + payload.bytes.len() as u64 > self.bytes_max;
-        if is_behind || (is_full && !inner.order.is_empty()) {
+        let is_full = |inner: &Inner| {
+            let is_too_much = inner.order.len() + payload.replies as usize > self.commands_max
+                || inner.bytes() + payload.bytes.len() as u64 > self.bytes_max;
+            is_too_much && !inner.order.is_empty()
+        };
+        // What was given up takes no room.
+        if is_full(&inner) && std::mem::take(&mut inner.withdrawn) {
+            inner.withdraw();
+        }
+        if is_behind || is_full(&inner) {
             let ticket = ticket.unwrap_or_else(|| {
                 inner.next_ticket += 1;
                 inner.next_ticket
@@ -233,8 +240,13 @@ impl Queue {
         } else {
             inner.release(slot)
         };
+        // There may be room for the first one that waits for it.
+        let next = inner.waiting.first_key_value().map(|(_, waker)| waker.clone());
         drop(inner);
         drop(gone);
+        if let Some(next) = next {
+            next.wake();
+        }
     }
 
     /// Has the driver make a new connection.
@@ -335,9 +347,14 @@ impl Inner {
     /// # Errors
     ///
     /// There is a reply for which no command was sent.
-    pub(crate) fn deliver(&mut self, replies: &mut Vec<Value>, wakers: &mut Vec<Waker>) -> Result<()> {
+    pub(crate) fn deliver(
+        &mut self,
+        replies: &mut Vec<Value>,
+        wakers: &mut Vec<Waker>,
+    ) -> Result<()> {
         for value in replies.drain(..) {
-            let Some(entry) = self.order.front_mut().filter(|entry| entry.start < self.taken) else {
+            let Some(entry) = self.order.front_mut().filter(|entry| entry.start < self.taken)
+            else {
                 return Err(Error::protocol("a reply to no command"));
             };
             self.stats.replies += 1;
@@ -468,7 +485,8 @@ impl Inner {
                 (false, _) => "no reply in time: there is no connection".into(),
                 _ => "no reply in time".into(),
             };
-            let error = Error::new(ErrorKind::Timeout, why).maybe_executed(was_taken || repeats > 0);
+            let error =
+                Error::new(ErrorKind::Timeout, why).maybe_executed(was_taken || repeats > 0);
             if !matches!(self.slots[slot as usize], Slot::Abandoned) {
                 self.stats.timeouts += 1;
             }
@@ -496,8 +514,8 @@ impl Inner {
             let end = entry.start + u64::from(entry.bytes);
             let is_unread = if entry.replies == 1 { end > written } else { entry.start >= written };
             let may_repeat = entry.repeatable && entry.repeats < REPEATS_MAX;
-            let is_wanted = entry.slot != NOBODY
-                && !matches!(self.slots[entry.slot as usize], Slot::Abandoned);
+            let is_wanted =
+                entry.slot != NOBODY && !matches!(self.slots[entry.slot as usize], Slot::Abandoned);
             if !is_wanted || !(is_unread || may_repeat) {
                 self.settle(entry.slot, Err(failed.clone()), wakers);
                 continue;

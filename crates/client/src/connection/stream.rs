@@ -39,7 +39,10 @@ impl Stream {
                 match &config.tls {
                     None => Ok(Self::Tcp(stream)),
                     #[cfg(feature = "tls")]
-                    Some(tls) => tls.handshake(name, stream).await.map_err(failed),
+                    Some(tls) => {
+                        let stream = tls.handshake(name, stream).await.map_err(failed)?;
+                        Ok(Self::Tls(Box::new(stream)))
+                    }
                     #[cfg(not(feature = "tls"))]
                     Some(never) => match *never {},
                 }
@@ -55,7 +58,11 @@ impl Stream {
 }
 
 impl AsyncRead for Stream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
             #[cfg(unix)]
@@ -67,7 +74,11 @@ impl AsyncRead for Stream {
 }
 
 impl AsyncWrite for Stream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_write(cx, buf),
             #[cfg(unix)]

@@ -83,7 +83,7 @@ impl Cluster {
         for address in addresses {
             let command = Command::new("CLUSTER SLOTS");
             let reply = Reply::new(self.server(address).shared().clone(), command).await;
-            match reply.and_then(|value| crate::FromValue::from_value(value)) {
+            match reply.and_then(crate::FromValue::from_value) {
                 Ok(value) => {
                     let mut map = Map::read(value, address)?;
                     let mut current = self.map.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +104,8 @@ impl Cluster {
         if map.version != seen {
             return;
         }
-        let mut addresses: Vec<Address> = map.nodes.iter().map(|node| node.master.clone()).collect();
+        let mut addresses: Vec<Address> =
+            map.nodes.iter().map(|node| node.master.clone()).collect();
         addresses.extend(map.nodes.iter().flat_map(|node| node.replicas.iter().cloned()));
         // The servers that are known and not in the map: the first addresses, above all.
         addresses.extend(self.nodes.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned());
@@ -117,7 +118,9 @@ impl Cluster {
         let node = match key {
             Some(key) => map.nodes.get(usize::from(map.slots[usize::from(slot(key))]))?,
             None if map.nodes.is_empty() => return None,
-            None => &map.nodes[usize::try_from(crate::random::number()).unwrap_or(0) % map.nodes.len()],
+            None => {
+                &map.nodes[usize::try_from(crate::random::number()).unwrap_or(0) % map.nodes.len()]
+            }
         };
         if reads && self.config.read_from_replicas && !node.replicas.is_empty() {
             let i = usize::try_from(crate::random::number()).unwrap_or(0) % node.replicas.len();
@@ -152,7 +155,8 @@ impl Cluster {
                 Some(to) => to,
                 None => {
                     let reads = command.is_repeatable();
-                    let address = self.address_for(&map, command.first_key(), reads).ok_or_else(no_node);
+                    let address =
+                        self.address_for(&map, command.first_key(), reads).ok_or_else(no_node);
                     match address {
                         Ok(address) => (address, false),
                         Err(error) if attempt >= ATTEMPTS => return Err(error),
@@ -184,7 +188,9 @@ impl Cluster {
                     attempt += 1;
                 }
                 ("TRYAGAIN" | "CLUSTERDOWN" | "LOADING", _) => self.pause(&map, &mut attempt).await,
-                (_, ErrorKind::Connection) if !error.is_maybe_executed() || command.is_repeatable() => {
+                (_, ErrorKind::Connection)
+                    if !error.is_maybe_executed() || command.is_repeatable() =>
+                {
                     self.pause(&map, &mut attempt).await;
                 }
                 _ => return Err(error),
@@ -198,7 +204,12 @@ impl Cluster {
         self.refresh(map.version).await;
     }
 
-    async fn send_to(&self, address: &Address, command: &Command, is_asking: bool) -> Result<Value> {
+    async fn send_to(
+        &self,
+        address: &Address,
+        command: &Command,
+        is_asking: bool,
+    ) -> Result<Value> {
         let server = self.server(address);
         if command.is_blocking() {
             let mut exclusive = server.acquire().await?;
@@ -223,7 +234,7 @@ impl Cluster {
         let name = command.name();
         // MSET has a value behind each key.
         let step = if name == "MSET" { 2 } else { 1 };
-        if args.is_empty() || args.len() % step != 0 {
+        if args.is_empty() || !args.len().is_multiple_of(step) {
             return self.follow(command).await;
         }
         let mut parts: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
@@ -247,7 +258,8 @@ impl Cluster {
         }
         let mut values = vec![Value::Nil; args.len()];
         for (places, reply) in parts.values().zip(replies) {
-            let elements = reply.into_elements().map_err(|value| Error::unexpected("an array", &value))?;
+            let elements =
+                reply.into_elements().map_err(|value| Error::unexpected("an array", &value))?;
             for (&place, element) in places.iter().zip(elements) {
                 values[place] = element;
             }
@@ -314,7 +326,9 @@ fn redirect(error: &Error, from: &Address) -> Option<Address> {
 
 /// What several replies are together.
 fn combine(policy: ResponsePolicy, replies: Vec<Value>) -> Result<Value> {
-    let numbers = || -> Result<Vec<i64>> { replies.iter().cloned().map(crate::FromValue::from_value).collect() };
+    let numbers = || -> Result<Vec<i64>> {
+        replies.iter().cloned().map(crate::FromValue::from_value).collect()
+    };
     Ok(match policy {
         ResponsePolicy::Sum => Value::Int(numbers()?.iter().sum()),
         ResponsePolicy::Min => Value::Int(numbers()?.into_iter().min().unwrap_or(0)),
@@ -324,8 +338,15 @@ fn combine(policy: ResponsePolicy, replies: Vec<Value>) -> Result<Value> {
             replies.into_iter().next().unwrap_or(Value::Nil)
         }
         // Arrays are joined (KEYS); anything else has no meaning together.
-        ResponsePolicy::Default if replies.iter().all(|reply| matches!(reply, Value::Array(_) | Value::Set(_))) => {
-            Value::Array(replies.into_iter().flat_map(|reply| reply.into_elements().unwrap_or_default()).collect())
+        ResponsePolicy::Default
+            if replies.iter().all(|reply| matches!(reply, Value::Array(_) | Value::Set(_))) =>
+        {
+            Value::Array(
+                replies
+                    .into_iter()
+                    .flat_map(|reply| reply.into_elements().unwrap_or_default())
+                    .collect(),
+            )
         }
         ResponsePolicy::Default => Value::Array(replies),
     })
@@ -333,12 +354,18 @@ fn combine(policy: ResponsePolicy, replies: Vec<Value>) -> Result<Value> {
 
 /// Awaits all of them at once.
 async fn together<T, F: Future<Output = T>>(futures: impl Iterator<Item = F>) -> Vec<T> {
-    let mut waiting: Vec<(Option<Pin<Box<F>>>, Option<T>)> =
-        futures.map(|future| (Some(Box::pin(future)), None)).collect();
+    struct One<T, F> {
+        future: Option<Pin<Box<F>>>,
+        output: Option<T>,
+    }
+    let mut waiting: Vec<One<T, F>> =
+        futures.map(|future| One { future: Some(Box::pin(future)), output: None }).collect();
     poll_fn(|cx| {
         let mut is_done = true;
-        for (future, output) in &mut waiting {
-            let Some(polled) = future.as_mut().map(|future| future.as_mut().poll(cx)) else { continue };
+        for One { future, output } in &mut waiting {
+            let Some(polled) = future.as_mut().map(|future| future.as_mut().poll(cx)) else {
+                continue;
+            };
             match polled {
                 Poll::Ready(ready) => {
                     *output = Some(ready);
@@ -350,7 +377,7 @@ async fn together<T, F: Future<Output = T>>(futures: impl Iterator<Item = F>) ->
         if is_done { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    waiting.into_iter().filter_map(|(_, output)| output).collect()
+    waiting.into_iter().filter_map(|one| one.output).collect()
 }
 
 impl Map {
@@ -392,4 +419,3 @@ fn address(node: Value, asked: &Address) -> Option<Address> {
         (None, Address::Unix(_)) => None,
     }
 }
-

@@ -51,7 +51,11 @@ impl Shards {
 /// The number of the shard that has a key, of `count` shards: the jump consistent hash (Lamping and Veach, 2014)
 /// of the key's 64-bit FNV-1a hash. One shard more moves as few keys as can be.
 #[must_use]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the hash is defined so")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the hash is defined so"
+)]
 #[expect(clippy::cast_precision_loss, reason = "the hash is defined so")]
 pub fn shard_of(key: &[u8], count: usize) -> usize {
     let fnv = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);

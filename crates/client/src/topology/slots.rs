@@ -48,7 +48,9 @@ mod tests {
     fn slots_are_those_of_the_specification() {
         assert_eq!(crc16(b"123456789"), 0x31c3);
         // CLUSTER KEYSLOT
-        for (key, expected) in [("", 0), ("foo", 12182), ("bar", 5061), ("somekey", 11058), ("foo{hash_tag}", 2515)] {
+        for (key, expected) in
+            [("", 0), ("foo", 12182), ("bar", 5061), ("somekey", 11058), ("foo{hash_tag}", 2515)]
+        {
             assert_eq!(slot(key.as_bytes()), expected, "{key}");
         }
         assert_eq!(slot(b"{foo}x"), slot(b"foo"));

@@ -7,22 +7,81 @@ use commands::syntax::{Arg, ArgType, arguments, display};
 
 /// Commands that are no request with one reply; a client has other ways for them.
 const WITHOUT: &[&str] = &[
-    "monitor", "psubscribe", "psync", "punsubscribe", "replconf", "ssubscribe", "subscribe", "sunsubscribe", "sync",
+    "monitor",
+    "psubscribe",
+    "psync",
+    "punsubscribe",
+    "replconf",
+    "ssubscribe",
+    "subscribe",
+    "sunsubscribe",
+    "sync",
     "unsubscribe",
 ];
 
 /// Words of Rust's, and names that requests have themselves.
 const TAKEN: &[&str] = &[
-    "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false", "fn",
-    "for", "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self",
-    "static", "struct", "super", "trait", "true", "type", "unsafe", "use", "where", "while", "abstract", "do",
-    "final", "macro", "override", "priv", "try", "typeof", "unsized", "virtual", "yield", "arg", "to", "key",
-    "into_command", "gen",
+    "as",
+    "async",
+    "await",
+    "break",
+    "const",
+    "continue",
+    "crate",
+    "dyn",
+    "else",
+    "enum",
+    "extern",
+    "false",
+    "fn",
+    "for",
+    "if",
+    "impl",
+    "in",
+    "let",
+    "loop",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "pub",
+    "ref",
+    "return",
+    "self",
+    "static",
+    "struct",
+    "super",
+    "trait",
+    "true",
+    "type",
+    "unsafe",
+    "use",
+    "where",
+    "while",
+    "abstract",
+    "do",
+    "final",
+    "macro",
+    "override",
+    "priv",
+    "try",
+    "typeof",
+    "unsized",
+    "virtual",
+    "yield",
+    "arg",
+    "to",
+    "key",
+    "into_command",
+    "gen",
 ];
 
 fn identifier(name: &str) -> String {
-    let name: String =
-        name.to_ascii_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let name: String = name
+        .to_ascii_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
     let name = name.trim_matches('_').to_owned();
     let is_number = name.starts_with(|c: char| c.is_ascii_digit());
     match name.as_str() {
@@ -58,7 +117,8 @@ pub(super) fn source(group: &str, rows: &[&Row]) -> String {
         if !command.options.is_empty() {
             let marker = camel(row.name);
             let name = shown(row);
-            markers += &format!("    /// Of {name}.\n    #[derive(Debug)]\n    pub enum {marker} {{}}\n");
+            markers +=
+                &format!("    /// Of {name}.\n    #[derive(Debug)]\n    pub enum {marker} {{}}\n");
             options += &format!(
                 "\n/// Options of {name}.\nimpl Request<'_, options::{marker}> {{\n{}}}\n",
                 command.options.join("\n")
@@ -101,7 +161,8 @@ impl Methods {
         let mut into = ".with";
         while let Some(arg) = args.get(at) {
             at += 1;
-            let counted = args.get(at).filter(|next| is_count(arg) && next.multiple && next.token.is_none());
+            let counted =
+                args.get(at).filter(|next| is_count(arg) && next.multiple && next.token.is_none());
             if let Some(next) = counted {
                 signature.counted(next, into);
                 at += 1;
@@ -118,9 +179,11 @@ impl Methods {
         } else {
             format!("Request<'_, options::{}>", camel(row.name))
         };
-        let mut text = format!("    /// {}\n    ///\n    /// `{}`\n", summary(row), display(row.syntax));
+        let mut text =
+            format!("    /// {}\n    ///\n    /// `{}`\n", summary(row), display(row.syntax));
         if !row.deprecated_since.is_empty() {
-            text += &format!("    ///\n    /// Redis has had better since {}.\n", row.deprecated_since);
+            text +=
+                &format!("    ///\n    /// Redis has had better since {}.\n", row.deprecated_since);
         }
         let params: String = signature.params.iter().map(|p| format!(", {p}")).collect();
         text += &format!("    fn {}(&self{params}) -> {marker} {{\n", method(row.name));
@@ -251,7 +314,7 @@ fn option(arg: &Arg, names: &mut Vec<String>, out: &mut Vec<String>) {
     let params: String = signature.params.iter().map(|p| format!(", {p}")).collect();
     let body = signature.body.concat();
     let text = format!(
-        "    /// {doc}.\n    #[must_use]\n    pub fn {name}(self{params}) -> Self {{\n        self{body}\n    }}\n"
+        "    /// {doc}.\n    pub fn {name}(self{params}) -> Self {{\n        self{body}\n    }}\n"
     );
     out.push(text);
 }
@@ -260,7 +323,9 @@ fn option(arg: &Arg, names: &mut Vec<String>, out: &mut Vec<String>) {
 fn first_word(arg: &Arg) -> Option<&String> {
     match (&arg.token, arg.kind) {
         (Some(token), _) if token != "\"\"" => Some(token),
-        (None, ArgType::Block) => arg.arguments.first().filter(|arg| !arg.optional).and_then(first_word),
+        (None, ArgType::Block) => {
+            arg.arguments.first().filter(|arg| !arg.optional).and_then(first_word)
+        }
         _ => None,
     }
 }

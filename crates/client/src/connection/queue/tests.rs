@@ -100,9 +100,14 @@ impl Model {
         let mut slots: Vec<u32> = self.callers.keys().copied().collect();
         slots.sort_unstable();
         for slot in slots {
-            let Poll::Ready(result) = self.queue.poll_reply(slot, &Context::from_waker(&self.waker)) else { continue };
+            let Poll::Ready(result) =
+                self.queue.poll_reply(slot, &Context::from_waker(&self.waker))
+            else {
+                continue;
+            };
             let caller = self.callers.remove(&slot).expect("known");
-            let numbers: Vec<i64> = (0..i64::from(caller.replies)).map(|i| caller.first + i).collect();
+            let numbers: Vec<i64> =
+                (0..i64::from(caller.replies)).map(|i| caller.first + i).collect();
             match result {
                 Ok(value) => {
                     let expected = match &numbers[..] {
@@ -129,7 +134,8 @@ impl Model {
     }
 
     fn take(&mut self) {
-        let end = self.sent.last().map_or(self.written, |(start, bytes)| start + bytes.len() as u64);
+        let end =
+            self.sent.last().map_or(self.written, |(start, bytes)| start + bytes.len() as u64);
         if end == self.written {
             let mut inner = self.queue.lock();
             let start = inner.taken;
@@ -150,7 +156,8 @@ impl Model {
     fn execute(&mut self) {
         while let Some(end) = self.wire.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.wire.drain(..=end).collect();
-            let number: i64 = String::from_utf8_lossy(&line).trim().parse().expect("a whole command");
+            let number: i64 =
+                String::from_utf8_lossy(&line).trim().parse().expect("a whole command");
             *self.executed.entry(number).or_default() += 1;
             self.answers.push(Value::Int(number));
             if self.random.below(4) == 0 {
@@ -244,7 +251,11 @@ fn replies_belong_to_their_commands_under_drops_and_cuts() {
 fn what_nobody_waits_for_is_not_sent() {
     let queue = Queue::new(10, 1000);
     let waker = Waker::noop();
-    let submit = |bytes: &[u8]| match queue.submit(Payload { args: None, bytes, replies: 1, repeatable: false }, None, waker) {
+    let submit = |bytes: &[u8]| match queue.submit(
+        Payload { args: None, bytes, replies: 1, repeatable: false },
+        None,
+        waker,
+    ) {
         Ok(Submitted::Slot(slot)) => slot,
         other => panic!("{other:?}"),
     };
@@ -257,7 +268,9 @@ fn what_nobody_waits_for_is_not_sent() {
     assert_eq!(queue.lock().take(Vec::new()), b"d");
     let mut replies = vec![Value::Int(1), Value::Int(3), Value::Int(4)];
     queue.lock().deliver(&mut replies, &mut Vec::new()).expect("three commands");
-    let Poll::Ready(Ok(value)) = queue.poll_reply(d, &Context::from_waker(waker)) else { panic!("no reply") };
+    let Poll::Ready(Ok(value)) = queue.poll_reply(d, &Context::from_waker(waker)) else {
+        panic!("no reply")
+    };
     assert_eq!(value, Value::Int(4));
     assert!(queue.lock().deliver(&mut vec![Value::Nil], &mut Vec::new()).is_err());
 }
@@ -269,8 +282,12 @@ fn a_full_queue_lets_callers_wait_in_order() {
     let counters: Vec<Arc<Counter>> = (0..4).map(|_| Arc::default()).collect();
     let wakers: Vec<Waker> = counters.iter().map(|counter| Waker::from(counter.clone())).collect();
     let submit = |i: usize, ticket| queue.submit(payload, ticket, &wakers[i]).expect("open");
-    assert!(matches!(submit(0, None), Submitted::Slot(_)) && matches!(submit(1, None), Submitted::Slot(_)));
-    let (Submitted::Full(third), Submitted::Full(fourth)) = (submit(2, None), submit(3, None)) else {
+    assert!(
+        matches!(submit(0, None), Submitted::Slot(_))
+            && matches!(submit(1, None), Submitted::Slot(_))
+    );
+    let (Submitted::Full(third), Submitted::Full(fourth)) = (submit(2, None), submit(3, None))
+    else {
         panic!("there was room");
     };
     queue.lock().take(Vec::new());
@@ -289,19 +306,43 @@ fn a_full_queue_lets_callers_wait_in_order() {
 }
 
 #[test]
+fn what_was_given_up_takes_no_room() {
+    let queue = Queue::new(2, 1000);
+    let payload = Payload { args: None, bytes: b"x", replies: 1, repeatable: false };
+    let counter = Arc::<Counter>::default();
+    let waker = Waker::from(counter.clone());
+    let submit = |ticket| queue.submit(payload, ticket, &waker).expect("open");
+    let (Submitted::Slot(first), Submitted::Slot(_)) = (submit(None), submit(None)) else {
+        panic!("no room")
+    };
+    let Submitted::Full(ticket) = submit(None) else { panic!("there was room") };
+    queue.abandon(first);
+    assert_eq!(counter.0.load(Relaxed), 1, "the one that waits is woken");
+    assert!(matches!(submit(Some(ticket)), Submitted::Slot(_)));
+    assert_eq!(queue.lock().take(Vec::new()), b"xx");
+}
+
+#[test]
 fn a_late_reply_is_not_the_next_commands() {
     let queue = Queue::new(10, 1000);
     let payload = Payload { args: None, bytes: b"x", replies: 1, repeatable: false };
     let context = &Context::from_waker(Waker::noop());
-    let Ok(Submitted::Slot(slow)) = queue.submit(payload, None, Waker::noop()) else { panic!("no room") };
+    let Ok(Submitted::Slot(slow)) = queue.submit(payload, None, Waker::noop()) else {
+        panic!("no room")
+    };
     queue.lock().take(Vec::new());
     (0..=EPOCHS).for_each(|_| queue.lock().tick(true, &mut Vec::new()));
     let Poll::Ready(Err(error)) = queue.poll_reply(slow, context) else { panic!("it was in time") };
     assert!(error.is_maybe_executed());
-    let Ok(Submitted::Slot(next)) = queue.submit(payload, None, Waker::noop()) else { panic!("no room") };
+    let Ok(Submitted::Slot(next)) = queue.submit(payload, None, Waker::noop()) else {
+        panic!("no room")
+    };
     assert_eq!(next, slow, "the slot is used again");
     queue.lock().take(Vec::new());
-    queue.lock().deliver(&mut vec![Value::Int(1), Value::Int(2)], &mut Vec::new()).expect("two commands");
+    queue
+        .lock()
+        .deliver(&mut vec![Value::Int(1), Value::Int(2)], &mut Vec::new())
+        .expect("two commands");
     let Poll::Ready(Ok(value)) = queue.poll_reply(next, context) else { panic!("no reply") };
     assert_eq!(value, Value::Int(2));
 }
