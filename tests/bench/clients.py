@@ -14,6 +14,7 @@ SERVER-COMMAND is `redis-server` or a path of apus. Build the clients first:
 import argparse
 import os
 import pathlib
+import shutil
 import socket
 import statistics
 import subprocess
@@ -44,10 +45,11 @@ def main():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    serve = [] if "redis" in os.path.basename(options.server) else ["serve", "--threads", "1"]
+    program = shutil.which(options.server) or os.path.abspath(options.server)
+    serve = [] if "redis" in os.path.basename(program) else ["serve", "--threads", "1"]
     with tempfile.TemporaryDirectory() as directory:
         server = subprocess.Popen(
-            ["taskset", "-c", "0", options.server, *serve, "--port", str(port), "--save", ""],
+            ["taskset", "-c", "0", program, *serve, "--port", str(port), "--save", ""],
             cwd=directory, stdout=subprocess.DEVNULL)
         try:
             time.sleep(1)

@@ -3,10 +3,11 @@
 use crate::command::Command;
 use crate::config::Config;
 use crate::connection::{Batch, Connection, Reply};
+use crate::convert::FromValue;
 use crate::dedicated::{Dedicated, has_more_than_replies};
 use crate::error::{Error, Result};
-use crate::pipeline::check_shareable;
-use crate::request::{Response, Target, To};
+use crate::pipeline::{Pipeline, Transaction, check_shareable};
+use crate::request::{Response, Sender, Target, To};
 use crate::server::Server;
 use crate::spec::Flags;
 use crate::subscriber::Subscriber;
@@ -190,6 +191,29 @@ impl Client {
     }
 }
 
+impl Client {
+    /// Runs a pipeline; its replies are an array, in which errors have the places of their commands: take
+    /// `Result<T>` for those that may fail.
+    ///
+    /// # Errors
+    ///
+    /// The first error among the replies, unless the type has a place for it; no reply.
+    pub async fn run<T: FromValue>(&self, pipeline: Pipeline) -> Result<T> {
+        let replies = self.replies(pipeline.commands).await?;
+        T::from_value(Value::Array(replies))
+    }
+
+    /// Runs a transaction.
+    ///
+    /// # Errors
+    ///
+    /// The server's if it refuses one of the commands, in which case it has executed none.
+    pub async fn exec<T: FromValue>(&self, transaction: Transaction) -> Result<T> {
+        let connection = self.connection_for(transaction.first_key())?;
+        T::from_value(Value::Array(transaction.run_on(&connection).await?))
+    }
+}
+
 /// The replica of a master that sentinels know; it is connected to in the background.
 fn replica(config: &Config) -> Option<Arc<Server>> {
     let is_wanted = config.sentinel.is_some() && config.read_from_replicas;
@@ -199,7 +223,14 @@ fn replica(config: &Config) -> Option<Arc<Server>> {
 impl Target for Client {
     #[inline]
     fn target(&self) -> To<'_> {
-        To::Client(self)
+        Some(self)
+    }
+}
+
+impl Sender for Client {
+    #[inline]
+    fn send_command(&self, command: Command) -> Response<'_> {
+        self.send(command)
     }
 }
 
@@ -241,6 +272,6 @@ pub struct Commands(());
 
 impl Target for Commands {
     fn target(&self) -> To<'_> {
-        To::Nowhere
+        None
     }
 }

@@ -50,7 +50,7 @@ impl Command {
     /// A command by its name; words after the first one are arguments: `"CONFIG GET"`.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        let spec = Spec::find(name);
+        let spec = crate::lookup::find(name);
         let mut command = Self { bytes: buffer(), count: 0, spec };
         for word in name.split_ascii_whitespace() {
             command.push(word);

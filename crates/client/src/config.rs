@@ -3,7 +3,6 @@
 use crate::error::{Error, Result};
 use crate::parse::Limits;
 use crate::tls::Tls;
-use crate::topology::SentinelConfig;
 use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::path::PathBuf;
@@ -84,6 +83,19 @@ impl Backoff {
         // Clients that lost the same server do not come back at the same time.
         pause.mul_f64(0.75 + 0.5 * crate::random::unit())
     }
+}
+
+/// The sentinels, and which master.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SentinelConfig {
+    /// The master's name.
+    pub master: String,
+    /// Sentinels; others that they know are learned.
+    pub addresses: Vec<Address>,
+    /// The user of sentinels.
+    pub username: Option<String>,
+    /// The password of sentinels.
+    pub password: Option<String>,
 }
 
 /// Everything that can be chosen. `Config::default()` is a server on this machine; a URL sets the rest:

@@ -3,9 +3,9 @@
 
 use crate::command::Command;
 use crate::connection::Reply;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::pipeline::Transaction;
-use crate::request::{Response, Target, To};
+use crate::request::{Response, Sender, Target, To};
 use crate::server::Exclusive;
 use crate::spec::{Flags, Spec};
 use crate::value::Value;
@@ -49,7 +49,7 @@ impl Dedicated {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Aborted`] if one has changed; the server's, if it refuses a command of the transaction.
+    /// [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) if one has changed; the server's, if it refuses a command of the transaction.
     pub async fn exec(&self, transaction: Transaction) -> Result<Vec<Value>> {
         transaction.run_on(&self.exclusive.connection).await
     }
@@ -63,7 +63,13 @@ impl Dedicated {
 
 impl Target for Dedicated {
     fn target(&self) -> To<'_> {
-        To::Dedicated(self)
+        Some(self)
+    }
+}
+
+impl Sender for Dedicated {
+    fn send_command(&self, command: Command) -> Response<'_> {
+        self.send(command)
     }
 }
 
@@ -71,8 +77,4 @@ impl Target for Dedicated {
 pub(crate) fn has_more_than_replies(spec: &Spec) -> bool {
     let names = ["MONITOR", "SYNC", "PSYNC", "CLIENT REPLY"];
     names.contains(&spec.name) || spec.name.ends_with("SUBSCRIBE")
-}
-
-pub(crate) fn aborted() -> Error {
-    Error::new(ErrorKind::Aborted, "a watched key has changed")
 }

@@ -13,6 +13,7 @@ mod dedicated;
 #[cfg(feature = "serde")]
 mod deserialize;
 mod error;
+mod lookup;
 pub mod parse;
 mod pipeline;
 mod random;
@@ -29,7 +30,7 @@ mod value;
 pub use arg::{Arg, Args};
 pub use client::{Client, Commands, Metrics, cmd};
 pub use command::Command;
-pub use config::{Address, Backoff, Config, Protocol};
+pub use config::{Address, Backoff, Config, Protocol, SentinelConfig};
 pub use convert::FromValue;
 pub use dedicated::Dedicated;
 #[cfg(feature = "serde")]
@@ -37,11 +38,13 @@ pub use deserialize::Serde;
 pub use error::{Error, ErrorKind, Result};
 pub use pipeline::{Pipeline, Transaction};
 pub use request::{Request, Response, Target, Typed};
+#[doc(hidden)]
+pub use request::{Sender, To};
 pub use scan::Scan;
 pub use script::Script;
 pub use subscriber::{Event, Message, Subscriber};
 pub use tls::Tls;
-pub use topology::{SentinelConfig, Shards, shard_of, slot};
+pub use topology::{Shards, shard_of, slot};
 pub use value::{ServerError, Value};
 
 /// What most programs want: the client, and the commands as its methods.

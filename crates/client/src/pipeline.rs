@@ -1,11 +1,8 @@
 //! Several commands that are written together: a pipeline, and a transaction.
 
-use crate::client::Client;
 use crate::command::Command;
 use crate::connection::{Batch, Connection, Reply};
-use crate::convert::FromValue;
-use crate::dedicated::aborted;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::spec::Flags;
 use crate::value::Value;
 use std::sync::Arc;
@@ -132,25 +129,6 @@ pub(crate) fn check_shareable(command: &Command) -> Result<()> {
     )))
 }
 
-impl Client {
-    /// Runs a pipeline; its replies are an array, in which errors have the places of their commands: take
-    /// `Result<T>` for those that may fail.
-    ///
-    /// # Errors
-    ///
-    /// The first error among the replies, unless the type has a place for it; no reply.
-    pub async fn run<T: FromValue>(&self, pipeline: Pipeline) -> Result<T> {
-        let replies = self.replies(pipeline.commands).await?;
-        T::from_value(Value::Array(replies))
-    }
-
-    /// Runs a transaction.
-    ///
-    /// # Errors
-    ///
-    /// The server's if it refuses one of the commands, in which case it has executed none.
-    pub async fn exec<T: FromValue>(&self, transaction: Transaction) -> Result<T> {
-        let connection = self.connection_for(transaction.first_key())?;
-        T::from_value(Value::Array(transaction.run_on(&connection).await?))
-    }
+fn aborted() -> Error {
+    Error::new(ErrorKind::Aborted, "a watched key has changed")
 }

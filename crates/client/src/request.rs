@@ -1,11 +1,9 @@
 //! A request: a command that knows where it will be sent, and is sent when it is awaited.
 
 use crate::arg::{Arg, Args};
-use crate::client::Client;
 use crate::command::{Command, buffer, keep};
 use crate::connection::Reply;
 use crate::convert::FromValue;
-use crate::dedicated::Dedicated;
 use crate::error::{Error, Result};
 use crate::spec::Spec;
 use crate::value::Value;
@@ -14,7 +12,8 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// What has the commands as methods: a [`Client`], a [`Dedicated`] connection, and [`cmd`](crate::cmd) for
+/// What has the commands as methods: a [`Client`](crate::Client), a
+/// [`Dedicated`](crate::Dedicated) connection, and [`cmd`](crate::cmd) for
 /// pipelines.
 pub trait Target {
     /// Where its requests go.
@@ -22,14 +21,16 @@ pub trait Target {
     fn target(&self) -> To<'_>;
 }
 
-/// Where a request goes.
+/// What sends commands.
 #[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub enum To<'c> {
-    Client(&'c Client),
-    Dedicated(&'c Dedicated),
-    Nowhere,
+pub trait Sender: std::fmt::Debug + Sync {
+    /// The future of the reply.
+    fn send_command(&self, command: Command) -> Response<'_>;
 }
+
+/// Where a request goes; nowhere by itself if it is for a pipeline.
+#[doc(hidden)]
+pub type To<'c> = Option<&'c dyn Sender>;
 
 /// A command that is sent when it is awaited; `M` is the command whose options it takes.
 ///
@@ -129,9 +130,8 @@ impl<'c, M> IntoFuture for Request<'c, M> {
     #[inline]
     fn into_future(self) -> Response<'c> {
         match self.to {
-            To::Client(client) => client.send(self.into_command()),
-            To::Dedicated(dedicated) => dedicated.send(self.into_command()),
-            To::Nowhere => {
+            Some(sender) => sender.send_command(self.into_command()),
+            None => {
                 Response::failed(Error::usage("this request goes nowhere: add it to a pipeline"))
             }
         }

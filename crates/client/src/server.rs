@@ -1,7 +1,7 @@
 //! One server: the connections to it that callers share, and those that one caller has for a while.
 
 use crate::config::Config;
-use crate::connection::{Connection, Settings, Stats};
+use crate::connection::{Connection, Resolve, Settings, Stats};
 use crate::error::Result;
 use crate::subscriber::Subscriber;
 use crate::topology::sentinel::Sentinels;
@@ -45,7 +45,17 @@ impl Server {
         let (next, idle) = (AtomicUsize::new(0), Mutex::default());
         let server = Arc::new(Self { config, sentinels, shared: shared.into(), next, idle });
         if let Some(sentinels) = &server.sentinels {
-            tokio::spawn(sentinels.clone().watch(Arc::downgrade(&server)));
+            let watched = Arc::downgrade(&server);
+            let tell = move |has_moved| match watched.upgrade() {
+                Some(server) => {
+                    if has_moved {
+                        server.reconnect();
+                    }
+                    true
+                }
+                None => false,
+            };
+            tokio::spawn(sentinels.clone().watch(tell));
         }
         server
     }
@@ -102,7 +112,7 @@ fn sentinels(config: &Config) -> Option<Arc<Sentinels>> {
 
 fn settings(config: &Config, sentinels: Option<&Arc<Sentinels>>) -> Settings {
     let mut settings = Settings::new(config.clone());
-    settings.sentinels = sentinels.cloned();
+    settings.resolver = sentinels.map(|sentinels| sentinels.clone() as Arc<dyn Resolve>);
     settings
 }
 

@@ -1,7 +1,5 @@
 //! What is known of a command before it is sent: generated from the command table of a server.
 
-use crate::commands::table::TABLE;
-
 /// One command of the table.
 #[derive(Debug)]
 pub(crate) struct Spec {
@@ -69,17 +67,6 @@ impl Flags {
     }
 }
 
-/// What is known of a command that the table does not have: nothing.
-static UNKNOWN: Spec = Spec {
-    name: "",
-    encoded: b"",
-    words: 0,
-    flags: Flags(0),
-    first_key: FirstKey::None,
-    request: RequestPolicy::Default,
-    response: ResponsePolicy::Default,
-};
-
 impl Spec {
     /// A row of the table.
     pub(crate) const fn new(
@@ -92,41 +79,5 @@ impl Spec {
         response: ResponsePolicy,
     ) -> Self {
         Self { name, encoded, words, flags, first_key, request, response }
-    }
-
-    /// The row of a command, of the subcommand if the name has one.
-    pub(crate) fn find(name: &str) -> &'static Self {
-        let mut words = name.split_ascii_whitespace();
-        let (first, second) = (words.next().unwrap_or_default(), words.next());
-        let order = |spec: &&Spec| {
-            let (name, sub) = spec.name.split_once(' ').unwrap_or((spec.name, ""));
-            compare(name, first).then_with(|| compare(sub, second.unwrap_or_default()))
-        };
-        let find = |order: &dyn Fn(&&Spec) -> std::cmp::Ordering| {
-            TABLE.binary_search_by(|spec| order(spec)).ok().map(|i| TABLE[i])
-        };
-        find(&order).or_else(|| find(&|spec: &&Spec| compare(spec.name, first))).unwrap_or(&UNKNOWN)
-    }
-}
-
-/// Compares a name of the table with one in any case.
-fn compare(name: &str, other: &str) -> std::cmp::Ordering {
-    name.bytes().cmp(other.bytes().map(|byte| byte.to_ascii_uppercase()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Spec, compare};
-    use crate::commands::table::TABLE;
-
-    #[test]
-    fn the_table_is_sorted_as_it_is_searched() {
-        for spec in TABLE {
-            assert_eq!(Spec::find(spec.name).name, spec.name);
-            assert_eq!(Spec::find(&spec.name.to_ascii_lowercase()).name, spec.name);
-        }
-        assert_eq!(Spec::find("nothing").name, "");
-        assert_eq!(Spec::find("SET anything").name, "SET");
-        assert!(compare("GET", "get").is_eq());
     }
 }

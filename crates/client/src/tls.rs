@@ -2,13 +2,13 @@
 
 #[cfg(feature = "tls")]
 mod rustls_tls {
-    use crate::connection::stream::Stream;
     use crate::error::{Error, Result};
     use rustls::pki_types::ServerName;
     use rustls::{ClientConfig, RootCertStore};
     use std::io;
     use std::sync::Arc;
     use tokio::net::TcpStream;
+    use tokio_rustls::client::TlsStream;
 
     /// How a server is authenticated, and we to it.
     #[derive(Clone, Debug)]
@@ -41,10 +41,14 @@ mod rustls_tls {
             Self(config)
         }
 
-        pub(crate) async fn handshake(&self, host: &str, stream: TcpStream) -> io::Result<Stream> {
+        pub(crate) async fn handshake(
+            &self,
+            host: &str,
+            stream: TcpStream,
+        ) -> io::Result<TlsStream<TcpStream>> {
             let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
             let connector = tokio_rustls::TlsConnector::from(self.0.clone());
-            Ok(Stream::Tls(Box::new(connector.connect(name, stream).await?)))
+            connector.connect(name, stream).await
         }
     }
 }

@@ -59,7 +59,7 @@ fn a_set_allocates_nothing() {
         let before = COUNT.load(Relaxed);
         run(1000).await;
         let per_set = (COUNT.load(Relaxed) - before) as f64 / 64_000.0;
-        println!("{per_set} allocations per SET");
+        eprintln!("{per_set} allocations per SET");
         // The tasks themselves are some hundred allocations.
         assert!(per_set < 0.02, "{per_set} allocations per SET");
     });

@@ -139,7 +139,7 @@ fn replies_belong_to_their_commands() {
             caller.await.expect("replies of their own");
         }
         let metrics = client.metrics();
-        println!("{} commands, {metrics:?}", done.load(Relaxed));
+        eprintln!("{} commands, {metrics:?}", done.load(Relaxed));
         assert!(metrics.connects > 4 && metrics.discarded > 100, "{metrics:?}");
         // It lives up to here: the port alone would not keep it.
         drop(server);

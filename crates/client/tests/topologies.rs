@@ -44,7 +44,7 @@ async fn cluster() -> (Vec<Server>, Vec<Client>) {
                 .map(|first: &Client| first.call(Command::new("CONFIG GET").arg("cluster-port")))
                 .expect("a first one")
                 .await
-                .and_then(|value| <Vec<String> as apus_client::FromValue>::from_value(value))
+                .and_then(<Vec<String> as apus_client::FromValue>::from_value)
                 .expect("its port")
                 .remove(1);
             client

@@ -24,7 +24,7 @@ pub fn sources() -> String {
         all.push(row);
         all.extend(row.subcommands.iter().copied());
     }
-    all.sort_by_key(|a| table::key(a.name));
+    all.sort_by_key(|row| table::key(row.name));
     let mut text = format!("=== table.rs\n{}", table::source(&all));
     let mut groups: Vec<Group> = all.iter().map(|row| row.group).collect();
     groups.sort_unstable();

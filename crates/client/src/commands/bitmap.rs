@@ -61,7 +61,6 @@ impl<T: Target + ?Sized> BitmapCommands for T {}
 /// Options of BITCOUNT.
 impl Request<'_, options::Bitcount> {
     /// The argument `start_end_unit`.
-    #[must_use]
     pub fn start_end_unit(self, start: impl Arg, end: impl Arg, unit: impl Arg) -> Self {
         self.with(start).with(end).with(unit)
     }
@@ -70,7 +69,6 @@ impl Request<'_, options::Bitcount> {
 /// Options of BITFIELD.
 impl Request<'_, options::Bitfield> {
     /// The argument `get-or-overflow_set-or-incrby`.
-    #[must_use]
     pub fn get_or_overflow_set_or_incrbys(self, get_or_overflow_set_or_incrbys: impl Arg) -> Self {
         self.with(get_or_overflow_set_or_incrbys)
     }
@@ -79,7 +77,6 @@ impl Request<'_, options::Bitfield> {
 /// Options of BITFIELD_RO.
 impl Request<'_, options::BitfieldRo> {
     /// `GET`.
-    #[must_use]
     pub fn get(self, gets: impl Arg) -> Self {
         self.with(gets)
     }
@@ -88,7 +85,6 @@ impl Request<'_, options::BitfieldRo> {
 /// Options of BITPOS.
 impl Request<'_, options::Bitpos> {
     /// The argument `start-block`.
-    #[must_use]
     pub fn start_block(self, start: impl Arg, end_block: impl Arg) -> Self {
         self.with(start).with(end_block)
     }

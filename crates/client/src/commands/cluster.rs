@@ -233,13 +233,11 @@ impl<T: Target + ?Sized> ClusterCommands for T {}
 /// Options of CLUSTER FAILOVER.
 impl Request<'_, options::ClusterFailover> {
     /// `FORCE`.
-    #[must_use]
     pub fn force(self) -> Self {
         self.with("FORCE")
     }
 
     /// `TAKEOVER`.
-    #[must_use]
     pub fn takeover(self) -> Self {
         self.with("TAKEOVER")
     }
@@ -248,7 +246,6 @@ impl Request<'_, options::ClusterFailover> {
 /// Options of CLUSTER MEET.
 impl Request<'_, options::ClusterMeet> {
     /// The argument `cluster-bus-port`.
-    #[must_use]
     pub fn cluster_bus_port(self, cluster_bus_port: impl Arg) -> Self {
         self.with(cluster_bus_port)
     }
@@ -257,13 +254,11 @@ impl Request<'_, options::ClusterMeet> {
 /// Options of CLUSTER RESET.
 impl Request<'_, options::ClusterReset> {
     /// `HARD`.
-    #[must_use]
     pub fn hard(self) -> Self {
         self.with("HARD")
     }
 
     /// `SOFT`.
-    #[must_use]
     pub fn soft(self) -> Self {
         self.with("SOFT")
     }

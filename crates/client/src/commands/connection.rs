@@ -189,7 +189,6 @@ impl<T: Target + ?Sized> ConnectionCommands for T {}
 /// Options of AUTH.
 impl Request<'_, options::Auth> {
     /// The argument `username`.
-    #[must_use]
     pub fn username(self, username: impl Arg) -> Self {
         self.with(username)
     }
@@ -198,13 +197,11 @@ impl Request<'_, options::Auth> {
 /// Options of CLIENT LIST.
 impl Request<'_, options::ClientList> {
     /// `TYPE`.
-    #[must_use]
     pub fn type_(self, type_: impl Arg) -> Self {
         self.with("TYPE").with(type_)
     }
 
     /// `ID`.
-    #[must_use]
     pub fn id(self, client_ids: impl Arg) -> Self {
         self.with("ID").with(client_ids)
     }
@@ -213,13 +210,11 @@ impl Request<'_, options::ClientList> {
 /// Options of CLIENT PAUSE.
 impl Request<'_, options::ClientPause> {
     /// `WRITE`.
-    #[must_use]
     pub fn write(self) -> Self {
         self.with("WRITE")
     }
 
     /// `ALL`.
-    #[must_use]
     pub fn all(self) -> Self {
         self.with("ALL")
     }
@@ -228,37 +223,31 @@ impl Request<'_, options::ClientPause> {
 /// Options of CLIENT TRACKING.
 impl Request<'_, options::ClientTracking> {
     /// `REDIRECT`.
-    #[must_use]
     pub fn redirect(self, client_id: impl Arg) -> Self {
         self.with("REDIRECT").with(client_id)
     }
 
     /// `PREFIX`.
-    #[must_use]
     pub fn prefix(self, prefixs: impl Arg) -> Self {
         self.with(prefixs)
     }
 
     /// `BCAST`.
-    #[must_use]
     pub fn bcast(self) -> Self {
         self.with("BCAST")
     }
 
     /// `OPTIN`.
-    #[must_use]
     pub fn optin(self) -> Self {
         self.with("OPTIN")
     }
 
     /// `OPTOUT`.
-    #[must_use]
     pub fn optout(self) -> Self {
         self.with("OPTOUT")
     }
 
     /// `NOLOOP`.
-    #[must_use]
     pub fn noloop(self) -> Self {
         self.with("NOLOOP")
     }
@@ -267,13 +256,11 @@ impl Request<'_, options::ClientTracking> {
 /// Options of CLIENT UNBLOCK.
 impl Request<'_, options::ClientUnblock> {
     /// `TIMEOUT`.
-    #[must_use]
     pub fn timeout(self) -> Self {
         self.with("TIMEOUT")
     }
 
     /// `ERROR`.
-    #[must_use]
     pub fn error(self) -> Self {
         self.with("ERROR")
     }
@@ -282,7 +269,6 @@ impl Request<'_, options::ClientUnblock> {
 /// Options of HELLO.
 impl Request<'_, options::Hello> {
     /// The argument `protover-block`.
-    #[must_use]
     pub fn protover_block(self, protover: impl Arg, auth: Option<impl Arg>, setname: Option<impl Arg>) -> Self {
         self.with(protover).with(auth.map(|value| ("AUTH", value))).with(setname.map(|value| ("SETNAME", value)))
     }
@@ -291,7 +277,6 @@ impl Request<'_, options::Hello> {
 /// Options of PING.
 impl Request<'_, options::Ping> {
     /// The argument `message`.
-    #[must_use]
     pub fn message(self, message: impl Arg) -> Self {
         self.with(message)
     }

@@ -243,13 +243,11 @@ impl<T: Target + ?Sized> GenericCommands for T {}
 /// Options of COPY.
 impl Request<'_, options::Copy> {
     /// `DB`.
-    #[must_use]
     pub fn db(self, destination_db: impl Arg) -> Self {
         self.with("DB").with(destination_db)
     }
 
     /// `REPLACE`.
-    #[must_use]
     pub fn replace(self) -> Self {
         self.with("REPLACE")
     }
@@ -258,25 +256,21 @@ impl Request<'_, options::Copy> {
 /// Options of EXPIRE.
 impl Request<'_, options::Expire> {
     /// `NX`.
-    #[must_use]
     pub fn nx(self) -> Self {
         self.with("NX")
     }
 
     /// `XX`.
-    #[must_use]
     pub fn xx(self) -> Self {
         self.with("XX")
     }
 
     /// `GT`.
-    #[must_use]
     pub fn gt(self) -> Self {
         self.with("GT")
     }
 
     /// `LT`.
-    #[must_use]
     pub fn lt(self) -> Self {
         self.with("LT")
     }
@@ -285,25 +279,21 @@ impl Request<'_, options::Expire> {
 /// Options of EXPIREAT.
 impl Request<'_, options::Expireat> {
     /// `NX`.
-    #[must_use]
     pub fn nx(self) -> Self {
         self.with("NX")
     }
 
     /// `XX`.
-    #[must_use]
     pub fn xx(self) -> Self {
         self.with("XX")
     }
 
     /// `GT`.
-    #[must_use]
     pub fn gt(self) -> Self {
         self.with("GT")
     }
 
     /// `LT`.
-    #[must_use]
     pub fn lt(self) -> Self {
         self.with("LT")
     }
@@ -312,31 +302,26 @@ impl Request<'_, options::Expireat> {
 /// Options of MIGRATE.
 impl Request<'_, options::Migrate> {
     /// `COPY`.
-    #[must_use]
     pub fn copy(self) -> Self {
         self.with("COPY")
     }
 
     /// `REPLACE`.
-    #[must_use]
     pub fn replace(self) -> Self {
         self.with("REPLACE")
     }
 
     /// `AUTH`.
-    #[must_use]
     pub fn auth(self, password: impl Arg) -> Self {
         self.with("AUTH").with(password)
     }
 
     /// `AUTH2`.
-    #[must_use]
     pub fn auth2(self, username: impl Arg, password: impl Arg) -> Self {
         self.with("AUTH2").with(username).with(password)
     }
 
     /// `KEYS`.
-    #[must_use]
     pub fn keys(self, keys: impl Arg) -> Self {
         self.with("KEYS").with(keys)
     }
@@ -345,25 +330,21 @@ impl Request<'_, options::Migrate> {
 /// Options of PEXPIRE.
 impl Request<'_, options::Pexpire> {
     /// `NX`.
-    #[must_use]
     pub fn nx(self) -> Self {
         self.with("NX")
     }
 
     /// `XX`.
-    #[must_use]
     pub fn xx(self) -> Self {
         self.with("XX")
     }
 
     /// `GT`.
-    #[must_use]
     pub fn gt(self) -> Self {
         self.with("GT")
     }
 
     /// `LT`.
-    #[must_use]
     pub fn lt(self) -> Self {
         self.with("LT")
     }
@@ -372,25 +353,21 @@ impl Request<'_, options::Pexpire> {
 /// Options of PEXPIREAT.
 impl Request<'_, options::Pexpireat> {
     /// `NX`.
-    #[must_use]
     pub fn nx(self) -> Self {
         self.with("NX")
     }
 
     /// `XX`.
-    #[must_use]
     pub fn xx(self) -> Self {
         self.with("XX")
     }
 
     /// `GT`.
-    #[must_use]
     pub fn gt(self) -> Self {
         self.with("GT")
     }
 
     /// `LT`.
-    #[must_use]
     pub fn lt(self) -> Self {
         self.with("LT")
     }
@@ -399,25 +376,21 @@ impl Request<'_, options::Pexpireat> {
 /// Options of RESTORE.
 impl Request<'_, options::Restore> {
     /// `REPLACE`.
-    #[must_use]
     pub fn replace(self) -> Self {
         self.with("REPLACE")
     }
 
     /// `ABSTTL`.
-    #[must_use]
     pub fn absttl(self) -> Self {
         self.with("ABSTTL")
     }
 
     /// `IDLETIME`.
-    #[must_use]
     pub fn idletime(self, seconds: impl Arg) -> Self {
         self.with("IDLETIME").with(seconds)
     }
 
     /// `FREQ`.
-    #[must_use]
     pub fn freq(self, frequency: impl Arg) -> Self {
         self.with("FREQ").with(frequency)
     }
@@ -426,19 +399,16 @@ impl Request<'_, options::Restore> {
 /// Options of SCAN.
 impl Request<'_, options::Scan> {
     /// `MATCH`.
-    #[must_use]
     pub fn match_(self, pattern: impl Arg) -> Self {
         self.with("MATCH").with(pattern)
     }
 
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
 
     /// `TYPE`.
-    #[must_use]
     pub fn type_(self, type_: impl Arg) -> Self {
         self.with("TYPE").with(type_)
     }
@@ -447,43 +417,36 @@ impl Request<'_, options::Scan> {
 /// Options of SORT.
 impl Request<'_, options::Sort> {
     /// `BY`.
-    #[must_use]
     pub fn by(self, by_pattern: impl Arg) -> Self {
         self.with("BY").with(by_pattern)
     }
 
     /// `LIMIT`.
-    #[must_use]
     pub fn limit(self, offset: impl Arg, count: impl Arg) -> Self {
         self.with("LIMIT").with(offset).with(count)
     }
 
     /// `GET`.
-    #[must_use]
     pub fn get(self, get_patterns: impl Arg) -> Self {
         self.with(get_patterns)
     }
 
     /// `ASC`.
-    #[must_use]
     pub fn asc(self) -> Self {
         self.with("ASC")
     }
 
     /// `DESC`.
-    #[must_use]
     pub fn desc(self) -> Self {
         self.with("DESC")
     }
 
     /// `ALPHA`.
-    #[must_use]
     pub fn alpha(self) -> Self {
         self.with("ALPHA")
     }
 
     /// `STORE`.
-    #[must_use]
     pub fn store(self, destination: impl Arg) -> Self {
         self.with("STORE").with(destination)
     }
@@ -492,37 +455,31 @@ impl Request<'_, options::Sort> {
 /// Options of SORT_RO.
 impl Request<'_, options::SortRo> {
     /// `BY`.
-    #[must_use]
     pub fn by(self, by_pattern: impl Arg) -> Self {
         self.with("BY").with(by_pattern)
     }
 
     /// `LIMIT`.
-    #[must_use]
     pub fn limit(self, offset: impl Arg, count: impl Arg) -> Self {
         self.with("LIMIT").with(offset).with(count)
     }
 
     /// `GET`.
-    #[must_use]
     pub fn get(self, get_patterns: impl Arg) -> Self {
         self.with(get_patterns)
     }
 
     /// `ASC`.
-    #[must_use]
     pub fn asc(self) -> Self {
         self.with("ASC")
     }
 
     /// `DESC`.
-    #[must_use]
     pub fn desc(self) -> Self {
         self.with("DESC")
     }
 
     /// `ALPHA`.
-    #[must_use]
     pub fn alpha(self) -> Self {
         self.with("ALPHA")
     }

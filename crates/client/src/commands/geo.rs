@@ -90,19 +90,16 @@ impl<T: Target + ?Sized> GeoCommands for T {}
 /// Options of GEOADD.
 impl Request<'_, options::Geoadd> {
     /// `NX`.
-    #[must_use]
     pub fn nx(self) -> Self {
         self.with("NX")
     }
 
     /// `XX`.
-    #[must_use]
     pub fn xx(self) -> Self {
         self.with("XX")
     }
 
     /// `CH`.
-    #[must_use]
     pub fn ch(self) -> Self {
         self.with("CH")
     }
@@ -111,25 +108,21 @@ impl Request<'_, options::Geoadd> {
 /// Options of GEODIST.
 impl Request<'_, options::Geodist> {
     /// `m`.
-    #[must_use]
     pub fn m(self) -> Self {
         self.with("m")
     }
 
     /// `km`.
-    #[must_use]
     pub fn km(self) -> Self {
         self.with("km")
     }
 
     /// `ft`.
-    #[must_use]
     pub fn ft(self) -> Self {
         self.with("ft")
     }
 
     /// `mi`.
-    #[must_use]
     pub fn mi(self) -> Self {
         self.with("mi")
     }
@@ -138,7 +131,6 @@ impl Request<'_, options::Geodist> {
 /// Options of GEOHASH.
 impl Request<'_, options::Geohash> {
     /// The argument `member`.
-    #[must_use]
     pub fn members(self, members: impl Arg) -> Self {
         self.with(members)
     }
@@ -147,7 +139,6 @@ impl Request<'_, options::Geohash> {
 /// Options of GEOPOS.
 impl Request<'_, options::Geopos> {
     /// The argument `member`.
-    #[must_use]
     pub fn members(self, members: impl Arg) -> Self {
         self.with(members)
     }
@@ -156,49 +147,41 @@ impl Request<'_, options::Geopos> {
 /// Options of GEORADIUS.
 impl Request<'_, options::Georadius> {
     /// `WITHCOORD`.
-    #[must_use]
     pub fn withcoord(self) -> Self {
         self.with("WITHCOORD")
     }
 
     /// `WITHDIST`.
-    #[must_use]
     pub fn withdist(self) -> Self {
         self.with("WITHDIST")
     }
 
     /// `WITHHASH`.
-    #[must_use]
     pub fn withhash(self) -> Self {
         self.with("WITHHASH")
     }
 
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg, any: bool) -> Self {
         self.with("COUNT").with(count).with(any.then_some("ANY"))
     }
 
     /// `ASC`.
-    #[must_use]
     pub fn asc(self) -> Self {
         self.with("ASC")
     }
 
     /// `DESC`.
-    #[must_use]
     pub fn desc(self) -> Self {
         self.with("DESC")
     }
 
     /// `STORE`.
-    #[must_use]
     pub fn store(self, storekey: impl Arg) -> Self {
         self.with("STORE").with(storekey)
     }
 
     /// `STOREDIST`.
-    #[must_use]
     pub fn storedist(self, storedistkey: impl Arg) -> Self {
         self.with("STOREDIST").with(storedistkey)
     }
@@ -207,49 +190,41 @@ impl Request<'_, options::Georadius> {
 /// Options of GEORADIUSBYMEMBER.
 impl Request<'_, options::Georadiusbymember> {
     /// `WITHCOORD`.
-    #[must_use]
     pub fn withcoord(self) -> Self {
         self.with("WITHCOORD")
     }
 
     /// `WITHDIST`.
-    #[must_use]
     pub fn withdist(self) -> Self {
         self.with("WITHDIST")
     }
 
     /// `WITHHASH`.
-    #[must_use]
     pub fn withhash(self) -> Self {
         self.with("WITHHASH")
     }
 
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg, any: bool) -> Self {
         self.with("COUNT").with(count).with(any.then_some("ANY"))
     }
 
     /// `ASC`.
-    #[must_use]
     pub fn asc(self) -> Self {
         self.with("ASC")
     }
 
     /// `DESC`.
-    #[must_use]
     pub fn desc(self) -> Self {
         self.with("DESC")
     }
 
     /// `STORE`.
-    #[must_use]
     pub fn store(self, storekey: impl Arg) -> Self {
         self.with("STORE").with(storekey)
     }
 
     /// `STOREDIST`.
-    #[must_use]
     pub fn storedist(self, storedistkey: impl Arg) -> Self {
         self.with("STOREDIST").with(storedistkey)
     }
@@ -258,37 +233,31 @@ impl Request<'_, options::Georadiusbymember> {
 /// Options of GEORADIUSBYMEMBER_RO.
 impl Request<'_, options::GeoradiusbymemberRo> {
     /// `WITHCOORD`.
-    #[must_use]
     pub fn withcoord(self) -> Self {
         self.with("WITHCOORD")
     }
 
     /// `WITHDIST`.
-    #[must_use]
     pub fn withdist(self) -> Self {
         self.with("WITHDIST")
     }
 
     /// `WITHHASH`.
-    #[must_use]
     pub fn withhash(self) -> Self {
         self.with("WITHHASH")
     }
 
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg, any: bool) -> Self {
         self.with("COUNT").with(count).with(any.then_some("ANY"))
     }
 
     /// `ASC`.
-    #[must_use]
     pub fn asc(self) -> Self {
         self.with("ASC")
     }
 
     /// `DESC`.
-    #[must_use]
     pub fn desc(self) -> Self {
         self.with("DESC")
     }
@@ -297,37 +266,31 @@ impl Request<'_, options::GeoradiusbymemberRo> {
 /// Options of GEORADIUS_RO.
 impl Request<'_, options::GeoradiusRo> {
     /// `WITHCOORD`.
-    #[must_use]
     pub fn withcoord(self) -> Self {
         self.with("WITHCOORD")
     }
 
     /// `WITHDIST`.
-    #[must_use]
     pub fn withdist(self) -> Self {
         self.with("WITHDIST")
     }
 
     /// `WITHHASH`.
-    #[must_use]
     pub fn withhash(self) -> Self {
         self.with("WITHHASH")
     }
 
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg, any: bool) -> Self {
         self.with("COUNT").with(count).with(any.then_some("ANY"))
     }
 
     /// `ASC`.
-    #[must_use]
     pub fn asc(self) -> Self {
         self.with("ASC")
     }
 
     /// `DESC`.
-    #[must_use]
     pub fn desc(self) -> Self {
         self.with("DESC")
     }
@@ -336,37 +299,31 @@ impl Request<'_, options::GeoradiusRo> {
 /// Options of GEOSEARCH.
 impl Request<'_, options::Geosearch> {
     /// `ASC`.
-    #[must_use]
     pub fn asc(self) -> Self {
         self.with("ASC")
     }
 
     /// `DESC`.
-    #[must_use]
     pub fn desc(self) -> Self {
         self.with("DESC")
     }
 
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg, any: bool) -> Self {
         self.with("COUNT").with(count).with(any.then_some("ANY"))
     }
 
     /// `WITHCOORD`.
-    #[must_use]
     pub fn withcoord(self) -> Self {
         self.with("WITHCOORD")
     }
 
     /// `WITHDIST`.
-    #[must_use]
     pub fn withdist(self) -> Self {
         self.with("WITHDIST")
     }
 
     /// `WITHHASH`.
-    #[must_use]
     pub fn withhash(self) -> Self {
         self.with("WITHHASH")
     }
@@ -375,25 +332,21 @@ impl Request<'_, options::Geosearch> {
 /// Options of GEOSEARCHSTORE.
 impl Request<'_, options::Geosearchstore> {
     /// `ASC`.
-    #[must_use]
     pub fn asc(self) -> Self {
         self.with("ASC")
     }
 
     /// `DESC`.
-    #[must_use]
     pub fn desc(self) -> Self {
         self.with("DESC")
     }
 
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg, any: bool) -> Self {
         self.with("COUNT").with(count).with(any.then_some("ANY"))
     }
 
     /// `STOREDIST`.
-    #[must_use]
     pub fn storedist(self) -> Self {
         self.with("STOREDIST")
     }

@@ -210,25 +210,21 @@ impl<T: Target + ?Sized> HashCommands for T {}
 /// Options of HEXPIRE.
 impl Request<'_, options::Hexpire> {
     /// `NX`.
-    #[must_use]
     pub fn nx(self) -> Self {
         self.with("NX")
     }
 
     /// `XX`.
-    #[must_use]
     pub fn xx(self) -> Self {
         self.with("XX")
     }
 
     /// `GT`.
-    #[must_use]
     pub fn gt(self) -> Self {
         self.with("GT")
     }
 
     /// `LT`.
-    #[must_use]
     pub fn lt(self) -> Self {
         self.with("LT")
     }
@@ -237,25 +233,21 @@ impl Request<'_, options::Hexpire> {
 /// Options of HEXPIREAT.
 impl Request<'_, options::Hexpireat> {
     /// `NX`.
-    #[must_use]
     pub fn nx(self) -> Self {
         self.with("NX")
     }
 
     /// `XX`.
-    #[must_use]
     pub fn xx(self) -> Self {
         self.with("XX")
     }
 
     /// `GT`.
-    #[must_use]
     pub fn gt(self) -> Self {
         self.with("GT")
     }
 
     /// `LT`.
-    #[must_use]
     pub fn lt(self) -> Self {
         self.with("LT")
     }
@@ -264,31 +256,26 @@ impl Request<'_, options::Hexpireat> {
 /// Options of HGETEX.
 impl Request<'_, options::Hgetex> {
     /// `EX`.
-    #[must_use]
     pub fn ex(self, seconds: impl Arg) -> Self {
         self.with("EX").with(seconds)
     }
 
     /// `PX`.
-    #[must_use]
     pub fn px(self, milliseconds: impl Arg) -> Self {
         self.with("PX").with(milliseconds)
     }
 
     /// `EXAT`.
-    #[must_use]
     pub fn exat(self, unix_time_seconds: impl Arg) -> Self {
         self.with("EXAT").with(unix_time_seconds)
     }
 
     /// `PXAT`.
-    #[must_use]
     pub fn pxat(self, unix_time_milliseconds: impl Arg) -> Self {
         self.with("PXAT").with(unix_time_milliseconds)
     }
 
     /// `PERSIST`.
-    #[must_use]
     pub fn persist(self) -> Self {
         self.with("PERSIST")
     }
@@ -297,25 +284,21 @@ impl Request<'_, options::Hgetex> {
 /// Options of HPEXPIRE.
 impl Request<'_, options::Hpexpire> {
     /// `NX`.
-    #[must_use]
     pub fn nx(self) -> Self {
         self.with("NX")
     }
 
     /// `XX`.
-    #[must_use]
     pub fn xx(self) -> Self {
         self.with("XX")
     }
 
     /// `GT`.
-    #[must_use]
     pub fn gt(self) -> Self {
         self.with("GT")
     }
 
     /// `LT`.
-    #[must_use]
     pub fn lt(self) -> Self {
         self.with("LT")
     }
@@ -324,25 +307,21 @@ impl Request<'_, options::Hpexpire> {
 /// Options of HPEXPIREAT.
 impl Request<'_, options::Hpexpireat> {
     /// `NX`.
-    #[must_use]
     pub fn nx(self) -> Self {
         self.with("NX")
     }
 
     /// `XX`.
-    #[must_use]
     pub fn xx(self) -> Self {
         self.with("XX")
     }
 
     /// `GT`.
-    #[must_use]
     pub fn gt(self) -> Self {
         self.with("GT")
     }
 
     /// `LT`.
-    #[must_use]
     pub fn lt(self) -> Self {
         self.with("LT")
     }
@@ -351,7 +330,6 @@ impl Request<'_, options::Hpexpireat> {
 /// Options of HRANDFIELD.
 impl Request<'_, options::Hrandfield> {
     /// The argument `count-block`.
-    #[must_use]
     pub fn count_block(self, count: impl Arg, withvalues: bool) -> Self {
         self.with(count).with(withvalues.then_some("WITHVALUES"))
     }
@@ -360,19 +338,16 @@ impl Request<'_, options::Hrandfield> {
 /// Options of HSCAN.
 impl Request<'_, options::Hscan> {
     /// `MATCH`.
-    #[must_use]
     pub fn match_(self, pattern: impl Arg) -> Self {
         self.with("MATCH").with(pattern)
     }
 
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
 
     /// `NOVALUES`.
-    #[must_use]
     pub fn novalues(self) -> Self {
         self.with("NOVALUES")
     }
@@ -381,43 +356,36 @@ impl Request<'_, options::Hscan> {
 /// Options of HSETEX.
 impl Request<'_, options::Hsetex> {
     /// `FNX`.
-    #[must_use]
     pub fn fnx(self) -> Self {
         self.with("FNX")
     }
 
     /// `FXX`.
-    #[must_use]
     pub fn fxx(self) -> Self {
         self.with("FXX")
     }
 
     /// `EX`.
-    #[must_use]
     pub fn ex(self, seconds: impl Arg) -> Self {
         self.with("EX").with(seconds)
     }
 
     /// `PX`.
-    #[must_use]
     pub fn px(self, milliseconds: impl Arg) -> Self {
         self.with("PX").with(milliseconds)
     }
 
     /// `EXAT`.
-    #[must_use]
     pub fn exat(self, unix_time_seconds: impl Arg) -> Self {
         self.with("EXAT").with(unix_time_seconds)
     }
 
     /// `PXAT`.
-    #[must_use]
     pub fn pxat(self, unix_time_milliseconds: impl Arg) -> Self {
         self.with("PXAT").with(unix_time_milliseconds)
     }
 
     /// `KEEPTTL`.
-    #[must_use]
     pub fn keepttl(self) -> Self {
         self.with("KEEPTTL")
     }

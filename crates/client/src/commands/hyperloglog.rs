@@ -47,7 +47,6 @@ impl<T: Target + ?Sized> HyperloglogCommands for T {}
 /// Options of PFADD.
 impl Request<'_, options::Pfadd> {
     /// The argument `element`.
-    #[must_use]
     pub fn elements(self, elements: impl Arg) -> Self {
         self.with(elements)
     }
@@ -56,7 +55,6 @@ impl Request<'_, options::Pfadd> {
 /// Options of PFMERGE.
 impl Request<'_, options::Pfmerge> {
     /// The argument `sourcekey`.
-    #[must_use]
     pub fn sourcekeys(self, sourcekeys: impl Arg) -> Self {
         self.with(sourcekeys)
     }

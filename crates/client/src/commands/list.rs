@@ -184,7 +184,6 @@ impl<T: Target + ?Sized> ListCommands for T {}
 /// Options of BLMOVEM.
 impl Request<'_, options::Blmovem> {
     /// The argument `count-or-exactly_obo-or-bulk`.
-    #[must_use]
     pub fn count_or_exactly_obo_or_bulk(self, count_or_exactly: impl Arg, obo_or_bulk: impl Arg) -> Self {
         self.with(count_or_exactly).with(obo_or_bulk)
     }
@@ -193,7 +192,6 @@ impl Request<'_, options::Blmovem> {
 /// Options of BLMPOP.
 impl Request<'_, options::Blmpop> {
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
@@ -202,7 +200,6 @@ impl Request<'_, options::Blmpop> {
 /// Options of LMOVEM.
 impl Request<'_, options::Lmovem> {
     /// The argument `count-or-exactly_obo-or-bulk`.
-    #[must_use]
     pub fn count_or_exactly_obo_or_bulk(self, count_or_exactly: impl Arg, obo_or_bulk: impl Arg) -> Self {
         self.with(count_or_exactly).with(obo_or_bulk)
     }
@@ -211,7 +208,6 @@ impl Request<'_, options::Lmovem> {
 /// Options of LMPOP.
 impl Request<'_, options::Lmpop> {
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
@@ -220,7 +216,6 @@ impl Request<'_, options::Lmpop> {
 /// Options of LPOP.
 impl Request<'_, options::Lpop> {
     /// The argument `count`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with(count)
     }
@@ -229,19 +224,16 @@ impl Request<'_, options::Lpop> {
 /// Options of LPOS.
 impl Request<'_, options::Lpos> {
     /// `RANK`.
-    #[must_use]
     pub fn rank(self, rank: impl Arg) -> Self {
         self.with("RANK").with(rank)
     }
 
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, num_matches: impl Arg) -> Self {
         self.with("COUNT").with(num_matches)
     }
 
     /// `MAXLEN`.
-    #[must_use]
     pub fn maxlen(self, len: impl Arg) -> Self {
         self.with("MAXLEN").with(len)
     }
@@ -250,7 +242,6 @@ impl Request<'_, options::Lpos> {
 /// Options of RPOP.
 impl Request<'_, options::Rpop> {
     /// The argument `count`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with(count)
     }

@@ -68,7 +68,6 @@ impl<T: Target + ?Sized> PubsubCommands for T {}
 /// Options of PUBSUB CHANNELS.
 impl Request<'_, options::PubsubChannels> {
     /// The argument `pattern`.
-    #[must_use]
     pub fn pattern(self, pattern: impl Arg) -> Self {
         self.with(pattern)
     }
@@ -77,7 +76,6 @@ impl Request<'_, options::PubsubChannels> {
 /// Options of PUBSUB NUMSUB.
 impl Request<'_, options::PubsubNumsub> {
     /// The argument `channel`.
-    #[must_use]
     pub fn channels(self, channels: impl Arg) -> Self {
         self.with(channels)
     }
@@ -86,7 +84,6 @@ impl Request<'_, options::PubsubNumsub> {
 /// Options of PUBSUB SHARDCHANNELS.
 impl Request<'_, options::PubsubShardchannels> {
     /// The argument `pattern`.
-    #[must_use]
     pub fn pattern(self, pattern: impl Arg) -> Self {
         self.with(pattern)
     }
@@ -95,7 +92,6 @@ impl Request<'_, options::PubsubShardchannels> {
 /// Options of PUBSUB SHARDNUMSUB.
 impl Request<'_, options::PubsubShardnumsub> {
     /// The argument `shardchannel`.
-    #[must_use]
     pub fn shardchannels(self, shardchannels: impl Arg) -> Self {
         self.with(shardchannels)
     }

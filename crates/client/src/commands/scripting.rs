@@ -159,7 +159,6 @@ impl<T: Target + ?Sized> ScriptingCommands for T {}
 /// Options of EVAL.
 impl Request<'_, options::Eval> {
     /// The argument `arg`.
-    #[must_use]
     pub fn args(self, args: impl Arg) -> Self {
         self.with(args)
     }
@@ -168,7 +167,6 @@ impl Request<'_, options::Eval> {
 /// Options of EVALSHA.
 impl Request<'_, options::Evalsha> {
     /// The argument `arg`.
-    #[must_use]
     pub fn args(self, args: impl Arg) -> Self {
         self.with(args)
     }
@@ -177,7 +175,6 @@ impl Request<'_, options::Evalsha> {
 /// Options of EVALSHA_RO.
 impl Request<'_, options::EvalshaRo> {
     /// The argument `arg`.
-    #[must_use]
     pub fn args(self, args: impl Arg) -> Self {
         self.with(args)
     }
@@ -186,7 +183,6 @@ impl Request<'_, options::EvalshaRo> {
 /// Options of EVAL_RO.
 impl Request<'_, options::EvalRo> {
     /// The argument `arg`.
-    #[must_use]
     pub fn args(self, args: impl Arg) -> Self {
         self.with(args)
     }
@@ -195,7 +191,6 @@ impl Request<'_, options::EvalRo> {
 /// Options of FCALL.
 impl Request<'_, options::Fcall> {
     /// The argument `arg`.
-    #[must_use]
     pub fn args(self, args: impl Arg) -> Self {
         self.with(args)
     }
@@ -204,7 +199,6 @@ impl Request<'_, options::Fcall> {
 /// Options of FCALL_RO.
 impl Request<'_, options::FcallRo> {
     /// The argument `arg`.
-    #[must_use]
     pub fn args(self, args: impl Arg) -> Self {
         self.with(args)
     }
@@ -213,13 +207,11 @@ impl Request<'_, options::FcallRo> {
 /// Options of FUNCTION FLUSH.
 impl Request<'_, options::FunctionFlush> {
     /// `ASYNC`.
-    #[must_use]
     pub fn async_(self) -> Self {
         self.with("ASYNC")
     }
 
     /// `SYNC`.
-    #[must_use]
     pub fn sync(self) -> Self {
         self.with("SYNC")
     }
@@ -228,13 +220,11 @@ impl Request<'_, options::FunctionFlush> {
 /// Options of FUNCTION LIST.
 impl Request<'_, options::FunctionList> {
     /// `LIBRARYNAME`.
-    #[must_use]
     pub fn libraryname(self, library_name_pattern: impl Arg) -> Self {
         self.with("LIBRARYNAME").with(library_name_pattern)
     }
 
     /// `WITHCODE`.
-    #[must_use]
     pub fn withcode(self) -> Self {
         self.with("WITHCODE")
     }
@@ -243,7 +233,6 @@ impl Request<'_, options::FunctionList> {
 /// Options of FUNCTION LOAD.
 impl Request<'_, options::FunctionLoad> {
     /// `REPLACE`.
-    #[must_use]
     pub fn replace(self) -> Self {
         self.with("REPLACE")
     }
@@ -252,19 +241,16 @@ impl Request<'_, options::FunctionLoad> {
 /// Options of FUNCTION RESTORE.
 impl Request<'_, options::FunctionRestore> {
     /// `FLUSH`.
-    #[must_use]
     pub fn flush(self) -> Self {
         self.with("FLUSH")
     }
 
     /// `APPEND`.
-    #[must_use]
     pub fn append(self) -> Self {
         self.with("APPEND")
     }
 
     /// `REPLACE`.
-    #[must_use]
     pub fn replace(self) -> Self {
         self.with("REPLACE")
     }
@@ -273,13 +259,11 @@ impl Request<'_, options::FunctionRestore> {
 /// Options of SCRIPT FLUSH.
 impl Request<'_, options::ScriptFlush> {
     /// `ASYNC`.
-    #[must_use]
     pub fn async_(self) -> Self {
         self.with("ASYNC")
     }
 
     /// `SYNC`.
-    #[must_use]
     pub fn sync(self) -> Self {
         self.with("SYNC")
     }

@@ -497,7 +497,6 @@ impl<T: Target + ?Sized> ServerCommands for T {}
 /// Options of ACL CAT.
 impl Request<'_, options::AclCat> {
     /// The argument `category`.
-    #[must_use]
     pub fn category(self, category: impl Arg) -> Self {
         self.with(category)
     }
@@ -506,7 +505,6 @@ impl Request<'_, options::AclCat> {
 /// Options of ACL DRYRUN.
 impl Request<'_, options::AclDryrun> {
     /// The argument `arg`.
-    #[must_use]
     pub fn args(self, args: impl Arg) -> Self {
         self.with(args)
     }
@@ -515,7 +513,6 @@ impl Request<'_, options::AclDryrun> {
 /// Options of ACL GENPASS.
 impl Request<'_, options::AclGenpass> {
     /// The argument `bits`.
-    #[must_use]
     pub fn bits(self, bits: impl Arg) -> Self {
         self.with(bits)
     }
@@ -524,7 +521,6 @@ impl Request<'_, options::AclGenpass> {
 /// Options of ACL LOG.
 impl Request<'_, options::AclLog> {
     /// The argument `count-or-reset`.
-    #[must_use]
     pub fn count_or_reset(self, count_or_reset: impl Arg) -> Self {
         self.with(count_or_reset)
     }
@@ -533,7 +529,6 @@ impl Request<'_, options::AclLog> {
 /// Options of ACL SETUSER.
 impl Request<'_, options::AclSetuser> {
     /// The argument `rule`.
-    #[must_use]
     pub fn rules(self, rules: impl Arg) -> Self {
         self.with(rules)
     }
@@ -542,25 +537,21 @@ impl Request<'_, options::AclSetuser> {
 /// Options of APUS.TOPKEYS.
 impl Request<'_, options::ApusTopkeys> {
     /// `HITS`.
-    #[must_use]
     pub fn hits(self) -> Self {
         self.with("HITS")
     }
 
     /// `BYTES`.
-    #[must_use]
     pub fn bytes(self) -> Self {
         self.with("BYTES")
     }
 
     /// `CPU`.
-    #[must_use]
     pub fn cpu(self) -> Self {
         self.with("CPU")
     }
 
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
@@ -569,7 +560,6 @@ impl Request<'_, options::ApusTopkeys> {
 /// Options of BGSAVE.
 impl Request<'_, options::Bgsave> {
     /// `SCHEDULE`.
-    #[must_use]
     pub fn schedule(self) -> Self {
         self.with("SCHEDULE")
     }
@@ -578,7 +568,6 @@ impl Request<'_, options::Bgsave> {
 /// Options of COMMAND DOCS.
 impl Request<'_, options::CommandDocs> {
     /// The argument `command-name`.
-    #[must_use]
     pub fn command_names(self, command_names: impl Arg) -> Self {
         self.with(command_names)
     }
@@ -587,7 +576,6 @@ impl Request<'_, options::CommandDocs> {
 /// Options of COMMAND GETKEYS.
 impl Request<'_, options::CommandGetkeys> {
     /// The argument `arg`.
-    #[must_use]
     pub fn args(self, args: impl Arg) -> Self {
         self.with(args)
     }
@@ -596,7 +584,6 @@ impl Request<'_, options::CommandGetkeys> {
 /// Options of COMMAND GETKEYSANDFLAGS.
 impl Request<'_, options::CommandGetkeysandflags> {
     /// The argument `arg`.
-    #[must_use]
     pub fn args(self, args: impl Arg) -> Self {
         self.with(args)
     }
@@ -605,7 +592,6 @@ impl Request<'_, options::CommandGetkeysandflags> {
 /// Options of COMMAND INFO.
 impl Request<'_, options::CommandInfo> {
     /// The argument `command-name`.
-    #[must_use]
     pub fn command_names(self, command_names: impl Arg) -> Self {
         self.with(command_names)
     }
@@ -614,7 +600,6 @@ impl Request<'_, options::CommandInfo> {
 /// Options of COMMAND LIST.
 impl Request<'_, options::CommandList> {
     /// `FILTERBY`.
-    #[must_use]
     pub fn filterby(self, filterby: impl Arg) -> Self {
         self.with("FILTERBY").with(filterby)
     }
@@ -623,7 +608,6 @@ impl Request<'_, options::CommandList> {
 /// Options of DEBUG.
 impl Request<'_, options::Debug> {
     /// The argument `arg`.
-    #[must_use]
     pub fn args(self, args: impl Arg) -> Self {
         self.with(args)
     }
@@ -632,19 +616,16 @@ impl Request<'_, options::Debug> {
 /// Options of FAILOVER.
 impl Request<'_, options::Failover> {
     /// `TO`.
-    #[must_use]
     pub fn to_(self, host: impl Arg, port: impl Arg, force: bool) -> Self {
         self.with("TO").with(host).with(port).with(force.then_some("FORCE"))
     }
 
     /// `ABORT`.
-    #[must_use]
     pub fn abort(self) -> Self {
         self.with("ABORT")
     }
 
     /// `TIMEOUT`.
-    #[must_use]
     pub fn timeout(self, milliseconds: impl Arg) -> Self {
         self.with("TIMEOUT").with(milliseconds)
     }
@@ -653,13 +634,11 @@ impl Request<'_, options::Failover> {
 /// Options of FLUSHALL.
 impl Request<'_, options::Flushall> {
     /// `ASYNC`.
-    #[must_use]
     pub fn async_(self) -> Self {
         self.with("ASYNC")
     }
 
     /// `SYNC`.
-    #[must_use]
     pub fn sync(self) -> Self {
         self.with("SYNC")
     }
@@ -668,13 +647,11 @@ impl Request<'_, options::Flushall> {
 /// Options of FLUSHDB.
 impl Request<'_, options::Flushdb> {
     /// `ASYNC`.
-    #[must_use]
     pub fn async_(self) -> Self {
         self.with("ASYNC")
     }
 
     /// `SYNC`.
-    #[must_use]
     pub fn sync(self) -> Self {
         self.with("SYNC")
     }
@@ -683,37 +660,31 @@ impl Request<'_, options::Flushdb> {
 /// Options of HOTKEYS START.
 impl Request<'_, options::HotkeysStart> {
     /// `CPU`.
-    #[must_use]
     pub fn cpu(self) -> Self {
         self.with("CPU")
     }
 
     /// `NET`.
-    #[must_use]
     pub fn net(self) -> Self {
         self.with("NET")
     }
 
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, k: impl Arg) -> Self {
         self.with("COUNT").with(k)
     }
 
     /// `DURATION`.
-    #[must_use]
     pub fn duration(self, seconds: impl Arg) -> Self {
         self.with("DURATION").with(seconds)
     }
 
     /// `SAMPLE`.
-    #[must_use]
     pub fn sample(self, ratio: impl Arg) -> Self {
         self.with("SAMPLE").with(ratio)
     }
 
     /// `SLOTS`.
-    #[must_use]
     pub fn slots(self, slots: impl Arg, slots2: impl Arg) -> Self {
         self.with("SLOTS").with(slots).with(slots2)
     }
@@ -722,7 +693,6 @@ impl Request<'_, options::HotkeysStart> {
 /// Options of INFO.
 impl Request<'_, options::Info> {
     /// The argument `section`.
-    #[must_use]
     pub fn sections(self, sections: impl Arg) -> Self {
         self.with(sections)
     }
@@ -731,7 +701,6 @@ impl Request<'_, options::Info> {
 /// Options of LATENCY HISTOGRAM.
 impl Request<'_, options::LatencyHistogram> {
     /// The argument `command`.
-    #[must_use]
     pub fn commands(self, commands: impl Arg) -> Self {
         self.with(commands)
     }
@@ -740,7 +709,6 @@ impl Request<'_, options::LatencyHistogram> {
 /// Options of LATENCY RESET.
 impl Request<'_, options::LatencyReset> {
     /// The argument `event`.
-    #[must_use]
     pub fn events(self, events: impl Arg) -> Self {
         self.with(events)
     }
@@ -749,7 +717,6 @@ impl Request<'_, options::LatencyReset> {
 /// Options of LOLWUT.
 impl Request<'_, options::Lolwut> {
     /// `VERSION`.
-    #[must_use]
     pub fn version(self, version: impl Arg) -> Self {
         self.with("VERSION").with(version)
     }
@@ -758,7 +725,6 @@ impl Request<'_, options::Lolwut> {
 /// Options of MEMORY USAGE.
 impl Request<'_, options::MemoryUsage> {
     /// `SAMPLES`.
-    #[must_use]
     pub fn samples(self, count: impl Arg) -> Self {
         self.with("SAMPLES").with(count)
     }
@@ -767,25 +733,21 @@ impl Request<'_, options::MemoryUsage> {
 /// Options of RESTORE-ASKING.
 impl Request<'_, options::RestoreAsking> {
     /// `REPLACE`.
-    #[must_use]
     pub fn replace(self) -> Self {
         self.with("REPLACE")
     }
 
     /// `ABSTTL`.
-    #[must_use]
     pub fn absttl(self) -> Self {
         self.with("ABSTTL")
     }
 
     /// `IDLETIME`.
-    #[must_use]
     pub fn idletime(self, seconds: impl Arg) -> Self {
         self.with("IDLETIME").with(seconds)
     }
 
     /// `FREQ`.
-    #[must_use]
     pub fn freq(self, frequency: impl Arg) -> Self {
         self.with("FREQ").with(frequency)
     }
@@ -794,31 +756,26 @@ impl Request<'_, options::RestoreAsking> {
 /// Options of SHUTDOWN.
 impl Request<'_, options::Shutdown> {
     /// `NOSAVE`.
-    #[must_use]
     pub fn nosave(self) -> Self {
         self.with("NOSAVE")
     }
 
     /// `SAVE`.
-    #[must_use]
     pub fn save(self) -> Self {
         self.with("SAVE")
     }
 
     /// `NOW`.
-    #[must_use]
     pub fn now(self) -> Self {
         self.with("NOW")
     }
 
     /// `FORCE`.
-    #[must_use]
     pub fn force(self) -> Self {
         self.with("FORCE")
     }
 
     /// `ABORT`.
-    #[must_use]
     pub fn abort(self) -> Self {
         self.with("ABORT")
     }
@@ -827,7 +784,6 @@ impl Request<'_, options::Shutdown> {
 /// Options of SLOWLOG GET.
 impl Request<'_, options::SlowlogGet> {
     /// The argument `count`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with(count)
     }

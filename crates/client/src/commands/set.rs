@@ -145,7 +145,6 @@ impl<T: Target + ?Sized> SetCommands for T {}
 /// Options of SDIFFCARD.
 impl Request<'_, options::Sdiffcard> {
     /// `LIMIT`.
-    #[must_use]
     pub fn limit(self, limit: impl Arg) -> Self {
         self.with("LIMIT").with(limit)
     }
@@ -154,7 +153,6 @@ impl Request<'_, options::Sdiffcard> {
 /// Options of SINTERCARD.
 impl Request<'_, options::Sintercard> {
     /// `LIMIT`.
-    #[must_use]
     pub fn limit(self, limit: impl Arg) -> Self {
         self.with("LIMIT").with(limit)
     }
@@ -163,7 +161,6 @@ impl Request<'_, options::Sintercard> {
 /// Options of SPOP.
 impl Request<'_, options::Spop> {
     /// The argument `count`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with(count)
     }
@@ -172,7 +169,6 @@ impl Request<'_, options::Spop> {
 /// Options of SRANDMEMBER.
 impl Request<'_, options::Srandmember> {
     /// The argument `count`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with(count)
     }
@@ -181,13 +177,11 @@ impl Request<'_, options::Srandmember> {
 /// Options of SSCAN.
 impl Request<'_, options::Sscan> {
     /// `MATCH`.
-    #[must_use]
     pub fn match_(self, pattern: impl Arg) -> Self {
         self.with("MATCH").with(pattern)
     }
 
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
@@ -196,13 +190,11 @@ impl Request<'_, options::Sscan> {
 /// Options of SUNIONCARD.
 impl Request<'_, options::Sunioncard> {
     /// `APPROX`.
-    #[must_use]
     pub fn approx(self) -> Self {
         self.with("APPROX")
     }
 
     /// `LIMIT`.
-    #[must_use]
     pub fn limit(self, limit: impl Arg) -> Self {
         self.with("LIMIT").with(limit)
     }

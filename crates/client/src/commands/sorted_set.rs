@@ -267,7 +267,6 @@ impl<T: Target + ?Sized> SortedSetCommands for T {}
 /// Options of BZMPOP.
 impl Request<'_, options::Bzmpop> {
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
@@ -276,37 +275,31 @@ impl Request<'_, options::Bzmpop> {
 /// Options of ZADD.
 impl Request<'_, options::Zadd> {
     /// `NX`.
-    #[must_use]
     pub fn nx(self) -> Self {
         self.with("NX")
     }
 
     /// `XX`.
-    #[must_use]
     pub fn xx(self) -> Self {
         self.with("XX")
     }
 
     /// `GT`.
-    #[must_use]
     pub fn gt(self) -> Self {
         self.with("GT")
     }
 
     /// `LT`.
-    #[must_use]
     pub fn lt(self) -> Self {
         self.with("LT")
     }
 
     /// `CH`.
-    #[must_use]
     pub fn ch(self) -> Self {
         self.with("CH")
     }
 
     /// `INCR`.
-    #[must_use]
     pub fn incr(self) -> Self {
         self.with("INCR")
     }
@@ -315,7 +308,6 @@ impl Request<'_, options::Zadd> {
 /// Options of ZDIFF.
 impl Request<'_, options::Zdiff> {
     /// `WITHSCORES`.
-    #[must_use]
     pub fn withscores(self) -> Self {
         self.with("WITHSCORES")
     }
@@ -324,19 +316,16 @@ impl Request<'_, options::Zdiff> {
 /// Options of ZINTER.
 impl Request<'_, options::Zinter> {
     /// `WEIGHTS`.
-    #[must_use]
     pub fn weights(self, weights: impl Arg) -> Self {
         self.with("WEIGHTS").with(weights)
     }
 
     /// `AGGREGATE`.
-    #[must_use]
     pub fn aggregate(self, aggregate: impl Arg) -> Self {
         self.with("AGGREGATE").with(aggregate)
     }
 
     /// `WITHSCORES`.
-    #[must_use]
     pub fn withscores(self) -> Self {
         self.with("WITHSCORES")
     }
@@ -345,7 +334,6 @@ impl Request<'_, options::Zinter> {
 /// Options of ZINTERCARD.
 impl Request<'_, options::Zintercard> {
     /// `LIMIT`.
-    #[must_use]
     pub fn limit(self, limit: impl Arg) -> Self {
         self.with("LIMIT").with(limit)
     }
@@ -354,13 +342,11 @@ impl Request<'_, options::Zintercard> {
 /// Options of ZINTERSTORE.
 impl Request<'_, options::Zinterstore> {
     /// `WEIGHTS`.
-    #[must_use]
     pub fn weights(self, weights: impl Arg) -> Self {
         self.with("WEIGHTS").with(weights)
     }
 
     /// `AGGREGATE`.
-    #[must_use]
     pub fn aggregate(self, aggregate: impl Arg) -> Self {
         self.with("AGGREGATE").with(aggregate)
     }
@@ -369,7 +355,6 @@ impl Request<'_, options::Zinterstore> {
 /// Options of ZMPOP.
 impl Request<'_, options::Zmpop> {
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
@@ -378,7 +363,6 @@ impl Request<'_, options::Zmpop> {
 /// Options of ZPOPMAX.
 impl Request<'_, options::Zpopmax> {
     /// The argument `count`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with(count)
     }
@@ -387,7 +371,6 @@ impl Request<'_, options::Zpopmax> {
 /// Options of ZPOPMIN.
 impl Request<'_, options::Zpopmin> {
     /// The argument `count`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with(count)
     }
@@ -396,7 +379,6 @@ impl Request<'_, options::Zpopmin> {
 /// Options of ZRANDMEMBER.
 impl Request<'_, options::Zrandmember> {
     /// The argument `count-block`.
-    #[must_use]
     pub fn count_block(self, count: impl Arg, withscores: bool) -> Self {
         self.with(count).with(withscores.then_some("WITHSCORES"))
     }
@@ -405,31 +387,26 @@ impl Request<'_, options::Zrandmember> {
 /// Options of ZRANGE.
 impl Request<'_, options::Zrange> {
     /// `BYSCORE`.
-    #[must_use]
     pub fn byscore(self) -> Self {
         self.with("BYSCORE")
     }
 
     /// `BYLEX`.
-    #[must_use]
     pub fn bylex(self) -> Self {
         self.with("BYLEX")
     }
 
     /// `REV`.
-    #[must_use]
     pub fn rev(self) -> Self {
         self.with("REV")
     }
 
     /// `LIMIT`.
-    #[must_use]
     pub fn limit(self, offset: impl Arg, count: impl Arg) -> Self {
         self.with("LIMIT").with(offset).with(count)
     }
 
     /// `WITHSCORES`.
-    #[must_use]
     pub fn withscores(self) -> Self {
         self.with("WITHSCORES")
     }
@@ -438,7 +415,6 @@ impl Request<'_, options::Zrange> {
 /// Options of ZRANGEBYLEX.
 impl Request<'_, options::Zrangebylex> {
     /// `LIMIT`.
-    #[must_use]
     pub fn limit(self, offset: impl Arg, count: impl Arg) -> Self {
         self.with("LIMIT").with(offset).with(count)
     }
@@ -447,13 +423,11 @@ impl Request<'_, options::Zrangebylex> {
 /// Options of ZRANGEBYSCORE.
 impl Request<'_, options::Zrangebyscore> {
     /// `WITHSCORES`.
-    #[must_use]
     pub fn withscores(self) -> Self {
         self.with("WITHSCORES")
     }
 
     /// `LIMIT`.
-    #[must_use]
     pub fn limit(self, offset: impl Arg, count: impl Arg) -> Self {
         self.with("LIMIT").with(offset).with(count)
     }
@@ -462,25 +436,21 @@ impl Request<'_, options::Zrangebyscore> {
 /// Options of ZRANGESTORE.
 impl Request<'_, options::Zrangestore> {
     /// `BYSCORE`.
-    #[must_use]
     pub fn byscore(self) -> Self {
         self.with("BYSCORE")
     }
 
     /// `BYLEX`.
-    #[must_use]
     pub fn bylex(self) -> Self {
         self.with("BYLEX")
     }
 
     /// `REV`.
-    #[must_use]
     pub fn rev(self) -> Self {
         self.with("REV")
     }
 
     /// `LIMIT`.
-    #[must_use]
     pub fn limit(self, offset: impl Arg, count: impl Arg) -> Self {
         self.with("LIMIT").with(offset).with(count)
     }
@@ -489,7 +459,6 @@ impl Request<'_, options::Zrangestore> {
 /// Options of ZRANK.
 impl Request<'_, options::Zrank> {
     /// `WITHSCORE`.
-    #[must_use]
     pub fn withscore(self) -> Self {
         self.with("WITHSCORE")
     }
@@ -498,7 +467,6 @@ impl Request<'_, options::Zrank> {
 /// Options of ZREVRANGE.
 impl Request<'_, options::Zrevrange> {
     /// `WITHSCORES`.
-    #[must_use]
     pub fn withscores(self) -> Self {
         self.with("WITHSCORES")
     }
@@ -507,7 +475,6 @@ impl Request<'_, options::Zrevrange> {
 /// Options of ZREVRANGEBYLEX.
 impl Request<'_, options::Zrevrangebylex> {
     /// `LIMIT`.
-    #[must_use]
     pub fn limit(self, offset: impl Arg, count: impl Arg) -> Self {
         self.with("LIMIT").with(offset).with(count)
     }
@@ -516,13 +483,11 @@ impl Request<'_, options::Zrevrangebylex> {
 /// Options of ZREVRANGEBYSCORE.
 impl Request<'_, options::Zrevrangebyscore> {
     /// `WITHSCORES`.
-    #[must_use]
     pub fn withscores(self) -> Self {
         self.with("WITHSCORES")
     }
 
     /// `LIMIT`.
-    #[must_use]
     pub fn limit(self, offset: impl Arg, count: impl Arg) -> Self {
         self.with("LIMIT").with(offset).with(count)
     }
@@ -531,7 +496,6 @@ impl Request<'_, options::Zrevrangebyscore> {
 /// Options of ZREVRANK.
 impl Request<'_, options::Zrevrank> {
     /// `WITHSCORE`.
-    #[must_use]
     pub fn withscore(self) -> Self {
         self.with("WITHSCORE")
     }
@@ -540,13 +504,11 @@ impl Request<'_, options::Zrevrank> {
 /// Options of ZSCAN.
 impl Request<'_, options::Zscan> {
     /// `MATCH`.
-    #[must_use]
     pub fn match_(self, pattern: impl Arg) -> Self {
         self.with("MATCH").with(pattern)
     }
 
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
@@ -555,19 +517,16 @@ impl Request<'_, options::Zscan> {
 /// Options of ZUNION.
 impl Request<'_, options::Zunion> {
     /// `WEIGHTS`.
-    #[must_use]
     pub fn weights(self, weights: impl Arg) -> Self {
         self.with("WEIGHTS").with(weights)
     }
 
     /// `AGGREGATE`.
-    #[must_use]
     pub fn aggregate(self, aggregate: impl Arg) -> Self {
         self.with("AGGREGATE").with(aggregate)
     }
 
     /// `WITHSCORES`.
-    #[must_use]
     pub fn withscores(self) -> Self {
         self.with("WITHSCORES")
     }
@@ -576,13 +535,11 @@ impl Request<'_, options::Zunion> {
 /// Options of ZUNIONSTORE.
 impl Request<'_, options::Zunionstore> {
     /// `WEIGHTS`.
-    #[must_use]
     pub fn weights(self, weights: impl Arg) -> Self {
         self.with("WEIGHTS").with(weights)
     }
 
     /// `AGGREGATE`.
-    #[must_use]
     pub fn aggregate(self, aggregate: impl Arg) -> Self {
         self.with("AGGREGATE").with(aggregate)
     }

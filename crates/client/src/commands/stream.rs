@@ -187,19 +187,16 @@ impl<T: Target + ?Sized> StreamCommands for T {}
 /// Options of XACKDEL.
 impl Request<'_, options::Xackdel> {
     /// `KEEPREF`.
-    #[must_use]
     pub fn keepref(self) -> Self {
         self.with("KEEPREF")
     }
 
     /// `DELREF`.
-    #[must_use]
     pub fn delref(self) -> Self {
         self.with("DELREF")
     }
 
     /// `ACKED`.
-    #[must_use]
     pub fn acked(self) -> Self {
         self.with("ACKED")
     }
@@ -208,31 +205,26 @@ impl Request<'_, options::Xackdel> {
 /// Options of XADD.
 impl Request<'_, options::Xadd> {
     /// `NOMKSTREAM`.
-    #[must_use]
     pub fn nomkstream(self) -> Self {
         self.with("NOMKSTREAM")
     }
 
     /// `KEEPREF`.
-    #[must_use]
     pub fn keepref(self) -> Self {
         self.with("KEEPREF")
     }
 
     /// `DELREF`.
-    #[must_use]
     pub fn delref(self) -> Self {
         self.with("DELREF")
     }
 
     /// `ACKED`.
-    #[must_use]
     pub fn acked(self) -> Self {
         self.with("ACKED")
     }
 
     /// The argument `strategy_operator_threshold_count`.
-    #[must_use]
     pub fn strategy_operator_threshold_count(self, strategy: impl Arg, operator: impl Arg, threshold: impl Arg, limit: Option<impl Arg>) -> Self {
         self.with(strategy).with(operator).with(threshold).with(limit.map(|value| ("LIMIT", value)))
     }
@@ -241,13 +233,11 @@ impl Request<'_, options::Xadd> {
 /// Options of XAUTOCLAIM.
 impl Request<'_, options::Xautoclaim> {
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
 
     /// `JUSTID`.
-    #[must_use]
     pub fn justid(self) -> Self {
         self.with("JUSTID")
     }
@@ -256,37 +246,31 @@ impl Request<'_, options::Xautoclaim> {
 /// Options of XCLAIM.
 impl Request<'_, options::Xclaim> {
     /// `IDLE`.
-    #[must_use]
     pub fn idle(self, ms: impl Arg) -> Self {
         self.with("IDLE").with(ms)
     }
 
     /// `TIME`.
-    #[must_use]
     pub fn time(self, unix_time_milliseconds: impl Arg) -> Self {
         self.with("TIME").with(unix_time_milliseconds)
     }
 
     /// `RETRYCOUNT`.
-    #[must_use]
     pub fn retrycount(self, count: impl Arg) -> Self {
         self.with("RETRYCOUNT").with(count)
     }
 
     /// `FORCE`.
-    #[must_use]
     pub fn force(self) -> Self {
         self.with("FORCE")
     }
 
     /// `JUSTID`.
-    #[must_use]
     pub fn justid(self) -> Self {
         self.with("JUSTID")
     }
 
     /// `LASTID`.
-    #[must_use]
     pub fn lastid(self, lastid: impl Arg) -> Self {
         self.with("LASTID").with(lastid)
     }
@@ -295,19 +279,16 @@ impl Request<'_, options::Xclaim> {
 /// Options of XDELEX.
 impl Request<'_, options::Xdelex> {
     /// `KEEPREF`.
-    #[must_use]
     pub fn keepref(self) -> Self {
         self.with("KEEPREF")
     }
 
     /// `DELREF`.
-    #[must_use]
     pub fn delref(self) -> Self {
         self.with("DELREF")
     }
 
     /// `ACKED`.
-    #[must_use]
     pub fn acked(self) -> Self {
         self.with("ACKED")
     }
@@ -316,13 +297,11 @@ impl Request<'_, options::Xdelex> {
 /// Options of XGROUP CREATE.
 impl Request<'_, options::XgroupCreate> {
     /// `MKSTREAM`.
-    #[must_use]
     pub fn mkstream(self) -> Self {
         self.with("MKSTREAM")
     }
 
     /// `ENTRIESREAD`.
-    #[must_use]
     pub fn entriesread(self, entries_read: impl Arg) -> Self {
         self.with("ENTRIESREAD").with(entries_read)
     }
@@ -331,7 +310,6 @@ impl Request<'_, options::XgroupCreate> {
 /// Options of XGROUP SETID.
 impl Request<'_, options::XgroupSetid> {
     /// `ENTRIESREAD`.
-    #[must_use]
     pub fn entriesread(self, entries_read: impl Arg) -> Self {
         self.with("ENTRIESREAD").with(entries_read)
     }
@@ -340,7 +318,6 @@ impl Request<'_, options::XgroupSetid> {
 /// Options of XINFO STREAM.
 impl Request<'_, options::XinfoStream> {
     /// `FULL`.
-    #[must_use]
     pub fn full(self, count: Option<impl Arg>) -> Self {
         self.with("FULL").with(count.map(|value| ("COUNT", value)))
     }
@@ -349,7 +326,6 @@ impl Request<'_, options::XinfoStream> {
 /// Options of XPENDING.
 impl Request<'_, options::Xpending> {
     /// The argument `min-idle-time_start_end_count_consumer`.
-    #[must_use]
     pub fn min_idle_time_start_end_count_consumer(self, idle: Option<impl Arg>, start: impl Arg, end: impl Arg, count: impl Arg, consumer: impl Arg) -> Self {
         self.with(idle.map(|value| ("IDLE", value))).with(start).with(end).with(count).with(consumer)
     }
@@ -358,7 +334,6 @@ impl Request<'_, options::Xpending> {
 /// Options of XRANGE.
 impl Request<'_, options::Xrange> {
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
@@ -367,25 +342,21 @@ impl Request<'_, options::Xrange> {
 /// Options of XREAD.
 impl Request<'_, options::Xread> {
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
 
     /// `MAXCOUNT`.
-    #[must_use]
     pub fn maxcount(self, maxcount: impl Arg) -> Self {
         self.with("MAXCOUNT").with(maxcount)
     }
 
     /// `MAXSIZE`.
-    #[must_use]
     pub fn maxsize(self, maxsize: impl Arg) -> Self {
         self.with("MAXSIZE").with(maxsize)
     }
 
     /// `BLOCK`.
-    #[must_use]
     pub fn block(self, milliseconds: impl Arg) -> Self {
         self.with("BLOCK").with(milliseconds)
     }
@@ -394,37 +365,31 @@ impl Request<'_, options::Xread> {
 /// Options of XREADGROUP.
 impl Request<'_, options::Xreadgroup> {
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
 
     /// `MAXCOUNT`.
-    #[must_use]
     pub fn maxcount(self, maxcount: impl Arg) -> Self {
         self.with("MAXCOUNT").with(maxcount)
     }
 
     /// `MAXSIZE`.
-    #[must_use]
     pub fn maxsize(self, maxsize: impl Arg) -> Self {
         self.with("MAXSIZE").with(maxsize)
     }
 
     /// `BLOCK`.
-    #[must_use]
     pub fn block(self, milliseconds: impl Arg) -> Self {
         self.with("BLOCK").with(milliseconds)
     }
 
     /// `CLAIM`.
-    #[must_use]
     pub fn claim(self, min_idle_time: impl Arg) -> Self {
         self.with("CLAIM").with(min_idle_time)
     }
 
     /// `NOACK`.
-    #[must_use]
     pub fn noack(self) -> Self {
         self.with("NOACK")
     }
@@ -433,7 +398,6 @@ impl Request<'_, options::Xreadgroup> {
 /// Options of XREVRANGE.
 impl Request<'_, options::Xrevrange> {
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
@@ -442,13 +406,11 @@ impl Request<'_, options::Xrevrange> {
 /// Options of XSETID.
 impl Request<'_, options::Xsetid> {
     /// `ENTRIESADDED`.
-    #[must_use]
     pub fn entriesadded(self, entries_added: impl Arg) -> Self {
         self.with("ENTRIESADDED").with(entries_added)
     }
 
     /// `MAXDELETEDID`.
-    #[must_use]
     pub fn maxdeletedid(self, max_deleted_id: impl Arg) -> Self {
         self.with("MAXDELETEDID").with(max_deleted_id)
     }
@@ -457,37 +419,31 @@ impl Request<'_, options::Xsetid> {
 /// Options of XTRIM.
 impl Request<'_, options::Xtrim> {
     /// `=`.
-    #[must_use]
     pub fn value(self) -> Self {
         self.with("=")
     }
 
     /// `~`.
-    #[must_use]
     pub fn value_(self) -> Self {
         self.with("~")
     }
 
     /// `LIMIT`.
-    #[must_use]
     pub fn limit(self, count: impl Arg) -> Self {
         self.with("LIMIT").with(count)
     }
 
     /// `KEEPREF`.
-    #[must_use]
     pub fn keepref(self) -> Self {
         self.with("KEEPREF")
     }
 
     /// `DELREF`.
-    #[must_use]
     pub fn delref(self) -> Self {
         self.with("DELREF")
     }
 
     /// `ACKED`.
-    #[must_use]
     pub fn acked(self) -> Self {
         self.with("ACKED")
     }

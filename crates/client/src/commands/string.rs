@@ -204,25 +204,21 @@ impl<T: Target + ?Sized> StringCommands for T {}
 /// Options of DELEX.
 impl Request<'_, options::Delex> {
     /// `IFEQ`.
-    #[must_use]
     pub fn ifeq(self, ifeq_value: impl Arg) -> Self {
         self.with("IFEQ").with(ifeq_value)
     }
 
     /// `IFNE`.
-    #[must_use]
     pub fn ifne(self, ifne_value: impl Arg) -> Self {
         self.with("IFNE").with(ifne_value)
     }
 
     /// `IFDEQ`.
-    #[must_use]
     pub fn ifdeq(self, ifdeq_digest: impl Arg) -> Self {
         self.with("IFDEQ").with(ifdeq_digest)
     }
 
     /// `IFDNE`.
-    #[must_use]
     pub fn ifdne(self, ifdne_digest: impl Arg) -> Self {
         self.with("IFDNE").with(ifdne_digest)
     }
@@ -231,31 +227,26 @@ impl Request<'_, options::Delex> {
 /// Options of GETEX.
 impl Request<'_, options::Getex> {
     /// `EX`.
-    #[must_use]
     pub fn ex(self, seconds: impl Arg) -> Self {
         self.with("EX").with(seconds)
     }
 
     /// `PX`.
-    #[must_use]
     pub fn px(self, milliseconds: impl Arg) -> Self {
         self.with("PX").with(milliseconds)
     }
 
     /// `EXAT`.
-    #[must_use]
     pub fn exat(self, unix_time_seconds: impl Arg) -> Self {
         self.with("EXAT").with(unix_time_seconds)
     }
 
     /// `PXAT`.
-    #[must_use]
     pub fn pxat(self, unix_time_milliseconds: impl Arg) -> Self {
         self.with("PXAT").with(unix_time_milliseconds)
     }
 
     /// `PERSIST`.
-    #[must_use]
     pub fn persist(self) -> Self {
         self.with("PERSIST")
     }
@@ -264,67 +255,56 @@ impl Request<'_, options::Getex> {
 /// Options of INCREX.
 impl Request<'_, options::Increx> {
     /// `BYFLOAT`.
-    #[must_use]
     pub fn byfloat(self, float: impl Arg) -> Self {
         self.with("BYFLOAT").with(float)
     }
 
     /// `BYINT`.
-    #[must_use]
     pub fn byint(self, integer: impl Arg) -> Self {
         self.with("BYINT").with(integer)
     }
 
     /// `LBOUND`.
-    #[must_use]
     pub fn lbound(self, lowerbound: impl Arg) -> Self {
         self.with("LBOUND").with(lowerbound)
     }
 
     /// `UBOUND`.
-    #[must_use]
     pub fn ubound(self, upperbound: impl Arg) -> Self {
         self.with("UBOUND").with(upperbound)
     }
 
     /// `SATURATE`.
-    #[must_use]
     pub fn saturate(self) -> Self {
         self.with("SATURATE")
     }
 
     /// `EX`.
-    #[must_use]
     pub fn ex(self, seconds: impl Arg) -> Self {
         self.with("EX").with(seconds)
     }
 
     /// `PX`.
-    #[must_use]
     pub fn px(self, milliseconds: impl Arg) -> Self {
         self.with("PX").with(milliseconds)
     }
 
     /// `EXAT`.
-    #[must_use]
     pub fn exat(self, unix_time_seconds: impl Arg) -> Self {
         self.with("EXAT").with(unix_time_seconds)
     }
 
     /// `PXAT`.
-    #[must_use]
     pub fn pxat(self, unix_time_milliseconds: impl Arg) -> Self {
         self.with("PXAT").with(unix_time_milliseconds)
     }
 
     /// `PERSIST`.
-    #[must_use]
     pub fn persist(self) -> Self {
         self.with("PERSIST")
     }
 
     /// `ENX`.
-    #[must_use]
     pub fn enx(self) -> Self {
         self.with("ENX")
     }
@@ -333,25 +313,21 @@ impl Request<'_, options::Increx> {
 /// Options of LCS.
 impl Request<'_, options::Lcs> {
     /// `LEN`.
-    #[must_use]
     pub fn len(self) -> Self {
         self.with("LEN")
     }
 
     /// `IDX`.
-    #[must_use]
     pub fn idx(self) -> Self {
         self.with("IDX")
     }
 
     /// `MINMATCHLEN`.
-    #[must_use]
     pub fn minmatchlen(self, min_match_len: impl Arg) -> Self {
         self.with("MINMATCHLEN").with(min_match_len)
     }
 
     /// `WITHMATCHLEN`.
-    #[must_use]
     pub fn withmatchlen(self) -> Self {
         self.with("WITHMATCHLEN")
     }
@@ -360,43 +336,36 @@ impl Request<'_, options::Lcs> {
 /// Options of MSETEX.
 impl Request<'_, options::Msetex> {
     /// `NX`.
-    #[must_use]
     pub fn nx(self) -> Self {
         self.with("NX")
     }
 
     /// `XX`.
-    #[must_use]
     pub fn xx(self) -> Self {
         self.with("XX")
     }
 
     /// `EX`.
-    #[must_use]
     pub fn ex(self, seconds: impl Arg) -> Self {
         self.with("EX").with(seconds)
     }
 
     /// `PX`.
-    #[must_use]
     pub fn px(self, milliseconds: impl Arg) -> Self {
         self.with("PX").with(milliseconds)
     }
 
     /// `EXAT`.
-    #[must_use]
     pub fn exat(self, unix_time_seconds: impl Arg) -> Self {
         self.with("EXAT").with(unix_time_seconds)
     }
 
     /// `PXAT`.
-    #[must_use]
     pub fn pxat(self, unix_time_milliseconds: impl Arg) -> Self {
         self.with("PXAT").with(unix_time_milliseconds)
     }
 
     /// `KEEPTTL`.
-    #[must_use]
     pub fn keepttl(self) -> Self {
         self.with("KEEPTTL")
     }
@@ -405,73 +374,61 @@ impl Request<'_, options::Msetex> {
 /// Options of SET.
 impl Request<'_, options::Set> {
     /// `NX`.
-    #[must_use]
     pub fn nx(self) -> Self {
         self.with("NX")
     }
 
     /// `XX`.
-    #[must_use]
     pub fn xx(self) -> Self {
         self.with("XX")
     }
 
     /// `IFEQ`.
-    #[must_use]
     pub fn ifeq(self, ifeq_value: impl Arg) -> Self {
         self.with("IFEQ").with(ifeq_value)
     }
 
     /// `IFNE`.
-    #[must_use]
     pub fn ifne(self, ifne_value: impl Arg) -> Self {
         self.with("IFNE").with(ifne_value)
     }
 
     /// `IFDEQ`.
-    #[must_use]
     pub fn ifdeq(self, ifdeq_digest: impl Arg) -> Self {
         self.with("IFDEQ").with(ifdeq_digest)
     }
 
     /// `IFDNE`.
-    #[must_use]
     pub fn ifdne(self, ifdne_digest: impl Arg) -> Self {
         self.with("IFDNE").with(ifdne_digest)
     }
 
     /// `GET`.
-    #[must_use]
     pub fn get(self) -> Self {
         self.with("GET")
     }
 
     /// `EX`.
-    #[must_use]
     pub fn ex(self, seconds: impl Arg) -> Self {
         self.with("EX").with(seconds)
     }
 
     /// `PX`.
-    #[must_use]
     pub fn px(self, milliseconds: impl Arg) -> Self {
         self.with("PX").with(milliseconds)
     }
 
     /// `EXAT`.
-    #[must_use]
     pub fn exat(self, unix_time_seconds: impl Arg) -> Self {
         self.with("EXAT").with(unix_time_seconds)
     }
 
     /// `PXAT`.
-    #[must_use]
     pub fn pxat(self, unix_time_milliseconds: impl Arg) -> Self {
         self.with("PXAT").with(unix_time_milliseconds)
     }
 
     /// `KEEPTTL`.
-    #[must_use]
     pub fn keepttl(self) -> Self {
         self.with("KEEPTTL")
     }

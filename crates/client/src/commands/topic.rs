@@ -82,7 +82,6 @@ impl<T: Target + ?Sized> TopicCommands for T {}
 /// Options of TOPIC.APPEND.
 impl Request<'_, options::TopicAppend> {
     /// `PRODUCER`.
-    #[must_use]
     pub fn producer(self, producer: impl Arg, sequence: impl Arg) -> Self {
         self.with("PRODUCER").with(producer).with(sequence)
     }
@@ -91,7 +90,6 @@ impl Request<'_, options::TopicAppend> {
 /// Options of TOPIC.CREATE.
 impl Request<'_, options::TopicCreate> {
     /// The argument `setting_value`.
-    #[must_use]
     pub fn setting_values(self, setting_values: impl Arg) -> Self {
         self.with(setting_values)
     }
@@ -100,19 +98,16 @@ impl Request<'_, options::TopicCreate> {
 /// Options of TOPIC.READ.
 impl Request<'_, options::TopicRead> {
     /// `COUNT`.
-    #[must_use]
     pub fn count(self, count: impl Arg) -> Self {
         self.with("COUNT").with(count)
     }
 
     /// `BYTES`.
-    #[must_use]
     pub fn bytes(self, bytes: impl Arg) -> Self {
         self.with("BYTES").with(bytes)
     }
 
     /// `BLOCK`.
-    #[must_use]
     pub fn block(self, milliseconds: impl Arg) -> Self {
         self.with("BLOCK").with(milliseconds)
     }

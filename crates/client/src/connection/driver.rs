@@ -6,9 +6,9 @@
 //! The bytes of a write are kept until the replies are there. So commands that only read can be written again
 //! after the connection broke, without a copy per command.
 
-use crate::connection::Settings;
 use crate::connection::delay::Delay;
 use crate::connection::queue::{EPOCHS, Inner, Queue};
+use crate::connection::settings::Settings;
 use crate::connection::stream::Stream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parse::{LINE_BYTES_MAX, Parser};
@@ -140,6 +140,7 @@ impl Driver {
             piece.unwrap_or_default().to_vec()
         };
         inner.interrupted(self.written, error, bytes, &mut self.wakers);
+        inner.make_room(&self.queue, &mut self.wakers);
         self.written = inner.taken;
         self.taken = inner.taken;
         drop(inner);
@@ -247,6 +248,7 @@ impl Driver {
             tick.as_mut().reset(Instant::now() + timeout / EPOCHS);
             let mut inner = self.queue.lock();
             inner.tick(is_connected, &mut self.wakers);
+            inner.make_room(&self.queue, &mut self.wakers);
             // The clock stands still while nobody waits.
             if inner.pending() == 0 {
                 self.tick = None;
@@ -370,7 +372,10 @@ impl Driver {
                 return Poll::Pending;
             }
             self.take(&mut inner);
+            // What was given up has left room.
+            inner.make_room(&self.queue, &mut self.wakers);
             drop(inner);
+            self.wake();
             if self.tick.is_none() {
                 self.start_clock();
                 self.poll_tick(true, cx);

@@ -164,9 +164,16 @@ impl Queue {
         // Those who came first go first. A single command may be larger than the limit.
         let before = ticket.unwrap_or(u64::MAX);
         let is_behind = inner.waiting.first_key_value().is_some_and(|(&first, _)| first < before);
-        let is_full = inner.order.len() + payload.replies as usize > self.commands_max
-            || inner.bytes() + payload.bytes.len() as u64 > self.bytes_max;
-        if is_behind || (is_full && !inner.order.is_empty()) {
+        let is_full = |inner: &Inner| {
+            let is_too_much = inner.order.len() + payload.replies as usize > self.commands_max
+                || inner.bytes() + payload.bytes.len() as u64 > self.bytes_max;
+            is_too_much && !inner.order.is_empty()
+        };
+        // What was given up takes no room.
+        if is_full(&inner) && std::mem::take(&mut inner.withdrawn) {
+            inner.withdraw();
+        }
+        if is_behind || is_full(&inner) {
             let ticket = ticket.unwrap_or_else(|| {
                 inner.next_ticket += 1;
                 inner.next_ticket
@@ -233,8 +240,13 @@ impl Queue {
         } else {
             inner.release(slot)
         };
+        // There may be room for the first one that waits for it.
+        let next = inner.waiting.first_key_value().map(|(_, waker)| waker.clone());
         drop(inner);
         drop(gone);
+        if let Some(next) = next {
+            next.wake();
+        }
     }
 
     /// Has the driver make a new connection.

@@ -4,7 +4,7 @@
 //! taken the bytes, they are taken back; dropped later, the reply is thrown away when it comes.
 
 use crate::command::{Command, keep};
-use crate::connection::Connection;
+use crate::connection::handle::Connection;
 use crate::connection::queue::{Payload, Submitted};
 use crate::error::Result;
 use crate::value::Value;

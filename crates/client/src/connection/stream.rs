@@ -39,7 +39,10 @@ impl Stream {
                 match &config.tls {
                     None => Ok(Self::Tcp(stream)),
                     #[cfg(feature = "tls")]
-                    Some(tls) => tls.handshake(name, stream).await.map_err(failed),
+                    Some(tls) => {
+                        let stream = tls.handshake(name, stream).await.map_err(failed)?;
+                        Ok(Self::Tls(Box::new(stream)))
+                    }
                     #[cfg(not(feature = "tls"))]
                     Some(never) => match *never {},
                 }

@@ -83,7 +83,7 @@ impl Cluster {
         for address in addresses {
             let command = Command::new("CLUSTER SLOTS");
             let reply = Reply::new(self.server(address).shared().clone(), command).await;
-            match reply.and_then(|value| crate::FromValue::from_value(value)) {
+            match reply.and_then(crate::FromValue::from_value) {
                 Ok(value) => {
                     let mut map = Map::read(value, address)?;
                     let mut current = self.map.lock().unwrap_or_else(PoisonError::into_inner);
@@ -234,7 +234,7 @@ impl Cluster {
         let name = command.name();
         // MSET has a value behind each key.
         let step = if name == "MSET" { 2 } else { 1 };
-        if args.is_empty() || args.len() % step != 0 {
+        if args.is_empty() || !args.len().is_multiple_of(step) {
             return self.follow(command).await;
         }
         let mut parts: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
@@ -354,11 +354,15 @@ fn combine(policy: ResponsePolicy, replies: Vec<Value>) -> Result<Value> {
 
 /// Awaits all of them at once.
 async fn together<T, F: Future<Output = T>>(futures: impl Iterator<Item = F>) -> Vec<T> {
-    let mut waiting: Vec<(Option<Pin<Box<F>>>, Option<T>)> =
-        futures.map(|future| (Some(Box::pin(future)), None)).collect();
+    struct One<T, F> {
+        future: Option<Pin<Box<F>>>,
+        output: Option<T>,
+    }
+    let mut waiting: Vec<One<T, F>> =
+        futures.map(|future| One { future: Some(Box::pin(future)), output: None }).collect();
     poll_fn(|cx| {
         let mut is_done = true;
-        for (future, output) in &mut waiting {
+        for One { future, output } in &mut waiting {
             let Some(polled) = future.as_mut().map(|future| future.as_mut().poll(cx)) else {
                 continue;
             };
@@ -373,7 +377,7 @@ async fn together<T, F: Future<Output = T>>(futures: impl Iterator<Item = F>) ->
         if is_done { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    waiting.into_iter().filter_map(|(_, output)| output).collect()
+    waiting.into_iter().filter_map(|one| one.output).collect()
 }
 
 impl Map {

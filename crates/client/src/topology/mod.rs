@@ -5,6 +5,5 @@ pub(crate) mod sentinel;
 mod shards;
 mod slots;
 
-pub use sentinel::SentinelConfig;
 pub use shards::{Shards, shard_of};
 pub use slots::slot;

@@ -4,33 +4,19 @@
 //! `+switch-master` breaks connections to a master that is none any more and does not say so.
 
 use crate::command::Command;
-use crate::config::{Address, Config};
-use crate::connection::{Connection, Reply, Settings};
+use crate::config::{Address, Config, SentinelConfig};
+use crate::connection::{Connection, Reply, Resolve, Settings};
 use crate::convert::FromValue;
 use crate::error::{Error, Result};
-use crate::server::Server;
 use crate::subscriber::{Event, Subscriber};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Sentinels that are remembered.
 const SENTINELS_MAX: usize = 32;
-
-/// The sentinels, and which master.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SentinelConfig {
-    /// The master's name.
-    pub master: String,
-    /// Sentinels; others that they know are learned.
-    pub addresses: Vec<Address>,
-    /// The user of sentinels.
-    pub username: Option<String>,
-    /// The password of sentinels.
-    pub password: Option<String>,
-}
 
 /// What finds a server's address.
 #[derive(Debug)]
@@ -68,22 +54,6 @@ impl Sentinels {
             Settings::new(Config { address: address.clone(), ..self.config.clone() });
         settings.reconnect = false;
         settings
-    }
-
-    /// Where the master is now, or one of its replicas if those are wanted and there are some.
-    ///
-    /// Boxed, since connections to sentinels are connections, too.
-    pub(crate) fn find(&self) -> Pin<Box<dyn Future<Output = Result<Address>> + Send + '_>> {
-        Box::pin(async {
-            let mut last = Error::usage("no sentinel is known");
-            for address in self.known() {
-                match self.ask(&address).await {
-                    Ok(found) => return Ok(found),
-                    Err(error) => last = Error::connection(format!("sentinel {address}: {error}")),
-                }
-            }
-            Err(last)
-        })
     }
 
     async fn ask(&self, sentinel: &Address) -> Result<Address> {
@@ -125,22 +95,10 @@ impl Sentinels {
         }
     }
 
-    /// Whether a server is what the sentinels say: a master may have been demoted meanwhile.
-    pub(crate) fn check_role(&self, role: &Value) -> Result<()> {
-        let is_master = match role {
-            Value::Array(items) => items.first().and_then(Value::as_str) == Some("master"),
-            // A server without ROLE is believed.
-            _ => return Ok(()),
-        };
-        if is_master || self.wants_replica {
-            return Ok(());
-        }
-        Err(Error::connection("the server is no master (any more)"))
-    }
-
-    /// Breaks the connections of a server when the sentinels move its master; ends with the server.
-    pub(crate) async fn watch(self: Arc<Self>, server: Weak<Server>) {
-        while server.strong_count() > 0 {
+    /// Says when the sentinels have moved the master; ends when nobody wants to know. `tell` is told whether it has
+    /// moved, and says whether it wants to know more.
+    pub(crate) async fn watch(self: Arc<Self>, tell: impl Fn(bool) -> bool + Send) {
+        while tell(false) {
             for address in self.known() {
                 let Ok(mut subscriber) = Subscriber::connect(self.settings(&address)).await else {
                     continue;
@@ -151,22 +109,53 @@ impl Sentinels {
                 loop {
                     let event =
                         tokio::time::timeout(Duration::from_secs(5), subscriber.next()).await;
-                    let Some(server) = server.upgrade() else { return };
-                    match event {
+                    let has_moved = match event {
                         Ok(Event::Message(message)) => {
-                            let text = String::from_utf8_lossy(&message.payload).into_owned();
-                            if text.split(' ').next() == Some(&self.master) {
-                                server.reconnect();
-                            }
+                            let name = message.payload.split(|&byte| byte == b' ').next();
+                            name == Some(self.master.as_bytes())
                         }
-                        // Something may have been missed; and this sentinel may be gone.
-                        Ok(Event::Gap) => server.reconnect(),
-                        Err(_) => {}
+                        // Something may have been missed.
+                        Ok(Event::Gap) => true,
+                        Err(_) => false,
+                    };
+                    if !tell(has_moved) {
+                        return;
                     }
                 }
             }
             tokio::time::sleep(self.config.backoff.max).await;
         }
+    }
+}
+
+impl Resolve for Sentinels {
+    /// Where the master is now, or one of its replicas if those are wanted and there are some.
+    ///
+    /// Boxed, since connections to sentinels are connections, too.
+    fn find(&self) -> Pin<Box<dyn Future<Output = Result<Address>> + Send + '_>> {
+        Box::pin(async {
+            let mut last = Error::usage("no sentinel is known");
+            for address in self.known() {
+                match self.ask(&address).await {
+                    Ok(found) => return Ok(found),
+                    Err(error) => last = Error::connection(format!("sentinel {address}: {error}")),
+                }
+            }
+            Err(last)
+        })
+    }
+
+    /// Whether a server is what the sentinels say: a master may have been demoted meanwhile.
+    fn check_role(&self, role: &Value) -> Result<()> {
+        let is_master = match role {
+            Value::Array(items) => items.first().and_then(Value::as_str) == Some("master"),
+            // A server without ROLE is believed.
+            _ => return Ok(()),
+        };
+        if is_master || self.wants_replica {
+            return Ok(());
+        }
+        Err(Error::connection("the server is no master (any more)"))
     }
 }
 

@@ -26,11 +26,11 @@ pub fn kinds() -> Vec<Kind> {
     let mut kinds = Vec::new();
     match Command::new("redis-server").arg("--version").output() {
         Ok(_) => kinds.push(Kind::Redis),
-        Err(error) => println!("LEFT OUT: redis-server: {error}"),
+        Err(error) => eprintln!("LEFT OUT: redis-server: {error}"),
     }
     match apus() {
         Some(_) => kinds.push(Kind::Apus),
-        None => println!("LEFT OUT: apus: build it (cargo build -p apus) or set APUS_BIN"),
+        None => eprintln!("LEFT OUT: apus: build it (cargo build -p apus) or set APUS_BIN"),
     }
     assert!(!kinds.is_empty(), "there is no server to test with");
     kinds
@@ -99,7 +99,7 @@ impl Drop for Server {
 /// Runs a test on every kind of server, within a runtime of two threads.
 pub fn on_each<F: Future<Output = ()>>(args: &[&str], test: impl Fn(Server) -> F) {
     for kind in kinds() {
-        println!("{kind:?}");
+        eprintln!("{kind:?}");
         runtime().block_on(test(Server::start(kind, args)));
     }
 }

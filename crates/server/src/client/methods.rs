@@ -314,7 +314,7 @@ fn option(arg: &Arg, names: &mut Vec<String>, out: &mut Vec<String>) {
     let params: String = signature.params.iter().map(|p| format!(", {p}")).collect();
     let body = signature.body.concat();
     let text = format!(
-        "    /// {doc}.\n    #[must_use]\n    pub fn {name}(self{params}) -> Self {{\n        self{body}\n    }}\n"
+        "    /// {doc}.\n    pub fn {name}(self{params}) -> Self {{\n        self{body}\n    }}\n"
     );
     out.push(text);
 }

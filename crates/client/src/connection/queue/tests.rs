@@ -306,6 +306,23 @@ fn a_full_queue_lets_callers_wait_in_order() {
 }
 
 #[test]
+fn what_was_given_up_takes_no_room() {
+    let queue = Queue::new(2, 1000);
+    let payload = Payload { args: None, bytes: b"x", replies: 1, repeatable: false };
+    let counter = Arc::<Counter>::default();
+    let waker = Waker::from(counter.clone());
+    let submit = |ticket| queue.submit(payload, ticket, &waker).expect("open");
+    let (Submitted::Slot(first), Submitted::Slot(_)) = (submit(None), submit(None)) else {
+        panic!("no room")
+    };
+    let Submitted::Full(ticket) = submit(None) else { panic!("there was room") };
+    queue.abandon(first);
+    assert_eq!(counter.0.load(Relaxed), 1, "the one that waits is woken");
+    assert!(matches!(submit(Some(ticket)), Submitted::Slot(_)));
+    assert_eq!(queue.lock().take(Vec::new()), b"xx");
+}
+
+#[test]
 fn a_late_reply_is_not_the_next_commands() {
     let queue = Queue::new(10, 1000);
     let payload = Payload { args: None, bytes: b"x", replies: 1, repeatable: false };
