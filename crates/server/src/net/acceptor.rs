@@ -14,6 +14,7 @@ use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::Mutex;
 
+use super::tls::PROTECTED;
 use super::{Bound, Inbox, Stream, rebind};
 use crate::Shared;
 
@@ -21,10 +22,6 @@ use crate::Shared;
 const BACKOFF: Duration = Duration::from_millis(50);
 const WAKE: Token = Token(usize::MAX);
 
-pub(super) const PROTECTED: &str = "-DENIED Apus is running in protected mode: it has no password and this \
-client is on another machine. Connect from the machine itself, set a password (CONFIG SET \
-requirepass), or switch protected mode off (CONFIG SET protected-mode no) if only trusted machines \
-can reach this port.\r\n";
 const TOO_MANY: &str = "-ERR max number of clients reached\r\n";
 
 /// How long CONFIG SET waits for the acceptor, which may have to wait for names to be resolved.

@@ -49,8 +49,8 @@ impl BatchIo<'_> {
         let acted = thread.worker().lane.acted();
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
-        if bytes.first() == Some(&tls::HANDSHAKE) && tls::is_hello(c, bytes) {
-            tls::note_hello(engine, c);
+        if bytes.first() == Some(&tls::HANDSHAKE) && tls::is_hello(bytes) && !c.parser.is_active() {
+            tls::note_hello(engine, &c.session.client);
             return Ok(Turn::Close);
         }
         out.limit = hard_limit(engine, c);

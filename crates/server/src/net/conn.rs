@@ -17,6 +17,7 @@ use resp::{Out, Parser};
 
 use super::Stream;
 use super::receive::receive;
+use super::tls::Handshake;
 use super::worker::add;
 
 /// Bytes that are received at once at most: the size of the thread's shared buffer.
@@ -56,15 +57,6 @@ pub(crate) struct Conn {
     pub(crate) tls: bool,
     /// Its handshake is under way, and nothing else is done with it.
     pub(crate) handshake: Option<Handshake>,
-}
-
-/// A handshake that is under way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Handshake {
-    /// When the client must be done with it, in nanoseconds of the monotonic clock.
-    pub(crate) until: u64,
-    /// It is in the worker's list: its next step is this side's.
-    pub(crate) queued: bool,
 }
 
 /// Why a command of a connection waits.

@@ -102,14 +102,14 @@ impl Inbox {
 
 /// See the module's text.
 pub(crate) struct Worker {
-    pub(super) shared: Arc<Shared>,
-    pub(super) inbox: Arc<Inbox>,
+    shared: Arc<Shared>,
+    inbox: Arc<Inbox>,
     poll: Poll,
     pub(super) thread: Thread,
     threads: usize,
-    pub(super) conns: Slab<Box<Conn>>,
+    conns: Slab<Box<Conn>>,
     /// Client number to index in `conns`.
-    pub(super) places: std::collections::HashMap<u64, usize>,
+    places: std::collections::HashMap<u64, usize>,
     input: Vec<u8>,
     /// Places for the input of connections that are read ahead.
     small: Vec<u8>,
@@ -129,7 +129,7 @@ pub(crate) struct Worker {
     /// client, in the order in which they go on.
     crowded: VecDeque<(usize, u64)>,
     /// Connections whose handshake can go on, by client.
-    pub(super) handshakes: VecDeque<u64>,
+    handshakes: VecDeque<u64>,
     /// The server stops: no thread waits for others any more, since they may have ended.
     stops: bool,
     give_back: GiveBack,
@@ -237,8 +237,12 @@ impl Worker {
                     c.readable = true;
                     c.hangup = true;
                 }
-                if c.tls && !tls::is_open(c, &mut self.handshakes) {
-                    continue;
+                if c.tls {
+                    if let Some(handshake) = &mut c.handshake {
+                        tls::queue(handshake, &c.session.client, &mut self.handshakes);
+                        continue;
+                    }
+                    c.readable |= c.stream.has_more();
                 }
                 if c.may_be_read_ahead() {
                     self.read_ahead(i);
@@ -299,8 +303,48 @@ impl Worker {
         }
     }
 
+    /// Goes on with some of the handshakes that can go on; the next turn takes the next.
+    fn shake_hands(&mut self) {
+        if self.handshakes.is_empty() {
+            return;
+        }
+        let most = self.shared.engine.config.int(Id::MaxNewTlsConnectionsPerCycle).max(1);
+        for _ in 0..most {
+            let Some(id) = self.handshakes.pop_front() else { break };
+            if let Some(&i) = self.places.get(&id) {
+                self.shake(i);
+            }
+        }
+    }
+
+    fn shake(&mut self, i: usize) {
+        let Self { conns, shared, inbox, handshakes, .. } = self;
+        let c = &mut *conns[i];
+        let Some(handshake) = &mut c.handshake else { return };
+        handshake.queued = false;
+        match c.stream.handshake() {
+            Ok(false) if c.stream.has_more() => {
+                tls::queue(handshake, &c.session.client, handshakes);
+            }
+            Ok(false) => {}
+            Ok(true) => {
+                c.handshake = None;
+                c.readable = true;
+                if tls::enter(&shared.engine, &c.stream, &mut c.session) {
+                    return self.serve(i, false);
+                }
+                inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
+                self.close(i);
+            }
+            Err(e) => {
+                tls::note_failure(shared, &c.session.client, &e);
+                self.close(i);
+            }
+        }
+    }
+
     /// Gives one connection its turn.
-    pub(super) fn serve(&mut self, i: usize, writable: bool) {
+    fn serve(&mut self, i: usize, writable: bool) {
         let turn = self.turn(i, writable).unwrap_or(Turn::Close);
         self.follow(i, turn);
     }
@@ -556,7 +600,7 @@ impl Worker {
         self.conns[i].note_sent(&self.inbox.worker.stats, n, self.thread.cx.now);
     }
 
-    pub(super) fn close(&mut self, i: usize) {
+    fn close(&mut self, i: usize) {
         let Some(mut c) = self.conns.try_remove(i) else { return };
         c.stream.say_goodbye();
         self.inbox.sockets.remove(&c.session.client);
@@ -766,7 +810,7 @@ impl Worker {
         let client = Arc::clone(&session.client);
         let mut conn = Box::new(Conn::new(Arc::clone(&stream), session));
         if conn.tls {
-            tls::begin(engine, &mut conn);
+            conn.handshake = Some(tls::begin(engine, &conn.session.client));
         }
         let i = self.conns.insert(conn);
         self.places.insert(id, i);
@@ -788,7 +832,7 @@ impl Worker {
         let mono = engine.clock.monotonic_ns();
         for (i, c) in &mut self.conns {
             if c.handshake.is_some_and(|h| !h.queued && h.until < mono) {
-                tls::note_late(engine, c);
+                tls::note_late(engine, &c.session.client);
                 close.push(i);
                 continue;
             }
