@@ -58,7 +58,7 @@ pub use rustls_tls::Tls;
 
 /// There is no TLS without the feature `tls`, and so no value of this type.
 #[cfg(not(feature = "tls"))]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Tls {}
 
 #[cfg(not(feature = "tls"))]

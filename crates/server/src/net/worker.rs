@@ -102,14 +102,14 @@ impl Inbox {
 
 /// See the module's text.
 pub(crate) struct Worker {
-    shared: Arc<Shared>,
-    inbox: Arc<Inbox>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) inbox: Arc<Inbox>,
     poll: Poll,
     pub(super) thread: Thread,
     threads: usize,
-    conns: Slab<Box<Conn>>,
+    pub(super) conns: Slab<Box<Conn>>,
     /// Client number to index in `conns`.
-    places: std::collections::HashMap<u64, usize>,
+    pub(super) places: std::collections::HashMap<u64, usize>,
     input: Vec<u8>,
     /// Places for the input of connections that are read ahead.
     small: Vec<u8>,
@@ -600,7 +600,7 @@ impl Worker {
         self.conns[i].note_sent(&self.inbox.worker.stats, n, self.thread.cx.now);
     }
 
-    fn close(&mut self, i: usize) {
+    pub(super) fn close(&mut self, i: usize) {
         let Some(mut c) = self.conns.try_remove(i) else { return };
         c.stream.say_goodbye();
         self.inbox.sockets.remove(&c.session.client);
