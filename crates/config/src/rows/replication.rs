@@ -13,11 +13,11 @@ BindSourceAddr: "bind-source-addr", [], Optional(any), "", RUNTIME, Accepted(NO_
     "Local address for connections made to other servers; empty lets the system choose.";
 ReplicaServeStaleData: "replica-serve-stale-data", ["slave-serve-stale-data"], Bool, "yes", RUNTIME, Accepted(NO_REPLICATION),
     "Answers from old data while the link to the primary is down.";
-ReplicaReadOnly: "replica-read-only", ["slave-read-only"], Bool, "yes", DEBUG, Accepted(NO_REPLICATION),
+ReplicaReadOnly: "replica-read-only", ["slave-read-only"], Bool, "yes", DEBUG, Effective,
     "Refuses writes of clients on a replica.";
 ReplicaLazyFlush: "replica-lazy-flush", ["slave-lazy-flush"], Bool, "no", RUNTIME, Accepted(NO_REPLICATION),
     "Frees a replica's old data in the background before a full sync.";
-ReplicaIgnoreMaxmemory: "replica-ignore-maxmemory", ["slave-ignore-maxmemory"], Bool, "yes", RUNTIME, Accepted(NO_REPLICATION),
+ReplicaIgnoreMaxmemory: "replica-ignore-maxmemory", ["slave-ignore-maxmemory"], Bool, "yes", RUNTIME, Effective,
     "Leaves eviction to the primary.";
 ReplicaIgnoreDiskWriteErrors: "replica-ignore-disk-write-errors", [], Bool, "no", RUNTIME, Accepted(NO_REPLICATION),
     "Lets a replica go on when it can't write its own files.";
