@@ -261,8 +261,15 @@ impl Builder {
         let loading = Arc::new(Outcome::default());
         if self.open_configured || engine.config.flag(Id::Appendonly) {
             let told = Arc::clone(&loading);
-            durable::load_at_start(&engine, move |outcome| told.tell(outcome))?;
+            let begun = Arc::clone(&engine);
+            durable::load_at_start(&engine, move |outcome| {
+                if outcome.is_ok() {
+                    replicator::role::begin_configured(&begun);
+                }
+                told.tell(outcome);
+            })?;
         } else {
+            replicator::role::begin_configured(&engine);
             loading.tell(Ok(()));
         }
         let acceptor = Acceptor::new(self.bound, inboxes.clone(), Arc::clone(&shared))?;

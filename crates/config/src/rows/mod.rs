@@ -72,7 +72,6 @@ const NO_MODULES: &str = "Apus loads no modules";
 const SNAPSHOT_BASE: &str = "the base of the journal is always a snapshot";
 const TIMED_RECORDS: &str = "every record of the journal has its time";
 const NO_HISTORY: &str = "files that a rewrite makes superfluous are always removed";
-const NO_REPLICA: &str = "Apus does not replicate yet, and would take writes of its own instead of following a primary; start it without this option to have a server of its own";
 const NO_NODE: &str = "Apus has no cluster mode, and would take keys that belong to other nodes; start it without this option to have a server of its own";
 const NO_REPLICATION: &str = "Apus does not replicate";
 const NO_DH: &str = "Diffie-Hellman over finite fields is not offered; elliptic curves are";

@@ -3,15 +3,15 @@
 macro_rules! replication_rows {
     ($next:ident $($rest:ident)*; $($seen:tt)*) => { $next! { $($rest)*; $($seen)* Replication {
 
-Replicaof: "replicaof", ["slaveof"], ReplicaOf, "", IMMUTABLE | MULTI, Refused(NO_REPLICA),
+Replicaof: "replicaof", ["slaveof"], ReplicaOf, "", IMMUTABLE | MULTI, Effective,
     "Host and port of the server to be a replica of; empty for none.";
-Masterauth: "masterauth", [], Optional(any), "", SENSITIVE, Accepted(NO_REPLICATION),
+Masterauth: "masterauth", [], Optional(any), "", SENSITIVE, Effective,
     "Password to show to the primary.";
-Masteruser: "masteruser", [], Optional(any), "", SENSITIVE, Accepted(NO_REPLICATION),
+Masteruser: "masteruser", [], Optional(any), "", SENSITIVE, Effective,
     "User name to show to the primary.";
 BindSourceAddr: "bind-source-addr", [], Optional(any), "", RUNTIME, Accepted(NO_REPLICATION),
     "Local address for connections made to other servers; empty lets the system choose.";
-ReplicaServeStaleData: "replica-serve-stale-data", ["slave-serve-stale-data"], Bool, "yes", RUNTIME, Accepted(NO_REPLICATION),
+ReplicaServeStaleData: "replica-serve-stale-data", ["slave-serve-stale-data"], Bool, "yes", RUNTIME, Effective,
     "Answers from old data while the link to the primary is down.";
 ReplicaReadOnly: "replica-read-only", ["slave-read-only"], Bool, "yes", DEBUG, Effective,
     "Refuses writes of clients on a replica.";
@@ -21,13 +21,13 @@ ReplicaIgnoreMaxmemory: "replica-ignore-maxmemory", ["slave-ignore-maxmemory"], 
     "Leaves eviction to the primary.";
 ReplicaIgnoreDiskWriteErrors: "replica-ignore-disk-write-errors", [], Bool, "no", RUNTIME, Accepted(NO_REPLICATION),
     "Lets a replica go on when it can't write its own files.";
-ReplicaPriority: "replica-priority", ["slave-priority"], Int(0, INT_MAX), "100", RUNTIME, Accepted(NO_REPLICATION),
+ReplicaPriority: "replica-priority", ["slave-priority"], Int(0, INT_MAX), "100", RUNTIME, Effective,
     "Rank for failover, lowest first; 0 is never promoted.";
-ReplicaAnnounced: "replica-announced", [], Bool, "yes", RUNTIME, Accepted(NO_REPLICATION),
+ReplicaAnnounced: "replica-announced", [], Bool, "yes", RUNTIME, Effective,
     "Lets sentinels show this replica to clients.";
-ReplicaAnnounceIp: "replica-announce-ip", ["slave-announce-ip"], Optional(any), "", RUNTIME, Accepted(NO_REPLICATION),
+ReplicaAnnounceIp: "replica-announce-ip", ["slave-announce-ip"], Optional(any), "", RUNTIME, Effective,
     "Address a replica gives to its primary; empty for the one it is seen with.";
-ReplicaAnnouncePort: "replica-announce-port", ["slave-announce-port"], Int(0, 65535), "0", RUNTIME, Accepted(NO_REPLICATION),
+ReplicaAnnouncePort: "replica-announce-port", ["slave-announce-port"], Int(0, 65535), "0", RUNTIME, Effective,
     "Port a replica gives to its primary; 0 for the one it listens on.";
 ReplTimeout: "repl-timeout", [], Int(1, INT_MAX), "60", RUNTIME, Effective,
     "Seconds of silence after which a replication link counts as broken.";

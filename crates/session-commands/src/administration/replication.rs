@@ -1,9 +1,4 @@
-//! The answers of a master without replicas: REPLICAOF, SYNC, PSYNC, REPLCONF, FAILOVER.
-//!
-//! There is no replication: a request to become a replica, or to make this server one, is refused,
-//! and docs/differences.md says so. Requests that Redis answers without any replica get the same
-//! answers, so that tools which look around (Sentinel's probes, `REPLICAOF NO ONE` at the start of
-//! a script) find the replies they expect.
+//! REPLICAOF, SYNC, PSYNC, REPLCONF and FAILOVER, which is refused.
 
 use commands::row::{DocFlags, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
@@ -11,9 +6,7 @@ use resp::{Args, Reply};
 
 use super::command;
 use engine::{Call, Client, Engine, SessionCommand, Stuck};
-use replicator::Replicator;
-
-const NO_REPLICATION: Fail = Fail::text("ERR Apus does not replicate");
+use replicator::{Replicator, role};
 
 const BASE: Row = Row {
     group: Group::Server,
@@ -41,9 +34,6 @@ OK
 (error) ERR Invalid master port
 > REPLICAOF 127.0.0.1 70000
 (error) ERR Invalid master port
-# only: apus
-> REPLICAOF 127.0.0.1 6379
-(error) ERR Apus does not replicate
 "#,
         ..BASE
     },
@@ -70,14 +60,21 @@ OK
     replica_of,
 );
 
-fn replica_of(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+fn replica_of(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if args.is(1, "no") && args.is(2, "one") {
+        role::replica_of_no_one(call.engine, call.thread);
         reply.ok();
         return Ok(());
     }
-    let port = stdx::num::parse_i64(&args[2]).filter(|port| (0..=65535).contains(port));
-    port.ok_or(Fail::text("ERR Invalid master port"))?;
-    Err(NO_REPLICATION)
+    let port = stdx::num::parse_i64(&args[2]).and_then(|port| u16::try_from(port).ok());
+    let port = port.ok_or(Fail::text("ERR Invalid master port"))?;
+    let host = String::from_utf8_lossy(&args[1]).into_owned();
+    if role::replica_of(call.engine, call.thread, &host, port) {
+        reply.ok();
+    } else {
+        reply.simple("OK Already connected to specified master");
+    }
+    Ok(())
 }
 
 pub(crate) static SYNC: SessionCommand = command(

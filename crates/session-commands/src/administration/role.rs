@@ -32,6 +32,15 @@ pub(crate) static ROLE: SessionCommand = super::command(
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let engine = call.engine;
     engine.render_changes(call.thread.worker());
+    if let Some(primary) = Replicator::of(engine).following.primary() {
+        reply.array(5);
+        reply.bulk("slave");
+        reply.bulk(&primary.host);
+        reply.int(i64::from(primary.port));
+        reply.bulk(primary.state());
+        reply.int(if primary.is_up() { engine.replication.state().history.offset() } else { -1 });
+        return Ok(());
+    }
     reply.array(3);
     reply.bulk("master");
     reply.int(engine.replication.state().history.offset());

@@ -8,9 +8,10 @@ use store::Db;
 use super::Section;
 use durable::{Durable, snapshots};
 use engine::Attention;
-use engine::Call;
 use engine::{COMPAT_VERSION, process};
+use engine::{Call, Engine};
 use replicator::Replicator;
+use replicator::link::Primary;
 
 pub(super) fn server(call: &mut Call<'_>, s: &mut Section) {
     let engine = call.engine;
@@ -153,7 +154,10 @@ pub(super) fn replication(call: &mut Call<'_>, s: &mut Section) {
     let engine = call.engine;
     engine.render_changes(call.thread.worker());
     let registry = &Replicator::of(engine).replicas;
-    s.put("role", "master");
+    match Replicator::of(engine).following.primary() {
+        Some(primary) => put_primary(engine, &primary, s),
+        None => s.put("role", "master"),
+    }
     let lines = registry.info(engine);
     s.put("connected_slaves", lines.len());
     if engine.config.int(Id::MinReplicasToWrite) > 0 && engine.config.int(Id::MinReplicasMaxLag) > 0
@@ -175,6 +179,35 @@ pub(super) fn replication(call: &mut Call<'_>, s: &mut Section) {
     let figures = state.backlog.as_ref().map(replication::backlog::Backlog::figures);
     s.put("repl_backlog_first_byte_offset", figures.map_or(0, |f| f.first));
     s.put("repl_backlog_histlen", figures.map_or(0, |f| f.len));
+}
+
+/// The fields of a replica.
+fn put_primary(engine: &Engine, primary: &Primary, s: &mut Section) {
+    let now = engine.clock.wall_ms() as i64;
+    let seconds = |since: i64| if since == 0 { -1 } else { (now - since).max(0) / 1000 };
+    s.put("role", "slave");
+    s.put("master_host", &*primary.host);
+    s.put("master_port", primary.port);
+    s.put("master_link_status", if primary.is_up() { "up" } else { "down" });
+    let heard = if primary.is_up() { seconds(primary.heard_ms()) } else { -1 };
+    s.put("master_last_io_seconds_ago", heard);
+    let syncs = primary.state() == "sync";
+    s.put("master_sync_in_progress", u8::from(syncs));
+    let offset = engine.replication.state().history.offset();
+    s.put("slave_read_repl_offset", offset);
+    s.put("slave_repl_offset", offset);
+    if syncs {
+        let (total, read) = primary.transfer();
+        s.put("master_sync_total_bytes", total);
+        s.put("master_sync_read_bytes", read);
+        s.put("master_sync_left_bytes", total.saturating_sub(read));
+    }
+    if !primary.is_up() {
+        s.put("master_link_down_since_seconds", seconds(primary.down_since_ms()));
+    }
+    s.put("slave_priority", engine.config.int(Id::ReplicaPriority));
+    s.put("slave_read_only", u8::from(engine.config.flag(Id::ReplicaReadOnly)));
+    s.put("replica_announced", u8::from(engine.config.flag(Id::ReplicaAnnounced)));
 }
 
 pub(super) fn cpu(_: &mut Call<'_>, s: &mut Section) {
