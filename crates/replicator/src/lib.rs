@@ -18,6 +18,7 @@ pub mod link;
 mod payload;
 pub mod replicas;
 pub mod role;
+mod stale;
 mod state;
 pub mod upkeep;
 mod whole;

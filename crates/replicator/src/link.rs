@@ -24,6 +24,7 @@ use replication::link::{Event, Level, Link, RETRY_MS, Settings, State};
 use resp::{Out, Parser};
 
 use crate::replicas::Registry;
+use crate::stale::note_link;
 use crate::whole::Scan;
 
 /// How long the thread waits for bytes before it looks at the time, and whether it is to stop.
@@ -203,7 +204,7 @@ fn follow(engine: &Arc<Engine>, registry: &Registry, primary: &Primary) {
         *primary.state.lock() = "connect";
         if primary.up.swap(false, Relaxed) {
             primary.down_since_ms.store(engine.clock.wall_ms() as i64, Relaxed);
-            crate::role::note_link(engine, false);
+            note_link(engine, false);
         }
         // A link that was up is replaced at once, before the primary's backlog has moved on.
         let mut left = if was_up { 1 } else { RETRY_MS / 100 };
@@ -417,7 +418,7 @@ impl Follower<'_> {
 
     fn is_up_now(&self) {
         self.primary.up.store(true, Relaxed);
-        crate::role::note_link(self.engine, true);
+        note_link(self.engine, true);
     }
 
     /// Replaces all data by the copy that has arrived.

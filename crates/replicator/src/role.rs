@@ -5,6 +5,7 @@ use std::sync::Arc;
 use config::{Caller, Id};
 use engine::{Attention, Engine, Job, Message, Thread, log};
 
+use crate::stale::note_link;
 use crate::state::Replicator;
 
 /// REPLICAOF host port. Returns false when that is the primary already.
@@ -73,12 +74,6 @@ pub fn replica_of_no_one(engine: &Engine, thread: &mut Thread) {
         r.replicas.disconnect_all(engine);
         log!(engine.log, Notice, "MASTER MODE enabled");
     });
-}
-
-/// The link is up, or down: whether clients may read old data depends on it.
-pub(crate) fn note_link(engine: &Engine, up: bool) {
-    let stale = !up && engine.is_replica() && !engine.config.flag(Id::ReplicaServeStaleData);
-    engine.attention.set(Attention::STALE, stale);
 }
 
 /// `replica-serve-stale-data` may have changed.

@@ -8,6 +8,7 @@ use replication::render::PING;
 use replication::serve::State;
 
 use crate::full;
+use crate::role;
 use crate::state::Replicator;
 
 /// Periodic work, some times per second, on the first worker, which has nothing locked.
@@ -16,6 +17,7 @@ pub fn upkeep(engine: &Engine, thread: &mut Thread) {
     let db = Replicator::of(engine).following.stream_db();
     full::begin_if_due(engine, thread, registry, db);
     registry.acknowledged(engine, thread);
+    role::follow_config(engine);
     let now = engine.clock.wall_ms() as i64;
     if now - registry.looked_ms.load(Relaxed) < 1000 {
         return;

@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn every_command_has_a_row_and_most_have_a_method() {
         let text = sources();
-        assert!(text.contains("name: \"CONFIG GET\""));
+        assert!(text.contains("Spec::new(\"CONFIG GET\""));
         assert!(text.contains("fn config_get("));
         assert!(text.contains("fn set(&self, key: impl Arg, value: impl Arg)"));
         assert!(text.contains("fn eval(&self, script: impl Arg, keys: impl Arg)"));

@@ -134,7 +134,7 @@ impl Session {
 
     /// Makes records of `content` and writes them to `records`. `rest` is what [`receive`](Self::receive) has left
     /// of the input. Returns the bytes written, or none when there is too little room, with nothing done: for each
-    /// 16 KiB of content, [`OVERHEAD`] bytes are enough, and once as much more.
+    /// 16 KiB of content, `OVERHEAD` bytes are enough, and once as much more.
     ///
     /// # Errors
     /// The session is not established, or cannot go on.

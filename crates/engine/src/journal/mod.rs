@@ -1,6 +1,6 @@
 //! The journal as the engine sees it: the gate for replies.
 //!
-//! It is a reader of the stream of committed records ([`crate::commit`]).
+//! It is a reader of the stream of committed records ([`mod@crate::commit`]).
 //!
 //! **Acknowledgements.** Under `appendfsync always` the output of a batch waits until everything is
 //! durable that *any* thread had appended when the batch ended ([`Journal::gate`]). That is more than

@@ -87,6 +87,12 @@ pub(crate) static SYNC: SessionCommand = command(
         summary: "Internal: makes the connection that of a replica.",
         syntax: "SYNC",
         transcript: r#"
+> MULTI
+OK
+> SYNC
+(error) ERR Command not allowed inside a transaction
+> DISCARD
+OK
 "#,
         ..BASE
     },
