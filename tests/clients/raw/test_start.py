@@ -123,11 +123,11 @@ class Start(unittest.TestCase):
                 self.assertEqual(status, 1, said)
 
     def test_what_has_no_effect_is_told_at_the_start(self):
-        with Server("--masterauth", "pw", "--tls-cert-file", "x.pem", "--daemonize", "yes") as server:
-            for name in ("masterauth", "tls-cert-file", "daemonize"):
+        with Server("--tls-dh-params-file", "x.pem", "--daemonize", "yes") as server:
+            for name in ("tls-dh-params-file", "daemonize"):
                 server.wait_for_log(f"Ignored: {name} (")
         with Server("--min-replicas-to-write", "1") as server, server.connect() as c:
-            server.wait_for_log("all writes are refused, since Apus does not replicate")
+            server.wait_for_log("writes are refused until so many replicas have come")
             self.assertTrue(c.command("SET", "k", "v").startswith(b"-NOREPLICAS"))
 
     def test_a_directory_in_which_no_file_can_be_made(self):
