@@ -72,7 +72,6 @@ async fn up_to<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
 
 async fn caller(client: Client, number: u64, stop: Arc<AtomicBool>, done: Arc<AtomicU64>) {
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (number + 1));
-    let key = format!("counter:{number}");
     let mut i = 0;
     while !stop.load(Relaxed) {
         i += 1;
@@ -100,8 +99,9 @@ async fn caller(client: Client, number: u64, stop: Arc<AtomicBool>, done: Arc<At
                 }
             }
             _ => {
+                // A key of its own: a SET that was dropped may still be run, after a later one.
                 let mut pipeline = Pipeline::new();
-                pipeline.push(cmd().set(&key, &mine)).push(cmd().get(&key));
+                pipeline.push(cmd().set(&mine, &mine)).push(cmd().get(&mine));
                 if let Some(Ok((_, value))) =
                     up_to(polls, client.run::<(String, String)>(pipeline)).await
                 {
