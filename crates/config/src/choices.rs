@@ -73,6 +73,8 @@ choices! {
     ReplDisklessLoad { Disabled = "disabled", OnEmptyDb = "on-empty-db", Swapdb = "swapdb" }
     /// Values of `tls-auth-clients`.
     TlsAuthClients { No = "no", Yes = "yes", Optional = "optional" }
+    /// Values of `tls-auth-clients-user`.
+    TlsAuthClientsUser { Off = "off", CommonName = "CN" }
     /// Values of `cluster-preferred-endpoint-type`.
     ClusterEndpointType { Ip = "ip", Hostname = "hostname", Unknown = "unknown-endpoint" }
     /// Values of `propagation-error-behavior`.

@@ -232,8 +232,7 @@ const OWN: &[(Id, &str)] = &[
 ];
 
 /// Options without an effect that code reads, and why reading them is no effect.
-const SHOWN: &[(Id, &str)] =
-    &[(Id::ReplBacklogSize, "INFO shows it"), (Id::TlsPort, "the log says that it is ignored")];
+const SHOWN: &[(Id, &str)] = &[(Id::ReplBacklogSize, "INFO shows it")];
 
 /// The code of all crates, without their tests.
 fn code(dir: &std::path::Path, text: &mut String) {

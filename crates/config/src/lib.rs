@@ -46,7 +46,7 @@ pub use choices::{
     AclPubsubDefault, Appendfsync, Choice, ClusterEndpointType, LogFormat, Loglevel,
     MaxmemoryPolicy, OomScoreAdj, PropagationErrorBehavior, ProtectedAction, ReplDisklessLoad,
     SHUTDOWN_FORCE, SHUTDOWN_NOSAVE, SHUTDOWN_NOW, SHUTDOWN_SAVE, SanitizeDumpPayload, Supervised,
-    SyslogFacility, TlsAuthClients,
+    SyslogFacility, TlsAuthClients, TlsAuthClientsUser,
 };
 pub use file::{LoadError, Loaded, load, load_text};
 pub use kind::{

@@ -151,8 +151,8 @@ mod tests {
         // A wrong file changes nothing.
         dir.write("a.conf", "maxmemory 3mb\nnosuch 1\n");
         assert!(source.changes().unwrap_err().to_string().contains("nosuch"));
-        dir.write("a.conf", "replicaof localhost 1\n");
-        assert!(source.changes().unwrap_err().to_string().contains("does not replicate"));
+        dir.write("a.conf", "cluster-enabled yes\n");
+        assert!(source.changes().unwrap_err().to_string().contains("no cluster mode"));
         std::fs::remove_file(&path).unwrap();
         assert!(source.changes().unwrap_err().to_string().contains("can't read"));
     }

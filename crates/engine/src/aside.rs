@@ -20,9 +20,7 @@
 //! The only worker of a keyspace without locks lets the helpers in, and uses locks until they are done.
 
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst, fence,
-};
+use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::{Duration, Instant};
 
 use commands::row::{Argv, Flags, Group, Scope, Traits};
@@ -35,7 +33,7 @@ use crate::blocking;
 use crate::clients::Client;
 use crate::dispatch::shards_of;
 use crate::engine::{Attention, Engine, Worker};
-use crate::helpers::{AT_ONCE, Held, Turn};
+use crate::helpers::{AT_ONCE, Held};
 use crate::log;
 use crate::mailbox::{Job, Mailbox, Message};
 use crate::session::Session;
@@ -51,6 +49,8 @@ const STEP: usize = 40;
 const HELPERS: usize = 4;
 /// After the announcement, for the commands that have just looked and not seen it.
 const GRACE: Duration = Duration::from_micros(200);
+/// Times that periodic work is put off: some ten seconds.
+const PUT_OFF: usize = 100;
 /// How long a helper gives the workers to run the commands that have waited for the command before. It takes
 /// longer where a worker itself runs something long.
 const PATIENCE: Duration = Duration::from_millis(10);
@@ -80,7 +80,7 @@ struct Done {
 }
 
 impl Thread {
-    /// Hands a command over, if that is worth it. The session is blocked then.
+    /// Hands a command over if its values say that it takes long. The session is blocked then.
     pub(crate) fn goes_aside(
         &mut self,
         engine: &Engine,
@@ -89,32 +89,44 @@ impl Thread {
         args: &Args<'_>,
     ) -> bool {
         let cmd = engine.table.get(id);
-        if self.estimate(engine, session.db, cmd, args) <= AT_ONCE || !engine.has_helper() {
+        let bytes = self.estimate(engine, session.db, cmd, args);
+        AT_ONCE.is_exceeded_by(bytes) && self.hand_over(engine, session, id, args)
+    }
+
+    /// Hands a command over, and the session is blocked then; false: there is no helper.
+    #[cold]
+    pub(crate) fn hand_over(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        id: u16,
+        args: &Args<'_>,
+    ) -> bool {
+        if !engine.has_helper() {
             return false;
         }
         let block = Block::new(Vec::new(), Kind::String, None, Empty::Null);
         self.begin_wait(engine, session, id, block, args);
         let Some(waiter) = session.blocked.clone() else { return false };
         engine.keyspace.share(&self.cx.solo);
-        let mut line = engine.helpers.line.lock();
-        line.last += 1;
-        let task = Task {
-            number: line.last,
-            worker: Arc::clone(self.worker()),
-            waiter,
-            client: Arc::clone(&session.client),
-            user: Arc::clone(&session.user),
-            proto: session.proto,
-            db: session.db,
-            no_touch: session.no_touch,
-            tracking: session.tracking.clone(),
-            caching: session.caching,
-            command: id,
-            args: args.to_vecs(0),
-        };
-        line.tasks.push_back(Job::new(move |engine, thread| task.run(engine, thread)));
-        drop(line);
-        engine.helpers.changed.notify_one();
+        let args = args.to_vecs(0);
+        engine.helpers.add(|number| {
+            let task = Task {
+                number,
+                worker: Arc::clone(self.worker()),
+                waiter,
+                client: Arc::clone(&session.client),
+                user: Arc::clone(&session.user),
+                proto: session.proto,
+                db: session.db,
+                no_touch: session.no_touch,
+                tracking: session.tracking.clone(),
+                caching: session.caching,
+                command: id,
+                args,
+            };
+            Job::new(move |engine, thread| task.run(engine, thread))
+        });
         true
     }
 
@@ -123,7 +135,7 @@ impl Thread {
         let ks = &engine.keyspace;
         let steps = if cmd.traits.has(Traits::STEPS) {
             let steps = commands::scan_count(args).saturating_mul(STEP);
-            if steps <= AT_ONCE {
+            if !AT_ONCE.is_exceeded_by(steps) {
                 return 0;
             }
             steps
@@ -200,7 +212,8 @@ impl Engine {
             if cmd.row.group == Group::Topic {
                 return false;
             }
-            if matches!(cmd.row.scope, Scope::All | Scope::Patterns | Scope::Each) {
+            let all = matches!(cmd.row.scope, Scope::All | Scope::Patterns | Scope::Each);
+            if all || cmd.traits.has(Traits::LOCKS_ALL) {
                 return announced.delays(&Held::All);
             }
             let mut needs = ShardSet::default();
@@ -217,6 +230,19 @@ impl Engine {
             // It is only queued.
             Some(_) => false,
         }
+    }
+}
+
+impl Engine {
+    /// Whether periodic work that locks all shards is put off, since a long command has locked some: its
+    /// thread would wait. So often at most, as long commands may follow one another without end.
+    pub fn puts_off_locking_all(&self) -> bool {
+        let put_off = &self.helpers.put_off;
+        if self.attention.get() & Attention::LONG == 0 {
+            put_off.store(0, Relaxed);
+            return false;
+        }
+        put_off.fetch_add(1, Relaxed) < PUT_OFF
     }
 }
 
@@ -257,7 +283,7 @@ impl Task {
         thread.serve_ready(engine);
         thread.send_mail(engine);
         self.unlock(engine);
-        engine.helpers.running.fetch_sub(1, Release);
+        engine.helpers.done();
         let done = Done { out, failed, nanos, crowded: thread.take_crowded() };
         let home = Arc::clone(&self.worker);
         let end = move |engine: &Engine, thread: &mut Thread| self.end(engine, thread, done);
@@ -276,54 +302,29 @@ impl Task {
             // It locks one shard after the other, each for a short time.
             Scope::Each | Scope::None => return,
         };
-        let helpers = &engine.helpers;
-        let mut announced = helpers.held.lock();
-        loop {
-            match announced.turn(&held) {
-                Turn::Wait => helpers.released.wait(&mut announced),
-                Turn::Yield => {
-                    drop(announced);
-                    let_others_run(engine);
-                    announced = helpers.held.lock();
-                    announced.have_run();
-                    helpers.released.notify_all();
-                }
-                Turn::Go => break,
-            }
-        }
-        announced.begin(self.number, held);
-        engine.attention.set(Attention::LONG, true);
-        drop(announced);
+        let set = || engine.attention.set(Attention::LONG, true);
+        engine.helpers.announce(self.number, held, || let_others_run(engine), set);
         std::thread::sleep(GRACE);
     }
 
     /// Waits for the end of CLIENT PAUSE.
     fn begin(&self, engine: &Engine, cmd: &Cmd) {
-        let running = &engine.helpers.running;
-        running.fetch_add(1, Relaxed);
-        fence(SeqCst);
-        while engine.attention.get() & Attention::PAUSE != 0
-            && engine.check_pause()
-            && (!engine.pause.writes_only.load(Relaxed) || cmd.row.flags.has(Flags::WRITE))
-        {
-            running.fetch_sub(1, Release);
-            std::thread::sleep(Duration::from_millis(1));
-            running.fetch_add(1, Relaxed);
-            fence(SeqCst);
-        }
+        let is_paused = || {
+            engine.attention.get() & Attention::PAUSE != 0
+                && engine.check_pause()
+                && (!engine.pause.writes_only.load(Relaxed) || cmd.row.flags.has(Flags::WRITE))
+        };
+        engine.helpers.begin(is_paused, || std::thread::sleep(Duration::from_millis(1)));
     }
 
+    /// Its shards are unlocked: the commands that wait for them go on.
     fn unlock(&self, engine: &Engine) {
-        let mut announced = engine.helpers.held.lock();
-        if !announced.end(self.number) {
-            return;
-        }
-        if announced.is_empty() {
-            engine.attention.set(Attention::LONG, false);
-        }
-        engine.each_worker(|w| w.mailbox.post(Message::Resume));
-        drop(announced);
-        engine.helpers.released.notify_all();
+        engine.helpers.release(self.number, |none_left| {
+            if none_left {
+                engine.attention.set(Attention::LONG, false);
+            }
+            engine.each_worker(|w| w.mailbox.post(Message::Resume));
+        });
     }
 
     /// On the worker of the connection: counts the command and sends the reply.

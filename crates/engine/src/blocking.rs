@@ -40,6 +40,8 @@ struct Job {
     /// When it is run again although nothing has changed, in Unix milliseconds; [`i64::MAX`]: never.
     again: AtomicI64,
     empty: Empty,
+    /// The integers of `empty`, as far as it is by now: replicas that have acknowledged.
+    progress: [AtomicI64; 2],
     /// Time that its runs have taken so far.
     nanos: AtomicU64,
 }
@@ -105,6 +107,11 @@ fn waiter(
         deadline: block.deadline,
         again: AtomicI64::new(block.again.unwrap_or(i64::MAX)),
         empty: block.empty,
+        progress: match block.empty {
+            Empty::Int(n) => [AtomicI64::new(0), AtomicI64::new(n)],
+            Empty::Ints(a, b) => [AtomicI64::new(a), AtomicI64::new(b)],
+            _ => Default::default(),
+        },
         nanos: AtomicU64::new(0),
     };
     let c = &session.client;
@@ -139,8 +146,24 @@ fn admit(engine: &Engine, w: &Waiter, job: &Job) -> Result<(), Refusal> {
 fn empty_reply(job: &Job) -> Vec<u8> {
     let mut out = Out::default();
     let mut reply = Reply::new(&mut out, job.proto);
-    commands::parse::empty(job.empty, &mut reply);
+    let [here, there] = job.progress.each_ref().map(|n| n.load(Relaxed));
+    let empty = match job.empty {
+        Empty::Int(_) => Empty::Int(there),
+        Empty::Ints(..) => Empty::Ints(here, there),
+        other => other,
+    };
+    commands::parse::empty(empty, &mut reply);
     out.buf
+}
+
+/// WAIT and WAITAOF: how far it is, which the client learns when its time is over.
+pub fn note_progress(w: &Waiter, here: Option<i64>, there: i64) {
+    if let Some(job) = job(w) {
+        if let Some(here) = here {
+            job.progress[0].store(here, Relaxed);
+        }
+        job.progress[1].store(there, Relaxed);
+    }
 }
 
 impl Client {
@@ -185,8 +208,11 @@ impl Thread {
         block.keys.clear();
         let w = waiter(engine, session, command, &mut block, args);
         blocked(engine, session, Arc::clone(&w));
+        if let Some(on_wait) = self.on_wait.take() {
+            on_wait(engine, Arc::clone(&w));
+        }
         if let Some(sequence) = self.awaits.take()
-            && !engine.journal.wait(sequence, &w)
+            && !engine.durability.wait(engine, sequence, &w)
         {
             self.durable(engine, &w);
         }
@@ -345,7 +371,8 @@ impl Thread {
     /// CLIENT UNBLOCK: as if its time were over, or with an error. Returns whether it was waiting.
     pub fn unblock(&mut self, engine: &Engine, w: &Arc<Waiter>, error: bool) -> bool {
         // To clients it is no blocking command.
-        let runs = Traits::WALKS.or(Traits::LONG).or(Traits::MEETS).or(Traits::STEPS);
+        let aside = Traits::LONG.or(Traits::MEETS).or(Traits::STEPS).or(Traits::WEIGHS);
+        let runs = aside.or(Traits::WALKS);
         let runs = job(w).is_some_and(|job| engine.table.get(job.command).traits.has_any(runs));
         if runs || !self.end_wait(engine, w) {
             return false;
@@ -363,7 +390,7 @@ impl Thread {
     }
 
     /// Answers WAITAOF: the records that it waits for are durable.
-    pub(crate) fn durable(&mut self, engine: &Engine, w: &Arc<Waiter>) {
+    pub fn durable(&mut self, engine: &Engine, w: &Arc<Waiter>) {
         if !self.end_wait(engine, w) {
             return;
         }

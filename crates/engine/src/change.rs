@@ -4,9 +4,7 @@
 use config::{Caller, Config, Id, LogFormat, Loglevel, SetError};
 
 use crate::engine::Engine;
-use crate::journal;
 use crate::log::Level;
-use crate::persistence;
 use crate::thread::Thread;
 
 /// Sets options, all or none, and applies the consequences.
@@ -19,11 +17,7 @@ pub fn change(
     // EXEC has locked it before it took the shards.
     let _gate = (!thread.in_transaction).then(|| engine.lock_config());
     let outcome = engine.config.set(pairs, caller, &mut |id, c| {
-        if id == Id::Appendonly {
-            // Redis's text.
-            return journal::switch(engine, thread, c.flag(id))
-                .map_err(|_| "Unable to turn on AOF. Check server logs.".to_owned());
-        }
+        engine.durability.apply(engine, thread, id, c)?;
         apply(engine, id, c)
     });
     // After a refusal too: other threads may have seen options with the values that they did not
@@ -46,9 +40,7 @@ pub fn change(
             thread.make_room(engine);
         }
     }
-    if changed.contains(&Id::Dir) || changed.contains(&Id::Save) {
-        persistence::warn_unless_writable(engine);
-    }
+    engine.durability.options_set(engine, &changed);
     Ok(changed)
 }
 

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use crate::clients::Client;
+use crate::clients::{Client, Peer};
 use crate::engine::Engine;
 
 /// Output that Redis keeps in a connection's fixed buffer (`obl`) before it makes a list (`omem`).
@@ -54,7 +54,7 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
         c.memory(),
         if output > 0 { "rw" } else { "r" },
     );
-    let _ = writeln!(
+    let _ = write!(
         out,
         " cmd={command} user={} redir={} resp={} lib-name={} lib-ver={} tot-net-in={} \
          tot-net-out={} tot-cmds={}",
@@ -67,12 +67,16 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
         get(&c.net_out),
         get(&c.total_commands),
     );
+    // Redis does not tell. Others' lines are as without TLS.
+    out.push_str(if c.tls.load(Relaxed) { " tls=yes\n" } else { "\n" });
 }
 
 /// One letter for each thing that is special about a connection, `N` if nothing is.
 fn flags(c: &Client) -> String {
     let is = |flag: &AtomicBool| flag.load(Relaxed);
     let letters = [
+        ('S', c.peer() == Peer::Replica),
+        ('M', c.peer() == Peer::Primary),
         ('O', is(&c.monitor)),
         ('P', is(&c.receiver.subscribed)),
         ('x', c.multi.load(Relaxed) >= 0),

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
+    AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
 };
 
 use observe::stats::bump;
@@ -57,6 +57,18 @@ pub enum PausedKill {
     Reply(Vec<u8>),
 }
 
+/// What is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Peer {
+    /// A client.
+    Client,
+    /// A replica of this server.
+    Replica,
+    /// The primary of this server.
+    Primary,
+}
+
 /// The part of a connection that other threads may read.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "fields are those of CLIENT LIST by meaning")]
@@ -65,6 +77,8 @@ pub struct Client {
     /// Number of the thread it lives on.
     pub thread: usize,
     pub endpoint: Endpoint,
+    /// It speaks TLS.
+    pub tls: AtomicBool,
     /// Unix milliseconds.
     pub created_ms: i64,
     pub names: RwLock<Names>,
@@ -85,6 +99,8 @@ pub struct Client {
     pub net_out: AtomicU64,
     pub authenticated: AtomicBool,
     pub monitor: AtomicBool,
+    /// See [`Client::peer`].
+    peer: AtomicU8,
     /// The part that senders of push messages use.
     pub receiver: Arc<Receiver>,
     pub no_evict: AtomicBool,
@@ -129,6 +145,20 @@ pub(crate) enum Early {
 }
 
 impl Client {
+    /// What is at the other end.
+    pub fn peer(&self) -> Peer {
+        match self.peer.load(Relaxed) {
+            1 => Peer::Replica,
+            2 => Peer::Primary,
+            _ => Peer::Client,
+        }
+    }
+
+    /// Sets what is at the other end.
+    pub fn set_peer(&self, peer: Peer) {
+        self.peer.store(peer as u8, Relaxed);
+    }
+
     pub(crate) fn new(
         id: u64,
         thread: usize,
@@ -140,6 +170,7 @@ impl Client {
             id,
             thread,
             endpoint,
+            tls: AtomicBool::new(false),
             created_ms: now_ms,
             names: RwLock::default(),
             user: RwLock::new(user),
@@ -156,6 +187,7 @@ impl Client {
             net_out: AtomicU64::new(0),
             authenticated: AtomicBool::new(false),
             monitor: AtomicBool::new(false),
+            peer: AtomicU8::new(Peer::Client as u8),
             receiver: Arc::new(Receiver::new(id, thread)),
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),

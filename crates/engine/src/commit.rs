@@ -1,10 +1,28 @@
 //! The one place in which a command's effects turn into their consequences.
+//!
+//! While somebody reads the stream of committed records (the journal, replicas), a commit appends to the lane
+//! of its thread while the shards are locked (`note`): first the keys and fields that expired or were
+//! evicted, then the command, in the form that can be replayed. One commit is one record; so is everything
+//! between `Thread::begin_unit` and `Thread::end_unit` (a transaction, a script).
 
+use resp::Args;
 use store::Db;
+use stream::{Lane, Unit};
 
 use crate::engine::Engine;
-use crate::journal::{self, Own};
 use crate::pubsub::{self, Local};
+use crate::table::Cmd;
+use crate::thread::Thread;
+
+/// The command that a commit belongs to.
+pub struct Own<'a> {
+    /// The database that was selected.
+    pub db: usize,
+    /// The command.
+    pub cmd: &'a Cmd,
+    /// Its arguments.
+    pub args: &'a Args<'a>,
+}
 
 /// Turns a command's effects into their consequences, while its shards are still locked: the one place
 /// for journal, replication, events, waiters and invalidations as they come.
@@ -35,8 +53,8 @@ pub fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: &Own
 #[inline(never)]
 fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: Option<&Own<'_>>) {
     db.cx.counters.dirty += db.cx.effects.dirty;
-    if engine.journal.is_on() {
-        journal::note(engine, &local.own().lane, db, own);
+    if engine.stream.is_on() {
+        note(engine, &local.own().lane, db, own);
     }
     if !db.cx.effects.events.is_empty() {
         db.notify();
@@ -52,4 +70,74 @@ fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: Opt
         engine.tracking.invalidate_all(engine, local);
     }
     db.cx.effects.clear();
+}
+
+/// Appends the record of a commit. The shards are locked.
+fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'_>>) {
+    let e = &db.cx.effects;
+    let told = !db.cx.untold;
+    let own = own.filter(|_| told && (e.dirty > 0 || !e.rewritten.is_empty()));
+    let stated = told && (own.is_some() || !e.rewritten.is_empty());
+    if !stated && e.dropped.is_empty() && e.dropped_fields.is_empty() {
+        return;
+    }
+    lane.append(engine.stream.counter(), db.cx.now, stated, |unit| {
+        for (db, key) in &e.dropped {
+            unit.command(*db, b"del", 1, std::iter::once(key.as_slice()));
+        }
+        for (db, key, field) in &e.dropped_fields {
+            unit.command(*db, b"hdel", 2, [key.as_slice(), field].into_iter());
+        }
+        let Some(own) = own else {
+            // A session command's change: the command has stated its form, which belongs to no database.
+            if stated {
+                words(unit, 0, &e.rewritten);
+            }
+            return;
+        };
+        if e.rewritten.is_empty() {
+            // By its own name: renaming a command must not make the journal unreadable.
+            let name = own.cmd.name().as_bytes();
+            unit.command(own.db, name, own.args.len() - 1, own.args.iter_from(1));
+        } else {
+            words(unit, own.db, &e.rewritten);
+        }
+        e.also.iter().for_each(|record| words(unit, own.db, record));
+    });
+}
+
+/// Appends a change of a session command, which gives the form that can be replayed. The shard is locked.
+pub fn note_words(engine: &Engine, lane: &Lane, db: &Db<'_>, index: usize, words: &[&[u8]]) {
+    if engine.stream.is_on()
+        && let Some((name, args)) = words.split_first()
+    {
+        lane.append(engine.stream.counter(), db.cx.now, true, |unit| {
+            unit.command(index, name, args.len(), args.iter().copied());
+        });
+    }
+}
+
+fn words(unit: &mut Unit<'_>, db: usize, words: &[Vec<u8>]) {
+    if let Some((name, args)) = words.split_first() {
+        unit.command(db, name, args.len(), args.iter().map(Vec::as_slice));
+    }
+}
+
+impl Thread {
+    /// From here to [`end_unit`](Self::end_unit) all commits of this thread are one record: they are
+    /// replayed together or not at all. The caller keeps the shards that they concern locked throughout. Units
+    /// may lie within units.
+    pub fn begin_unit(&self) {
+        self.worker.lane.begin_unit();
+    }
+
+    /// The highest sequence number that a client's command on this thread has caused.
+    pub fn last_written(&self) -> u64 {
+        self.worker.lane.acted()
+    }
+
+    /// Ends a unit.
+    pub fn end_unit(&self, engine: &Engine) {
+        self.worker.lane.end_unit(engine.stream.counter());
+    }
 }

@@ -12,7 +12,6 @@ use store::ShardSet;
 use crate::blocking::{self};
 use crate::engine::{Attention, Engine};
 use crate::exec::Executed;
-use crate::persistence;
 use crate::scripting;
 use crate::session::{ReplyMode, Session};
 use crate::table::Cmd;
@@ -285,23 +284,6 @@ impl Thread {
         }
         self.worker.answer_error(engine, &fail, reply);
         true
-    }
-
-    /// FLUSHALL leaves an empty snapshot where snapshots are configured, as Redis does: the deleted data
-    /// does not come back with a restart.
-    #[cold]
-    pub(crate) fn save_after_flush(&mut self, engine: &Engine) {
-        let loading = engine.attention.get() & Attention::LOADING != 0;
-        if loading || engine.config.save_points().is_empty() {
-            return;
-        }
-        // A snapshot that is being taken in the background contains the deleted data: another follows it.
-        let busy = engine.persistence.is_busy();
-        engine.save_owed.store(busy, Relaxed);
-        if !busy {
-            // The log has the reason if it fails, and Redis does not report it to the client either.
-            let _ = persistence::save(engine, self, &persistence::path(engine));
-        }
     }
 
     /// Counts and answers a command that was not run.

@@ -5,20 +5,25 @@
 //! is *stranded*. It stays where it is, with the shards that it has locked, until the process ends;
 //! threads that wait for these shards stay with it.
 
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
 /// The server goes on.
-pub(crate) const NOT: u8 = 0;
+const NOT: u8 = 0;
+/// An end has been requested and has not begun.
+const ASKED: u8 = 1;
 /// Commands and scripts under way finish first.
-pub const ORDERLY: u8 = 1;
+pub const ORDERLY: u8 = 2;
 /// SHUTDOWN NOSAVE: scripts are not waited for.
-pub const AT_ONCE: u8 = 2;
+pub const AT_ONCE: u8 = 3;
 
 /// See the module's text.
 #[derive(Debug, Default)]
 pub struct Ends {
+    /// How the server ends, if it does: see the constants.
+    manner: AtomicU8,
     now: Mutex<Now>,
     changed: Condvar,
 }
@@ -41,6 +46,38 @@ impl Drop for Alive<'_> {
 }
 
 impl Ends {
+    /// Whether the server has been asked to end, and the request was not cancelled and has not failed.
+    pub fn is_requested(&self) -> bool {
+        self.manner.load(Relaxed) != NOT
+    }
+
+    /// Whether scripts are cut off.
+    pub(crate) fn is_at_once(&self) -> bool {
+        self.manner.load(Relaxed) == AT_ONCE
+    }
+
+    /// An end is requested, and begins later.
+    pub fn ask(&self) {
+        self.manner.fetch_max(ASKED, Relaxed);
+    }
+
+    /// The request is cancelled, unless the end has begun.
+    pub fn cancel(&self) {
+        // It fails when the end has begun.
+        let _ = self.manner.compare_exchange(ASKED, NOT, Relaxed, Relaxed);
+    }
+
+    /// The end begins, as [`ORDERLY`] or [`AT_ONCE`] says. False: it has begun already, and is no less
+    /// patient.
+    pub fn begin(&self, manner: u8) -> bool {
+        self.manner.fetch_max(manner, Relaxed) < manner
+    }
+
+    /// The end that had begun has failed: the server goes on.
+    pub fn fail(&self) {
+        self.manner.store(NOT, Relaxed);
+    }
+
     /// Called by a thread that [`wait`](Self::wait) waits for.
     pub fn alive(&self) -> Alive<'_> {
         Alive(self)

@@ -1,7 +1,7 @@
 //! The state that all threads share.
 
 use std::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
+    AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
 };
 use std::sync::{Arc, Weak};
 
@@ -14,12 +14,15 @@ use observe::slowlog::Slowlog;
 use observe::stats::ThreadStats;
 use observe::topkeys::{HotKeys, TopKeys};
 use parking_lot::{Mutex, MutexGuard, RwLock};
+use replication::ReplId;
 use stdx::clock::Clock;
 use store::Keyspace;
+use stream::Stream;
 
 use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::clients::Look;
+use crate::durability::Durability;
 use crate::ends::Ends;
 use crate::helpers::Helpers;
 use crate::journal::Journal;
@@ -27,8 +30,8 @@ use crate::log::Log;
 use crate::mailbox::{Job, Mailbox, Message};
 use crate::migrate::{Dial, Migrations};
 use crate::monitor::Monitors;
-use crate::persistence::{self, Persistence};
 use crate::pubsub::{Hub, Inbox};
+use crate::replication::Replication;
 use crate::scripting::Scripts;
 use crate::table::{CommandSet, Table};
 use crate::tracking::Tracking;
@@ -61,6 +64,15 @@ impl Attention {
     pub const MIGRATE: u32 = 512;
     /// Long commands have shards locked.
     pub const LONG: u32 = 2048;
+    /// The server is a replica: it takes its changes from a primary, and its keys expire when the primary
+    /// says so.
+    pub const REPLICA: u32 = 4096;
+    /// A replica has no link to its primary, and `replica-serve-stale-data` is no.
+    pub const STALE: u32 = 8192;
+
+    /// What the link to a primary does not heed.
+    pub(crate) const OBEYED: u32 =
+        Self::REPLICA | Self::STALE | Self::MAXMEMORY | Self::DISK | Self::UNSAVED | Self::REPLICAS;
 
     /// All reasons.
     #[inline]
@@ -89,20 +101,6 @@ pub struct Pause {
     gate: Mutex<()>,
 }
 
-/// How a shutdown was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShutdownRequest {
-    /// SAVE (`Some(true)`), NOSAVE (`Some(false)`), or as configured.
-    pub save: Option<bool>,
-    /// NOW: do not wait for replicas.
-    pub now: bool,
-    /// Go on even when saving fails.
-    pub force: bool,
-}
-
-/// Carries out a shutdown.
-pub type ShutdownHook = Box<dyn Fn(ShutdownRequest) + Send + Sync>;
-
 /// Carries out the change of an option (listeners, limits …). The text of a refusal is the reason that
 /// CONFIG SET answers; all options then return to their previous values, and the hook is called again for
 /// those.
@@ -114,6 +112,8 @@ pub struct Options {
     pub config: Config,
     /// The session commands.
     pub commands: CommandSet,
+    /// Journal and snapshots; `()` for none.
+    pub durability: Arc<dyn Durability>,
     /// `rename-command` lines: name and new name.
     pub renames: Vec<(String, String)>,
     /// Time.
@@ -142,8 +142,10 @@ pub struct Worker {
     pub outboxes: Arc<AtomicUsize>,
     /// Connections that live on it.
     pub connections: AtomicU64,
-    /// Where it leaves its records for the journal.
-    pub lane: Arc<persist::journal::Lane>,
+    /// How many of them are fed with the stream of changes.
+    pub fed: AtomicUsize,
+    /// Where it leaves its records for the readers of the stream.
+    pub lane: Arc<stream::Lane>,
     /// Some of its connections wait until the journal is durable: it is woken when it is.
     pub wake_request: persist::journal::WakeRequest,
 }
@@ -153,7 +155,7 @@ pub struct Engine {
     /// All data.
     pub keyspace: Arc<Keyspace>,
     /// With one worker thread: the right to the keyspace, until that thread takes it.
-    pub(crate) solo: Mutex<Option<store::SoloToken>>,
+    pub solo: Mutex<Option<store::SoloToken>>,
     /// Options by name, live.
     pub config: Config,
     /// All commands.
@@ -211,8 +213,8 @@ pub struct Engine {
     pub executable: String,
     /// TCP port that is listened on, for INFO; 0 if none.
     pub tcp_port: AtomicU32,
-    /// Called by SHUTDOWN; set by the owner of the listeners.
-    pub on_shutdown: RwLock<Option<ShutdownHook>>,
+    /// The same with TLS.
+    pub tls_port: AtomicU32,
     /// Called by CONFIG SET for every option that changed; set by the owner of the listeners.
     pub on_config: RwLock<Option<ConfigHook>>,
     /// Called by MIGRATE to connect to another server; set by the owner of the sockets.
@@ -220,8 +222,8 @@ pub struct Engine {
     /// Says whether the peer of a connection has closed it, which the thread of the connection may not
     /// have noticed yet; set by the owner of the sockets.
     pub on_look: RwLock<Option<Look>>,
-    /// The replication ID: 40 hexadecimal digits (DEBUG CHANGE-REPL-ID draws a new one).
-    pub replication_id: RwLock<String>,
+    /// Its role in replication, and the stream for replicas.
+    pub replication: Replication,
     /// Bytes in use when the engine had just been made, for INFO memory.
     pub startup_memory: u64,
     /// DEBUG PAUSE-CRON.
@@ -234,17 +236,20 @@ pub struct Engine {
     pub blocked_clients: AtomicU64,
     /// Instantaneous rates, sampled by the periodic work.
     pub rates: Rates,
-    /// How the server ends, if it does: see [`crate::ends`].
-    pub shutting_down: AtomicU8,
-    /// Which threads have ended.
+    /// How the server ends, if it does, and which threads have ended.
     pub ends: Ends,
-    /// The journal (`appendonly`).
+    /// Where commits leave their records, and what replies wait for.
     pub journal: Journal,
-    /// FLUSHALL found a snapshot being taken, and wants one when that is over.
-    pub(crate) save_owed: AtomicBool,
-    /// Snapshots.
-    pub persistence: Persistence,
+    /// The journal's files, and snapshots.
+    pub durability: Arc<dyn Durability>,
+    /// The committed records, in one order.
+    pub stream: Arc<Stream>,
     pub(crate) me: Weak<Engine>,
+}
+
+/// A replication id that no other server has.
+pub fn random_repl_id(now_ms: i64) -> ReplId {
+    ReplId::parse(random_id(now_ms).as_bytes()).expect("40 digits")
 }
 
 /// 40 hexadecimal digits that no other server has.
@@ -267,6 +272,7 @@ impl Drop for Engine {
 impl Engine {
     /// An engine with an empty keyspace and no threads.
     pub fn new(o: Options) -> Arc<Self> {
+        let stream = Arc::<Stream>::default();
         let now = o.clock.wall_ms() as i64;
         let databases = o.config.int(Id::Databases).max(1) as usize;
         let (keyspace, solo) = if o.config.int(Id::Threads) == 1 {
@@ -306,27 +312,43 @@ impl Engine {
             config_file: o.config_file,
             executable: o.executable,
             tcp_port: AtomicU32::new(0),
-            on_shutdown: RwLock::default(),
+            tls_port: AtomicU32::new(0),
             on_config: RwLock::default(),
             on_dial: RwLock::default(),
             on_look: RwLock::default(),
-            replication_id: RwLock::new(random_id(now)),
+            replication: Replication::new(random_repl_id(now)),
             startup_memory: stdx::mem::used(),
             cron_paused: AtomicBool::new(false),
             workers: RwLock::default(),
             peak_clients: AtomicU64::new(0),
             blocked_clients: AtomicU64::new(0),
             rates: Rates::default(),
-            shutting_down: AtomicU8::new(0),
             ends: Ends::default(),
-            journal: Journal::default(),
-            save_owed: AtomicBool::new(false),
-            persistence: Persistence::new(now),
+            journal: Journal::new(Arc::clone(&stream)),
+            stream,
+            durability: o.durability,
             me: Weak::clone(me),
             config: o.config,
         });
         engine.config_changed();
         engine
+    }
+
+    /// This engine, for a thread that outlives the call.
+    pub fn arc(&self) -> Arc<Self> {
+        self.me.upgrade().expect("an engine in use is owned by somebody")
+    }
+
+    /// Logs the configured features that will not work.
+    pub fn warn_at_start(&self) {
+        if self.attention.get() & Attention::REPLICAS != 0 {
+            crate::log!(
+                self.log,
+                Warning,
+                "min-replicas-to-write is {}: writes are refused until so many replicas have come",
+                self.config.int(Id::MinReplicasToWrite)
+            );
+        }
     }
 
     /// A reference that does not keep it alive, for threads that may outlive it.
@@ -343,7 +365,7 @@ impl Engine {
     }
 
     /// A worker that is not in the list: no connections live on it.
-    pub(crate) fn new_worker(&self, mailbox: Mailbox) -> Arc<Worker> {
+    pub fn new_worker(&self, mailbox: Mailbox) -> Arc<Worker> {
         Arc::new(Worker {
             stats: ThreadStats::new(self.table.len()),
             costs: CostStats::default(),
@@ -352,19 +374,27 @@ impl Engine {
             inbox: Inbox::default(),
             outboxes: Arc::default(),
             connections: AtomicU64::new(0),
-            lane: self.journal.shared.add_lane(),
+            fed: AtomicUsize::new(0),
+            lane: self.stream.add_lane(),
             wake_request: persist::journal::WakeRequest::default(),
         })
     }
 
     /// Calls `f` with every worker thread.
-    pub(crate) fn each_worker(&self, f: impl FnMut(&Arc<Worker>)) {
+    pub fn each_worker(&self, f: impl FnMut(&Arc<Worker>)) {
         self.workers.read().iter().for_each(f);
     }
 
-    /// Memory of all buffers in which push messages wait to be sent, those kept for the next time included.
+    /// Whether long commands are being run. With CLIENT PAUSE on, none begins behind this look.
+    pub fn runs_long_commands(&self) -> bool {
+        self.helpers.is_busy()
+    }
+
+    /// Memory of all buffers in which push messages wait to be sent, those kept for the next time and those
+    /// between threads included.
     pub fn outbox_bytes(&self) -> u64 {
-        self.workers().iter().map(|worker| worker.outboxes.load(Relaxed) as u64).sum()
+        let bytes = |w: &Arc<Worker>| w.outboxes.load(Relaxed) + w.inbox.backlog.posted();
+        self.workers().iter().map(|worker| bytes(worker) as u64).sum()
     }
 
     /// The worker thread with this number.
@@ -387,7 +417,7 @@ impl Engine {
 
     /// The right to change options. The thread that has it may be waiting for shards that a slow script has
     /// locked.
-    pub(crate) fn lock_config(&self) -> MutexGuard<'_, ()> {
+    pub fn lock_config(&self) -> MutexGuard<'_, ()> {
         loop {
             if let Some(gate) = self.config_gate.try_lock_for(std::time::Duration::from_millis(10))
             {
@@ -395,6 +425,15 @@ impl Engine {
             }
             store::meanwhile();
         }
+    }
+
+    /// Refuses writes while fewer replicas are good than `min-replicas-to-write` says.
+    pub fn follow_good_replicas(&self) {
+        let wanted = usize::try_from(self.config.int(Id::MinReplicasToWrite)).unwrap_or(0);
+        let refuse = self.config.int(Id::MinReplicasMaxLag) > 0
+            && self.replication.good.load(Relaxed) < wanted
+            && !self.is_replica();
+        self.attention.set(Attention::REPLICAS, refuse);
     }
 
     /// Updates the state derived from the configuration; called after every change of it.
@@ -406,10 +445,9 @@ impl Engine {
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
-        let wants = c.int(Id::MinReplicasToWrite) > 0 && c.int(Id::MinReplicasMaxLag) > 0;
-        self.attention.set(Attention::REPLICAS, wants);
-        self.journal.follow_config(c);
-        persistence::follow_config(self);
+        self.follow_good_replicas();
+        self.replication.resize_backlog(c.bytes(Id::ReplBacklogSize) as usize);
+        self.durability.config_changed(self);
         c.with_bytes(Id::Requirepass, |password| self.acl.follow_requirepass(password));
         let notifies = c.notify_keyspace_events() != 0;
         if self.notifies.swap(notifies, Relaxed) != notifies {

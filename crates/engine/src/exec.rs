@@ -20,15 +20,16 @@ use commands::runs::ParsedCommand;
 use commands::{DataFn, Fail, Outcome};
 use config::Id;
 use resp::{Args, Reply};
-use store::{Db, Key, ShardSet};
+use store::{Budget, Db, Key, ShardSet};
 
 use crate::acl::{self, User};
 use crate::blocking::register;
 use crate::clients::Client;
+use crate::commit::Own;
 use crate::commit::{commit, commit_own};
 use crate::dispatch::{flags_with_queue, shards_of};
 use crate::engine::{Attention, Engine, Worker};
-use crate::journal::Own;
+use crate::helpers::AT_ONCE;
 use crate::pubsub::Local;
 use crate::session::Session;
 use crate::table::{Call, Cmd, Run};
@@ -40,6 +41,9 @@ const OOM: Fail = Fail::text("OOM command not allowed when used memory > 'maxmem
 const NOAUTH: Fail = Fail::text("NOAUTH Authentication required.");
 const LOADING: Fail = Fail::text("LOADING Apus is loading the dataset in memory");
 const NO_REPLICAS: Fail = Fail::text("NOREPLICAS Not enough good replicas to write.");
+const READONLY: Fail = Fail::text("READONLY You can't write against a read only replica.");
+const MASTERDOWN: Fail =
+    Fail::text("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
 const NOT_IN_MULTI: Fail = Fail::text("ERR Command not allowed inside a transaction");
 const NO_DEBUG: Fail = Fail::text(
     "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can \
@@ -238,14 +242,34 @@ pub(crate) struct Limits {
 }
 
 impl Engine {
+    /// Whether nothing is to be evicted here: a replica deletes what its primary deletes.
+    pub(crate) fn leaves_eviction_to_primary(&self, attention: u32) -> bool {
+        attention & Attention::REPLICA != 0 && self.config.flag(Id::ReplicaIgnoreMaxmemory)
+    }
+
     /// The refusal of writes while replicas are asked for.
     pub(crate) fn lacks_replicas(&self) -> Option<Fail> {
         (self.attention.get() & Attention::REPLICAS != 0).then_some(NO_REPLICAS)
     }
 
-    /// Whether a write may be made: nothing refuses it for the disk's sake, or for lack of replicas.
+    /// Why commands that write are refused at present, if they are: the disk has failed.
+    pub(crate) fn refuses_writes(&self) -> Option<Fail> {
+        let failed = self.attention.get() & (Attention::UNSAVED | Attention::DISK) != 0;
+        if failed { self.durability.refusal(self) } else { None }
+    }
+
+    /// Whether a write may be made: nothing refuses it for the disk's sake, for lack of replicas, or because
+    /// the server is one itself.
     #[inline]
-    fn admit_write(&self, needs_disk: bool, writes: bool) -> Result<(), Refusal> {
+    fn admit_write(
+        &self,
+        session: &Session,
+        needs_disk: bool,
+        writes: bool,
+    ) -> Result<(), Refusal> {
+        if session.from_primary {
+            return Ok(());
+        }
         if (writes || needs_disk)
             && let Some(fail) = self.refuses_writes()
         {
@@ -253,6 +277,12 @@ impl Engine {
         }
         if writes && let Some(fail) = self.lacks_replicas() {
             return Err(fail.into());
+        }
+        if writes
+            && self.attention.get() & Attention::REPLICA != 0
+            && self.config.flag(Id::ReplicaReadOnly)
+        {
+            return Err(READONLY.into());
         }
         Ok(())
     }
@@ -275,7 +305,7 @@ impl Engine {
             let why = "Write commands are not allowed from read-only scripts.";
             return Err(Refusal::Script(why));
         }
-        engine.admit_write(false, flags.has(Flags::WRITE))?;
+        engine.admit_write(session, false, flags.has(Flags::WRITE))?;
         if limits.out_of_memory && flags.has(Flags::DENYOOM) {
             return Err(OOM.into());
         }
@@ -301,6 +331,7 @@ impl Thread {
         // Nothing is evicted, either, for a command that can end a script, or while a script is slow: the
         // script may have locked the shards that eviction would wait for.
         let evicts = attention & Attention::BUSY == 0
+            && !engine.leaves_eviction_to_primary(attention)
             && !flags.has(Flags::ALLOW_BUSY)
             && (attention & Attention::PAUSE == 0 || !engine.check_pause());
         self.short_of_memory = false;
@@ -314,9 +345,12 @@ impl Thread {
             }
         }
         let writes = flags_with_queue(session, cmd).has(Flags::WRITE);
-        engine.admit_write(cmd.traits.has(Traits::NEEDS_DISK), writes)?;
+        engine.admit_write(session, cmd.traits.has(Traits::NEEDS_DISK), writes)?;
         if session.only_subscribes() && !cmd.traits.has(Traits::WHILE_SUBSCRIBED) {
             return Err(only_subscribes(cmd.row).into());
+        }
+        if attention & Attention::STALE != 0 && !flags.has(Flags::STALE) && !session.from_primary {
+            return Err(MASTERDOWN.into());
         }
         if attention & Attention::LOADING != 0 && !flags.has(Flags::LOADING) {
             return Err(LOADING.into());
@@ -366,20 +400,45 @@ impl Thread {
         {
             return Ok(());
         }
-        if cmd.traits.has_any(Traits::LONG.or(Traits::MEETS).or(Traits::STEPS))
-            && self.cx.may_block
-            && !self.whole
+        let asks = self.cx.may_block && !self.whole;
+        if asks
+            && cmd.traits.has_any(Traits::LONG.or(Traits::MEETS).or(Traits::STEPS))
             && self.goes_aside(engine, session, id, args)
         {
             return Ok(());
         }
+        self.cx.budget = if asks { AT_ONCE } else { Budget::UNLIMITED };
+        loop {
+            let outcome = self.run_locked(engine, session, (id, run), args, reply);
+            if !std::mem::take(&mut self.cx.handed_over) {
+                return outcome;
+            }
+            if self.hand_over(engine, session, id, args) {
+                return Ok(());
+            }
+            // There is no thread for it. Now it runs here, without a budget.
+        }
+    }
+
+    /// Locks the shards of a data command, runs it, and serves whom it wakes.
+    #[inline]
+    fn run_locked(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        (id, run): (u16, DataFn),
+        args: &mut Args<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        let cmd = engine.table.get(id);
         self.cx.no_touch = session.no_touch;
         if cmd.row.scope == Scope::Patterns {
             self.cx.reads_all = acl::reads_all(&engine.table, &session.user, id, args);
         }
-        // A pause stops everything that changes data, expiry included.
-        self.cx.keep_expired =
-            engine.attention.get() & Attention::PAUSE != 0 && engine.check_pause();
+        // A pause stops everything that changes data, expiry included, and so does a primary.
+        let attention = engine.attention.get();
+        self.cx.keep_expired = attention & Attention::REPLICA != 0
+            || attention & Attention::PAUSE != 0 && engine.check_pause();
         self.cx.trust_checksums = engine.trust_checksums.load(Relaxed);
         let ks = &engine.keyspace;
         let index = session.db;
@@ -404,6 +463,10 @@ impl Thread {
         };
         let local = &mut self.pubsub;
         let outcome = run_data(engine, local, &mut db, run, (index, cmd), args, reply);
+        db.cx.budget = Budget::UNLIMITED;
+        if db.cx.handed_over {
+            return outcome;
+        }
         if session.tracking.is_some() && cmd.row.flags.has(Flags::READONLY) {
             tracking::remember(engine, &mut self.pubsub, session, cmd, args);
         }
@@ -421,7 +484,7 @@ impl Thread {
         }
         self.cx.keep_expired = false;
         if cmd.row.scope == Scope::All && cmd.traits.has(Traits::SAVES_AFTER) && outcome.is_ok() {
-            self.save_after_flush(engine);
+            engine.durability.flushed(engine, self);
         }
         if !self.cx.overdue.is_empty() {
             self.remove_overdue(engine);
@@ -528,12 +591,13 @@ pub(crate) fn run_data(
     reply: &mut Reply<'_>,
 ) -> Outcome {
     let outcome = run(db, args, reply);
+    debug_assert!(!db.cx.handed_over || own.1.traits.has(Traits::WEIGHS), "{}", own.1.row.name);
     commit_own(engine, local, db, &Own { db: own.0, cmd: own.1, args });
     outcome
 }
 
 /// The same for a command that a file has: its consequences came when it ran first.
-pub(crate) fn replay_data(
+pub fn replay_data(
     db: &mut Db<'_>,
     run: DataFn,
     args: &mut Args<'_>,

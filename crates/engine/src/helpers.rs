@@ -3,14 +3,15 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst, fence};
+use std::sync::atomic::{
+    Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
+};
 
-use parking_lot::{Condvar, Mutex};
-use store::{Db, Key, ShardSet};
+use stdx::sync::{AtomicUsize, Condvar, Mutex, fence};
+use store::{Budget, ShardSet};
 
-/// Bytes of values up to which a command that looks at all of them runs on its worker: some ten
-/// milliseconds.
-pub(crate) const AT_ONCE: usize = 2 << 20;
+/// How much of its values a command may look at on its worker: some ten milliseconds.
+pub(crate) const AT_ONCE: Budget = Budget::new(2 << 20);
 
 /// The shards that a long command has locked, or is about to lock.
 pub(crate) enum Held {
@@ -112,8 +113,10 @@ pub(crate) struct Helpers<T, W> {
     /// Some shards are no longer held.
     pub(crate) released: Condvar,
     /// Commands that are being run.
-    pub(crate) running: AtomicUsize,
+    running: AtomicUsize,
     pub(crate) workers: Mutex<Vec<Arc<W>>>,
+    /// How often periodic work has been put off because of the announcements.
+    pub(crate) put_off: AtomicUsize,
 }
 
 /// The tasks that wait for a helper.
@@ -138,6 +141,7 @@ impl<T, W> Default for Helpers<T, W> {
             released: Condvar::new(),
             running: AtomicUsize::new(0),
             workers: Mutex::default(),
+            put_off: AtomicUsize::new(0),
         }
     }
 }
@@ -147,7 +151,68 @@ impl<T, W> Helpers<T, W> {
     pub(crate) fn is_busy(&self) -> bool {
         // The pause, then this; a helper counts itself, then looks for a pause.
         fence(SeqCst);
-        self.running.load(Relaxed) > 0
+        self.running.load(Acquire) > 0
+    }
+
+    /// A helper is about to run a command: counts it, while there is no pause for it. `wait` passes some
+    /// time.
+    pub(crate) fn begin(&self, is_paused: impl Fn() -> bool, wait: impl Fn()) {
+        loop {
+            self.running.fetch_add(1, Relaxed);
+            fence(SeqCst);
+            if !is_paused() {
+                return;
+            }
+            self.done();
+            wait();
+        }
+    }
+
+    /// A command that was [counted](Self::begin) has run.
+    pub(crate) fn done(&self) {
+        self.running.fetch_sub(1, Release);
+    }
+
+    /// Announces the shards of a task when its turn has come. `let_run` lets the commands run that have
+    /// waited; `set` is called under the lock when there is an announcement.
+    pub(crate) fn announce(&self, number: u64, held: Held, let_run: impl Fn(), set: impl FnOnce()) {
+        let mut announced = self.held.lock();
+        loop {
+            match announced.turn(&held) {
+                Turn::Wait => self.released.wait(&mut announced),
+                Turn::Yield => {
+                    drop(announced);
+                    let_run();
+                    announced = self.held.lock();
+                    announced.have_run();
+                    self.released.notify_all();
+                }
+                Turn::Go => break,
+            }
+        }
+        announced.begin(number, held);
+        set();
+    }
+
+    /// A task has unlocked its shards. If it had announced any, `resume` is called under the lock, and told
+    /// whether no announcement is left: it has the commands go on that wait.
+    pub(crate) fn release(&self, number: u64, resume: impl FnOnce(bool)) {
+        let mut announced = self.held.lock();
+        if announced.end(number) {
+            resume(announced.is_empty());
+            drop(announced);
+            self.released.notify_all();
+        }
+    }
+
+    /// Puts a task in the line, with its number.
+    pub(crate) fn add(&self, task: impl FnOnce(u64) -> T) {
+        let mut line = self.line.lock();
+        line.last += 1;
+        let task = task(line.last);
+        line.tasks.push_back(task);
+        drop(line);
+        self.changed.notify_one();
     }
 
     /// Calls `f` with the part of every helper that others see.
@@ -173,13 +238,7 @@ impl<T, W> Helpers<T, W> {
     }
 }
 
-/// Whether a command over all of the value of `key` is handed over.
-#[inline]
-pub(crate) fn is_long(db: &mut Db<'_>, key: Key<'_>) -> bool {
-    db.inspect(key).is_some_and(|e| e.is_big() && e.bytes() > AT_ONCE)
-}
-
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -217,5 +276,128 @@ mod tests {
         a.begin(2, some("other"));
         assert!(a.end(1));
         assert_eq!(a.turn(&some("k")), Turn::Yield);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use stdx::sync::loom::{sync::Notify, thread};
+    use stdx::sync::{AtomicBool, check, yield_now};
+
+    use super::*;
+
+    type Helpers = super::Helpers<u64, ()>;
+
+    /// A worker with one command, which needs the shards of both long commands.
+    struct Beside {
+        helpers: Helpers,
+        /// The worker has a message.
+        bell: Notify,
+        /// The command has waited; it has run.
+        waited: AtomicBool,
+        has_run: AtomicBool,
+        /// A long command has the shards.
+        locked: AtomicBool,
+    }
+
+    impl Beside {
+        fn new() -> Self {
+            let no = AtomicBool::default;
+            let (waited, has_run, locked) = (no(), no(), no());
+            Self { helpers: Helpers::default(), bell: Notify::new(), waited, has_run, locked }
+        }
+
+        fn run_command(&self) {
+            loop {
+                let mut announced = self.helpers.held.lock();
+                if !announced.delays(&Held::All) {
+                    break;
+                }
+                self.waited.store(true, Relaxed);
+                drop(announced);
+                self.bell.wait();
+            }
+            self.has_run.store(true, Release);
+        }
+
+        fn run_long(&self, number: u64) {
+            let let_run = || {
+                self.bell.notify();
+                while !self.has_run.load(Acquire) {
+                    yield_now();
+                }
+            };
+            let set = || {
+                assert!(!self.waited.load(Relaxed) || self.has_run.load(Acquire), "it overtakes");
+            };
+            self.helpers.announce(number, Held::All, let_run, set);
+            assert!(!self.locked.swap(true, Relaxed), "two have announced the same shards");
+            self.locked.store(false, Relaxed);
+            self.helpers.release(number, |_| self.bell.notify());
+        }
+    }
+
+    #[test]
+    fn who_waits_runs_before_the_next_long_command() {
+        check(3, || {
+            let beside = Arc::new(Beside::new());
+            let long = |number| {
+                let beside = Arc::clone(&beside);
+                thread::spawn(move || beside.run_long(number))
+            };
+            let threads = [long(1), long(2)];
+            beside.run_command();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert!(beside.helpers.held.lock().is_empty());
+        });
+    }
+
+    #[test]
+    fn nothing_runs_behind_a_pause_that_saw_nothing_run() {
+        check(3, || {
+            let no = AtomicBool::default;
+            let shared = Arc::new((Helpers::default(), no(), no(), Notify::new()));
+            let theirs = Arc::clone(&shared);
+            let helper = thread::spawn(move || {
+                let (helpers, pause, runs, end_of_pause) = &*theirs;
+                helpers.begin(|| pause.load(Relaxed), || end_of_pause.wait());
+                runs.store(true, Relaxed);
+                runs.store(false, Relaxed);
+                helpers.done();
+            });
+            let (helpers, pause, runs, end_of_pause) = &*shared;
+            pause.store(true, Relaxed);
+            if !helpers.is_busy() {
+                assert!(!runs.load(Relaxed));
+            }
+            pause.store(false, Relaxed);
+            end_of_pause.notify();
+            helper.join().unwrap();
+            assert!(!helpers.is_busy());
+        });
+    }
+
+    #[test]
+    fn every_task_is_run_and_every_helper_ends() {
+        check(3, || {
+            let helpers = Arc::new(Helpers::default());
+            let sum = Arc::new(AtomicUsize::new(0));
+            let threads = [(); 2].map(|()| {
+                let (helpers, sum) = (Arc::clone(&helpers), Arc::clone(&sum));
+                thread::spawn(move || {
+                    while let Some(number) = helpers.next() {
+                        sum.fetch_add(number as usize, Relaxed);
+                    }
+                })
+            });
+            helpers.add(|number| number);
+            helpers.add(|number| number);
+            while sum.load(Relaxed) < 3 {
+                yield_now();
+            }
+            helpers.close();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert_eq!(helpers.line.lock().idle, 0);
+        });
     }
 }

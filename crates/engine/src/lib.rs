@@ -20,11 +20,13 @@ mod blocking;
 mod change;
 mod client_line;
 mod clients;
-mod commit;
+pub mod commit;
 pub mod dispatch;
+mod durability;
 pub mod ends;
 mod engine;
 mod exec;
+mod feed;
 mod helpers;
 pub mod journal;
 pub mod log;
@@ -33,14 +35,15 @@ mod memory;
 pub mod migrate;
 pub mod monitor;
 mod observation;
-pub mod persistence;
 pub mod process;
 pub mod pubsub;
 mod queue;
 mod reload;
+mod rendering;
+pub mod replication;
 pub mod scripting;
 mod session;
-mod settings;
+pub mod settings;
 mod shares;
 mod table;
 mod take_input;
@@ -50,16 +53,19 @@ mod walk;
 
 pub mod topics;
 
+pub use blocking::note_progress;
 pub use change::change;
 pub use client_line::push_client_line;
-pub use clients::{Client, Clients, Endpoint, Look, PausedKill};
+pub use clients::{Client, Clients, Endpoint, Look, PausedKill, Peer};
 pub use commit::{commit, commit_own};
+pub use durability::Durability;
 pub use engine::{
-    Attention, ConfigHook, Engine, Options, Pause, ShutdownHook, ShutdownRequest, Worker, random_id,
+    Attention, ConfigHook, Engine, Options, Pause, Worker, random_id, random_repl_id,
 };
+pub use exec::replay_data;
+pub use feed::{Fed, Feed};
 pub use mailbox::{Job, Mailbox, Message};
 pub use migrate::{Dial, Unreached, Wire};
-pub use persistence::check_snapshot;
 pub use session::{ReplyMode, Session};
 pub use settings::cron_ns;
 pub use store::do_meanwhile;
@@ -68,4 +74,4 @@ pub use table::{
     Table, container,
 };
 pub use take_input::TakeInput;
-pub use thread::{Batch, Foreseen, Next, Thread};
+pub use thread::{Batch, Foreseen, Next, OnWait, Thread};

@@ -21,6 +21,8 @@ pub enum Message {
     /// The command that blocks this client is to be run again earlier than the thread was last
     /// told.
     Wakes(u64),
+    /// This client has output that is no reply from here on: see [`Feed`](crate::Feed).
+    Fed(u64),
     /// Look again at connections that wait (pause has ended).
     Resume,
     /// Give freed memory back to the system (MEMORY PURGE).

@@ -34,27 +34,22 @@ impl Thread {
         // No client did this, so all clients are notified.
         self.cx.client = 0;
         let start = engine.clock.monotonic_ns();
-        let (mut more, mut evicted) = (true, 0u32);
-        // Invalidations of an evicted key take memory, too, until they have been sent, and so do buffers
-        // that are kept for the next time: neither must cause further evictions.
-        let mut told = engine.outbox_bytes();
-        // Nor does memory that has limits of its own: topics, HTTP.
-        let counted = |told: u64| stdx::mem::used().saturating_sub(told + stdx::mem::apart());
-        while counted(told) > max {
+        // Invalidations of evicted keys take memory until they have been sent, perhaps more than the keys had,
+        // and other threads deliver them meanwhile. They must not cause further evictions. So what is to be
+        // freed is looked at once, and then only what the evicted keys had counts.
+        let over = self.over_memory(engine);
+        let (mut more, mut evicted, mut freed) = (true, 0u32, 0);
+        while freed < over {
             let policy = self.hot.policy;
             let pubsub = &mut self.pubsub;
-            let commit = |db: &mut Db<'_>| {
-                let before = stdx::mem::used();
-                commit(engine, pubsub, db);
-                told += stdx::mem::used().saturating_sub(before);
-            };
-            more = self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit);
+            let commit = |db: &mut Db<'_>| commit(engine, pubsub, db);
+            let bytes = self.evicted.one(&engine.keyspace, policy, samples, &mut self.cx, commit);
+            more = bytes.is_some();
+            let Some(bytes) = bytes else { break };
+            freed += bytes as u64;
             // The memory that is being freed in the background will be enough, unless very much is
             // missing.
-            if engine.keyspace.lazy_counts().0 > 0 && counted(told) < max.saturating_add(max / 8) {
-                break;
-            }
-            if !more {
+            if engine.keyspace.lazy_counts().0 > 0 && over.saturating_sub(freed) < max / 8 {
                 break;
             }
             // The next command or the periodic work goes on with the eviction.
@@ -72,6 +67,13 @@ impl Thread {
             engine.latency.record("eviction-cycle", nanos, self.cx.now);
         }
         // Values that are being freed in the background make room soon.
-        more || counted(told) <= max || engine.keyspace.lazy_counts().0 > 0
+        more || freed >= over || engine.keyspace.lazy_counts().0 > 0
+    }
+
+    /// How much memory is to be freed. Messages that wait to be sent do not count, nor do buffers that are
+    /// kept for the next ones, nor memory that has limits of its own: topics, HTTP.
+    fn over_memory(&self, engine: &Engine) -> u64 {
+        let apart = engine.outbox_bytes() + stdx::mem::apart();
+        stdx::mem::used().saturating_sub(apart).saturating_sub(self.hot.maxmemory)
     }
 }

@@ -9,6 +9,7 @@ use store::Waiter;
 use crate::acl::User;
 use crate::clients::{Client, Endpoint};
 use crate::engine::Engine;
+use crate::feed::Feed;
 use crate::queue::{Multi, Watching};
 use crate::take_input::TakeInput;
 use crate::tracking::Tracker;
@@ -31,6 +32,8 @@ pub enum ReplyMode {
 pub struct Session {
     /// The part of it that other threads see.
     pub client: Arc<Client>,
+    /// It is the link to the primary: its commands are obeyed, whatever state the server is in.
+    pub from_primary: bool,
     /// Selected database.
     pub db: usize,
     /// Protocol version.
@@ -68,6 +71,10 @@ pub struct Session {
     pub(crate) watching: Option<Box<Watching>>,
     /// The command that it waits for, if one blocks it.
     pub blocked: Option<Arc<Waiter>>,
+    /// Output of it that is no reply; [`Message::Fed`] tells its thread of it.
+    ///
+    /// [`Message::Fed`]: crate::Message::Fed
+    pub feed: Option<Arc<dyn Feed>>,
 }
 
 impl Session {
@@ -94,6 +101,7 @@ impl Session {
         client.authenticated.store(authenticated, Relaxed);
         Self {
             client,
+            from_primary: false,
             db: 0,
             proto: Proto::V2,
             authenticated,
@@ -112,6 +120,7 @@ impl Session {
             multi: None,
             watching: None,
             blocked: None,
+            feed: None,
         }
     }
 

@@ -35,7 +35,7 @@ pub fn cron_ns(effort: i64) -> u64 {
 }
 
 /// Copies the settings of a context from the configuration.
-pub(crate) fn follow(c: &Config, cx: &mut Context) {
+pub fn follow(c: &Config, cx: &mut Context) {
     let policy = policy(c);
     cx.string_max = usize::try_from(c.bytes(Id::ProtoMaxBulkLen)).unwrap_or(usize::MAX);
     cx.access = Access {

@@ -131,7 +131,7 @@ impl Cmd {
 
     /// Whether `argc` arguments, the name included, are an acceptable number.
     #[inline]
-    pub(crate) fn arity_fits(&self, argc: usize) -> bool {
+    pub fn arity_fits(&self, argc: usize) -> bool {
         let least = usize::from(self.arity.unsigned_abs());
         argc == least || self.arity < 0 && argc > least
     }
@@ -230,7 +230,7 @@ impl Table {
     }
 
     /// The same commands, none of them renamed.
-    pub(crate) fn with_own_names(&self) -> Self {
+    pub fn with_own_names(&self) -> Self {
         Self::new(self.session, &[])
     }
 
@@ -260,7 +260,7 @@ impl Table {
 
     /// The function that runs a session command in replayed scripts, if it has one. Linear, as such
     /// files are rare.
-    pub(crate) fn in_replayed_scripts(&self, id: u16) -> Option<ReplayedFn> {
+    pub fn in_replayed_scripts(&self, id: u16) -> Option<ReplayedFn> {
         self.handed_in(self.session.in_replayed_scripts, id)
     }
 

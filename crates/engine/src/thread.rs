@@ -26,14 +26,12 @@ use observe::costs::Costs;
 use observe::stats::bump;
 use observe::topkeys::Sampler;
 use resp::{Args, Out, Parser, Proto, Reply, Span, Template};
-use store::{Context, Db, Evicted, Flush, Policy, SHARDS};
+use store::{Context, Db, Evicted, Flush, Policy, SHARDS, Waiter};
 
 use crate::clients::PausedKill;
 use crate::commit::commit;
 use crate::dispatch::{Done, lookup};
 use crate::engine::{Attention, Engine, Worker};
-use crate::journal;
-use crate::persistence;
 use crate::pubsub::Local;
 use crate::scripting::Machines;
 use crate::session::{ReplyMode, Session};
@@ -80,6 +78,9 @@ pub(crate) struct Hot {
     /// The most memory of all clients together, in bytes; 0: any number.
     pub(crate) clients_max: u64,
 }
+
+/// Called with the waiter of a command that waits for other things than keys.
+pub type OnWait = Box<dyn FnOnce(&Engine, Arc<Waiter>) + Send>;
 
 /// See the module's text.
 pub struct Thread {
@@ -132,6 +133,8 @@ pub struct Thread {
     pub(crate) call_times: CallTimes,
     /// The command that just ran waits until the journal is durable up to here (WAITAOF).
     pub awaits: Option<u64>,
+    /// Gets the waiter of the command that just ran, if it waits.
+    pub on_wait: Option<OnWait>,
     /// `maxmemory-clients` may have changed: all clients are to be counted.
     pub(crate) recount_clients: bool,
 }
@@ -181,6 +184,7 @@ impl Thread {
             machines: None,
             call_times: CallTimes::default(),
             awaits: None,
+            on_wait: None,
             recount_clients: false,
         };
         if let Some(solo) = engine.solo.lock().take() {
@@ -405,11 +409,7 @@ impl Thread {
         self.sampler.tick(self.mono);
         engine.tick_hotkeys();
         if self.index == 0 {
-            persistence::upkeep(engine, self);
-            if engine.save_owed.load(Relaxed) {
-                self.save_after_flush(engine);
-            }
-            journal::upkeep(engine, self);
+            engine.durability.upkeep(engine, self);
         }
         // Loaded keys do not expire: records that are yet to come may say otherwise.
         let loading = engine.attention.get() & Attention::LOADING != 0;
@@ -424,9 +424,12 @@ impl Thread {
         }
         let start = engine.clock.monotonic_ns();
         let paused = engine.check_pause();
-        let active = engine.active_expire.load(Relaxed) && !paused;
+        let attention = engine.attention.get();
+        let replica = attention & Attention::REPLICA != 0;
+        let active = engine.active_expire.load(Relaxed) && !paused && !replica;
         // After the limit was lowered, commands may be too few to bring memory below it.
-        let mut left = !paused && self.make_room(engine) && self.is_over_memory();
+        let evicts = !paused && !engine.leaves_eviction_to_primary(attention);
+        let mut left = evicts && self.make_room(engine) && self.is_over_memory();
         let (mut looked, mut expired) = (std::mem::take(&mut self.swept), 0);
         let round = SHARDS.div_ceil(threads);
         // Many clients may be notified of an expiry: keys expire no faster than the notifications are sent.
@@ -490,7 +493,7 @@ impl Thread {
 
     /// Does the jobs that other threads have posted, and leaves their other messages where they are: for a
     /// command that waits for such a job.
-    pub(crate) fn run_jobs(&mut self, engine: &Engine) {
+    pub fn run_jobs(&mut self, engine: &Engine) {
         for job in self.worker.mailbox.take_jobs() {
             job.run(engine, self);
         }

@@ -10,6 +10,7 @@ fn data_commands_need_no_others() {
     let engine = Engine::new(Options {
         config: Config::new(),
         commands: CommandSet::NONE,
+        durability: std::sync::Arc::new(()),
         renames: Vec::new(),
         clock: Clock::real(),
         log: Log::silent(),

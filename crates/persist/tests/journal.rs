@@ -11,10 +11,11 @@ use parking_lot::Mutex;
 use persist::disk::sim::{Faults, SimDisk};
 use persist::disk::{Disk, File};
 use persist::journal::{
-    Base, Commands, Control, Lane, Location, Observer, Recovered, Recovery, Refusal, Shared, Sync,
-    Trouble, Writer, check, writer::Orders, writer::Turn,
+    Base, Control, Location, Observer, Recovered, Recovery, Refusal, Shared, Sync, Trouble, Writer,
+    check, writer::Orders, writer::Turn,
 };
 use stdx::rng::Rng;
+use stream::{Commands, Lane};
 
 #[derive(Default)]
 struct Seen {
@@ -53,7 +54,7 @@ struct Journal {
 fn start(disk: &SimDisk, policy: Sync, segment_bytes: u64, from: Recovered) -> Journal {
     let shared = Arc::new(Shared::default());
     shared.set_policy(policy);
-    let lanes = (0..3).map(|_| shared.add_lane()).collect();
+    let lanes = (0..3).map(|_| shared.stream.add_lane()).collect();
     let seen = Arc::new(Seen::default());
     let (writer, orders) = Writer::start(
         Arc::new(disk.clone()),
@@ -68,7 +69,7 @@ fn start(disk: &SimDisk, policy: Sync, segment_bytes: u64, from: Recovered) -> J
 
 impl Journal {
     fn append(&self, lane: usize, value: &[u8]) {
-        self.lanes[lane].append(self.shared.counter(), 5, true, |unit| {
+        self.lanes[lane].append(self.shared.stream.counter(), 5, true, |unit| {
             unit.command(0, b"SET", 1, std::iter::once(value));
         });
     }
@@ -179,7 +180,7 @@ fn threads_that_append_at_once_leave_no_gap() {
                 scope.spawn(move || {
                     for n in 0..EACH {
                         let value = format!("{i}:{n}").into_bytes();
-                        lane.append(shared.counter(), 5, true, |unit| {
+                        lane.append(shared.stream.counter(), 5, true, |unit| {
                             unit.command(0, b"SET", 1, std::iter::once(value.as_slice()));
                         });
                         if n % 7 == 0 {
@@ -527,7 +528,7 @@ fn a_segment_that_was_begun_and_not_named_is_found() {
     let disk = SimDisk::default();
     let go_on = Arc::new(AtomicBool::new(true));
     let shared = Arc::new(Shared::default());
-    let lane = shared.add_lane();
+    let lane = shared.stream.add_lane();
     let (writer, orders) = Writer::start(
         Arc::new(Slow(disk.clone(), Arc::clone(&go_on))),
         Arc::clone(&shared),
@@ -540,7 +541,7 @@ fn a_segment_that_was_begun_and_not_named_is_found() {
     go_on.store(false, SeqCst);
     let writer = std::thread::spawn(move || writer.run());
     let append = |value: &[u8]| {
-        lane.append(shared.counter(), 5, true, |unit| {
+        lane.append(shared.stream.counter(), 5, true, |unit| {
             unit.command(0, b"SET", 1, std::iter::once(value));
         });
         while shared.written() < shared.last() {

@@ -53,6 +53,11 @@ impl Backlog {
         self.posted.load(Relaxed).saturating_add(self.outboxes.load(Relaxed))
     }
 
+    /// Bytes that other threads have posted and the owner has not put into outboxes yet.
+    pub fn posted(&self) -> usize {
+        self.posted.load(Relaxed)
+    }
+
     /// Whether more waits than should.
     pub fn is_over(&self) -> bool {
         self.bytes() > self.limit.load(Relaxed)

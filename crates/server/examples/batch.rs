@@ -53,6 +53,7 @@ fn main() {
     let engine = Engine::new(Options {
         config,
         commands: session_commands::ALL,
+        durability: std::sync::Arc::<durable::Durable>::default(),
         renames: Vec::new(),
         clock: stdx::clock::Clock::real(),
         log: engine::log::Log::silent(),

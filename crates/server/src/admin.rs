@@ -89,7 +89,8 @@ impl Admin {
             Ok(Accepting::start(runtime, http::accept(listener, shared, places)))
         });
         for (address, _) in open.iter().filter(|(address, _)| !before.contains(address)) {
-            log!(shared.engine.log, Notice, "Admin interface on http://{}", address);
+            let scheme = if config.flag(Id::AdminTls) { "https" } else { "http" };
+            log!(shared.engine.log, Notice, "Admin interface on {}://{}", scheme, address);
             warn_if_open(&shared.engine, "admin-bind", *address);
         }
         if open.is_empty() {

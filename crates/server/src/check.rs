@@ -113,7 +113,7 @@ fn look(path: &Path) -> Result<String, String> {
         return why.map_or(Ok(what.clone()), |why| Err(format!("{what}, then {why}")));
     }
     let (keys, rest) =
-        engine::check_snapshot(file).map_err(|e| format!("a damaged snapshot: {e}"))?;
+        durable::load::check_snapshot(file).map_err(|e| format!("a damaged snapshot: {e}"))?;
     let what = format!("a whole snapshot, {keys} keys");
     let (rest, mut file) = rest;
     let at = file.stream_position().map_err(io)?.saturating_sub(rest.len() as u64);

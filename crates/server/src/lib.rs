@@ -33,12 +33,14 @@
 mod access;
 mod admin;
 mod check;
+pub mod client;
 pub mod docs;
 mod give_back;
 mod http;
 pub mod log_tool;
 mod net;
 mod sink;
+mod tls;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -51,11 +53,13 @@ use std::time::Duration;
 
 pub use check::check;
 pub use config::{Config, Loaded};
+pub use durable::ShutdownRequest;
+pub use engine::Engine;
 pub use engine::log::{Level, Log, Sink};
-pub use engine::{Engine, ShutdownRequest};
 pub use sink::LineSink;
 
 use config::{Caller, Id};
+use durable::Durable;
 use engine::{Mailbox, Options, log};
 use net::{Acceptor, Bound, Doors, Inbox, Worker, bind_tcp, bind_unix};
 
@@ -74,6 +78,8 @@ const FLUSH: Duration = Duration::from_secs(10);
 /// State that the threads of one server share.
 pub(crate) struct Shared {
     pub(crate) engine: Arc<Engine>,
+    /// What the options say of TLS.
+    pub(crate) tls: Arc<tls::Tls>,
     stop: AtomicBool,
     /// No client can connect any more.
     shut: AtomicBool,
@@ -170,19 +176,12 @@ impl Builder {
         let c = &self.config;
         let log = self.log.unwrap_or_else(Log::silent);
         if self.open_configured {
-            let backlog = c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32;
-            let port = c.int(Id::Port) as u16;
-            if port != 0 {
-                let bound = bind_tcp(&c.list(Id::Bind), port, backlog).inspect_err(|e| {
-                    log!(
-                        log,
-                        Warning,
-                        "Could not create server TCP listening socket {}",
-                        config::os_text(e)
-                    );
-                    log!(log, Warning, "Failed listening on port {} (TCP), aborting.", port);
-                })?;
-                self.bound.extend(bound.into_iter().map(Bound::Tcp));
+            let backlog = backlog_of(c);
+            for (option, kind) in [(Id::Port, "TCP"), (Id::TlsPort, "TLS")] {
+                let port = c.int(option) as u16;
+                let open = if port == 0 { Vec::new() } else { listen(c, &log, port, kind)? };
+                let kind = if option == Id::TlsPort { Bound::Tls } else { Bound::Tcp };
+                self.bound.extend(open.into_iter().map(kind));
             }
             let mode = c.int(Id::Unixsocketperm) as u32;
             for path in c.string(Id::Unixsocket).split_whitespace() {
@@ -191,7 +190,7 @@ impl Builder {
             if self.bound.is_empty() {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidInput,
-                    "nothing to listen on: set `port`, `bind` or `unixsocket`",
+                    "nothing to listen on: set `port`, `tls-port`, `bind` or `unixsocket`",
                 ));
             }
         }
@@ -200,13 +199,25 @@ impl Builder {
             .iter()
             .filter_map(|b| match b {
                 Bound::Tcp(l) => l.local_addr().ok(),
-                Bound::Unix(..) => None,
+                Bound::Tls(_) | Bound::Unix(..) => None,
             })
             .collect();
+        let secured: Vec<SocketAddr> = self
+            .bound
+            .iter()
+            .filter_map(|b| match b {
+                Bound::Tls(l) => l.local_addr().ok(),
+                Bound::Tcp(_) | Bound::Unix(..) => None,
+            })
+            .collect();
+        let tls = Arc::new(tls::Tls::default());
+        tls.follow(c, &log, true)
+            .map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, format!("TLS: {e}")))?;
         let threads = threads_of(c);
         let engine = Engine::new(Options {
             config: self.config,
             commands: session_commands::ALL,
+            durability: Arc::<Durable>::default(),
             renames: self.loaded.renames,
             clock: stdx::clock::Clock::real(),
             log,
@@ -222,11 +233,14 @@ impl Builder {
             io::Error::new(io::ErrorKind::InvalidInput, text)
         })?;
         if self.open_configured {
+            durable::snapshots::warn_unless_writable(&engine);
             engine.warn_at_start();
         }
         engine.tcp_port.store(addresses.first().map_or(0, |a| u32::from(a.port())), Relaxed);
+        engine.tls_port.store(secured.first().map_or(0, |a| u32::from(a.port())), Relaxed);
         let shared = Arc::new(Shared {
             engine: Arc::clone(&engine),
+            tls,
             stop: AtomicBool::new(false),
             shut: AtomicBool::new(false),
             complained: AtomicU64::new(0),
@@ -247,8 +261,15 @@ impl Builder {
         let loading = Arc::new(Outcome::default());
         if self.open_configured || engine.config.flag(Id::Appendonly) {
             let told = Arc::clone(&loading);
-            engine.load(move |outcome| told.tell(outcome))?;
+            let begun = Arc::clone(&engine);
+            durable::load_at_start(&engine, move |outcome| {
+                if outcome.is_ok() {
+                    replicator::role::begin_configured(&begun);
+                }
+                told.tell(outcome);
+            })?;
         } else {
+            replicator::role::begin_configured(&engine);
             loading.tell(Ok(()));
         }
         let acceptor = Acceptor::new(self.bound, inboxes.clone(), Arc::clone(&shared))?;
@@ -264,7 +285,7 @@ impl Builder {
         let handle = Arc::new(handle);
         // Weak: the engine must not keep itself alive through its own hooks.
         let weak = Arc::downgrade(&handle);
-        *engine.on_shutdown.write() = Some(Box::new(move |_| {
+        *Durable::of(&engine).shutdown.hook.write() = Some(Box::new(move |_| {
             if let Some(h) = weak.upgrade() {
                 h.stop();
             }
@@ -274,7 +295,7 @@ impl Builder {
             Some(h) => h.reconfigure(id, config),
             None => Ok(()),
         }));
-        *engine.on_dial.write() = Some(net::dial());
+        *engine.on_dial.write() = Some(net::dial(Arc::clone(&shared.tls)));
         let looked_at = inboxes.clone();
         *engine.on_look.write() = Some(Arc::new(move |client| {
             looked_at.get(client.thread).is_some_and(|inbox| inbox.has_gone(client))
@@ -309,8 +330,25 @@ impl Builder {
             let _alive = of.ends.alive();
             acceptor.run();
         })?);
-        Ok(Server { handle, addresses, running, loading })
+        Ok(Server { handle, addresses, secured, running, loading })
     }
+}
+
+/// The answer to a CONFIG SET with which TLS cannot be; the log says why.
+const NO_TLS: &str = "Unable to update TLS configuration. Check server logs.";
+
+/// Connections that the kernel may queue for a listener.
+fn backlog_of(c: &Config) -> i32 {
+    c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32
+}
+
+/// Opens the listeners of one port.
+fn listen(c: &Config, log: &Log, port: u16, kind: &str) -> io::Result<Vec<TcpListener>> {
+    bind_tcp(&c.list(Id::Bind), port, backlog_of(c)).inspect_err(|e| {
+        let text = config::os_text(e);
+        log!(log, Warning, "Could not create server {} listening socket {}", kind, text);
+        log!(log, Warning, "Failed listening on port {} ({}), aborting.", port, kind);
+    })
 }
 
 /// Starts a thread that the server cannot do without.
@@ -395,22 +433,40 @@ impl Handle {
         }
     }
 
+    /// Listens where `port`, `tls-port` and `bind` say now.
+    fn listen_anew(&self, id: Id, c: &Config) -> Result<(), String> {
+        let log = &self.shared.engine.log;
+        if id == Id::TlsPort {
+            self.shared.tls.follow(c, log, false).map_err(|_| NO_TLS.to_owned())?;
+        }
+        let backlog = backlog_of(c);
+        let engine = &self.shared.engine;
+        let ports = [(Id::Port, false, &engine.tcp_port), (Id::TlsPort, true, &engine.tls_port)];
+        for (option, tls, shown) in ports {
+            if id != Id::Bind && id != option {
+                continue;
+            }
+            let port = c.int(option) as u16;
+            self.doors.rebind(tls, c.list(Id::Bind), port, backlog).map_err(|e| {
+                log!(log, Warning, "{}", e);
+                match id {
+                    Id::Bind => "Failed to bind to specified addresses.",
+                    _ => "Unable to listen on this port. Check server logs.",
+                }
+                .to_owned()
+            })?;
+            shown.store(u32::from(port), Relaxed);
+        }
+        Ok(())
+    }
+
     /// CONFIG SET of options that the network follows.
     fn reconfigure(&self, id: Id, c: &Config) -> Result<(), String> {
         match id {
-            Id::Port | Id::Bind => {
-                let backlog = c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32;
-                let port = c.int(Id::Port) as u16;
-                self.doors.rebind(c.list(Id::Bind), port, backlog).map_err(|e| {
-                    log!(self.shared.engine.log, Warning, "{}", e);
-                    match id {
-                        Id::Port => "Unable to listen on this port. Check server logs.",
-                        _ => "Failed to bind to specified addresses.",
-                    }
-                    .to_owned()
-                })?;
-                self.shared.engine.tcp_port.store(u32::from(port), Relaxed);
-                Ok(())
+            Id::Port | Id::Bind | Id::TlsPort => self.listen_anew(id, c),
+            id if tls::is_one(id) => {
+                let followed = self.shared.tls.follow(c, &self.shared.engine.log, false);
+                followed.map_err(|_| NO_TLS.to_owned())
             }
             Id::AdminPort | Id::AdminBind => self.follow_admin().map_err(|e| {
                 log!(self.shared.engine.log, Warning, "admin-port: {}", e);
@@ -435,8 +491,6 @@ impl Handle {
                     Err(e) => Err(format!("{text}: {e}")),
                 }
             }
-            // A client that sets it would take OK for an open port.
-            Id::TlsPort if c.int(Id::TlsPort) != 0 => Err("TLS is not built yet".into()),
             _ => Ok(()),
         }
     }
@@ -446,6 +500,7 @@ impl Handle {
 pub struct Server {
     handle: Arc<Handle>,
     addresses: Vec<SocketAddr>,
+    secured: Vec<SocketAddr>,
     running: Vec<JoinHandle<()>>,
     loading: Arc<Outcome>,
 }
@@ -465,6 +520,11 @@ impl Server {
     /// The TCP addresses it listens on.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// The addresses it listens on for TLS.
+    pub fn tls_addresses(&self) -> &[SocketAddr] {
+        &self.secured
     }
 
     /// The addresses of the admin port, if it is on.
@@ -512,7 +572,7 @@ impl Server {
         }
         // Those whose records were stored are answered before it goes.
         http.stop(Duration::from_nanos(DRAIN_NS));
-        engine.close_journal();
+        durable::journal::close(engine);
         // Until here it has answered that the server is shutting down.
         self.handle.admin.stop();
     }

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use apus::{Config, LineSink, Log, Server};
 use config::Id;
+use durable::Durable;
 use engine::log;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         "docs" => docs(args.get(1)),
         "check" => check(&args[1..]),
         "transcripts" => print(&apus::docs::transcripts()),
+        "client-sources" => print(&apus::client::sources()),
         // `apus redis.conf --port 7000` as redis-server takes it.
         _ if std::path::Path::new(&args[0]).is_file() || first.starts_with('-') => serve(&args),
         // An argument that looks like a file names one that is not there.
@@ -282,6 +284,9 @@ fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Resu
         for a in server.addresses() {
             log!(log, Notice, "Ready to accept connections tcp on {}", a);
         }
+        for a in server.tls_addresses() {
+            log!(log, Notice, "Ready to accept connections tls on {}", a);
+        }
         for path in engine.config.string(Id::Unixsocket).split_whitespace() {
             log!(log, Notice, "Ready to accept connections unix on {}", path);
         }
@@ -290,7 +295,7 @@ fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Resu
         server.stop();
     }
     server.join();
-    engine.abandon_save();
+    Durable::of(&engine).snapshots.abandon();
     if !pidfile.is_empty() {
         let _ = std::fs::remove_file(&pidfile);
     }
@@ -400,13 +405,13 @@ fn watch(
             std::process::exit(0);
         };
         // As in Redis: a user who presses Ctrl-C again does not want to wait for the snapshot.
-        if s == SIGINT && engine.is_shutting_down() {
+        if s == SIGINT && engine.ends.is_requested() {
             log!(log, Warning, "Received {} again, exiting at once.", name);
-            engine.abandon_save();
+            Durable::of(engine).snapshots.abandon();
             std::process::exit(1);
         }
         log!(log, Warning, "Received {} scheduling shutdown...", name);
         let how = if s == SIGTERM { Id::ShutdownOnSigterm } else { Id::ShutdownOnSigint };
-        engine.ask_shutdown(how);
+        durable::ask_shutdown(engine, how);
     }
 }

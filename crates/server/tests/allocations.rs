@@ -52,6 +52,7 @@ impl Server {
         let engine = Engine::new(Options {
             config: config::Config::new(),
             commands: session_commands::ALL,
+            durability: std::sync::Arc::<durable::Durable>::default(),
             renames: Vec::new(),
             clock: stdx::clock::Clock::real(),
             log: engine::log::Log::silent(),

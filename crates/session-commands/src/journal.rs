@@ -1,7 +1,8 @@
 //! BGREWRITEAOF: <https://redis.io/docs/latest/commands/bgrewriteaof/>
 
 use commands::Outcome;
-use commands::row::{Flags, Group, Row, Scope};
+use commands::row::{Flags, Group, Row, Scope, Traits};
+use durable::Durable;
 use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
 
@@ -13,6 +14,7 @@ static BGREWRITEAOF: SessionCommand = SessionCommand {
         group: Group::Server,
         since: "1.0.0",
         arity: 1,
+        traits: Traits::LOCKS_ALL,
         flags: Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::NO_ASYNC_LOADING),
         scope: Scope::None,
         complexity: "O(1)",
@@ -29,15 +31,16 @@ static BGREWRITEAOF: SessionCommand = SessionCommand {
 };
 
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let must_wait = call.thread.in_transaction || call.engine.persistence.is_busy();
-    if must_wait && !call.engine.journal.rewrite.is_busy() {
+    let durable = Durable::of(call.engine);
+    let must_wait = call.thread.in_transaction || durable.snapshots.is_busy();
+    if must_wait && !durable.journal.rewrite.is_busy() {
         // A snapshot is being taken. Or, within a transaction, its later commands would be in the snapshot and its
         // earlier ones not.
-        call.engine.journal.rewrite.schedule();
+        durable.journal.rewrite.schedule();
         reply.simple("Background append only file rewriting scheduled");
         return Ok(());
     }
-    engine::journal::begin_rewrite(call.engine, call.thread)?;
+    durable::journal::begin_rewrite(call.engine, call.thread)?;
     reply.simple("Background append only file rewriting started");
     Ok(())
 }

@@ -28,7 +28,7 @@ use commands::row::{
 use commands::{Fail, Outcome, parse};
 use engine::Client;
 use engine::Thread;
-use engine::journal::Own;
+use engine::commit::Own;
 use engine::log;
 use engine::migrate::{Report, Target, request};
 use engine::{Call, SessionCommand};

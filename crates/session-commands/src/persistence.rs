@@ -3,9 +3,11 @@
 //!
 //! Their transcripts write no files; tests/clients/raw/test_snapshot.py does.
 
-use commands::row::{Acl, Flags, Group, Row, Scope};
+use commands::row::{Acl, Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
-use engine::{Call, SessionCommand, journal, persistence};
+use durable::load::Source;
+use durable::{Durable, load, snapshots};
+use engine::{Call, SessionCommand};
 use resp::{Args, Reply};
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[&BGSAVE, &LASTSAVE, &LOAD, &SAVE];
@@ -18,6 +20,7 @@ static SAVE: SessionCommand = SessionCommand {
         group: Group::Server,
         since: "1.0.0",
         arity: 1,
+        traits: Traits::LOCKS_ALL,
         flags: ADMIN.or(Flags::NO_ASYNC_LOADING).or(Flags::NO_MULTI),
         scope: Scope::None,
         complexity: "O(N) where N is the total number of keys in all databases",
@@ -38,8 +41,7 @@ OK
 };
 
 fn save(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let path = persistence::path(call.engine);
-    persistence::save(call.engine, call.thread, &path)?;
+    snapshots::save(call.engine, call.thread)?;
     reply.ok();
     Ok(())
 }
@@ -50,6 +52,7 @@ static BGSAVE: SessionCommand = SessionCommand {
         group: Group::Server,
         since: "1.0.0",
         arity: -1,
+        traits: Traits::LOCKS_ALL,
         flags: ADMIN.or(Flags::NO_ASYNC_LOADING),
         history: &[("3.2.2", "Added the `SCHEDULE` option.")],
         scope: Scope::None,
@@ -72,9 +75,10 @@ fn bgsave(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Ou
         2 if args.is(1, "schedule") => true,
         _ => return Err(Fail::SYNTAX),
     };
-    let p = &call.engine.persistence;
+    let durable = Durable::of(call.engine);
+    let p = &durable.snapshots;
     if p.is_in_background() {
-        return Err(persistence::BUSY);
+        return Err(snapshots::BUSY);
     }
     if call.thread.in_transaction || schedule && p.is_busy() {
         // Within a transaction, its later commands would be in the snapshot and its earlier ones
@@ -83,13 +87,13 @@ fn bgsave(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Ou
         reply.simple("Background saving scheduled");
         return Ok(());
     }
-    if call.engine.journal.rewrite.is_busy() {
+    if durable.journal.rewrite.is_busy() {
         return Err(Fail::text(
             "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE \
              in order to schedule a BGSAVE whenever possible.",
         ));
     }
-    persistence::save_in_background(call.engine, call.thread)?;
+    snapshots::save_in_background(call.engine, call.thread)?;
     p.schedule(false);
     reply.simple("Background saving started");
     Ok(())
@@ -119,7 +123,8 @@ static LASTSAVE: SessionCommand = SessionCommand {
 };
 
 fn lastsave(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    reply.int(call.engine.persistence.last_save());
+    let snapshots = &Durable::of(call.engine).snapshots;
+    reply.int(snapshots.last_save(call.engine.started_ms));
     Ok(())
 }
 
@@ -145,16 +150,17 @@ OK
 "#,
         ..Row::DEFAULT
     },
-    run: load,
+    run: load_file,
     subs: &[],
 };
 
-fn load(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+fn load_file(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let (engine, thread) = (call.engine, &mut *call.thread);
-    let path = persistence::path(engine);
-    persistence::load::prove(engine, thread, &path)?;
-    // The journal would not know where this data comes from: it begins anew.
-    journal::anew(engine, thread, |thread| persistence::load::replace_all(engine, thread, &path))??;
+    let path = snapshots::path(engine);
+    load::prove(engine, thread, &path)?;
+    let failed =
+        |e: std::io::Error| Fail::new(format!("ERR {} cannot be loaded: {e}", path.display()));
+    durable::replace_all(engine, thread, Source::open(&path).map_err(failed)?)?;
     reply.ok();
     Ok(())
 }

@@ -264,3 +264,217 @@ fn it_runs_as_its_client() {
     let denied = aside(&mut other, "SORT big ALPHA BY w_* LIMIT 0 1 STORE l\r\n");
     assert!(denied.starts_with("-ERR BY option of SORT denied"), "{denied}");
 }
+
+/// Elements and members of the values of [`fill_in_order`].
+const ELEMENTS: usize = 560_000;
+const RANKED: usize = 240_000;
+
+/// Values that are quick to look at, so large that it takes long all the same.
+fn fill_in_order(w: &mut Worker) {
+    let pieces = [
+        ("RPUSH l", (0..1_000).map(|_| " x".to_owned()).collect::<String>()),
+        ("ZADD z", (0..1_000).map(|n| format!(" {n} {n:030}")).collect()),
+        ("RPUSH few", (0..1_000).map(|_| " x".to_owned()).collect()),
+    ];
+    for (command, parts) in pieces {
+        w.run(&format!("{command}{parts}\r\n"));
+    }
+    let script = "local x = redis.call('LRANGE', KEYS[1], 0, -1) \
+         for i = 2, ARGV[1] / 1000 do redis.call('RPUSH', KEYS[1], unpack(x)) end \
+         for i = 1, ARGV[2] / 1000 - 1 do \
+             local z = {} \
+             for n = i * 1000, i * 1000 + 999 do \
+                 z[#z + 1] = n z[#z + 1] = string.format('%030d', n) \
+             end \
+             redis.call('ZADD', KEYS[2], unpack(z)) \
+         end";
+    w.call(&["EVAL", script, "2", "l", "z", &ELEMENTS.to_string(), &RANKED.to_string()]);
+    assert_eq!(w.run("LLEN l\r\nZCARD z\r\n"), format!(":{ELEMENTS}\r\n:{RANKED}\r\n"));
+    w.run("SETRANGE bits 70000000 x\r\n");
+    let (a, b) = ("ab".repeat(2_100), "cb".repeat(2_100));
+    w.run(&format!("SET a {a}\r\nSET b {b}\r\nSET c {}\r\n", &a[..100]));
+}
+
+#[test]
+fn commands_that_weigh_what_they_look_at_do_what_they_do() {
+    for options in ["", "threads 1"] {
+        let mut w = Worker::new(&engine(options));
+        fill_in_order(&mut w);
+        for line in [
+            "LRANGE l 0 -1",
+            "LPOS l y",
+            "LPOS l x COUNT 0 MAXLEN 300000",
+            "ZRANGE z 0 -1",
+            "ZRANGE z 1 -1 REV WITHSCORES",
+            "ZREVRANGE z 0 -1",
+            "ZRANGEBYSCORE z (5 +inf LIMIT 1 -1",
+            "ZREVRANGEBYSCORE z inf -inf",
+            "ZRANGEBYLEX z - +",
+            "ZREVRANGEBYLEX z + -",
+            "BITCOUNT bits",
+            "BITCOUNT bits 1 -1 BIT",
+            "LCS a b",
+            "LCS a b LEN",
+        ] {
+            // In a transaction it runs where it is.
+            let whole = w.run(&format!("MULTI\r\n{line}\r\nEXEC\r\n"));
+            let whole = whole.strip_prefix("+OK\r\n+QUEUED\r\n*1\r\n").expect("one reply");
+            assert!(aside(&mut w, &format!("{line}\r\n")) == whole, "{line}");
+        }
+        let n = RANKED as i64;
+        for (line, reply) in [
+            ("LREM l 0 y", 0),
+            ("LINSERT l BEFORE y z", -1),
+            ("ZRANGESTORE d z 0 -1", n),
+            ("ZREMRANGEBYRANK z 0 79999", 80_000),
+            ("ZREMRANGEBYSCORE z 80000 159999", 80_000),
+            ("ZREMRANGEBYLEX d - +", n),
+        ] {
+            assert_eq!(aside(&mut w, &format!("{line}\r\n")), format!(":{reply}\r\n"), "{line}");
+        }
+        let left = format!(":{}\r\n:0\r\n:{ELEMENTS}\r\n", n - 160_000);
+        assert_eq!(w.run("ZCARD z\r\nEXISTS d\r\nLLEN l\r\n"), left);
+        let stats = w.call(&["INFO", "everything"]);
+        assert!(stats.contains("cmdstat_zrangestore:calls=1,"), "{stats}");
+        assert!(stats.contains("cmdstat_lrem:calls=1,"), "{stats}");
+        assert!(stats.contains("blocked_clients:0"), "{stats}");
+    }
+}
+
+#[test]
+fn small_parts_of_big_values_stay() {
+    let mut w = Worker::new(&engine(""));
+    fill_in_order(&mut w);
+    for line in [
+        "LRANGE l 0 9999",
+        "LRANGE few 0 -1",
+        "LPOS l x",
+        "LPOS l x COUNT 0 MAXLEN 1000",
+        "LINSERT l BEFORE x x",
+        "LREM few 0 y",
+        "ZRANGE z -1000 -1",
+        "ZRANGE z 0 inf BYSCORE LIMIT 0 1000",
+        "ZRANGEBYLEX z - + LIMIT 10 1000",
+        "ZRANGESTORE d z 0 999",
+        "ZREMRANGEBYRANK z 0 999",
+        "BITCOUNT bits 0 9999",
+        "BITCOUNT bits -10000 -1",
+        "LCS a c LEN",
+    ] {
+        assert!(!w.run(&format!("{line}\r\n")).is_empty(), "{line}");
+        assert!(w.session.blocked.is_none(), "{line}");
+    }
+    let sent = w.call(&["EVAL", "return #redis.call('LRANGE', KEYS[1], 0, -1)", "1", "l"]);
+    assert_eq!(sent, format!(":{}\r\n", ELEMENTS + 1));
+}
+
+#[test]
+fn a_command_that_weighs_is_counted_once_and_in_its_turn() {
+    let mut w = Worker::new(&engine(""));
+    fill_in_order(&mut w);
+    w.run("CONFIG RESETSTAT\r\n");
+    for line in ["LRANGE l 0 -1", "LCS a b", "LPOS l y", "ZRANGESTORE d z 0 -1", "LREM l 0 y"] {
+        aside(&mut w, &format!("{line}\r\n"));
+    }
+    let stats = w.call(&["INFO", "everything"]);
+    assert!(stats.contains("keyspace_hits:5\r\nkeyspace_misses:0\r\n"), "{stats}");
+    // Within a pipeline, which stops at it. An inline command would be executed by itself.
+    let mut b = Beside::new(&w);
+    let short = "*4\r\n$6\r\nLRANGE\r\n$3\r\nfew\r\n$1\r\n0\r\n$1\r\n0\r\n";
+    let long = "*4\r\n$6\r\nLRANGE\r\n$1\r\nl\r\n$1\r\n0\r\n$2\r\n-1\r\n";
+    let (sent, next) = b.send(&mut w, &format!("{short}{short}{long}{short}"));
+    assert_eq!((sent.as_str(), next), ("*1\r\n$1\r\nx\r\n*1\r\n$1\r\nx\r\n", Next::Block));
+    let waiter = b.session.client.id.to_string();
+    // To clients it is no blocking command.
+    assert_eq!(w.run(&format!("CLIENT UNBLOCK {waiter}\r\n")), ":0\r\n");
+    std::mem::swap(&mut w.session, &mut b.session);
+    let out = answer(&mut w);
+    assert!(out.starts_with(&format!("*{ELEMENTS}\r\n$1\r\nx\r\n")), "{}", &out[..99]);
+    std::mem::swap(&mut w.session, &mut b.session);
+    assert_eq!(b.send(&mut w, short), ("*1\r\n$1\r\nx\r\n".to_owned(), Next::Read));
+}
+
+/// Hands over the line of each worker. The first needs all shards and waits for one that `holder` has locked.
+fn hand_over_all(holder: &mut Worker, all: &mut [(Worker, &str)]) {
+    let engine = Arc::clone(&holder.engine);
+    eventually("all are handed over", || {
+        lock(&engine, holder, "other");
+        all.iter_mut().for_each(|(w, line)| assert_eq!(w.run(line), ""));
+        if all.iter().all(|(w, _)| w.session.blocked.is_some()) {
+            return Some(());
+        }
+        // The first was announced already, and so another waits in its connection.
+        engine.keyspace.release(&mut holder.thread.cx);
+        for (w, _) in all.iter_mut() {
+            eventually("it has its reply", || match w.session.blocked {
+                Some(_) => answered(w),
+                None => Some(w.resume()).filter(|sent| !sent.is_empty()),
+            });
+        }
+        holder.run("DEL copy4 copy5\r\n");
+        None
+    });
+    until_announced(&engine, true);
+}
+
+const SORT: &str = "SORT big ALPHA BY w_* LIMIT 0 1 STORE l0\r\n";
+
+#[test]
+fn none_begins_in_a_pause() {
+    let first = filled("");
+    let engine = Arc::clone(&first.engine);
+    let mut holder = Worker::new(&engine);
+    let other = |line| (Worker::new(&engine), line);
+    // The last two come when all helpers are taken.
+    let mut all = [
+        (first, SORT),
+        other("SUNIONSTORE copy1 big\r\n"),
+        other("SUNIONSTORE copy2 big\r\n"),
+        other("SUNIONSTORE copy3 big\r\n"),
+        other("SUNIONSTORE copy4 big\r\n"),
+        other("SUNIONSTORE copy5 big\r\n"),
+    ];
+    hand_over_all(&mut holder, &mut all);
+    holder.call(&["CLIENT", "PAUSE", "1000000", "WRITE"]);
+    engine.keyspace.release(&mut holder.thread.cx);
+    assert_eq!(answer(&mut all[0].0), ":1\r\n");
+    // Long enough for the others, if they ran.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(holder.call(&["EXISTS", "copy4", "copy5"]), ":0\r\n");
+    holder.call(&["CLIENT", "UNPAUSE"]);
+    for (w, _) in &mut all[1..] {
+        assert_eq!(answer(w), format!(":{MEMBERS}\r\n"));
+    }
+}
+
+#[test]
+fn a_shutdown_that_saves_waits_for_those_that_run() {
+    let w = filled("");
+    let engine = Arc::clone(&w.engine);
+    let mut holder = Worker::new(&engine);
+    // They take turns.
+    let second = "SORT big ALPHA BY w_* LIMIT 0 1 STORE l1\r\n";
+    let mut both = [(w, SORT), (Worker::new(&engine), second)];
+    hand_over_all(&mut holder, &mut both);
+    let [(mut w, _), (mut second, _)] = both;
+    let (ended, runs) = std::sync::mpsc::channel();
+    let weak = Arc::downgrade(&engine);
+    *durable::Durable::of(&engine).shutdown.hook.write() = Some(Box::new(move |_| {
+        let runs = weak.upgrade().is_some_and(|e| e.attention.get() & Attention::LONG != 0);
+        ended.send(runs).expect("the test waits for it");
+    }));
+    let mut ender = Worker::new(&engine);
+    std::thread::scope(|scope| {
+        scope.spawn(move || ender.call(&["SHUTDOWN", "SAVE"]));
+        let is_paused = || engine.attention.get() & Attention::PAUSE != 0;
+        eventually("it stops all others", || is_paused().then_some(()));
+        engine.keyspace.release(&mut holder.thread.cx);
+        let runs = eventually("the server ends", || {
+            for worker in [&mut w, &mut second, &mut holder] {
+                answered(worker);
+            }
+            runs.try_recv().ok()
+        });
+        assert!(!runs, "a long command runs after the last snapshot");
+    });
+}

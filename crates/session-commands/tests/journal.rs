@@ -43,6 +43,7 @@ fn engine(lines: &str, now_ms: u64) -> (Arc<Engine>, VirtualClock) {
     let engine = Engine::new(Options {
         config,
         commands: session_commands::ALL,
+        durability: Arc::<durable::Durable>::default(),
         renames: Vec::new(),
         clock,
         log: Log::silent(),
@@ -55,7 +56,7 @@ fn engine(lines: &str, now_ms: u64) -> (Arc<Engine>, VirtualClock) {
 fn open(disk: &SimDisk, lines: &str, segment_bytes: u64, now_ms: u64) -> Result<Server, String> {
     let (engine, clock) = engine(lines, now_ms);
     let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
-    engine.open_journal_at(Arc::new(disk.clone()), place(segment_bytes))?;
+    durable::journal::open_at(&engine, Arc::new(disk.clone()), place(segment_bytes))?;
     let thread = Thread::new(&engine, index, worker);
     let endpoint = || Endpoint {
         peer: "127.0.0.1:1".into(),
@@ -161,7 +162,7 @@ fn random_traffic_is_replayed_to_the_same_data() {
         }
         let before = server.digest();
         let last = server.last();
-        server.engine.close_journal();
+        durable::journal::close(&server.engine);
         let mut copy = open(&disk, lines, 30_000, now).expect("sound");
         assert_eq!(copy.last(), last, "seed {seed}");
         assert_eq!(copy.digest(), before, "seed {seed}");
@@ -187,10 +188,10 @@ fn every_transcript_is_replayed_to_the_same_data() {
                 }
             }
             let (digest, last) = (server.digest(), server.last());
-            server.engine.close_journal();
+            durable::journal::close(&server.engine);
             let mut copy = open(&disk, "appendfsync no", 1 << 20, START_MS).expect("sound");
             assert_eq!((copy.digest(), copy.last()), (digest, last), "{}", row.name);
-            copy.engine.close_journal();
+            durable::journal::close(&copy.engine);
             records += last;
         }
     }
@@ -239,7 +240,7 @@ fn a_crash_at_any_moment_leaves_a_beginning_of_all_that_happened() {
         let durable = server.engine.journal.shared.durable();
         let after = disk.fork();
         after.crash(&mut rng);
-        server.engine.close_journal();
+        durable::journal::close(&server.engine);
         let mut copy =
             open(&after, lines, 6000, START_MS).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let last = copy.last();
@@ -247,7 +248,7 @@ fn a_crash_at_any_moment_leaves_a_beginning_of_all_that_happened() {
         let digest = copy.digest();
         assert_eq!(history.get(&last), Some(&digest), "seed {seed} at {last}");
         replayed += last;
-        copy.engine.close_journal();
+        durable::journal::close(&copy.engine);
     }
     assert!(replayed > 0);
 }
@@ -317,7 +318,7 @@ fn what_is_not_written_is_not_acknowledged() {
         });
         assert_eq!(journal.gate(&worker.lane, before), Gate::Open, "{lines}");
         assert_eq!(server.line("SET k 2"), "+OK\r\n");
-        server.engine.close_journal();
+        durable::journal::close(&server.engine);
         let mut copy = open(&disk, lines, 1 << 20, START_MS).expect("sound");
         assert_eq!(copy.line("GET k"), "$1\r\n2\r\n");
     }
@@ -395,7 +396,7 @@ fn functions_that_are_flushed_or_restored() {
         ["one", "two", "three"].into_iter().filter(|name| text.contains(name)).collect::<Vec<_>>()
     };
     let reopened = |disk: &SimDisk, server: Server| {
-        server.engine.close_journal();
+        durable::journal::close(&server.engine);
         open(disk, "", 1 << 20, START_MS).expect("sound")
     };
     assert_eq!(server.line("FUNCTION FLUSH"), "+OK\r\n");
@@ -430,7 +431,7 @@ fn a_renamed_command_is_replayed_under_any_name() {
 fn open_real(place: &Location, lines: &str) -> Result<Server, String> {
     let (engine, _) = engine(lines, START_MS);
     let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
-    engine.open_journal_at(Arc::new(persist::disk::Real), place.clone())?;
+    durable::journal::open_at(&engine, Arc::new(persist::disk::Real), place.clone())?;
     let clock = Clock::simulated(START_MS).1;
     let endpoint =
         Endpoint { peer: "x".into(), local: "y".into(), unix: true, loopback: true, fd: 8 };
@@ -465,25 +466,25 @@ fn files_of_redis_are_loaded_up_to_their_last_whole_transaction() {
     assert_eq!(server.line("INCR a"), ":3\r\n");
     assert_eq!(server.line("SELECT 3"), "+OK\r\n");
     assert_eq!(server.line("GET c"), "$1\r\nx\r\n");
-    server.engine.close_journal();
+    durable::journal::close(&server.engine);
     // Later writes are there without a rewrite.
     let mut server = open("yes").expect("loaded");
     assert_eq!(server.line("GET a"), "$1\r\n3\r\n");
-    server.engine.close_journal();
+    durable::journal::close(&server.engine);
     // Files of Redis's that have changed are newer; the journal is set aside.
     let other = lines(&["SELECT 0", "SET a 70"]);
     std::fs::write(place.dir.join("a.aof.1.incr.aof"), other).expect("written");
     for _ in 0..2 {
         let mut server = open("yes").expect("loaded");
         assert_eq!(server.line("GET a"), "$2\r\n70\r\n");
-        server.engine.close_journal();
+        durable::journal::close(&server.engine);
     }
     assert!(place.dir.join("a.aof.journal.old").exists());
     // The single file, where there is neither a manifest of ours nor one of Redis's.
     std::fs::remove_dir_all(&place.dir).expect("removed");
     let mut server = open("no").expect("loaded");
     assert_eq!(server.line("GET a"), "$1\r\n2\r\n");
-    server.engine.close_journal();
+    durable::journal::close(&server.engine);
 }
 
 /// As Redis before 5.0 wrote them: the scripts themselves.
@@ -532,7 +533,7 @@ fn scripts_in_a_file_of_redis_run_again() {
     assert_eq!(server.line("LRANGE l 0 -1"), "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n");
     assert_eq!(server.line("SELECT 3"), "+OK\r\n");
     assert_eq!(server.line("GET k"), "$5\r\nother\r\n");
-    server.engine.close_journal();
+    durable::journal::close(&server.engine);
     // An unknown result ends the load.
     for (commands, why) in [
         (&[&["EVALSHA", &sha, "1", "n"][..]][..], "not in the file"),

@@ -215,7 +215,8 @@ fn shutdown_asks_whoever_can() {
     assert_eq!(server.show(&mut s, "SHUTDOWN"), failed);
     let asked = Arc::new(Mutex::new(Vec::new()));
     let list = Arc::clone(&asked);
-    *server.engine.on_shutdown.write() = Some(Box::new(move |r| list.lock().push(r)));
+    *durable::Durable::of(&server.engine).shutdown.hook.write() =
+        Some(Box::new(move |r| list.lock().push(r)));
     assert!(!s.closing);
     assert_eq!(server.show(&mut s, "SHUTDOWN NOSAVE NOW"), "(no reply)");
     assert!(s.closing);

@@ -33,13 +33,14 @@ impl Server {
         let engine = Engine::new(Options {
             config,
             commands: session_commands::ALL,
+            durability: Arc::<durable::Durable>::default(),
             renames: Vec::new(),
             clock,
             log: Log::silent(),
             config_file: None,
             executable: String::new(),
         });
-        engine.save_to(Arc::new(disk.clone()));
+        durable::Durable::of(&engine).snapshots.save_to(Arc::new(disk.clone()));
         let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
         let thread = Thread::new(&engine, index, worker);
         let endpoint =

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use data::entry::Kind;
+use data::entry::{Entry, Kind};
 use stdx::rng::Rng;
 
 use crate::effects::Effects;
@@ -143,6 +143,50 @@ pub enum Empty {
     Ok,
 }
 
+/// How much of a value a command may look at where it runs. One that would look at more says so before it
+/// replies or changes anything ([`Db::hand_over`](crate::Db::hand_over)), and is run elsewhere.
+///
+/// A byte is what a byte of a set's members costs to visit: two million of them take some ten milliseconds
+/// at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget(usize);
+
+impl Budget {
+    /// The command runs here, however long it takes.
+    pub const UNLIMITED: Self = Self(usize::MAX);
+    /// Fewer parts than this are not worth a look at how large they are.
+    const FEW: usize = 512;
+    /// Bytes of a part at least, however small it is: compressed or an integer.
+    const PART: usize = 32;
+
+    /// So many bytes.
+    pub const fn new(bytes: usize) -> Self {
+        Self(bytes)
+    }
+
+    /// Whether it is too much to look at `n` of the `len` parts of a value, when a byte of this value costs
+    /// one `cheaper`th of a byte. Constant time, and next to nothing when `n` is small.
+    #[inline]
+    pub fn is_exceeded(self, e: &Entry, n: usize, len: usize, cheaper: usize) -> bool {
+        n >= Self::FEW && n > self.parts(e, len, cheaper)
+    }
+
+    /// Of how many of the `len` parts of a value the same is not too much.
+    #[cold]
+    pub fn parts(self, e: &Entry, len: usize, cheaper: usize) -> usize {
+        // All have the same size: nothing better is known at once.
+        let bytes = e.bytes().max(len.saturating_mul(Self::PART));
+        let n = self.0 as u128 * cheaper as u128 * len as u128 / bytes.max(1) as u128;
+        usize::try_from(n).unwrap_or(usize::MAX)
+    }
+
+    /// Whether so many bytes are too much.
+    #[inline]
+    pub fn is_exceeded_by(self, bytes: usize) -> bool {
+        bytes > self.0
+    }
+}
+
 /// See the module's text.
 #[derive(Debug)]
 pub struct Context {
@@ -161,10 +205,14 @@ pub struct Context {
     pub access: Access,
     /// Reads leave access times alone (CLIENT NO-TOUCH).
     pub no_touch: bool,
-    /// Expired keys are hidden but not deleted (while writes are paused).
+    /// Expired keys are hidden but not deleted (while writes are paused, and on a replica).
     pub keep_expired: bool,
-    /// Seconds of the LRU clock, 24 bits; follows from `now`.
+    /// Nothing expires: the commands come from a primary, which says what is gone.
+    timeless: bool,
+    /// Seconds of the LRU clock, 24 bits; follows from the time.
     pub lru_clock: u32,
+    /// Minutes of the LFU clock, 16 bits; follows from the time.
+    lfu_minutes: u32,
     /// Random numbers of this thread.
     pub rng: Rng,
     /// The counts of this thread since its counters were last collected.
@@ -185,6 +233,11 @@ pub struct Context {
     pub small: Small,
     /// Whether a command may wait: not inside a transaction or a script.
     pub may_block: bool,
+    /// How much the command may look at here. Whoever lowers it runs a command elsewhere when `handed_over`
+    /// is set behind it.
+    pub budget: Budget,
+    /// The command that just ran has done nothing, since it would have taken too long.
+    pub handed_over: bool,
     /// Whether the user that runs the command may read every key, named or not. SORT asks, since its
     /// patterns reach keys that are not known beforehand.
     pub reads_all: bool,
@@ -223,7 +276,9 @@ impl Context {
             access: Access::default(),
             no_touch: false,
             keep_expired: false,
+            timeless: false,
             lru_clock: 0,
+            lfu_minutes: 0,
             rng,
             counters: Counters::default(),
             effects: Effects::default(),
@@ -234,6 +289,8 @@ impl Context {
             lazy_user_flush: false,
             small: Small::default(),
             may_block: false,
+            budget: Budget::UNLIMITED,
+            handed_over: false,
             reads_all: true,
             in_script: false,
             untold: false,
@@ -256,8 +313,16 @@ impl Context {
     /// Sets the time for the following commands.
     #[inline]
     pub fn set_now(&mut self, now_ms: i64) {
-        self.now = now_ms;
+        self.now = if self.timeless { 0 } else { now_ms };
         self.lru_clock = (now_ms / 1000) as u32 & 0xff_ffff;
+        self.lfu_minutes = (now_ms / 60_000) as u32 & 0xffff;
+    }
+
+    /// From here on nothing expires, and time stands still for commands; or it goes on at `now_ms`. For the
+    /// thread that applies a primary's commands: a key has expired when the primary says so.
+    pub fn set_timeless(&mut self, yes: bool, now_ms: i64) {
+        self.timeless = yes;
+        self.set_now(now_ms);
     }
 
     /// Notes an expired key that disturbs no command but should be removed.
@@ -267,22 +332,17 @@ impl Context {
         }
     }
 
-    /// Minutes of the LFU clock, 16 bits.
-    fn minutes(&self) -> u32 {
-        (self.now / 60_000) as u32 & 0xffff
-    }
-
     /// The access bits of a key that is created now.
     #[inline]
     pub fn fresh_access(&self) -> u32 {
-        if self.access.lfu { self.minutes() << 8 | LFU_INIT } else { self.lru_clock }
+        if self.access.lfu { self.lfu_minutes << 8 | LFU_INIT } else { self.lru_clock }
     }
 
     /// The access bits of a key that is loaded, from the saved values: seconds since it was used, or its
     /// LFU counter. A value that the present policy does not use is ignored, as in Redis.
     pub fn access_of(&self, idle: Option<u64>, freq: Option<u8>) -> u32 {
         match (self.access.lfu, idle, freq) {
-            (true, _, Some(freq)) => self.minutes() << 8 | u32::from(freq),
+            (true, _, Some(freq)) => self.lfu_minutes << 8 | u32::from(freq),
             (false, Some(idle), _) => {
                 // An LRU clock cannot express more than its own range; half of it is 97 days.
                 let idle = u32::try_from(idle).unwrap_or(u32::MAX).min(0xff_ffff);
@@ -308,7 +368,7 @@ impl Context {
                 counter += 1;
             }
         }
-        self.minutes() << 8 | counter
+        self.lfu_minutes << 8 | counter
     }
 
     /// The LFU counter as of now: one less for every `lfu-decay-time` minutes that have passed.
@@ -318,7 +378,7 @@ impl Context {
 
     /// Computes LFU counters as of the present moment, for use after the present command, too.
     pub fn lfu_clock(&self) -> LfuClock {
-        LfuClock { minutes: self.minutes(), decay_minutes: self.access.decay_minutes }
+        LfuClock { minutes: self.lfu_minutes, decay_minutes: self.access.decay_minutes }
     }
 
     /// Seconds since the access that `bits` of an LRU clock record.

@@ -7,7 +7,7 @@
 use data::entry::{Content, Entry, Kind, Str};
 use data::table::{Slot, SlotMut};
 
-use crate::context::{Block, Context, Empty};
+use crate::context::{Block, Budget, Context, Empty};
 use crate::effects::Class;
 use crate::lazy::Garbage;
 use crate::shards::{DbPart, Held, Keyspace, Locked, SHARDS, ShardSet, shard_of};
@@ -749,6 +749,16 @@ impl<'a> Db<'a> {
         }
         self.cx.block = Some(block);
         None
+    }
+
+    /// Ends the command before it has replied or changed anything: it is to be run where it may take long.
+    /// It has [read](Self::read) `reads` keys, which are counted when they are read there. Only when
+    /// [`Context::budget`] is exceeded.
+    #[cold]
+    pub fn hand_over(&mut self, reads: u64) {
+        debug_assert_ne!(self.cx.budget, Budget::UNLIMITED, "nobody runs this command elsewhere");
+        self.cx.counters.keyspace_hits -= reads;
+        self.cx.handed_over = true;
     }
 
     /// Notes that `n` changes were made.

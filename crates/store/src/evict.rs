@@ -82,7 +82,7 @@ const TRIES: usize = 64;
 
 impl Evicted {
     /// Evicts one key, noted in the effects of `cx`, and calls `commit` with the view while its
-    /// shard is still locked. Returns whether there was a key to evict.
+    /// shard is still locked. Returns how many bytes it had; none: there was no key to evict.
     pub fn one(
         &mut self,
         ks: &Keyspace,
@@ -90,9 +90,9 @@ impl Evicted {
         samples: usize,
         cx: &mut Context,
         mut commit: impl FnMut(&mut Db<'_>),
-    ) -> bool {
+    ) -> Option<usize> {
         if policy == Policy::NoEviction {
-            return false;
+            return None;
         }
         if self.policy != policy {
             // Scores of different policies cannot be compared.
@@ -103,9 +103,7 @@ impl Evicted {
         // that alone does not mean that there is no key to evict.
         for _ in 0..2 * POOL {
             self.collect(ks, policy, samples, cx);
-            let Some(best) = self.pool.pop() else {
-                return false;
-            };
+            let best = self.pool.pop()?;
             let mut db = Db::lock_shard(ks, best.db, shard_of(best.hash), cx);
             let Some(key) = db.key_of(best.hash) else { continue };
             let key = Key { bytes: &key, hash: best.hash };
@@ -113,12 +111,13 @@ impl Evicted {
             if policy.is_volatile() && !db.expires(key) {
                 continue;
             }
+            let bytes = db.inspect(key).map(|e| e.bytes());
             if db.evict(key) {
                 commit(&mut db);
-                return true;
+                return bytes;
             }
         }
-        false
+        None
     }
 
     fn collect(&mut self, ks: &Keyspace, policy: Policy, samples: usize, cx: &mut Context) {

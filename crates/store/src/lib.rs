@@ -24,7 +24,7 @@ mod waits;
 
 pub use background::Background;
 pub use context::{
-    Access, Block, Context, Counters, Empty, LFU_INIT, LfuClock, OVERDUE_MAX, Small,
+    Access, Block, Budget, Context, Counters, Empty, LFU_INIT, LfuClock, OVERDUE_MAX, Small,
 };
 pub use data::big::{Named, Value};
 pub use data::entry::{Content, Entry, INLINE_MAX, Kind, Str};

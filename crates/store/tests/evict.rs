@@ -21,7 +21,7 @@ impl World {
     }
 
     fn evict(&mut self, policy: Policy) -> bool {
-        self.evicted.one(&self.ks, policy, 16, &mut self.cx, |_| {})
+        self.evicted.one(&self.ks, policy, 16, &mut self.cx, |_| {}).is_some()
     }
 
     fn left(&mut self) -> usize {

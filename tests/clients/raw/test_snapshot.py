@@ -311,6 +311,8 @@ class Snapshots(unittest.TestCase):
                 with server.connect() as d:
                     self.assertTrue(ask(d, "GET", "a").startswith(b"-LOADING "))
                     self.assertEqual(info(d, "loading"), "1")
+                    # The thread that loads has yet to open the file.
+                    wait_until(lambda: b"loading_total_bytes" in ask(d, "INFO", "persistence"), "begun")
                     self.assertEqual(info(d, "loading_total_bytes"), str(
                         os.path.getsize(f"{server.dir}/dump.rdb")))
                     self.assertEqual(ask(d, "CONFIG", "SET", "key-load-delay", "0"), b"+OK")

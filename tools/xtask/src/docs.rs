@@ -1,4 +1,4 @@
-//! `cargo xtask gen`: the reference pages, written by the binary they describe.
+//! `cargo xtask gen`: the reference pages and the client's commands, written by the binary they describe.
 
 use crate::process::{self, output};
 use crate::{Result, paths};
@@ -30,7 +30,32 @@ pub(crate) fn run(args: &[String]) -> Result<bool> {
             println!("docs/{page}.md{}", if is_current { "" } else { " (changed)" });
         }
     }
+    all_current &= client(&apus, check)?;
     Ok(!check || all_current)
+}
+
+/// The commands of `apus-client`; files there that are not written are left alone.
+fn client(apus: &Path, check: bool) -> Result<bool> {
+    let dir = paths::root().join("crates/client/src/commands");
+    let text = output(Command::new(apus).arg("client-sources"))?;
+    let mut all_current = true;
+    for file in text.split("=== ").skip(1) {
+        let (name, text) = file.split_once('\n').ok_or("a file without a name")?;
+        let path = dir.join(name);
+        let is_current = is_current(&path, text);
+        all_current &= is_current;
+        if check && !is_current {
+            println!(
+                "{} is not what the command table says; run `cargo xtask gen`",
+                path.display()
+            );
+        } else if !check && !is_current {
+            std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+            paths::write(&path, text)?;
+            println!("crates/client/src/commands/{name} (changed)");
+        }
+    }
+    Ok(all_current)
 }
 
 fn is_current(path: &Path, text: &str) -> bool {

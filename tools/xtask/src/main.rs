@@ -55,7 +55,8 @@ cargo xtask COMMAND
   tsan  The tests of what threads share under ThreadSanitizer: half an hour.
         Both install a nightly toolchain with rustup.
   gen [--check]
-        Writes docs/commands.md and docs/configuration.md from the binary.
+        Writes docs/commands.md, docs/configuration.md and crates/client/src/commands from the
+        binary.
   bench [--help | OPTIONS] [NAME]...
         Microbenchmarks of parser, table and families of commands: nanoseconds and
         allocations per operation. `test` runs them tiny.

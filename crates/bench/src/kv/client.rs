@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::tls::Tls;
+
 /// How long the server may take to let us in, or for one of these requests.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -28,6 +30,7 @@ pub(crate) struct Target {
     pub(crate) name: String,
     pub(crate) address: Address,
     pub(crate) login: Login,
+    pub(crate) tls: Option<Tls>,
 }
 
 /// How a connection begins.
@@ -44,6 +47,7 @@ pub(crate) struct Login {
 pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<transport::Stream>),
 }
 
 impl std::fmt::Display for Address {
@@ -118,6 +122,11 @@ impl Target {
     fn connect_as(&self, login: &Login) -> Result<Socket, String> {
         let named = |e: &dyn std::fmt::Display| format!("{}: {e}", self.address);
         let mut socket = self.address.connect().map_err(|e| named(&e))?;
+        if let (Some(tls), Address::Tcp(host, _)) = (&self.tls, &self.address) {
+            let Socket::Tcp(plain) = socket else { return Err(named(&"this is no TCP")) };
+            let secured = tls.secure(plain, host).map_err(|e| named(&e))?;
+            socket = Socket::Tls(Box::new(secured));
+        }
         let mut requests: Vec<Vec<&str>> = Vec::new();
         let db = login.db.to_string();
         if let Some(password) = &login.password {
@@ -143,7 +152,12 @@ impl Target {
     pub(crate) fn local_pid(&self) -> Option<u32> {
         let login = Login { resp3: false, db: 0, ..self.login.clone() };
         let mut socket = self.connect_as(&login).ok()?;
-        if let Socket::Tcp(stream) = &socket
+        let tcp = match &socket {
+            Socket::Tcp(stream) => Some(stream),
+            Socket::Tls(stream) => Some(stream.socket()),
+            Socket::Unix(_) => None,
+        };
+        if let Some(stream) = tcp
             && stream.peer_addr().ok()?.ip() != stream.local_addr().ok()?.ip()
         {
             return None;
@@ -193,6 +207,7 @@ impl Read for Socket {
         match self {
             Socket::Tcp(s) => s.read(buf),
             Socket::Unix(s) => s.read(buf),
+            Socket::Tls(s) => s.read(buf),
         }
     }
 }
@@ -202,6 +217,7 @@ impl Write for Socket {
         match self {
             Socket::Tcp(s) => s.write(buf),
             Socket::Unix(s) => s.write(buf),
+            Socket::Tls(s) => s.write(buf),
         }
     }
 

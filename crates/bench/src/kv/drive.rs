@@ -11,6 +11,7 @@ use super::histogram::Histogram;
 use super::pace::Pacer;
 use super::reel::Reel;
 use super::sys::{self, Timer};
+use super::tls::Secured;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Events, Interest, Poll, Token};
 use std::collections::VecDeque;
@@ -97,6 +98,7 @@ struct Connection {
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<Secured>),
 }
 
 impl Stream {
@@ -104,6 +106,7 @@ impl Stream {
         match self {
             Stream::Tcp(s) => s.read(buf),
             Stream::Unix(s) => s.read(buf),
+            Stream::Tls(s) => s.read(buf),
         }
     }
 
@@ -111,6 +114,7 @@ impl Stream {
         match self {
             Stream::Tcp(s) => s.write(buf),
             Stream::Unix(s) => s.write(buf),
+            Stream::Tls(s) => s.write(buf),
         }
     }
 }
@@ -175,6 +179,11 @@ impl<'a> Driver<'a> {
                     let mut s = UnixStream::from_std(s);
                     poll.registry().register(&mut s, Token(i), both)?;
                     Stream::Unix(s)
+                }
+                Socket::Tls(s) => {
+                    let mut s = Box::new(Secured::from_blocking(*s)?);
+                    poll.registry().register(&mut *s, Token(i), both)?;
+                    Stream::Tls(s)
                 }
             };
             connections.push(Connection {

@@ -20,6 +20,7 @@ mod run;
 mod summary;
 pub(crate) mod sys;
 mod tests;
+pub(crate) mod tls;
 
 use options::Options;
 use reel::Template;

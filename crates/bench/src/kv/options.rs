@@ -7,6 +7,7 @@ use super::client::{Address, Login, Target};
 use super::dist::{Dist, Sizes};
 use super::reel::{KEYS_MAX, Template};
 use super::tests::{self, Test};
+use super::tls::Words;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,6 +22,12 @@ Where
                                 compare servers, interleaved (repeat)
   -a, --password PASSWORD, --user NAME, --dbnum N
   --resp 2|3, -3                protocol version (2)
+  --tls                         speaks TLS, to every server; with
+  --cacert FILE, --cacertdir DIR   whose authorities the server's certificate is checked against
+  --insecure                    or not at all
+  --cert FILE, --key FILE       the client's certificate
+  --sni NAME                    the name that the server is called by
+  --tls-ciphers LIST, --tls-ciphersuites LIST  by OpenSSL's names
 Load
   -c, --connections N           connections (50)
   --threads N                   threads of the client (half the cores)
@@ -52,19 +59,7 @@ a wrong command line.
 ";
 
 /// Options of redis-benchmark that are not offered.
-const NOT_OFFERED: [&str; 11] = [
-    "-I",
-    "-l",
-    "-x",
-    "--cluster",
-    "--enable-tracking",
-    "--tls",
-    "--sni",
-    "--cacert",
-    "--insecure",
-    "--cert",
-    "--key",
-];
+const NOT_OFFERED: [&str; 5] = ["-I", "-l", "-x", "--cluster", "--enable-tracking"];
 
 /// A parsed command line.
 #[derive(Clone, Debug)]
@@ -125,6 +120,7 @@ impl Options {
             help: false,
         };
         let mut login = Login::default();
+        let mut words = Words::default();
         let (mut host, mut port, mut socket, mut placed) =
             ("127.0.0.1".to_owned(), 6379u16, None, None);
         let (mut fill, mut fill_command) = (false, None);
@@ -205,6 +201,7 @@ impl Options {
                         return Err("-k 0 (a connection per request) is not offered".into());
                     }
                 }
+                _ if words.take(flag, &mut value)? => {}
                 _ if NOT_OFFERED.contains(&flag) => {
                     return Err(format!("redis-benchmark's {flag} is not offered"));
                 }
@@ -236,8 +233,10 @@ impl Options {
         }
         if o.targets.is_empty() {
             let address = socket.map_or(Address::Tcp(host, port), Address::Unix);
-            o.targets.push(Target { name: String::new(), address, login });
+            o.targets.push(Target { name: String::new(), address, login, tls: None });
         }
+        let tls = words.finish()?;
+        o.targets.iter_mut().for_each(|target| target.tls = tls.clone());
         if o.server_pid.is_some() && o.targets.len() > 1 {
             return Err("--server-pid is of one server; leave it out with several".into());
         }
@@ -304,7 +303,7 @@ fn url(name: String, text: &str, login: &Login) -> Result<Target, String> {
     let Some(rest) = text.strip_prefix("redis://") else {
         return match text.split_once("://") {
             Some((scheme, _)) => Err(format!("{scheme}:// is not offered; use redis://")),
-            None => Ok(Target { name, address: Address::parse(text)?, login }),
+            None => Ok(Target { name, address: Address::parse(text)?, login, tls: None }),
         };
     };
     let (who, place) = rest.rsplit_once('@').map_or((None, rest), |(w, p)| (Some(w), p));
@@ -324,7 +323,7 @@ fn url(name: String, text: &str, login: &Login) -> Result<Target, String> {
         }
         _ => Address::parse(place)?,
     };
-    Ok(Target { name, address, login })
+    Ok(Target { name, address, login, tls: None })
 }
 
 #[cfg(test)]
@@ -397,7 +396,7 @@ mod checks {
             ("--target a=h:1 --target b=h:2 --server-pid 1", "of one server"),
             ("--server-pid 4294967295", "no such process"),
             ("--fill -t get", "-r N"),
-            ("--tls", "not offered"),
+            ("--tls", "--cacert"),
             ("--duration 0", "seconds"),
             ("--rate 0", "from 1"),
             ("--dist normal", "zipf"),

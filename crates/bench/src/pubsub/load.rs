@@ -16,6 +16,7 @@ use super::options::{Mode, Options};
 use crate::kv::client::{Login, Socket, Target, call};
 use crate::kv::histogram::Histogram;
 use crate::kv::sys;
+use crate::kv::tls::Secured;
 
 /// Bytes received at a time.
 const BUFFER: usize = 64 * 1024;
@@ -117,6 +118,9 @@ impl Subscriber {
             Socket::Unix(s) => s
                 .set_nonblocking(true)
                 .map(|()| Box::new(mio::net::UnixStream::from_std(s)) as Box<dyn Stream + Send>),
+            Socket::Tls(s) => {
+                Secured::from_blocking(*s).map(|s| Box::new(s) as Box<dyn Stream + Send>)
+            }
         };
         let stream = stream.map_err(|e| e.to_string())?;
         let head = head(o, target.login.resp3, &channel).into_bytes();

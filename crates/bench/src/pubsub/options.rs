@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::kv::client::{Address, Login, Target};
+use crate::kv::tls::Words;
 
 pub(super) const HELP: &str = "\
 Publishes to subscribers and measures deliveries: their rate, how long each took, what the server spent.
@@ -89,6 +90,7 @@ impl Options {
             pid: None,
         };
         let (mut host, mut port, mut socket) = ("127.0.0.1".to_owned(), 6379, None);
+        let mut words = Words::default();
         let mut login = Login::default();
         let args = crate::apart(args);
         let mut rest = args.iter();
@@ -100,6 +102,10 @@ impl Options {
                     continue;
                 }
                 _ => {}
+            }
+            let mut next = || rest.next().cloned().ok_or(format!("{name} needs a value"));
+            if words.take(name, &mut next)? {
+                continue;
             }
             let value = rest.next().ok_or_else(|| {
                 format!(
@@ -121,6 +127,7 @@ impl Options {
                         name: name.to_owned(),
                         address,
                         login: Login::default(),
+                        tls: None,
                     });
                 }
                 "--publishers" => o.publishers = number(1, 1000)? as usize,
@@ -162,12 +169,18 @@ impl Options {
                 Some(path) => Address::Unix(path.into()),
                 None => Address::Tcp(host, port),
             };
-            o.targets.push(Target { name: String::new(), address, login: Login::default() });
+            o.targets.push(Target {
+                name: String::new(),
+                address,
+                login: Login::default(),
+                tls: None,
+            });
         }
         if o.targets.len() > 1 && o.pid.is_some() {
             return Err("--server-pid goes with one server".to_owned());
         }
-        o.targets.iter_mut().for_each(|t| t.login = login.clone());
+        let tls = words.finish()?;
+        o.targets.iter_mut().for_each(|t| (t.login, t.tls) = (login.clone(), tls.clone()));
         o.threads = o.threads.min(o.subscribers);
         Ok(Some(o))
     }

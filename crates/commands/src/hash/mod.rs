@@ -209,7 +209,7 @@ enum What {
 /// Answers with all fields whose time is not over.
 #[inline]
 fn reply_all(db: &mut Db<'_>, args: &Args<'_>, what: What, reply: &mut Reply<'_>) -> Outcome {
-    let (key, now) = (db.first_key(&args[1]), db.now());
+    let (key, now, budget) = (db.first_key(&args[1]), db.now(), db.cx.budget);
     let found = db.read_as(key, Kind::Hash)?;
     let header = |n: usize, reply: &mut Reply<'_>| match what {
         What::Both => reply.map(n),
@@ -220,6 +220,10 @@ fn reply_all(db: &mut Db<'_>, args: &Args<'_>, what: What, reply: &mut Reply<'_>
         return Ok(());
     };
     let mut n = hash::len(&e);
+    if budget.is_exceeded(&e, n, n, 1) {
+        db.hand_over(1);
+        return Ok(());
+    }
     if hash::is_over(e.part_deadline(), now) {
         n = 0;
         hash::for_each(&e, |_, _, deadline| n += usize::from(!hash::is_over(deadline, now)));

@@ -6,7 +6,7 @@ use store::{Class, Db, Kind};
 
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static LINSERT: DataCommand = DataCommand {
     row: Row {
@@ -14,6 +14,7 @@ pub(crate) static LINSERT: DataCommand = DataCommand {
         group: Group::List,
         since: "2.2.0",
         arity: 5,
+        traits: Traits::WEIGHS,
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::INSERT))],
         complexity: "O(N) where N is the number of elements up to the pivot.",
@@ -55,17 +56,23 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         () if args.is(2, "before") => 0,
         () => return Err(Fail::SYNTAX),
     };
-    let (key, limit) = (db.first_key(&args[1]), super::limit(db));
+    let (key, limit, budget) = (db.first_key(&args[1]), super::limit(db), db.cx.budget);
     let Some(mut slot) = db.write_as(key, Kind::List)? else {
         reply.int(0);
         return Ok(());
     };
     let (pivot, mut index, mut found) = (Needle::new(&args[3]), 0, false);
-    View::of(&slot).each(0, |elem| {
+    let view = View::of(&slot);
+    let tried = budget.parts(&slot, view.len(), super::CHEAPER) / super::TRIES;
+    view.each(0, |elem| {
         found = pivot.is(elem);
         index += usize::from(!found);
-        !found
+        !found && index < tried
     });
+    if !found && index < view.len() {
+        db.hand_over(0);
+        return Ok(());
+    }
     if !found {
         reply.int(-1);
         return Ok(());

@@ -7,7 +7,7 @@ use store::{Db, Kind};
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
 use crate::parse::int;
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static LPOS: DataCommand = DataCommand {
     row: Row {
@@ -15,6 +15,7 @@ pub(crate) static LPOS: DataCommand = DataCommand {
         group: Group::List,
         since: "6.0.6",
         arity: -3,
+        traits: Traits::WEIGHS,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N) where N is the number of elements that are looked at.",
@@ -111,7 +112,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         }
         i += 2;
     }
-    let key = db.first_key(&args[1]);
+    let (key, budget) = (db.first_key(&args[1]), db.cx.budget);
     let Some(e) = db.read_as(key, Kind::List)? else {
         match count {
             Some(_) => reply.array(0),
@@ -126,6 +127,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         Some(n) => n,
         None => 1,
     };
+    let tried = budget.parts(&e, len, super::CHEAPER) / super::TRIES;
     let (mut skip, mut seen) = (rank.unsigned_abs() - 1, 0);
     let mut found = Vec::new();
     let mut look = |elem: Elem<'_>| {
@@ -137,12 +139,17 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
             }
         }
         seen += 1;
-        (found.len() as u64) < wanted && (most == 0 || (seen as u64) < most)
+        (found.len() as u64) < wanted && (most == 0 || (seen as u64) < most) && seen < tried
     };
     if rank > 0 {
         view.each(0, &mut look);
     } else {
         view.each_back(len - 1, &mut look);
+    }
+    let all = seen == len || (found.len() as u64) >= wanted || most > 0 && seen as u64 >= most;
+    if !all {
+        db.hand_over(1);
+        return Ok(());
     }
     let index = |n: usize| if rank > 0 { n } else { len - 1 - n } as i64;
     match (count, found.first()) {

@@ -14,7 +14,7 @@ pub(crate) static LRANGE: DataCommand = DataCommand {
         group: Group::List,
         since: "1.0.0",
         arity: 4,
-        traits: Traits::BY_REPLY,
+        traits: Traits::BY_REPLY.or(Traits::WEIGHS),
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(S+N) where S is the distance of the first element from the nearer end, divided by tens of thousands, and N is the number of elements returned.",
@@ -61,13 +61,17 @@ OK
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let (start, stop) = (int(args, 2)?, int(args, 3)?);
-    let key = db.first_key(&args[1]);
+    let (key, budget) = (db.first_key(&args[1]), db.cx.budget);
     let Some(e) = db.read_as(key, Kind::List)? else {
         reply.array(0);
         return Ok(());
     };
     let view = View::of(&e);
     let (from, mut n) = super::range_in(view.len(), start, stop);
+    if budget.is_exceeded(&e, n, view.len(), super::CHEAPER) {
+        db.hand_over(1);
+        return Ok(());
+    }
     reply.array(n);
     if n > 0 {
         view.each(from, |elem| {

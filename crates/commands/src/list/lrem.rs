@@ -5,7 +5,7 @@ use resp::{Args, Reply};
 use store::{Db, Kind};
 
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static LREM: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static LREM: DataCommand = DataCommand {
         group: Group::List,
         since: "1.0.0",
         arity: 4,
+        traits: Traits::WEIGHS,
         flags: Flags::WRITE,
         keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::DELETE))],
         complexity: "O(N) where N is the length of the list.",
@@ -72,11 +73,16 @@ OK
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let count = super::long(args, 2)?;
-    let (key, limit) = (db.first_key(&args[1]), super::limit(db));
+    let (key, limit, budget) = (db.first_key(&args[1]), super::limit(db), db.cx.budget);
     let Some(mut slot) = db.write_as(key, Kind::List)? else {
         reply.int(0);
         return Ok(());
     };
+    let len = View::of(&slot).len();
+    if budget.is_exceeded(&slot, len, len, super::CHEAPER) {
+        db.hand_over(0);
+        return Ok(());
+    }
     let from = if count < 0 { End::Tail } else { End::Head };
     let most = match count {
         0 => usize::MAX,

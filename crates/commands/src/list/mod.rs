@@ -99,6 +99,12 @@ fn index_in(len: usize, index: i64) -> Option<usize> {
     }
 }
 
+/// Elements cost so much less than a set's members to look at: [`store::Budget`].
+const CHEAPER: usize = 8;
+/// The part of its budget that a command spends on finding an element before it is handed over: the element
+/// may be one of the first.
+const TRIES: usize = 8;
+
 /// The first element and the number of elements that `start` and `stop` mean, both inclusive and
 /// negative from the end.
 fn range_in(len: usize, start: i64, stop: i64) -> (usize, usize) {

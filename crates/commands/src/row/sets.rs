@@ -109,6 +109,10 @@ bit_set! {
         FORGETS_SCRIPTS = 21;
         /// Redis sorted its reply for scripts, while it wrote scripts themselves to its files.
         SORTED_FOR_SCRIPTS = 22;
+        /// Finds out itself whether it takes long, before it does anything ([`store::Budget`]).
+        WEIGHS = 23;
+        /// Locks all shards itself, at least for a moment.
+        LOCKS_ALL = 24;
     }
 }
 

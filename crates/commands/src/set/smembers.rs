@@ -12,7 +12,7 @@ pub(crate) static SMEMBERS: DataCommand = DataCommand {
         name: "smembers",
         group: Group::Set,
         arity: 2,
-        traits: Traits::BY_REPLY.or(Traits::LONG).or(Traits::SORTED_FOR_SCRIPTS),
+        traits: Traits::BY_REPLY.or(Traits::WEIGHS).or(Traits::SORTED_FOR_SCRIPTS),
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output_order"],
@@ -49,11 +49,16 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.first_key(&args[1]);
+    let (key, budget) = (db.first_key(&args[1]), db.cx.budget);
     match db.read_as(key, Kind::Set)? {
         Some(e) => {
             let set = Set::of(&e);
-            reply.set(set.len());
+            let n = set.len();
+            if budget.is_exceeded(&e, n, n, 1) {
+                db.hand_over(1);
+                return Ok(());
+            }
+            reply.set(n);
             super::reply_members(set, reply);
         }
         None => reply.set(0),

@@ -8,7 +8,7 @@ use store::{Db, WrongType};
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
 use crate::parse;
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static LCS: DataCommand = DataCommand {
     row: Row {
@@ -16,6 +16,7 @@ pub(crate) static LCS: DataCommand = DataCommand {
         group: Group::String,
         since: "7.0.0",
         arity: -3,
+        traits: Traits::WEIGHS,
         flags: Flags::READONLY,
         keys: &[KeySpec::range(1, 1, 1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N*M) where N and M are the lengths of the two strings.",
@@ -94,6 +95,10 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let o = options(args)?;
     let bytes_max = db.cx.string_max as u64;
     lcs::check_size(a.len(), b.len(), bytes_max).map_err(refused)?;
+    if db.cx.budget.is_exceeded_by(a.len().saturating_mul(b.len()) / CELLS) {
+        db.hand_over(2);
+        return Ok(());
+    }
     if o.len {
         reply.int(lcs::lcs_len(&a, &b).map_err(refused)? as i64);
         return Ok(());
@@ -121,6 +126,9 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     }
     Ok(())
 }
+
+/// Pairs of bytes that take as long to compare as a byte of a set's members: [`store::Budget`].
+const CELLS: usize = 8;
 
 const NOT_STRINGS: Fail = Fail::text("ERR The specified keys must contain string values");
 const LEN_AND_IDX: Fail =

@@ -235,7 +235,7 @@ fn remove_range(
     event: &'static str,
 ) -> Outcome {
     let range = range::Range::parse(by, &args[2], &args[3])?;
-    let key = db.first_key(&args[1]);
+    let (key, budget) = (db.first_key(&args[1]), db.cx.budget);
     let Some(mut e) = db.write_as(key, Kind::ZSet)? else {
         reply.int(0);
         return Ok(());
@@ -243,6 +243,10 @@ fn remove_range(
     let view = zset::View::of(&e);
     let len = view.len();
     let (from, n) = range.ranks(view);
+    if budget.is_exceeded(&e, n, len, 1) {
+        db.hand_over(0);
+        return Ok(());
+    }
     if n > 0 {
         zset::remove_ranks(&mut e, from, n);
         db.event(Class::ZSet, event, key.bytes);

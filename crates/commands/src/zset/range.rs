@@ -34,6 +34,9 @@ pub(super) enum Range<'a> {
     Members(Bound<'a>, Bound<'a>),
 }
 
+/// Members in order cost so much less than others to look at: [`store::Budget`].
+const CHEAPER: usize = 8;
+
 /// An end of a range of scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Limit {
@@ -221,13 +224,17 @@ fn wanted(o: &Options<'_>, view: View<'_>) -> (usize, usize) {
 /// Runs ZRANGE or one of its forms.
 pub(super) fn run(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>, form: Form) -> Outcome {
     let o = options(args, form)?;
-    let key = db.key(&args[form.source]);
+    let (key, budget) = (db.key(&args[form.source]), db.cx.budget);
     if form.store {
         let mut draft = Draft::default();
         let limits = super::limits(db);
         if let Some(e) = db.read_as(key, Kind::ZSet)? {
             let view = View::of(&e);
             let (from, n) = wanted(&o, view);
+            if budget.is_exceeded(&e, n, view.len(), 1) {
+                db.hand_over(1);
+                return Ok(());
+            }
             let begins_big = matches!(o.range, Range::Ranks(..)) && n > limits.entries;
             view.each(from, n, o.back, |member, score| {
                 text(member, |member| {
@@ -251,6 +258,10 @@ pub(super) fn run(db: &mut Db<'_>, args: &Args<'_>, reply: &mut Reply<'_>, form:
     };
     let view = View::of(&e);
     let (from, n) = wanted(&o, view);
+    if budget.is_exceeded(&e, n, view.len(), CHEAPER) {
+        db.hand_over(1);
+        return Ok(());
+    }
     let pairs = Pairs::begin(reply, n, o.with_scores);
     view.each(from, n, o.back, |member, score| pairs.put(reply, member, score));
     Ok(())

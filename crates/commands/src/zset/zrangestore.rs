@@ -5,7 +5,7 @@ use store::Db;
 
 use super::range::{self, Form};
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static ZRANGESTORE: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static ZRANGESTORE: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "6.2.0",
         arity: -5,
+        traits: Traits::WEIGHS,
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[
             KeySpec::one(1, KeyFlags::OW.or(KeyFlags::UPDATE)),

@@ -5,7 +5,7 @@ use store::Db;
 
 use super::range::By;
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static ZREMRANGEBYSCORE: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static ZREMRANGEBYSCORE: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "1.2.0",
         arity: 4,
+        traits: Traits::WEIGHS,
         flags: Flags::WRITE,
         keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::DELETE))],
         complexity: "O(log(N)+M) where N is the size of the set and M the number of members removed.",

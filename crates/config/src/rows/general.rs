@@ -11,10 +11,22 @@ AdminPort: "admin-port", [], Int(0, 65535), "0", PROTECTED, Effective,
     "Port of the HTTP interface for operators (health, metrics, profiles); 0 opens none.";
 AdminBind: "admin-bind", [], Bind, "127.0.0.1 -::1", MULTI | PROTECTED, Effective,
     "Addresses the HTTP interface for operators listens on, written as for `bind`.";
+AdminTls: "admin-tls", [], Bool, "no", PROTECTED, Effective,
+    "Speaks HTTPS, and nothing else, on the port of the HTTP interface for operators.";
+AdminTlsCertFile: "admin-tls-cert-file", [], Optional(any), "", PROTECTED | VOLATILE, Effective,
+    "Certificate (PEM) of the port of the HTTP interface for operators; empty uses that of tls-cert-file.";
+AdminTlsKeyFile: "admin-tls-key-file", [], Optional(any), "", PROTECTED | VOLATILE, Effective,
+    "Private key (PEM) of admin-tls-cert-file. A protected one is opened with tls-key-file-pass.";
 TopicHttpPort: "topic-http-port", ["http-port"], Int(0, 65535), "0", PROTECTED, Effective,
     "Port of the HTTP interface of topics; 0 opens none.";
 TopicHttpBind: "topic-http-bind", ["http-bind"], Bind, "127.0.0.1 -::1", MULTI | PROTECTED, Effective,
     "Addresses the HTTP interface of topics listens on, written as for `bind`.";
+TopicHttpTls: "topic-http-tls", [], Bool, "no", PROTECTED, Effective,
+    "Speaks HTTPS, and nothing else, on the port of the HTTP interface of topics.";
+TopicHttpTlsCertFile: "topic-http-tls-cert-file", [], Optional(any), "", PROTECTED | VOLATILE, Effective,
+    "Certificate (PEM) of the port of the HTTP interface of topics; empty uses that of tls-cert-file.";
+TopicHttpTlsKeyFile: "topic-http-tls-key-file", [], Optional(any), "", PROTECTED | VOLATILE, Effective,
+    "Private key (PEM) of topic-http-tls-cert-file. A protected one is opened with tls-key-file-pass.";
 TopicHttpApiKey: "topic-http-api-key", ["http-api-key"], Optional(any), "", SENSITIVE | IMMUTABLE, Effective,
     "Key that requests to the HTTP interface of topics must have in their Authorization header, unless they name a user and their password; empty asks for none.";
 TopicHttpMaxConnections: "topic-http-max-connections", ["http-max-connections"], Int(1, 100_000), "1024", IMMUTABLE, Effective,

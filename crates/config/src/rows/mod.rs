@@ -18,7 +18,7 @@ use crate::check::{
 use crate::choices::{
     AclPubsubDefault, Appendfsync, Choice as _, ClusterEndpointType, LogFormat, Loglevel,
     MaxmemoryPolicy, OomScoreAdj, PropagationErrorBehavior, ProtectedAction, ReplDisklessLoad,
-    SHUTDOWN, SanitizeDumpPayload, Supervised, SyslogFacility, TlsAuthClients,
+    SHUTDOWN, SanitizeDumpPayload, Supervised, SyslogFacility, TlsAuthClients, TlsAuthClientsUser,
 };
 use crate::kind::OptionKind::*;
 use crate::kind::State::*;
@@ -72,11 +72,9 @@ const NO_MODULES: &str = "Apus loads no modules";
 const SNAPSHOT_BASE: &str = "the base of the journal is always a snapshot";
 const TIMED_RECORDS: &str = "every record of the journal has its time";
 const NO_HISTORY: &str = "files that a rewrite makes superfluous are always removed";
-const NO_REPLICA: &str = "Apus does not replicate yet, and would take writes of its own instead of following a primary; start it without this option to have a server of its own";
 const NO_NODE: &str = "Apus has no cluster mode, and would take keys that belong to other nodes; start it without this option to have a server of its own";
-const NO_TLS_PORT: &str = "TLS is not built yet, and clients could connect only without encryption; leave the port at 0, and put a TLS proxy in front of the server";
-const NO_REPLICATION: &str = "Apus does not replicate";
-const NO_TLS: &str = "TLS is not built yet";
+const NO_REPLICATION: &str = "replication does without it";
+const NO_DH: &str = "Diffie-Hellman over finite fields is not offered; elliptic curves are";
 const NO_USER_DATA: &str = "the log never carries keys or values";
 const NO_WARNINGS: &str = "no start-up warning stops the server";
 const OWN_PACE: &str = "background work adapts by itself";

@@ -25,8 +25,8 @@ Maxclients: "maxclients", [], Int(1, UINT_MAX), "10000", RUNTIME, Effective,
     "Connections served at once; one more gets an error and is closed.";
 MaxNewConnectionsPerCycle: "max-new-connections-per-cycle", [], Int(1, 1000), "10", RUNTIME, Accepted(ACCEPT_BATCH),
     "Connections accepted in one turn of the event loop.";
-MaxNewTlsConnectionsPerCycle: "max-new-tls-connections-per-cycle", [], Int(1, 1000), "1", RUNTIME, Accepted(NO_TLS),
-    "TLS connections accepted in one turn of the event loop.";
+MaxNewTlsConnectionsPerCycle: "max-new-tls-connections-per-cycle", [], Int(1, 1000), "1", RUNTIME, Effective,
+    "Steps of TLS handshakes that a thread computes in one turn of its event loop; other connections are served between them.";
 ClientQueryBufferLimit: "client-query-buffer-limit", [], Memory(MB, BYTES_MAX), "1gb", DEBUG, Effective,
     "Bytes of input a client may leave unfinished, with what MULTI has queued for it, before it is disconnected.";
 ClientOutputBufferLimit: "client-output-buffer-limit", [], OutputLimits, "normal 0 0 0 replica 256mb 64mb 60 pubsub 32mb 8mb 60", MULTI, Effective,

@@ -3,47 +3,47 @@
 macro_rules! replication_rows {
     ($next:ident $($rest:ident)*; $($seen:tt)*) => { $next! { $($rest)*; $($seen)* Replication {
 
-Replicaof: "replicaof", ["slaveof"], ReplicaOf, "", IMMUTABLE | MULTI, Refused(NO_REPLICA),
+Replicaof: "replicaof", ["slaveof"], ReplicaOf, "", IMMUTABLE | MULTI, Effective,
     "Host and port of the server to be a replica of; empty for none.";
-Masterauth: "masterauth", [], Optional(any), "", SENSITIVE, Accepted(NO_REPLICATION),
+Masterauth: "masterauth", [], Optional(any), "", SENSITIVE, Effective,
     "Password to show to the primary.";
-Masteruser: "masteruser", [], Optional(any), "", SENSITIVE, Accepted(NO_REPLICATION),
+Masteruser: "masteruser", [], Optional(any), "", SENSITIVE, Effective,
     "User name to show to the primary.";
 BindSourceAddr: "bind-source-addr", [], Optional(any), "", RUNTIME, Accepted(NO_REPLICATION),
     "Local address for connections made to other servers; empty lets the system choose.";
-ReplicaServeStaleData: "replica-serve-stale-data", ["slave-serve-stale-data"], Bool, "yes", RUNTIME, Accepted(NO_REPLICATION),
+ReplicaServeStaleData: "replica-serve-stale-data", ["slave-serve-stale-data"], Bool, "yes", RUNTIME, Effective,
     "Answers from old data while the link to the primary is down.";
-ReplicaReadOnly: "replica-read-only", ["slave-read-only"], Bool, "yes", DEBUG, Accepted(NO_REPLICATION),
+ReplicaReadOnly: "replica-read-only", ["slave-read-only"], Bool, "yes", DEBUG, Effective,
     "Refuses writes of clients on a replica.";
 ReplicaLazyFlush: "replica-lazy-flush", ["slave-lazy-flush"], Bool, "no", RUNTIME, Accepted(NO_REPLICATION),
     "Frees a replica's old data in the background before a full sync.";
-ReplicaIgnoreMaxmemory: "replica-ignore-maxmemory", ["slave-ignore-maxmemory"], Bool, "yes", RUNTIME, Accepted(NO_REPLICATION),
+ReplicaIgnoreMaxmemory: "replica-ignore-maxmemory", ["slave-ignore-maxmemory"], Bool, "yes", RUNTIME, Effective,
     "Leaves eviction to the primary.";
 ReplicaIgnoreDiskWriteErrors: "replica-ignore-disk-write-errors", [], Bool, "no", RUNTIME, Accepted(NO_REPLICATION),
     "Lets a replica go on when it can't write its own files.";
-ReplicaPriority: "replica-priority", ["slave-priority"], Int(0, INT_MAX), "100", RUNTIME, Accepted(NO_REPLICATION),
+ReplicaPriority: "replica-priority", ["slave-priority"], Int(0, INT_MAX), "100", RUNTIME, Effective,
     "Rank for failover, lowest first; 0 is never promoted.";
-ReplicaAnnounced: "replica-announced", [], Bool, "yes", RUNTIME, Accepted(NO_REPLICATION),
+ReplicaAnnounced: "replica-announced", [], Bool, "yes", RUNTIME, Effective,
     "Lets sentinels show this replica to clients.";
-ReplicaAnnounceIp: "replica-announce-ip", ["slave-announce-ip"], Optional(any), "", RUNTIME, Accepted(NO_REPLICATION),
+ReplicaAnnounceIp: "replica-announce-ip", ["slave-announce-ip"], Optional(any), "", RUNTIME, Effective,
     "Address a replica gives to its primary; empty for the one it is seen with.";
-ReplicaAnnouncePort: "replica-announce-port", ["slave-announce-port"], Int(0, 65535), "0", RUNTIME, Accepted(NO_REPLICATION),
+ReplicaAnnouncePort: "replica-announce-port", ["slave-announce-port"], Int(0, 65535), "0", RUNTIME, Effective,
     "Port a replica gives to its primary; 0 for the one it listens on.";
-ReplTimeout: "repl-timeout", [], Int(1, INT_MAX), "60", RUNTIME, Accepted(NO_REPLICATION),
+ReplTimeout: "repl-timeout", [], Int(1, INT_MAX), "60", RUNTIME, Effective,
     "Seconds of silence after which a replication link counts as broken.";
-ReplPingReplicaPeriod: "repl-ping-replica-period", ["repl-ping-slave-period"], Int(1, INT_MAX), "10", RUNTIME, Accepted(NO_REPLICATION),
+ReplPingReplicaPeriod: "repl-ping-replica-period", ["repl-ping-slave-period"], Int(1, INT_MAX), "10", RUNTIME, Effective,
     "Seconds between two pings of a primary to its replicas.";
-ReplBacklogSize: "repl-backlog-size", [], Memory(1, BYTES_MAX), "1mb", RUNTIME, Accepted(NO_REPLICATION),
+ReplBacklogSize: "repl-backlog-size", [], Memory(1, BYTES_MAX), "1mb", RUNTIME, Effective,
     "Bytes of recent changes kept so that a replica can catch up without a full sync.";
-ReplBacklogTtl: "repl-backlog-ttl", [], Int(0, LONG_MAX), "3600", RUNTIME, Accepted(NO_REPLICATION),
+ReplBacklogTtl: "repl-backlog-ttl", [], Int(0, LONG_MAX), "3600", RUNTIME, Effective,
     "Seconds without any replica after which the backlog is freed; 0 keeps it.";
 ReplDisableTcpNodelay: "repl-disable-tcp-nodelay", [], Bool, "no", RUNTIME, Accepted(NO_REPLICATION),
     "Lets TCP gather small packets to replicas: fewer packets, more delay.";
-ReplDisklessSync: "repl-diskless-sync", [], Bool, "yes", DEBUG, Accepted(NO_REPLICATION),
+ReplDisklessSync: "repl-diskless-sync", [], Bool, "yes", DEBUG, Effective,
     "Sends a full sync to replicas directly and not by way of a file.";
-ReplDisklessSyncDelay: "repl-diskless-sync-delay", [], Int(0, INT_MAX), "5", RUNTIME, Accepted(NO_REPLICATION),
+ReplDisklessSyncDelay: "repl-diskless-sync-delay", [], Int(0, INT_MAX), "5", RUNTIME, Effective,
     "Seconds to wait for more replicas before a full sync starts.";
-ReplDisklessSyncMaxReplicas: "repl-diskless-sync-max-replicas", [], Int(0, INT_MAX), "0", RUNTIME, Accepted(NO_REPLICATION),
+ReplDisklessSyncMaxReplicas: "repl-diskless-sync-max-replicas", [], Int(0, INT_MAX), "0", RUNTIME, Effective,
     "Waiting replicas at which a full sync starts without further delay; 0 for no such number.";
 ReplDisklessLoad: "repl-diskless-load", [], Choice(ReplDisklessLoad::NAMES), "disabled", DEBUG | DENY_LOADING, Accepted(NO_REPLICATION),
     "Whether a replica loads a full sync straight from the link: never, if it is empty, or beside the old data.";

@@ -1,8 +1,6 @@
-//! The journal as the engine sees it: the records of commits, the waiters, the start.
+//! The journal as the engine sees it: the gate for replies.
 //!
-//! Commit appends to the lane of its thread while the shards are locked (`note`): first the keys and fields
-//! that expired or were evicted, then the command, in the form that can be replayed. One commit is one record;
-//! so is everything between `Thread::begin_unit` and `Thread::end_unit` (a transaction, a script).
+//! It is a reader of the stream of committed records ([`mod@crate::commit`]).
 //!
 //! **Acknowledgements.** Under `appendfsync always` the output of a batch waits until everything is
 //! durable that *any* thread had appended when the batch ended ([`Journal::gate`]). That is more than
@@ -15,40 +13,16 @@
 //! for events again ([`Journal::turn_over`]). When it cannot be written, a batch that has changed something is
 //! not acknowledged: its client is disconnected, and gets no reply that could prove wrong.
 //!
-//! The bytes and files are the crate `persist`'s.
+//! The bytes and files are the crate `persist`'s; what begins, rewrites and replays them is the crate `durable`,
+//! which is above this one.
 
-mod aof;
-mod base;
-mod replay;
-mod rewrite;
-mod start;
-
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
-use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
 
-use commands::Fail;
-use config::{Appendfsync, Config, Id};
-use parking_lot::Mutex;
-use persist::disk::Disk;
-use persist::journal::writer::Orders;
-use persist::journal::{Control, Lane, Location, Observer, Shared, Sync, Trouble, Unit};
-use resp::Args;
-use store::{Db, Waiter};
+use persist::journal::{Shared, Sync};
+use stream::{Lane, Stream};
 
-use crate::engine::{Attention, Engine, Worker};
-use crate::log;
-use crate::mailbox::{Job, Message};
-use crate::table::Cmd;
-use crate::thread::Thread;
-
-pub use rewrite::{Rewrite, anew, begin as begin_rewrite};
-pub(crate) use rewrite::{switch, upkeep};
-pub use start::reload;
-
-/// The answer of WAITAOF when there is no journal.
-pub const OFF: Fail =
-    Fail::text("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
+use crate::engine::{Engine, Worker};
 
 /// A thread that has more bytes in its lane waits for the writer.
 const BACKLOG: usize = 64 << 20;
@@ -56,12 +30,20 @@ const BACKLOG: usize = 64 << 20;
 /// its output need not be kept.
 const LARGE: usize = 4096;
 
-/// Replies wait for nothing.
-const OPEN: u8 = 0;
-/// Until all is written.
-const WRITTEN: u8 = 1;
-/// Until all is durable.
-const DURABLE: u8 = 2;
+const OPEN: u8 = Condition::None as u8;
+const WRITTEN: u8 = Condition::Written as u8;
+
+/// What the output of a batch waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Condition {
+    /// Nothing.
+    None,
+    /// That everything is written.
+    Written,
+    /// That everything is durable.
+    Durable,
+}
 
 /// See the module's text.
 pub struct Journal {
@@ -69,29 +51,8 @@ pub struct Journal {
     pub shared: Arc<Shared>,
     /// Commits append.
     on: AtomicBool,
-    /// The condition that replies wait for: [`OPEN`], [`WRITTEN`] or [`DURABLE`].
+    /// The [`Condition`] of replies.
     gated: AtomicU8,
-    /// It is being loaded at the start.
-    starting: AtomicBool,
-    /// It has all data: from CONFIG SET appendonly yes until the first rewrite is done, it has not.
-    based: AtomicBool,
-    running: Mutex<Option<Running>>,
-    /// Keeps other servers from using the same files.
-    lock: Mutex<Option<persist::disk::Lock>>,
-    /// Its rewriting.
-    pub rewrite: Rewrite,
-    /// WAITAOF: clients, and the sequence numbers that they wait for.
-    waiters: Mutex<Vec<(u64, Arc<Waiter>)>>,
-}
-
-/// A journal that is being written.
-struct Running {
-    orders: Orders,
-    writer: JoinHandle<()>,
-    place: Location,
-    disk: Arc<dyn Disk>,
-    /// Number of the last base.
-    bases: u64,
 }
 
 /// Whether a batch's output may be sent.
@@ -105,36 +66,23 @@ pub enum Gate {
     Never,
 }
 
-/// The command that a commit belongs to.
-pub struct Own<'a> {
-    /// The database that was selected.
-    pub db: usize,
-    /// The command.
-    pub cmd: &'a Cmd,
-    /// Its arguments.
-    pub args: &'a Args<'a>,
-}
-
-impl Default for Journal {
-    fn default() -> Self {
+impl Journal {
+    pub(crate) fn new(stream: Arc<Stream>) -> Self {
         Self {
-            shared: Arc::new(Shared::default()),
+            shared: Arc::new(Shared::new(stream)),
             on: AtomicBool::new(false),
-            gated: AtomicU8::new(OPEN),
-            starting: AtomicBool::new(false),
-            based: AtomicBool::new(false),
-            running: Mutex::default(),
-            lock: Mutex::default(),
-            rewrite: Rewrite::default(),
-            waiters: Mutex::default(),
+            gated: AtomicU8::new(Condition::None as u8),
         }
     }
-}
 
-impl Journal {
-    /// Any server may use the files from here on.
-    fn unlock(&self) {
-        *self.lock.lock() = None;
+    /// Has commits append, or not. The caller has the keyspace locked, or runs before there are commands.
+    pub fn set_on(&self, yes: bool) {
+        self.on.store(yes, Relaxed);
+    }
+
+    /// Has the output of batches wait.
+    pub fn set_condition(&self, condition: Condition) {
+        self.gated.store(condition as u8, Relaxed);
     }
 
     /// Whether changes are appended.
@@ -203,244 +151,21 @@ impl Journal {
         } else {
             self.shared.write_through(|| worker.wake_request.announce());
         }
-        while worker.lane.waiting() > BACKLOG && !self.shared.is_failing() {
+        while worker.lane.waiting().max(self.shared.stream.queued()) > BACKLOG
+            && !self.shared.is_failing()
+        {
             self.shared.wait_for_progress(std::time::Duration::from_millis(20));
-        }
-    }
-
-    /// Whether it was turned on at run time and its first base is not there yet.
-    pub fn is_beginning(&self) -> bool {
-        self.is_on() && !self.based.load(Relaxed)
-    }
-
-    /// Copies `appendfsync`.
-    pub(crate) fn follow_config(&self, c: &Config) {
-        let policy = match c.chosen(Id::Appendfsync) {
-            Appendfsync::Always => Sync::Always,
-            Appendfsync::Everysec => Sync::EverySecond,
-            Appendfsync::No => Sync::Never,
-        };
-        if self.shared.policy() != policy {
-            self.shared.set_policy(policy);
-        }
-        let gated = match policy {
-            _ if !self.is_on() || !self.based.load(Relaxed) => OPEN,
-            Sync::Always => DURABLE,
-            Sync::EverySecond | Sync::Never => WRITTEN,
-        };
-        self.gated.store(gated, Relaxed);
-    }
-
-    /// The refusal of writes while they cannot be made durable.
-    pub(crate) fn misconf(&self) -> Fail {
-        let reason = self.shared.trouble().map_or_else(String::new, |t| t.reason);
-        Fail::new(format!("MISCONF Errors writing to the AOF file: {reason}"))
-    }
-
-    /// Answers `w` when everything up to `sequence` is durable and there is a base. Returns false when
-    /// that is so.
-    pub(crate) fn wait(&self, sequence: u64, w: &Arc<Waiter>) -> bool {
-        let mut waiters = self.waiters.lock();
-        // Looked at under the lock under which the writer looks for waiters.
-        if sequence <= self.shared.durable() && self.based.load(Relaxed) {
-            return false;
-        }
-        if waiters.len() >= 1024 {
-            // No other list knows the waiters whose time is over.
-            waiters.retain(|(_, w)| Arc::strong_count(w) > 1);
-        }
-        waiters.push((sequence, Arc::clone(w)));
-        true
-    }
-}
-
-/// Appends the record of a commit. The shards are locked.
-pub(crate) fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'_>>) {
-    let e = &db.cx.effects;
-    let told = !db.cx.untold;
-    let own = own.filter(|_| told && (e.dirty > 0 || !e.rewritten.is_empty()));
-    let stated = told && (own.is_some() || !e.rewritten.is_empty());
-    if !stated && e.dropped.is_empty() && e.dropped_fields.is_empty() {
-        return;
-    }
-    lane.append(engine.journal.shared.counter(), db.cx.now, stated, |unit| {
-        for (db, key) in &e.dropped {
-            unit.command(*db, b"del", 1, std::iter::once(key.as_slice()));
-        }
-        for (db, key, field) in &e.dropped_fields {
-            unit.command(*db, b"hdel", 2, [key.as_slice(), field].into_iter());
-        }
-        let Some(own) = own else {
-            // A session command's change: the command has stated its form, which belongs to no database.
-            if stated {
-                words(unit, 0, &e.rewritten);
-            }
-            return;
-        };
-        if e.rewritten.is_empty() {
-            // By its own name: renaming a command must not make the journal unreadable.
-            let name = own.cmd.name().as_bytes();
-            unit.command(own.db, name, own.args.len() - 1, own.args.iter_from(1));
-        } else {
-            words(unit, own.db, &e.rewritten);
-        }
-        e.also.iter().for_each(|record| words(unit, own.db, record));
-    });
-}
-
-/// Appends a change of a session command, which gives the form that can be replayed. The shard is locked.
-pub fn note_words(engine: &Engine, lane: &Lane, db: &Db<'_>, index: usize, words: &[&[u8]]) {
-    if engine.journal.is_on()
-        && let Some((name, args)) = words.split_first()
-    {
-        lane.append(engine.journal.shared.counter(), db.cx.now, true, |unit| {
-            unit.command(index, name, args.len(), args.iter().copied());
-        });
-    }
-}
-
-fn words(unit: &mut Unit<'_>, db: usize, words: &[Vec<u8>]) {
-    if let Some((name, args)) = words.split_first() {
-        unit.command(db, name, args.len(), args.iter().map(Vec::as_slice));
-    }
-}
-
-impl Thread {
-    /// From here to [`end_unit`](Self::end_unit) all commits of this thread are one record: they are
-    /// replayed together or not at all. The caller keeps the shards that they concern locked throughout. Units
-    /// may lie within units.
-    pub(crate) fn begin_unit(&self) {
-        self.worker.lane.begin_unit();
-    }
-
-    /// The highest sequence number that a client's command on this thread has caused.
-    pub fn last_written(&self) -> u64 {
-        self.worker.lane.acted()
-    }
-
-    /// Ends a unit.
-    pub(crate) fn end_unit(&self, engine: &Engine) {
-        self.worker.lane.end_unit(engine.journal.shared.counter());
-    }
-}
-
-/// The writer's reports, and the threads that they concern.
-struct Bell(Weak<Engine>);
-
-impl Observer for Bell {
-    fn durable(&self, sequence: u64) {
-        let Some(engine) = self.0.upgrade() else { return };
-        engine.wake_gated();
-        engine.answer_durable(sequence);
-    }
-
-    fn trouble(&self, trouble: Option<&Trouble>) {
-        let Some(engine) = self.0.upgrade() else { return };
-        match trouble {
-            Some(t) if t.lasting => log!(
-                engine.log,
-                Warning,
-                "The journal cannot be made durable: {}. Nothing is acknowledged any more, writes \
-                 are refused. When the disk works again, BGREWRITEAOF makes a new journal of what \
-                 is in memory.",
-                t.text
-            ),
-            Some(t) => log!(
-                engine.log,
-                Warning,
-                "The journal cannot be written: {}. Writes are refused until it can; tried again \
-                 every second.",
-                t.text
-            ),
-            None => log!(engine.log, Notice, "The journal can be written again."),
-        }
-        engine.attention.set(Attention::DISK, trouble.is_some());
-        engine.wake_gated();
-    }
-
-    fn written(&self) {
-        if let Some(engine) = self.0.upgrade() {
-            engine.wake_gated();
-        }
-    }
-
-    fn may_have_lost(&self) {
-        if let Some(engine) = self.0.upgrade() {
-            log!(
-                engine.log,
-                Warning,
-                "The journal is rewritten, since the system may have dropped what it could not write"
-            );
-            engine.journal.rewrite.schedule();
-        }
-    }
-
-    fn note(&self, text: &str) {
-        if let Some(engine) = self.0.upgrade() {
-            log!(engine.log, Warning, "Journal: {}", text);
         }
     }
 }
 
 impl Engine {
     /// Wakes the threads whose output waits for the journal.
-    fn wake_gated(&self) {
+    pub fn wake_gated(&self) {
         self.each_worker(|w| {
             if w.wake_request.take() {
                 w.mailbox.wake();
             }
         });
-    }
-
-    /// Answers the clients in WAITAOF that wait for nothing beyond `sequence`.
-    fn answer_durable(&self, sequence: u64) {
-        let journal = &self.journal;
-        let mut waiters = journal.waiters.lock();
-        // Without a base, records that are durable are of no use.
-        if !journal.based.load(Relaxed) {
-            return;
-        }
-        let (due, rest) = std::mem::take(&mut *waiters).into_iter().partition(|w| w.0 <= sequence);
-        *waiters = rest;
-        drop(waiters);
-        let due: Vec<(u64, Arc<Waiter>)> = due;
-        for (_, w) in due {
-            let thread = w.thread;
-            let job = move |engine: &Engine, thread: &mut Thread| thread.durable(engine, &w);
-            self.post(thread, Message::Run(Job::new(job)));
-        }
-    }
-
-    /// Makes everything durable and ends the writer. Called when no command appends any more.
-    pub fn close_journal(&self) {
-        let Some(running) = self.journal.running.lock().take() else { return };
-        self.journal.on.store(false, Relaxed);
-        // It fails only when the writer has ended.
-        let _ = running.orders.send(Control::Stop);
-        self.journal.shared.ring();
-        let _ = running.writer.join();
-        // Not before the writer has ended: from here on, output that was held back is sent.
-        self.journal.gated.store(OPEN, Relaxed);
-        self.wake_gated();
-        self.journal.unlock();
-        if let Some(trouble) = self.journal.shared.trouble() {
-            log!(
-                self.log,
-                Warning,
-                "The end of the journal could not be written: {}",
-                trouble.text
-            );
-        }
-    }
-
-    /// Closes the journal while the server goes on: no client waits for it any more.
-    fn end_journal(&self, thread: &mut Thread) {
-        self.close_journal();
-        self.journal.shared.forget_trouble();
-        self.attention.set(Attention::DISK, false);
-        for (_, w) in std::mem::take(&mut *self.journal.waiters.lock()) {
-            let bytes = format!("-{}\r\n", OFF.0).into_bytes();
-            thread.answer_waiter(self, &w, bytes, Some(&OFF));
-        }
     }
 }

@@ -401,6 +401,7 @@ mod tests {
         Engine::new(Options {
             config: config::Config::new(),
             commands: CommandSet::NONE,
+            durability: Arc::new(()),
             renames: Vec::new(),
             clock: stdx::clock::Clock::real(),
             log: Log::silent(),

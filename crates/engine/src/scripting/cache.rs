@@ -16,7 +16,7 @@ const EVALUATED_MAX: usize = 500;
 const OVERHEAD: usize = size_of::<Script>() + 64;
 
 /// A SHA-1.
-pub(crate) type Digest = [u8; 20];
+pub type Digest = [u8; 20];
 
 /// One script.
 pub struct Script {
@@ -62,7 +62,7 @@ impl Script {
 }
 
 /// The digest of a text.
-pub(crate) fn digest(text: &[u8]) -> Digest {
+pub fn digest(text: &[u8]) -> Digest {
     sha1::Sha1::digest(text).into()
 }
 

@@ -173,7 +173,7 @@ impl Engine {
 
     /// Takes a library out of a snapshot. One of its name that is there already is replaced, or
     /// makes this fail.
-    pub(crate) fn load_function(&self, code: &[u8], replace: bool) -> Result<(), String> {
+    pub fn load_function(&self, code: &[u8], replace: bool) -> Result<(), String> {
         let seed = self.clock.monotonic_ns();
         // Threads load it into their own machines when they next need one of its functions.
         let mut vm = Vm::new(Machine::Functions, crate::COMPAT_VERSION, MEMORY_MAX, seed);
@@ -188,7 +188,7 @@ impl Engine {
     ///
     /// # Errors
     /// The reason why not.
-    pub(crate) fn try_function(&self, code: &[u8]) -> Result<(), String> {
+    pub fn try_function(&self, code: &[u8]) -> Result<(), String> {
         let seed = self.clock.monotonic_ns();
         let mut vm = Vm::new(Machine::Functions, crate::COMPAT_VERSION, MEMORY_MAX, seed);
         let tried = load(&mut vm, code, self, |_| false);
@@ -198,7 +198,7 @@ impl Engine {
     }
 
     /// The code of all libraries, for a snapshot.
-    pub(crate) fn function_codes(&self) -> Vec<Arc<Library>> {
+    pub fn function_codes(&self) -> Vec<Arc<Library>> {
         self.scripts.shelf.read().by_name.values().map(Arc::clone).collect()
     }
 }

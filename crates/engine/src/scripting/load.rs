@@ -65,7 +65,7 @@ impl Thread {
 
 impl Engine {
     /// Replays a command of a journal or an append-only file about libraries.
-    pub(crate) fn replay_function(&self, args: &Args<'_>) -> Result<(), String> {
+    pub fn replay_function(&self, args: &Args<'_>) -> Result<(), String> {
         let last = &args[args.len() - 1];
         let clear = || {
             self.scripts.shelf.change(|all| {

@@ -20,9 +20,8 @@ mod call;
 pub mod library;
 mod load;
 pub mod payload;
-pub(crate) mod replay;
 mod run;
-mod shebang;
+pub mod shebang;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,7 +44,7 @@ use crate::thread::Thread;
 use stdx::hash::Seeded;
 
 /// Bytes that a thread's scripts may use together, and its functions.
-const MEMORY_MAX: usize = 512 << 20;
+pub const MEMORY_MAX: usize = 512 << 20;
 
 /// Compiled scripts of a thread up to which those that have left the cache stay.
 const SWEEP_LEAST: usize = 1000;
@@ -394,7 +393,7 @@ pub fn drop_machines(call: &mut Call<'_>, kind: Machine) {
 }
 
 /// `redis.log`, at level 0 to 3.
-fn log(engine: &Engine, level: u8, text: &[u8]) {
+pub fn log(engine: &Engine, level: u8, text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     let log = &engine.log;
     match level {

@@ -16,7 +16,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use commands::row::{Flags, Group, Scope, Traits};
 use commands::{Fail, Outcome};
@@ -28,7 +27,6 @@ use store::ShardSet;
 use super::busy::{self, About, Running};
 use crate::acl;
 use crate::dispatch::{lookup, shards_of};
-use crate::ends;
 use crate::engine::{Attention, Engine};
 use crate::exec::{Executed, Limits};
 use crate::log;
@@ -248,7 +246,7 @@ impl Runner<'_, '_> {
             log!(self.engine.log, Notice, "A slow script is ended: the server is shutting down.");
             return Tick::Shutdown;
         }
-        if self.engine.shutting_down.load(Relaxed) != ends::AT_ONCE {
+        if !self.engine.ends.is_at_once() {
             return Tick::Continue;
         }
         log!(
@@ -324,7 +322,7 @@ impl Host for Runner<'_, '_> {
     fn tick(&mut self) -> Tick {
         self.owed = 0;
         let running = self.task.running;
-        let ends = self.engine.is_shutting_down();
+        let ends = self.engine.ends.is_requested();
         if running.is_slow() {
             // This thread's other connections get BUSY, and may kill the script.
             store::meanwhile();

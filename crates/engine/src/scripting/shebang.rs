@@ -11,7 +11,7 @@ fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
 ///
 /// # Errors
 /// The error's text.
-pub(super) fn of_script(text: &[u8]) -> Result<(Option<lua::Flags>, usize), String> {
+pub fn of_script(text: &[u8]) -> Result<(Option<lua::Flags>, usize), String> {
     if !text.starts_with(b"#!") {
         return Ok((None, 0));
     }

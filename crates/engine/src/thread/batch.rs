@@ -10,13 +10,13 @@ use commands::row::Traits;
 use commands::runs::{CommandRun, ParsedCommand};
 use observe::stats::bump;
 use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Span, Template};
-use store::{Db, Key, Named, Spot};
+use store::{Budget, Db, Key, Named, Spot};
 
 use super::{Batch, Next, Thread};
 use crate::dispatch::Done;
-use crate::engine::Engine;
+use crate::engine::{Attention, Engine};
 use crate::exec::run_data;
-use crate::helpers;
+use crate::helpers::AT_ONCE;
 use crate::pubsub::{self, ChannelKind};
 use crate::session::{ReplyMode, Session};
 use crate::table::{Call, Cmd, Run};
@@ -356,6 +356,7 @@ impl Thread {
             });
             let light =
                 self.run_light(engine, session, input, &group[i..until], &spans, &mut owned, out);
+            self.cx.budget = Budget::UNLIMITED;
             if light > 0 {
                 let start = self.mono;
                 self.mono = engine.clock.monotonic_ns();
@@ -454,7 +455,12 @@ impl Thread {
             return 0;
         };
         let cmd = engine.table.get(id);
-        if engine.attention.get() != 0
+        // The link to the primary passes by what a replica refuses to its clients.
+        let mut attention = engine.attention.get();
+        if session.from_primary {
+            attention &= !Attention::OBEYED;
+        }
+        if attention != 0
             || !session.authenticated
             || !session.user.is_free()
             || session.reply != ReplyMode::On
@@ -481,8 +487,9 @@ impl Thread {
             prefetch_parts(&mut db, input, group, spans, owned, part);
         }
         let (mut last, mut run, mut run_function, mut by_reply) = (NO_COMMAND, None, None, false);
-        let mut long = false;
+        let mut weighs = false;
         let mut n = 0;
+        db.cx.budget = AT_ONCE;
         let mut args = Args::new(input, &[], owned);
         while let Some(p) = group.get(n) {
             if p.id != last {
@@ -491,7 +498,7 @@ impl Thread {
                 if p.id != NO_COMMAND && p.id != self.long {
                     let cmd = engine.table.get(p.id);
                     (run_function, by_reply) = (cmd.run_function, cmd.by_reply);
-                    long = cmd.traits.has(Traits::LONG);
+                    weighs = cmd.traits.has(Traits::WEIGHS);
                     if let Run::Data(f) = cmd.run {
                         run = Some(f);
                     }
@@ -512,12 +519,13 @@ impl Thread {
             args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
             // A light command has one key: argument 1.
             db.move_to(p.hash, usize::from(p.near));
-            if long && helpers::is_long(&mut db, Key { bytes: &args[1], hash: p.hash }) {
-                break;
-            }
             let own = (session.db, engine.table.get(p.id));
             let local = &mut self.pubsub;
             let outcome = run_data(engine, local, &mut db, run, own, &mut args, &mut reply);
+            if weighs && std::mem::take(&mut db.cx.handed_over) {
+                // It is executed in the usual way, and handed over there.
+                break;
+            }
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
@@ -526,6 +534,7 @@ impl Thread {
             if !db.cx.ready.is_empty() {
                 // Waiters for the keys that this command has changed come before the next command, and
                 // before any command that arrives meanwhile.
+                db.cx.budget = Budget::UNLIMITED;
                 db.into_hold();
                 self.serve_ready(engine);
                 engine.keyspace.release(&mut self.cx);

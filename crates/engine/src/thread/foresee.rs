@@ -143,6 +143,7 @@ mod tests {
         let engine = Engine::new(Options {
             config: config::Config::new(),
             commands: CommandSet::NONE,
+            durability: std::sync::Arc::new(()),
             renames: Vec::new(),
             clock,
             log: Log::silent(),

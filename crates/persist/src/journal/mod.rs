@@ -18,7 +18,6 @@
 //!   operator ([`check`]).
 
 pub mod check;
-pub mod lane;
 pub mod manifest;
 #[cfg(all(test, loom))]
 mod model;
@@ -34,9 +33,7 @@ use std::path::PathBuf;
 
 use crate::disk::Disk;
 
-pub use lane::Lane;
 pub use manifest::{Base, Manifest};
-pub use record::{Commands, Malformed, Unit};
 pub use recover::{Recovered, Recovery, Refusal};
 pub use shared::{Observer, Shared, Sync, Trouble, WakeRequest};
 pub use writer::{Control, Writer};

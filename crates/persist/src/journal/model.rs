@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use stdx::sync::check;
 use stdx::sync::loom::{sync::Notify, thread};
+use stream::Lane;
 
 use super::writer::Orders;
 use super::{
-    Base, Control, Lane, Location, Observer, Recovered, Shared, Sync, Trouble, WakeRequest, Writer,
+    Base, Control, Location, Observer, Recovered, Shared, Sync, Trouble, WakeRequest, Writer,
 };
 use crate::disk::sim::{Faults, SimDisk};
 
@@ -56,7 +57,7 @@ fn journal(policy: Sync, threads: usize) -> Journal {
     let shared = Arc::new(Shared::default());
     shared.set_policy(policy);
     let thread = || Thread {
-        lane: shared.add_lane(),
+        lane: shared.stream.add_lane(),
         wake_request: WakeRequest::default(),
         bell: Notify::new(),
     };
@@ -73,7 +74,7 @@ fn journal(policy: Sync, threads: usize) -> Journal {
 
 impl Thread {
     fn append(&self, shared: &Shared) -> u64 {
-        self.lane.append(shared.counter(), 5, true, |unit| {
+        self.lane.append(shared.stream.counter(), 5, true, |unit| {
             unit.command(0, b"SET", 1, std::iter::once(b"v".as_slice()));
         });
         shared.last()

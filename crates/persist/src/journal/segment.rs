@@ -15,7 +15,9 @@
 use memchr::memmem;
 use stdx::crc32c::crc32c;
 
-use super::record::{self, Commands, MARK, MARK_BYTES, Malformed, Record, SALT, Salt, UNIT};
+use stream::record::{self as unit, Commands, Malformed, UNIT};
+
+use super::record::{self, MARK, MARK_BYTES, Record, SALT, Salt};
 
 /// Bytes of a segment's header.
 pub const HEADER: usize = 64;
@@ -145,7 +147,7 @@ impl<'a> Reader<'a> {
                 return Err(self.end());
             }
             let at = self.at;
-            self.at += record::HEADER + payload.len();
+            self.at += unit::HEADER + payload.len();
             if kind == MARK {
                 self.marked = self.marked.max(record::marked(payload).unwrap_or(0));
                 continue;
@@ -164,7 +166,7 @@ impl<'a> Reader<'a> {
         let mut from = 0;
         while let Some(found) = memmem::find(&rest[from..], &self.salt) {
             let salt_at = from + found;
-            let start = salt_at.checked_sub(record::HEADER + MARK_BYTES - SALT);
+            let start = salt_at.checked_sub(unit::HEADER + MARK_BYTES - SALT);
             // A mark ends with the salt: a longer record would have to be read whole for each salt in it.
             if let Some(frame) = start.and_then(|s| rest.get(s..salt_at + SALT))
                 && let Some(Record { kind: MARK, payload, .. }) = record::read(frame, self.seed)
@@ -244,12 +246,12 @@ mod tests {
     fn a_file_full_of_salts_is_read_in_one_go() {
         let header = Header { first: 1, salt: [7; SALT] };
         let mut bytes = header.to_bytes().to_vec();
-        let mut frame = vec![1; record::HEADER + MARK_BYTES];
+        let mut frame = vec![1; unit::HEADER + MARK_BYTES];
         let (len, seed) = (8 << 20, header.seed());
         while bytes.len() < len {
             let left = (len - bytes.len()) as u64;
             frame[4..12].copy_from_slice(&(left | u64::from(MARK) << 56).to_le_bytes());
-            frame[record::HEADER + 8..].copy_from_slice(&header.salt);
+            frame[unit::HEADER + 8..].copy_from_slice(&header.salt);
             bytes.extend_from_slice(&frame);
         }
         bytes.resize(2 * len, 1);

@@ -6,11 +6,10 @@ use std::sync::atomic::{
 };
 use std::time::Duration;
 
-use stdx::sync::{
-    AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, RwLock, fence,
-};
+use stdx::sync::{AtomicBool, AtomicU8, AtomicU64, Condvar, Mutex, MutexGuard, fence};
 
-use super::lane::Lane;
+use stream::Stream;
+
 use super::writer::Writer;
 
 /// How long a thread waits for another thread that writes, before it goes on with other things.
@@ -91,8 +90,8 @@ impl WakeRequest {
 
 /// See the module's text.
 pub struct Shared {
-    /// The last sequence number that was given out.
-    last: AtomicU64,
+    /// The records, which the writer is a reader of.
+    pub stream: Arc<Stream>,
     /// Up to here everything is written.
     written: AtomicU64,
     /// Up to here everything is durable.
@@ -101,9 +100,6 @@ pub struct Shared {
     /// Writing fails: see [`Observer::trouble`].
     failing: AtomicBool,
     trouble: Mutex<Option<Trouble>>,
-    lanes: RwLock<Vec<Arc<Lane>>>,
-    /// How many.
-    count: AtomicUsize,
     /// The writer, while its thread runs.
     writer: Mutex<Option<Box<Writer>>>,
     /// A thread wanted to write and could not: the writing thread notifies it at its end.
@@ -121,15 +117,20 @@ pub struct Shared {
 
 impl Default for Shared {
     fn default() -> Self {
+        Self::new(Arc::default())
+    }
+}
+
+impl Shared {
+    /// The state of a journal of `stream`.
+    pub fn new(stream: Arc<Stream>) -> Self {
         Self {
-            last: AtomicU64::new(0),
+            stream,
             written: AtomicU64::new(0),
             durable: AtomicU64::new(0),
             policy: AtomicU8::new(Sync::EverySecond as u8),
             failing: AtomicBool::new(false),
             trouble: Mutex::default(),
-            lanes: RwLock::default(),
-            count: AtomicUsize::new(0),
             writer: Mutex::default(),
             wanted: AtomicBool::new(false),
             observer: Mutex::default(),
@@ -141,37 +142,11 @@ impl Default for Shared {
             figures: Figures::default(),
         }
     }
-}
-
-impl Shared {
-    /// A lane for one more thread.
-    pub fn add_lane(&self) -> Arc<Lane> {
-        let lane = Arc::new(Lane::default());
-        let mut lanes = self.lanes.write();
-        lanes.push(Arc::clone(&lane));
-        self.count.store(lanes.len(), SeqCst);
-        lane
-    }
-
-    /// How many lanes there are.
-    pub(crate) fn count(&self) -> usize {
-        self.count.load(SeqCst)
-    }
-
-    pub(crate) fn lanes(&self) -> Vec<Arc<Lane>> {
-        self.lanes.read().clone()
-    }
-
-    /// The counter that lanes take numbers from.
-    #[inline]
-    pub fn counter(&self) -> &AtomicU64 {
-        &self.last
-    }
 
     /// The last sequence number that was given out.
     #[inline]
     pub fn last(&self) -> u64 {
-        self.last.load(SeqCst)
+        self.stream.last()
     }
 
     /// Up to here everything is written.
@@ -187,8 +162,7 @@ impl Shared {
     }
 
     /// Where the numbers begin, before anything is appended: what recovery has found is durable.
-    pub fn resume_at(&self, sequence: u64) {
-        self.last.store(sequence, SeqCst);
+    pub(crate) fn resume_at(&self, sequence: u64) {
         self.written.store(sequence, Release);
         self.durable.store(sequence, Release);
     }
@@ -355,6 +329,6 @@ impl Shared {
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("last", &self.last).finish_non_exhaustive()
+        f.debug_struct("Shared").field("stream", &self.stream).finish_non_exhaustive()
     }
 }

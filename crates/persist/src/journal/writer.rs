@@ -31,7 +31,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::Location;
-use super::lane::Lane;
 use super::manifest::{Base, Manifest};
 use super::record::{self, Salt};
 use super::recover::Recovered;
@@ -76,13 +75,6 @@ struct Segment {
     marked: u64,
 }
 
-/// The records that were taken from a lane.
-struct Source {
-    lane: Arc<Lane>,
-    bytes: Vec<u8>,
-    at: usize,
-}
-
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
@@ -104,7 +96,7 @@ pub struct Writer {
     /// Highest number in a file name.
     number: u64,
     segment: Segment,
-    sources: Vec<Source>,
+    records: stream::Reader,
     /// The number that comes next in the file.
     next: u64,
     /// Sealed records that wait to be written, and the last number in them.
@@ -177,10 +169,6 @@ impl Writer {
             files::remove(&*disk, &place, &strays).iter().for_each(|note| observer.note(note));
             disk.sync_dir(&place.dir)?;
         }
-        // A journal that has ended in trouble may have left records of its own.
-        for lane in shared.lanes() {
-            lane.take(&mut Vec::new());
-        }
         shared.set_trouble(None);
         shared.set_observer(&observer);
         let next = last + 1;
@@ -221,6 +209,7 @@ impl Writer {
                 segment
             }
         };
+        let records = shared.stream.reader(last);
         shared.resume_at(last);
         let (orders, controls) = std::sync::mpsc::channel();
         let writer = Self {
@@ -231,7 +220,7 @@ impl Writer {
             manifest,
             number,
             segment,
-            sources: Vec::new(),
+            records,
             next,
             group: Vec::new(),
             group_last: last,
@@ -511,59 +500,34 @@ impl Writer {
         true
     }
 
-    /// Moves the appended records into the group, in the order of its numbers, up to the first one that is not
-    /// there yet.
+    /// Moves the appended records into the group, in the order of their numbers, up to the first one that is
+    /// not there yet.
     fn merge(&mut self) {
-        if self.shared.count() != self.sources.len() {
-            for lane in self.shared.lanes().into_iter().skip(self.sources.len()) {
-                self.sources.push(Source { lane, bytes: Vec::new(), at: 0 });
-            }
-        }
-        for s in &mut self.sources {
-            if s.at == s.bytes.len() {
-                s.bytes.clear();
-                s.at = 0;
-                if s.bytes.capacity() > KEEP {
-                    s.bytes = Vec::new();
-                }
-            } else if s.at > GROUP {
-                s.bytes.drain(..s.at);
-                s.at = 0;
-            }
-            s.lane.take(&mut s.bytes);
-        }
         if self.group.capacity() > KEEP {
             self.group = Vec::new();
         }
-        let durable = self.shared.durable();
-        let (salt, seed) = (self.segment.salt, self.segment.seed);
-        'more: while self.group.len() < GROUP {
-            for s in &mut self.sources {
-                let mut any = false;
-                while let Some((len, sequence)) = record::peek(&s.bytes[s.at..])
-                    && sequence == self.next
-                    && self.group.len() < GROUP
-                {
-                    if self.group.is_empty() && self.segment.marked < durable {
-                        record::mark(&mut self.group, sequence, durable, &salt, seed);
-                        self.segment.marked = durable;
-                    }
-                    let from = self.group.len();
-                    self.group.extend_from_slice(&s.bytes[s.at..s.at + len]);
-                    record::seal(&mut self.group[from..], seed);
-                    s.at += len;
-                    self.group_last = sequence;
-                    self.next += 1;
-                    any = true;
-                }
-                if any {
-                    continue 'more;
-                }
+        let Self { group, segment, group_last, next, records, shared, .. } = self;
+        let durable = shared.durable();
+        let (salt, seed) = (segment.salt, segment.seed);
+        let pending = records.read(|sequence, frame| {
+            assert!(sequence == *next, "the stream has no gaps");
+            if group.is_empty() && segment.marked < durable {
+                record::mark(group, sequence, durable, &salt, seed);
+                segment.marked = durable;
             }
-            break;
-        }
-        let pending = self.sources.iter().map(|s| s.bytes.len() - s.at).sum::<usize>();
-        self.shared.figures.pending.store((pending + self.group.len()) as u64, Relaxed);
+            let from = group.len();
+            if frame.is_messages() {
+                // Numbers have no gaps.
+                record::nothing(group, sequence);
+            } else {
+                group.extend_from_slice(frame.bytes());
+            }
+            record::seal(&mut group[from..], seed);
+            *group_last = sequence;
+            *next += 1;
+            group.len() < GROUP
+        });
+        shared.figures.pending.store((pending + group.len()) as u64, Relaxed);
     }
 
     /// Puts a mark into the empty group when none says yet how far everything is durable.
@@ -783,10 +747,10 @@ mod tests {
         let disk = Arc::new(SimDisk::default());
         let started = Writer::start(disk, Arc::clone(&shared), Arc::new(Deaf), place, fresh);
         let (mut writer, _orders) = started.expect("a journal");
-        let lane = shared.add_lane();
+        let lane = shared.stream.add_lane();
         let append = |n: u64| {
             for _ in 0..n {
-                lane.append(shared.counter(), 5, true, |unit| {
+                lane.append(shared.stream.counter(), 5, true, |unit| {
                     unit.command(0, b"PING", 0, std::iter::empty());
                 });
             }

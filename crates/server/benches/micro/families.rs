@@ -123,6 +123,7 @@ impl Door {
         let engine = Engine::new(Options {
             config,
             commands: session_commands::ALL,
+            durability: Arc::<durable::Durable>::default(),
             renames: Vec::new(),
             clock: stdx::clock::Clock::real(),
             log: engine::log::Log::silent(),

@@ -25,6 +25,8 @@ use super::answer::{Deadline, Response, text};
 use super::{heap, metrics, profile, topkeys};
 use crate::Shared;
 use crate::access::{CHALLENGE, HttpPort, Refusal};
+use crate::net::Wire;
+use crate::tls::HttpPort as Secured;
 
 /// Connections at once; one more is closed.
 pub(super) const CONNECTIONS: usize = 32;
@@ -77,6 +79,8 @@ pub(super) async fn accept(
 async fn connection(stream: TcpStream, ends: [Option<SocketAddr>; 2], shared: Arc<Shared>) {
     let deadline = Arc::new(Deadline(parking_lot::Mutex::new(Instant::now() + REST)));
     let extended = Arc::clone(&deadline);
+    let tls = shared.tls.http(Secured::Admin);
+    let Ok(stream) = Wire::open(stream, tls, HEAD).await else { return };
     let service = service_fn(move |request: Request<Incoming>| {
         let (shared, deadline) = (Arc::clone(&shared), Arc::clone(&extended));
         async move { Ok::<_, Infallible>(answer(&request, ends, &shared, &deadline).await) }
@@ -163,7 +167,7 @@ fn ready(shared: &Shared) -> Response {
     let attention = shared.engine.attention.get();
     let not = |why: &str| text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"));
     // From the signal or SHUTDOWN on: the final save comes first, and may take long.
-    if shared.stopping() || shared.engine.is_shutting_down() {
+    if shared.stopping() || shared.engine.ends.is_requested() {
         not("shutting down")
     } else if attention & engine::Attention::LOADING != 0 {
         not("loading")

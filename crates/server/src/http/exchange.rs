@@ -23,6 +23,7 @@ use super::text::unescape;
 /// The sources of answers.
 pub(super) struct State {
     pub(super) engine: Arc<Engine>,
+    pub(super) tls: Arc<crate::tls::Tls>,
     /// Empty: none is asked for.
     pub(super) key: Vec<u8>,
     /// True when it is to end.

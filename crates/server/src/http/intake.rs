@@ -20,8 +20,9 @@ use std::time::Duration;
 use ::log::{Meter, Permit};
 use stdx::mem::Apart;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
-use tokio::net::TcpStream;
 use tokio::time::Sleep;
+
+use crate::net::Wire;
 
 /// Bytes of a request's head at most.
 pub(super) const HEAD_MAX: usize = 64 << 10;
@@ -96,7 +97,7 @@ impl Drop for Reading {
 
 /// A connection whose input is counted.
 pub(super) struct Counted {
-    stream: Take<TcpStream>,
+    stream: Take<Wire>,
     intake: Arc<Intake>,
     progress: Arc<Progress>,
     /// Heads that had come when the present one began.
@@ -112,7 +113,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    pub(super) fn new(stream: TcpStream, intake: Arc<Intake>, progress: Arc<Progress>) -> Self {
+    pub(super) fn new(stream: Wire, intake: Arc<Intake>, progress: Arc<Progress>) -> Self {
         let stream = stream.take(0);
         let (permit, late, held) = (None, None, Apart::default());
         Self { stream, intake, progress, heads: 0, head: 0, permit, late, full: false, held }
@@ -126,12 +127,12 @@ impl Counted {
     }
 
     /// Ends the connection with an answer, which the client sees if it looks for one.
-    fn refuse(&self, status: &str) -> Poll<io::Result<()>> {
+    fn refuse(&mut self, status: &str) -> Poll<io::Result<()>> {
         let answer = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
         if !self.full {
             // No other answer is being written while a head is read. The part that does not fit is left
             // out.
-            let _ = self.stream.get_ref().try_write(answer.as_bytes());
+            self.stream.get_mut().try_send(answer.as_bytes());
         }
         Poll::Ready(Err(io::Error::new(ErrorKind::InvalidData, "the head of a request")))
     }

@@ -75,6 +75,7 @@ impl Served {
         let connections = serve::Places::new(config.int(Id::TopicHttpMaxConnections) as usize);
         let state = Arc::new(exchange::State {
             engine: Arc::clone(&shared.engine),
+            tls: Arc::clone(&shared.tls),
             key: config.with_bytes(Id::TopicHttpApiKey, <[u8]>::to_vec),
             stopped,
             intake: intake::Intake::new(),
@@ -108,7 +109,8 @@ impl Http {
         })?;
         let keyless = state.key.is_empty();
         for (address, _) in open.iter().filter(|(address, _)| !before.contains(address)) {
-            log!(shared.engine.log, Notice, "Topics on http://{}", address);
+            let scheme = if config.flag(Id::TopicHttpTls) { "https" } else { "http" };
+            log!(shared.engine.log, Notice, "Topics on {}://{}", scheme, address);
             if keyless {
                 warn_if_open(&shared.engine, "topic-http-bind", *address);
             }

@@ -20,9 +20,13 @@ use tokio::sync::Semaphore;
 use super::exchange::State;
 use super::intake::{BUFFER, Counted, Progress};
 use super::route;
+use crate::net::Wire;
+use crate::tls::HttpPort;
 
 /// Time that a connection may be idle.
 const HEAD: Duration = Duration::from_secs(75);
+/// Time for the handshake of TLS.
+const GREETING: Duration = Duration::from_secs(10);
 /// Time in which a client must take some of the bytes sent to it.
 #[cfg(target_os = "linux")]
 const STUCK: Duration = Duration::from_secs(120);
@@ -92,6 +96,8 @@ async fn connection(stream: TcpStream, ends: [Option<SocketAddr>; 2], state: Arc
     #[cfg(target_os = "linux")]
     let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(STUCK));
     let mut stopped = state.stopped.clone();
+    let tls = state.tls.http(HttpPort::Topics);
+    let Ok(stream) = Wire::open(stream, tls, GREETING).await else { return };
     let progress = Arc::new(Progress::default());
     let stream = Counted::new(stream, Arc::clone(&state.intake), Arc::clone(&progress));
     let service = service_fn(move |mut request: Request<Incoming>| {

@@ -14,6 +14,7 @@ use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::Mutex;
 
+use super::tls::PROTECTED;
 use super::{Bound, Inbox, Stream, rebind};
 use crate::Shared;
 
@@ -21,10 +22,6 @@ use crate::Shared;
 const BACKOFF: Duration = Duration::from_millis(50);
 const WAKE: Token = Token(usize::MAX);
 
-const PROTECTED: &str = "-DENIED Apus is running in protected mode: it has no password and this \
-client is on another machine. Connect from the machine itself, set a password (CONFIG SET \
-requirepass), or switch protected mode off (CONFIG SET protected-mode no) if only trusted machines \
-can reach this port.\r\n";
 const TOO_MANY: &str = "-ERR max number of clients reached\r\n";
 
 /// How long CONFIG SET waits for the acceptor, which may have to wait for names to be resolved.
@@ -32,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// TCP addresses to listen on instead of the present ones.
 struct Order {
+    /// Those whose connections speak TLS.
+    tls: bool,
     bind: Vec<String>,
     port: u16,
     backlog: i32,
@@ -45,14 +44,20 @@ pub(crate) struct Doors {
 }
 
 impl Doors {
-    /// Listens on these TCP addresses and on no others. Connections stay open, and those that wait to be
+    /// Listens on these TCP addresses and on no others, with TLS or without. Connections stay open, and those that wait to be
     /// accepted are accepted.
     ///
     /// # Errors
     /// One of them cannot be listened on; then all is as before.
-    pub(crate) fn rebind(&self, bind: Vec<String>, port: u16, backlog: i32) -> io::Result<()> {
+    pub(crate) fn rebind(
+        &self,
+        tls: bool,
+        bind: Vec<String>,
+        port: u16,
+        backlog: i32,
+    ) -> io::Result<()> {
         let (done, outcome) = sync_channel(1);
-        self.orders.lock().push(Order { bind, port, backlog, done });
+        self.orders.lock().push(Order { tls, bind, port, backlog, done });
         self.waker.wake()?;
         let gone = |_| io::Error::other("the server is shutting down");
         outcome.recv_timeout(PATIENCE).map_err(gone)?
@@ -66,6 +71,7 @@ impl Doors {
 
 enum Listener {
     Tcp(TcpListener),
+    Tls(TcpListener),
     Unix(UnixListener, Option<std::path::PathBuf>),
 }
 
@@ -104,12 +110,8 @@ impl Acceptor {
         let token = Token(place);
         let r = self.poll.registry();
         let listener = match bound {
-            Bound::Tcp(l) => {
-                l.set_nonblocking(true)?;
-                let mut l = TcpListener::from_std(l);
-                r.register(&mut l, token, Interest::READABLE)?;
-                Listener::Tcp(l)
-            }
+            Bound::Tcp(l) => Listener::Tcp(open_tcp(r, l, token)?),
+            Bound::Tls(l) => Listener::Tls(open_tcp(r, l, token)?),
             Bound::Unix(l, path) => {
                 l.set_nonblocking(true)?;
                 let mut l = UnixListener::from_std(l);
@@ -124,9 +126,10 @@ impl Acceptor {
         Ok(place)
     }
 
-    fn rebind(&mut self, bind: &[String], port: u16, backlog: i32) -> io::Result<()> {
+    fn rebind(&mut self, tls: bool, bind: &[String], port: u16, backlog: i32) -> io::Result<()> {
         let tcp = |l: &Option<Listener>| match l {
-            Some(Listener::Tcp(l)) => l.local_addr().ok(),
+            Some(Listener::Tcp(l)) if !tls => l.local_addr().ok(),
+            Some(Listener::Tls(l)) if tls => l.local_addr().ok(),
             _ => None,
         };
         let mut open: Vec<(SocketAddr, usize)> =
@@ -138,7 +141,8 @@ impl Acceptor {
             this.accept_all(i);
             this.listeners[i] = None;
         };
-        let start = |l| this.borrow_mut().open(Bound::Tcp(l));
+        let kind = if tls { Bound::Tls } else { Bound::Tcp };
+        let start = |l| this.borrow_mut().open(kind(l));
         rebind(&mut open, bind, port, backlog, close, start)
     }
 
@@ -166,8 +170,8 @@ impl Acceptor {
                 }
             }
             let orders = std::mem::take(&mut *self.doors.orders.lock());
-            for Order { bind, port, backlog, done } in orders {
-                let outcome = self.rebind(&bind, port, backlog);
+            for Order { tls, bind, port, backlog, done } in orders {
+                let outcome = self.rebind(tls, &bind, port, backlog);
                 // CONFIG SET may have given up.
                 let _ = done.try_send(outcome);
             }
@@ -185,12 +189,13 @@ impl Acceptor {
     fn accept_all(&mut self, i: usize) -> bool {
         loop {
             let accepted = match self.listeners.get(i) {
-                Some(Some(Listener::Tcp(l))) => l.accept().map(|(s, _)| Stream::Tcp(s)),
-                Some(Some(Listener::Unix(l, _))) => l.accept().map(|(s, _)| Stream::Unix(s)),
+                Some(Some(Listener::Tcp(l))) => l.accept().map(|(s, _)| Some(Stream::Tcp(s))),
+                Some(Some(Listener::Tls(l))) => l.accept().map(|(s, _)| self.secure(s)),
+                Some(Some(Listener::Unix(l, _))) => l.accept().map(|(s, _)| Some(Stream::Unix(s))),
                 _ => return true,
             };
             match accepted {
-                Ok(s) => self.admit(s),
+                Ok(s) => s.into_iter().for_each(|s| self.admit(s)),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => match e.raw_os_error() {
@@ -215,6 +220,15 @@ impl Acceptor {
         }
     }
 
+    /// Puts TLS over a new connection. Without a certificate there is none, and the connection ends.
+    fn secure(&self, tcp: mio::net::TcpStream) -> Option<Stream> {
+        let session = self.shared.tls.resp()?.session();
+        session
+            .inspect_err(|e| log!(self.shared.engine.log, Warning, "TLS: {}", e))
+            .ok()
+            .map(|session| Stream::secured(tcp, session))
+    }
+
     fn admit(&mut self, s: Stream) {
         let engine = &self.shared.engine;
         let inbox = self
@@ -224,13 +238,18 @@ impl Acceptor {
             .expect("there is at least one worker");
         let open: u64 = self.inboxes.iter().map(|i| i.worker.connections.load(Relaxed)).sum();
         if open >= engine.config.int(Id::Maxclients) as u64 {
-            // Best effort: the error is lost if the socket does not take it at once.
-            let _ = (&s).write(TOO_MANY.as_bytes());
+            // Best effort: the error is lost if the socket does not take it at once. With TLS no word can be
+            // said before the handshake, as in Redis.
+            if !s.is_tls() {
+                let _ = (&s).write(TOO_MANY.as_bytes());
+            }
             inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;
         }
         let endpoint = s.endpoint();
+        // With TLS it is told so when the handshake is done.
         if !endpoint.loopback
+            && !s.is_tls()
             && engine.config.flag(Id::ProtectedMode)
             && engine.acl.takes_any_password()
         {
@@ -238,7 +257,7 @@ impl Acceptor {
             inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;
         }
-        if let Stream::Tcp(t) = &s {
+        if let Some(t) = s.tcp() {
             let _ = t.set_nodelay(true);
             #[cfg(target_os = "linux")]
             if endpoint.loopback {
@@ -258,4 +277,11 @@ impl Acceptor {
         inbox.worker.connections.fetch_add(1, Relaxed);
         inbox.give(s, endpoint);
     }
+}
+
+fn open_tcp(r: &mio::Registry, l: std::net::TcpListener, token: Token) -> io::Result<TcpListener> {
+    l.set_nonblocking(true)?;
+    let mut l = TcpListener::from_std(l);
+    r.register(&mut l, token, Interest::READABLE)?;
+    Ok(l)
 }

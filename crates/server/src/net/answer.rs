@@ -13,6 +13,7 @@ use super::buffers::{LEFTOVER, OUTPUT, OUTPUT_KEEP, SMALL};
 use super::conn::{Conn, Gated, Wait};
 use super::count::add;
 use super::limits::{FIXED_OUTPUT, hard_limit, over_output_limit, over_query_limit};
+use super::tls;
 
 /// What happens to a connection after its turn.
 pub(super) enum Turn {
@@ -49,6 +50,10 @@ impl BatchIo<'_> {
         let acted = thread.worker().lane.acted();
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
+        if bytes.first() == Some(&tls::HANDSHAKE) && tls::is_hello(bytes) && !c.parser.is_active() {
+            tls::note_hello(engine, &c.session.client);
+            return Ok(Turn::Close);
+        }
         out.limit = hard_limit(engine, c);
         let late_kill = c.session.deferred.is_some() && c.ends_scripts(engine);
         let Batch { consumed, next } = match arrived {

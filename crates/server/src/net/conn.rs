@@ -18,6 +18,7 @@ use resp::{Out, Parser};
 use super::Stream;
 use super::count::add;
 use super::receive::receive;
+use super::tls::Handshake;
 
 /// Bytes that are received at once at most: the size of the thread's shared buffer.
 pub(super) const INPUT: usize = 256 * 1024;
@@ -52,6 +53,10 @@ pub(crate) struct Conn {
     pub(crate) short: bool,
     /// What must be durable before anything is sent.
     pub(crate) gate: Option<Gated>,
+    /// It speaks TLS.
+    pub(crate) tls: bool,
+    /// Its handshake is under way, and nothing else is done with it.
+    pub(crate) handshake: Option<Handshake>,
 }
 
 /// Why a command of a connection waits.
@@ -93,6 +98,8 @@ pub(crate) enum State {
 impl Conn {
     pub(crate) fn new(stream: Arc<Stream>, session: Session) -> Self {
         Self {
+            tls: stream.is_tls(),
+            handshake: None,
             stream,
             session,
             parser: Parser::default(),
@@ -117,7 +124,8 @@ impl Conn {
         if self.crowded && !self.is_closing() {
             // Whichever client sends: see `Worker::resume_crowded`.
             State::Crowded
-        } else if self.unsent() > 0 {
+        } else if self.unsent() > 0 && (self.session.feed.is_none() || self.is_closing()) {
+            // A replica is read from all the same: it acknowledges what it has got.
             State::Sending
         } else if self.is_closing() {
             State::Closing
@@ -162,6 +170,12 @@ impl Conn {
             && self.stock.is_empty()
             && self.session.deferred.is_none()
             && !self.is_closing()
+    }
+
+    /// Whether the socket may have input although the last read was short. Only with TLS.
+    #[inline]
+    pub(crate) fn has_more(&self) -> bool {
+        self.tls && self.stream.has_more()
     }
 
     /// Bytes that wait to be sent.

@@ -52,7 +52,13 @@ pub(super) fn hard_limit(engine: &engine::Engine, c: &Conn) -> usize {
 }
 
 fn class_of(c: &Conn) -> ClientClass {
-    if is_subscriber(c) { ClientClass::Pubsub } else { ClientClass::Normal }
+    if c.session.feed.is_some() {
+        ClientClass::Replica
+    } else if is_subscriber(c) {
+        ClientClass::Pubsub
+    } else {
+        ClientClass::Normal
+    }
 }
 
 /// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows, or more than a
@@ -81,6 +87,13 @@ pub(super) fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: u
     over
 }
 
+/// The same for a connection that is fed: what waits for it counts, wherever it lies.
+pub(super) fn over_replica_limit(engine: &engine::Engine, c: &mut Conn) -> bool {
+    let waiting = c.session.feed.as_ref().map_or(0, |feed| feed.waiting());
+    let queued = c.unsent() + usize::try_from(waiting).unwrap_or(usize::MAX / 2);
+    over_output_limit(engine, c, queued)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -102,6 +115,7 @@ mod tests {
         let engine = Engine::new(Options {
             config,
             commands: session_commands::ALL,
+            durability: Arc::<durable::Durable>::default(),
             renames: Vec::new(),
             clock,
             log: Log::silent(),

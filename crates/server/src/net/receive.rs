@@ -4,7 +4,7 @@
 
 #![expect(unsafe_code, reason = "what the kernel has written becomes part of a vector")]
 
-use std::io;
+use std::io::{self, Read as _};
 
 use socket2::SockRef;
 
@@ -12,6 +12,9 @@ use super::Stream;
 
 /// Receives at most `max` bytes, and no more than there is room for behind `to`. Returns how many.
 pub(super) fn receive(stream: &Stream, to: &mut Vec<u8>, max: usize) -> io::Result<usize> {
+    if stream.is_tls() {
+        return receive_content(stream, to, max);
+    }
     let spare = to.spare_capacity_mut();
     let room = spare.len().min(max);
     let n = SockRef::from(stream).recv(&mut spare[..room])?;
@@ -20,6 +23,17 @@ pub(super) fn receive(stream: &Stream, to: &mut Vec<u8>, max: usize) -> io::Resu
     // SAFETY: `n` bytes of the spare capacity were written just now.
     unsafe { to.set_len(len) };
     Ok(n)
+}
+
+/// The same where bytes are deciphered on their way: zeros first cost little beside that.
+#[cold]
+fn receive_content(mut stream: &Stream, to: &mut Vec<u8>, max: usize) -> io::Result<usize> {
+    let len = to.len();
+    let room = (to.capacity() - len).min(max);
+    to.resize(len + room, 0);
+    let received = stream.read(&mut to[len..]);
+    to.truncate(len + received.as_ref().map_or(0, |n| *n));
+    received
 }
 
 #[cfg(test)]

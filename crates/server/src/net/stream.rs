@@ -1,4 +1,4 @@
-//! A connected socket, TCP or Unix.
+//! A connected socket: TCP, with TLS or without, or Unix.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -7,8 +7,10 @@ use engine::Endpoint;
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use transport::{Link, Session};
 
 /// A write to a peer that is gone is an error, not a signal.
 #[cfg(not(target_vendor = "apple"))]
@@ -21,13 +23,79 @@ const NO_SIGNAL: SendFlags = SendFlags::empty();
 pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<Secured>),
+}
+
+/// A TCP socket with TLS over it. The lock is for its two owners (`stuck`), which never use it at once.
+pub(crate) struct Secured {
+    tcp: TcpStream,
+    link: Mutex<Link>,
+}
+
+impl Secured {
+    /// Does something with the link and its socket.
+    fn with<R>(&self, f: impl FnOnce(&mut Link, &mut &TcpStream) -> R) -> R {
+        f(&mut self.link.lock(), &mut &self.tcp)
+    }
 }
 
 impl Stream {
+    /// A socket that speaks TLS, and has not spoken yet.
+    pub(crate) fn secured(tcp: TcpStream, session: Session) -> Self {
+        Stream::Tls(Box::new(Secured { tcp, link: Mutex::new(Link::new(session)) }))
+    }
+
+    /// The TCP socket, if it is one.
+    pub(crate) fn tcp(&self) -> Option<&TcpStream> {
+        match self {
+            Stream::Tcp(s) => Some(s),
+            Stream::Tls(s) => Some(&s.tcp),
+            Stream::Unix(_) => None,
+        }
+    }
+
+    /// Whether it speaks TLS.
+    pub(crate) fn is_tls(&self) -> bool {
+        matches!(self, Stream::Tls(_))
+    }
+
+    /// Whether a read would find something that no event announces. Only with TLS.
+    pub(crate) fn has_more(&self) -> bool {
+        matches!(self, Stream::Tls(s) if s.link.lock().has_more())
+    }
+
+    /// Goes on with the handshake as far as that goes without waiting. Returns whether there is nothing to wait for.
+    pub(crate) fn handshake(&self) -> io::Result<bool> {
+        match self {
+            Stream::Tls(s) => s.with(|link, mut tcp| link.handshake(&mut tcp)),
+            Stream::Tcp(_) | Stream::Unix(_) => Ok(true),
+        }
+    }
+
+    /// Does something with the session, if it speaks TLS.
+    pub(crate) fn with_session<R>(&self, f: impl FnOnce(&Session) -> R) -> Option<R> {
+        match self {
+            Stream::Tls(s) => Some(f(s.link.lock().session())),
+            Stream::Tcp(_) | Stream::Unix(_) => None,
+        }
+    }
+
+    /// Writes all of it or fails; with TLS, what the socket does not take goes before the next write.
+    pub(crate) fn write_whole(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut plain = self;
+        match self {
+            Stream::Tls(s) => s.with(|link, tcp| link.write_whole(tcp, bytes)),
+            Stream::Tcp(_) | Stream::Unix(_) if plain.write(bytes)? == bytes.len() => Ok(()),
+            // A socket that takes no short reply is one whose client does not read.
+            Stream::Tcp(_) | Stream::Unix(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
     /// The peer's address, for CLIENT LIST and protected mode.
     pub(crate) fn endpoint(&self) -> Endpoint {
         match self {
-            Stream::Tcp(s) => {
+            Stream::Tcp(_) | Stream::Tls(_) => {
+                let Some(s) = self.tcp() else { unreachable!("it is TCP") };
                 let peer = s.peer_addr().ok();
                 let show = |a: Option<std::net::SocketAddr>| match a {
                     Some(a) => match a.ip().to_canonical() {
@@ -65,6 +133,7 @@ impl AsFd for Stream {
         match self {
             Stream::Tcp(s) => s.as_fd(),
             Stream::Unix(s) => s.as_fd(),
+            Stream::Tls(s) => s.tcp.as_fd(),
         }
     }
 }
@@ -74,9 +143,16 @@ impl Stream {
     /// together: a client that wakes up at the reply may run before we get to the end.
     pub(crate) fn hold_until_finished(&self) {
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        if let Stream::Tcp(s) = self {
+        if let Some(s) = self.tcp() {
             // Where it cannot be had, the end comes a moment later.
             let _ = socket2::SockRef::from(s).set_tcp_cork(true);
+        }
+    }
+
+    /// With TLS, tells the peer that the end of the connection is meant. The socket stays open.
+    pub(crate) fn say_goodbye(&self) {
+        if let Stream::Tls(s) = self {
+            s.with(|link, tcp| link.finish(tcp));
         }
     }
 
@@ -86,6 +162,10 @@ impl Stream {
         // A peer that is gone already needs no telling.
         let _ = match self {
             Stream::Tcp(s) => s.shutdown(std::net::Shutdown::Write),
+            Stream::Tls(s) => {
+                self.say_goodbye();
+                s.tcp.shutdown(std::net::Shutdown::Write)
+            }
             Stream::Unix(s) => s.shutdown(std::net::Shutdown::Write),
         };
     }
@@ -106,6 +186,9 @@ impl Stream {
 
     /// As a read, but the bytes stay: a later read returns them again.
     pub(crate) fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        if let Stream::Tls(s) = self {
+            return s.with(|link, mut tcp| link.peek(&mut tcp, buf));
+        }
         let (n, _) = recv(self, buf, RecvFlags::PEEK)?;
         Ok(n)
     }
@@ -115,6 +198,9 @@ impl Stream {
 impl Read for &Stream {
     #[inline]
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if let Stream::Tls(s) = self {
+            return s.with(|link, mut tcp| link.read(&mut tcp, buf));
+        }
         let (n, _) = recv(*self, buf, RecvFlags::empty())?;
         Ok(n)
     }
@@ -123,6 +209,9 @@ impl Read for &Stream {
 impl Write for &Stream {
     #[inline]
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        if let Stream::Tls(s) = self {
+            return s.with(|link, tcp| link.write(tcp, buf));
+        }
         Ok(send(*self, buf, NO_SIGNAL)?)
     }
 
@@ -130,6 +219,7 @@ impl Write for &Stream {
         match *self {
             Stream::Tcp(s) => (&*s).write_vectored(bufs),
             Stream::Unix(s) => (&*s).write_vectored(bufs),
+            Stream::Tls(s) => s.with(|link, tcp| link.write_pieces(tcp, bufs)),
         }
     }
 
@@ -143,6 +233,7 @@ impl Source for Stream {
         match self {
             Stream::Tcp(s) => s.register(r, t, i),
             Stream::Unix(s) => s.register(r, t, i),
+            Stream::Tls(s) => s.tcp.register(r, t, i),
         }
     }
 
@@ -150,6 +241,7 @@ impl Source for Stream {
         match self {
             Stream::Tcp(s) => s.reregister(r, t, i),
             Stream::Unix(s) => s.reregister(r, t, i),
+            Stream::Tls(s) => s.tcp.reregister(r, t, i),
         }
     }
 
@@ -157,6 +249,7 @@ impl Source for Stream {
         match self {
             Stream::Tcp(s) => s.deregister(r),
             Stream::Unix(s) => s.deregister(r),
+            Stream::Tls(s) => s.tcp.deregister(r),
         }
     }
 }

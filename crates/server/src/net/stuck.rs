@@ -9,7 +9,7 @@
 //! socket has two owners for that: its connection, and [`Sockets`](super::inbox::Sockets).
 
 use std::cell::Cell;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -100,8 +100,7 @@ fn serve(mut socket: &Stream, answer: Answer<'_>) {
             Parsed::Nothing(end) if end > 0 => consumed += end,
             Parsed::Command(end) => {
                 let Some(reply) = answer(&Args::new(rest, &spans, &mut owned)) else { break };
-                if socket.write(&reply).ok() != Some(reply.len()) {
-                    // A socket that takes no short reply is one whose client does not read.
+                if socket.write_whole(&reply).is_err() {
                     break;
                 }
                 consumed += end;

@@ -26,6 +26,7 @@ use super::count::{add, raise};
 use super::inbox::{Arrival, Inbox};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
 use super::stuck::StuckResponder;
+use super::tls;
 use crate::Shared;
 use crate::give_back::GiveBack;
 
@@ -46,19 +47,19 @@ const WAKE: Token = Token(usize::MAX);
 
 /// See the module's text.
 pub(crate) struct Worker {
-    shared: Arc<Shared>,
-    inbox: Arc<Inbox>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) inbox: Arc<Inbox>,
     poll: Poll,
-    thread: Thread,
+    pub(super) thread: Thread,
     threads: usize,
-    conns: Slab<Box<Conn>>,
+    pub(super) conns: Slab<Box<Conn>>,
     /// Client number to index in `conns`.
-    places: std::collections::HashMap<u64, usize>,
+    pub(super) places: std::collections::HashMap<u64, usize>,
     input: Vec<u8>,
     /// Places for the input of connections that are read ahead.
     small: Vec<u8>,
     ahead: Vec<ReadAhead>,
-    out: Out,
+    pub(super) out: Out,
     /// Connections with more to do than one turn.
     more: Vec<usize>,
     /// Connections that wait for CLIENT PAUSE to end.
@@ -72,9 +73,16 @@ pub(crate) struct Worker {
     /// Connections that have given a thread more to deliver than it can, so far: its number, and the
     /// client, in the order in which they go on.
     crowded: VecDeque<(usize, u64)>,
+    /// Connections whose handshake can go on, by client.
+    handshakes: VecDeque<u64>,
     /// The server stops: no thread waits for others any more, since they may have ended.
     stops: bool,
     give_back: GiveBack,
+    /// Clients that are fed, and when they last were, in monotonic nanoseconds.
+    pub(super) fed: Vec<u64>,
+    pub(super) fed_ns: u64,
+    /// Changes wait to be sent to them.
+    owes: bool,
 }
 
 /// A connection that has been read and not executed yet.
@@ -120,8 +128,12 @@ impl Worker {
             timers: BinaryHeap::new(),
             gated: VecDeque::new(),
             crowded: VecDeque::new(),
+            handshakes: VecDeque::new(),
             stops: false,
             give_back: GiveBack::default(),
+            fed: Vec::new(),
+            fed_ns: 0,
+            owes: false,
         }
     }
 
@@ -138,7 +150,8 @@ impl Worker {
         let mut went_on_held = false;
         loop {
             let now = self.thread.mono();
-            let wait = if !self.more.is_empty() || self.thread.ready() > 0 || went_on_held {
+            let at_once = !self.more.is_empty() || !self.handshakes.is_empty();
+            let wait = if at_once || self.thread.ready() > 0 || went_on_held || self.owes {
                 Duration::ZERO
             } else {
                 let cron = Duration::from_nanos(next_cron.saturating_sub(now));
@@ -169,6 +182,13 @@ impl Worker {
                     c.readable = true;
                     c.hangup = true;
                 }
+                if c.tls {
+                    if let Some(handshake) = &mut c.handshake {
+                        tls::queue(handshake, &c.session.client, &mut self.handshakes);
+                        continue;
+                    }
+                    c.readable |= c.stream.has_more();
+                }
                 if c.may_be_read_ahead() {
                     self.read_ahead(i);
                     if self.ahead.len() == READ_AHEAD_MAX {
@@ -188,10 +208,12 @@ impl Worker {
                     self.serve(i, false);
                 }
             }
+            self.shake_hands();
             self.read_mail();
             self.time_out();
             engine.journal.turn_over(&self.inbox.worker);
             went_on_held = self.release();
+            self.owes = self.feed(events.is_empty());
             self.thread.send_mail(engine);
             self.send_pushes();
             self.thread.relieve(engine);
@@ -226,13 +248,53 @@ impl Worker {
         }
     }
 
+    /// Goes on with some of the handshakes that can go on; the next turn takes the next.
+    fn shake_hands(&mut self) {
+        if self.handshakes.is_empty() {
+            return;
+        }
+        let most = self.shared.engine.config.int(Id::MaxNewTlsConnectionsPerCycle).max(1);
+        for _ in 0..most {
+            let Some(id) = self.handshakes.pop_front() else { break };
+            if let Some(&i) = self.places.get(&id) {
+                self.shake(i);
+            }
+        }
+    }
+
+    fn shake(&mut self, i: usize) {
+        let Self { conns, shared, inbox, handshakes, .. } = self;
+        let c = &mut *conns[i];
+        let Some(handshake) = &mut c.handshake else { return };
+        handshake.queued = false;
+        match c.stream.handshake() {
+            Ok(false) if c.stream.has_more() => {
+                tls::queue(handshake, &c.session.client, handshakes);
+            }
+            Ok(false) => {}
+            Ok(true) => {
+                c.handshake = None;
+                c.readable = true;
+                if tls::enter(&shared.engine, &c.stream, &mut c.session) {
+                    return self.serve(i, false);
+                }
+                inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
+                self.close(i);
+            }
+            Err(e) => {
+                tls::note_failure(shared, &c.session.client, &e);
+                self.close(i);
+            }
+        }
+    }
+
     /// Gives one connection its turn.
     fn serve(&mut self, i: usize, writable: bool) {
         let turn = self.turn(i, writable).unwrap_or(Turn::Close);
         self.follow(i, turn);
     }
 
-    fn follow(&mut self, i: usize, turn: Turn) {
+    pub(super) fn follow(&mut self, i: usize, turn: Turn) {
         match turn {
             Turn::Keep => {}
             Turn::Again => {
@@ -309,7 +371,7 @@ impl Worker {
                 Ok(n) => {
                     let filled = n == if in_place { INPUT } else { INPUT - left };
                     // A short read means that the socket is empty; a new edge will tell of more.
-                    c.readable = filled || c.hangup || stocked;
+                    c.readable = filled || c.hangup || stocked || c.has_more();
                     n
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
@@ -354,7 +416,7 @@ impl Worker {
             }
             Ok(n) => {
                 c.stock.extend(&input[..n]);
-                c.readable = n == input.len();
+                c.readable = n == input.len() || c.has_more();
                 add(&stats.reads_processed, 1);
                 add(&stats.net_input_bytes, n as u64);
                 add(&c.session.client.net_in, n as u64);
@@ -386,7 +448,7 @@ impl Worker {
                 add(&stats.net_input_bytes, n as u64);
                 add(&c.session.client.net_in, n as u64);
                 c.session.client.active_ms.store(self.thread.cx.now, Relaxed);
-                if n == SMALL {
+                if n == SMALL || c.has_more() {
                     // There is more: this one is not short any more, and is read on.
                     c.short = false;
                     c.buf = self.small[at..at + n].to_vec();
@@ -483,14 +545,16 @@ impl Worker {
         self.conns[i].note_sent(&self.inbox.worker.stats, n, self.thread.cx.now);
     }
 
-    fn close(&mut self, i: usize) {
+    pub(super) fn close(&mut self, i: usize) {
         let Some(mut c) = self.conns.try_remove(i) else { return };
+        c.stream.say_goodbye();
         self.inbox.sockets.remove(&c.session.client);
         // Now the socket has one owner. Dropping it closes it; there is no use for an error here.
         let stream = Arc::get_mut(&mut c.stream);
         let _ = stream.map(|stream| self.poll.registry().deregister(stream));
         let id = c.session.client.id;
         self.places.remove(&id);
+        self.end_feeding(&c);
         let engine = &self.shared.engine;
         self.thread.leave(engine, &mut c.session);
         if c.session.monitor {
@@ -535,6 +599,7 @@ impl Worker {
                         self.timers.push(Reverse((at, id)));
                     }
                 }
+                Message::Fed(id) => self.begin_feeding(id),
                 Message::Purge => crate::give_back::purge(),
                 Message::Run(job) => {
                     job.run(&self.shared.engine, &mut self.thread);
@@ -688,7 +753,11 @@ impl Worker {
         let registered = self.poll.registry().register(&mut stream, token, both);
         let stream = Arc::new(stream);
         let client = Arc::clone(&session.client);
-        let i = self.conns.insert(Box::new(Conn::new(Arc::clone(&stream), session)));
+        let mut conn = Box::new(Conn::new(Arc::clone(&stream), session));
+        if conn.tls {
+            conn.handshake = Some(tls::begin(engine, &conn.session.client));
+        }
+        let i = self.conns.insert(conn);
         self.places.insert(id, i);
         self.inbox.sockets.insert(client, stream);
         add(&self.inbox.worker.stats.connections_received, 1);
@@ -705,11 +774,18 @@ impl Worker {
         let timeout = engine.config.int(Id::Timeout).saturating_mul(1000);
         let now = engine.clock.wall_ms() as i64;
         let mut close = Vec::new();
+        let mono = engine.clock.monotonic_ns();
         for (i, c) in &mut self.conns {
+            if c.handshake.is_some_and(|h| !h.queued && h.until < mono) {
+                tls::note_late(engine, &c.session.client);
+                close.push(i);
+                continue;
+            }
             let idle = now - c.session.client.active_ms.load(Relaxed);
             if timeout > 0
                 && idle > timeout
                 && !c.session.monitor
+                && c.session.feed.is_none()
                 && !is_subscriber(c)
                 && c.wait.is_none()
                 && !c.crowded
@@ -723,6 +799,7 @@ impl Worker {
             }
         }
         close.into_iter().for_each(|i| self.close(i));
+        self.check_fed();
         if self.timers.len() > 64 + 2 * self.conns.len() {
             // Most have been answered long before their time.
             let wakes = |c: &Conn| Some(Reverse((c.session.wakes_at()?, c.session.client.id)));
@@ -737,6 +814,7 @@ impl Worker {
         }
         self.give_back.turn(self.inbox.worker.stats.batches.load(Relaxed));
         if self.thread.index == 0 {
+            replicator::upkeep::upkeep(engine, &mut self.thread);
             engine.sample_rates();
             engine.check_pause();
         }

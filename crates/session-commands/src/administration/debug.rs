@@ -17,10 +17,11 @@ use resp::{Args, Reply};
 use store::{Content, Db, Entry, Key, Kind, Str, Ttl};
 
 use super::config as config_command;
+use durable::load::{self, Present};
+use durable::snapshots;
 use engine::commit;
 use engine::log;
-use engine::persistence::{self, load::Present};
-use engine::random_id;
+use engine::random_repl_id;
 use engine::{Call, SessionCommand};
 use engine::{Job, Message};
 
@@ -97,7 +98,8 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         }
         ("change-repl-id", 2) => {
             log!(engine.log, Notice, "drew a new replication ID for DEBUG CHANGE-REPL-ID");
-            *engine.replication_id.write() = random_id(engine.clock.wall_ms() as i64);
+            let id = random_repl_id(engine.clock.wall_ms() as i64);
+            engine.replication.state().history.restart(id);
         }
         ("config-rewrite-force-all", 2) => {
             config_command::rewrite(engine, true, "CONFIG-REWRITE-FORCE-ALL failed")?;
@@ -119,7 +121,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         }
         ("reload", _) => reload(call, args)?,
         ("loadaof", 2) => {
-            engine::journal::reload(engine, call.thread).map_err(|why| {
+            durable::journal::reload(engine, call.thread).map_err(|why| {
                 log!(engine.log, Warning, "DEBUG LOADAOF: {}", why);
                 Fail::new(format!("ERR Error trying to load the AOF files: {why}"))
             })?;
@@ -151,16 +153,16 @@ fn reload(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
         }
     }
     let engine = call.engine;
-    let path = persistence::path(engine);
-    persistence::load::within(engine, call.thread, |thread| {
+    let path = snapshots::path(engine);
+    load::within(engine, call.thread, |thread| {
         if save {
-            persistence::save(engine, thread, &path)?;
+            snapshots::save(engine, thread)?;
         }
         if flush {
             thread.flush_all(engine);
         }
         let present = if merge { Present::Replace } else { Present::Refuse };
-        persistence::load::read_file(engine, &mut thread.cx, &path, present).map_err(|e| {
+        load::read_file(engine, &mut thread.cx, &path, present).map_err(|e| {
             log!(engine.log, Warning, "DEBUG RELOAD: {}: {}", path.display(), e);
             Fail::text("ERR Error trying to load the RDB dump, check server logs")
         })
@@ -350,7 +352,7 @@ fn populate(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
                 _ => Vec::new(),
             };
             db.set(key, content, Ttl::Clear);
-            engine::journal::note_words(
+            engine::commit::note_words(
                 call.engine,
                 &worker.lane,
                 &db,

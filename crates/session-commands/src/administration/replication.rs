@@ -1,9 +1,4 @@
-//! The answers of a master without replicas: REPLICAOF, SYNC, PSYNC, REPLCONF, FAILOVER.
-//!
-//! There is no replication: a request to become a replica, or to make this server one, is refused,
-//! and docs/differences.md says so. Requests that Redis answers without any replica get the same
-//! answers, so that tools which look around (Sentinel's probes, `REPLICAOF NO ONE` at the start of
-//! a script) find the replies they expect.
+//! REPLICAOF, SYNC, PSYNC, REPLCONF and FAILOVER, which is refused.
 
 use commands::row::{DocFlags, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
@@ -11,8 +6,7 @@ use resp::{Args, Reply};
 
 use super::command;
 use engine::{Call, Client, Engine, SessionCommand, Stuck};
-
-const NO_REPLICATION: Fail = Fail::text("ERR Apus does not replicate");
+use replicator::{Replicator, role};
 
 const BASE: Row = Row {
     group: Group::Server,
@@ -40,9 +34,6 @@ OK
 (error) ERR Invalid master port
 > REPLICAOF 127.0.0.1 70000
 (error) ERR Invalid master port
-# only: apus
-> REPLICAOF 127.0.0.1 6379
-(error) ERR Apus does not replicate
 "#,
         ..BASE
     },
@@ -69,14 +60,21 @@ OK
     replica_of,
 );
 
-fn replica_of(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+fn replica_of(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if args.is(1, "no") && args.is(2, "one") {
+        role::replica_of_no_one(call.engine, call.thread);
         reply.ok();
         return Ok(());
     }
-    let port = stdx::num::parse_i64(&args[2]).filter(|port| (0..=65535).contains(port));
-    port.ok_or(Fail::text("ERR Invalid master port"))?;
-    Err(NO_REPLICATION)
+    let port = stdx::num::parse_i64(&args[2]).and_then(|port| u16::try_from(port).ok());
+    let port = port.ok_or(Fail::text("ERR Invalid master port"))?;
+    let host = String::from_utf8_lossy(&args[1]).into_owned();
+    if role::replica_of(call.engine, call.thread, &host, port) {
+        reply.ok();
+    } else {
+        reply.simple("OK Already connected to specified master");
+    }
+    Ok(())
 }
 
 pub(crate) static SYNC: SessionCommand = command(
@@ -89,13 +87,20 @@ pub(crate) static SYNC: SessionCommand = command(
         summary: "Internal: makes the connection that of a replica.",
         syntax: "SYNC",
         transcript: r#"
-# only: apus
+> MULTI
+OK
 > SYNC
-(error) ERR Apus does not replicate
+(error) ERR Command not allowed inside a transaction
+> DISCARD
+OK
 "#,
         ..BASE
     },
-    |_, _, _| Err(NO_REPLICATION),
+    |call, _, _| {
+        let r = Replicator::of(call.engine);
+        let up = r.following.is_up();
+        r.replicas.psync(call.engine, call.session, up, None).map(drop)
+    },
 );
 
 pub(crate) static PSYNC: SessionCommand = command(
@@ -113,20 +118,24 @@ pub(crate) static PSYNC: SessionCommand = command(
 (error) ERR value is not an integer or out of range
 > PSYNC ? 1 FAILOVER
 (error) ERR PSYNC FAILOVER can't be sent to a master.
-# only: apus
-> PSYNC ? -1
-(error) ERR Apus does not replicate
 "#,
         ..BASE
     },
-    |_, args, _| {
-        if args.is(3, "failover") {
-            return Err(Fail::text("ERR PSYNC FAILOVER can't be sent to a master."));
-        }
-        parse::int(args, 2)?;
-        Err(NO_REPLICATION)
-    },
+    psync,
 );
+
+fn psync(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    if args.is(3, "failover") {
+        return Err(Fail::text("ERR PSYNC FAILOVER can't be sent to a master."));
+    }
+    let offset = parse::int(args, 2)?;
+    let r = Replicator::of(call.engine);
+    let (up, position) = (r.following.is_up(), Some((&args[1], offset)));
+    if let Some(text) = r.replicas.psync(call.engine, call.session, up, position)? {
+        reply.simple(&text);
+    }
+    Ok(())
+}
 
 pub(crate) static REPLCONF: SessionCommand = command(
     Row {
@@ -160,8 +169,16 @@ OK
 /// Longest address that a replica may announce.
 const HOST_MAX: usize = 256;
 
-fn replconf(_: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    if check_replconf(args)? {
+fn replconf(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let words: Vec<&[u8]> = args.iter_from(1).collect();
+    let r = Replicator::of(call.engine);
+    if call.session.from_primary {
+        if args.is(1, "getack") {
+            r.following.getack();
+        }
+        return Ok(());
+    }
+    if r.replicas.replconf(call.engine, call.thread, call.session, &words)? {
         reply.ok();
     }
     Ok(())

@@ -3,6 +3,7 @@
 use commands::Outcome;
 use commands::row::{Acl, Flags, Group, Row, Scope};
 use engine::{Call, SessionCommand};
+use replicator::Replicator;
 use resp::{Args, Reply};
 
 pub(crate) static ROLE: SessionCommand = super::command(
@@ -28,10 +29,26 @@ pub(crate) static ROLE: SessionCommand = super::command(
     run,
 );
 
-fn run(_: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let engine = call.engine;
+    engine.render_changes(call.thread.worker());
+    if let Some(primary) = Replicator::of(engine).following.primary() {
+        reply.array(5);
+        reply.bulk("slave");
+        reply.bulk(&primary.host);
+        reply.int(i64::from(primary.port));
+        reply.bulk(primary.state());
+        reply.int(if primary.is_up() { engine.replication.state().history.offset() } else { -1 });
+        return Ok(());
+    }
     reply.array(3);
     reply.bulk("master");
-    reply.int(0);
-    reply.array(0);
+    reply.int(engine.replication.state().history.offset());
+    let replicas = Replicator::of(engine).replicas.role();
+    reply.array(replicas.len());
+    for words in replicas {
+        reply.array(words.len());
+        words.iter().for_each(|word| reply.bulk(word));
+    }
     Ok(())
 }

@@ -2,11 +2,11 @@
 
 use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
+use durable::ShutdownRequest;
+use engine::Engine;
 use engine::ends;
 use engine::log;
-use engine::persistence;
 use engine::{Call, Client, SessionCommand, Stuck};
-use engine::{Engine, ShutdownRequest};
 use resp::{Args, Reply};
 
 pub(crate) static SHUTDOWN: SessionCommand = super::command(
@@ -38,13 +38,13 @@ pub(crate) static SHUTDOWN: SessionCommand = super::command(
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let engine = call.engine;
     let Some(request) = read(args)? else {
-        persistence::abort(engine)?;
+        durable::abort_shutdown(engine)?;
         reply.ok();
         return Ok(());
     };
     refuse_while_busy(engine, request)?;
     log!(engine.log, Notice, "User requested shutdown...");
-    persistence::shut_down(engine, call.thread, request, manner(request))?;
+    durable::shut_down(engine, call.thread, request, manner(request))?;
     // No reply: the closed connection is the answer.
     call.session.closing = true;
     Ok(())
@@ -72,13 +72,13 @@ pub(crate) fn while_stuck(
     reply: &mut Reply<'_>,
 ) -> Result<Stuck, Fail> {
     let Some(request) = read(args)? else {
-        persistence::abort(engine)?;
+        durable::abort_shutdown(engine)?;
         reply.ok();
         return Ok(Stuck::Answered);
     };
     refuse_while_busy(engine, request)?;
     log!(engine.log, Notice, "User requested shutdown...");
-    persistence::begin_shutdown(engine, request, manner(request))?;
+    durable::begin_shutdown(engine, request, manner(request))?;
     // The closed connection is the answer.
     engine.close(client);
     Ok(Stuck::Silent)

@@ -1,15 +1,26 @@
 //! WAIT: <https://redis.io/docs/latest/commands/wait/>,
 //! WAITAOF: <https://redis.io/docs/latest/commands/waitaof/>
 //!
-//! There are no replicas, so none has acknowledged anything: a client that asks for some waits
-//! until its time is over. A client that asks for this server's journal waits until everything is
-//! durable that was written on the thread of its connection so far.
+//! A client waits until as many replicas as it asks for have everything that any client has written so far,
+//! its own writes among it. A client that asks for this server's journal waits until everything is durable
+//! that was written on the thread of its connection so far.
 
 use commands::row::{Acl, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
 use engine::{Call, SessionCommand};
+use replicator::Replicator;
 use resp::{Args, Reply};
 use store::{Block, Empty, Kind};
+
+const WAIT_ON_REPLICA: Fail = Fail::text(
+    "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a \
+     replica is configured to be writable (which is not the default) writes to replicas are just \
+     local and are not propagated.",
+);
+const WAITAOF_ON_REPLICA: Fail = Fail::text(
+    "ERR WAITAOF cannot be used with replica instances. Please also note that writes to replicas \
+     are just local and are not propagated.",
+);
 
 const BASE: Row = Row {
     group: Group::Generic,
@@ -52,10 +63,21 @@ QUEUED
     |call, args, reply| {
         let replicas = parse::int(args, 1)?;
         let deadline = deadline(call, args, 2)?;
-        if replicas <= 0 {
-            reply.int(0);
-        } else {
-            wait(call, deadline, Empty::Int(0), reply);
+        if call.engine.is_replica() {
+            return Err(WAIT_ON_REPLICA);
+        }
+        let wanted = usize::try_from(replicas).unwrap_or(0);
+        let (offset, have) =
+            Replicator::of(call.engine).replicas.position(call.engine, call.thread);
+        if have >= wanted {
+            reply.int(have as i64);
+            return Ok(());
+        }
+        wait(call, deadline, Empty::Int(have as i64), reply);
+        if call.thread.cx.block.is_some() {
+            call.thread.on_wait = Some(Box::new(move |engine, waiter| {
+                Replicator::of(engine).replicas.wait(engine, waiter, (offset, wanted), None);
+            }));
         }
         Ok(())
     },
@@ -95,21 +117,35 @@ fn wait_aof(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         return Err(Fail::text("ERR value is out of range, must be positive"));
     }
     let deadline = deadline(call, args, 3)?;
+    if call.engine.is_replica() {
+        return Err(WAITAOF_ON_REPLICA);
+    }
     let journal = &call.engine.journal;
     if local > 0 && !journal.is_on() {
-        return Err(engine::journal::OFF);
+        return Err(durable::journal::OFF);
     }
     // The connection's own writes are among those of its thread.
     let written = call.thread.last_written();
-    let has_all = journal.is_on() && !journal.is_beginning();
+    let has_all = journal.is_on() && !durable::journal::is_beginning(call.engine);
     let here = i64::from(has_all && written <= journal.shared.durable());
-    if here >= local && replicas == 0 {
-        parse::empty(Empty::Ints(here, 0), reply);
+    let wanted = usize::try_from(replicas).unwrap_or(0);
+    let (offset, there) =
+        Replicator::of(call.engine).replicas.position_on_disk(call.engine, call.thread);
+    if here >= local && there >= wanted {
+        parse::empty(Empty::Ints(here, there as i64), reply);
         return Ok(());
     }
-    wait(call, deadline, Empty::Ints(here, 0), reply);
-    if replicas == 0 && call.thread.cx.block.is_some() {
+    wait(call, deadline, Empty::Ints(here, there as i64), reply);
+    if call.thread.cx.block.is_none() {
+        return Ok(());
+    }
+    if wanted == 0 {
         call.thread.awaits = Some(written);
+    } else {
+        call.thread.on_wait = Some(Box::new(move |engine, waiter| {
+            let own = (local > 0).then_some(written);
+            Replicator::of(engine).replicas.wait(engine, waiter, (offset, wanted), Some(own));
+        }));
     }
     Ok(())
 }

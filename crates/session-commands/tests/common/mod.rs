@@ -42,6 +42,7 @@ impl Server {
         let engine = Engine::new(Options {
             config,
             commands: session_commands::ALL,
+            durability: Arc::<durable::Durable>::default(),
             renames: Vec::new(),
             clock,
             log: Log::silent(),
@@ -178,7 +179,7 @@ impl Server {
                     job.run(&self.engine, &mut self.thread);
                     sent.extend_from_slice(&self.deliver(c));
                 }
-                Message::Close(_) | Message::Purge | Message::Wakes(_) => {}
+                Message::Close(_) | Message::Fed(_) | Message::Purge | Message::Wakes(_) => {}
                 Message::Push(id, bytes) => {
                     if id == c.session.client.id {
                         sent.extend_from_slice(&bytes);

@@ -47,6 +47,7 @@ impl Server {
         let engine = Engine::new(Options {
             config,
             commands: session_commands::ALL,
+            durability: Arc::<durable::Durable>::default(),
             renames,
             clock,
             log: Log::silent(),

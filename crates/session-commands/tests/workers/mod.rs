@@ -17,6 +17,7 @@ pub(crate) fn engine(options: &str) -> Arc<Engine> {
     Engine::new(Options {
         config,
         commands: session_commands::ALL,
+        durability: Arc::<durable::Durable>::default(),
         renames: Vec::new(),
         clock: stdx::clock::Clock::real(),
         log: Log::silent(),

@@ -6,9 +6,12 @@ use config::{Id, Supervised};
 use store::Db;
 
 use super::Section;
+use durable::{Durable, snapshots};
 use engine::Attention;
-use engine::Call;
 use engine::{COMPAT_VERSION, process};
+use engine::{Call, Engine};
+use replicator::Replicator;
+use replicator::link::Primary;
 
 pub(super) fn server(call: &mut Call<'_>, s: &mut Section) {
     let engine = call.engine;
@@ -34,7 +37,9 @@ pub(super) fn server(call: &mut Call<'_>, s: &mut Section) {
     let supervised: Supervised = config.chosen(Id::Supervised);
     s.put("process_supervised", if supervised == Supervised::Systemd { "systemd" } else { "no" });
     s.put("run_id", &engine.run_id);
-    s.put("tcp_port", engine.tcp_port.load(Relaxed));
+    // As in Redis: that of TLS, if there is no other.
+    let ports = [&engine.tcp_port, &engine.tls_port].map(|port| port.load(Relaxed));
+    s.put("tcp_port", ports.into_iter().find(|port| *port != 0).unwrap_or(0));
     s.put("server_time_usec", wall_us);
     s.put("uptime_in_seconds", up);
     s.put("uptime_in_days", up / 86_400);
@@ -56,14 +61,18 @@ fn listeners(call: &Call<'_>, s: &mut Section) {
         s.put(&format!("listener{n}"), value);
         n += 1;
     };
+    let binds: String = config.list(Id::Bind).iter().map(|b| format!(",bind={b}")).collect();
     let port = call.engine.tcp_port.load(Relaxed);
     if port != 0 {
-        let binds: String = config.list(Id::Bind).iter().map(|b| format!(",bind={b}")).collect();
         put(format!("name=tcp{binds},port={port}"));
     }
     let path = config.string(Id::Unixsocket);
     if !path.is_empty() {
         put(format!("name=unix,bind={path}"));
+    }
+    let port = call.engine.tls_port.load(Relaxed);
+    if port != 0 {
+        put(format!("name=tls{binds},port={port}"));
     }
 }
 
@@ -84,6 +93,7 @@ pub(super) fn clients(call: &mut Call<'_>, s: &mut Section) {
     };
     s.put("connected_clients", all.len());
     s.put("cluster_connections", 0);
+    s.put("tls_connected_clients", all.iter().filter(|c| c.tls.load(Relaxed)).count());
     s.put("maxclients", call.engine.config.int(Id::Maxclients));
     s.put("client_recent_max_input_buffer", most_in.unwrap_or(0));
     s.put("client_recent_max_output_buffer", most_out.unwrap_or(0));
@@ -103,9 +113,10 @@ pub(super) fn persistence(call: &mut Call<'_>, s: &mut Section) {
     s.put("loading", u8::from(loading));
     s.zeros(&["async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"]);
     s.put("current_fork_perc", "0.00");
-    for (name, value) in engine.snapshot_info() {
+    let durable = Durable::of(engine);
+    for (name, value) in snapshots::info(engine) {
         if name == "rdb_last_bgsave_time_sec" {
-            let ok = engine.last_save_ok();
+            let ok = durable.snapshots.last_ok();
             s.put("rdb_last_bgsave_status", if ok { "ok" } else { "err" });
         }
         s.put(name, value);
@@ -113,7 +124,7 @@ pub(super) fn persistence(call: &mut Call<'_>, s: &mut Section) {
     let now = engine.clock.wall_ms() as i64;
     let journal = &engine.journal;
     s.put("aof_enabled", u8::from(journal.is_on()));
-    for (name, value) in journal.rewrite.info(now) {
+    for (name, value) in durable.journal.rewrite.info(now) {
         match name {
             "aof_last_bgrewrite_ok" => {
                 s.put("aof_last_bgrewrite_status", if value == 1 { "ok" } else { "err" });
@@ -128,29 +139,75 @@ pub(super) fn persistence(call: &mut Call<'_>, s: &mut Section) {
         let waiting: usize = engine.workers().iter().map(|w| w.lane.waiting()).sum();
         s.put("aof_current_size", figures.size.load(Relaxed));
         s.put("aof_base_size", figures.base_size.load(Relaxed));
-        s.put("aof_pending_rewrite", u8::from(journal.rewrite.is_scheduled()));
+        s.put("aof_pending_rewrite", u8::from(durable.journal.rewrite.is_scheduled()));
         s.put("aof_buffer_length", waiting as u64 + figures.pending.load(Relaxed));
         let unsynced = journal.shared.durable() < journal.shared.written();
         s.put("aof_pending_bio_fsync", u8::from(unsynced));
         s.put("aof_delayed_fsync", figures.delayed.load(Relaxed));
     }
-    for (name, value) in engine.persistence.loading.info(now) {
+    for (name, value) in durable.loading.info(now) {
         s.put(name, value);
     }
 }
 
 pub(super) fn replication(call: &mut Call<'_>, s: &mut Section) {
     let engine = call.engine;
-    s.put("role", "master");
-    s.put("connected_slaves", 0);
+    engine.render_changes(call.thread.worker());
+    let registry = &Replicator::of(engine).replicas;
+    match Replicator::of(engine).following.primary() {
+        Some(primary) => put_primary(engine, &primary, s),
+        None => s.put("role", "master"),
+    }
+    let lines = registry.info(engine);
+    s.put("connected_slaves", lines.len());
+    if engine.config.int(Id::MinReplicasToWrite) > 0 && engine.config.int(Id::MinReplicasMaxLag) > 0
+    {
+        s.put("min_slaves_good_slaves", registry.good(engine));
+    }
+    for (i, line) in lines.iter().enumerate() {
+        s.put(&format!("slave{i}"), line);
+    }
     s.put("master_failover_state", "no-failover");
-    s.put("master_replid", &*engine.replication_id.read());
-    s.put("master_replid2", "0".repeat(40));
-    s.put("master_repl_offset", 0);
-    s.put("second_repl_offset", -1);
-    s.put("repl_backlog_active", 0);
+    let state = engine.replication.state();
+    let history = &state.history;
+    s.put("master_replid", history.id().as_str());
+    s.put("master_replid2", history.second_id().as_str());
+    s.put("master_repl_offset", history.offset());
+    s.put("second_repl_offset", history.second_offset());
+    s.put("repl_backlog_active", u8::from(state.backlog.is_some()));
     s.put("repl_backlog_size", engine.config.bytes(Id::ReplBacklogSize));
-    s.zeros(&["repl_backlog_first_byte_offset", "repl_backlog_histlen"]);
+    let figures = state.backlog.as_ref().map(replication::backlog::Backlog::figures);
+    s.put("repl_backlog_first_byte_offset", figures.map_or(0, |f| f.first));
+    s.put("repl_backlog_histlen", figures.map_or(0, |f| f.len));
+}
+
+/// The fields of a replica.
+fn put_primary(engine: &Engine, primary: &Primary, s: &mut Section) {
+    let now = engine.clock.wall_ms() as i64;
+    let seconds = |since: i64| if since == 0 { -1 } else { (now - since).max(0) / 1000 };
+    s.put("role", "slave");
+    s.put("master_host", &*primary.host);
+    s.put("master_port", primary.port);
+    s.put("master_link_status", if primary.is_up() { "up" } else { "down" });
+    let heard = if primary.is_up() { seconds(primary.heard_ms()) } else { -1 };
+    s.put("master_last_io_seconds_ago", heard);
+    let syncs = primary.state() == "sync";
+    s.put("master_sync_in_progress", u8::from(syncs));
+    let offset = engine.replication.state().history.offset();
+    s.put("slave_read_repl_offset", offset);
+    s.put("slave_repl_offset", offset);
+    if syncs {
+        let (total, read) = primary.transfer();
+        s.put("master_sync_total_bytes", total);
+        s.put("master_sync_read_bytes", read);
+        s.put("master_sync_left_bytes", total.saturating_sub(read));
+    }
+    if !primary.is_up() {
+        s.put("master_link_down_since_seconds", seconds(primary.down_since_ms()));
+    }
+    s.put("slave_priority", engine.config.int(Id::ReplicaPriority));
+    s.put("slave_read_only", u8::from(engine.config.flag(Id::ReplicaReadOnly)));
+    s.put("replica_announced", u8::from(engine.config.flag(Id::ReplicaAnnounced)));
 }
 
 pub(super) fn cpu(_: &mut Call<'_>, s: &mut Section) {

@@ -25,7 +25,10 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("instantaneous_input_repl_kbps", kb(0));
     s.put("instantaneous_output_repl_kbps", kb(0));
     s.put("rejected_connections", t.rejected_connections);
-    s.zeros(&["sync_full", "sync_partial_ok", "sync_partial_err"]);
+    let syncs = &engine.replication.counts;
+    s.put("sync_full", syncs.full.load(Relaxed));
+    s.put("sync_partial_ok", syncs.partial.load(Relaxed));
+    s.put("sync_partial_err", syncs.refused.load(Relaxed));
     s.put("expired_subkeys", t.expired_subkeys);
     s.put("expired_keys", t.expired_keys);
     // The expiry index knows the due keys, so there are no stale ones to estimate.

@@ -9,8 +9,7 @@ use resp::{Args, Reply};
 use stdx::carried::carry;
 
 use super::{BASE, COMMON, sub};
-use engine::Client;
-use engine::{Call, SessionCommand};
+use engine::{Call, Client, Peer, SessionCommand};
 
 pub(super) static LIST: SessionCommand = sub(
     Row {
@@ -81,13 +80,19 @@ OK
 pub(super) enum ClientKind {
     Normal,
     PubSub,
-    Other,
+    Replica,
+    Primary,
 }
 
 impl ClientKind {
     /// The type of a connection.
     pub(super) fn of(client: &Client) -> Self {
-        if client.receiver.subscribed.load(Relaxed) { Self::PubSub } else { Self::Normal }
+        match client.peer() {
+            Peer::Replica => Self::Replica,
+            Peer::Primary => Self::Primary,
+            Peer::Client if client.receiver.subscribed.load(Relaxed) => Self::PubSub,
+            Peer::Client => Self::Normal,
+        }
     }
 
     /// The type that argument `i` names.
@@ -96,8 +101,10 @@ impl ClientKind {
             Ok(Self::Normal)
         } else if args.is(i, "pubsub") {
             Ok(Self::PubSub)
-        } else if ["master", "slave", "replica"].iter().any(|word| args.is(i, word)) {
-            Ok(Self::Other)
+        } else if args.is(i, "slave") || args.is(i, "replica") {
+            Ok(Self::Replica)
+        } else if args.is(i, "master") {
+            Ok(Self::Primary)
         } else {
             let word = carry(&args[i]);
             Err(Fail::new(format!("ERR Unknown client type '{word}'")))

@@ -1,0 +1,123 @@
+//! A synchronous client, for programs without a runtime.
+//!
+//! The connections live on a thread of their own; threads that call share them as tasks do, so that their commands
+//! leave together.
+
+use crate::command::Command;
+use crate::config::Config;
+use crate::convert::FromValue;
+use crate::error::{Error, Result};
+use crate::pipeline::{Pipeline, Transaction};
+use crate::value::Value;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+/// A client whose calls wait for their replies. A clone is another handle to the same one. It must not be used on
+/// a thread of tokio's: there its calls panic, as all of tokio's do that block.
+///
+/// ```no_run
+/// use apus_client::{blocking, cmd, prelude::*};
+///
+/// let client = blocking::Client::connect("redis://127.0.0.1")?;
+/// client.call::<()>(cmd().set("key", 7))?;
+/// let n: i64 = client.call(cmd().get("key"))?;
+/// # Ok::<(), apus_client::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Client {
+    client: crate::Client,
+    runtime: Arc<Runtime>,
+}
+
+#[derive(Debug)]
+struct Runtime {
+    handle: Handle,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Runtime {
+    fn start() -> Result<Self> {
+        let failed = |error| Error::usage(format!("the client's thread cannot start: {error}"));
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let run = move || {
+            // An error says that the client is gone, which is the same.
+            let _ = runtime.block_on(stopped);
+        };
+        let thread =
+            std::thread::Builder::new().name("apus-client".into()).spawn(run).map_err(failed)?;
+        Ok(Self { handle, stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // It has no panic of ours to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Client {
+    /// Connects to the server of a URL.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the URL, the connection or the user.
+    pub fn connect(url: &str) -> Result<Self> {
+        Self::with_config(url.parse()?)
+    }
+
+    /// Connects as the configuration says.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the connection or the user.
+    pub fn with_config(config: Config) -> Result<Self> {
+        let runtime = Arc::new(Runtime::start()?);
+        let client = runtime.handle.block_on(crate::Client::with_config(config))?;
+        Ok(Self { client, runtime })
+    }
+
+    /// Sends a command and waits for its reply.
+    ///
+    /// # Errors
+    ///
+    /// What the server answers; no reply; a reply of another type.
+    pub fn call<T: FromValue>(&self, command: impl Into<Command>) -> Result<T> {
+        T::from_value(self.runtime.handle.block_on(self.client.call(command))?)
+    }
+
+    /// Runs a pipeline: see [`Client::run`](crate::Client::run).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn run<T: FromValue>(&self, pipeline: Pipeline) -> Result<T> {
+        self.runtime.handle.block_on(self.client.run(pipeline))
+    }
+
+    /// Runs a transaction: see [`Client::exec`](crate::Client::exec).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn exec<T: FromValue>(&self, transaction: Transaction) -> Result<T> {
+        self.runtime.handle.block_on(self.client.exec(transaction))
+    }
+
+    /// Any command's reply as it is.
+    ///
+    /// # Errors
+    ///
+    /// What the server answers; no reply.
+    pub fn value(&self, command: impl Into<Command>) -> Result<Value> {
+        self.call(command)
+    }
+}

@@ -1,0 +1,277 @@
+//! The client: where commands are sent.
+
+use crate::command::Command;
+use crate::config::Config;
+use crate::connection::{Batch, Connection, Reply};
+use crate::convert::FromValue;
+use crate::dedicated::{Dedicated, has_more_than_replies};
+use crate::error::{Error, Result};
+use crate::pipeline::{Pipeline, Transaction, check_shareable};
+use crate::request::{Response, Sender, Target, To};
+use crate::server::Server;
+use crate::spec::Flags;
+use crate::subscriber::Subscriber;
+use crate::topology::cluster::Cluster;
+use crate::value::Value;
+use std::sync::Arc;
+
+/// A client. A clone is another handle to the same one; its connections close when the last handle is dropped.
+///
+/// Callers on any number of tasks share its connections: commands that come while a write is under way leave
+/// together in the next one. Commands that wait (`BLPOP`) get connections of their own.
+#[derive(Clone, Debug)]
+pub struct Client {
+    topology: Topology,
+}
+
+#[derive(Clone, Debug)]
+enum Topology {
+    /// One server, or the master that sentinels name; and one of its replicas for what only reads, if that is wanted.
+    Server(Arc<Server>, Option<Arc<Server>>),
+    Cluster(Arc<Cluster>),
+}
+
+impl Client {
+    /// Connects to the server of a URL; see [`Config`] for what it may say.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the URL, the connection or the user.
+    pub async fn connect(url: &str) -> Result<Self> {
+        Self::with_config(url.parse()?).await
+    }
+
+    /// Connects as the configuration says.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the connection or the user.
+    pub async fn with_config(config: Config) -> Result<Self> {
+        if !config.cluster.is_empty() {
+            return Ok(Self { topology: Topology::Cluster(Cluster::connect(config).await?) });
+        }
+        let replica = replica(&config);
+        let master = Server::connect(Config { read_from_replicas: false, ..config }).await?;
+        Ok(Self { topology: Topology::Server(master, replica) })
+    }
+
+    /// Connects in the background: a server that is not there yet is no error, and commands wait for it. Needs
+    /// to be called within tokio's runtime. A cluster is not connected to in this way, but as one server.
+    #[must_use]
+    pub fn lazy(config: Config) -> Self {
+        let replica = replica(&config);
+        let master =
+            Server::lazy(Config { read_from_replicas: false, cluster: Vec::new(), ..config });
+        Self { topology: Topology::Server(master, replica) }
+    }
+
+    /// Sends any command.
+    pub fn call(&self, command: impl Into<Command>) -> Response<'_> {
+        self.send(command.into())
+    }
+
+    #[inline]
+    pub(crate) fn send(&self, command: Command) -> Response<'_> {
+        #[cfg(feature = "tracing")]
+        tracing::trace!(command = command.name(), "command");
+        let flags = command.spec().flags;
+        if flags.has(Flags::CONNECTION) || has_more_than_replies(command.spec()) {
+            if let Err(error) = check_shareable(&command) {
+                return Response::failed(error);
+            }
+            return Response::failed(Error::usage(format!(
+                "{} is no request with a reply",
+                command.name()
+            )));
+        }
+        let (master, replica) = match &self.topology {
+            Topology::Server(master, replica) => (master, replica),
+            Topology::Cluster(cluster) => return Response::boxed(cluster.send(command)),
+        };
+        if flags.has(Flags::BLOCKING) && command.is_blocking() {
+            return Response::boxed(async move {
+                let mut exclusive = master.acquire().await?;
+                let reply = Reply::new(exclusive.connection.clone(), command).await;
+                exclusive.is_clean = reply.is_ok();
+                reply
+            });
+        }
+        let server = replica.as_ref().filter(|_| flags.has(Flags::READONLY)).unwrap_or(master);
+        Response::reply(Reply::new(server.shared().clone(), command))
+    }
+
+    /// Sends several commands together; the replies may be errors.
+    pub(crate) async fn replies(&self, commands: Vec<Command>) -> Result<Vec<Value>> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        commands.iter().try_for_each(check_shareable)?;
+        let server = match &self.topology {
+            Topology::Server(master, _) => master,
+            Topology::Cluster(cluster) => return cluster.replies(commands).await,
+        };
+        let mut batch = Batch::new();
+        commands.iter().for_each(|command| batch.push(command));
+        let is_one = batch.replies == 1;
+        let reply = Reply::batch(server.shared().clone(), batch).await?;
+        Ok(if is_one { vec![reply] } else { reply.into_elements().unwrap_or_default() })
+    }
+
+    /// The connection for what concerns a key.
+    pub(crate) fn connection_for(&self, key: Option<&[u8]>) -> Result<Arc<Connection>> {
+        Ok(self.server_for(key)?.shared().clone())
+    }
+
+    fn server_for(&self, key: Option<&[u8]>) -> Result<Arc<Server>> {
+        match &self.topology {
+            Topology::Server(master, _) => Ok(master.clone()),
+            Topology::Cluster(cluster) => cluster.server_for(key),
+        }
+    }
+
+    /// A connection of one's own.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made.
+    pub async fn dedicated(&self) -> Result<Dedicated> {
+        Ok(Dedicated::new(self.server_for(None)?.acquire().await?))
+    }
+
+    /// A connection of one's own to the server of a cluster that has a key.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made.
+    pub async fn dedicated_for(&self, key: impl AsRef<[u8]>) -> Result<Dedicated> {
+        Ok(Dedicated::new(self.server_for(Some(key.as_ref()))?.acquire().await?))
+    }
+
+    /// A subscriber, with a connection of its own.
+    ///
+    /// # Errors
+    ///
+    /// The connection cannot be made.
+    pub async fn subscriber(&self) -> Result<Subscriber> {
+        self.server_for(None)?.subscriber().await
+    }
+
+    /// A subscriber to sharded channels of the slot that a channel has.
+    ///
+    /// # Errors
+    ///
+    /// The connection cannot be made.
+    pub async fn sharded_subscriber(&self, channel: impl AsRef<[u8]>) -> Result<Subscriber> {
+        self.server_for(Some(channel.as_ref()))?.subscriber().await
+    }
+
+    /// What the shared connections have done.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics::default();
+        let servers = match &self.topology {
+            Topology::Server(master, replica) => {
+                [master].into_iter().chain(replica).cloned().collect()
+            }
+            Topology::Cluster(cluster) => cluster.servers(),
+        };
+        for (stats, pending) in servers.iter().flat_map(|server| server.stats()) {
+            metrics.commands += stats.commands;
+            metrics.replies += stats.replies;
+            metrics.discarded += stats.discarded;
+            metrics.timeouts += stats.timeouts;
+            metrics.writes += stats.writes;
+            metrics.reads += stats.reads;
+            metrics.connects += stats.connects;
+            metrics.repeated += stats.repeated;
+            metrics.pushes += stats.pushes;
+            metrics.pending += pending;
+        }
+        metrics
+    }
+}
+
+impl Client {
+    /// Runs a pipeline; its replies are an array, in which errors have the places of their commands: take
+    /// `Result<T>` for those that may fail.
+    ///
+    /// # Errors
+    ///
+    /// The first error among the replies, unless the type has a place for it; no reply.
+    pub async fn run<T: FromValue>(&self, pipeline: Pipeline) -> Result<T> {
+        let replies = self.replies(pipeline.commands).await?;
+        T::from_value(Value::Array(replies))
+    }
+
+    /// Runs a transaction.
+    ///
+    /// # Errors
+    ///
+    /// The server's if it refuses one of the commands, in which case it has executed none.
+    pub async fn exec<T: FromValue>(&self, transaction: Transaction) -> Result<T> {
+        let connection = self.connection_for(transaction.first_key())?;
+        T::from_value(Value::Array(transaction.run_on(&connection).await?))
+    }
+}
+
+/// The replica of a master that sentinels know; it is connected to in the background.
+fn replica(config: &Config) -> Option<Arc<Server>> {
+    let is_wanted = config.sentinel.is_some() && config.read_from_replicas;
+    is_wanted.then(|| Server::lazy(config.clone()))
+}
+
+impl Target for Client {
+    #[inline]
+    fn target(&self) -> To<'_> {
+        Some(self)
+    }
+}
+
+impl Sender for Client {
+    #[inline]
+    fn send_command(&self, command: Command) -> Response<'_> {
+        self.send(command)
+    }
+}
+
+/// Counts of all shared connections since they were made. `commands / writes` is how well commands are gathered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// Commands that were queued.
+    pub commands: u64,
+    /// Replies that came.
+    pub replies: u64,
+    /// Commands given up before their reply came, or before they were sent.
+    pub discarded: u64,
+    /// Commands whose reply did not come in time.
+    pub timeouts: u64,
+    /// Buffers that were written.
+    pub writes: u64,
+    /// Reads that brought something.
+    pub reads: u64,
+    /// Connections that were made.
+    pub connects: u64,
+    /// Commands that only read and were written again after a connection broke.
+    pub repeated: u64,
+    /// What the server sent without being asked.
+    pub pushes: u64,
+    /// Commands that wait for their replies now.
+    pub pending: usize,
+}
+
+/// The commands as methods, for pipelines and transactions: their requests go nowhere by themselves.
+#[must_use]
+pub fn cmd() -> &'static Commands {
+    &Commands(())
+}
+
+/// See [`cmd`].
+#[derive(Clone, Copy, Debug)]
+pub struct Commands(());
+
+impl Target for Commands {
+    fn target(&self) -> To<'_> {
+        None
+    }
+}

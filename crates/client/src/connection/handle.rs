@@ -1,0 +1,59 @@
+//! The callers' side of a connection.
+
+use crate::connection::driver::{Driver, OnPush};
+use crate::connection::queue::{Queue, Stats};
+use crate::connection::settings::Settings;
+use crate::connection::stream::Stream;
+use crate::error::Result;
+use std::sync::Arc;
+
+/// A handle; when the last one is dropped, the driver ends.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(super) queue: Arc<Queue>,
+}
+
+impl Connection {
+    /// Connects now; what is wrong with the first connection is an error.
+    pub(crate) async fn connect(settings: Settings, on_push: Option<OnPush>) -> Result<Arc<Self>> {
+        let stream = settings.connect().await?;
+        Ok(Self::spawn(settings, Some(stream), on_push))
+    }
+
+    /// Connects in the background. Needs tokio's runtime.
+    pub(crate) fn lazy(settings: Settings, on_push: Option<OnPush>) -> Arc<Self> {
+        Self::spawn(settings, None, on_push)
+    }
+
+    fn spawn(settings: Settings, stream: Option<Stream>, on_push: Option<OnPush>) -> Arc<Self> {
+        let queue = Arc::new(Queue::new(settings.config.commands_max, settings.config.bytes_max));
+        let driver = Driver::new(queue.clone(), Arc::new(settings), on_push);
+        tokio::spawn(driver.run(stream));
+        Arc::new(Self { queue })
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        self.queue.lock().stats
+    }
+
+    /// Commands that wait for their replies.
+    pub(crate) fn pending(&self) -> usize {
+        self.queue.lock().pending()
+    }
+
+    /// Breaks the connection, so that it is made anew.
+    pub(crate) fn reconnect(&self) {
+        self.queue.kick();
+    }
+
+    /// Whether commands are refused: there is no connection now, or never again.
+    pub(crate) fn is_down(&self) -> bool {
+        self.queue.lock().is_down()
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}

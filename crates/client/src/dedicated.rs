@@ -1,0 +1,80 @@
+//! A connection of one's own: for transactions with `WATCH`, for what changes a connection's state, and for
+//! commands that wait.
+
+use crate::command::Command;
+use crate::connection::Reply;
+use crate::error::{Error, Result};
+use crate::pipeline::Transaction;
+use crate::request::{Response, Sender, Target, To};
+use crate::server::Exclusive;
+use crate::spec::{Flags, Spec};
+use crate::value::Value;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// A connection that only its holder uses. It is closed when it is dropped, unless it is
+/// [released](Dedicated::release). It does not connect again: what it had in its server is gone when it breaks.
+#[derive(Debug)]
+pub struct Dedicated {
+    exclusive: Exclusive,
+    /// It may no longer be as a new one.
+    is_changed: AtomicBool,
+}
+
+impl Dedicated {
+    pub(crate) fn new(exclusive: Exclusive) -> Self {
+        Self { exclusive, is_changed: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn send(&self, command: Command) -> Response<'_> {
+        let flags = command.spec().flags;
+        if command.spec().name.is_empty() || flags.has(Flags::CONNECTION) {
+            self.is_changed.store(true, Relaxed);
+        }
+        match has_more_than_replies(command.spec()) {
+            true => Response::failed(Error::usage(format!(
+                "{} has more than one reply: subscriptions are `Client::subscribe`",
+                command.name()
+            ))),
+            false => Response::reply(Reply::new(self.exclusive.connection.clone(), command)),
+        }
+    }
+
+    /// Sends any command.
+    pub fn call(&self, command: impl Into<Command>) -> Response<'_> {
+        self.send(command.into())
+    }
+
+    /// Runs a transaction that fails if a key changes that was watched on this connection
+    /// (`dedicated.watch(key)`).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) if one has changed; the server's, if it refuses a command of the transaction.
+    pub async fn exec(&self, transaction: Transaction) -> Result<Vec<Value>> {
+        transaction.run_on(&self.exclusive.connection).await
+    }
+
+    /// Gives the connection back for use by others of this client, unless a command has changed its state; then
+    /// it is closed.
+    pub fn release(mut self) {
+        self.exclusive.is_clean = !self.is_changed.load(Relaxed);
+    }
+}
+
+impl Target for Dedicated {
+    fn target(&self) -> To<'_> {
+        Some(self)
+    }
+}
+
+impl Sender for Dedicated {
+    fn send_command(&self, command: Command) -> Response<'_> {
+        self.send(command)
+    }
+}
+
+/// Commands of which more comes than a reply.
+pub(crate) fn has_more_than_replies(spec: &Spec) -> bool {
+    let names = ["MONITOR", "SYNC", "PSYNC", "CLIENT REPLY"];
+    names.contains(&spec.name) || spec.name.ends_with("SUBSCRIBE")
+}

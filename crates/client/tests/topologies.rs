@@ -1,0 +1,305 @@
+//! Sentinel, a cluster of three Redis servers, and shards.
+
+mod common;
+
+use apus_client::prelude::*;
+use apus_client::{
+    Client, Command, Config, Event, Pipeline, Script, Shards, Value, cmd, shard_of, slot,
+};
+use common::{Kind, Server};
+use std::time::Duration;
+use testing::{TempDir, free_address};
+
+/// Whether there is Debian's Redis, which these tests need: Apus is neither a sentinel nor a cluster yet.
+fn has_redis() -> bool {
+    common::kinds().contains(&Kind::Redis)
+}
+
+/// Asks until there is an answer.
+async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
+    let begin = std::time::Instant::now();
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(begin.elapsed() < testing::PATIENCE, "still not so: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn cluster() -> (Vec<Server>, Vec<Client>) {
+    let mut servers = Vec::new();
+    let mut clients = Vec::new();
+    for i in 0..3 {
+        let bus = free_address().expect("a port").port().to_string();
+        let args =
+            ["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-node-timeout", "2000"];
+        let server = Server::start(Kind::Redis, &args);
+        let client = Client::connect(&server.url()).await.expect("connected");
+        let (first, last) = (i * 5461, if i == 2 { 16383 } else { (i + 1) * 5461 - 1 });
+        client.cluster_addslotsrange([(first, last)]).await.expect("slots");
+        if let Some(Server { port, .. }) = servers.first() {
+            let bus_of_first: String = clients
+                .first()
+                .map(|first: &Client| first.call(Command::new("CONFIG GET").arg("cluster-port")))
+                .expect("a first one")
+                .await
+                .and_then(<Vec<String> as apus_client::FromValue>::from_value)
+                .expect("its port")
+                .remove(1);
+            client
+                .call(Command::new("CLUSTER MEET").arg(("127.0.0.1", *port, bus_of_first)))
+                .await
+                .expect("met");
+        }
+        servers.push(server);
+        clients.push(client);
+    }
+    for client in &clients {
+        eventually("the cluster is up", || async {
+            let info: String = client.cluster_info().to().await.expect("info");
+            (info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3"))
+                .then_some(())
+        })
+        .await;
+    }
+    (servers, clients)
+}
+
+#[test]
+fn a_cluster() {
+    if !has_redis() {
+        return;
+    }
+    common::runtime().block_on(async {
+        let (servers, nodes) = cluster().await;
+        let url = format!("redis+cluster://127.0.0.1:{}", servers[1].port);
+        let client = Client::connect(&url).await.expect("connected");
+        for i in 0..300 {
+            client.set(format!("k{i}"), i).await.expect("set");
+        }
+        for (i, node) in nodes.iter().enumerate() {
+            let count: i64 = node.dbsize().to().await.expect("a size");
+            assert!((60..140).contains(&count), "node {i} has {count}");
+        }
+        // Split by slots, and put together in order.
+        let keys: Vec<String> = (0..300).map(|i| format!("k{i}")).collect();
+        let values: Vec<i64> = client.mget(&keys).to().await.expect("mget");
+        assert_eq!(values, (0..300).collect::<Vec<i64>>());
+        client.mset([("a", 1), ("b", 2), ("c", 3)]).await.expect("mset");
+        assert_eq!(client.del(["a", "b", "c", "none"]).to::<i64>().await.expect("del"), 3);
+        assert_eq!(client.dbsize().to::<i64>().await.expect("the sum"), 300);
+        let mut pipeline = Pipeline::new();
+        for i in 0..100 {
+            pipeline.push(cmd().get(format!("k{i}")));
+        }
+        let values: Vec<i64> = client.run(pipeline).await.expect("a pipeline");
+        assert_eq!(values, (0..100).collect::<Vec<i64>>());
+        let script = Script::new("return redis.call('GET', KEYS[1])");
+        assert_eq!(script.run::<i64>(&client, "k7", ()).await.expect("a script"), 7);
+        move_a_slot(&client, &servers, &nodes).await;
+    });
+}
+
+/// ASK while a slot moves, TRYAGAIN for keys of which some have moved, MOVED afterwards.
+async fn move_a_slot(client: &Client, servers: &[Server], nodes: &[Client]) {
+    client.mset([("{t}1", 1), ("{t}2", 2)]).await.expect("set");
+    let number = slot(b"t");
+    let from = usize::from(number / 5461).min(2);
+    let to = (from + 1) % 3;
+    let mut ids = Vec::new();
+    for node in nodes {
+        ids.push(
+            node.call(Command::new("CLUSTER MYID"))
+                .await
+                .expect("an id")
+                .as_str()
+                .expect("text")
+                .to_owned(),
+        );
+    }
+    let set = |node: &Client, word: &str, id: &str| {
+        let (node, command) =
+            (node.clone(), Command::new("CLUSTER SETSLOT").arg((number, word, id)));
+        async move { node.call(command).await.expect("set") }
+    };
+    set(&nodes[to], "IMPORTING", &ids[from]).await;
+    set(&nodes[from], "MIGRATING", &ids[to]).await;
+    let migrate = |key: &'static str| {
+        let command = Command::new("MIGRATE").arg(("127.0.0.1", servers[to].port, key, 0, 5000));
+        async { nodes[from].call(command).await.expect("migrated") }
+    };
+    migrate("{t}1").await;
+    // One is there and one here.
+    assert_eq!(client.get("{t}1").to::<i64>().await.expect("ASK"), 1);
+    assert_eq!(client.get("{t}2").to::<i64>().await.expect("here"), 2);
+    let both = tokio::spawn({
+        let client = client.clone();
+        async move { client.mget(["{t}1", "{t}2"]).to::<Vec<i64>>().await }
+    });
+    migrate("{t}2").await;
+    assert_eq!(both.await.expect("no panic").expect("TRYAGAIN, then ASK"), [1, 2]);
+    for node in [to, from] {
+        set(&nodes[node], "NODE", &ids[to]).await;
+    }
+    assert_eq!(client.incr("{t}1").to::<i64>().await.expect("MOVED"), 2);
+    assert_eq!(nodes[to].get("{t}1").to::<i64>().await.expect("it is there"), 2);
+}
+
+#[test]
+fn sentinel_and_a_failover() {
+    if !has_redis() {
+        return;
+    }
+    common::runtime().block_on(async {
+        let master = Server::start(Kind::Redis, &[]);
+        let replica = Server::start(Kind::Redis, &["--replicaof", &format!("127.0.0.1 {}", master.port)]);
+        let dir = TempDir::new();
+        let port = free_address().expect("a port").port();
+        let text = format!(
+            "port {port}\nbind 127.0.0.1\nsentinel monitor m 127.0.0.1 {} 1\nsentinel down-after-milliseconds m 1000\n\
+             sentinel failover-timeout m 10000\n",
+            master.port
+        );
+        let file = dir.write("sentinel.conf", text).display().to_string();
+        let mut sentinel = std::process::Command::new("redis-server")
+            .args([&file, "--sentinel"])
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("started");
+        testing::eventually("the sentinel listens", || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+        let url = format!("redis+sentinel://127.0.0.1:{port}?sentinel_master_name=m");
+        let client = Client::connect(&url).await.expect("connected");
+        client.set("k", 1).await.expect("set");
+        let asking = Client::connect(&format!("redis://127.0.0.1:{port}")).await.expect("connected");
+        eventually("the replica is known", || async {
+            let replicas = asking.call(Command::new("SENTINEL").arg(("REPLICAS", "m"))).await.expect("replicas");
+            let text = format!("{replicas:?}");
+            (text.contains("\"slave\"") && text.contains("master-link-status") && text.contains("\"ok\"")).then_some(())
+        })
+        .await;
+        let mut reading: Config = url.parse().expect("a URL");
+        reading.read_from_replicas = true;
+        let reading = Client::with_config(reading).await.expect("connected");
+        eventually("the replica has it", || async { reading.get("k").to::<Option<i64>>().await.expect("get") }).await;
+        asking.call(Command::new("SENTINEL").arg(("FAILOVER", "m"))).await.expect("a failover");
+        eventually("writes go to the new master", || async {
+            let _ = client.set("k", 2).await;
+            let direct = Client::connect(&replica.url()).await.expect("connected");
+            let role = direct.call(Command::new("ROLE")).await.expect("a role");
+            let is_master = matches!(&role, Value::Array(items) if items[0].as_str() == Some("master"));
+            (is_master && direct.get("k").to::<i64>().await.ok() == Some(2)).then_some(())
+        })
+        .await;
+        let _ = sentinel.kill();
+        let _ = sentinel.wait();
+    });
+}
+
+#[test]
+fn shards() {
+    common::on_each(&[], |first| async move {
+        let second = Server::start(first.kind, &[]);
+        let shards = Shards::connect([first.url(), second.url()]).await.expect("connected");
+        for i in 0..50 {
+            let key = format!("k{i}");
+            shards.of(&key).set(&key, i).await.expect("set");
+        }
+        let in_second = (0..50).filter(|i| shard_of(format!("k{i}").as_bytes(), 2) == 1).count();
+        let count: usize = shards.all()[1].dbsize().to().await.expect("a size");
+        assert!(count == in_second && (5..45).contains(&count), "{count}");
+    });
+}
+
+#[test]
+fn subscriptions_and_gaps() {
+    for kind in common::kinds() {
+        for protocol in ["", "?protocol=2"] {
+            let server = Server::start(kind, &[]);
+            common::runtime().block_on(async {
+                let mut config: Config =
+                    format!("{}{protocol}", server.url()).parse().expect("a URL");
+                config.response_timeout = Some(Duration::from_secs(2));
+                let client = Client::with_config(config).await.expect("connected");
+                let mut subscriber = client.subscriber().await.expect("connected");
+                subscriber.subscribe(["a", "b"]).await.expect("confirmed");
+                subscriber.psubscribe(["p*"]).await.expect("confirmed");
+                subscriber.ssubscribe(["s"]).await.expect("confirmed");
+                for (channel, is_sharded) in
+                    [("a", false), ("b", false), ("px", false), ("s", true)]
+                {
+                    let command = if is_sharded {
+                        cmd().spublish(channel, "x")
+                    } else {
+                        cmd().publish(channel, "x")
+                    };
+                    client.call(command).await.expect("published");
+                    let Event::Message(message) = subscriber.next().await else { panic!("a gap") };
+                    assert_eq!(
+                        (&*message.channel, &*message.payload),
+                        (channel.as_bytes(), &b"x"[..])
+                    );
+                    assert_eq!(message.pattern.as_deref(), (channel == "px").then_some(&b"p*"[..]));
+                }
+                subscriber.unsubscribe(["b"]).await.expect("confirmed");
+                assert_eq!(client.publish("b", "x").to::<i64>().await.expect("published"), 0);
+                // More than the inbox holds.
+                for i in 0..5000 {
+                    client.publish("a", i).await.expect("published");
+                }
+                for i in 0..5000 {
+                    let Event::Message(message) = subscriber.next().await else { panic!("a gap") };
+                    assert_eq!(&*message.payload, i.to_string().as_bytes());
+                }
+                client
+                    .call(Command::new("CLIENT KILL").arg(("TYPE", "pubsub")))
+                    .await
+                    .expect("killed");
+                assert_eq!(subscriber.next().await, Event::Gap);
+                eventually("subscribed again", || async {
+                    (client.publish("a", "again").to::<i64>().await.expect("published") == 1)
+                        .then_some(())
+                })
+                .await;
+                let Event::Message(message) = subscriber.next().await else { panic!("a gap") };
+                assert_eq!(&*message.payload, b"again");
+                assert_eq!(client.publish("b", "x").to::<i64>().await.expect("published"), 0);
+            });
+        }
+    }
+}
+
+#[test]
+fn scripts_and_scans() {
+    common::on_each(&[], |server| async move {
+        let client = Client::connect(&server.url()).await.expect("connected");
+        let script = Script::new("return redis.call('INCRBY', KEYS[1], ARGV[1])");
+        for n in 1..=3 {
+            assert_eq!(script.run::<i64>(&client, "n", 5).await.expect("run"), n * 5);
+            if n == 2 {
+                client.script_flush().await.expect("flushed");
+            }
+        }
+        for i in 0..300 {
+            client.set(format!("key:{i}"), i).await.expect("set");
+            client.hset("h", (format!("f{i}"), i)).await.expect("hset");
+            client.zadd("z", (i, format!("m{i}"))).await.expect("zadd");
+        }
+        let mut keys: Vec<String> =
+            client.scan_keys("key:*").option(("COUNT", 50)).all().await.expect("keys");
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 300);
+        let fields: Vec<(String, i64)> = client.scan_hash("h").all().await.expect("fields");
+        assert!(fields.len() == 300 && fields.iter().all(|(f, v)| *f == format!("f{v}")));
+        let members: Vec<(String, f64)> = client.scan_sorted_set("z").all().await.expect("members");
+        assert!(members.len() == 300 && members.iter().all(|(m, s)| *m == format!("m{s}")));
+        client.set("text", "x").await.expect("set");
+        let mut wrong = client.scan_set::<String>("text");
+        assert_eq!(
+            wrong.next().await.expect("an error").expect_err("a string").code(),
+            "WRONGTYPE"
+        );
+        assert!(wrong.next().await.is_none());
+    });
+}

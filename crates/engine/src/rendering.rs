@@ -1,0 +1,86 @@
+//! When changes are rendered for replicas, and on which thread: see [`crate::replication`].
+
+use std::sync::Arc;
+use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
+
+use crate::engine::{Attention, Engine, Worker};
+
+/// A thread that feeds no connection, and has more bytes in its lane, renders them itself.
+const LANE_MAX: usize = 256 << 10;
+
+impl Engine {
+    /// Renders the changes so far for the replicas. Called by a thread with fed connections, which then
+    /// sends them; other threads with such connections are woken.
+    pub fn render_changes(&self, own: &Arc<Worker>) {
+        let r = &self.replication;
+        if !r.renders() {
+            return;
+        }
+        r.told.store(false, SeqCst);
+        if r.state.lock().render() {
+            self.wake_feeding(Some(own), usize::MAX);
+        }
+    }
+
+    /// Has the changes of this thread, which feeds no connection, rendered by a thread that does.
+    #[inline]
+    pub fn pass_on_changes(&self, worker: &Arc<Worker>) {
+        if self.replication.renders() && worker.lane.waiting() > 0 {
+            self.pass_on(worker);
+        }
+    }
+
+    #[cold]
+    fn pass_on(&self, worker: &Arc<Worker>) {
+        if worker.lane.waiting() > LANE_MAX {
+            return self.render_changes(worker);
+        }
+        if !self.replication.told.swap(true, SeqCst) {
+            self.wake_feeding(None, 1);
+        }
+    }
+
+    /// Wakes the threads with fed connections, `most` of them at most, and `own` not.
+    pub fn wake_feeding(&self, own: Option<&Arc<Worker>>, most: usize) {
+        let mut left = most;
+        self.each_worker(|w| {
+            let other = own.is_none_or(|own| !Arc::ptr_eq(own, w));
+            if left > 0 && other && w.fed.load(Relaxed) > 0 {
+                left -= 1;
+                w.mailbox.wake();
+            }
+        });
+    }
+
+    /// Begins to render changes, into a backlog that is made if there is none. The caller has every shard
+    /// locked, so that this is a moment between two changes.
+    pub fn begin_rendering(&self, backlog_size: usize) {
+        let mut state = self.replication.state();
+        let state = &mut *state;
+        state.ensure_backlog(backlog_size);
+        state.renderer.forget_db();
+        if state.records.is_none() {
+            state.records = Some(self.stream.reader(self.stream.last()));
+            self.keyspace.keep_journal(true);
+            self.replication.renders.store(true, SeqCst);
+        }
+    }
+
+    /// Renders no more changes: this server becomes a replica, or nobody wants them. The caller has every
+    /// shard locked.
+    pub fn end_rendering(&self) {
+        let mut state = self.replication.state();
+        if state.records.is_some() {
+            state.render();
+            state.records = None;
+            self.keyspace.keep_journal(false);
+            self.replication.renders.store(false, SeqCst);
+        }
+    }
+
+    /// Whether this server is a replica.
+    #[inline]
+    pub fn is_replica(&self) -> bool {
+        self.attention.get() & Attention::REPLICA != 0
+    }
+}

@@ -1,0 +1,213 @@
+//! What this server is in replication, and the stream of changes on its way to its replicas.
+//!
+//! Commit appends records to the lanes of the threads ([`crate::commit()`]). Somebody reads and renders them as
+//! the commands of Redis's replication stream, in the order of their numbers, into the backlog: a thread with
+//! fed connections at the end of its turn, for all threads. Nothing is rendered while nobody wants it.
+//!
+//! A replica does not render: the stream of its primary goes into its backlog byte for byte, so that its own
+//! replicas have the same offsets.
+//!
+//! [`State`] is behind one lock, which no thread holds while it waits for anything. A thread may have shards
+//! locked when it takes it; it never locks shards while it has it.
+
+use std::any::Any;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use parking_lot::{Mutex, MutexGuard};
+use replication::backlog::{Backlog, Batch, Reader};
+use replication::history::{History, ReplId};
+use replication::render::Renderer;
+use stream::Commands;
+
+/// Rendered bytes that go to the backlog at once.
+const CHUNK: usize = 64 << 10;
+
+/// See the module's text.
+pub struct Replication {
+    pub(crate) state: Mutex<State>,
+    /// Changes are rendered.
+    pub(crate) renders: AtomicBool,
+    /// A thread that feeds has been woken and has not looked yet.
+    pub(crate) told: AtomicBool,
+    /// Replicas with as little lag as `min-replicas-max-lag` asks for, when they were last looked at.
+    pub good: AtomicUsize,
+    /// `INFO`'s counts.
+    pub counts: Counts,
+    /// Held by the thread that executes a primary's stream, from the first command of a batch until the bytes
+    /// are in the backlog: whoever has it sees data and offset agree. It is taken before shards are locked.
+    pub applying: Mutex<()>,
+    /// The state of the crate that replicates, which is above this one.
+    pub above: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+/// How replicas began.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Full copies.
+    pub full: AtomicU64,
+    /// Replicas that went on.
+    pub partial: AtomicU64,
+    /// Requests to go on that were refused.
+    pub refused: AtomicU64,
+}
+
+/// See the module's text.
+pub struct State {
+    /// Ids and offset of this server's data.
+    pub history: History,
+    /// The last bytes of the stream; none: nobody has wanted them.
+    pub backlog: Option<Backlog>,
+    pub(crate) renderer: Renderer,
+    pub(crate) records: Option<stream::Reader>,
+    rendered: Vec<u8>,
+    spans: Vec<(usize, usize)>,
+    batch: Batch,
+    /// When the last replica went, in Unix milliseconds: the backlog is kept for `repl-backlog-ttl`.
+    pub alone_since: i64,
+}
+
+impl Replication {
+    pub(crate) fn new(id: ReplId) -> Self {
+        Self {
+            state: Mutex::new(State {
+                history: History::new(id),
+                backlog: None,
+                renderer: Renderer::new(),
+                records: None,
+                rendered: Vec::new(),
+                spans: Vec::new(),
+                batch: Batch::default(),
+                alone_since: 0,
+            }),
+            renders: AtomicBool::new(false),
+            told: AtomicBool::new(false),
+            good: AtomicUsize::new(0),
+            counts: Counts::default(),
+            applying: Mutex::new(()),
+            above: OnceLock::new(),
+        }
+    }
+
+    /// The state, for a moment.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// `repl-backlog-size` may have changed.
+    pub(crate) fn resize_backlog(&self, size: usize) {
+        if let Some(backlog) = &mut self.state.lock().backlog {
+            backlog.resize(size);
+        }
+    }
+
+    /// Whether changes are rendered for replicas.
+    #[inline]
+    pub fn renders(&self) -> bool {
+        self.renders.load(Relaxed)
+    }
+}
+
+impl State {
+    /// Renders all records that are there. Returns whether there were any.
+    pub fn render(&mut self) -> bool {
+        let Self { history, backlog, renderer, records, rendered, spans, .. } = self;
+        let (Some(records), Some(backlog)) = (records, backlog) else { return false };
+        let before = history.offset();
+        let mut flush = |rendered: &mut Vec<u8>| {
+            history.advance(rendered.len());
+            backlog.append(rendered);
+            rendered.clear();
+        };
+        records.read(|_, frame| {
+            let db = frame.is_messages().then(|| renderer.db().unwrap_or(0));
+            render_unit(renderer, rendered, spans, frame.payload(), db);
+            if rendered.len() >= CHUNK {
+                flush(rendered);
+            }
+            true
+        });
+        if !rendered.is_empty() {
+            flush(rendered);
+        }
+        if rendered.capacity() > 4 * CHUNK {
+            *rendered = Vec::new();
+        }
+        history.offset() != before
+    }
+
+    /// Appends bytes to the stream: those of a primary as they came, or a PING of this server's own, behind
+    /// everything rendered so far.
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.history.advance(bytes.len());
+        if let Some(backlog) = &mut self.backlog {
+            backlog.append(bytes);
+        }
+    }
+
+    /// The next change is preceded by SELECT: a reader begins behind this.
+    pub fn forget_db(&mut self) {
+        self.renderer.forget_db();
+    }
+
+    /// The backlog, made if there is none: a replica keeps one for its own replicas.
+    pub fn ensure_backlog(&mut self, size: usize) {
+        let offset = self.history.offset();
+        self.backlog.get_or_insert_with(|| Backlog::new(size, offset));
+    }
+
+    /// The data is a full copy of a primary's: what was kept of the stream belongs to other data.
+    pub fn adopt_full(&mut self, id: ReplId, offset: i64, backlog_size: usize) {
+        self.history.adopt_full(id, offset);
+        self.backlog = Some(Backlog::new(backlog_size, offset));
+    }
+
+    /// A reader from the byte behind `offset`, which must be held.
+    pub fn attach(&mut self, offset: i64) -> Option<Reader> {
+        self.backlog.as_mut()?.attach(offset + 1)
+    }
+
+    /// The reader is gone.
+    pub fn detach(&mut self, reader: Reader) {
+        if let Some(backlog) = &mut self.backlog {
+            backlog.detach(reader);
+        }
+    }
+
+    /// Appends what comes next for a reader, `max` bytes at most. Returns whether there may be more.
+    pub fn read(&mut self, reader: Reader, max: usize, out: &mut Vec<u8>) -> bool {
+        let Self { backlog, batch, .. } = self;
+        let Some(backlog) = backlog else { return false };
+        backlog.read(reader, max, batch);
+        batch.slices().for_each(|slice| out.extend_from_slice(slice));
+        backlog.advance(reader, batch.len());
+        batch.clear();
+        backlog.outstanding(reader) > 0
+    }
+
+    /// Bytes that a reader has not read.
+    pub fn outstanding(&self, reader: Reader) -> u64 {
+        self.backlog.as_ref().map_or(0, |backlog| backlog.outstanding(reader))
+    }
+}
+
+fn render_unit(
+    renderer: &mut Renderer,
+    out: &mut Vec<u8>,
+    spans: &mut Vec<(usize, usize)>,
+    payload: &[u8],
+    db: Option<usize>,
+) {
+    renderer.begin_unit(out);
+    // This process has written it: it is well formed.
+    if let Ok(mut commands) = Commands::new(payload) {
+        spans.clear();
+        while let Ok(Some(command)) = commands.next(|at, len| spans.push((at, len))) {
+            let args = spans.iter().map(|&(at, len)| &payload[at..at + len]);
+            // Messages belong to no database: none is selected for them.
+            renderer.command(out, db.unwrap_or(command.db), command.argc, args);
+            spans.clear();
+        }
+    }
+    renderer.end_unit(out);
+}

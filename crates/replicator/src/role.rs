@@ -1,0 +1,118 @@
+//! Becoming a replica, and a primary again.
+
+use std::sync::Arc;
+
+use config::{Caller, Id};
+use engine::{Attention, Engine, Job, Message, Thread, log};
+
+use crate::stale::note_link;
+use crate::state::Replicator;
+
+/// REPLICAOF host port. Returns false when that is the primary already.
+pub fn replica_of(engine: &Engine, thread: &mut Thread, host: &str, port: u16) -> bool {
+    let following = &Replicator::of(engine).following;
+    if following.primary().is_some_and(|p| p.host == host && p.port == port) {
+        return false;
+    }
+    note_option(engine, &format!("{host} {port}"));
+    let host = host.to_owned();
+    outside_transactions(engine, thread, move |engine, thread| {
+        let r = Replicator::of(engine);
+        let previous = r.following.stop();
+        // No batch of the old primary's stream is being executed from here on.
+        let quiet = engine.replication.applying.lock();
+        durable::load::within(engine, thread, |_| {
+            engine.attention.set(Attention::REPLICA, true);
+            engine.end_rendering();
+        });
+        drop(quiet);
+        note_link(engine, false);
+        engine.follow_good_replicas();
+        unblock_all(engine, thread);
+        r.replicas.disconnect_all(engine);
+        log!(engine.log, Notice, "REPLICAOF {}:{} enabled", host, port);
+        r.following.start(engine, &r.replicas, host, port, previous);
+    });
+    true
+}
+
+/// Follows the primary that the configuration names, if it names one: at the start, behind loading.
+pub fn begin_configured(engine: &Engine) {
+    let option = engine.config.string(Id::Replicaof);
+    let Some((host, port)) = option.split_once(' ') else { return };
+    let (host, Ok(port)) = (host.to_owned(), port.trim().parse()) else { return };
+    let begin = move |engine: &Engine, thread: &mut Thread| {
+        replica_of(engine, thread, &host, port);
+    };
+    engine.post(0, Message::Run(Job::new(begin)));
+}
+
+/// REPLICAOF NO ONE.
+pub fn replica_of_no_one(engine: &Engine, thread: &mut Thread) {
+    if !engine.is_replica() && Replicator::of(engine).following.primary().is_none() {
+        return;
+    }
+    note_option(engine, "");
+    outside_transactions(engine, thread, |engine, thread| {
+        let r = Replicator::of(engine);
+        // The thread ends by itself.
+        drop(r.following.stop());
+        let quiet = engine.replication.applying.lock();
+        let size = engine.config.bytes(Id::ReplBacklogSize) as usize;
+        let id = engine::random_repl_id(engine.clock.wall_ms() as i64);
+        durable::load::within(engine, thread, |_| {
+            let line = engine.replication.state().history.promote(id);
+            log!(engine.log, Notice, "{}", line);
+            engine.begin_rendering(size);
+            engine.attention.set(Attention::REPLICA, false);
+            engine.attention.set(Attention::STALE, false);
+        });
+        drop(quiet);
+        engine.replication.state().alone_since = engine.clock.wall_ms() as i64;
+        engine.follow_good_replicas();
+        // They are to learn the new id.
+        r.replicas.disconnect_all(engine);
+        log!(engine.log, Notice, "MASTER MODE enabled");
+    });
+}
+
+/// `replica-serve-stale-data` may have changed.
+pub fn follow_config(engine: &Engine) {
+    let primary = Replicator::of(engine).following.primary();
+    note_link(engine, primary.is_some_and(|p| p.is_up()));
+}
+
+/// A transaction has shards locked that the stream of a primary may wait for: the role changes behind it.
+fn outside_transactions(
+    engine: &Engine,
+    thread: &mut Thread,
+    change: impl FnOnce(&Engine, &mut Thread) + Send + 'static,
+) {
+    if thread.in_transaction {
+        engine.post(thread.index, Message::Run(Job::new(change)));
+    } else {
+        change(engine, thread);
+    }
+}
+
+/// CONFIG GET and CONFIG REWRITE show the role.
+fn note_option(engine: &Engine, value: &str) {
+    let option: &[(&[u8], &[u8])] = &[(b"replicaof", value.as_bytes())];
+    let caller = Caller { owner: true, ..Caller::default() };
+    if let Err(e) = engine.config.set(option, caller, &mut |_, _| Ok(())) {
+        log!(engine.log, Warning, "replicaof: {}", e);
+    }
+}
+
+/// Clients that wait for a key, to write, wait in vain.
+fn unblock_all(engine: &Engine, thread: &mut Thread) {
+    let text = "UNBLOCKED force unblock from blocking operation, instance state changed (master -> \
+                replica?)";
+    for client in engine.clients.all() {
+        let waiter = client.blocked.lock().as_ref().map(Arc::clone);
+        if let Some(waiter) = waiter {
+            let bytes = format!("-{text}\r\n").into_bytes();
+            thread.answer_waiter(engine, &waiter, bytes, Some(&commands::Fail::text(text)));
+        }
+    }
+}

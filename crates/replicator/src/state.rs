@@ -1,0 +1,28 @@
+//! The state of this crate, which an engine carries.
+
+use std::sync::Arc;
+
+use engine::Engine;
+
+use crate::link::Following;
+use crate::replicas::Registry;
+
+/// See the module's text.
+#[derive(Default)]
+pub struct Replicator {
+    /// The replicas of this server.
+    pub replicas: Arc<Registry>,
+    /// The primary of this server.
+    pub following: Following,
+}
+
+impl Replicator {
+    /// That of an engine.
+    ///
+    /// # Panics
+    /// Another crate has put something else there.
+    pub fn of(engine: &Engine) -> &Self {
+        let state = engine.replication.above.get_or_init(|| Box::<Self>::default());
+        state.downcast_ref().expect("only this crate uses the place")
+    }
+}

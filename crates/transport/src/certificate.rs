@@ -1,0 +1,197 @@
+//! Certificates, private keys and authorities from files in PEM, and what certificates say.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rustls::RootCertStore;
+use rustls::pki_types::pem::{Error as PemError, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::sign::CertifiedKey;
+use x509_cert::Certificate;
+use x509_cert::der::{Decode, Encode};
+
+use crate::{Error, provider};
+
+/// A certificate with its key.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    pub(crate) key: Arc<CertifiedKey>,
+    file: PathBuf,
+}
+
+/// The names in a certificate's subject.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Common names, as bytes of UTF-8, in their order.
+    pub common: Vec<String>,
+}
+
+fn setup(path: &Path, what: impl std::fmt::Display) -> Error {
+    Error::Setup(format!("{}: {what}", path.display()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    /// Far above any chain; a mistyped name of a device or a data file must not fill the memory.
+    const BYTES_MAX: u64 = 4 << 20;
+    let meta = std::fs::metadata(path).map_err(|e| setup(path, e))?;
+    if meta.len() > BYTES_MAX {
+        return Err(setup(path, "this is too large for a file of certificates or keys"));
+    }
+    std::fs::read(path).map_err(|e| setup(path, e))
+}
+
+impl Identity {
+    /// Reads a certificate, with those between it and its authority behind it, and its key. `password` opens a
+    /// protected key; an empty one is none.
+    ///
+    /// # Errors
+    /// A file cannot be read or has not what it should, or the two do not belong together.
+    pub fn read(certificate: &Path, key: &Path, password: &str) -> Result<Self, Error> {
+        let chain = certificates(certificate)?;
+        let der = private_key(key, password)?;
+        let signing = provider().key_provider.load_private_key(der).map_err(|_| {
+            setup(key, "keys of this kind or length are not supported; use ECDSA (P-256, P-384), Ed25519, or RSA of 2048 to 8192 bits")
+        })?;
+        let pair = CertifiedKey::new(chain, signing);
+        match pair.keys_match() {
+            Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {}
+            Err(_) => {
+                let text = format!("this is not the key of {}", certificate.display());
+                return Err(setup(key, text));
+            }
+        }
+        // Its form is checked by the first handshake otherwise.
+        names_of(&pair.cert[0]).map_err(|e| setup(certificate, e))?;
+        Ok(Self { key: Arc::new(pair), file: certificate.to_owned() })
+    }
+
+    /// Checks that the certificate is valid at present.
+    ///
+    /// # Errors
+    /// It has expired, or is not valid yet.
+    pub fn check_time(&self) -> Result<(), Error> {
+        is_valid_now(&self.key.cert[0], SystemTime::now()).map_err(|e| setup(&self.file, e))
+    }
+}
+
+/// All certificates of a file, one at least.
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let text = read(path)?;
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    match all {
+        Ok(all) if all.is_empty() => Err(setup(path, "there is no certificate in it (PEM)")),
+        Ok(all) => Ok(all),
+        Err(e) => Err(setup(path, format!("damaged PEM: {e}"))),
+    }
+}
+
+fn private_key(path: &Path, password: &str) -> Result<PrivateKeyDer<'static>, Error> {
+    let text = read(path)?;
+    let utf8 = String::from_utf8_lossy(&text);
+    if let Some(at) = utf8.find("-----BEGIN ENCRYPTED PRIVATE KEY-----") {
+        return open(path, &utf8[at..], password);
+    }
+    if utf8.contains("Proc-Type: 4,ENCRYPTED") {
+        return Err(setup(
+            path,
+            "the key is protected in an old way that is not supported; convert it with `openssl pkcs8 -topk8 -v2 aes-256-cbc`",
+        ));
+    }
+    PrivateKeyDer::from_pem_slice(&text).map_err(|e| match e {
+        PemError::NoItemsFound => setup(path, "there is no private key in it (PEM)"),
+        e => setup(path, format!("damaged PEM: {e}")),
+    })
+}
+
+/// Opens a key in PKCS #8 that is protected with a password.
+fn open(path: &Path, text: &str, password: &str) -> Result<PrivateKeyDer<'static>, Error> {
+    if password.is_empty() {
+        return Err(setup(path, "the key is protected with a password, and none is configured"));
+    }
+    const END: &str = "-----END ENCRYPTED PRIVATE KEY-----";
+    let end = text.find(END).map_or(text.len(), |at| at + END.len());
+    let (_, der) = pkcs8::SecretDocument::from_pem(&text[..end])
+        .map_err(|e| setup(path, format!("damaged PEM: {e}")))?;
+    let sealed = pkcs8::EncryptedPrivateKeyInfo::try_from(der.as_bytes()).map_err(|e| {
+        setup(path, format!("the key is protected in a way that is not supported: {e}"))
+    })?;
+    let key = sealed.decrypt(password).map_err(|_| {
+        setup(path, "the key cannot be opened with this password (PBES2 with AES and PBKDF2 or scrypt is supported)")
+    })?;
+    Ok(PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec())))
+}
+
+/// The authorities in a file and in all files of a directory.
+///
+/// # Errors
+/// One cannot be read, or there is none.
+pub fn authorities(file: Option<&Path>, dir: Option<&Path>) -> Result<RootCertStore, Error> {
+    let mut store = RootCertStore::empty();
+    let mut add = |path: &Path, all: Vec<CertificateDer<'static>>| {
+        all.into_iter().try_for_each(|c| {
+            store.add(c).map_err(|e| setup(path, format!("an authority cannot be used: {e}")))
+        })
+    };
+    if let Some(file) = file {
+        add(file, certificates(file)?)?;
+    }
+    if let Some(dir) = dir {
+        let mut names: Vec<PathBuf> = std::fs::read_dir(dir)
+            .and_then(|all| all.map(|entry| entry.map(|e| e.path())).collect())
+            .map_err(|e| setup(dir, e))?;
+        names.sort();
+        for path in names.iter().filter(|p| p.is_file()) {
+            // Lists of revocation and notes may lie beside them.
+            let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(path)?).collect();
+            add(path, all.map_err(|e| setup(path, format!("damaged PEM: {e}")))?)?;
+        }
+    }
+    if store.is_empty() {
+        let path = file.or(dir).unwrap_or(Path::new("tls-ca-cert-file"));
+        return Err(setup(path, "there is no certificate of an authority"));
+    }
+    Ok(store)
+}
+
+fn parse(certificate: &CertificateDer<'_>) -> Result<Certificate, String> {
+    Certificate::from_der(certificate).map_err(|e| format!("damaged certificate: {e}"))
+}
+
+/// Whether a certificate is valid at `now`.
+///
+/// # Errors
+/// It is not; the text says why.
+pub fn is_valid_now(certificate: &CertificateDer<'_>, now: SystemTime) -> Result<(), String> {
+    let validity = parse(certificate)?.tbs_certificate.validity;
+    if now > validity.not_after.to_system_time() {
+        return Err(format!("the certificate has expired on {}", validity.not_after));
+    }
+    if now < validity.not_before.to_system_time() {
+        return Err(format!("the certificate is not valid before {}", validity.not_before));
+    }
+    Ok(())
+}
+
+/// The names in a certificate's subject.
+///
+/// # Errors
+/// It is damaged.
+pub fn names_of(certificate: &CertificateDer<'_>) -> Result<Names, String> {
+    const COMMON_NAME: &str = "2.5.4.3";
+    let parsed = parse(certificate)?;
+    let mut names = Names::default();
+    for part in parsed.tbs_certificate.subject.0.iter().flat_map(|set| set.0.iter()) {
+        if part.oid.to_string() != COMMON_NAME {
+            continue;
+        }
+        // A name in another alphabet than UTF-8 or a part of it is no user's.
+        let text = part
+            .value
+            .to_der()
+            .ok()
+            .and_then(|_| String::from_utf8(part.value.value().to_vec()).ok());
+        names.common.extend(text);
+    }
+    Ok(names)
+}

@@ -1,0 +1,235 @@
+"""Apus as the primary of real Redis replicas."""
+
+import random
+import shutil
+import threading
+import unittest
+
+from harness.replication import REDIS, Client, Redis, caught_up, everything
+from harness.server import Server, beyond_redis, wait_until
+
+
+def write_all_types(c, seed, rounds=400):
+    """Random changes of all types, in some databases, with transactions, scripts and deadlines."""
+    rng = random.Random(seed)
+    for _ in range(rounds):
+        c("SELECT", rng.randrange(4))
+        k = f"k{rng.randrange(30)}"
+        v = "v" * rng.choice([1, 30, 300, 5000]) + str(rng.randrange(1000))
+        change = rng.randrange(18)
+        commands = [
+            [["SET", k, v]],
+            [["SET", k, v, "PX", 10_000_000]],
+            [["INCRBYFLOAT", "f" + k, "0.3"]],
+            [["RPUSH", "l" + k, *range(rng.randrange(1, 50))]],
+            [["LPOP", "l" + k, 3]],
+            [["SADD", "s" + k, *(rng.randrange(100) for _ in range(20))]],
+            [["SPOP", "s" + k, 2]],
+            [["HSET", "h" + k, f"f{rng.randrange(50)}", v]],
+            [["HINCRBY", "h" + k, "n", 7]],
+            [["ZADD", "z" + k, rng.random(), f"m{rng.randrange(50)}"]],
+            [["ZPOPMIN", "z" + k]],
+            [["XADD", "x" + k, "*", "f", v]],
+            [["XGROUP", "CREATE", "x" + k, "g", "0", "MKSTREAM"],
+             ["XREADGROUP", "GROUP", "g", "c", "COUNT", 2, "STREAMS", "x" + k, ">"]],
+            [["MULTI"], ["SET", k, v], ["INCR", "n"], ["EXEC"]],
+            [["EVAL", "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('INCR', 'n')",
+              1, k, v]],
+            [["DEL", k, "l" + k]],
+            [["PEXPIRE", "h" + k, 20_000_000]],
+            [["RENAME", k, k + "x"]],
+        ][change]
+        for command in commands:
+            c(*command)
+
+
+@beyond_redis
+@unittest.skipUnless(shutil.which(REDIS), "there is no redis-server")
+class Primary(unittest.TestCase):
+    def follow(self, primary, replica, count=1):
+        with Client(replica.port) as r:
+            self.assertEqual(r("REPLICAOF", "127.0.0.1", primary.port), b"OK")
+        wait_until(lambda: caught_up(primary.port, replica.port), "the replica follows")
+
+    def assert_same(self, primary, *replicas):
+        for replica in replicas:
+            wait_until(lambda r=replica: caught_up(primary.port, r.port), "caught up")
+            ours, theirs = everything(primary.port), everything(replica.port)
+            keys = [k for k in ours.keys() | theirs.keys() if ours.get(k) != theirs.get(k)]
+            for k in keys[:1]:
+                self.assertEqual(ours.get(k), theirs.get(k), f"{len(keys)} keys, one is {k}")
+
+    def test_a_full_copy_and_the_stream(self):
+        for threads in (1, 2):
+            for diskless in ("yes", "no"):
+                options = ["--threads", threads, "--repl-diskless-sync", diskless]
+                options += ["--repl-diskless-sync-delay", 0]
+                with self.subTest(threads=threads, diskless=diskless):
+                    with Server(*options) as p, Redis() as r, Client(p.port) as c:
+                        c("FUNCTION", "LOAD", "#!lua name=l\nredis.register_function{function_name='f', "
+                          "callback=function() return 7 end, flags={'no-writes'}}")
+                        write_all_types(c, 1)
+                        self.follow(p, r)
+                        self.assert_same(p, r)
+                        write_all_types(c, 2)
+                        self.assert_same(p, r)
+                        with Client(r.port) as theirs:
+                            self.assertEqual(theirs("FCALL", "f", 0), 7)
+                            self.assertEqual(theirs.info()["master_link_status"], "up")
+                        info = c.info()
+                        self.assertEqual(info["connected_slaves"], "1")
+                        self.assertIn("state=online", info["slave0"])
+
+    def test_a_copy_while_clients_write(self):
+        with Server("--repl-diskless-sync-delay", 0) as p, Redis() as r1, Redis() as r2:
+            stop = threading.Event()
+
+            def write(seed):
+                with Client(p.port) as c:
+                    while not stop.is_set():
+                        seed += 1
+                        write_all_types(c, seed, 50)
+
+            writers = [threading.Thread(target=write, args=(n * 1000,)) for n in range(2)]
+            for writer in writers:
+                writer.start()
+            try:
+                with Client(r1.port) as r:
+                    r("REPLICAOF", "127.0.0.1", p.port)
+                with Client(r2.port) as r:
+                    r("REPLICAOF", "127.0.0.1", p.port)
+                with Client(p.port) as c:
+                    wait_until(lambda: c("WAIT", 2, 100) == 2, "both replicas are online")
+            finally:
+                stop.set()
+                for writer in writers:
+                    writer.join()
+            self.assert_same(p, r1, r2)
+
+    def test_a_broken_link_goes_on(self):
+        with Server("--repl-diskless-sync-delay", 0) as p, Redis() as r, Client(p.port) as c:
+            write_all_types(c, 1, 100)
+            self.follow(p, r)
+            for _ in range(3):
+                self.assertEqual(c("CLIENT", "KILL", "TYPE", "replica"), 1)
+                write_all_types(c, 3, 50)
+                wait_until(lambda: caught_up(p.port, r.port), "it is back")
+                self.assert_same(p, r)
+            stats = c.info("stats")
+            self.assertEqual((stats["sync_full"], stats["sync_partial_ok"]), ("1", "3"))
+
+    def test_a_small_backlog_means_a_full_copy(self):
+        options = ["--repl-diskless-sync-delay", 0, "--repl-backlog-size", 16384]
+        with Server(*options) as p, Redis() as r, Client(p.port) as c:
+            self.follow(p, r)
+            with Client(r.port) as theirs:
+                theirs("REPLICAOF", "127.0.0.1", 1)
+            wait_until(lambda: c.info()["connected_slaves"] == "0", "it is gone")
+            for n in range(100):
+                c("SET", n, "x" * 1000)
+            self.follow(p, r)
+            self.assert_same(p, r)
+            self.assertEqual(c.info("stats")["sync_full"], "2")
+
+    def test_wait(self):
+        with Server("--repl-diskless-sync-delay", 0) as p, Redis() as r, Client(p.port) as c:
+            self.assertEqual(c("WAIT", 1, 10), 0)
+            self.follow(p, r)
+            for n in range(20):
+                c("SET", "k", n)
+                self.assertEqual(c("WAIT", 1, 60_000), 1)
+                with Client(r.port) as theirs:
+                    self.assertEqual(theirs("GET", "k"), str(n).encode())
+            self.assertEqual(c("WAIT", 2, 50), 1)
+            # A stopped replica acknowledges nothing.
+            with Client(r.port) as theirs:
+                theirs("CLIENT", "PAUSE", 1000, "ALL")
+            self.assertEqual(c("MULTI"), b"OK")
+            c("WAIT", 1, 0)
+            self.assertEqual(len(c("EXEC")), 1)
+
+    def test_messages_reach_the_subscribers_of_replicas(self):
+        with Server("--repl-diskless-sync-delay", 0) as p, Redis() as r, Client(p.port) as c:
+            self.follow(p, r)
+            with Client(r.port) as s:
+                s("SUBSCRIBE", "ch")
+                c("PUBLISH", "ch", "one")
+                self.assertEqual(s.reply(), [b"message", b"ch", b"one"])
+                c("MULTI")
+                c("SET", "k", "v")
+                c("PUBLISH", "ch", "two")
+                c("EXEC")
+                self.assertEqual(s.reply(), [b"message", b"ch", b"two"])
+            self.assert_same(p, r)
+
+    def test_expired_keys_are_deleted_on_replicas(self):
+        with Server("--repl-diskless-sync-delay", 0) as p, Redis() as r, Client(p.port) as c:
+            self.follow(p, r)
+            for n in range(50):
+                c("SET", n, "v", "PX", 30)
+            with Client(r.port) as theirs:
+                wait_until(lambda: theirs("DBSIZE") == 0, "they are deleted there")
+
+    def test_min_replicas(self):
+        with Server("--repl-diskless-sync-delay", 0) as p, Redis() as r, Client(p.port) as c:
+            c("CONFIG", "SET", "min-replicas-to-write", 1)
+            refusal = "NOREPLICAS Not enough good replicas to write."
+            self.assertEqual(str(c("SET", "k", "v")), refusal)
+            self.follow(p, r)
+            wait_until(lambda: c("SET", "k", "v") == b"OK", "a replica is there")
+            with Client(r.port) as theirs:
+                theirs("REPLICAOF", "NO", "ONE")
+            wait_until(lambda: str(c("SET", "k", "v")) == refusal, "it is gone")
+
+    def test_the_journal_does_not_mind(self):
+        options = ["--repl-diskless-sync-delay", 0, "--appendonly", "yes"]
+        options += ["--enable-debug-command", "local"]
+        with Server(*options) as p, Redis("--appendonly", "yes") as r, Client(p.port) as c:
+            write_all_types(c, 1, 100)
+            self.follow(p, r)
+            write_all_types(c, 2, 200)
+            c("PUBLISH", "ch", "m")
+            self.assert_same(p, r)
+            c("CONFIG", "SET", "appendonly", "no")
+            write_all_types(c, 3, 100)
+            self.assert_same(p, r)
+            c("CONFIG", "SET", "appendonly", "yes")
+            write_all_types(c, 4, 100)
+            self.assert_same(p, r)
+            before = everything(p.port)
+            self.assertEqual(c("DEBUG", "LOADAOF"), b"OK")
+            self.assertEqual(before, everything(p.port))
+
+    def test_strange_replicas(self):
+        options = ["--repl-diskless-sync-delay", 0, "--enable-debug-command", "local"]
+        with Server(*options) as p, Client(p.port) as c:
+            for words in (
+                ["PSYNC", "?", "x"],
+                ["PSYNC", "x" * 40, 99],
+                ["REPLCONF", "listening-port"],
+                ["REPLCONF", "ack", "x"],
+            ):
+                with Client(p.port) as strange:
+                    strange.send(b"".join([b"*%d\r\n" % len(words)] + [
+                        b"$%d\r\n%s\r\n" % (len(str(w)), str(w).encode()) for w in words
+                    ]))
+            # One that never reads, and one that goes in the middle of its copy.
+            c("DEBUG", "POPULATE", 20000, "key", 1000)
+            lazy = Client(p.port)
+            lazy.send(b"*3\r\n$5\r\nPSYNC\r\n$1\r\n?\r\n$2\r\n-1\r\n")
+            gone = Client(p.port)
+            gone.send(b"*3\r\n$8\r\nREPLCONF\r\n$4\r\ncapa\r\n$3\r\neof\r\n")
+            gone.line()
+            gone.send(b"*3\r\n$5\r\nPSYNC\r\n$1\r\n?\r\n$2\r\n-1\r\n")
+            self.assertTrue(gone.line().lstrip().startswith(b"+FULLRESYNC"))
+            gone.exactly(100_000)
+            gone.close()
+            with Redis() as r:
+                self.follow(p, r)
+                self.assertEqual(c("SET", "k", "v"), b"OK")
+                self.assert_same(p, r)
+            lazy.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,180 @@
+"""Apus as the replica of a real Redis, and of Apus."""
+
+import shutil
+import socket
+import threading
+import unittest
+
+from harness.replication import REDIS, Client, Redis, caught_up, everything
+from harness.server import Server, beyond_redis, wait_until
+from raw.test_primary import write_all_types
+
+QUICK = ("--repl-diskless-sync-delay", 0)
+
+
+class Fake:
+    """A primary that answers each line with what it is told to."""
+
+    def __init__(self, *answers):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        self.answers = answers
+        self.connections = 0
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            try:
+                c, _ = self.socket.accept()
+            except OSError:
+                return
+            self.connections += 1
+            try:
+                for answer in self.answers:
+                    c.recv(4096)
+                    c.sendall(answer)
+            except OSError:
+                pass
+            c.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+
+@beyond_redis
+@unittest.skipUnless(shutil.which(REDIS), "there is no redis-server")
+class Replica(unittest.TestCase):
+    def follow(self, primary, replica):
+        with Client(replica.port) as r:
+            self.assertEqual(r("REPLICAOF", "127.0.0.1", primary.port), b"OK")
+        wait_until(lambda: caught_up(primary.port, replica.port), "the replica follows")
+
+    def assert_same(self, primary, *replicas):
+        for replica in replicas:
+            wait_until(lambda r=replica: caught_up(primary.port, r.port), "caught up")
+            ours, theirs = everything(primary.port), everything(replica.port)
+            keys = [k for k in ours.keys() | theirs.keys() if ours.get(k) != theirs.get(k)]
+            for k in keys[:1]:
+                self.assertEqual(ours.get(k), theirs.get(k), f"{len(keys)} keys, one is {k}")
+
+    def primaries(self, *options):
+        yield "redis", Redis(*QUICK, *options)
+        yield "apus", Server(*QUICK, *options)
+
+    def test_a_full_copy_and_the_stream(self):
+        for threads in (1, 2):
+            for kind, primary in self.primaries():
+                with self.subTest(kind=kind, threads=threads), primary as p:
+                    with Server("--threads", threads) as r, Client(p.port) as c:
+                        with Client(r.port) as own:
+                            own("SET", "own", "data")
+                        write_all_types(c, 1)
+                        self.follow(p, r)
+                        self.assert_same(p, r)
+                        write_all_types(c, 2)
+                        self.assert_same(p, r)
+                        with Client(r.port) as own:
+                            self.assertTrue(str(own("SET", "k", "v")).startswith("READONLY"))
+                            role = own("ROLE")
+                            self.assertEqual(role[:4], [b"slave", b"127.0.0.1", p.port, b"connected"])
+                            clients = own("CLIENT", "LIST", "TYPE", "master")
+                            self.assertEqual(clients.count(b"\n"), 1)
+
+    def test_a_broken_link_goes_on(self):
+        for kind, primary in self.primaries():
+            with self.subTest(kind=kind), primary as p, Server() as r:
+                self.follow(p, r)
+                with Client(p.port) as c, Client(r.port) as own:
+                    for _ in range(3):
+                        own("CLIENT", "KILL", "TYPE", "master")
+                        write_all_types(c, 3, 50)
+                        self.assert_same(p, r)
+                    stats = c.info("stats")
+                    self.assertEqual(stats["sync_full"], "1")
+                    self.assertGreater(int(stats["sync_partial_ok"]), 0)
+
+    def test_promotion(self):
+        """The other replicas of the old primary follow the new one without a full copy."""
+        with Redis(*QUICK) as a, Server() as b, Redis() as c, Client(a.port) as first:
+            write_all_types(first, 1, 100)
+            self.follow(a, b)
+            self.follow(a, c)
+            self.assert_same(a, b, c)
+            with Client(b.port) as second:
+                self.assertEqual(second("REPLICAOF", "NO", "ONE"), b"OK")
+                wait_until(lambda: second("ROLE")[0] == b"master", "it is a primary")
+                self.follow(b, c)
+                self.follow(b, a)
+                write_all_types(second, 2, 100)
+                self.assert_same(b, a, c)
+                self.assertEqual(second.info("stats")["sync_full"], "0")
+                self.assertEqual(second.info("stats")["sync_partial_ok"], "2")
+
+    def test_a_chain(self):
+        with Redis(*QUICK) as a, Server(*QUICK) as b, Server(*QUICK) as c, Redis() as d:
+            self.follow(a, b)
+            self.follow(b, c)
+            self.follow(c, d)
+            with Client(a.port) as first:
+                write_all_types(first, 1)
+                self.assert_same(a, b, c, d)
+                offsets = set()
+                for port in (a.port, b.port, c.port, d.port):
+                    with Client(port) as any_of_them:
+                        offsets.add(any_of_them.info()["master_replid"])
+                self.assertEqual(len(offsets), 1)
+
+    def test_messages_and_expiry(self):
+        for kind, primary in self.primaries():
+            with self.subTest(kind=kind), primary as p, Server() as r, Client(p.port) as c:
+                self.follow(p, r)
+                with Client(r.port) as s:
+                    s("SUBSCRIBE", "ch")
+                    c("PUBLISH", "ch", "m")
+                    self.assertEqual(s.reply(), [b"message", b"ch", b"m"])
+                c("SET", "k", "v", "PX", 20)
+                with Client(r.port) as own:
+                    wait_until(lambda: own("GET", "k") is None, "it is hidden")
+                    wait_until(lambda: own("DBSIZE") == 0, "it is deleted")
+
+    def test_the_start(self):
+        with Redis(*QUICK, "--requirepass", "secret") as p, Client(p.port) as c:
+            c("AUTH", "secret")
+            c("SET", "k", "v")
+            options = ["--replicaof", f"127.0.0.1 {p.port}", "--masterauth", "wrong"]
+            with Server(*options) as r, Client(r.port) as own:
+                r.wait_for_log("Unable to AUTH to MASTER")
+                own("CONFIG", "SET", "masterauth", "secret")
+                wait_until(lambda: own("GET", "k") == b"v", "it follows")
+                self.assertEqual(own("CONFIG", "GET", "replicaof")[1],
+                                 f"127.0.0.1 {p.port}".encode())
+
+    def test_strange_primaries(self):
+        handshake = (b"+PONG\r\n", b"+OK\r\n+OK\r\n")
+        full = b"+FULLRESYNC " + b"a" * 40 + b" 1\r\n"
+        strange = [
+            (b"",),
+            (b"garbage without end" * 1000,),
+            (b"+PONG\r\n", b"-ERR what\r\n" * 3),
+            (*handshake, b"+FULLRESYNC x\r\n"),
+            (*handshake, full + b"$10\r\nnot an RDB"),
+            (*handshake, full + b"$99999999999999999999\r\n"),
+            (*handshake, full + b"$EOF:" + b"b" * 40 + b"\r\nREDIS0011 cut"),
+            (*handshake, full + b"$EOF:" + b"b" * 40 + b"\r\nREDIS9999" + b"b" * 40),
+        ]
+        for answers in strange:
+            with self.subTest(answers=answers[-1][:60]), Fake(*answers) as p, Server() as r:
+                with Client(r.port) as own:
+                    own("SET", "k", "v")
+                    own("REPLICAOF", "127.0.0.1", p.port)
+                    wait_until(lambda p=p: p.connections >= 2, "it tries again")
+                    self.assertEqual(own("GET", "k"), b"v")
+                    own("REPLICAOF", "NO", "ONE")
+                    wait_until(lambda own=own: own("SET", "k", "w") == b"OK", "it is a primary")
+
+
+if __name__ == "__main__":
+    unittest.main()

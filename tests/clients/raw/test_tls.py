@@ -1,0 +1,523 @@
+"""TLS: what clients get, and what those get that do not follow the rules."""
+
+import os
+import shutil
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import tempfile
+import unittest
+import urllib.request
+
+from harness.certificates import Authority
+from harness.ports import free_port
+from harness.server import PATIENCE_S, REFERENCE, Server, beyond_redis, wait_until
+
+
+def setUpModule():
+    global directory, ca, strangers
+    directory = tempfile.mkdtemp(prefix="apus-tls-")
+    unittest.addModuleCleanup(shutil.rmtree, directory, ignore_errors=True)
+    ca = Authority(directory)
+    strangers = Authority(directory, "strangers")
+    for name in ["server", "other", "alice", "nobody"]:
+        ca.issue(name)
+    ca.issue("expired", days=-1)
+    strangers.issue("mallory", common="alice")
+
+
+class Tls(Server):
+    """A server with a TLS port."""
+
+    def __init__(self, *options, certificate="server", asks="no"):
+        self.tls_port = free_port()
+        super().__init__(
+            "--tls-port", self.tls_port, "--loglevel", "debug",
+            "--tls-cert-file", ca.path(f"{certificate}.crt"),
+            "--tls-key-file", ca.path(f"{certificate}.key"),
+            "--tls-ca-cert-file", ca.certificate,
+            "--tls-auth-clients", asks, *options,
+        )
+
+    def plain_socket(self):
+        return socket.create_connection(("127.0.0.1", self.tls_port), PATIENCE_S)
+
+
+def context(shown=None):
+    c = ssl.create_default_context(cafile=ca.certificate)
+    if shown:
+        c.load_cert_chain(ca.path(f"{shown}.crt"), ca.path(f"{shown}.key"))
+    return c
+
+
+class Client:
+    """A client over TLS."""
+
+    def __init__(self, server, shown=None, with_context=None, port=None):
+        plain = socket.create_connection(("127.0.0.1", port or server.tls_port), PATIENCE_S)
+        try:
+            c = with_context or context(shown)
+            self.socket = c.wrap_socket(plain, server_hostname="localhost")
+        except BaseException:
+            plain.close()
+            raise
+        self.file = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+        self.socket.close()
+
+    def send(self, *words):
+        words = [w if isinstance(w, bytes) else str(w).encode() for w in words]
+        head = b"*%d\r\n" % len(words)
+        self.socket.sendall(head + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+
+    def reply(self):
+        line = self.file.readline()[:-2]
+        if line[:1] == b"$" and line != b"$-1":
+            return self.file.read(int(line[1:]) + 2)[:-2]
+        if line[:1] == b"*":
+            return [self.reply() for _ in range(int(line[1:]))]
+        return line
+
+    def command(self, *words):
+        self.send(*words)
+        return self.reply()
+
+    def serial(self):
+        return self.socket.getpeercert()["serialNumber"]
+
+
+def serial_of(name):
+    return ssl._ssl._test_decode_cert(ca.path(f"{name}.crt"))["serialNumber"]
+
+
+class Exchange(unittest.TestCase):
+    def test_commands_beside_plain_ones_and_alone(self):
+        with Tls() as server:
+            with Client(server) as c, server.connect() as plain:
+                self.assertEqual(c.command("SET", "a", "1"), b"+OK")
+                self.assertEqual(plain.command("GET", "a"), b"$1")
+                self.assertIn(b" tls=yes", c.command("CLIENT", "INFO"))
+                self.assertNotIn(b" tls=yes", plain.command("CLIENT", "INFO"))
+                self.assertIn(b"name=tls,", c.command("INFO", "server"))
+        with Tls("--port", "0") as server, Client(server) as c:
+            self.assertEqual(c.command("PING"), b"+PONG")
+            info = c.command("INFO", "server")
+            self.assertIn(b"tcp_port:%d\r\n" % server.tls_port, info)
+
+    def test_long_values_and_pipelines(self):
+        value = os.urandom(3 << 20)
+        with Tls() as server, Client(server) as c:
+            self.assertEqual(c.command("SET", "big", value), b"+OK")
+            self.assertEqual(c.command("GET", "big"), value)
+            for _ in range(3):
+                c.socket.sendall(b"PING\r\n" * 5000)
+                for _ in range(5000):
+                    self.assertEqual(c.reply(), b"+PONG")
+            self.assertEqual(c.command("MGET", "big", "none", "big"), [value, b"$-1", value])
+
+    def test_a_client_that_does_not_read_gets_all_of_it_later(self):
+        with Tls() as server, Client(server) as c, Client(server) as other:
+            value = os.urandom(1 << 20)
+            c.command("SET", "big", value)
+            for _ in range(30):
+                c.send("GET", "big")
+            # Others are served, and the replies that were not taken wait at the server.
+            self.assertEqual(other.command("PING"), b"+PONG")
+            for _ in range(30):
+                self.assertEqual(c.reply(), value)
+            self.assertEqual(c.command("PING"), b"+PONG")
+
+    def test_records_in_bytes_and_many_in_one_piece(self):
+        with Tls() as server:
+            raw = server.plain_socket()
+            inner, outer = ssl.MemoryBIO(), ssl.MemoryBIO()
+            session = context().wrap_bio(inner, outer, server_hostname="localhost")
+            done = False
+            while not done:
+                try:
+                    session.do_handshake()
+                    done = True
+                except ssl.SSLWantReadError:
+                    pass
+                for byte in outer.read():
+                    raw.sendall(bytes([byte]))
+                if not done:
+                    inner.write(raw.recv(65536))
+            for byte in b"*1\r\n$4\r\nPING\r\n":
+                session.write(bytes([byte]))
+            for byte in outer.read():
+                raw.sendall(bytes([byte]))
+            session.write(b"PING\r\n" * 2730)  # the longest record
+            raw.sendall(outer.read())
+            got = b""
+            while len(got) < 7 * 2731:
+                inner.write(raw.recv(65536))
+                try:
+                    while True:
+                        got += session.read(65536)
+                except ssl.SSLWantReadError:
+                    pass
+            self.assertEqual(got, b"+PONG\r\n" * 2731)
+            raw.close()
+
+    def test_the_end_is_said(self):
+        with Tls() as server:
+            with Client(server) as c:
+                self.assertEqual(c.command("QUIT"), b"+OK")
+                # An end without a word would be an error here.
+                self.assertEqual(c.file.read(), b"")
+            with Client(server) as c, Client(server) as other:
+                number = c.command("CLIENT", "ID")[1:]
+                self.assertEqual(other.command("CLIENT", "KILL", "ID", number), b":1")
+                self.assertEqual(c.file.read(), b"")
+            with Client(server) as c:
+                c.socket.sendall(b"PING\r\n")
+                self.assertEqual(c.reply(), b"+PONG")
+                c.socket.unwrap()
+
+    @beyond_redis
+    def test_a_script_that_does_not_end_is_ended_over_tls(self):
+        with Tls("--threads", "1", "--busy-reply-threshold", "100") as server:
+            with Client(server) as c:
+                c.send("EVAL", "while true do end", "0")
+                with Client(server) as other:
+                    wait_until(lambda: other.command("PING").startswith(b"-BUSY"), "it is busy")
+                    self.assertEqual(other.command("SCRIPT", "KILL"), b"+OK")
+                    self.assertIn(b"kill", c.reply())
+                    wait_until(lambda: other.command("PING") == b"+PONG", "it is free")
+
+
+class BadInput(unittest.TestCase):
+    def assert_ended(self, s):
+        s.settimeout(PATIENCE_S)
+        try:
+            while s.recv(65536):
+                pass
+        except ConnectionResetError:
+            pass
+        s.close()
+
+    def test_what_is_no_handshake(self):
+        hello = b"\x16\x03\x01\x00\x10\x01\x00\x00\x0c\x03\x03" + b"\0" * 10
+        inputs = [
+            os.urandom(4096).replace(b"\x16", b"\x17"),
+            b"\x15\x03\x03\x00\x02\x01\x00",
+            b"\x16\x03\x01\xff\xff" + b"x" * 70000,
+            b"\x16\x03\x01\x40\x00" + b"\x01\xff\xff\xff" + b"x" * 16380,
+            b"\x17\x03\x03\x00\x05hello",
+            hello,
+        ]
+        # The timeout is for input that is the beginning of a handshake.
+        with Tls(*[] if REFERENCE else ["--tls-handshake-timeout", "2"]) as server:
+            for data in inputs:
+                s = server.plain_socket()
+                try:
+                    s.sendall(data)
+                except ConnectionError:
+                    pass
+                self.assert_ended(s)
+            with Client(server) as c:
+                self.assertEqual(c.command("PING"), b"+PONG")
+
+    @beyond_redis
+    def test_the_wrong_port_is_logged(self):
+        with Tls() as server:
+            with server.plain_socket() as s:
+                s.sendall(b"*1\r\n$4\r\nPING\r\n")
+                server.wait_for_log("it does not speak TLS (addr=127.0.0.1:%d)" % s.getsockname()[1])
+                self.assert_ended(s)
+            with self.assertRaises((ssl.SSLError, ConnectionError)):
+                Client(server, port=server.port)
+            server.wait_for_log("speaks TLS to a port without TLS")
+
+    @beyond_redis
+    def test_handshakes_that_take_too_long(self):
+        with Tls("--tls-handshake-timeout", "1") as server, Client(server) as c:
+            silent = server.plain_socket()
+            half = server.plain_socket()
+            half.sendall(struct.pack(">BHH", 22, 0x0301, 500) + b"\x01")
+            self.assert_ended(silent)
+            self.assert_ended(half)
+            server.wait_for_log("takes longer than tls-handshake-timeout")
+            # One that is done is not concerned.
+            self.assertEqual(c.command("PING"), b"+PONG")
+
+    @beyond_redis
+    def test_a_byte_at_a_time_does_not_put_it_off(self):
+        with Tls("--tls-handshake-timeout", "1") as server:
+            s = server.plain_socket()
+            s.settimeout(0.02)
+            s.sendall(struct.pack(">BHH", 22, 0x0301, 16000) + b"\x01")
+            ended = False
+            for _ in range(15000):
+                try:
+                    s.sendall(b"\0")
+                    ended = s.recv(100) == b""
+                except TimeoutError:
+                    continue
+                except ConnectionError:
+                    ended = True
+                if ended:
+                    break
+            self.assertTrue(ended, "the client could go on for ever")
+            s.close()
+
+    def test_many_handshakes_at_once_while_others_work(self):
+        with Tls() as server, Client(server) as c:
+            waiting = []
+            for _ in range(400):
+                s = server.plain_socket()
+                inner, outer = ssl.MemoryBIO(), ssl.MemoryBIO()
+                session = context().wrap_bio(inner, outer, server_hostname="localhost")
+                try:
+                    session.do_handshake()
+                except ssl.SSLWantReadError:
+                    pass
+                waiting.append((s, session, inner, outer, outer.read()))
+            for s, *_, hello in waiting:
+                s.sendall(hello)
+            for i in range(50):
+                self.assertEqual(c.command("INCR", "n"), b":%d" % (i + 1))
+            for s, session, inner, outer, _ in waiting:
+                done = False
+                while not done:
+                    inner.write(s.recv(65536))
+                    try:
+                        session.do_handshake()
+                        done = True
+                    except ssl.SSLWantReadError:
+                        pass
+                session.write(b"PING\r\n")
+                s.sendall(outer.read())
+            for s, session, inner, *_ in waiting:
+                got = b""
+                while len(got) < 7:
+                    inner.write(s.recv(65536))
+                    try:
+                        got += session.read(100)
+                    except ssl.SSLWantReadError:
+                        pass
+                self.assertEqual(got, b"+PONG\r\n")
+                s.close()
+
+    def test_renegotiation_is_refused(self):
+        with Tls() as server:
+            # `R` asks for it.
+            done = subprocess.run(
+                ["openssl", "s_client", "-connect", f"127.0.0.1:{server.tls_port}", "-tls1_2",
+                 "-CAfile", ca.certificate],
+                input=b"R\n", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE_S,
+            )
+            self.assertIn(b"RENEGOTIATING", done.stdout)
+            self.assertIn(b"no renegotiation", done.stdout.lower())
+            with Client(server) as c:
+                self.assertEqual(c.command("PING"), b"+PONG")
+
+
+class Rules(unittest.TestCase):
+    def assert_refused(self, server, shown):
+        # With TLS 1.3 a client learns it with its first read.
+        with self.assertRaises((ssl.SSLError, ConnectionError), msg=shown):
+            with Client(server, shown) as c:
+                if c.command("PING") == b"":
+                    raise ConnectionError
+
+    def test_client_certificates(self):
+        with Tls(asks="yes") as server:
+            with Client(server, "alice") as c:
+                self.assertEqual(c.command("PING"), b"+PONG")
+            for shown in [None, "expired", "mallory"]:
+                self.assert_refused(server, shown)
+            with Client(server, "alice") as c:
+                self.assertEqual(c.command("CONFIG", "SET", "tls-auth-clients", "optional"), b"+OK")
+            with Client(server) as c:
+                self.assertEqual(c.command("PING"), b"+PONG")
+            self.assert_refused(server, "mallory")
+
+    @beyond_redis
+    def test_users_by_certificate(self):
+        options = ["--tls-auth-clients-user", "CN", "--requirepass", "x"]
+        with Tls(*options, asks="optional") as server, server.connect() as admin:
+            admin.command("AUTH", "x")
+            made = admin.command("ACL", "SETUSER", "alice", "on", ">secret", "~a*", "+@all")
+            self.assertEqual(made, b"+OK")
+            with Client(server, "alice") as c:
+                self.assertEqual(c.command("ACL", "WHOAMI"), b"alice")
+                self.assertEqual(c.command("SET", "a", "1"), b"+OK")
+                self.assertIn(b"-NOPERM", c.command("SET", "b", "1"))
+            for shown in ["nobody", None]:
+                with Client(server, shown) as c:
+                    self.assertIn(b"-NOAUTH", c.command("PING"))
+                    self.assertEqual(c.command("AUTH", "x"), b"+OK")
+            with Client(server, "alice") as c:
+                c.command("ACL", "SETUSER", "alice", "off")
+            with Client(server, "alice") as c:
+                self.assertIn(b"-NOAUTH", c.command("PING"))
+
+    def test_protocols_and_ciphers(self):
+        def speaks(server, low, high, ciphers=None):
+            c = context()
+            c.minimum_version, c.maximum_version = low, high
+            if ciphers:
+                c.set_ciphers(ciphers)
+            try:
+                with Client(server, with_context=c) as client:
+                    return client.socket.version(), client.socket.cipher()[0]
+            except (ssl.SSLError, ConnectionError):
+                return None
+        v = ssl.TLSVersion
+        with Tls() as server:
+            self.assertEqual(speaks(server, v.TLSv1_3, v.TLSv1_3)[0], "TLSv1.3")
+            self.assertEqual(speaks(server, v.TLSv1_2, v.TLSv1_2)[0], "TLSv1.2")
+            self.assertIsNone(speaks(server, v.TLSv1, v.TLSv1_1, "ALL:@SECLEVEL=0"))
+            for weak in ["AES128-SHA", "AES256-GCM-SHA384", "ECDHE-ECDSA-AES128-SHA", "NULL:@SECLEVEL=0"]:
+                self.assertIsNone(speaks(server, v.TLSv1_2, v.TLSv1_2, weak), weak)
+        with Tls("--tls-protocols", "TLSv1.3") as server:
+            self.assertIsNone(speaks(server, v.TLSv1_2, v.TLSv1_2))
+            self.assertEqual(speaks(server, v.TLSv1_2, v.TLSv1_3)[0], "TLSv1.3")
+        with Tls(
+            "--tls-ciphers", "ECDHE-ECDSA-AES128-GCM-SHA256", "--tls-ciphersuites",
+            "TLS_CHACHA20_POLY1305_SHA256",
+        ) as server:
+            self.assertEqual(speaks(server, v.TLSv1_2, v.TLSv1_2)[1], "ECDHE-ECDSA-AES128-GCM-SHA256")
+            self.assertEqual(speaks(server, v.TLSv1_3, v.TLSv1_3)[1], "TLS_CHACHA20_POLY1305_SHA256")
+            self.assertIsNone(speaks(server, v.TLSv1_2, v.TLSv1_2, "ECDHE-ECDSA-AES256-GCM-SHA384"))
+
+    def test_sessions_are_resumed_if_wanted(self):
+        for wanted in [True, False]:
+            with Tls("--tls-session-caching", "yes" if wanted else "no") as server:
+                shared = context()
+                shared.maximum_version = ssl.TLSVersion.TLSv1_2
+                with Client(server, with_context=shared) as c:
+                    self.assertEqual(c.command("PING"), b"+PONG")
+                    session = c.socket.session
+                plain = server.plain_socket()
+                again = shared.wrap_socket(plain, server_hostname="localhost", session=session)
+                self.assertEqual(again.session_reused, wanted)
+                again.close()
+
+
+class Reload(unittest.TestCase):
+    def test_certificates_are_read_again_and_bad_ones_refused(self):
+        files = tempfile.mkdtemp(prefix="apus-tls-")
+        self.addCleanup(shutil.rmtree, files, ignore_errors=True)
+        crt, key = os.path.join(files, "s.crt"), os.path.join(files, "s.key")
+
+        def put(name):
+            shutil.copy(ca.path(f"{name}.crt"), crt)
+            shutil.copy(ca.path(f"{name}.key"), key)
+
+        put("server")
+        with Tls("--tls-cert-file", crt, "--tls-key-file", key) as server, Client(server) as old:
+            def shown():
+                with Client(server) as c:
+                    return c.serial()
+            first = shown()
+            put("other")
+            self.assertEqual(shown(), first)
+            self.assertEqual(old.command("CONFIG", "SET", "tls-cert-file", crt), b"+OK")
+            second = shown()
+            self.assertNotEqual(second, first)
+            # A key that does not belong to it, junk, nothing.
+            shutil.copy(ca.path("server.key"), key)
+            refused = b"Unable to update TLS configuration"
+            self.assertIn(refused, old.command("CONFIG", "SET", "tls-cert-file", crt))
+            with open(crt, "w") as f:
+                f.write("junk")
+            self.assertIn(refused, old.command("CONFIG", "SET", "tls-key-file", key))
+            os.unlink(crt)
+            self.assertIn(refused, old.command("CONFIG", "SET", "tls-cert-file", crt))
+            self.assertEqual(shown(), second)
+            # Connections of before go on.
+            self.assertEqual(old.command("PING"), b"+PONG")
+
+    @beyond_redis
+    def test_sighup_and_expired_certificates(self):
+        files = tempfile.mkdtemp(prefix="apus-tls-")
+        self.addCleanup(shutil.rmtree, files, ignore_errors=True)
+        crt, key = os.path.join(files, "s.crt"), os.path.join(files, "s.key")
+
+        def put(name):
+            shutil.copy(ca.path(f"{name}.crt"), crt)
+            shutil.copy(ca.path(f"{name}.key"), key)
+
+        put("server")
+        with Tls("--tls-cert-file", crt, "--tls-key-file", key) as server, Client(server) as old:
+            first = old.serial()
+            put("other")
+            server.process.send_signal(signal.SIGHUP)
+
+            def shown():
+                with Client(server) as c:
+                    return c.serial()
+            wait_until(lambda: shown() != first, "the new one is shown")
+            second = shown()
+            put("expired")
+            server.process.send_signal(signal.SIGHUP)
+            server.wait_for_log("has expired")
+            server.wait_for_log("the certificates stay as they are")
+            self.assertEqual(shown(), second)
+            self.assertIn(b"-ERR", old.command("CONFIG", "SET", "tls-cert-file", crt))
+            self.assertEqual(old.command("PING"), b"+PONG")
+
+    def test_the_port_comes_and_goes(self):
+        with Tls("--tls-port", "0") as server, server.connect() as plain:
+            port = free_port()
+            self.assertEqual(plain.command("CONFIG", "SET", "tls-port", port), b"+OK")
+            server.tls_port = port
+            with Client(server) as c:
+                self.assertEqual(c.command("PING"), b"+PONG")
+                self.assertEqual(plain.command("CONFIG", "SET", "tls-port", "0"), b"+OK")
+                with self.assertRaises(ConnectionRefusedError):
+                    Client(server)
+                self.assertEqual(c.command("PING"), b"+PONG")
+
+
+@beyond_redis
+class Http(unittest.TestCase):
+    def test_both_ports_with_their_own_certificates(self):
+        admin, topics = free_port(), free_port()
+        options = [
+            "--admin-port", admin, "--admin-tls", "yes",
+            "--topic-http-port", topics, "--topic-http-tls", "yes",
+            "--topic-http-tls-cert-file", ca.path("other.crt"),
+            "--topic-http-tls-key-file", ca.path("other.key"),
+        ]
+        with Tls(*options, asks="yes"):
+            serials = []
+            for port, path in [(admin, "/healthz"), (topics, "/v1/topics")]:
+                url = f"https://localhost:{port}{path}"
+                with urllib.request.urlopen(url, context=context(), timeout=PATIENCE_S) as answer:
+                    self.assertEqual(answer.status, 200)
+                with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as s:
+                    with context().wrap_socket(s, server_hostname="localhost") as t:
+                        serials.append(t.getpeercert()["serialNumber"])
+                with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as s:
+                    s.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                    self.assertNotIn(b"HTTP", s.recv(100))
+            self.assertNotEqual(*serials)
+
+
+class Outgoing(unittest.TestCase):
+    def test_migrate(self):
+        with Tls("--tls-cluster", "yes") as from_, Tls("--tls-cluster", "yes", asks="yes") as to:
+            with from_.connect() as c:
+                self.assertEqual(c.command("SET", "k", "v" * 100000), b"+OK")
+                moved = c.command("MIGRATE", "127.0.0.1", to.tls_port, "k", "0", "5000")
+                self.assertEqual(moved, b"+OK")
+                # Without TLS there is nobody to talk to.
+                self.assertEqual(c.command("SET", "k", "v"), b"+OK")
+                self.assertIn(b"-IOERR", c.command("MIGRATE", "127.0.0.1", to.port, "k", "0", "5000"))
+            with to.connect() as c:
+                self.assertEqual(c.command("EXISTS", "k"), b":1")
+
+
+if __name__ == "__main__":
+    unittest.main()
