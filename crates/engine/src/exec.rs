@@ -432,7 +432,8 @@ impl Thread {
         };
         let local = &mut self.pubsub;
         let outcome = run_data(engine, local, &mut db, run, (index, cmd), args, reply);
-        if session.tracking.is_some() && cmd.row.flags.has(Flags::READONLY) {
+        let tracks = session.tracking.is_some() || session.page != 0;
+        if tracks && cmd.row.flags.has(Flags::READONLY) {
             tracking::remember(engine, &mut self.pubsub, session, cmd, args);
         }
         if db.cx.block.is_some() {

@@ -33,6 +33,7 @@ mod memory;
 pub mod migrate;
 pub mod monitor;
 mod observation;
+mod page;
 pub mod persistence;
 pub mod process;
 pub mod pubsub;
@@ -60,6 +61,7 @@ pub use engine::{
 };
 pub use mailbox::{Job, Mailbox, Message};
 pub use migrate::{Dial, Unreached, Wire};
+pub use page::PageRead;
 pub use persistence::check_snapshot;
 pub use session::{ReplyMode, Session};
 pub use settings::cron_ns;

@@ -39,6 +39,7 @@ mod http;
 pub mod log_tool;
 mod net;
 mod sink;
+mod web;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -57,7 +58,7 @@ pub use sink::LineSink;
 
 use config::{Caller, Id};
 use engine::{Mailbox, Options, log};
-use net::{Acceptor, Bound, Doors, Inbox, Worker, bind_tcp, bind_unix};
+use net::{Acceptor, Bound, Door, Doors, Inbox, Worker, bind_tcp, bind_unix};
 
 /// mimalloc, counted. See the [crate] text.
 pub type Allocator = stdx::mem::Counting<mimalloc::MiMalloc>;
@@ -79,6 +80,8 @@ pub(crate) struct Shared {
     shut: AtomicBool,
     /// When the last complaint about accepting was logged, in monotonic nanoseconds.
     complained: AtomicU64,
+    /// The site, and its pages.
+    pub(crate) web: web::Web,
 }
 
 impl Shared {
@@ -188,6 +191,12 @@ impl Builder {
             for path in c.string(Id::Unixsocket).split_whitespace() {
                 self.bound.push(bind_unix(Path::new(path), mode, backlog)?);
             }
+            let port = c.int(Id::WebPort) as u16;
+            if port != 0 {
+                let bound = bind_tcp(&c.list(Id::WebBind), port, backlog)
+                    .map_err(|e| io::Error::new(e.kind(), format!("web-port: {e}")))?;
+                self.bound.extend(bound.into_iter().map(Bound::Web));
+            }
             if self.bound.is_empty() {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidInput,
@@ -200,7 +209,7 @@ impl Builder {
             .iter()
             .filter_map(|b| match b {
                 Bound::Tcp(l) => l.local_addr().ok(),
-                Bound::Unix(..) => None,
+                Bound::Web(_) | Bound::Unix(..) => None,
             })
             .collect();
         let threads = threads_of(c);
@@ -230,6 +239,7 @@ impl Builder {
             stop: AtomicBool::new(false),
             shut: AtomicBool::new(false),
             complained: AtomicU64::new(0),
+            web: web::Web::new(&engine),
         });
         let mut inboxes = Vec::new();
         let mut polls = Vec::new();
@@ -251,6 +261,7 @@ impl Builder {
         } else {
             loading.tell(Ok(()));
         }
+        web::watch(&shared)?;
         let acceptor = Acceptor::new(self.bound, inboxes.clone(), Arc::clone(&shared))?;
         let admin = admin::Admin::default();
         let handle = Handle {
@@ -401,7 +412,7 @@ impl Handle {
             Id::Port | Id::Bind => {
                 let backlog = c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32;
                 let port = c.int(Id::Port) as u16;
-                self.doors.rebind(c.list(Id::Bind), port, backlog).map_err(|e| {
+                self.doors.rebind(Door::Resp, c.list(Id::Bind), port, backlog).map_err(|e| {
                     log!(self.shared.engine.log, Warning, "{}", e);
                     match id {
                         Id::Port => "Unable to listen on this port. Check server logs.",
@@ -411,6 +422,14 @@ impl Handle {
                 })?;
                 self.shared.engine.tcp_port.store(u32::from(port), Relaxed);
                 Ok(())
+            }
+            Id::WebPort | Id::WebBind => {
+                let backlog = c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32;
+                let port = c.int(Id::WebPort) as u16;
+                self.doors.rebind(Door::Web, c.list(Id::WebBind), port, backlog).map_err(|e| {
+                    log!(self.shared.engine.log, Warning, "web-port: {}", e);
+                    "Unable to listen on the web port. Check server logs.".to_owned()
+                })
             }
             Id::AdminPort | Id::AdminBind => self.follow_admin().map_err(|e| {
                 log!(self.shared.engine.log, Warning, "admin-port: {}", e);

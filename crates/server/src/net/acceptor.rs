@@ -30,8 +30,18 @@ const TOO_MANY: &str = "-ERR max number of clients reached\r\n";
 /// How long CONFIG SET waits for the acceptor, which may have to wait for names to be resolved.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// TCP addresses to listen on instead of the present ones.
+/// What a listener is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// Commands.
+    Resp,
+    /// Pages.
+    Web,
+}
+
+/// TCP addresses of one door to listen on instead of the present ones.
 struct Order {
+    door: Door,
     bind: Vec<String>,
     port: u16,
     backlog: i32,
@@ -45,14 +55,20 @@ pub(crate) struct Doors {
 }
 
 impl Doors {
-    /// Listens on these TCP addresses and on no others. Connections stay open, and those that wait to be
+    /// Listens on these TCP addresses of a door and on no others. Connections stay open, and those that wait to be
     /// accepted are accepted.
     ///
     /// # Errors
     /// One of them cannot be listened on; then all is as before.
-    pub(crate) fn rebind(&self, bind: Vec<String>, port: u16, backlog: i32) -> io::Result<()> {
+    pub(crate) fn rebind(
+        &self,
+        door: Door,
+        bind: Vec<String>,
+        port: u16,
+        backlog: i32,
+    ) -> io::Result<()> {
         let (done, outcome) = sync_channel(1);
-        self.orders.lock().push(Order { bind, port, backlog, done });
+        self.orders.lock().push(Order { door, bind, port, backlog, done });
         self.waker.wake()?;
         let gone = |_| io::Error::other("the server is shutting down");
         outcome.recv_timeout(PATIENCE).map_err(gone)?
@@ -65,7 +81,7 @@ impl Doors {
 }
 
 enum Listener {
-    Tcp(TcpListener),
+    Tcp(TcpListener, Door),
     Unix(UnixListener, Option<std::path::PathBuf>),
 }
 
@@ -103,12 +119,13 @@ impl Acceptor {
         let place = self.listeners.iter().position(Option::is_none).unwrap_or(self.listeners.len());
         let token = Token(place);
         let r = self.poll.registry();
+        let door = if matches!(bound, Bound::Web(_)) { Door::Web } else { Door::Resp };
         let listener = match bound {
-            Bound::Tcp(l) => {
+            Bound::Tcp(l) | Bound::Web(l) => {
                 l.set_nonblocking(true)?;
                 let mut l = TcpListener::from_std(l);
                 r.register(&mut l, token, Interest::READABLE)?;
-                Listener::Tcp(l)
+                Listener::Tcp(l, door)
             }
             Bound::Unix(l, path) => {
                 l.set_nonblocking(true)?;
@@ -124,9 +141,9 @@ impl Acceptor {
         Ok(place)
     }
 
-    fn rebind(&mut self, bind: &[String], port: u16, backlog: i32) -> io::Result<()> {
+    fn rebind(&mut self, door: Door, bind: &[String], port: u16, backlog: i32) -> io::Result<()> {
         let tcp = |l: &Option<Listener>| match l {
-            Some(Listener::Tcp(l)) => l.local_addr().ok(),
+            Some(Listener::Tcp(l, d)) if *d == door => l.local_addr().ok(),
             _ => None,
         };
         let mut open: Vec<(SocketAddr, usize)> =
@@ -138,7 +155,13 @@ impl Acceptor {
             this.accept_all(i);
             this.listeners[i] = None;
         };
-        let start = |l| this.borrow_mut().open(Bound::Tcp(l));
+        let start = |l| {
+            let bound = match door {
+                Door::Resp => Bound::Tcp(l),
+                Door::Web => Bound::Web(l),
+            };
+            this.borrow_mut().open(bound)
+        };
         rebind(&mut open, bind, port, backlog, close, start)
     }
 
@@ -166,8 +189,8 @@ impl Acceptor {
                 }
             }
             let orders = std::mem::take(&mut *self.doors.orders.lock());
-            for Order { bind, port, backlog, done } in orders {
-                let outcome = self.rebind(&bind, port, backlog);
+            for Order { door, bind, port, backlog, done } in orders {
+                let outcome = self.rebind(door, &bind, port, backlog);
                 // CONFIG SET may have given up.
                 let _ = done.try_send(outcome);
             }
@@ -185,12 +208,16 @@ impl Acceptor {
     fn accept_all(&mut self, i: usize) -> bool {
         loop {
             let accepted = match self.listeners.get(i) {
-                Some(Some(Listener::Tcp(l))) => l.accept().map(|(s, _)| Stream::Tcp(s)),
-                Some(Some(Listener::Unix(l, _))) => l.accept().map(|(s, _)| Stream::Unix(s)),
+                Some(Some(Listener::Tcp(l, door))) => {
+                    l.accept().map(|(s, _)| (Stream::Tcp(s), *door))
+                }
+                Some(Some(Listener::Unix(l, _))) => {
+                    l.accept().map(|(s, _)| (Stream::Unix(s), Door::Resp))
+                }
                 _ => return true,
             };
             match accepted {
-                Ok(s) => self.admit(s),
+                Ok((s, door)) => self.admit(s, door),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => match e.raw_os_error() {
@@ -215,7 +242,7 @@ impl Acceptor {
         }
     }
 
-    fn admit(&mut self, s: Stream) {
+    fn admit(&mut self, s: Stream, door: Door) {
         let engine = &self.shared.engine;
         let inbox = self
             .inboxes
@@ -225,12 +252,15 @@ impl Acceptor {
         let open: u64 = self.inboxes.iter().map(|i| i.worker.connections.load(Relaxed)).sum();
         if open >= engine.config.int(Id::Maxclients) as u64 {
             // Best effort: the error is lost if the socket does not take it at once.
-            let _ = (&s).write(TOO_MANY.as_bytes());
+            let text = if door == Door::Web { super::web::TOO_MANY } else { TOO_MANY };
+            let _ = (&s).write(text.as_bytes());
             inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;
         }
         let endpoint = s.endpoint();
-        if !endpoint.loopback
+        // Pages are for everybody, and read only.
+        if door == Door::Resp
+            && !endpoint.loopback
             && engine.config.flag(Id::ProtectedMode)
             && engine.acl.takes_any_password()
         {
@@ -256,6 +286,6 @@ impl Acceptor {
             }
         }
         inbox.worker.connections.fetch_add(1, Relaxed);
-        inbox.give(s, endpoint);
+        inbox.give(s, endpoint, door);
     }
 }

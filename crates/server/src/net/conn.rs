@@ -17,6 +17,7 @@ use resp::{Out, Parser};
 
 use super::Stream;
 use super::receive::receive;
+use super::web::WebConn;
 use super::worker::add;
 
 /// Bytes that are received at once at most: the size of the thread's shared buffer.
@@ -52,6 +53,8 @@ pub(crate) struct Conn {
     pub(crate) short: bool,
     /// What must be durable before anything is sent.
     pub(crate) gate: Option<Gated>,
+    /// It speaks HTTP, for pages.
+    pub(crate) web: Option<Box<WebConn>>,
 }
 
 /// Why a command of a connection waits.
@@ -108,6 +111,7 @@ impl Conn {
             queued: false,
             short: true,
             gate: None,
+            web: None,
         }
     }
 

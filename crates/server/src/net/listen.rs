@@ -11,6 +11,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// An open listener.
 pub(crate) enum Bound {
     Tcp(TcpListener),
+    /// For pages.
+    Web(TcpListener),
     /// With its path, which is removed at the end.
     Unix(UnixListener, Option<PathBuf>),
 }

@@ -14,10 +14,11 @@ mod listen;
 mod receive;
 mod stream;
 mod stuck;
+mod web;
 mod worker;
 
 pub(crate) use accepting::{Accepting, warn_if_open};
-pub(crate) use acceptor::{Acceptor, Doors};
+pub(crate) use acceptor::{Acceptor, Door, Doors};
 pub(crate) use dial::tcp as dial;
 pub(crate) use listen::{Bound, bind_tcp, bind_unix, rebind};
 pub(crate) use stream::Stream;
