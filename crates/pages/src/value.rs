@@ -69,9 +69,10 @@ fn read(rest: &mut &[u8], depth: usize) -> Option<Result<Value, Error>> {
         b':' => Value::from(word.parse::<i64>().ok()?),
         b',' => Value::from(word.parse::<f64>().ok()?),
         b'#' => Value::from(word == "t"),
-        b'_' => Value::from(()),
+        // A missing value is undefined, so that the filter `default` has its say, and nothing is shown.
+        b'_' => Value::UNDEFINED,
         b'(' => Value::from(word),
-        b'$' | b'=' | b'!' if word.starts_with('-') => Value::from(()),
+        b'$' | b'=' | b'!' if word.starts_with('-') => Value::UNDEFINED,
         b'$' | b'=' | b'!' => {
             let n: usize = word.parse().ok()?;
             let (mut bytes, tail) = (rest.get(..n)?, rest.get(n + 2..)?);
@@ -81,7 +82,7 @@ fn read(rest: &mut &[u8], depth: usize) -> Option<Result<Value, Error>> {
             }
             text(bytes)
         }
-        b'*' | b'~' | b'>' if word.starts_with('-') => Value::from(()),
+        b'*' | b'~' | b'>' if word.starts_with('-') => Value::UNDEFINED,
         b'*' | b'~' | b'>' => {
             let n: usize = word.parse().ok()?;
             let mut all = Vec::with_capacity(n.min(rest.len() / 3));
@@ -161,7 +162,7 @@ mod tests {
         ok("$3\r\na\"b\r\n", "a\"b");
         ok(":-7\r\n", "-7");
         ok(",1.5\r\n", "1.5");
-        ok("_\r\n", "None");
+        ok("_\r\n", "");
         ok("*2\r\n*2\r\n$1\r\na\r\n,2\r\n#t\r\n", "[[\"a\", 2.0], True]");
         ok("%2\r\n+b\r\n:1\r\n+a\r\n:2\r\n", "{\"b\": 1, \"a\": 2}");
         ok("=6\r\ntxt:hi\r\n", "hi");

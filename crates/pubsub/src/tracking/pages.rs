@@ -41,7 +41,7 @@ impl Pages {
     /// The reader's number of a page whose address has this hash. Never 0.
     #[must_use]
     pub fn reader(hash: u64) -> u64 {
-        PAGE | hash % SLOTS as u64
+        PAGE | (hash % SLOTS as u64)
     }
 
     /// Whether a reader is a page.
