@@ -18,8 +18,9 @@ use std::{fs, io};
 
 use minijinja::Environment;
 
+use crate::Store;
 use crate::routes::Routes;
-use crate::template;
+use crate::template::{self, Asked, Rendered};
 
 /// Bytes of one file, and of all files of a site, which are kept in memory.
 const FILE_MAX: u64 = 64 << 20;
@@ -54,7 +55,7 @@ pub struct File {
 
 /// See the module's text.
 pub struct Site {
-    pub(crate) env: Environment<'static>,
+    env: Environment<'static>,
     routes: Routes,
     routes_text: String,
     files: HashMap<String, File>,
@@ -142,6 +143,19 @@ impl Site {
             }
             _ => (routes, text),
         };
+    }
+
+    /// Renders the template with this name.
+    ///
+    /// # Errors
+    /// A text for the log, with file, line and column.
+    pub fn render(
+        &self,
+        name: &str,
+        asked: Asked,
+        store: &mut dyn Store,
+    ) -> Result<Rendered, String> {
+        template::render(&self.env, name, asked, store)
     }
 
     /// Its routes.

@@ -13,7 +13,6 @@ use minijinja::value::{Kwargs, Object, Rest, Value};
 use minijinja::{Environment, Error, ErrorKind};
 
 use crate::current;
-use crate::site::Site;
 use crate::value::{add_argument, failed, map, of_json, of_reply};
 use crate::{Found, Route, Store};
 
@@ -175,13 +174,13 @@ impl Write for Bounded {
 ///
 /// # Errors
 /// A text for the log, with file, line and column.
-pub fn render(
-    site: &Site,
+pub(crate) fn render(
+    env: &Environment<'static>,
     name: &str,
     asked: Asked,
     store: &mut dyn Store,
 ) -> Result<Rendered, String> {
-    let template = site.env.get_template(name).map_err(|e| describe(&e, ""))?;
+    let template = env.get_template(name).map_err(|e| describe(&e, ""))?;
     VARIES.set(false);
     let mut out = Bounded(Vec::with_capacity(4096));
     let root = Value::from_object(Root(asked));

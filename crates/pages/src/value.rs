@@ -163,8 +163,8 @@ mod tests {
         ok(":-7\r\n", "-7");
         ok(",1.5\r\n", "1.5");
         ok("_\r\n", "");
-        ok("*2\r\n*2\r\n$1\r\na\r\n,2\r\n#t\r\n", "[[\"a\", 2.0], True]");
-        ok("%2\r\n+b\r\n:1\r\n+a\r\n:2\r\n", "{\"b\": 1, \"a\": 2}");
+        ok("*2\r\n*2\r\n$1\r\na\r\n,2\r\n#t\r\n", "[['a', 2.0], True]");
+        ok("%2\r\n+b\r\n:1\r\n+a\r\n:2\r\n", "{'b': 1, 'a': 2}");
         ok("=6\r\ntxt:hi\r\n", "hi");
         assert!(of("-ERR no\r\n").expect_err("an error").to_string().contains("ERR no"));
         for cut in [

@@ -14,7 +14,7 @@ use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::Mutex;
 
-use super::{Bound, Inbox, Stream, rebind};
+use super::{Bound, Door, Inbox, Stream, rebind};
 use crate::Shared;
 
 /// How long to wait before trying again when the process has no descriptors left.
@@ -25,19 +25,13 @@ const PROTECTED: &str = "-DENIED Apus is running in protected mode: it has no pa
 client is on another machine. Connect from the machine itself, set a password (CONFIG SET \
 requirepass), or switch protected mode off (CONFIG SET protected-mode no) if only trusted machines \
 can reach this port.\r\n";
+/// What a client of the web port is told that is one too many.
+const WEB_TOO_MANY: &str = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
+Content-Length: 0\r\nConnection: close\r\n\r\n";
 const TOO_MANY: &str = "-ERR max number of clients reached\r\n";
 
 /// How long CONFIG SET waits for the acceptor, which may have to wait for names to be resolved.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// What a listener is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
-    /// Commands.
-    Resp,
-    /// Pages.
-    Web,
-}
 
 /// TCP addresses of one door to listen on instead of the present ones.
 struct Order {
@@ -252,7 +246,7 @@ impl Acceptor {
         let open: u64 = self.inboxes.iter().map(|i| i.worker.connections.load(Relaxed)).sum();
         if open >= engine.config.int(Id::Maxclients) as u64 {
             // Best effort: the error is lost if the socket does not take it at once.
-            let text = if door == Door::Web { super::web::TOO_MANY } else { TOO_MANY };
+            let text = if door == Door::Web { WEB_TOO_MANY } else { TOO_MANY };
             let _ = (&s).write(text.as_bytes());
             inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;

@@ -8,6 +8,15 @@ use std::path::{Path, PathBuf};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
+/// What a listener is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// Commands.
+    Resp,
+    /// Pages.
+    Web,
+}
+
 /// An open listener.
 pub(crate) enum Bound {
     Tcp(TcpListener),

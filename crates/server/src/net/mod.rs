@@ -18,8 +18,8 @@ mod web;
 mod worker;
 
 pub(crate) use accepting::{Accepting, warn_if_open};
-pub(crate) use acceptor::{Acceptor, Door, Doors};
+pub(crate) use acceptor::{Acceptor, Doors};
 pub(crate) use dial::tcp as dial;
-pub(crate) use listen::{Bound, bind_tcp, bind_unix, rebind};
+pub(crate) use listen::{Bound, Door, bind_tcp, bind_unix, rebind};
 pub(crate) use stream::Stream;
 pub(crate) use worker::{Inbox, Worker};

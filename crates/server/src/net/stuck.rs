@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use resp::{Args, Limits, Parsed, Parser};
 
 use super::Stream;
-use super::acceptor::Door;
+use super::listen::Door;
 use super::worker::Inbox;
 use crate::Shared;
 

@@ -22,9 +22,6 @@ use super::worker::{OUTPUT, OUTPUT_KEEP, add};
 use crate::Shared;
 use crate::web::Responder;
 
-/// What a client is told that is one too many.
-pub(super) const TOO_MANY: &str = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
-    Content-Length: 0\r\nConnection: close\r\n\r\n";
 /// Answers of one turn, in bytes: with more, they are sent first.
 const OUT_STOP: usize = 256 * 1024;
 /// How long a closed connection is read from.

@@ -21,10 +21,10 @@ use resp::Out;
 use slab::Slab;
 
 use super::Stream;
-use super::acceptor::Door;
 use super::answer::{BatchIo, Turn, ends_scripts, gate_output, may_take_long};
 use super::conn::{Conn, INPUT, Source, State, Wait};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
+use super::listen::Door;
 use super::stuck::{Sockets, StuckResponder};
 use super::web::{self, WebConn};
 use crate::Shared;

@@ -9,7 +9,7 @@ use engine::{Session, Thread, log};
 use http1::conditional::{Part, date, is_unchanged, part};
 use http1::response::{begin, end, field, length, reason};
 use http1::{Bad, Head, Method};
-use pages::template::{Asked, params, render};
+use pages::template::{Asked, params};
 use pages::{Action, File, Found, Page, Route, Site};
 use resp::Out;
 
@@ -205,7 +205,7 @@ impl Responder {
             let keys = Vec::new();
             let mut store =
                 EngineStore { engine, thread, session, keys, lasts: true, waits: false };
-            let rendered = render(&self.site, name, asked, &mut store);
+            let rendered = self.site.render(name, asked, &mut store);
             let EngineStore { keys, lasts, waits, .. } = store;
             if held {
                 thread.release_for_page(engine);
