@@ -16,13 +16,14 @@ mod receive;
 mod stream;
 mod stuck;
 mod tls;
+mod web;
 mod wire;
 mod worker;
 
 pub(crate) use accepting::{Accepting, warn_if_open};
 pub(crate) use acceptor::{Acceptor, Doors};
 pub(crate) use dial::dial;
-pub(crate) use listen::{Bound, bind_tcp, bind_unix, rebind};
+pub(crate) use listen::{Bound, Door, bind_tcp, bind_unix, rebind};
 pub(crate) use stream::Stream;
 pub(crate) use wire::Wire;
 pub(crate) use worker::{Inbox, Worker};

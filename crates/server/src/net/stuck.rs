@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use resp::{Args, Limits, Parsed, Parser};
 
 use super::Stream;
+use super::listen::Door;
 use super::worker::Inbox;
 use crate::Shared;
 
@@ -75,7 +76,7 @@ impl StuckResponder {
             return;
         }
         self.last.set(now);
-        for a in self.inbox.arrivals().iter_mut() {
+        for a in self.inbox.arrivals().iter_mut().filter(|a| a.door == Door::Resp) {
             let client = a.begin(engine, self.thread);
             self.look_at(&client, &a.stream);
         }

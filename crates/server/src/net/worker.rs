@@ -24,10 +24,13 @@ use super::Stream;
 use super::answer::{BatchIo, Turn, gate_output};
 use super::conn::{Conn, INPUT, Source, State, Wait};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
+use super::listen::Door;
 use super::stuck::{Sockets, StuckResponder};
 use super::tls;
+use super::web::{self, WebConn};
 use crate::Shared;
 use crate::give_back::GiveBack;
+use crate::web::Responder;
 
 /// Connections that are read before the first of them is executed, while their input is short.
 const READ_AHEAD_MAX: usize = 32;
@@ -65,6 +68,7 @@ pub(crate) struct Inbox {
 /// A connection on its way to its thread.
 pub(crate) struct Arrival {
     pub(crate) stream: Stream,
+    pub(super) door: Door,
     endpoint: Endpoint,
     /// It has begun already, while the thread was stuck.
     session: Option<Session>,
@@ -85,8 +89,8 @@ impl Inbox {
     }
 
     /// Hands a connection over to the worker.
-    pub(crate) fn give(&self, s: Stream, e: Endpoint) {
-        self.arrivals.lock().push(Arrival { stream: s, endpoint: e, session: None });
+    pub(crate) fn give(&self, s: Stream, e: Endpoint, door: Door) {
+        self.arrivals.lock().push(Arrival { stream: s, door, endpoint: e, session: None });
         self.worker.mailbox.wake();
     }
 
@@ -138,6 +142,8 @@ pub(crate) struct Worker {
     pub(super) fed_ns: u64,
     /// Changes wait to be sent to them.
     owes: bool,
+    /// What answers the connections for pages; made for the first of them.
+    web: Option<Box<Responder>>,
 }
 
 /// A connection that has been read and not executed yet.
@@ -189,6 +195,7 @@ impl Worker {
             fed: Vec::new(),
             fed_ns: 0,
             owes: false,
+            web: None,
         }
     }
 
@@ -372,6 +379,13 @@ impl Worker {
         if writable && c.unsent() > 0 {
             let n = c.send_pending()?;
             c.note_sent(stats, n, thread.cx.now);
+        }
+        if c.web.is_some() {
+            let responder = self.web.get_or_insert_with(|| Responder::new(shared, thread));
+            return web::turn(
+                &mut web::Io { shared, stats, thread, input, out, gated, responder },
+                c,
+            );
         }
         match c.state() {
             State::Crowded => return Ok(Turn::Keep),
@@ -799,7 +813,7 @@ impl Worker {
     }
 
     fn welcome(&mut self, arrival: Arrival) {
-        let Arrival { mut stream, endpoint, session } = arrival;
+        let Arrival { mut stream, door, endpoint, session } = arrival;
         let engine = &self.shared.engine;
         let session = session.unwrap_or_else(|| Session::new(engine, self.thread.index, endpoint));
         let id = session.client.id;
@@ -814,7 +828,12 @@ impl Worker {
         }
         let i = self.conns.insert(conn);
         self.places.insert(id, i);
-        self.inbox.sockets.insert(client, stream);
+        if door == Door::Web {
+            self.conns[i].web = Some(WebConn::begin(&self.shared, &mut self.conns[i]));
+        } else {
+            // What answers while this thread is stuck speaks RESP.
+            self.inbox.sockets.insert(client, stream);
+        }
         add(&self.inbox.worker.stats.connections_received, 1);
         if let Err(e) = registered {
             log!(self.shared.engine.log, Warning, "registering a connection: {}", e);
@@ -834,6 +853,13 @@ impl Worker {
             if c.handshake.is_some_and(|h| !h.queued && h.until < mono) {
                 tls::note_late(engine, &c.session.client);
                 close.push(i);
+                continue;
+            }
+            if let Some(web) = &c.web {
+                let active = c.session.client.active_ms.load(Relaxed);
+                if web.is_overdue(&engine.config, now, active) {
+                    close.push(i);
+                }
                 continue;
             }
             let idle = now - c.session.client.active_ms.load(Relaxed);
