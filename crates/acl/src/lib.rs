@@ -77,6 +77,7 @@ pub struct Acl {
     /// The default user is on and needs no password.
     open: AtomicBool,
     server: Arc<User>,
+    reader: Arc<User>,
     /// The value of `requirepass` that was last applied.
     requirepass: Mutex<Vec<u8>>,
     /// ACL LOG.
@@ -92,6 +93,7 @@ impl Acl {
             default,
             open: AtomicBool::new(true),
             server: Arc::new(User::server(table)),
+            reader: Arc::new(User::reader(table)),
             requirepass: Mutex::default(),
             log: Log::default(),
         }
@@ -105,6 +107,11 @@ impl Acl {
     /// The server itself.
     pub fn server(&self) -> &Arc<User> {
         &self.server
+    }
+
+    /// The user as whom pages read, unless another one is configured.
+    pub fn reader(&self) -> &Arc<User> {
+        &self.reader
     }
 
     /// The user of that name.

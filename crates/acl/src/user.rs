@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use parking_lot::RwLock;
 
 use crate::Catalogue;
-use crate::rules::Rules;
+use crate::rules::{Ground, Rules};
 
 /// A user: a name for ever, and rules that ACL SETUSER replaces as a whole. A connection that has
 /// authenticated as the user follows the change with its next command. A deleted user may do
@@ -28,6 +28,18 @@ impl User {
     /// The server itself, which may do everything and is in no list.
     pub(crate) fn server(table: &dyn Catalogue) -> Self {
         Self::new(b"(superuser)", Rules::open(table))
+    }
+
+    /// A user that may read every key and nothing else; in no list.
+    pub(crate) fn reader(table: &dyn Catalogue) -> Self {
+        let ground = Ground { table, all_channels: false };
+        let mut rules = Rules::new(ground);
+        for rule in ["on", "nopass", "~*", "+@read"] {
+            // They are rules: the tests of this crate would tell.
+            let applied = rules.apply(ground, rule.as_bytes());
+            debug_assert!(applied.is_ok());
+        }
+        Self::new(b"(reader)", rules)
     }
 
     /// The name, which has no blanks.

@@ -5,6 +5,7 @@
 //! evicted, then the command, in the form that can be replayed. One commit is one record; so is everything
 //! between `Thread::begin_unit` and `Thread::end_unit` (a transaction, a script).
 
+use commands::row::Scope;
 use resp::Args;
 use store::Db;
 use stream::{Lane, Unit};
@@ -68,6 +69,9 @@ fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: Opt
     }
     if db.cx.effects.flushed {
         engine.tracking.invalidate_all(engine, local);
+    } else if own.is_some_and(|own| own.cmd.row.scope == Scope::All && own.cmd.is_write()) {
+        // SWAPDB changes keys without an event for each. Redis does not notify clients of it.
+        engine.tracking.pages.drop_all();
     }
     db.cx.effects.clear();
 }

@@ -467,7 +467,8 @@ impl Thread {
         if db.cx.handed_over {
             return outcome;
         }
-        if session.tracking.is_some() && cmd.row.flags.has(Flags::READONLY) {
+        let tracks = session.tracking.is_some() || session.page != 0;
+        if tracks && cmd.row.flags.has(Flags::READONLY) {
             tracking::remember(engine, &mut self.pubsub, session, cmd, args);
         }
         if db.cx.block.is_some() {

@@ -56,6 +56,9 @@ pub struct Session {
     pub tracking: Option<Arc<Tracker>>,
     /// CLIENT CACHING was called for the next command.
     pub caching: bool,
+    /// The page that it renders ([`::pubsub::tracking::Pages::reader`]): its reads are remembered for that.
+    /// 0: none.
+    pub page: u64,
     /// Its commands must take the general path: it is subscribed in RESP2, or its reads are tracked.
     pub(crate) attention: bool,
     /// A command that must wait (CLIENT PAUSE): it is run before any further input.
@@ -113,6 +116,7 @@ impl Session {
             outbox: None,
             tracking: None,
             caching: false,
+            page: 0,
             attention: false,
             deferred: None,
             asked: 0,

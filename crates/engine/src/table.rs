@@ -129,6 +129,11 @@ impl Cmd {
         self.row.name.split('|').next().unwrap_or_default()
     }
 
+    /// Whether it may change data.
+    pub(crate) fn is_write(&self) -> bool {
+        self.row.flags.has(Flags::WRITE)
+    }
+
     /// Whether `argc` arguments, the name included, are an acceptable number.
     #[inline]
     pub fn arity_fits(&self, argc: usize) -> bool {

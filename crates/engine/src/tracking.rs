@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-pub use ::pubsub::tracking::{FORGET_AT_ONCE, Tracker, Tracking};
+pub use ::pubsub::tracking::{FORGET_AT_ONCE, Pages, Tracker, Tracking};
 use resp::Args;
 
 use crate::engine::Engine;
@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::table::Cmd;
 use crate::thread::Thread;
 
-/// Remembers that a connection has read the keys of a command. To be called while their shards are
+/// Remembers that a connection, or the page that it renders, has read the keys of a command. To be called while their shards are
 /// locked, after the read: clients are not notified of the removal of an expired key that the read
 /// came upon.
 #[cold]
@@ -23,11 +23,11 @@ pub(crate) fn remember(
     cmd: &Cmd,
     args: &Args<'_>,
 ) {
-    let Some(t) = &session.tracking else { return };
-    if !t.wants(session.caching) {
-        return;
-    }
-    let id = session.client.id;
+    let id = match &session.tracking {
+        _ if session.page != 0 => session.page,
+        Some(t) if t.wants(session.caching) => session.client.id,
+        _ => return,
+    };
     // Without valid keys nothing was read.
     let _ =
         commands::keys::positions(cmd.row, args, &mut |i| engine.tracking.remember(&args[i], id));
@@ -46,6 +46,8 @@ pub(crate) fn limit(engine: &Engine, local: &mut Local, most: usize) {
 /// Periodic work: keeps the table below its limit, and empties it when no client tracks.
 pub(crate) fn upkeep(engine: &Engine, local: &mut Local) {
     engine.tracking.upkeep(engine, local, keys_max(engine));
+    let now = engine.clock.wall_ms() as i64;
+    engine.tracking.pages.rest(now, || engine.keyspace.lose_interest());
 }
 
 impl Thread {

@@ -41,6 +41,7 @@ pub mod log_tool;
 mod net;
 mod sink;
 mod tls;
+mod web;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -61,7 +62,7 @@ pub use sink::LineSink;
 use config::{Caller, Id};
 use durable::Durable;
 use engine::{Mailbox, Options, log};
-use net::{Acceptor, Bound, Doors, Inbox, Worker, bind_tcp, bind_unix};
+use net::{Acceptor, Bound, Door, Doors, Inbox, Worker, bind_tcp, bind_unix};
 
 /// mimalloc, counted. See the [crate] text.
 pub type Allocator = stdx::mem::Counting<mimalloc::MiMalloc>;
@@ -85,6 +86,8 @@ pub(crate) struct Shared {
     shut: AtomicBool,
     /// When the last complaint about accepting was logged, in monotonic nanoseconds.
     complained: AtomicU64,
+    /// The site, and its pages.
+    pub(crate) web: web::Web,
 }
 
 impl Shared {
@@ -187,6 +190,12 @@ impl Builder {
             for path in c.string(Id::Unixsocket).split_whitespace() {
                 self.bound.push(bind_unix(Path::new(path), mode, backlog)?);
             }
+            let port = c.int(Id::WebPort) as u16;
+            if port != 0 {
+                let bound = bind_tcp(&c.list(Id::WebBind), port, backlog)
+                    .map_err(|e| io::Error::new(e.kind(), format!("web-port: {e}")))?;
+                self.bound.extend(bound.into_iter().map(Bound::Web));
+            }
             if self.bound.is_empty() {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidInput,
@@ -199,7 +208,7 @@ impl Builder {
             .iter()
             .filter_map(|b| match b {
                 Bound::Tcp(l) => l.local_addr().ok(),
-                Bound::Tls(_) | Bound::Unix(..) => None,
+                Bound::Tls(_) | Bound::Web(_) | Bound::Unix(..) => None,
             })
             .collect();
         let secured: Vec<SocketAddr> = self
@@ -207,7 +216,7 @@ impl Builder {
             .iter()
             .filter_map(|b| match b {
                 Bound::Tls(l) => l.local_addr().ok(),
-                Bound::Tcp(_) | Bound::Unix(..) => None,
+                Bound::Tcp(_) | Bound::Web(_) | Bound::Unix(..) => None,
             })
             .collect();
         let tls = Arc::new(tls::Tls::default());
@@ -244,6 +253,7 @@ impl Builder {
             stop: AtomicBool::new(false),
             shut: AtomicBool::new(false),
             complained: AtomicU64::new(0),
+            web: web::Web::new(&engine),
         });
         let mut inboxes = Vec::new();
         let mut polls = Vec::new();
@@ -272,6 +282,7 @@ impl Builder {
             replicator::role::begin_configured(&engine);
             loading.tell(Ok(()));
         }
+        web::watch(&shared)?;
         let acceptor = Acceptor::new(self.bound, inboxes.clone(), Arc::clone(&shared))?;
         let admin = admin::Admin::default();
         let handle = Handle {
@@ -441,13 +452,14 @@ impl Handle {
         }
         let backlog = backlog_of(c);
         let engine = &self.shared.engine;
-        let ports = [(Id::Port, false, &engine.tcp_port), (Id::TlsPort, true, &engine.tls_port)];
-        for (option, tls, shown) in ports {
+        let ports =
+            [(Id::Port, Door::Resp, &engine.tcp_port), (Id::TlsPort, Door::Tls, &engine.tls_port)];
+        for (option, door, shown) in ports {
             if id != Id::Bind && id != option {
                 continue;
             }
             let port = c.int(option) as u16;
-            self.doors.rebind(tls, c.list(Id::Bind), port, backlog).map_err(|e| {
+            self.doors.rebind(door, c.list(Id::Bind), port, backlog).map_err(|e| {
                 log!(log, Warning, "{}", e);
                 match id {
                     Id::Bind => "Failed to bind to specified addresses.",
@@ -467,6 +479,14 @@ impl Handle {
             id if tls::is_one(id) => {
                 let followed = self.shared.tls.follow(c, &self.shared.engine.log, false);
                 followed.map_err(|_| NO_TLS.to_owned())
+            }
+            Id::WebPort | Id::WebBind => {
+                let backlog = c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32;
+                let port = c.int(Id::WebPort) as u16;
+                self.doors.rebind(Door::Web, c.list(Id::WebBind), port, backlog).map_err(|e| {
+                    log!(self.shared.engine.log, Warning, "web-port: {}", e);
+                    "Unable to listen on the web port. Check server logs.".to_owned()
+                })
             }
             Id::AdminPort | Id::AdminBind => self.follow_admin().map_err(|e| {
                 log!(self.shared.engine.log, Warning, "admin-port: {}", e);

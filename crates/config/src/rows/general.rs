@@ -17,6 +17,24 @@ AdminTlsCertFile: "admin-tls-cert-file", [], Optional(any), "", PROTECTED | VOLA
     "Certificate (PEM) of the port of the HTTP interface for operators; empty uses that of tls-cert-file.";
 AdminTlsKeyFile: "admin-tls-key-file", [], Optional(any), "", PROTECTED | VOLATILE, Effective,
     "Private key (PEM) of admin-tls-cert-file. A protected one is opened with tls-key-file-pass.";
+WebPort: "web-port", [], Int(0, 65535), "0", PROTECTED, Effective,
+    "Port that serves pages and files over HTTP; 0 opens none.";
+WebBind: "web-bind", [], Bind, "127.0.0.1 -::1", MULTI | PROTECTED, Effective,
+    "Addresses that serve pages and files, written as for `bind`.";
+WebRoot: "web-root", [], Optional(any), "", IMMUTABLE, Effective,
+    "Directory with the templates, routes and files of the site; empty for none. It is read again when a file changes.";
+WebUser: "web-user", [], Optional(any), "", IMMUTABLE, Effective,
+    "User as whom pages read keys; empty for one that may read every key and change nothing.";
+WebCacheSize: "web-cache-size", [], Memory(0, BYTES_MAX), "64mb", RUNTIME, Effective,
+    "Bytes of finished pages that are kept until a key of theirs changes; 0 keeps none.";
+WebMaxBody: "web-max-body", [], Memory(0, 64 * MB), "1mb", RUNTIME, Effective,
+    "Bytes that the body of a request to the web port may have.";
+WebHeadTimeout: "web-head-timeout", [], Int(1, 3600), "10", RUNTIME, Effective,
+    "Seconds that the head of a request to the web port may take.";
+WebBodyTimeout: "web-body-timeout", [], Int(1, 3600), "30", RUNTIME, Effective,
+    "Seconds that the body of a request to the web port may take.";
+WebIdleTimeout: "web-idle-timeout", [], Int(1, 86400), "60", RUNTIME, Effective,
+    "Seconds that a connection to the web port stays open without a request.";
 TopicHttpPort: "topic-http-port", ["http-port"], Int(0, 65535), "0", PROTECTED, Effective,
     "Port of the HTTP interface of topics; 0 opens none.";
 TopicHttpBind: "topic-http-bind", ["http-bind"], Bind, "127.0.0.1 -::1", MULTI | PROTECTED, Effective,

@@ -17,6 +17,7 @@
 
 mod broadcast;
 mod keys;
+mod pages;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -28,6 +29,7 @@ use crate::notice::Notice;
 use crate::{Local, Peer, Peers, Receiver};
 use broadcast::Prefixes;
 use keys::Keys;
+pub use pages::Pages;
 
 /// Keys forgotten at once when there are more than `tracking-table-max-keys`.
 pub const FORGET_AT_ONCE: usize = 128;
@@ -71,6 +73,8 @@ pub struct Tracking {
     keys: Keys,
     prefixes: Prefixes,
     trackers: RwLock<Map<u64, Arc<Tracker>>>,
+    /// Cached pages, which are readers like connections.
+    pub pages: Pages,
 }
 
 impl Tracking {
@@ -121,6 +125,10 @@ impl Tracking {
         key: &[u8],
     ) {
         for id in self.keys.take(key) {
+            if Pages::is_page(id) {
+                self.pages.changed(id);
+                continue;
+            }
             let Some(tracker) = self.tracker(id) else { continue };
             if tracker.bcast || tracker.noloop && id == by {
                 continue;
@@ -134,6 +142,7 @@ impl Tracking {
     /// keys.
     pub fn invalidate_all<P: Peer>(&self, peers: &impl Peers<Peer = P>, local: &mut Local<P>) {
         self.keys.clear();
+        self.pages.drop_all();
         let all: Vec<_> = self.trackers.read().values().cloned().collect();
         for tracker in all {
             send(peers, local, &tracker, |redirected| Notice::All { redirected });
@@ -196,7 +205,7 @@ impl Tracking {
     /// Periodic work: keeps the table below its limit, and empties it when no client tracks.
     pub fn upkeep<P: Peer>(&self, peers: &impl Peers<Peer = P>, local: &mut Local<P>, max: u64) {
         self.limit(peers, local, max, 10_000);
-        if self.keys.count() > 0 && self.clients() == 0 {
+        if self.keys.count() > 0 && self.clients() == 0 && !self.pages.is_on() {
             self.keys.clear_some();
         }
     }
@@ -220,7 +229,7 @@ impl Tracking {
         let r = &tracker.receiver;
         let mut trackers = self.trackers.write();
         trackers.remove(&r.id);
-        if trackers.is_empty() && self.keys.count() <= CLEARED_AT_ONCE {
+        if trackers.is_empty() && !self.pages.is_on() && self.keys.count() <= CLEARED_AT_ONCE {
             // Changes are not noted any more, so remembered reads do not stay valid.
             self.keys.clear();
         }

@@ -15,22 +15,24 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::Mutex;
 
 use super::tls::PROTECTED;
-use super::{Bound, Inbox, Stream, rebind};
+use super::{Bound, Door, Inbox, Stream, rebind};
 use crate::Shared;
 
 /// How long to wait before trying again when the process has no descriptors left.
 const BACKOFF: Duration = Duration::from_millis(50);
 const WAKE: Token = Token(usize::MAX);
 
+/// What a client of the web port is told that is one too many.
+const WEB_TOO_MANY: &str = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
+Content-Length: 0\r\nConnection: close\r\n\r\n";
 const TOO_MANY: &str = "-ERR max number of clients reached\r\n";
 
 /// How long CONFIG SET waits for the acceptor, which may have to wait for names to be resolved.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// TCP addresses to listen on instead of the present ones.
+/// TCP addresses of one door to listen on instead of the present ones.
 struct Order {
-    /// Those whose connections speak TLS.
-    tls: bool,
+    door: Door,
     bind: Vec<String>,
     port: u16,
     backlog: i32,
@@ -44,20 +46,20 @@ pub(crate) struct Doors {
 }
 
 impl Doors {
-    /// Listens on these TCP addresses and on no others, with TLS or without. Connections stay open, and those that wait to be
+    /// Listens on these TCP addresses of a door and on no others. Connections stay open, and those that wait to be
     /// accepted are accepted.
     ///
     /// # Errors
     /// One of them cannot be listened on; then all is as before.
     pub(crate) fn rebind(
         &self,
-        tls: bool,
+        door: Door,
         bind: Vec<String>,
         port: u16,
         backlog: i32,
     ) -> io::Result<()> {
         let (done, outcome) = sync_channel(1);
-        self.orders.lock().push(Order { tls, bind, port, backlog, done });
+        self.orders.lock().push(Order { door, bind, port, backlog, done });
         self.waker.wake()?;
         let gone = |_| io::Error::other("the server is shutting down");
         outcome.recv_timeout(PATIENCE).map_err(gone)?
@@ -70,8 +72,7 @@ impl Doors {
 }
 
 enum Listener {
-    Tcp(TcpListener),
-    Tls(TcpListener),
+    Tcp(TcpListener, Door),
     Unix(UnixListener, Option<std::path::PathBuf>),
 }
 
@@ -109,9 +110,15 @@ impl Acceptor {
         let place = self.listeners.iter().position(Option::is_none).unwrap_or(self.listeners.len());
         let token = Token(place);
         let r = self.poll.registry();
+        let door = match bound {
+            Bound::Web(_) => Door::Web,
+            Bound::Tls(_) => Door::Tls,
+            _ => Door::Resp,
+        };
         let listener = match bound {
-            Bound::Tcp(l) => Listener::Tcp(open_tcp(r, l, token)?),
-            Bound::Tls(l) => Listener::Tls(open_tcp(r, l, token)?),
+            Bound::Tcp(l) | Bound::Tls(l) | Bound::Web(l) => {
+                Listener::Tcp(open_tcp(r, l, token)?, door)
+            }
             Bound::Unix(l, path) => {
                 l.set_nonblocking(true)?;
                 let mut l = UnixListener::from_std(l);
@@ -126,10 +133,9 @@ impl Acceptor {
         Ok(place)
     }
 
-    fn rebind(&mut self, tls: bool, bind: &[String], port: u16, backlog: i32) -> io::Result<()> {
+    fn rebind(&mut self, door: Door, bind: &[String], port: u16, backlog: i32) -> io::Result<()> {
         let tcp = |l: &Option<Listener>| match l {
-            Some(Listener::Tcp(l)) if !tls => l.local_addr().ok(),
-            Some(Listener::Tls(l)) if tls => l.local_addr().ok(),
+            Some(Listener::Tcp(l, d)) if *d == door => l.local_addr().ok(),
             _ => None,
         };
         let mut open: Vec<(SocketAddr, usize)> =
@@ -141,8 +147,14 @@ impl Acceptor {
             this.accept_all(i);
             this.listeners[i] = None;
         };
-        let kind = if tls { Bound::Tls } else { Bound::Tcp };
-        let start = |l| this.borrow_mut().open(kind(l));
+        let start = |l| {
+            let bound = match door {
+                Door::Resp => Bound::Tcp(l),
+                Door::Tls => Bound::Tls(l),
+                Door::Web => Bound::Web(l),
+            };
+            this.borrow_mut().open(bound)
+        };
         rebind(&mut open, bind, port, backlog, close, start)
     }
 
@@ -170,8 +182,8 @@ impl Acceptor {
                 }
             }
             let orders = std::mem::take(&mut *self.doors.orders.lock());
-            for Order { tls, bind, port, backlog, done } in orders {
-                let outcome = self.rebind(tls, &bind, port, backlog);
+            for Order { door, bind, port, backlog, done } in orders {
+                let outcome = self.rebind(door, &bind, port, backlog);
                 // CONFIG SET may have given up.
                 let _ = done.try_send(outcome);
             }
@@ -189,13 +201,19 @@ impl Acceptor {
     fn accept_all(&mut self, i: usize) -> bool {
         loop {
             let accepted = match self.listeners.get(i) {
-                Some(Some(Listener::Tcp(l))) => l.accept().map(|(s, _)| Some(Stream::Tcp(s))),
-                Some(Some(Listener::Tls(l))) => l.accept().map(|(s, _)| self.secure(s)),
-                Some(Some(Listener::Unix(l, _))) => l.accept().map(|(s, _)| Some(Stream::Unix(s))),
+                Some(Some(Listener::Tcp(l, Door::Tls))) => {
+                    l.accept().map(|(s, _)| Some((self.secure(s)?, Door::Tls)))
+                }
+                Some(Some(Listener::Tcp(l, door))) => {
+                    l.accept().map(|(s, _)| Some((Stream::Tcp(s), *door)))
+                }
+                Some(Some(Listener::Unix(l, _))) => {
+                    l.accept().map(|(s, _)| Some((Stream::Unix(s), Door::Resp)))
+                }
                 _ => return true,
             };
             match accepted {
-                Ok(s) => s.into_iter().for_each(|s| self.admit(s)),
+                Ok(s) => s.into_iter().for_each(|(s, door)| self.admit(s, door)),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => match e.raw_os_error() {
@@ -229,7 +247,7 @@ impl Acceptor {
             .map(|session| Stream::secured(tcp, session))
     }
 
-    fn admit(&mut self, s: Stream) {
+    fn admit(&mut self, s: Stream, door: Door) {
         let engine = &self.shared.engine;
         let inbox = self
             .inboxes
@@ -241,14 +259,16 @@ impl Acceptor {
             // Best effort: the error is lost if the socket does not take it at once. With TLS no word can be
             // said before the handshake, as in Redis.
             if !s.is_tls() {
-                let _ = (&s).write(TOO_MANY.as_bytes());
+                let text = if door == Door::Web { WEB_TOO_MANY } else { TOO_MANY };
+                let _ = (&s).write(text.as_bytes());
             }
             inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;
         }
         let endpoint = s.endpoint();
-        // With TLS it is told so when the handshake is done.
-        if !endpoint.loopback
+        // Pages are for everybody, and read only. With TLS a client is told so when the handshake is done.
+        if door == Door::Resp
+            && !endpoint.loopback
             && !s.is_tls()
             && engine.config.flag(Id::ProtectedMode)
             && engine.acl.takes_any_password()
@@ -275,7 +295,7 @@ impl Acceptor {
             }
         }
         inbox.worker.connections.fetch_add(1, Relaxed);
-        inbox.give(s, endpoint);
+        inbox.give(s, endpoint, door);
     }
 }
 

@@ -19,6 +19,7 @@ use super::Stream;
 use super::count::add;
 use super::receive::receive;
 use super::tls::Handshake;
+use super::web::WebConn;
 
 /// Bytes that are received at once at most: the size of the thread's shared buffer.
 pub(super) const INPUT: usize = 256 * 1024;
@@ -57,6 +58,8 @@ pub(crate) struct Conn {
     pub(crate) tls: bool,
     /// Its handshake is under way, and nothing else is done with it.
     pub(crate) handshake: Option<Handshake>,
+    /// It speaks HTTP, for pages.
+    pub(crate) web: Option<Box<WebConn>>,
 }
 
 /// Why a command of a connection waits.
@@ -115,6 +118,7 @@ impl Conn {
             queued: false,
             short: true,
             gate: None,
+            web: None,
         }
     }
 

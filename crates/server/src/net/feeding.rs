@@ -7,9 +7,9 @@
 use engine::{Fed, Peer, log};
 
 use super::answer::Turn;
-use super::limits::over_replica_limit;
 use super::buffers::{OUTPUT, OUTPUT_KEEP};
 use super::count::add;
+use super::limits::over_replica_limit;
 use super::worker::Worker;
 
 /// How long changes wait for more of them while there is more to execute.

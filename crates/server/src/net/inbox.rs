@@ -9,6 +9,7 @@ use engine::{Client, Endpoint, Session};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::Stream;
+use super::listen::Door;
 
 /// Where the acceptor leaves new connections, and others leave messages.
 pub(crate) struct Inbox {
@@ -21,6 +22,7 @@ pub(crate) struct Inbox {
 /// A connection on its way to its thread.
 pub(crate) struct Arrival {
     pub(crate) stream: Stream,
+    pub(super) door: Door,
     pub(super) endpoint: Endpoint,
     /// It has begun already, while the thread was stuck.
     pub(super) session: Option<Session>,
@@ -41,8 +43,8 @@ impl Inbox {
     }
 
     /// Hands a connection over to the worker.
-    pub(crate) fn give(&self, s: Stream, e: Endpoint) {
-        self.arrivals.lock().push(Arrival { stream: s, endpoint: e, session: None });
+    pub(crate) fn give(&self, s: Stream, e: Endpoint, door: Door) {
+        self.arrivals.lock().push(Arrival { stream: s, door, endpoint: e, session: None });
         self.worker.mailbox.wake();
     }
 

@@ -8,11 +8,24 @@ use std::path::{Path, PathBuf};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
+/// What a listener is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// Commands.
+    Resp,
+    /// Commands, with TLS.
+    Tls,
+    /// Pages.
+    Web,
+}
+
 /// An open listener.
 pub(crate) enum Bound {
     Tcp(TcpListener),
     /// Whose connections speak TLS.
     Tls(TcpListener),
+    /// For pages.
+    Web(TcpListener),
     /// With its path, which is removed at the end.
     Unix(UnixListener, Option<PathBuf>),
 }

@@ -19,6 +19,7 @@ mod receive;
 mod stream;
 mod stuck;
 mod tls;
+mod web;
 mod wire;
 mod worker;
 
@@ -26,7 +27,7 @@ pub(crate) use accepting::{Accepting, warn_if_open};
 pub(crate) use acceptor::{Acceptor, Doors};
 pub(crate) use dial::dial;
 pub(crate) use inbox::Inbox;
-pub(crate) use listen::{Bound, bind_tcp, bind_unix, rebind};
+pub(crate) use listen::{Bound, Door, bind_tcp, bind_unix, rebind};
 pub(crate) use stream::Stream;
 pub(crate) use wire::Wire;
 pub(crate) use worker::Worker;

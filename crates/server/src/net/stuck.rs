@@ -18,6 +18,7 @@ use resp::{Args, Limits, Parsed, Parser};
 
 use super::Stream;
 use super::inbox::Inbox;
+use super::listen::Door;
 use crate::Shared;
 
 /// The part of a connection's input that is read, in bytes.
@@ -48,7 +49,7 @@ impl StuckResponder {
             return;
         }
         self.last.set(now);
-        for a in self.inbox.arrivals().iter_mut() {
+        for a in self.inbox.arrivals().iter_mut().filter(|a| a.door == Door::Resp) {
             let client = a.begin(engine, self.thread);
             self.look_at(&client, &a.stream);
         }

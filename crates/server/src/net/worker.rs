@@ -25,10 +25,13 @@ use super::conn::{Conn, INPUT, Source, State, Wait};
 use super::count::{add, raise};
 use super::inbox::{Arrival, Inbox};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
+use super::listen::Door;
 use super::stuck::StuckResponder;
 use super::tls;
+use super::web::{self, WebConn};
 use crate::Shared;
 use crate::give_back::GiveBack;
+use crate::web::Responder;
 
 /// Connections that are read before the first of them is executed, while their input is short.
 const READ_AHEAD_MAX: usize = 32;
@@ -83,6 +86,8 @@ pub(crate) struct Worker {
     pub(super) fed_ns: u64,
     /// Changes wait to be sent to them.
     owes: bool,
+    /// What answers the connections for pages; made for the first of them.
+    web: Option<Box<Responder>>,
 }
 
 /// A connection that has been read and not executed yet.
@@ -134,6 +139,7 @@ impl Worker {
             fed: Vec::new(),
             fed_ns: 0,
             owes: false,
+            web: None,
         }
     }
 
@@ -317,6 +323,13 @@ impl Worker {
         if writable && c.unsent() > 0 {
             let n = c.send_pending()?;
             c.note_sent(stats, n, thread.cx.now);
+        }
+        if c.web.is_some() {
+            let responder = self.web.get_or_insert_with(|| Responder::new(shared, thread));
+            return web::turn(
+                &mut web::Io { shared, stats, thread, input, out, gated, responder },
+                c,
+            );
         }
         match c.state() {
             State::Crowded => return Ok(Turn::Keep),
@@ -744,7 +757,7 @@ impl Worker {
     }
 
     fn welcome(&mut self, arrival: Arrival) {
-        let Arrival { mut stream, endpoint, session } = arrival;
+        let Arrival { mut stream, door, endpoint, session } = arrival;
         let engine = &self.shared.engine;
         let session = session.unwrap_or_else(|| Session::new(engine, self.thread.index, endpoint));
         let id = session.client.id;
@@ -759,7 +772,12 @@ impl Worker {
         }
         let i = self.conns.insert(conn);
         self.places.insert(id, i);
-        self.inbox.sockets.insert(client, stream);
+        if door == Door::Web {
+            self.conns[i].web = Some(WebConn::begin(&self.shared, &mut self.conns[i]));
+        } else {
+            // What answers while this thread is stuck speaks RESP.
+            self.inbox.sockets.insert(client, stream);
+        }
         add(&self.inbox.worker.stats.connections_received, 1);
         if let Err(e) = registered {
             log!(self.shared.engine.log, Warning, "registering a connection: {}", e);
@@ -779,6 +797,13 @@ impl Worker {
             if c.handshake.is_some_and(|h| !h.queued && h.until < mono) {
                 tls::note_late(engine, &c.session.client);
                 close.push(i);
+                continue;
+            }
+            if let Some(web) = &c.web {
+                let active = c.session.client.active_ms.load(Relaxed);
+                if web.is_overdue(&engine.config, now, active) {
+                    close.push(i);
+                }
                 continue;
             }
             let idle = now - c.session.client.active_ms.load(Relaxed);

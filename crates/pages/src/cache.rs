@@ -1,0 +1,184 @@
+//! Finished pages by their addresses.
+//!
+//! A page is valid at one version of its slot in the table of reads, of its site, and of the user as whom it
+//! was rendered; the one who looks it up compares. Nothing is removed when a key changes: an invalid page is
+//! replaced by the next rendering. Memory is bounded: the page that was put in first goes first, unless it has
+//! been used since. Addresses are spread over parts with a lock each.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use parking_lot::{Mutex, RwLock};
+
+const PARTS: usize = 16;
+/// Bytes that a page takes besides its own.
+const OVERHEAD: usize = 256;
+
+/// A finished page.
+#[derive(Debug)]
+pub struct Page {
+    /// The status.
+    pub status: u16,
+    /// The fields of the head, each with its line end: everything but date and connection.
+    pub fields: Vec<u8>,
+    /// The body.
+    pub body: Arc<Vec<u8>>,
+    /// Its tag, with quotes.
+    pub etag: String,
+    /// The version that its slot had before it was rendered.
+    pub version: u64,
+    /// The number of its site, and of the user's rules.
+    pub made_by: (u64, u64),
+    /// Until when it is valid, in Unix milliseconds: the first deadline of a key.
+    pub deadline_ms: i64,
+}
+
+impl Page {
+    fn bytes(&self, address: &str) -> usize {
+        self.fields.len() + self.body.len() + self.etag.len() + 2 * address.len() + OVERHEAD
+    }
+}
+
+#[derive(Debug)]
+struct Kept {
+    page: Arc<Page>,
+    used: AtomicBool,
+}
+
+#[derive(Default, Debug)]
+struct Part {
+    pages: RwLock<HashMap<Box<str>, Kept>>,
+    /// Addresses in the order in which they came; each once.
+    order: Mutex<VecDeque<Box<str>>>,
+}
+
+/// What happened so far.
+#[derive(Default, Debug)]
+pub struct Counts {
+    /// Requests that were answered from here.
+    pub hits: AtomicU64,
+    /// Requests for which a page was rendered.
+    pub renderings: AtomicU64,
+    /// Pages that went to make room.
+    pub evictions: AtomicU64,
+    /// Renderings that failed.
+    pub failures: AtomicU64,
+}
+
+/// See the module's text.
+#[derive(Default, Debug)]
+pub struct Cache {
+    parts: [Part; PARTS],
+    bytes: AtomicUsize,
+    /// See [`Counts`].
+    pub counts: Counts,
+}
+
+impl Cache {
+    fn part(&self, address: &str) -> &Part {
+        &self.parts[stdx::hash::hash64(address.as_bytes()) as usize % PARTS]
+    }
+
+    /// The page with this address, valid or not.
+    #[must_use]
+    pub fn get(&self, address: &str) -> Option<Arc<Page>> {
+        let pages = self.part(address).pages.read();
+        let kept = pages.get(address)?;
+        if !kept.used.load(Relaxed) {
+            kept.used.store(true, Relaxed);
+        }
+        Some(Arc::clone(&kept.page))
+    }
+
+    /// Keeps a page, within `max` bytes of all pages.
+    pub fn put(&self, address: &str, page: Arc<Page>, max: usize) {
+        let bytes = page.bytes(address);
+        if bytes > max / 4 {
+            return;
+        }
+        let part = self.part(address);
+        let kept = Kept { page, used: AtomicBool::new(false) };
+        let mut pages = part.pages.write();
+        match pages.insert(address.into(), kept) {
+            Some(old) => drop(self.bytes.fetch_sub(old.page.bytes(address), Relaxed)),
+            None => part.order.lock().push_back(address.into()),
+        }
+        drop(pages);
+        self.bytes.fetch_add(bytes, Relaxed);
+        self.shrink(max, stdx::hash::hash64(address.as_bytes()) as usize);
+    }
+
+    /// Makes room, beginning with one part and going on with the others.
+    fn shrink(&self, max: usize, from: usize) {
+        for i in 0..PARTS {
+            let part = &self.parts[(from + i) % PARTS];
+            while self.bytes() > max {
+                let mut pages = part.pages.write();
+                let mut order = part.order.lock();
+                let Some(address) = order.pop_front() else { break };
+                if pages.get(&address).is_some_and(|kept| kept.used.swap(false, Relaxed)) {
+                    order.push_back(address);
+                    continue;
+                }
+                if let Some(old) = pages.remove(&address) {
+                    self.bytes.fetch_sub(old.page.bytes(&address), Relaxed);
+                    self.counts.evictions.fetch_add(1, Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Bytes of all pages.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
+    }
+
+    /// How many pages there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parts.iter().map(|part| part.pages.read().len()).sum()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(bytes: usize) -> Arc<Page> {
+        Arc::new(Page {
+            status: 200,
+            fields: Vec::new(),
+            body: Arc::new(vec![0; bytes]),
+            etag: String::new(),
+            version: 1,
+            made_by: (1, 1),
+            deadline_ms: i64::MAX,
+        })
+    }
+
+    #[test]
+    fn memory_is_bounded_and_used_pages_stay() {
+        let cache = Cache::default();
+        for i in 0..1000 {
+            cache.put(&format!("/{i}"), page(1000), 100_000);
+            assert!(cache.bytes() <= 100_000);
+            assert!(cache.get("/0").is_some(), "{i}");
+        }
+        assert!(cache.len() > 50 && cache.len() < 100, "{}", cache.len());
+        assert_eq!(cache.counts.evictions.load(Relaxed), 1000 - cache.len() as u64);
+        cache.put("/0", page(2000), 100_000);
+        cache.put("/big", page(50_000), 100_000);
+        assert!(cache.get("/big").is_none());
+        cache.put("/x", page(0), 0);
+        let bytes: usize = cache.parts.iter().map(|p| p.order.lock().len()).sum();
+        assert_eq!(bytes, cache.len());
+    }
+}

@@ -1,0 +1,298 @@
+//! A site: files by their paths, templates, and routes, all of one moment.
+//!
+//! ```text
+//!  routes          which request is answered by what        routes.rs
+//!  templates/…     templates, by their paths below this
+//!  public/…        files that are served as they are, below /
+//! ```
+//!
+//! A directory that has none of these three is served as it is. Names that begin with a dot are left out, and
+//! so are links that lead out of the directory. A site that is read again keeps the last good version of a
+//! template or a routes file that has an error now.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+use std::{fs, io};
+
+use minijinja::Environment;
+
+use crate::Store;
+use crate::routes::Routes;
+use crate::template::{self, Asked, Rendered};
+
+/// Bytes of one file, and of all files of a site, which are kept in memory.
+const FILE_MAX: u64 = 64 << 20;
+const SITE_MAX: u64 = 256 << 20;
+/// Files of a site, and how deep its directories are.
+const FILES_MAX: usize = 100_000;
+const DEPTH_MAX: usize = 32;
+
+/// A file of a site's source.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its path below the site's directory, with slashes.
+    pub path: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// When it was changed, in seconds of Unix time.
+    pub modified: u64,
+}
+
+/// A file that is served as it is.
+#[derive(Debug)]
+pub struct File {
+    /// Its content.
+    pub bytes: Arc<Vec<u8>>,
+    /// Its type.
+    pub content_type: &'static str,
+    /// A tag of its content, with quotes.
+    pub etag: String,
+    /// When it was changed, in seconds of Unix time.
+    pub modified: u64,
+}
+
+/// See the module's text.
+pub struct Site {
+    env: Environment<'static>,
+    routes: Routes,
+    routes_text: String,
+    files: HashMap<String, File>,
+    templates: HashMap<String, String>,
+    /// Distinguishes it from the sites before it.
+    pub number: u64,
+}
+
+impl Site {
+    /// A site with nothing.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::new(Vec::new(), &[], None).0
+    }
+
+    /// Makes a site of its files. `commands` are the names of the commands that templates may call. Errors are
+    /// told of with file and line; what they concern is as in the site `before`, or missing.
+    #[must_use]
+    pub fn new(
+        sources: Vec<Source>,
+        commands: &[&'static str],
+        before: Option<&Self>,
+    ) -> (Self, Vec<String>) {
+        let has = |start: &str| sources.iter().any(|s| s.path.starts_with(start));
+        let plain = !has("templates/")
+            && !has("public/")
+            && !sources.iter().any(|source| source.path == "routes");
+        let mut site = Self {
+            env: template::environment(commands),
+            routes: Routes::default(),
+            routes_text: String::new(),
+            files: HashMap::new(),
+            templates: HashMap::new(),
+            number: before.map_or(1, |site| site.number + 1),
+        };
+        let mut errors = Vec::new();
+        for Source { path, bytes, modified } in sources {
+            if let Some(name) = path.strip_prefix("templates/") {
+                site.add_template(name, &path, bytes, before, &mut errors);
+            } else if let Some(name) = path.strip_prefix("public/") {
+                site.files.insert(format!("/{name}"), file(name, bytes, modified));
+            } else if path == "routes" {
+                site.add_routes(&bytes, before, &mut errors);
+            } else if plain {
+                site.files.insert(format!("/{path}"), file(&path, bytes, modified));
+            }
+        }
+        (site, errors)
+    }
+
+    fn add_template(
+        &mut self,
+        name: &str,
+        path: &str,
+        bytes: Vec<u8>,
+        before: Option<&Self>,
+        errors: &mut Vec<String>,
+    ) {
+        let added = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned());
+        let added = added.and_then(|text| {
+            let added = self.env.add_template_owned(name.to_owned(), text.clone());
+            added.map_err(|e| template::describe(&e, &text)).map(|()| text)
+        });
+        match added {
+            Ok(text) => drop(self.templates.insert(name.to_owned(), text)),
+            Err(why) => {
+                errors.push(format!("{path}: {why}"));
+                let Some(text) = before.and_then(|site| site.templates.get(name)) else { return };
+                // It was a good one before.
+                if self.env.add_template_owned(name.to_owned(), text.clone()).is_ok() {
+                    self.templates.insert(name.to_owned(), text.clone());
+                }
+            }
+        }
+    }
+
+    fn add_routes(&mut self, bytes: &[u8], before: Option<&Self>, errors: &mut Vec<String>) {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let (routes, wrong) = Routes::parse(&text);
+        let good = wrong.is_empty();
+        errors.extend(wrong.into_iter().map(|why| format!("routes: {why}")));
+        (self.routes, self.routes_text) = match before {
+            Some(before) if !good && !before.routes.is_empty() => {
+                (Routes::parse(&before.routes_text).0, before.routes_text.clone())
+            }
+            _ => (routes, text),
+        };
+    }
+
+    /// Renders the template with this name.
+    ///
+    /// # Errors
+    /// A text for the log, with file, line and column.
+    pub fn render(
+        &self,
+        name: &str,
+        asked: Asked,
+        store: &mut dyn Store,
+    ) -> Result<Rendered, String> {
+        template::render(&self.env, name, asked, store)
+    }
+
+    /// Its routes.
+    #[must_use]
+    pub fn routes(&self) -> &Routes {
+        &self.routes
+    }
+
+    /// The file for a decoded path; for one that ends with a slash, the `index.html` there.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<&File> {
+        if path.ends_with('/') {
+            return self.files.get(&format!("{path}index.html"));
+        }
+        self.files.get(path)
+    }
+
+    /// Whether a path without a slash at its end is a directory with an `index.html`.
+    #[must_use]
+    pub fn is_directory(&self, path: &str) -> bool {
+        self.files.contains_key(&format!("{path}/index.html"))
+    }
+
+    /// Whether there is a template with this name.
+    #[must_use]
+    pub fn has_template(&self, name: &str) -> bool {
+        self.templates.contains_key(name)
+    }
+
+    /// Templates, routes and files that it has.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize, usize) {
+        (self.templates.len(), self.routes.len(), self.files.len())
+    }
+}
+
+fn file(name: &str, bytes: Vec<u8>, modified: u64) -> File {
+    let etag = tag(&bytes);
+    File { bytes: Arc::new(bytes), content_type: http1::mime::of(name), etag, modified }
+}
+
+/// A strong entity tag of some content: the same for the same bytes on one server.
+#[must_use]
+pub fn tag(bytes: &[u8]) -> String {
+    format!("\"{:016x}-{:x}\"", stdx::hash::hash64(bytes), bytes.len())
+}
+
+/// Reads the files of a site below a directory, by their paths.
+///
+/// # Errors
+/// The directory cannot be read, or has too many or too large files; the text names the path.
+pub fn read_dir(root: &Path) -> io::Result<Vec<Source>> {
+    let root = root.canonicalize().map_err(|e| named(root, &e))?;
+    let mut walk = Walk { root: root.clone(), sources: Vec::new(), bytes: 0 };
+    walk.enter(&root, "", 0)?;
+    walk.sources.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(walk.sources)
+}
+
+fn named(path: &Path, e: &io::Error) -> io::Error {
+    io::Error::new(e.kind(), format!("{}: {e}", path.display()))
+}
+
+struct Walk {
+    root: std::path::PathBuf,
+    sources: Vec<Source>,
+    bytes: u64,
+}
+
+impl Walk {
+    fn enter(&mut self, dir: &Path, prefix: &str, depth: usize) -> io::Result<()> {
+        if depth > DEPTH_MAX {
+            return Err(io::Error::other(format!("{}: too deep", dir.display())));
+        }
+        for entry in fs::read_dir(dir).map_err(|e| named(dir, &e))? {
+            let entry = entry.map_err(|e| named(dir, &e))?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if name.starts_with('.') || name.contains('\\') {
+                continue;
+            }
+            // A link is followed where it stays inside. One that leads nowhere is left out.
+            let Ok(path) = entry.path().canonicalize() else { continue };
+            if !path.starts_with(&self.root) {
+                continue;
+            }
+            let Ok(meta) = fs::metadata(&path) else { continue };
+            let below = format!("{prefix}{name}");
+            if meta.is_dir() {
+                self.enter(&path, &format!("{below}/"), depth + 1)?;
+            } else if meta.is_file() {
+                self.add(&path, below, &meta)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: &Path, below: String, meta: &fs::Metadata) -> io::Result<()> {
+        let modified = meta.modified().ok();
+        let modified = modified.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let modified = modified.map_or(0, |since| since.as_secs());
+        self.bytes += meta.len();
+        if meta.len() > FILE_MAX || self.bytes > SITE_MAX || self.sources.len() >= FILES_MAX {
+            return Err(io::Error::other(format!(
+                "{}: a site has {FILES_MAX} files at most, of {FILE_MAX} bytes each and {SITE_MAX} in total",
+                path.display()
+            )));
+        }
+        // It may be gone by now.
+        if let Ok(bytes) = fs::read(path) {
+            self.sources.push(Source { path: below, bytes, modified });
+        }
+        Ok(())
+    }
+}
+
+/// Something that changes when a file below a directory changes: paths, sizes and times, as a hash.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn fingerprint(root: &Path) -> io::Result<u64> {
+    fn enter(dir: &Path, text: &mut Vec<u8>, depth: usize) -> io::Result<()> {
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            let Ok(meta) = fs::metadata(entry.path()) else { continue };
+            text.extend_from_slice(entry.path().as_os_str().as_encoded_bytes());
+            let at = meta.modified().ok();
+            let at = at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+            text.extend_from_slice(&at.map_or(0, |at| at.as_nanos()).to_le_bytes());
+            text.extend_from_slice(&meta.len().to_le_bytes());
+            let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+            if meta.is_dir() && !hidden && depth < DEPTH_MAX {
+                enter(&entry.path(), text, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+    let mut text = Vec::new();
+    enter(root, &mut text, 0)?;
+    Ok(stdx::hash::hash64(&text))
+}

@@ -1,0 +1,313 @@
+//! The connections of the web port, on the event loops of the workers: bytes become requests, and answers
+//! bytes. What is answered is in [`crate::web`].
+//!
+//! Requests of a pipeline are answered with one write. Nothing is read or executed for a client that does
+//! not take its answers. A connection that ends is closed for writing first, and what the client still sends is
+//! read for a moment: otherwise its system could throw the last answer away.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use config::{Config, Id};
+use engine::Thread;
+use engine::journal::Gate;
+use http1::{Bad, Body, Framing, Limits, Progress, head};
+use resp::Out;
+
+use super::answer::{Turn, gate_output};
+use super::buffers::{OUTPUT, OUTPUT_KEEP};
+use super::conn::{Conn, INPUT};
+use super::count::add;
+use crate::Shared;
+use crate::web::Responder;
+
+/// Answers of one turn, in bytes: with more, they are sent first.
+const OUT_STOP: usize = 256 * 1024;
+/// How long a closed connection is read from.
+const LINGER_MS: i64 = 2000;
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// A connection's state besides its socket.
+pub(crate) struct WebConn {
+    /// The request whose body arrives: its head, and the body so far.
+    pending: Option<(Vec<u8>, Body)>,
+    phase: Phase,
+    /// Since when it is in this phase, in Unix milliseconds.
+    since: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Between requests.
+    Idle,
+    /// A part of a head has arrived.
+    Head,
+    /// A body arrives.
+    Body,
+    /// It is closed when its answers have been sent.
+    Closing,
+    /// It is closed for writing.
+    Lingering,
+}
+
+impl WebConn {
+    /// A new connection, whose session acts as nobody.
+    pub(super) fn begin(shared: &Shared, c: &mut Conn) -> Box<Self> {
+        let engine = &shared.engine;
+        c.session.set_user(Arc::clone(engine.acl.reader()));
+        c.session.set_authenticated(true);
+        // It is not read ahead, which is for commands.
+        c.short = false;
+        Box::new(Self { pending: None, phase: Phase::Idle, since: engine.clock.wall_ms() as i64 })
+    }
+
+    fn enter(&mut self, phase: Phase, now: i64) {
+        if phase == Phase::Idle || self.phase != phase {
+            self.since = now;
+        }
+        self.phase = phase;
+    }
+
+    /// Whether it has taken too long. `active` is when something was sent or received last.
+    pub(super) fn is_overdue(&self, config: &Config, now: i64, active: i64) -> bool {
+        let seconds = |id| config.int(id).saturating_mul(1000);
+        let most = match self.phase {
+            Phase::Idle | Phase::Closing => seconds(Id::WebIdleTimeout),
+            Phase::Head => seconds(Id::WebHeadTimeout),
+            Phase::Body => seconds(Id::WebBodyTimeout),
+            Phase::Lingering => LINGER_MS,
+        };
+        let since = match self.phase {
+            // A large answer may take long, as long as some of it is taken.
+            Phase::Idle | Phase::Closing => self.since.max(active),
+            _ => self.since,
+        };
+        now - since > most
+    }
+}
+
+/// The parts of a worker that a turn needs besides the connection.
+pub(super) struct Io<'a> {
+    pub(super) shared: &'a Arc<Shared>,
+    pub(super) stats: &'a observe::stats::ThreadStats,
+    pub(super) thread: &'a mut Thread,
+    pub(super) input: &'a mut Vec<u8>,
+    pub(super) out: &'a mut Out,
+    pub(super) gated: &'a mut VecDeque<(u64, u64)>,
+    pub(super) responder: &'a mut Responder,
+}
+
+/// What the input of a turn has come to.
+struct Done {
+    /// Bytes of it that are dealt with.
+    consumed: usize,
+    /// There may be whole requests among the rest.
+    more: bool,
+}
+
+/// Gives a connection its turn.
+pub(super) fn turn(io: &mut Io<'_>, c: &mut Conn) -> io::Result<Turn> {
+    let mut web = c.web.take().expect("the caller has looked");
+    let turn = turn_with(io, c, &mut web);
+    c.web = Some(web);
+    turn
+}
+
+fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Turn> {
+    let now = io.thread.cx.now;
+    if c.unsent() > 0 {
+        return Ok(Turn::Keep);
+    }
+    match web.phase {
+        Phase::Lingering => return linger(io, c),
+        Phase::Closing => return Ok(end(c, web, now)),
+        _ if c.is_closing() => return Ok(Turn::Close),
+        _ => {}
+    }
+    let left = c.buf.len();
+    io.input[..left].copy_from_slice(&c.buf);
+    let mut have = left;
+    if c.readable && left < INPUT {
+        have += receive(io, c, left)?;
+    }
+    let acted = io.thread.worker().lane.acted();
+    io.out.clear();
+    io.out.limit = 0;
+    let input = std::mem::take(io.input);
+    let done = answer(io, web, &input[..have], now);
+    let rest = &input[done.consumed..have];
+    c.buf.clear();
+    c.buf.extend_from_slice(rest);
+    if rest.is_empty() {
+        c.buf = Vec::new();
+    }
+    *io.input = input;
+    let in_head = !c.buf.is_empty() && !done.more;
+    match web.phase {
+        Phase::Closing => {}
+        _ if web.pending.is_some() => web.enter(Phase::Body, now),
+        _ if in_head => web.enter(Phase::Head, now),
+        _ if done.consumed > 0 => web.enter(Phase::Idle, now),
+        _ => {}
+    }
+    c.session.client.query_bytes.store(c.buf.len() as u64, Relaxed);
+    if !send(io, c, acted)? {
+        return Ok(Turn::Close);
+    }
+    Ok(if web.phase == Phase::Closing {
+        if c.unsent() == 0 { end(c, web, now) } else { Turn::Keep }
+    } else if c.unsent() > 0 {
+        Turn::Keep
+    } else if done.more {
+        Turn::Again
+    } else if c.hangup && !c.readable {
+        Turn::Close
+    } else if c.readable {
+        Turn::Again
+    } else {
+        Turn::Keep
+    })
+}
+
+/// Reads behind the first `left` bytes of the input. Returns how many bytes came.
+fn receive(io: &mut Io<'_>, c: &mut Conn, left: usize) -> io::Result<usize> {
+    add(&io.stats.reads_processed, 1);
+    let room = INPUT - left;
+    match (&*c.stream).read(&mut io.input[left..INPUT]) {
+        Ok(0) => {
+            c.readable = false;
+            c.hangup = true;
+            Ok(0)
+        }
+        Ok(n) => {
+            // A short read means that the socket is empty; a new edge will tell of more.
+            c.readable = n == room || c.hangup;
+            add(&io.stats.net_input_bytes, n as u64);
+            add(&c.session.client.net_in, n as u64);
+            c.session.client.active_ms.store(io.thread.cx.now, Relaxed);
+            Ok(n)
+        }
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+            c.readable = false;
+            Ok(0)
+        }
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(0),
+        Err(e) => Err(e),
+    }
+}
+
+/// Answers the whole requests of the input.
+fn answer(io: &mut Io<'_>, web: &mut WebConn, input: &[u8], now: i64) -> Done {
+    let limits = Limits {
+        body_max: io.shared.engine.config.bytes(Id::WebMaxBody) as usize,
+        ..Limits::default()
+    };
+    let mut consumed = 0;
+    while consumed < input.len() {
+        if io.out.len() > OUT_STOP {
+            return Done { consumed, more: true };
+        }
+        match step(io, web, &input[consumed..], &limits) {
+            Ok((n, true)) => consumed += n,
+            Ok((n, false)) => return Done { consumed: consumed + n, more: false },
+            Err(bad) => {
+                io.responder.refuse(bad, &mut io.out.buf);
+                web.enter(Phase::Closing, now);
+            }
+        }
+        if web.phase == Phase::Closing {
+            // Nothing behind the last request counts.
+            return Done { consumed: input.len(), more: false };
+        }
+    }
+    Done { consumed, more: false }
+}
+
+/// Deals with the head or the body at the beginning of the input. Returns bytes consumed, and whether it may
+/// go on.
+fn step(
+    io: &mut Io<'_>,
+    web: &mut WebConn,
+    input: &[u8],
+    limits: &Limits,
+) -> Result<(usize, bool), Bad> {
+    if let Some((_, body)) = &mut web.pending {
+        let (n, progress) = body.take(input)?;
+        if progress == Progress::More {
+            return Ok((n, false));
+        }
+        if let Some((text, body)) = web.pending.take()
+            && let Some(head) = head::parse(&text, limits)?
+        {
+            respond(io, web, &head, &body.bytes);
+        }
+        return Ok((n, true));
+    }
+    let Some(head) = head::parse(input, limits)? else { return Ok((0, false)) };
+    if head.framing == Framing::Length(0) {
+        respond(io, web, &head, &[]);
+        return Ok((head.len, true));
+    }
+    let body = Body::new(head.framing, limits)?;
+    if head.expects_continue && input.len() == head.len {
+        io.out.buf.extend_from_slice(CONTINUE);
+    }
+    web.pending = Some((input[..head.len].to_vec(), body));
+    Ok((head.len, true))
+}
+
+fn respond(io: &mut Io<'_>, web: &mut WebConn, head: &head::Head<'_>, body: &[u8]) {
+    let keeps = io.responder.respond(io.shared, io.thread, head, body, io.out);
+    let now = io.thread.cx.now;
+    web.enter(if keeps { Phase::Idle } else { Phase::Closing }, now);
+}
+
+/// Sends the answers, or keeps them until the journal has what they tell of. Returns false when the connection
+/// must end without them.
+fn send(io: &mut Io<'_>, c: &mut Conn, acted: u64) -> io::Result<bool> {
+    if io.out.is_empty() {
+        return Ok(true);
+    }
+    let (engine, thread) = (&io.shared.engine, &mut *io.thread);
+    thread.send_mail(engine);
+    match engine.journal.gate(&thread.worker().lane, acted) {
+        Gate::Open => {}
+        Gate::At(sequence) => {
+            gate_output(c, sequence, thread.worker().lane.acted() != acted, io.gated);
+        }
+        Gate::Never => {
+            io.out.clear();
+            return Ok(false);
+        }
+    }
+    let n = c.send(io.out)?;
+    c.note_sent(io.stats, n, thread.cx.now);
+    if io.out.buf.capacity() > OUTPUT_KEEP {
+        io.out.buf = Vec::with_capacity(OUTPUT);
+    }
+    Ok(true)
+}
+
+/// Closes for writing.
+fn end(c: &mut Conn, web: &mut WebConn, now: i64) -> Turn {
+    if c.hangup {
+        return Turn::Close;
+    }
+    c.stream.finish();
+    web.enter(Phase::Lingering, now);
+    if c.readable { Turn::Again } else { Turn::Keep }
+}
+
+/// Throws away what still comes.
+fn linger(io: &mut Io<'_>, c: &mut Conn) -> io::Result<Turn> {
+    if c.readable {
+        receive(io, c, 0)?;
+    }
+    Ok(match (c.hangup, c.readable) {
+        (true, _) => Turn::Close,
+        (false, true) => Turn::Again,
+        (false, false) => Turn::Keep,
+    })
+}

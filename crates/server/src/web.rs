@@ -1,0 +1,79 @@
+//! Pages and files for browsers: what the web port answers. Connections are in [`crate::net`], templates and
+//! the cache in the crate `pages`; here both meet the engine.
+
+mod answer;
+mod call;
+mod site;
+mod store;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use config::Id;
+use engine::Engine;
+use engine::acl::User;
+use pages::{Cache, Site};
+use parking_lot::{Mutex, RwLock};
+
+pub(crate) use answer::Responder;
+pub(crate) use site::watch;
+
+/// The site that is served, and its finished pages.
+pub(crate) struct Web {
+    site: RwLock<Arc<Site>>,
+    /// The number of the site, to look at without the lock.
+    number: AtomicU64,
+    pub(crate) cache: Cache,
+    actor: Mutex<Option<Actor>>,
+    /// Commands that templates may call.
+    commands: Vec<&'static str>,
+}
+
+/// As whom pages read.
+struct Actor {
+    user: Arc<User>,
+    rules: Arc<dyn std::any::Any + Send + Sync>,
+    /// Distinguishes it from others, and from itself with other rules.
+    number: u64,
+}
+
+impl Web {
+    pub(crate) fn new(engine: &Engine) -> Self {
+        Self {
+            site: RwLock::new(Arc::new(Site::empty())),
+            number: AtomicU64::new(0),
+            cache: Cache::default(),
+            actor: Mutex::default(),
+            commands: engine.reading_commands(),
+        }
+    }
+
+    /// Takes over another site.
+    fn set_site(&self, site: Site) {
+        let number = site.number;
+        *self.site.write() = Arc::new(site);
+        self.number.store(number, SeqCst);
+    }
+
+    /// The user as whom pages read, and a number that changes with the user's rules; none: there is no such
+    /// user.
+    fn actor(&self, engine: &Engine) -> Option<(Arc<User>, u64)> {
+        let name = engine.config.string(Id::WebUser);
+        if name.is_empty() {
+            return Some((Arc::clone(engine.acl.reader()), 0));
+        }
+        let user = engine.acl.user(name.as_bytes())?;
+        let rules: Arc<dyn std::any::Any + Send + Sync> = user.rules();
+        let mut actor = self.actor.lock();
+        let same = actor.as_ref().filter(|a| {
+            Arc::ptr_eq(&a.user, &user)
+                && std::ptr::addr_eq(Arc::as_ptr(&a.rules), Arc::as_ptr(&rules))
+        });
+        if let Some(same) = same {
+            return Some((user, same.number));
+        }
+        let number = actor.as_ref().map_or(1, |a| a.number + 1);
+        *actor = Some(Actor { user: Arc::clone(&user), rules, number });
+        Some((user, number))
+    }
+}
