@@ -58,7 +58,7 @@ class Reload(unittest.TestCase):
             for text, why in (
                 ("maxmemory 200mb\nnosuch 1\n", "there is no option 'nosuch'"),
                 ("maxmemory 200mb\ntimeout x\n", "'timeout x'"),
-                ("maxmemory 200mb\nreplicaof 127.0.0.1 1\n", "does not replicate"),
+                ("maxmemory 200mb\ncluster-enabled yes\n", "cluster"),
             ):
                 write(self.conf, text)
                 self.hup(server, "Not reloaded, everything stays as it is", why)
