@@ -96,8 +96,6 @@ class Start(unittest.TestCase):
 
     def test_what_would_do_harm_when_it_is_missing_stops_the_start(self):
         for line, why in (
-            ("replicaof 127.0.0.1 6379", "does not replicate"),
-            ("slaveof 127.0.0.1 6379", "does not replicate"),
             ("cluster-enabled yes", "no cluster mode"),
             ("tls-port 6380", "No tls-cert-file configured"),
             ("loadmodule /nowhere/auth.so", "loads no modules"),
