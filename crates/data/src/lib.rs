@@ -7,6 +7,7 @@ pub mod big;
 pub mod bits;
 mod chunked;
 pub mod entry;
+pub mod epoch;
 pub mod geo;
 pub mod hash;
 pub mod hll;

@@ -157,7 +157,7 @@ fn model() -> Part {
     let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     flags.push_str(" --cfg loom");
     let mut command = cargo(&["test", "--lib", "--no-fail-fast"]);
-    for name in ["stream", "persist", "store", "pubsub", "engine"] {
+    for name in ["stream", "persist", "data", "store", "pubsub", "engine"] {
         command.args(["--package", name]);
     }
     command.args(["model::"]).env("RUSTFLAGS", flags);

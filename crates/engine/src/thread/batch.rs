@@ -40,7 +40,7 @@ const LONG_REPLY: usize = 8 << 10;
 
 /// Buckets that have been prefetched for a group: entries come next.
 struct Ahead<'p> {
-    pin: &'p crossbeam_epoch::Guard,
+    pin: &'p store::epoch::Guard,
     /// Of the group's commands that have one key.
     spots: [Spot<'p>; GROUP],
 }
@@ -77,7 +77,7 @@ impl Thread {
                 return batch;
             }
             let timed = self.costs.on.then(|| engine.clock.monotonic_ns());
-            let pin = crossbeam_epoch::pin();
+            let pin = store::epoch::pin();
             let mut ahead = Ahead { pin: &pin, spots: [Spot::NONE; GROUP] };
             let consumed = batch.consumed;
             let stop = self.parse_group(engine, session, parser, input, consumed, &mut ahead, out);

@@ -64,7 +64,7 @@ impl Thread {
         if !engine.table.get(id).one_key {
             return None;
         }
-        let pin = crossbeam_epoch::pin();
+        let pin = store::epoch::pin();
         let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated: false };
         self.spans.clear();
         let end = shape.parse(input, 0, &limits, &mut self.spans)?;
@@ -77,7 +77,7 @@ impl Thread {
     /// Prefetches the entries of keys whose buckets [`foresee`](Self::foresee) has prefetched: pairs
     /// of database and hash.
     pub fn prefetch(&self, engine: &Engine, keys: impl Iterator<Item = (usize, u64)>) {
-        let pin = crossbeam_epoch::pin();
+        let pin = store::epoch::pin();
         for (db, hash) in keys.filter(|(_, hash)| *hash != 0) {
             engine.keyspace.prefetch_bucket(db, hash, &pin).prefetch_node(hash);
         }
