@@ -135,6 +135,7 @@ impl Array {
 
     #[inline]
     fn ptr(self, i: usize) -> *const Bucket {
+        // Read for every lookup; an index comes from `index`, which cannot exceed the length, or from a loop over it.
         debug_assert!(i < self.len);
         std::ptr::with_exposed_provenance::<Bucket>(self.base).wrapping_add(i)
     }
@@ -522,10 +523,11 @@ impl<T: Node> Table<T> {
 
     /// The same for a node whose hash the caller has computed already.
     pub fn insert_hashed(&mut self, hash: u64, node: T) {
+        // To hash it again would cost what this function saves.
         debug_assert!(hash == node.hash());
         self.make_room();
         let addr = node.into_raw().as_ptr().expose_provenance() as u64;
-        debug_assert!(addr & !POINTER == 0 && addr & 7 == 0);
+        assert!(addr & !POINTER == 0 && addr & 7 == 0);
         self.put(hash, addr);
         self.len += 1;
         self.step(1);
@@ -605,7 +607,7 @@ impl<T: Node> Table<T> {
                 child.0[0].store(present, Relaxed);
                 child.0[1].store(v, Relaxed);
                 let addr = Box::into_raw(child).expose_provenance() as u64;
-                debug_assert!(addr & !POINTER == 0);
+                assert!(addr & !POINTER == 0);
                 last.store(addr | CHILD, Relaxed);
                 self.children += 1;
                 return;
@@ -644,7 +646,7 @@ impl<T: Node> Table<T> {
     }
 
     fn resize(&mut self, n: usize) {
-        debug_assert!(!self.is_resizing());
+        assert!(!self.is_resizing(), "the old array would be lost");
         let main = self.main;
         if n == main.len() {
             return;

@@ -5,7 +5,7 @@
 //! entries are; only then are the commands executed, when their cache misses have overlapped. At
 //! five million keys that is worth a factor of three.
 //!
-//! Light commands (constant time) of a group are timed together, so that a clock is read once per
+//! Fast commands (constant time) of a group are timed together, so that a clock is read once per
 //! group and not twice per command. When more is needed (slow log below a millisecond, latency monitor,
 //! MONITOR, `maxmemory` …), [`Attention`](crate::Attention) says so and commands go through
 //! [`dispatch`](Thread::dispatch) one by one.

@@ -373,6 +373,7 @@ impl<'a> Locked<'a> {
     #[inline(always)]
     pub(crate) fn move_to(&mut self, s: usize, db: usize, solo: &SoloToken) {
         if self.lockless {
+            // Run for every command of a pipeline; `lock`, which made this value, has checked the same token.
             debug_assert!(self.within.is_some() || solo.0 == self.ks.solo);
             if let Some(outer) = &self.within {
                 outer.check(std::ptr::from_ref(self.ks).addr(), &Held::One(s));

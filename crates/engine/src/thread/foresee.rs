@@ -37,7 +37,7 @@ impl Thread {
     /// key.
     pub fn foresee(&mut self, engine: &Engine, session: &Session, input: &[u8]) -> Foreseen {
         let (hash, end) = self.foresee_first(engine, session, input).unwrap_or((0, 0));
-        // The usual case: one command like those before it, which are light.
+        // The frequent case: one command like those before it, which are fast.
         if end == input.len() {
             return Foreseen::Short(hash);
         }
@@ -52,7 +52,7 @@ impl Thread {
         found
     }
 
-    /// The hash of the first command's key, and where the command ends, if it looks like the light commands
+    /// The hash of the first command's key, and where the command ends, if it looks like the fast commands
     /// before it.
     fn foresee_first(
         &mut self,

@@ -319,10 +319,10 @@ fn topics_are_managed() {
     let a = put("{\"compression\":\"zstd\",\"retention_ms\":5000}");
     assert_eq!((a.status, &a.json()["settings"]["compression"]), (201, &json!("zstd")));
     assert_eq!(put("").status, 409);
-    let a = s.send("PATCH", "/v1/topics/t", &[], b"{\"gather_ms\":1}");
+    let a = s.send("PATCH", "/v1/topics/t", &[], b"{\"linger_ms\":1}");
     let settings = &a.json()["settings"];
     assert_eq!(
-        (a.status, &settings["gather_ms"], &settings["retention_ms"]),
+        (a.status, &settings["linger_ms"], &settings["retention_ms"]),
         (200, &json!(1), &json!(5000))
     );
     assert_eq!(s.send("PUT", "/v1/topics/u", &[], b"").status, 201);
@@ -478,9 +478,9 @@ fn topics_over_resp() {
     assert_eq!(r.call(&["TOPIC.CREATE", "u", "compression", "lz4", "sync", "no"]), "+OK");
     assert!(r.call(&["TOPIC.CREATE", "u"]).starts_with("-TOPICEXISTS "));
     assert!(r.call(&["TOPIC.CREATE", "v", "nosuch", "1"]).starts_with("-ERR there is no setting"));
-    assert_eq!(r.call(&["TOPIC.SET", "u", "gather_ms", "7"]), "+OK");
+    assert_eq!(r.call(&["TOPIC.SET", "u", "linger_ms", "7"]), "+OK");
     let info = r.call(&["TOPIC.INFO", "u"]);
-    assert!(info.contains("next-offset :0") && info.contains("\"gather_ms\":7"), "{info}");
+    assert!(info.contains("next-offset :0") && info.contains("\"linger_ms\":7"), "{info}");
     assert_eq!(r.call(&["TOPIC.LIST"]), "[t u]");
     assert_eq!(r.call(&["TOPIC.DELETE", "u"]), "+OK");
     assert!(r.call(&["TOPIC.INFO", "u"]).starts_with("-NOTOPIC "));
@@ -705,7 +705,7 @@ fn what_was_accepted_is_stored_when_it_ends() {
     for pause in [300, 1_000, 10_000, 60_000] {
         let dir = TempDir::new();
         let mut s = Server::start(&dir, &[]);
-        s.send("PUT", "/v1/topics/t", &[], b"{\"gather_ms\":60000}");
+        s.send("PUT", "/v1/topics/t", &[], b"{\"linger_ms\":60000}");
         assert_eq!(s.get("/v1/topics/t").status, 200);
         let mut stream = s.connect();
         write_request(&mut stream, "POST", "/v1/topics/t/records", &[], b"last words");
@@ -766,7 +766,7 @@ fn the_tool_looks_after_topics() {
         (out.status.code(), String::from_utf8_lossy(&out.stdout).into_owned())
     };
     assert_eq!(run(&["verify"], "").0, Some(1));
-    assert_eq!(run(&["create", "t", "compression=zstd", "gather_ms=1"], "").0, Some(0));
+    assert_eq!(run(&["create", "t", "compression=zstd", "linger_ms=1"], "").0, Some(0));
     assert_eq!(run(&["create", "t"], "").0, Some(1));
     let appended = run(&["append", "t"], "one\ntwo\n\nfour");
     assert_eq!(appended, (Some(0), "4 records from offset 0\n".to_owned()));
