@@ -1,5 +1,7 @@
 //! The command line of `apus bench log`.
 
+use crate::words::{Word, Words};
+
 pub(super) const HELP: &str = "\
 Appends batches to a topic, or reads them, and measures.
 
@@ -83,23 +85,15 @@ impl Options {
             pid: None,
             json: None,
         };
-        let args = crate::apart(args);
-        let mut rest = args.iter();
-        while let Some(name) = rest.next() {
+        let mut words = Words::new(args);
+        while let Some(word) = words.next()? {
+            let (Word::Option(name) | Word::Text(name)) = word;
             match name.as_str() {
                 "--help" | "-h" => return Ok(None),
                 "--no-sync" => o.sync = false,
                 "--read" => o.read = true,
                 "--keep" => o.keep = true,
-                _ => {
-                    let value = rest.next().ok_or_else(|| {
-                        format!(
-                            "{name} needs a value, or there is no such option; --help tells what \
-                             there is"
-                        )
-                    })?;
-                    o.set(name, value)?;
-                }
+                _ => o.set(&name, &words.value(&name).map_err(crate::or_no_option)?)?,
             }
         }
         if o.url.is_empty() {
