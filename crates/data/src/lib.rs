@@ -10,6 +10,7 @@ pub mod entry;
 pub mod epoch;
 pub mod geo;
 pub mod hash;
+mod headed;
 pub mod hll;
 pub mod kind;
 pub mod lcs;
