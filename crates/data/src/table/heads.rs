@@ -121,10 +121,10 @@ impl Spot<'_> {
         if self.bucket.is_null() {
             return 0;
         }
-        // SAFETY: the pin, from before the array was looked up until now, keeps a published array
-        // from being freed, and the index was within its length.
         #[cfg(loom)]
         epoch::looked_at(self.bucket.addr());
+        // SAFETY: the pin, from before the array was looked up until now, keeps a published array
+        // from being freed, and the index was within its length.
         let (slot, v) = unsafe { guess(self.bucket, tag_of(hash)) };
         prefetch(((v & POINTER) as usize) as *const u8);
         slot

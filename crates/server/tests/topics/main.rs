@@ -12,6 +12,7 @@ use bytes::Bytes;
 use log::Input;
 use log::batch::{Batch, Compression};
 use serde_json::{Value, json};
+use testing::http::{Answer, connect, exchange};
 use testing::{PATIENCE, TempDir, eventually, free_address};
 
 struct Server {
@@ -27,26 +28,13 @@ impl Drop for Server {
     }
 }
 
-struct Answer {
-    status: u16,
-    head: String,
-    body: Vec<u8>,
+trait Json {
+    fn json(&self) -> Value;
 }
 
-impl Answer {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-
+impl Json for Answer {
     fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            key.eq_ignore_ascii_case(name).then(|| value.trim())
-        })
     }
 }
 
@@ -81,20 +69,12 @@ impl Server {
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.http).expect("a connection");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        stream
+        connect(self.http)
     }
 
     fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
-        let mut stream = self.connect();
-        write_request(&mut stream, method, target, headers, body);
-        let mut all = Vec::new();
-        stream.read_to_end(&mut all).expect("an answer");
-        let end = all.windows(4).position(|w| w == b"\r\n\r\n").expect("a head");
-        let head = String::from_utf8_lossy(&all[..end]).into_owned();
-        let status = head.split(' ').nth(1).and_then(|s| s.parse().ok()).expect("a status");
-        Answer { status, head, body: all[end + 4..].to_vec() }
+        let head = testing::http::head(method, target, headers, body.len());
+        Answer::parse(&exchange(self.http, &[head.as_bytes(), body])).expect("an answer")
     }
 
     fn get(&self, target: &str) -> Answer {
@@ -113,9 +93,7 @@ impl Server {
     }
 
     fn redis(&self) -> Redis {
-        let stream = TcpStream::connect(self.data).expect("a connection");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        Redis(stream)
+        Redis(connect(self.data))
     }
 }
 
@@ -126,12 +104,7 @@ fn write_request(
     headers: &[(&str, &str)],
     body: &[u8],
 ) {
-    let mut head =
-        format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
-    for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
-    head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+    let head = testing::http::head(method, target, headers, body.len());
     // It may be refused before it was read whole.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
 }
