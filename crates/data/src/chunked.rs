@@ -257,6 +257,18 @@ impl<T: Leaf> Chunked<T> {
         LeafPosition { part, at: place_in(leaves, key) }
     }
 
+    /// About how many leaves there are from one place to another, both included: those of full chunks.
+    pub(crate) fn about_between(&self, from: Place, to: Place) -> usize {
+        match to.part.checked_sub(from.part) {
+            Some(0) => (to.at + 1).saturating_sub(from.at),
+            Some(parts) => {
+                let rest = self.leaves(from.part).len().saturating_sub(from.at);
+                rest + (parts - 1) * CHUNK + to.at + 1
+            }
+            None => 0,
+        }
+    }
+
     /// The leaf that [`find`](Self::find) finds.
     #[inline]
     pub(crate) fn near(&self, key: T::Key) -> Option<&T> {

@@ -1,6 +1,6 @@
 //! Rendering: minijinja with a function for every command that only reads.
 //!
-//! Bounds of one page: [`FUEL`] instructions, [`OUTPUT_MAX`] bytes, [`DEPTH_MAX`] templates within templates.
+//! Bounds of one page: 1,000,000 instructions, 16 MiB, and 40 templates within templates.
 //! What it was asked is there by name: the parameters of the path by their own names, `query`, `headers`,
 //! `cookies`, and `request` with `method`, `path` and `host`. A page that looks at headers or cookies, at the
 //! time or at chance, is made for one request and not kept.

@@ -268,6 +268,8 @@ fn it_runs_as_its_client() {
 /// Elements and members of the values of [`fill_in_order`].
 const ELEMENTS: usize = 560_000;
 const RANKED: usize = 240_000;
+/// Entries, members, fields and places of others.
+const PLACES: usize = 90_000;
 
 /// Values that are quick to look at, so large that it takes long all the same.
 fn fill_in_order(w: &mut Worker) {
@@ -291,6 +293,19 @@ fn fill_in_order(w: &mut Worker) {
     w.call(&["EVAL", script, "2", "l", "z", &ELEMENTS.to_string(), &RANKED.to_string()]);
     assert_eq!(w.run("LLEN l\r\nZCARD z\r\n"), format!(":{ELEMENTS}\r\n:{RANKED}\r\n"));
     w.run("SETRANGE bits 70000000 x\r\n");
+    let script = "for i = 0, ARGV[1] - 1, 1000 do \
+             local s, h, g = {}, {}, {} \
+             for n = i + 1, i + 1000 do \
+                 redis.call('XADD', KEYS[1], n .. '-0', 'f', n) \
+                 s[#s + 1] = 'a place ' .. n \
+                 h[#h + 1] = 'a field ' .. n h[#h + 1] = n \
+                 g[#g + 1] = n / 1000 g[#g + 1] = 1 g[#g + 1] = n \
+             end \
+             redis.call('SADD', KEYS[2], unpack(s)) \
+             redis.call('HSET', KEYS[3], unpack(h)) \
+             redis.call('GEOADD', KEYS[4], unpack(g)) \
+         end";
+    w.call(&["EVAL", script, "4", "x", "s", "h", "g", &PLACES.to_string()]);
     let (a, b) = ("ab".repeat(2_100), "cb".repeat(2_100));
     w.run(&format!("SET a {a}\r\nSET b {b}\r\nSET c {}\r\n", &a[..100]));
 }
@@ -315,6 +330,14 @@ fn commands_that_weigh_what_they_look_at_do_what_they_do() {
             "BITCOUNT bits 1 -1 BIT",
             "LCS a b",
             "LCS a b LEN",
+            "XRANGE x - +",
+            "XRANGE x 5000 + COUNT 80000",
+            "XREVRANGE x + 10",
+            "GEOSEARCH g FROMLONLAT 0 1 BYRADIUS 9000 km ASC COUNT 9",
+            "GEORADIUS g 40 1 9000 km",
+            "GEORADIUS_RO g 40 1 9000 km",
+            "GEORADIUSBYMEMBER g 500 9000 km",
+            "GEORADIUSBYMEMBER_RO g 500 9000 km",
         ] {
             // In a transaction it runs where it is.
             let whole = w.run(&format!("MULTI\r\n{line}\r\nEXEC\r\n"));
@@ -331,6 +354,19 @@ fn commands_that_weigh_what_they_look_at_do_what_they_do() {
             ("ZREMRANGEBYLEX d - +", n),
         ] {
             assert_eq!(aside(&mut w, &format!("{line}\r\n")), format!(":{reply}\r\n"), "{line}");
+        }
+        let store = "GEOSEARCHSTORE d g FROMLONLAT 40 1 BYRADIUS 9000 km\r\n";
+        assert_eq!(aside(&mut w, store), format!(":{PLACES}\r\n"));
+        w.run("DEL d\r\n");
+        for (line, n) in [
+            ("SRANDMEMBER s 80000", 80_000),
+            ("SRANDMEMBER s -100000", 100_000),
+            ("HRANDFIELD h 80000", 80_000),
+            ("HRANDFIELD h -100000", 100_000),
+            ("ZRANDMEMBER z -100000", 100_000),
+        ] {
+            let reply = aside(&mut w, &format!("{line}\r\n"));
+            assert!(reply.starts_with(&format!("*{n}\r\n$")), "{line}: {}", &reply[..20]);
         }
         let left = format!(":{}\r\n:0\r\n:{ELEMENTS}\r\n", n - 160_000);
         assert_eq!(w.run("ZCARD z\r\nEXISTS d\r\nLLEN l\r\n"), left);
@@ -360,6 +396,13 @@ fn small_parts_of_big_values_stay() {
         "BITCOUNT bits 0 9999",
         "BITCOUNT bits -10000 -1",
         "LCS a c LEN",
+        "XRANGE x 10 2000",
+        "XRANGE x 89000 +",
+        "XREVRANGE x 3000 - COUNT 2000",
+        "GEOSEARCH g FROMLONLAT 40 1 BYRADIUS 10 km",
+        "SRANDMEMBER s 1000",
+        "HRANDFIELD h -1000",
+        "ZRANDMEMBER z 1000",
     ] {
         assert!(!w.run(&format!("{line}\r\n")).is_empty(), "{line}");
         assert!(w.session.blocked.is_none(), "{line}");

@@ -5,7 +5,7 @@ use store::Db;
 
 use super::search::{self, Form};
 use crate::command::{DataCommand, Outcome};
-use crate::row::{DocFlags, Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{DocFlags, Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static GEORADIUS_RO: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static GEORADIUS_RO: DataCommand = DataCommand {
         group: Group::Geo,
         since: "3.2.10",
         arity: -6,
+        traits: Traits::WEIGHS,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[

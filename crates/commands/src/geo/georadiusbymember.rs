@@ -5,7 +5,7 @@ use store::Db;
 
 use super::search::{self, Form, Keyed};
 use crate::command::{DataCommand, Outcome};
-use crate::row::{DocFlags, FindKeys, Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{DocFlags, FindKeys, Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static GEORADIUSBYMEMBER: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static GEORADIUSBYMEMBER: DataCommand = DataCommand {
         group: Group::Geo,
         since: "3.2.0",
         arity: -5,
+        traits: Traits::WEIGHS,
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[
             KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS)),

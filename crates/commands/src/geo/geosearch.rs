@@ -5,7 +5,7 @@ use store::Db;
 
 use super::search::{self, Form};
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static GEOSEARCH: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static GEOSEARCH: DataCommand = DataCommand {
         group: Group::Geo,
         since: "6.2.0",
         arity: -7,
+        traits: Traits::WEIGHS,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[("7.0.0", "Added support for uppercase unit names.")],

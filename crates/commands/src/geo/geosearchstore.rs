@@ -5,7 +5,7 @@ use store::Db;
 
 use super::search::{self, Form};
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static GEOSEARCHSTORE: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static GEOSEARCHSTORE: DataCommand = DataCommand {
         group: Group::Geo,
         since: "6.2.0",
         arity: -8,
+        traits: Traits::WEIGHS,
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[
             KeySpec::one(1, KeyFlags::OW.or(KeyFlags::UPDATE)),

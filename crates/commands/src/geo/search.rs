@@ -255,6 +255,15 @@ struct Point {
 /// Members looked at before the number found is compared with the limit.
 const STEP: usize = 256;
 
+/// Members that are looked at, if all of them are.
+fn candidates(source: View<'_>, search: &Search) -> usize {
+    let of = |(min, max): (f64, f64)| {
+        let to = source.count_scores(|score| score < max);
+        to.saturating_sub(source.count_scores(|score| score < min))
+    };
+    search.ranges().map(of).sum()
+}
+
 /// Everything within the shape, or any `limit` of it.
 fn find(source: View<'_>, search: &Search, limit: usize) -> Found {
     let mut found = Found::default();
@@ -288,7 +297,7 @@ pub(super) fn run(
     source: usize,
     form: Form,
 ) -> Outcome {
-    let key = db.key(&args[source]);
+    let (key, budget) = (db.key(&args[source]), db.cx.budget);
     let e = db.read_as(key, Kind::ZSet)?;
     let view = e.as_ref().map(|e| View::of(e));
     let call = Call::parse(args, form, view)?;
@@ -303,6 +312,13 @@ pub(super) fn run(
     }
     let mut found = match (view, call.search()) {
         (Some(view), Some(search)) => {
+            if let Some(e) = &e
+                && budget.is_exceeded(e, view.len(), view.len(), 1)
+                && budget.is_exceeded(e, candidates(view, &search), view.len(), 1)
+            {
+                db.hand_over(1);
+                return Ok(());
+            }
             find(view, &search, if call.any { call.count } else { usize::MAX })
         }
         _ => Found::default(),

@@ -11,7 +11,7 @@ use store::{Db, Entry, Kind};
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
 use crate::parse::{self, int};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static HRANDFIELD: DataCommand = DataCommand {
     row: Row {
@@ -19,6 +19,7 @@ pub(crate) static HRANDFIELD: DataCommand = DataCommand {
         group: Group::Hash,
         since: "6.2.0",
         arity: -2,
+        traits: Traits::WEIGHS,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
@@ -99,9 +100,18 @@ fn wish(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Wish, Fail> {
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let wish = wish(args, reply)?;
-    let (key, now) = (db.first_key(&args[1]), db.now());
-    if db.read_as(key, Kind::Hash)?.is_some_and(|e| hash::is_over(e.part_deadline(), now)) {
-        db.expire_fields(key, usize::MAX);
+    let (key, now, budget) = (db.first_key(&args[1]), db.now(), db.cx.budget);
+    if let Some(e) = db.read_as(key, Kind::Hash)? {
+        let count = wish.count.unwrap_or(1);
+        let drawn = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+        let len = hash::len(&e);
+        if budget.is_exceeded(&e, if count < 0 { drawn } else { drawn.min(len) }, len, 1) {
+            db.hand_over(1);
+            return Ok(());
+        }
+        if hash::is_over(e.part_deadline(), now) {
+            db.expire_fields(key, usize::MAX);
+        }
     }
     let mut rng = Rng::from_seed(db.cx.rng.next_u64());
     match db.peek(key) {

@@ -7,13 +7,14 @@ use store::{Db, Kind};
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
 use crate::parse::{self, int};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static SRANDMEMBER: DataCommand = DataCommand {
     row: Row {
         name: "srandmember",
         group: Group::Set,
         arity: -2,
+        traits: Traits::WEIGHS,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
@@ -64,7 +65,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.first_key(&args[1]);
+    let (key, budget) = (db.first_key(&args[1]), db.cx.budget);
     let count = match args.len() {
         2 => None,
         3 => Some(int(args, 2)?),
@@ -85,6 +86,15 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         return Ok(());
     };
     let set = Set::of(&e);
+    let drawn = match count {
+        Some(n @ ..0) => usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX),
+        Some(n) => usize::try_from(n).unwrap_or(usize::MAX).min(set.len()),
+        None => 1,
+    };
+    if budget.is_exceeded(&e, drawn, set.len(), 1) {
+        db.hand_over(1);
+        return Ok(());
+    }
     match count {
         None => {
             set.random(&mut rng, |item| super::reply_item(item, reply));

@@ -15,7 +15,7 @@ pub(crate) static XRANGE: DataCommand = DataCommand {
         group: Group::Stream,
         since: "5.0.0",
         arity: -4,
-        traits: Traits::BY_REPLY,
+        traits: Traits::BY_REPLY.or(Traits::WEIGHS),
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[("6.2.0", "Added exclusive ranges.")],
@@ -97,12 +97,21 @@ pub(super) fn range(
         count = Some(u64::try_from(int(args, i + 1)?).unwrap_or(0));
         i += 2;
     }
-    let key = db.first_key(&args[1]);
+    let (key, budget) = (db.first_key(&args[1]), db.cx.budget);
     let Some(e) = db.read_as(key, Kind::Stream)? else {
         reply.array(0);
         return Ok(());
     };
     let log = &super::of(&e)?.log;
+    let len = usize::try_from(log.len()).unwrap_or(usize::MAX);
+    let most = usize::try_from(count.unwrap_or(u64::MAX)).map_or(len, |count| count.min(len));
+    if budget.is_exceeded(&e, most, len, 1) {
+        let about = usize::try_from(log.about(start, end)).unwrap_or(usize::MAX);
+        if budget.is_exceeded(&e, most.min(about), len, 1) {
+            db.hand_over(1);
+            return Ok(());
+        }
+    }
     match count {
         Some(0) => reply.null_array(),
         _ if reverse => super::reply::entries(reply, log.range_rev(start, end), count.unwrap_or(0)),

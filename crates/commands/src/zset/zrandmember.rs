@@ -10,7 +10,7 @@ use super::{Pairs, put_member};
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
 use crate::parse::{self, int};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static ZRANDMEMBER: DataCommand = DataCommand {
     row: Row {
@@ -18,6 +18,7 @@ pub(crate) static ZRANDMEMBER: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "6.2.0",
         arity: -2,
+        traits: Traits::WEIGHS,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
@@ -89,7 +90,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         }
         count = Some(n);
     }
-    let key = db.first_key(&args[1]);
+    let (key, budget) = (db.first_key(&args[1]), db.cx.budget);
     // The random numbers and the keys are in the same context, so the draw gets a generator of its own.
     let mut rng = Rng::from_seed(db.cx.rng.next_u64());
     let found = db.read_as(key, Kind::ZSet)?;
@@ -112,6 +113,10 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     let distinct = count > 0;
     let n = if distinct { wanted.min(len) } else { parse::repeated(count.unsigned_abs(), reply)? };
+    if budget.is_exceeded(&e, n, len, 1) {
+        db.hand_over(1);
+        return Ok(());
+    }
     let pairs = Pairs::begin(reply, n, with_scores);
     if n == len && distinct {
         view.for_each(|member, score| pairs.put(reply, member, score));

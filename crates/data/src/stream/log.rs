@@ -135,6 +135,13 @@ impl Log {
         Range { nodes, entries, start, end }
     }
 
+    /// About how many entries that are: as many in each node as there are on average.
+    pub fn about(&self, start: Id, end: Id) -> u64 {
+        let nodes = self.nodes.about_between(self.nodes.find(start), self.nodes.find(end));
+        let nodes = nodes.min(self.nodes_len) as u64;
+        (u128::from(self.len) * u128::from(nodes) / self.nodes_len.max(1) as u128) as u64
+    }
+
     /// The same from the last to the first.
     pub fn range_rev(&self, start: Id, end: Id) -> RangeRev<'_> {
         RangeRev { log: self, next: Some(self.nodes.find(end)), node: None, start, end }
