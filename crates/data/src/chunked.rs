@@ -258,7 +258,7 @@ impl<T: Leaf> Chunked<T> {
     }
 
     /// About how many leaves there are from one place to another, both included: those of full chunks.
-    pub(crate) fn about_between(&self, from: Place, to: Place) -> usize {
+    pub(crate) fn about_between(&self, from: LeafPosition, to: LeafPosition) -> usize {
         match to.part.checked_sub(from.part) {
             Some(0) => (to.at + 1).saturating_sub(from.at),
             Some(parts) => {
