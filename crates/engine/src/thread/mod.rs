@@ -305,6 +305,22 @@ impl Thread {
         bump(&s.dirty, c.dirty);
     }
 
+    /// Executes the commands at the start of `input` and appends their replies to `out`.
+    pub fn run(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        parser: &mut Parser,
+        input: &[u8],
+        out: &mut Out,
+    ) -> Batch {
+        let batch = self.run_and_give(engine, session, parser, input, out);
+        if let Some(taker) = session.take_input.take() {
+            taker.give(input[..batch.consumed].to_vec());
+        }
+        batch
+    }
+
     /// As [`Thread::run`], for a caller that gives the consumed input to [`Session::take_input`].
     pub fn run_and_give(
         &mut self,
