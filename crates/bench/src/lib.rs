@@ -7,6 +7,7 @@ use std::process::ExitCode;
 pub mod kv;
 pub mod log;
 pub mod pubsub;
+pub mod words;
 
 /// Prints; a reader that has seen enough (`| head`) is not an error.
 fn print(text: &str) -> ExitCode {
@@ -19,13 +20,9 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
-/// Arguments in which `--name=value` are two, as `--name value` is.
-pub(crate) fn apart(args: &[String]) -> Vec<String> {
-    let both = |arg: &String| match arg.split_once('=') {
-        Some((name, value)) if name.starts_with("--") => vec![name.to_owned(), value.to_owned()],
-        _ => vec![arg.clone()],
-    };
-    args.iter().flat_map(both).collect()
+/// A missing value, where it is not known yet whether there is such an option.
+fn or_no_option(missing: String) -> String {
+    format!("{missing}, or there is no such option; --help tells what there is")
 }
 
 /// The number that an option has as its value.

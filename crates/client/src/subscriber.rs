@@ -49,13 +49,13 @@ pub struct Message {
 
 /// Which kind of subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum SubscriptionKind {
     Channel,
     Pattern,
     Sharded,
 }
 
-impl Kind {
+impl SubscriptionKind {
     fn command(self, is_on: bool) -> &'static str {
         match (self, is_on) {
             (Self::Channel, true) => "SUBSCRIBE",
@@ -82,7 +82,7 @@ struct State {
     inbox: VecDeque<Event>,
     reader: Option<Waker>,
     task: Option<Waker>,
-    wanted: BTreeSet<(Kind, Vec<u8>)>,
+    wanted: BTreeSet<(SubscriptionKind, Vec<u8>)>,
     changes: Vec<Change>,
     is_closed: bool,
 }
@@ -90,7 +90,7 @@ struct State {
 /// A change that the server has not confirmed.
 #[derive(Debug)]
 struct Change {
-    kind: Kind,
+    kind: SubscriptionKind,
     is_on: bool,
     names: Vec<Vec<u8>>,
     /// Whether it has been written on this connection.
@@ -122,7 +122,7 @@ impl Subscriber {
         &self,
         channels: impl IntoIterator<Item = C>,
     ) -> Result<()> {
-        self.change(Kind::Channel, true, channels).await
+        self.change(SubscriptionKind::Channel, true, channels).await
     }
 
     /// Ends subscriptions to channels.
@@ -134,7 +134,7 @@ impl Subscriber {
         &self,
         channels: impl IntoIterator<Item = C>,
     ) -> Result<()> {
-        self.change(Kind::Channel, false, channels).await
+        self.change(SubscriptionKind::Channel, false, channels).await
     }
 
     /// Subscribes to the channels that match patterns.
@@ -146,7 +146,7 @@ impl Subscriber {
         &self,
         patterns: impl IntoIterator<Item = C>,
     ) -> Result<()> {
-        self.change(Kind::Pattern, true, patterns).await
+        self.change(SubscriptionKind::Pattern, true, patterns).await
     }
 
     /// Ends subscriptions to patterns.
@@ -158,7 +158,7 @@ impl Subscriber {
         &self,
         patterns: impl IntoIterator<Item = C>,
     ) -> Result<()> {
-        self.change(Kind::Pattern, false, patterns).await
+        self.change(SubscriptionKind::Pattern, false, patterns).await
     }
 
     /// Subscribes to sharded channels (Redis 7).
@@ -170,7 +170,7 @@ impl Subscriber {
         &self,
         channels: impl IntoIterator<Item = C>,
     ) -> Result<()> {
-        self.change(Kind::Sharded, true, channels).await
+        self.change(SubscriptionKind::Sharded, true, channels).await
     }
 
     /// Ends subscriptions to sharded channels.
@@ -182,12 +182,12 @@ impl Subscriber {
         &self,
         channels: impl IntoIterator<Item = C>,
     ) -> Result<()> {
-        self.change(Kind::Sharded, false, channels).await
+        self.change(SubscriptionKind::Sharded, false, channels).await
     }
 
     async fn change<C: AsRef<[u8]>>(
         &self,
-        kind: Kind,
+        kind: SubscriptionKind,
         is_on: bool,
         names: impl IntoIterator<Item = C>,
     ) -> Result<()> {
@@ -204,7 +204,7 @@ impl Subscriber {
 
     fn queue_change(
         &self,
-        kind: Kind,
+        kind: SubscriptionKind,
         is_on: bool,
         names: Vec<Vec<u8>>,
         done: oneshot::Sender<Result<()>>,
@@ -505,7 +505,7 @@ fn confirm(state: &mut State, word: &[u8], name: &[u8], done: &mut Done) -> Resu
         }
         // A cluster's slot has moved: it is subscribed to again where it is now.
         None if word == b"sunsubscribe"
-            && state.wanted.contains(&(Kind::Sharded, name.to_vec())) =>
+            && state.wanted.contains(&(SubscriptionKind::Sharded, name.to_vec())) =>
         {
             Err(Error::connection("a channel has moved"))
         }

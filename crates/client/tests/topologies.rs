@@ -6,13 +6,13 @@ use apus_client::prelude::*;
 use apus_client::{
     Client, Command, Config, Event, Pipeline, Script, Shards, Value, cmd, shard_of, slot,
 };
-use common::{Kind, Server};
+use common::{Product, Server};
 use std::time::Duration;
 use testing::{TempDir, free_address};
 
 /// Whether there is Debian's Redis, which these tests need: Apus is neither a sentinel nor a cluster yet.
 fn has_redis() -> bool {
-    common::kinds().contains(&Kind::Redis)
+    common::kinds().contains(&Product::Redis)
 }
 
 /// Asks until there is an answer.
@@ -34,7 +34,7 @@ async fn cluster() -> (Vec<Server>, Vec<Client>) {
         let bus = free_address().expect("a port").port().to_string();
         let args =
             ["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-node-timeout", "2000"];
-        let server = Server::start(Kind::Redis, &args);
+        let server = Server::start(Product::Redis, &args);
         let client = Client::connect(&server.url()).await.expect("connected");
         let (first, last) = (i * 5461, if i == 2 { 16383 } else { (i + 1) * 5461 - 1 });
         client.cluster_addslotsrange([(first, last)]).await.expect("slots");
@@ -152,8 +152,8 @@ fn sentinel_and_a_failover() {
         return;
     }
     common::runtime().block_on(async {
-        let master = Server::start(Kind::Redis, &[]);
-        let replica = Server::start(Kind::Redis, &["--replicaof", &format!("127.0.0.1 {}", master.port)]);
+        let master = Server::start(Product::Redis, &[]);
+        let replica = Server::start(Product::Redis, &["--replicaof", &format!("127.0.0.1 {}", master.port)]);
         let dir = TempDir::new();
         let port = free_address().expect("a port").port();
         let text = format!(

@@ -81,6 +81,7 @@ impl Config {
     /// goes beyond 63 bits, use [`Config::bytes`].
     #[inline]
     pub fn int(&self, id: Id) -> i64 {
+        // Read for every command, with constants for IDs: whatever test reads the option tells.
         debug_assert!(id.row().kind.is_number(), "{id:?} is a text");
         self.numbers[id as usize].load(Ordering::Relaxed)
     }
@@ -106,6 +107,7 @@ impl Config {
     /// The chosen variant of an enumeration; `C` must be the option's own type.
     #[inline]
     pub fn chosen<C: Choice>(&self, id: Id) -> C {
+        // As above: the enumeration of an option does not depend on what happens.
         debug_assert!(
             matches!(id.row().kind, OptionKind::Choice(names) if std::ptr::eq(names, C::NAMES) || names == C::NAMES)
         );
@@ -137,7 +139,7 @@ impl Config {
 
     /// Calls `read` with the bytes of a text option; a lock is held meanwhile.
     pub fn with_bytes<R>(&self, id: Id, read: impl FnOnce(&[u8]) -> R) -> R {
-        debug_assert!(!id.row().kind.is_number(), "{id:?} is a number");
+        assert!(!id.row().kind.is_number(), "{id:?} is a number");
         read(&self.texts[id as usize].read())
     }
 

@@ -114,14 +114,14 @@ fn measured<T: Leaf, R>(leaf: &mut T, held: &mut usize, f: impl FnOnce(&mut T) -
 }
 
 #[derive(Debug)]
-struct Part<T: Leaf> {
+struct KeyedChunk<T: Leaf> {
     low: T::Key,
     chunk: Chunk<T>,
 }
 
 /// The part of those before the tail that has the leaf for a key, which is below the tail's.
 #[inline]
-fn part_before<T: Leaf>(parts: &VecDeque<Part<T>>, key: T::Key) -> usize {
+fn part_before<T: Leaf>(parts: &VecDeque<KeyedChunk<T>>, key: T::Key) -> usize {
     parts.partition_point(|part| part.low <= key).saturating_sub(1)
 }
 
@@ -132,7 +132,7 @@ fn place_in<T: Leaf>(leaves: &[T], key: T::Key) -> usize {
 }
 
 /// The parts before the tail; boxed, since most sequences are a tail alone.
-type Before<T> = Option<Box<VecDeque<Part<T>>>>;
+type Before<T> = Option<Box<VecDeque<KeyedChunk<T>>>>;
 
 /// The chunk of a part; the part behind the last is the tail.
 #[inline]
@@ -157,12 +157,12 @@ pub(crate) struct Chunked<T: Leaf> {
 
 /// Where a leaf is, or would be; valid until leaves come or go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct LeafPosition {
     part: usize,
     at: usize,
 }
 
-impl Place {
+impl LeafPosition {
     /// That of the first leaf.
     pub(crate) const FIRST: Self = Self { part: 0, at: 0 };
 }
@@ -185,7 +185,8 @@ impl<T: Leaf> Chunked<T> {
     /// Bytes held from the allocator.
     pub(crate) fn bytes(&self) -> usize {
         let before = self.before.as_ref().map_or(0, |parts| {
-            size_class(size_of::<VecDeque<Part<T>>>()) + allocated::<Part<T>>(parts.capacity())
+            size_class(size_of::<VecDeque<KeyedChunk<T>>>())
+                + allocated::<KeyedChunk<T>>(parts.capacity())
         });
         self.held + before
     }
@@ -208,13 +209,13 @@ impl<T: Leaf> Chunked<T> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, place: Place) -> Option<&T> {
+    pub(crate) fn get(&self, place: LeafPosition) -> Option<&T> {
         self.leaves(place.part).get(place.at)
     }
 
     #[inline]
     pub(crate) fn first(&self) -> Option<&T> {
-        self.get(Place::FIRST)
+        self.get(LeafPosition::FIRST)
     }
 
     #[inline]
@@ -224,40 +225,40 @@ impl<T: Leaf> Chunked<T> {
 
     /// The place of the last leaf, or the first place.
     #[inline]
-    pub(crate) fn last_place(&self) -> Place {
-        Place { part: self.parts(), at: self.tail.leaves().len().saturating_sub(1) }
+    pub(crate) fn last_place(&self) -> LeafPosition {
+        LeafPosition { part: self.parts(), at: self.tail.leaves().len().saturating_sub(1) }
     }
 
     /// The place before one.
-    pub(crate) fn before(&self, place: Place) -> Option<Place> {
-        let Place { part, at } = place;
+    pub(crate) fn before(&self, place: LeafPosition) -> Option<LeafPosition> {
+        let LeafPosition { part, at } = place;
         if let Some(at) = at.checked_sub(1) {
-            return Some(Place { part, at });
+            return Some(LeafPosition { part, at });
         }
         let part = part.checked_sub(1)?;
-        Some(Place { part, at: self.leaves(part).len().saturating_sub(1) })
+        Some(LeafPosition { part, at: self.leaves(part).len().saturating_sub(1) })
     }
 
     /// The place behind one, whether or not there is a leaf.
-    pub(crate) fn after(&self, place: Place) -> Place {
-        let Place { part, at } = place;
+    pub(crate) fn after(&self, place: LeafPosition) -> LeafPosition {
+        let LeafPosition { part, at } = place;
         if at + 1 < self.leaves(part).len() || part == self.parts() {
-            Place { part, at: at + 1 }
+            LeafPosition { part, at: at + 1 }
         } else {
-            Place { part: part + 1, at: 0 }
+            LeafPosition { part: part + 1, at: 0 }
         }
     }
 
     /// The last place whose leaf has at most this key, or another such that the key has no place in
     /// any leaf but that one.
     #[inline]
-    pub(crate) fn find(&self, key: T::Key) -> Place {
+    pub(crate) fn find(&self, key: T::Key) -> LeafPosition {
         let (part, leaves) = self.part_of(key);
-        Place { part, at: place_in(leaves, key) }
+        LeafPosition { part, at: place_in(leaves, key) }
     }
 
     /// About how many leaves there are from one place to another, both included: those of full chunks.
-    pub(crate) fn about_between(&self, from: Place, to: Place) -> usize {
+    pub(crate) fn about_between(&self, from: LeafPosition, to: LeafPosition) -> usize {
         match to.part.checked_sub(from.part) {
             Some(0) => (to.at + 1).saturating_sub(from.at),
             Some(parts) => {
@@ -304,12 +305,12 @@ impl<T: Leaf> Chunked<T> {
             return None;
         }
         let at = place_in(leaves, key);
-        Some(Entry { chunk, held: &mut self.held, place: Place { part, at } })
+        Some(Entry { chunk, held: &mut self.held, place: LeafPosition { part, at } })
     }
 
     /// The leaf at a place, to be looked at and perhaps changed.
     #[inline]
-    pub(crate) fn entry_at(&mut self, place: Place) -> Option<Entry<'_, T>> {
+    pub(crate) fn entry_at(&mut self, place: LeafPosition) -> Option<Entry<'_, T>> {
         let chunk = chunk_of(&mut self.before, &mut self.tail, place.part);
         let there = place.at < chunk.leaves().len();
         there.then_some(Entry { chunk, held: &mut self.held, place })
@@ -331,19 +332,23 @@ impl<T: Leaf> Chunked<T> {
     /// All leaves in order.
     #[inline]
     pub(crate) fn iter(&self) -> Iter<'_, T> {
-        self.iter_from(Place::FIRST)
+        self.iter_from(LeafPosition::FIRST)
     }
 
     /// The leaves from a place on.
     #[inline]
-    pub(crate) fn iter_from(&self, place: Place) -> Iter<'_, T> {
+    pub(crate) fn iter_from(&self, place: LeafPosition) -> Iter<'_, T> {
         let leaves = self.leaves(place.part).get(place.at..).unwrap_or_default();
         Iter { all: self, part: place.part, leaves: leaves.iter() }
     }
 
     /// Works on a leaf, whose content stays in order with its neighbours'.
     #[inline]
-    pub(crate) fn edit<R>(&mut self, place: Place, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+    pub(crate) fn edit<R>(
+        &mut self,
+        place: LeafPosition,
+        f: impl FnOnce(&mut T) -> R,
+    ) -> Option<R> {
         self.entry_at(place).map(|entry| entry.edit(f))
     }
 
@@ -372,7 +377,7 @@ impl<T: Leaf> Chunked<T> {
     }
 
     /// Adds a leaf behind the one at a place, if there is one.
-    pub(crate) fn insert_after(&mut self, place: Place, leaf: T) {
+    pub(crate) fn insert_after(&mut self, place: LeafPosition, leaf: T) {
         let (mut part, mut at) = (place.part, place.at + 1);
         let len = self.leaves(part).len();
         if part == self.parts() && at >= len {
@@ -427,7 +432,7 @@ impl<T: Leaf> Chunked<T> {
     fn put_part(&mut self, at: usize, chunk: Chunk<T>) {
         if let Some(first) = chunk.leaves().first() {
             let low = first.key();
-            self.before.get_or_insert_default().insert(at, Part { low, chunk });
+            self.before.get_or_insert_default().insert(at, KeyedChunk { low, chunk });
         }
     }
 
@@ -443,8 +448,8 @@ impl<T: Leaf> Chunked<T> {
     }
 
     /// Takes a leaf out.
-    pub(crate) fn remove(&mut self, place: Place) -> Option<T> {
-        let Place { part, at } = place;
+    pub(crate) fn remove(&mut self, place: LeafPosition) -> Option<T> {
+        let LeafPosition { part, at } = place;
         self.get(place)?;
         let (leaf, len) = self.resize(part, |leaves| {
             let leaf = leaves.remove(at);
@@ -501,7 +506,10 @@ impl<T: Leaf> Chunked<T> {
         }
         let held = &mut self.held;
         let before = self.before.as_mut().map(|parts| {
-            let share = |part: &mut Part<T>| Part { low: part.low, chunk: part.chunk.share(held) };
+            let share = |part: &mut KeyedChunk<T>| KeyedChunk {
+                low: part.low,
+                chunk: part.chunk.share(held),
+            };
             Box::new(parts.iter_mut().map(share).collect())
         });
         let tail = self.tail.share(held);
@@ -515,7 +523,7 @@ pub(crate) struct Entry<'a, T: Leaf> {
     chunk: &'a mut Chunk<T>,
     held: &'a mut usize,
     /// Where it is.
-    pub(crate) place: Place,
+    pub(crate) place: LeafPosition,
 }
 
 impl<T: Leaf> Entry<'_, T> {

@@ -128,14 +128,14 @@ unsafe impl Send for Entry {}
 // SAFETY: `&Entry` only reads.
 unsafe impl Sync for Entry {}
 
-struct Shape {
+struct Offsets {
     class: usize,
     key_at: usize,
 }
 
 /// Sizes and offsets for a head word and a key and value length.
 #[inline]
-fn shape(head: u64, klen: usize, vlen: usize) -> Shape {
+fn shape(head: u64, klen: usize, vlen: usize) -> Offsets {
     let mut at = 8;
     if head & EXPIRES != 0 {
         at += 8;
@@ -146,7 +146,7 @@ fn shape(head: u64, klen: usize, vlen: usize) -> Shape {
     if klen >= KLEN_LONG {
         at += 8;
     }
-    Shape { class: size_class(at + klen + vlen), key_at: at }
+    Offsets { class: size_class(at + klen + vlen), key_at: at }
 }
 
 impl Entry {
@@ -197,7 +197,7 @@ impl Entry {
         &mut self,
         head: u64,
         klen: usize,
-        s: &Shape,
+        s: &Offsets,
         fill: Fill<'_>,
         deadline: Option<i64>,
     ) {
@@ -280,7 +280,7 @@ impl Entry {
     }
 
     #[inline]
-    fn shape(&self) -> Shape {
+    fn shape(&self) -> Offsets {
         shape(self.head(), self.klen(), self.vlen())
     }
 
@@ -361,6 +361,7 @@ impl Entry {
 
     #[inline]
     fn inline(&self) -> &[u8] {
+        // On the path of GET; every caller has just matched on the encoding.
         debug_assert!(self.enc() == Enc::Inline);
         let klen = self.klen();
         let s = shape(self.head(), klen, 0);
@@ -372,6 +373,7 @@ impl Entry {
     /// this is the empty string.
     #[inline]
     pub fn str(&self) -> Str<'_> {
+        // On the path of GET; of another type the answer is wrong, and no memory is touched that is not its own.
         debug_assert!(self.kind() == Kind::String);
         match self.enc() {
             Enc::Inline => Str::Inline(self.inline()),

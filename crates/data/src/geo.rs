@@ -21,14 +21,14 @@ const MERCATOR_MAX: f64 = 20_037_726.37;
 
 /// A place in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct Coordinates {
     /// -180 to 180.
     pub longitude: f64,
     /// About -85 to 85.
     pub latitude: f64,
 }
 
-impl Place {
+impl Coordinates {
     /// A place, if the coordinates are on the map.
     pub fn new(longitude: f64, latitude: f64) -> Option<Self> {
         let within = |x: f64, (min, max): (f64, f64)| x >= min && x <= max;
@@ -114,7 +114,7 @@ fn spread(x: u32) -> u64 {
 }
 
 /// Collects the even places of 64 bits.
-fn gather(x: u64) -> u32 {
+fn pick_bits(x: u64) -> u32 {
     let mut x = x & 0x5555_5555_5555_5555;
     x = (x | x >> 1) & 0x3333_3333_3333_3333;
     x = (x | x >> 2) & 0x0f0f_0f0f_0f0f_0f0f;
@@ -125,7 +125,7 @@ fn gather(x: u64) -> u32 {
 
 impl Cell {
     /// The cell around a place.
-    fn around(place: Place, steps: u32, latitudes: (f64, f64)) -> Self {
+    fn around(place: Coordinates, steps: u32, latitudes: (f64, f64)) -> Self {
         let part = |x: f64, (min, max): (f64, f64)| {
             let offset = (x - min) / (max - min) * (1u64 << steps) as f64;
             spread(offset as u32)
@@ -141,8 +141,8 @@ impl Cell {
             (at(i), at(i.wrapping_add(1)))
         };
         Area {
-            latitude: edges(gather(self.bits), LATITUDE),
-            longitude: edges(gather(self.bits >> 1), LONGITUDE),
+            latitude: edges(pick_bits(self.bits), LATITUDE),
+            longitude: edges(pick_bits(self.bits >> 1), LONGITUDE),
         }
     }
 
@@ -152,7 +152,7 @@ impl Cell {
         let mask = u32::MAX >> (32 - self.steps);
         // A place on the last edge has one bit more than the mask; it stays unless there is a step.
         let step = |i: u32, by: i32| if by == 0 { i } else { i.wrapping_add_signed(by) & mask };
-        let (y, x) = (gather(self.bits), gather(self.bits >> 1));
+        let (y, x) = (pick_bits(self.bits), pick_bits(self.bits >> 1));
         let bits = spread(step(y, north)) | spread(step(x, east)) << 1;
         Self { bits, ..self }
     }
@@ -166,7 +166,7 @@ impl Cell {
 
 /// What is searched around a place, in metres.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Shape {
+pub enum SearchShape {
     /// A circle of this radius.
     Circle(f64),
     /// A rectangle of this width and height.
@@ -177,20 +177,20 @@ pub enum Shape {
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
     /// Its middle.
-    pub center: Place,
+    pub center: Coordinates,
     /// What is searched.
-    pub shape: Shape,
+    pub shape: SearchShape,
 }
 
 impl Search {
     /// The distance in metres to a place within the shape; none for one outside.
-    pub fn distance(&self, place: Place) -> Option<f64> {
+    pub fn distance(&self, place: Coordinates) -> Option<f64> {
         match self.shape {
-            Shape::Circle(radius) => {
+            SearchShape::Circle(radius) => {
                 Some(self.center.distance(place)).filter(|distance| *distance <= radius)
             }
-            Shape::Box(width, height) => {
-                let level = Place { longitude: self.center.longitude, ..place };
+            SearchShape::Box(width, height) => {
+                let level = Coordinates { longitude: self.center.longitude, ..place };
                 let within = latitude_distance(place.latitude, self.center.latitude)
                     <= height / 2.0
                     && place.distance(level) <= width / 2.0;
@@ -202,8 +202,8 @@ impl Search {
     /// How finely to divide the map so that the shape lies within a cell and its neighbours.
     fn steps(&self) -> u32 {
         let mut range = match self.shape {
-            Shape::Circle(radius) => radius,
-            Shape::Box(width, height) => {
+            SearchShape::Circle(radius) => radius,
+            SearchShape::Box(width, height) => {
                 ((width / 2.0) * (width / 2.0) + (height / 2.0) * (height / 2.0)).sqrt()
             }
         };
@@ -225,10 +225,10 @@ impl Search {
     /// The edges of the shape.
     fn bounds(&self) -> Area {
         let (width, height) = match self.shape {
-            Shape::Circle(radius) => (radius, radius),
-            Shape::Box(width, height) => (width / 2.0, height / 2.0),
+            SearchShape::Circle(radius) => (radius, radius),
+            SearchShape::Box(width, height) => (width / 2.0, height / 2.0),
         };
-        let Place { longitude, latitude } = self.center;
+        let Coordinates { longitude, latitude } = self.center;
         let up = degrees(height / EARTH_RADIUS);
         // The shape is widest in degrees at its edge nearer to a pole.
         let edge = if latitude < 0.0 { latitude - up } else { latitude + up };
@@ -293,22 +293,23 @@ fn bits_of(score: f64) -> u64 {
 mod tests {
     use super::*;
 
-    fn palermo() -> Place {
-        Place::new(13.361389, 38.115556).expect("on the map")
+    fn palermo() -> Coordinates {
+        Coordinates::new(13.361389, 38.115556).expect("on the map")
     }
 
     /// The values that the documentation of GEOADD, GEOHASH and GEODIST shows.
     #[test]
     fn known_places() {
-        let catania = Place::new(15.087269, 37.502669).expect("on the map");
+        let catania = Coordinates::new(15.087269, 37.502669).expect("on the map");
         assert_eq!(palermo().score(), 3_479_099_956_230_698.0);
-        let (a, b) = (Place::of_score(palermo().score()), Place::of_score(catania.score()));
+        let (a, b) =
+            (Coordinates::of_score(palermo().score()), Coordinates::of_score(catania.score()));
         assert_eq!((a.longitude, a.latitude), (13.361389338970184, 38.1155563954963));
         assert_eq!(&a.geohash(), b"sqc8b49rny0");
         assert_eq!(&b.geohash(), b"sqdtr74hyu0");
         assert_eq!(format!("{:.4}", a.distance(b)), "166274.1516");
-        assert_eq!(Place::new(181.0, 0.0), None);
-        assert_eq!(Place::new(0.0, 86.0), None);
+        assert_eq!(Coordinates::new(181.0, 0.0), None);
+        assert_eq!(Coordinates::new(0.0, 86.0), None);
     }
 
     #[test]
@@ -319,17 +320,21 @@ mod tests {
             min + (seed >> 11) as f64 / (1u64 << 53) as f64 * (max - min)
         };
         for round in 0..4000 {
-            let center = Place::new(random(-170.0, 170.0), random(-70.0, 70.0)).expect("there");
+            let center =
+                Coordinates::new(random(-170.0, 170.0), random(-70.0, 70.0)).expect("there");
             let reach = [100.0, 10_000.0, 300_000.0][round % 3];
-            let shape =
-                if round % 2 == 0 { Shape::Circle(reach) } else { Shape::Box(reach * 2.0, reach) };
+            let shape = if round % 2 == 0 {
+                SearchShape::Circle(reach)
+            } else {
+                SearchShape::Box(reach * 2.0, reach)
+            };
             let search = Search { center, shape };
             let near = reach / 111_000.0;
-            let place = Place::new(
+            let place = Coordinates::new(
                 center.longitude + random(-near, near),
                 center.latitude + random(-near, near),
             );
-            let Some(place) = place.map(|place| Place::of_score(place.score())) else {
+            let Some(place) = place.map(|place| Coordinates::of_score(place.score())) else {
                 continue;
             };
             if search.distance(place).is_some() {
@@ -345,7 +350,7 @@ mod tests {
     #[test]
     fn bits_are_spread_and_gathered() {
         for x in [0, 1, 0x8000_0001, 0xdead_beef, u32::MAX] {
-            assert_eq!(gather(spread(x)), x);
+            assert_eq!(pick_bits(spread(x)), x);
             assert_eq!(spread(x) & 0xaaaa_aaaa_aaaa_aaaa, 0);
         }
     }

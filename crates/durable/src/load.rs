@@ -300,7 +300,7 @@ fn insert(
     let (ks, loading) = (&engine.keyspace, &Durable::of(engine).loading);
     delay::wait(&engine.config, Id::KeyLoadDelay, keys.len() as u64, || false);
     let hashes: Vec<u64> = keys.iter().map(|l| stdx::hash::hash64(l.entry.key())).collect();
-    let pin = crossbeam_epoch::pin();
+    let pin = store::epoch::pin();
     for hash in &hashes {
         ks.prefetch_bucket(index, *hash, &pin);
     }

@@ -33,7 +33,7 @@ use crate::blocking;
 use crate::clients::Client;
 use crate::dispatch::shards_of;
 use crate::engine::{Attention, Engine, Worker};
-use crate::helpers::{AT_ONCE, Held};
+use crate::helpers::{AT_ONCE, Shards};
 use crate::log;
 use crate::mailbox::{Job, Mailbox, Message};
 use crate::session::Session;
@@ -207,20 +207,20 @@ impl Engine {
     /// Whether a command must wait since a long command has locked a shard that it needs.
     #[cold]
     pub(crate) fn waits_for_shards<A: Argv>(&self, session: &Session, cmd: &Cmd, args: &A) -> bool {
-        let mut announced = self.helpers.held.lock();
+        let mut announced = self.helpers.announced.lock();
         let mut meets = |cmd: &Cmd, args: &dyn Argv| {
             if cmd.row.group == Group::Topic {
                 return false;
             }
             let all = matches!(cmd.row.scope, Scope::All | Scope::Patterns | Scope::Each);
             if all || cmd.traits.has(Traits::LOCKS_ALL) {
-                return announced.delays(&Held::All);
+                return announced.delays(&Shards::All);
             }
             let mut needs = ShardSet::default();
             let mut add = |i: usize| needs.add(stdx::hash::hash64(args.get(i)));
             // Without valid keys the command refuses before it looks at any.
             let _ = commands::keys::positions(cmd.row, &args, &mut add);
-            needs.count() > 0 && announced.delays(&Held::Some(needs))
+            needs.count() > 0 && announced.delays(&Shards::Some(needs))
         };
         match &session.multi {
             None => meets(cmd, args),
@@ -292,18 +292,18 @@ impl Task {
 
     /// From here on, commands that need the same shards wait.
     fn announce(&self, engine: &Engine, cmd: &Cmd, args: &Args<'_>) {
-        let held = match cmd.row.scope_of(args) {
+        let shards = match cmd.row.scope_of(args) {
             Scope::Keys => {
                 let mut set = ShardSet::default();
                 let _ = shards_of(cmd, args, &mut set);
-                Held::Some(set)
+                Shards::Some(set)
             }
-            Scope::All | Scope::Patterns => Held::All,
+            Scope::All | Scope::Patterns => Shards::All,
             // It locks one shard after the other, each for a short time.
             Scope::Each | Scope::None => return,
         };
         let set = || engine.attention.set(Attention::LONG, true);
-        engine.helpers.announce(self.number, held, || let_others_run(engine), set);
+        engine.helpers.announce(self.number, shards, || let_others_run(engine), set);
         std::thread::sleep(GRACE);
     }
 

@@ -440,7 +440,7 @@ impl Engine {
     pub fn config_changed(&self) {
         let c = &self.config;
         self.attention.set(Attention::MAXMEMORY, c.bytes(Id::Maxmemory) > 0);
-        // From a millisecond up, light commands are timed in groups, which take less as a rule; one that
+        // From a millisecond up, fast commands are timed in groups, which take less as a rule; one that
         // takes longer is blamed on the likeliest of its commands.
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;

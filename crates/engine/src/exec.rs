@@ -4,7 +4,7 @@
 //!
 //! | caller | checks | accounted |
 //! |---|---|---|
-//! | a client | all of them | by itself; light commands as a run ([`Thread::account_run`]) |
+//! | a client | all of them | by itself; fast commands as a run ([`Thread::account_run`]) |
 //! | EXEC | permissions: the others were made when the command was queued | by itself |
 //! | a blocked command that is run again | permissions | when it is answered, with the time of all its runs |
 //! | a script | number of arguments, permissions, and what the script may do | its calls; their time is the script's |
@@ -541,7 +541,7 @@ impl Thread {
         self.count_command(client, 1);
     }
 
-    /// Accounts a run of light commands, which share its time.
+    /// Accounts a run of fast commands, which share its time.
     #[inline]
     pub(crate) fn account_run(
         &mut self,
@@ -592,7 +592,8 @@ pub(crate) fn run_data(
     reply: &mut Reply<'_>,
 ) -> Outcome {
     let outcome = run(db, args, reply);
-    debug_assert!(!db.cx.handed_over || own.1.traits.has(Traits::WEIGHS), "{}", own.1.row.name);
+    // Otherwise nobody would run it elsewhere, and its client would wait for ever.
+    assert!(!db.cx.handed_over || own.1.traits.has(Traits::WEIGHS), "{}", own.1.row.name);
     commit_own(engine, local, db, &Own { db: own.0, cmd: own.1, args });
     outcome
 }

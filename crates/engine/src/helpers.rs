@@ -14,12 +14,12 @@ use store::{Budget, ShardSet};
 pub(crate) const AT_ONCE: Budget = Budget::new(2 << 20);
 
 /// The shards that a long command has locked, or is about to lock.
-pub(crate) enum Held {
+pub(crate) enum Shards {
     All,
     Some(ShardSet),
 }
 
-impl Held {
+impl Shards {
     pub(crate) fn meets(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Some(a), Self::Some(b)) => a.meets(b),
@@ -32,7 +32,7 @@ impl Held {
 struct Announcement {
     /// The number of the task.
     number: u64,
-    held: Held,
+    shards: Shards,
     /// Commands wait for these shards.
     awaited: bool,
 }
@@ -64,9 +64,9 @@ impl Announced {
     }
 
     /// Whether a command must wait that needs these shards.
-    pub(crate) fn delays(&mut self, needs: &Held) -> bool {
+    pub(crate) fn delays(&mut self, needs: &Shards) -> bool {
         let mut waits = false;
-        for task in self.tasks.iter_mut().filter(|task| task.held.meets(needs)) {
+        for task in self.tasks.iter_mut().filter(|task| task.shards.meets(needs)) {
             task.awaited = true;
             waits = true;
         }
@@ -74,8 +74,8 @@ impl Announced {
     }
 
     /// A helper wants shards. While another one lets commands run it waits, or it would go before them.
-    pub(crate) fn turn(&mut self, wanted: &Held) -> Turn {
-        if self.yields || self.tasks.iter().any(|task| task.held.meets(wanted)) {
+    pub(crate) fn turn(&mut self, wanted: &Shards) -> Turn {
+        if self.yields || self.tasks.iter().any(|task| task.shards.meets(wanted)) {
             Turn::Wait
         } else if std::mem::take(&mut self.awaited) {
             self.yields = true;
@@ -90,8 +90,8 @@ impl Announced {
         self.yields = false;
     }
 
-    pub(crate) fn begin(&mut self, number: u64, held: Held) {
-        self.tasks.push(Announcement { number, held, awaited: false });
+    pub(crate) fn begin(&mut self, number: u64, shards: Shards) {
+        self.tasks.push(Announcement { number, shards, awaited: false });
     }
 
     /// A task ends. Returns whether it had announced anything.
@@ -109,8 +109,8 @@ pub(crate) struct Helpers<T, W> {
     pub(crate) line: Mutex<Line<T>>,
     /// There is a task, or there will be none any more.
     pub(crate) changed: Condvar,
-    pub(crate) held: Mutex<Announced>,
-    /// Some shards are no longer held.
+    pub(crate) announced: Mutex<Announced>,
+    /// Some shards are no longer announced.
     pub(crate) released: Condvar,
     /// Commands that are being run.
     running: AtomicUsize,
@@ -137,7 +137,7 @@ impl<T, W> Default for Helpers<T, W> {
         Self {
             line: Mutex::new(line),
             changed: Condvar::new(),
-            held: Mutex::default(),
+            announced: Mutex::default(),
             released: Condvar::new(),
             running: AtomicUsize::new(0),
             workers: Mutex::default(),
@@ -175,29 +175,35 @@ impl<T, W> Helpers<T, W> {
 
     /// Announces the shards of a task when its turn has come. `let_run` lets the commands run that have
     /// waited; `set` is called under the lock when there is an announcement.
-    pub(crate) fn announce(&self, number: u64, held: Held, let_run: impl Fn(), set: impl FnOnce()) {
-        let mut announced = self.held.lock();
+    pub(crate) fn announce(
+        &self,
+        number: u64,
+        shards: Shards,
+        let_run: impl Fn(),
+        set: impl FnOnce(),
+    ) {
+        let mut announced = self.announced.lock();
         loop {
-            match announced.turn(&held) {
+            match announced.turn(&shards) {
                 Turn::Wait => self.released.wait(&mut announced),
                 Turn::Yield => {
                     drop(announced);
                     let_run();
-                    announced = self.held.lock();
+                    announced = self.announced.lock();
                     announced.have_run();
                     self.released.notify_all();
                 }
                 Turn::Go => break,
             }
         }
-        announced.begin(number, held);
+        announced.begin(number, shards);
         set();
     }
 
     /// A task has unlocked its shards. If it had announced any, `resume` is called under the lock, and told
     /// whether no announcement is left: it has the commands go on that wait.
     pub(crate) fn release(&self, number: u64, resume: impl FnOnce(bool)) {
-        let mut announced = self.held.lock();
+        let mut announced = self.announced.lock();
         if announced.end(number) {
             resume(announced.is_empty());
             drop(announced);
@@ -242,10 +248,10 @@ impl<T, W> Helpers<T, W> {
 mod tests {
     use super::*;
 
-    fn some(key: &str) -> Held {
+    fn some(key: &str) -> Shards {
         let mut set = ShardSet::default();
         set.add(stdx::hash::hash64(key.as_bytes()));
-        Held::Some(set)
+        Shards::Some(set)
     }
 
     #[test]
@@ -256,13 +262,13 @@ mod tests {
         assert!(a.delays(&some("k")) && !a.delays(&some("other")));
         // Two more long commands of the same key wait for it to end.
         assert_eq!(a.turn(&some("k")), Turn::Wait);
-        assert_eq!(a.turn(&Held::All), Turn::Wait);
+        assert_eq!(a.turn(&Shards::All), Turn::Wait);
         assert!(a.end(1) && a.is_empty());
         assert_eq!(a.turn(&some("k")), Turn::Yield);
-        assert_eq!(a.turn(&Held::All), Turn::Wait, "it does not overtake them, either");
+        assert_eq!(a.turn(&Shards::All), Turn::Wait, "it does not overtake them, either");
         a.have_run();
-        assert_eq!(a.turn(&Held::All), Turn::Go);
-        a.begin(2, Held::All);
+        assert_eq!(a.turn(&Shards::All), Turn::Go);
+        a.begin(2, Shards::All);
         assert!(a.end(2) && !a.end(2));
         assert_eq!(a.turn(&some("k")), Turn::Go, "nobody has waited for the second");
     }
@@ -309,8 +315,8 @@ mod model {
 
         fn run_command(&self) {
             loop {
-                let mut announced = self.helpers.held.lock();
-                if !announced.delays(&Held::All) {
+                let mut announced = self.helpers.announced.lock();
+                if !announced.delays(&Shards::All) {
                     break;
                 }
                 self.waited.store(true, Relaxed);
@@ -330,7 +336,7 @@ mod model {
             let set = || {
                 assert!(!self.waited.load(Relaxed) || self.has_run.load(Acquire), "it overtakes");
             };
-            self.helpers.announce(number, Held::All, let_run, set);
+            self.helpers.announce(number, Shards::All, let_run, set);
             assert!(!self.locked.swap(true, Relaxed), "two have announced the same shards");
             self.locked.store(false, Relaxed);
             self.helpers.release(number, |_| self.bell.notify());
@@ -348,7 +354,7 @@ mod model {
             let threads = [long(1), long(2)];
             beside.run_command();
             threads.into_iter().for_each(|thread| thread.join().unwrap());
-            assert!(beside.helpers.held.lock().is_empty());
+            assert!(beside.helpers.announced.lock().is_empty());
         });
     }
 

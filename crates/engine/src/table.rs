@@ -110,8 +110,8 @@ pub struct Cmd {
     /// Its function for several in a row.
     pub run_function: Option<RunFunction>,
     /// Takes constant time, so that it may be timed together with its neighbours.
-    pub light: bool,
-    /// Takes time in proportion to the size of its reply, so that it is as light while the reply is
+    pub fast: bool,
+    /// Takes time in proportion to the size of its reply, so that it is as fast while the reply is
     /// short.
     pub by_reply: bool,
     /// The argument with the name of its member or field, the first one if there are several; 0 if
@@ -169,9 +169,9 @@ fn cmd(row: &'static Row, container: Traits, run: Run) -> Cmd {
         if spec.begin == BeginSearch::Index(2)
             && matches!(spec.find, FindKeys::KeyNum { number: 0, first: 1, step: 1 }));
     let by_reply = one_key && traits.has(Traits::BY_REPLY);
-    let light = row.flags.has(Flags::FAST) || traits.has(Traits::CONSTANT) || by_reply;
+    let fast = row.flags.has(Flags::FAST) || traits.has(Traits::CONSTANT) || by_reply;
     let part = match row.group {
-        _ if !one_key || !light || by_reply => 0,
+        _ if !one_key || !fast || by_reply => 0,
         _ if traits.has(Traits::SCORE_FIRST) => 3,
         Group::Hash | Group::Set | Group::SortedSet => 2,
         _ => 0,
@@ -190,8 +190,8 @@ fn cmd(row: &'static Row, container: Traits, run: Run) -> Cmd {
         one_key,
         many_keys,
         counted_keys,
-        run_function: if light && one_key { commands::run_function(row.name) } else { None },
-        light,
+        run_function: if fast && one_key { commands::run_function(row.name) } else { None },
+        fast,
         by_reply,
         part,
         publishes,

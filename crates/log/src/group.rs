@@ -56,7 +56,7 @@ impl AsRef<[u8]> for Kept {
 }
 
 /// A batch that is to be.
-struct Part<'a> {
+struct PlannedBatch<'a> {
     inputs: &'a [&'a Input],
     header: Header,
     packed: Option<Vec<u8>>,
@@ -72,7 +72,7 @@ impl Group {
         while !rest.is_empty() {
             let (now, later) = rest.split_at(merged(rest));
             rest = later;
-            let part = Part::new(now, offset, stamp);
+            let part = PlannedBatch::new(now, offset, stamp);
             offset = part.header.next_offset();
             parts.push(part);
         }
@@ -147,7 +147,7 @@ fn merged(inputs: &[&Input]) -> usize {
     inputs.iter().take_while(fits).count().max(1)
 }
 
-impl<'a> Part<'a> {
+impl<'a> PlannedBatch<'a> {
     fn new(inputs: &'a [&'a Input], first_offset: u64, stamp: Stamp) -> Self {
         let sum = |f: fn(&Input) -> usize| inputs.iter().map(|i| f(i)).sum::<usize>() as u32;
         let only = inputs.first();

@@ -17,9 +17,9 @@ pub struct Settings {
     pub compression: Compression,
     /// Milliseconds that records wait for others to be stored with. None: as long as the storage
     /// likes, and on a disk no longer than until as many have come as last time.
-    pub gather_ms: Option<u32>,
+    pub linger_ms: Option<u32>,
     /// Bytes that are stored together at most, unless one batch alone has more.
-    pub gather_bytes: u32,
+    pub group_bytes: u32,
     /// Bytes of a segment file, after which the next one is begun.
     pub segment_bytes: u64,
     /// Milliseconds after which records may go; 0: never.
@@ -33,8 +33,8 @@ impl Default for Settings {
         Self {
             sync: true,
             compression: Compression::None,
-            gather_ms: None,
-            gather_bytes: 10 << 20,
+            linger_ms: None,
+            group_bytes: 10 << 20,
             segment_bytes: 256 << 20,
             retention_ms: 0,
             retention_bytes: 0,
@@ -73,14 +73,15 @@ impl Settings {
                             Error::Bad("compression must be none, lz4 or zstd".to_owned())
                         })?;
                 }
-                "gather_ms" => {
-                    self.gather_ms = match value {
+                // The second names are those in files of version 0.1.
+                "linger_ms" | "gather_ms" => {
+                    self.linger_ms = match value {
                         Value::Null => None,
                         n => Some(number(n, name, 0, 60_000)? as u32),
                     };
                 }
-                "gather_bytes" => {
-                    self.gather_bytes = number(value, name, 1, BYTES_MAX as u64)? as u32;
+                "group_bytes" | "gather_bytes" => {
+                    self.group_bytes = number(value, name, 1, BYTES_MAX as u64)? as u32;
                 }
                 "segment_bytes" => self.segment_bytes = number(value, name, 1 << 12, 1 << 40)?,
                 "retention_ms" => self.retention_ms = number(value, name, 0, 1 << 53)?,
@@ -97,8 +98,8 @@ impl Settings {
         for (name, value) in [
             ("sync", json!(self.sync)),
             ("compression", json!(self.compression.name())),
-            ("gather_ms", json!(self.gather_ms)),
-            ("gather_bytes", json!(self.gather_bytes)),
+            ("linger_ms", json!(self.linger_ms)),
+            ("group_bytes", json!(self.group_bytes)),
             ("segment_bytes", json!(self.segment_bytes)),
             ("retention_ms", json!(self.retention_ms)),
             ("retention_bytes", json!(self.retention_bytes)),
@@ -131,17 +132,20 @@ mod tests {
 
     #[test]
     fn json_and_back() {
-        let all = br#"{"sync":false,"compression":"zstd","gather_ms":7,"gather_bytes":1,
+        let all = br#"{"sync":false,"compression":"zstd","linger_ms":7,"group_bytes":1,
             "segment_bytes":4096,"retention_ms":5,"retention_bytes":6}"#;
         let s = Settings::default().with_json(all).expect("sound");
-        assert!(!s.sync && s.compression == Compression::Zstd && s.gather_ms == Some(7));
+        assert!(!s.sync && s.compression == Compression::Zstd && s.linger_ms == Some(7));
         assert_eq!(
             Settings::default().with_json(s.to_json().to_string().as_bytes()),
             Ok(s.clone())
         );
         // Settings that are not mentioned stay.
-        let changed = s.clone().with_json(br#"{"gather_ms":null}"#).expect("sound");
-        assert_eq!(changed, Settings { gather_ms: None, ..s });
+        let changed = s.clone().with_json(br#"{"linger_ms":null}"#).expect("sound");
+        assert_eq!(changed, Settings { linger_ms: None, ..s });
+        let old = br#"{"gather_ms":7,"gather_bytes":1}"#;
+        let s = Settings::default().with_json(old).expect("as 0.1 has written it");
+        assert_eq!((s.linger_ms, s.group_bytes), (Some(7), 1));
         for bad in [
             "",
             "[]",
@@ -149,9 +153,9 @@ mod tests {
             r#"{"synk":true}"#,
             r#"{"sync":1}"#,
             r#"{"compression":"gzip"}"#,
-            r#"{"gather_ms":-1}"#,
-            r#"{"gather_ms":60001}"#,
-            r#"{"gather_bytes":0}"#,
+            r#"{"linger_ms":-1}"#,
+            r#"{"linger_ms":60001}"#,
+            r#"{"group_bytes":0}"#,
             r#"{"segment_bytes":1e3}"#,
             r#"{"retention_ms":"1d"}"#,
         ] {

@@ -10,16 +10,16 @@ mod server;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use common::{Place, TempDir};
+use common::{Backend, TempDir};
 use log::storage::object::Bucket;
 use server::Server;
 
 /// A place of its own in the bucket of a server that all tests here share.
-fn place() -> Place {
+fn place() -> Backend {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let url = Server::shared().url(&format!("p{}", NUMBER.fetch_add(1, Relaxed)));
     let bucket = Bucket::connect(&url, Server::shared().environment()).expect("a bucket");
-    Place::Objects(bucket, TempDir::new())
+    Backend::Objects(bucket, TempDir::new())
 }
 
 contract!(bucket, crate::place());

@@ -4,6 +4,6 @@ mod common;
 #[macro_use]
 mod suite;
 
-contract!(memory, crate::common::Place::memory());
-contract!(disk, crate::common::Place::disk());
-contract!(objects, crate::common::Place::objects());
+contract!(memory, crate::common::Backend::memory());
+contract!(disk, crate::common::Backend::disk());
+contract!(objects, crate::common::Backend::objects());

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{Place, Rng, TempDir, all_from, from, input};
+use common::{Backend, Rng, TempDir, all_from, from, input};
 use log::batch::HEADER;
 use log::storage::disk::Disk;
 use log::storage::{Storage as _, Want};
@@ -21,10 +21,10 @@ fn segment(dir: &Path, first: u64) -> PathBuf {
 }
 
 fn broker(dir: &TempDir) -> Broker {
-    Place::Disk(TempDir::adopt(dir.to_path_buf())).leak().broker(Options::default())
+    Backend::Disk(TempDir::adopt(dir.to_path_buf())).leak().broker(Options::default())
 }
 
-impl Place {
+impl Backend {
     /// Does not remove the directory.
     fn leak(self) -> &'static Self {
         Box::leak(Box::new(self))
@@ -91,7 +91,7 @@ fn a_torn_end_is_cut_wherever_it_tore() {
 /// A group of six large batches behind three that were acknowledged one by one; where they begin.
 fn group_of_six(dir: &TempDir) -> Vec<u64> {
     let b = broker(dir);
-    let settings = Settings { gather_ms: Some(60_000), ..Settings::default() };
+    let settings = Settings { linger_ms: Some(60_000), ..Settings::default() };
     b.create("t", &Settings::default()).expect("created");
     for i in 0..3u8 {
         b.append_wait("t", input(&[&[i; 1000]])).expect("stored");
@@ -539,12 +539,13 @@ fn a_read_takes_its_memory_before_it_reads() {
     let others = b.answer_permit(4 << 20).expect("room");
     // Much more is wanted than there is room for: the small ones fit, the large one does not.
     let all = |offset| Want { bytes: 1 << 30, ..from(offset) };
-    assert!(matches!(b.read_held("t", &all(0)), Err(Error::Busy { .. })));
+    assert!(matches!(b.read_with_permit("t", &all(0)), Err(Error::Busy { .. })));
     assert_eq!(reads(), 0, "it has not been read");
-    let (fetched, room) = b.read_held("t", &all(1)).expect("there is room");
+    let (fetched, room) = b.read_with_permit("t", &all(1)).expect("there is room");
     assert!(fetched.batches.len() == 2 && room.bytes() < 4000, "{}", room.bytes());
     drop((others, room));
-    let (fetched, room) = b.read_held("t", &Want { bytes: 0, ..from(0) }).expect("there is room");
+    let (fetched, room) =
+        b.read_with_permit("t", &Want { bytes: 0, ..from(0) }).expect("there is room");
     assert!(fetched.batches.len() == 1 && room.bytes() > 6 << 20);
     drop(room);
     assert_eq!(b.figures().answers.0, 0);
@@ -558,7 +559,7 @@ const PRODUCERS: u64 = 4;
 #[test]
 fn child() {
     let Ok(dir) = std::env::var(CHILD) else { return };
-    let b = Place::Disk(TempDir::adopt(dir.into())).leak().broker(Options::default());
+    let b = Backend::Disk(TempDir::adopt(dir.into())).leak().broker(Options::default());
     let _ = b.create("t", &Settings { segment_bytes: 1 << 20, ..Settings::default() });
     let mut next = HashMap::new();
     for record in all_from(&b, "t", 0) {

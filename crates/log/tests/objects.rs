@@ -181,7 +181,7 @@ fn deleted_and_changed_by_somebody_else() {
     a.append_wait("t", input(&[b"x"])).expect("stored");
     a.commit("t", "g", 1).expect("kept");
     assert_eq!(b.committed("t", "g"), Ok(Some(1)));
-    let settings = Settings { gather_ms: Some(3), ..Settings::default() };
+    let settings = Settings { linger_ms: Some(3), ..Settings::default() };
     b.set("t", settings.clone()).expect("set");
     assert_eq!(a.describe("t").expect("there").settings, settings);
     // A reader that waits for a record of a deleted topic is notified, and producers that append begin

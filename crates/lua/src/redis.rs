@@ -105,7 +105,7 @@ fn append(to: &mut Vec<u8>, text: &[u8]) {
 /// Puts the arguments into the buffer. The texts of numbers are made there; Lua's own strings are
 /// copied, so that a command may do as it likes while the collector runs.
 #[inline]
-fn gather(s: Stack, scratch: &mut Scratch) -> Result<(), &'static str> {
+fn read_args(s: Stack, scratch: &mut Scratch) -> Result<(), &'static str> {
     let Scratch { args, spans, .. } = scratch;
     args.clear();
     spans.clear();
@@ -140,7 +140,7 @@ fn generic(s: Stack, raise: bool) -> Returned {
     let Some(host) = s.state().host() else { return fail(s, "no command may be called here") };
     // No other code has the buffers: hosts do not call scripts.
     let mut scratch = s.state().scratch.take().unwrap_or_default();
-    let failed = match gather(s, &mut scratch) {
+    let failed = match read_args(s, &mut scratch) {
         Err(text) => {
             push_refusal(s, text.as_bytes(), false);
             true
@@ -209,7 +209,7 @@ fn convert(s: Stack, mut bytes: &[u8]) -> Result<bool, Raise> {
 fn acl_check_cmd(s: Stack) -> Returned {
     let Some(host) = s.state().host() else { return fail(s, "no command may be called here") };
     let mut scratch = s.state().scratch.take().unwrap_or_default();
-    let answer = gather(s, &mut scratch)
+    let answer = read_args(s, &mut scratch)
         .map(|()| host.may_call(&Args::new(&scratch.args, &scratch.spans, &mut [])));
     s.state().scratch = Some(scratch);
     match answer {

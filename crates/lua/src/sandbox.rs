@@ -113,7 +113,7 @@ pub(crate) fn build(s: Stack, machine: Machine, version: &str) {
     s.set_field(-2, "__index");
     protect(s);
     s.state().decoy = Some(s.keep());
-    debug_assert!(s.top() as i32 == globals && globals == 1);
+    assert!(s.top() as i32 == globals && globals == 1);
 }
 
 /// The same, for a table of which missing fields are an error.

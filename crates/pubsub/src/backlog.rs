@@ -1,7 +1,7 @@
 //! How much a thread still has to deliver, and which threads wait until it is less.
 //!
 //! A connection that adds to the deliveries of a thread beyond its limit is not read from until half of
-//! that is left (see `server/src/net/worker.rs`). Only bytes that the thread works off by itself count:
+//! that is left (see `server/src/net/worker/mod.rs`). Only bytes that the thread works off by itself count:
 //! mail from other threads, and outboxes. Bytes that a subscriber's socket does not take are not part
 //! of it, so the backlog shrinks whether subscribers read or not. Subscribers that do not read are
 //! closed by their output limit, and no thread waits for them. A thread never waits itself, so threads

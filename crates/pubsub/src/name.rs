@@ -50,6 +50,7 @@ impl<'a> Wanted<'a> {
     /// The same for a text whose hash (`stdx::hash::hash64`) is known.
     #[inline]
     pub fn hashed(text: &'a [u8], hash: u64) -> Self {
+        // To hash it again would cost what this function saves.
         debug_assert!(hash == stdx::hash::hash64(text));
         Self { hash, text }
     }

@@ -37,6 +37,7 @@ impl Span {
     /// A range of a buffer that is known to end at [`END_MAX`](Self::END_MAX) at most.
     #[inline(always)]
     pub(crate) fn near(start: usize, len: usize) -> Self {
+        // Run for every argument; callers cut the buffer at this length.
         debug_assert!(start + len <= Self::END_MAX);
         Self { start: start as u32, len: len as u32 }
     }

@@ -494,6 +494,7 @@ impl Template {
         pos: usize,
         limits: &Limits,
     ) -> Option<Matched<'b, N>> {
+        // Run for every command of a run; the caller has chosen N by `argc`, and no index depends on it.
         debug_assert!(N == self.argc() && N >= 2);
         let buf = &buf[..buf.len().min(Span::END_MAX)];
         let rest = buf.get(pos..)?.first_chunk::<16>()?;

@@ -190,6 +190,7 @@ impl<'a> Reply<'a> {
 
     /// A status such as `PONG`; the text holds no CR or LF.
     pub fn simple(&mut self, text: &str) {
+        // Texts are the program's own; what clients bring goes through `bulk` or `error`.
         debug_assert!(!text.contains(['\r', '\n']));
         self.put(b"+");
         self.put(text.as_bytes());
@@ -357,7 +358,7 @@ impl<'a> Reply<'a> {
     /// A text with a format of three letters (`txt`, `mkd`); in RESP2 a bulk string.
     pub fn verbatim(&mut self, format: impl AsRef<[u8]>, text: impl AsRef<[u8]>) {
         let format = format.as_ref();
-        debug_assert!(format.len() == 3);
+        assert!(format.len() == 3);
         let text = text.as_ref();
         match self.proto {
             Proto::V2 => self.bulk(text),

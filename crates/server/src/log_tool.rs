@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ::log::storage::disk::Disk;
 use ::log::storage::{Storage, Want};
 use ::log::{Broker, Error, Input, Options};
+use bench::words::{Word, Words};
 
 /// The output of `apus log --help`.
 const HELP: &str = "\
@@ -53,26 +54,29 @@ fn parse(args: &[String]) -> Result<Asked, String> {
         last: 10,
         words: Vec::new(),
     };
-    // `--dir=d` is `--dir d`.
-    let both = |arg: &String| match arg.split_once('=') {
-        Some((name, value)) if name.starts_with("--") => vec![name.to_owned(), value.to_owned()],
-        _ => vec![arg.clone()],
-    };
-    let args: Vec<String> = args.iter().flat_map(both).collect();
-    let mut rest = args.iter();
-    while let Some(arg) = rest.next() {
-        let mut value = || rest.next().ok_or_else(|| format!("{arg} needs a value"));
-        match arg.as_str() {
+    let mut words = Words::new(args);
+    while let Some(word) = words.next()? {
+        let option = match word {
+            Word::Option(option) => option,
+            Word::Text(word) if asked.command.is_empty() => {
+                asked.command = word;
+                continue;
+            }
+            Word::Text(word) => {
+                asked.words.push(word);
+                continue;
+            }
+        };
+        let mut value = || words.value(&option);
+        match option.as_str() {
             "--dir" => asked.dir = PathBuf::from(value()?),
-            "--storage" => asked.storage = Some(value()?.clone()),
+            "--storage" => asked.storage = Some(value()?),
             "-n" => {
                 let text = value()?;
                 asked.last =
                     text.parse().map_err(|_| format!("-n must be a number, not {text}"))?;
             }
-            word if word.starts_with('-') => return Err(format!("there is no option {word}")),
-            word if asked.command.is_empty() => word.clone_into(&mut asked.command),
-            word => asked.words.push(word.to_owned()),
+            _ => return Err(format!("there is no option {option}")),
         }
     }
     if asked.command == "mend" {

@@ -1,8 +1,8 @@
 //! The `apus` binary: command line, start and signals.
 //!
-//! Not the crate of an argument parser: the flags of `apus serve` are the options of redis.conf, whose rows
-//! (`config`) have their names, kinds and help, and take several words as Redis takes them. The other commands have
-//! few flags each.
+//! The flags of `apus serve` are the options of redis.conf, whose rows (`config`) have their names, kinds and help. An
+//! option takes several words as Redis takes them, up to the next that begins with `--`, which no crate of a parser
+//! has; the other commands are read with one (`bench::words`).
 
 mod notify;
 

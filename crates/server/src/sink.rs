@@ -91,6 +91,7 @@ fn push_one_line(line: &mut String, m: Arguments<'_>) {
     }
 }
 
+/// The order of the fields is for people who read the log, so they are written here; `serde_json` makes the strings.
 fn json_line(line: &mut String, level: Level, m: Arguments<'_>, fields: &[(&str, &dyn Display)]) {
     let name = match level {
         Level::Debug => "debug",

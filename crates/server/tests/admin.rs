@@ -6,6 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use testing::http::{Answer, connect, exchange};
 use testing::{PATIENCE, TempDir, eventually, free_address};
 
 struct Server {
@@ -21,24 +22,6 @@ impl Drop for Server {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-struct Answer {
-    status: u16,
-    head: String,
-    body: Vec<u8>,
-}
-
-impl Answer {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-}
-
-fn connect(to: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(to).expect("a connection");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    stream
 }
 
 impl Server {
@@ -84,21 +67,12 @@ impl Server {
 
     /// Sends bytes to the admin port; the whole answer.
     fn raw(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut stream = connect(self.admin);
-        // It may have been refused before it was read whole.
-        let _ = stream.write_all(bytes);
-        let mut all = Vec::new();
-        let _ = stream.read_to_end(&mut all);
-        all
+        exchange(self.admin, &[bytes])
     }
 
     fn request(&self, method: &str, path: &str, host: &str) -> Answer {
         let request = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
-        let all = self.raw(request.as_bytes());
-        let end = all.windows(4).position(|w| w == b"\r\n\r\n").expect("a head");
-        let head = String::from_utf8_lossy(&all[..end]).into_owned();
-        let status = head.split(' ').nth(1).and_then(|s| s.parse().ok()).expect("a status");
-        Answer { status, head, body: all[end + 4..].to_vec() }
+        Answer::parse(&self.raw(request.as_bytes())).expect("an answer")
     }
 
     fn get(&self, path: &str) -> Answer {

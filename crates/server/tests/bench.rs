@@ -116,7 +116,7 @@ impl Path {
 
 /// The numbers that follow `"name":` in JSON, in order.
 fn numbers(json: &str, name: &str) -> Vec<f64> {
-    let number = |t: &str| t.split([',', '}']).next().unwrap().parse().unwrap_or(f64::NAN);
+    let number = |t: &str| t.split([',', '}']).next().unwrap().trim().parse().unwrap_or(f64::NAN);
     json.split(&format!("\"{name}\":")).skip(1).map(number).collect()
 }
 
@@ -238,7 +238,7 @@ fn mistakes_get_a_message_and_an_exit_code() {
     fails("-q ping", 1, &format!("apus bench kv: 127.0.0.1:{port}: NOAUTH"));
     fails("-q -a wrong ping", 1, "WRONGPASS");
     fails("-q -a secret --dbnum 9999 ping", 1, "out of range");
-    fails("-q -a secret -c 2 -n", 2, "-n lacks a value");
+    fails("-q -a secret -c 2 -n", 2, "-n needs a value");
     fails("--frob", 2, "no option --frob");
     // Where nothing was measured, no rate is shown.
     let text =

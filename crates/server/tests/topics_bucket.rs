@@ -30,7 +30,7 @@ fn two_servers_on_one_bucket_are_killed() {
     };
     let servers: Vec<Mutex<Server>> = (0..SERVERS).map(|i| Mutex::new(start(i))).collect();
     let http = servers[0].lock().expect("sound").http;
-    let (status, _) = ask(http, "PUT", "/v1/topics/t", b"{\"gather_ms\":5}").expect("an answer");
+    let (status, _) = ask(http, "PUT", "/v1/topics/t", b"{\"linger_ms\":5}").expect("an answer");
     assert_eq!(status, 201);
     let plan = Plan { seed, kills, pause_ms: 900 };
     let seen = kill_and_check(&servers, "t", &plan, start);

@@ -52,7 +52,7 @@ fn help_names_all_subcommands_and_no_others() {
 
 /// The subcommands of DEBUG, from its source: they have no rows.
 fn debug_subcommands() -> BTreeSet<String> {
-    let arms = include_str!("../src/administration/debug.rs").lines().filter_map(|line| {
+    let arms = include_str!("../src/administration/debug/mod.rs").lines().filter_map(|line| {
         let (name, rest) = line.trim_start().strip_prefix("(\"")?.split_once('"')?;
         rest.starts_with(", ").then(|| name.to_owned())
     });

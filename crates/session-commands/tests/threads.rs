@@ -72,9 +72,9 @@ fn tables_grow_and_shrink_while_others_prefetch_from_them() {
     assert_eq!(Worker::new(&engine).run("DBSIZE\r\n"), ":0\r\n");
 }
 
-/// Light commands of a group are timed together; one that takes long is found all the same.
+/// Fast commands of a group are timed together; one that takes long is found all the same.
 #[test]
-fn a_slow_command_among_light_ones_is_in_the_slow_log() {
+fn a_slow_command_among_fast_ones_is_in_the_slow_log() {
     let engine = engine("slowlog-log-slower-than 1000");
     let mut w = Worker::new(&engine);
     let members: Vec<String> = (0..400_000).map(|i| i.to_string()).collect();

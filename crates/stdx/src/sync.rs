@@ -8,7 +8,7 @@
 //! [`fence`].
 
 #[cfg(not(loom))]
-pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+pub use parking_lot::{Condvar, Mutex, MutexGuard, RawMutex, RwLock};
 #[cfg(not(loom))]
 pub use std::{
     hint::spin_loop,
@@ -24,7 +24,19 @@ pub use loom::{
     thread::{yield_now, yield_now as spin_loop},
 };
 #[cfg(loom)]
-pub use model::{Condvar, Mutex, MutexGuard, RwLock, check};
+pub use model::{Condvar, Mutex, MutexGuard, RawMutex, RwLock, check};
+
+/// A lock without data, unlocked.
+#[cfg(not(loom))]
+pub const fn raw_mutex() -> RawMutex {
+    <RawMutex as lock_api::RawMutex>::INIT
+}
+
+/// A lock without data, unlocked.
+#[cfg(loom)]
+pub fn raw_mutex() -> RawMutex {
+    RawMutex::default()
+}
 
 /// `parking_lot`'s interface to loom's locks.
 #[cfg(loom)]
@@ -110,6 +122,37 @@ mod model {
 
         pub fn notify_all(&self) {
             self.0.notify_all();
+        }
+    }
+
+    /// A lock without data.
+    #[derive(Debug, Default)]
+    pub struct RawMutex {
+        is_locked: Mutex<bool>,
+        unlocked: Condvar,
+    }
+
+    #[expect(unsafe_code, reason = "the interface of the original")]
+    impl RawMutex {
+        pub fn try_lock(&self) -> bool {
+            !std::mem::replace(&mut *self.is_locked.lock(), true)
+        }
+
+        /// To loom, patience is endless: a deadlock is found all the same.
+        pub fn try_lock_for(&self, _: Duration) -> bool {
+            let mut is_locked = self.is_locked.lock();
+            while *is_locked {
+                self.unlocked.wait(&mut is_locked);
+            }
+            *is_locked = true;
+            true
+        }
+
+        /// # Safety
+        /// The caller has locked it.
+        pub unsafe fn unlock(&self) {
+            *self.is_locked.lock() = false;
+            self.unlocked.notify_one();
         }
     }
 

@@ -215,12 +215,12 @@ mod tests {
 
     const BASE: i64 = 1_000_000;
 
-    struct Part {
+    struct IndexedTable {
         table: Table<Entry>,
         index: ExpiryIndex,
     }
 
-    impl Part {
+    impl IndexedTable {
         fn add(&mut self, key: &[u8], deadline: i64) {
             let e = Entry::string(key, Content::Bytes(b"v"), Some(deadline), 0);
             self.index.note(BASE, e.hash(), None, Some(deadline));
@@ -252,7 +252,7 @@ mod tests {
     /// While the heap is made anew in steps, keys come, go and fall due.
     #[test]
     fn tidying_in_steps_loses_no_deadline() {
-        let mut p = Part { table: Table::new(0), index: ExpiryIndex::default() };
+        let mut p = IndexedTable { table: Table::new(0), index: ExpiryIndex::default() };
         let n = 20_000;
         (0..n).for_each(|i| p.add(&key("gone", i), BASE + 50_000));
         (0..n / 8).for_each(|i| p.add(&key("stays", i), BASE + 40_000 + i as i64));
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn memory_is_given_back_after_all_keys_expired() {
-        let mut p = Part { table: Table::new(0), index: ExpiryIndex::default() };
+        let mut p = IndexedTable { table: Table::new(0), index: ExpiryIndex::default() };
         (0..5000).for_each(|i| p.add(&key("k", i), BASE + 1));
         assert_eq!(p.due(BASE + 2).len(), 5000);
         p.index.tidy(&p.table, BASE);

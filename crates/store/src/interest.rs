@@ -120,7 +120,7 @@ impl Waiter {
 }
 
 /// The position of a waiter among those of a key: its database, its queue there, its ticket.
-type Place = (usize, u8, u64);
+type QueueKey = (usize, u8, u64);
 
 /// The queue of waiters that run again whatever the key holds. Each other queue is for one type.
 const TOLD: u8 = 0;
@@ -129,7 +129,7 @@ fn queue_of(kind: Kind) -> u8 {
     kind as u8 + 1
 }
 
-fn place(w: &Waiter) -> Place {
+fn place(w: &Waiter) -> QueueKey {
     (w.db, if w.errors { TOLD } else { queue_of(w.kind) }, w.ticket)
 }
 
@@ -139,7 +139,7 @@ fn place(w: &Waiter) -> Place {
 struct Wanted {
     /// By database and address.
     watches: BTreeMap<(usize, usize), Arc<Watch>>,
-    waiters: BTreeMap<Place, Arc<Waiter>>,
+    waiters: BTreeMap<QueueKey, Arc<Waiter>>,
 }
 
 impl Wanted {

@@ -17,6 +17,8 @@ mod expiry;
 mod interest;
 mod lazy;
 mod lock_set;
+#[cfg(all(test, loom))]
+mod model;
 mod saving;
 mod shards;
 mod snapshot;
@@ -28,6 +30,7 @@ pub use context::{
 };
 pub use data::big::{Named, Value};
 pub use data::entry::{Content, Entry, INLINE_MAX, Kind, Str};
+pub use data::epoch;
 pub use data::hash;
 pub use data::packed;
 pub use data::table::Spot;

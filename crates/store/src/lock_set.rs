@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-/// Number of shards. Far more than threads, so that two threads rarely need the same one.
-pub const SHARDS: usize = 1024;
+/// Number of shards. Far more than threads, so that two threads rarely need the same one; few in a model, where
+/// each multiplies the orders to try.
+pub const SHARDS: usize = if cfg!(loom) { 2 } else { 1024 };
 
 /// The shard of a hash.
 #[inline]
@@ -49,11 +50,11 @@ impl Outer {
 
 /// A set of shards.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ShardSet([u64; SHARDS / 64]);
+pub struct ShardSet([u64; SHARDS.div_ceil(64)]);
 
 impl Default for ShardSet {
     fn default() -> Self {
-        Self([0; SHARDS / 64])
+        Self([0; SHARDS.div_ceil(64)])
     }
 }
 

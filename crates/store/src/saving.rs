@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use data::entry::Entry;
-use parking_lot::{Mutex, RwLock};
+use stdx::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, RwLock};
 
 use crate::lazy::Garbage;
 

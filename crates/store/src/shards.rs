@@ -19,13 +19,14 @@
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
-use crossbeam_epoch as epoch;
 use data::entry::Entry;
+use data::epoch;
 use data::table::{Heads, Spot, Table};
+#[cfg(not(loom))]
 use lock_api::RawMutex as _;
-use parking_lot::RawMutex;
+use stdx::sync::{AtomicU64, AtomicUsize, RawMutex, raw_mutex};
 
 use crate::context::Context;
 use crate::effects::JOURNAL;
@@ -72,6 +73,9 @@ struct Shard {
     others: UnsafeCell<Box<[DbPart]>>,
     /// The watches and waiters of its keys; usually none.
     interest: UnsafeCell<Option<Box<Interest>>>,
+    /// What stands for the cells above in a model, which reports uses that nothing orders.
+    #[cfg(loom)]
+    used: stdx::sync::loom::cell::UnsafeCell<()>,
 }
 
 /// All data of the server. Shared by all threads.
@@ -118,10 +122,12 @@ impl Keyspace {
         };
         let shards: Box<[Shard]> = (0..SHARDS)
             .map(|s| Shard {
-                lock: RawMutex::INIT,
+                lock: raw_mutex(),
                 first: UnsafeCell::new(part(0, s)),
                 others: UnsafeCell::new((1..databases).map(|db| part(db, s)).collect()),
                 interest: UnsafeCell::new(None),
+                #[cfg(loom)]
+                used: Default::default(),
             })
             .collect();
         let Ok(shards) = shards.try_into() else { unreachable!("one for each of 0..SHARDS") };
@@ -144,7 +150,7 @@ impl Keyspace {
 
     /// An empty keyspace for one thread, and the solo token for its context.
     pub fn single(databases: usize, now_ms: i64) -> (Arc<Self>, SoloToken) {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         let solo = NEXT.fetch_add(1, Relaxed);
         (Self::with_solo(databases, now_ms, solo), SoloToken(solo))
     }
@@ -367,6 +373,7 @@ impl<'a> Locked<'a> {
     #[inline(always)]
     pub(crate) fn move_to(&mut self, s: usize, db: usize, solo: &SoloToken) {
         if self.lockless {
+            // Run for every command of a pipeline; `lock`, which made this value, has checked the same token.
             debug_assert!(self.within.is_some() || solo.0 == self.ks.solo);
             if let Some(outer) = &self.within {
                 outer.check(std::ptr::from_ref(self.ks).addr(), &Held::One(s));
@@ -406,6 +413,8 @@ impl<'a> Locked<'a> {
     #[inline(always)]
     fn reach(&mut self, db: usize, s: usize) {
         let shard = &self.ks.shards[s];
+        #[cfg(loom)]
+        shard.used.with_mut(|_| ());
         let part = if db == 0 {
             shard.first.get()
         } else {
@@ -419,6 +428,8 @@ impl<'a> Locked<'a> {
     pub(crate) fn read_part(&self, db: usize, s: usize) -> &DbPart {
         assert!(self.holds(s), "shard {s} is not locked by this command");
         let shard = &self.ks.shards[s];
+        #[cfg(loom)]
+        shard.used.with(|_| ());
         // SAFETY: the shard's lock is held, so no other thread touches the part; `&self` keeps
         // this value from lending any part out to be changed.
         unsafe {
@@ -434,6 +445,8 @@ impl<'a> Locked<'a> {
         self.last = NOWHERE;
         assert!(self.holds(s) && a != b);
         let shard = &self.ks.shards[s];
+        #[cfg(loom)]
+        shard.used.with_mut(|_| ());
         let (low, high) = (a.min(b), a.max(b));
         // SAFETY: as in `part`.
         let others = unsafe { &mut *shard.others.get() };
@@ -458,6 +471,8 @@ impl Locked<'_> {
     /// The watches and waiters of the keys of a shard, which must be locked.
     pub(crate) fn interest(&mut self, s: usize) -> &mut Option<Box<Interest>> {
         assert!(self.holds(s), "shard {s} is not locked by this command");
+        #[cfg(loom)]
+        self.ks.shards[s].used.with_mut(|_| ());
         // SAFETY: the shard's lock is held until `self` is dropped, and `&mut self` lends it once.
         unsafe { &mut *self.ks.shards[s].interest.get() }
     }

@@ -6,8 +6,9 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
+#[cfg(not(loom))]
 use lock_api::{RawMutex as _, RawMutexTimed as _};
-use parking_lot::RawMutex;
+use stdx::sync::RawMutex;
 
 thread_local! {
     /// Waits and nanoseconds since the last query.
@@ -68,7 +69,7 @@ pub fn take_waits() -> (u64, u64) {
     waited
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -18,19 +18,19 @@ const REPEAT_MAX: u64 = 4;
 
 /// A part of a parsed pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Syntax {
     Word(String),
     Value(String),
-    Sequence(Vec<Part>),
-    Optional(Box<Part>),
-    OneOf(Vec<Part>),
-    SomeOf(Vec<Part>),
-    Repeat(Box<Part>),
-    Counted(Box<Part>),
+    Sequence(Vec<Syntax>),
+    Optional(Box<Syntax>),
+    OneOf(Vec<Syntax>),
+    SomeOf(Vec<Syntax>),
+    Repeat(Box<Syntax>),
+    Counted(Box<Syntax>),
 }
 
 /// Reads a pattern; the message says what is wrong with it.
-pub(crate) fn parse(text: &str) -> Result<Part, String> {
+pub(crate) fn parse(text: &str) -> Result<Syntax, String> {
     let mut spaced = String::new();
     for c in text.chars() {
         // `#{` stays together.
@@ -45,7 +45,7 @@ pub(crate) fn parse(text: &str) -> Result<Part, String> {
     let words: Vec<&str> = spaced.split_whitespace().collect();
     let mut at = words.iter().copied();
     let (parts, end) = alternatives(&mut at)?;
-    match (end, <[Part; 1]>::try_from(parts)) {
+    match (end, <[Syntax; 1]>::try_from(parts)) {
         (None, Ok([part])) => Ok(part),
         _ => Err(format!("{text:?}: brackets do not match")),
     }
@@ -54,29 +54,29 @@ pub(crate) fn parse(text: &str) -> Result<Part, String> {
 /// What stands between two brackets, cut at its bars, and the word that ended it.
 fn alternatives<'a>(
     words: &mut impl Iterator<Item = &'a str>,
-) -> Result<(Vec<Part>, Option<&'a str>), String> {
+) -> Result<(Vec<Syntax>, Option<&'a str>), String> {
     let mut done = Vec::new();
     let mut current = Vec::new();
     while let Some(word) = words.next() {
-        let (close, wrap): (_, fn(Vec<Part>) -> Part) = match word {
+        let (close, wrap): (_, fn(Vec<Syntax>) -> Syntax) = match word {
             "|" => {
-                done.push(Part::Sequence(std::mem::take(&mut current)));
+                done.push(Syntax::Sequence(std::mem::take(&mut current)));
                 continue;
             }
             "]" | ")" | ">" | "}" => {
-                done.push(Part::Sequence(current));
+                done.push(Syntax::Sequence(current));
                 return Ok((done, Some(word)));
             }
-            "[" => ("]", |parts| Part::Optional(Box::new(Part::OneOf(parts)))),
-            "(" => (")", Part::OneOf),
-            "<" => (">", Part::SomeOf),
-            "{" => ("}", |parts| Part::Repeat(Box::new(Part::OneOf(parts)))),
-            "#{" => ("}", |parts| Part::Counted(Box::new(Part::OneOf(parts)))),
+            "[" => ("]", |parts| Syntax::Optional(Box::new(Syntax::OneOf(parts)))),
+            "(" => (")", Syntax::OneOf),
+            "<" => (">", Syntax::SomeOf),
+            "{" => ("}", |parts| Syntax::Repeat(Box::new(Syntax::OneOf(parts)))),
+            "#{" => ("}", |parts| Syntax::Counted(Box::new(Syntax::OneOf(parts)))),
             _ => {
                 current.push(match word.strip_prefix('$') {
-                    Some(name) if values::is_known(name) => Part::Value(name.to_owned()),
+                    Some(name) if values::is_known(name) => Syntax::Value(name.to_owned()),
                     Some(name) => return Err(format!("${name} is no value")),
-                    None => Part::Word(word.to_owned()),
+                    None => Syntax::Word(word.to_owned()),
                 });
                 continue;
             }
@@ -87,40 +87,40 @@ fn alternatives<'a>(
         }
         current.push(wrap(parts));
     }
-    done.push(Part::Sequence(current));
+    done.push(Syntax::Sequence(current));
     Ok((done, None))
 }
 
 /// Appends one of the commands that `part` stands for.
-pub(crate) fn expand(part: &Part, rng: &mut Rng, out: &mut Args) {
+pub(crate) fn expand(part: &Syntax, rng: &mut Rng, out: &mut Args) {
     match part {
-        Part::Word(word) => out.push(word.clone().into_bytes()),
-        Part::Value(name) => out.push(values::draw(name, rng)),
-        Part::Sequence(parts) => parts.iter().for_each(|part| expand(part, rng, out)),
-        Part::Optional(part) => {
+        Syntax::Word(word) => out.push(word.clone().into_bytes()),
+        Syntax::Value(name) => out.push(values::draw(name, rng)),
+        Syntax::Sequence(parts) => parts.iter().for_each(|part| expand(part, rng, out)),
+        Syntax::Optional(part) => {
             if rng.below(2) == 0 {
                 expand(part, rng, out);
             }
         }
-        Part::OneOf(parts) => {
+        Syntax::OneOf(parts) => {
             if let Some(part) = parts.get(rng.index(parts.len())) {
                 expand(part, rng, out);
             }
         }
-        Part::SomeOf(parts) => {
-            let mut left: Vec<&Part> = parts.iter().collect();
+        Syntax::SomeOf(parts) => {
+            let mut left: Vec<&Syntax> = parts.iter().collect();
             // Mostly few: many options at once rarely get past the checks.
             while !left.is_empty() && rng.below(5) < 2 {
                 let part = left.swap_remove(rng.index(left.len()));
                 expand(part, rng, out);
             }
         }
-        Part::Repeat(part) => {
+        Syntax::Repeat(part) => {
             for _ in 0..=rng.below(REPEAT_MAX) {
                 expand(part, rng, out);
             }
         }
-        Part::Counted(part) => {
+        Syntax::Counted(part) => {
             let count = rng.below(REPEAT_MAX) + 1;
             out.push(count.to_string().into_bytes());
             for _ in 0..count {

@@ -1,7 +1,7 @@
 //! One round: a sequence of commands made of a seed, played on both servers.
 
 use crate::events::{self, Listener};
-use crate::pattern::{Part, expand, parse};
+use crate::pattern::{Syntax, expand, parse};
 use crate::table::{COMMANDS, How, IN_TRANSACTIONS, Mood, is_comparable, preparations};
 use crate::{Args, Servers, compare, exceptions, sharing, values, waiting};
 use std::fmt::Write as _;
@@ -90,8 +90,8 @@ fn words(text: &str) -> Args {
 /// The patterns of the table, parsed once for all rounds.
 #[derive(Debug)]
 struct Patterns {
-    everywhere: Vec<(How, Part)>,
-    in_transactions: Vec<(How, Part)>,
+    everywhere: Vec<(How, Syntax)>,
+    in_transactions: Vec<(How, Syntax)>,
 }
 
 fn patterns() -> &'static Patterns {
@@ -318,7 +318,7 @@ fn word(arg: &[u8]) -> String {
     }
 }
 
-fn draw(rng: &mut Rng, patterns: &[(How, Part)], which: Option<usize>) -> Step {
+fn draw(rng: &mut Rng, patterns: &[(How, Syntax)], which: Option<usize>) -> Step {
     let which = which.unwrap_or_else(|| rng.index(patterns.len()));
     let mut args = Args::new();
     let mut how = How::Exact;

@@ -3,7 +3,7 @@
 //! After each command both servers are asked which of the clients still wait, and what the others were
 //! given is compared, and with it which client is served first.
 
-use crate::pattern::{Part, expand, parse};
+use crate::pattern::{Syntax, expand, parse};
 use crate::{Args, Servers};
 use std::fmt::Write as _;
 use stdx::rng::Rng;
@@ -67,7 +67,7 @@ struct Side {
 }
 
 /// The patterns of these lines.
-pub(crate) fn parts(lines: &[&str]) -> Vec<Part> {
+pub(crate) fn parts(lines: &[&str]) -> Vec<Syntax> {
     lines.iter().filter_map(|line| parse(line).ok()).collect()
 }
 

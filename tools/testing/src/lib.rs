@@ -4,6 +4,8 @@
 //! directory is never one that is there already, and an address is one that the system gives to no other
 //! process for a while.
 
+pub mod http;
+
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Deref;

@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: all checks before a change goes in. CI runs just this.
 
 use crate::process::{self, FEATURES, cargo};
-use crate::report::{Part, Report};
+use crate::report::{PartResult, Report};
 use crate::suite::{self, headline};
 use crate::{Result, docs, nightly, paths, tidy};
 use std::process::Command;
@@ -14,7 +14,7 @@ pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
     let mut step = |name: &str, check: &dyn Fn() -> Result<bool>| {
         headline(name);
-        report.parts.push(Part::single(name, check()));
+        report.parts.push(PartResult::single(name, check()));
     };
     step("format", &|| process::run(&mut cargo(&["fmt", "--all", "--check"])));
     let clippy = |what: &[&str]| {
@@ -41,14 +41,14 @@ pub(crate) fn run() -> Result<Report> {
 }
 
 /// The Go client tests keep to gofmt, which prints the names of files that do not.
-fn gofmt() -> Part {
+fn gofmt() -> PartResult {
     if process::which("gofmt").is_none() {
-        return Part::left_out("gofmt", "there is no gofmt".into());
+        return PartResult::left_out("gofmt", "there is no gofmt".into());
     }
     let mut command = Command::new("gofmt");
     command.arg("-l").arg(paths::root().join("tests/clients/go"));
     let unformatted = process::output(&mut command);
-    Part::single(
+    PartResult::single(
         "gofmt",
         unformatted.map(|names| {
             print!("{names}");
@@ -68,7 +68,7 @@ pub(crate) fn tidy() -> Result<bool> {
 }
 
 /// A short run of every `crates/*/tests/fuzz_*.rs`, which read `APUS_FUZZ_SECONDS`.
-fn fuzz() -> Result<Vec<Part>> {
+fn fuzz() -> Result<Vec<PartResult>> {
     let targets = paths::targets("tests", "fuzz_")?;
     if targets.is_empty() {
         println!("There are no fuzz targets yet (crates/*/tests/fuzz_*.rs).");
@@ -76,7 +76,7 @@ fn fuzz() -> Result<Vec<Part>> {
     let run = |(package, target): &(String, String)| {
         let mut command = cargo(&["test", "--package", package, "--test", target]);
         let result = process::run(command.env("APUS_FUZZ_SECONDS", FUZZ_SECONDS));
-        Part::single(target, result)
+        PartResult::single(target, result)
     };
     Ok(targets.iter().map(run).collect())
 }

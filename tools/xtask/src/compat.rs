@@ -4,7 +4,7 @@
 //! under a line `=== NAME SINCE` with the version of Redis that the command came with.
 
 use crate::process::{self, Server};
-use crate::report::Part;
+use crate::report::PartResult;
 use crate::{Result, setup};
 use std::path::Path;
 use std::process::Command;
@@ -47,13 +47,13 @@ impl Report {
         );
     }
 
-    pub(crate) fn into_part(self, name: &str) -> Part {
+    pub(crate) fn into_part(self, name: &str) -> PartResult {
         self.print();
-        let part = Part {
+        let part = PartResult {
             passed: self.passed,
             failed: self.failed,
             notes: self.differences,
-            ..Part::new(name)
+            ..PartResult::new(name)
         };
         part.conclude(Ok(true))
     }

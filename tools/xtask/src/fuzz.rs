@@ -2,7 +2,7 @@
 //! `differential` crate.
 
 use crate::process::{self, Server};
-use crate::report::Part;
+use crate::report::PartResult;
 use crate::{Result, setup};
 use differential::{Round, Servers};
 use std::collections::BTreeMap;
@@ -75,16 +75,16 @@ fn new_seed() -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(0)
 }
 
-pub(crate) fn run(args: &[String]) -> Result<Part> {
+pub(crate) fn run(args: &[String]) -> Result<PartResult> {
     let options = Options::parse(args, new_seed())?;
     setup::redis()?;
     on_servers(&process::apus(false)?, &options)
 }
 
 /// As a part of the test command.
-pub(crate) fn for_tests(apus: &Path) -> Part {
+pub(crate) fn for_tests(apus: &Path) -> PartResult {
     if let Err(why) = setup::redis() {
-        return Part::left_out(NAME, why);
+        return PartResult::left_out(NAME, why);
     }
     let seconds = std::env::var("APUS_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
     let options = Options {
@@ -94,11 +94,12 @@ pub(crate) fn for_tests(apus: &Path) -> Part {
         keep_going: false,
         scenes: Scenes::None,
     };
-    on_servers(apus, &options).unwrap_or_else(|message| Part::new(NAME).conclude(Err(message)))
+    on_servers(apus, &options)
+        .unwrap_or_else(|message| PartResult::new(NAME).conclude(Err(message)))
 }
 
 /// Each round is one test.
-fn on_servers(apus: &Path, options: &Options) -> Result<Part> {
+fn on_servers(apus: &Path, options: &Options) -> Result<PartResult> {
     let redis = Server::start(Command::new("redis-server"))?;
     let start_apus = || {
         let mut command = Command::new(apus);
@@ -109,7 +110,7 @@ fn on_servers(apus: &Path, options: &Options) -> Result<Part> {
     println!("The first seed is {}", options.seed);
     let start = Instant::now();
     let mut told = start;
-    let mut part = Part::new(NAME);
+    let mut part = PartResult::new(NAME);
     let mut commands = 0;
     let mut by_command: BTreeMap<String, u64> = BTreeMap::new();
     for number in 0..options.rounds {

@@ -113,7 +113,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints the report of one part; whether it succeeded.
-fn alone(part: report::Part) -> bool {
+fn alone(part: report::PartResult) -> bool {
     let report = report::Report { parts: vec![part] };
     report.print();
     report.is_success(true)

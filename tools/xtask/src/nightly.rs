@@ -10,7 +10,7 @@
 //! report says so; it is no failure, since this is the only part that stable Rust cannot run.
 
 use crate::process::{self, REFUSED, cargo};
-use crate::report::Part;
+use crate::report::PartResult;
 use crate::{Result, paths};
 use std::process::Command;
 
@@ -34,10 +34,10 @@ const TSAN: [&str; 4] = ["engine", "store", "pubsub", "persist"];
 const COMPONENTS: &str = "miri,rust-src";
 
 /// The tests of the crates with unsafe code under Miri; all of them, or those that CI runs.
-pub(crate) fn miri(all: bool) -> Part {
-    let mut part = Part::new("miri");
+pub(crate) fn miri(all: bool) -> PartResult {
+    let mut part = PartResult::new("miri");
     if let Err(why) = toolchain() {
-        return Part::left_out("miri", why);
+        return PartResult::left_out("miri", why);
     }
     let quick = |name: &str| QUICK.iter().find(|(of, _)| *of == name).map(|(_, tests)| *tests);
     let result = MIRI.into_iter().try_fold(true, |good, package| {
@@ -81,10 +81,10 @@ fn fuzz(package: &str) -> Result<Command> {
 
 /// The tests of all that threads share under ThreadSanitizer. The standard library is built with it, too, or its
 /// locks would order nothing.
-pub(crate) fn tsan() -> Part {
-    let mut part = Part::new("tsan");
+pub(crate) fn tsan() -> PartResult {
+    let mut part = PartResult::new("tsan");
     if let Err(why) = toolchain() {
-        return Part::left_out("tsan", why);
+        return PartResult::left_out("tsan", why);
     }
     let mut command = nightly(&["test", "-Zbuild-std", "--target", TARGET, "--no-fail-fast"]);
     for name in TSAN {

@@ -9,7 +9,7 @@ use crate::process::REFUSED;
 
 /// The result of one part of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct PartResult {
     pub(crate) name: String,
     pub(crate) passed: u64,
     pub(crate) failed: u64,
@@ -21,19 +21,19 @@ pub(crate) struct Part {
     pub(crate) notes: Vec<String>,
 }
 
-impl Part {
-    pub(crate) fn new(name: &str) -> Part {
-        Part { name: name.to_owned(), ..Part::default() }
+impl PartResult {
+    pub(crate) fn new(name: &str) -> PartResult {
+        PartResult { name: name.to_owned(), ..PartResult::default() }
     }
 
     /// A part whose preparation failed, so that nothing of it ran.
-    pub(crate) fn left_out(name: &str, why: String) -> Part {
-        Part { left_out: vec![why], ..Part::new(name) }
+    pub(crate) fn left_out(name: &str, why: String) -> PartResult {
+        PartResult { left_out: vec![why], ..PartResult::new(name) }
     }
 
     /// A part that is a single check.
-    pub(crate) fn single(name: &str, result: crate::Result<bool>) -> Part {
-        let mut part = Part::new(name);
+    pub(crate) fn single(name: &str, result: crate::Result<bool>) -> PartResult {
+        let mut part = PartResult::new(name);
         match result {
             Ok(true) => part.passed = 1,
             Ok(false) => part.failed = 1,
@@ -48,7 +48,7 @@ impl Part {
     }
 
     /// Counts a run that ended badly, or that ran nothing at all, as a failure.
-    pub(crate) fn conclude(mut self, result: crate::Result<bool>) -> Part {
+    pub(crate) fn conclude(mut self, result: crate::Result<bool>) -> PartResult {
         match result {
             Err(message) => self.fail(message),
             Ok(false) if self.failed == 0 => self.fail("it ended with an error".into()),
@@ -64,14 +64,14 @@ impl Part {
 /// The results of all parts of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Report {
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<PartResult>,
 }
 
 impl Report {
     /// Nothing failed, and when that is asked for, nothing was left out that could have been run.
     pub(crate) fn is_success(&self, strict: bool) -> bool {
-        let excused = |part: &Part| part.left_out.iter().all(|why| why.starts_with(REFUSED));
-        let clean = |part: &Part| part.failed == 0 && (!strict || excused(part));
+        let excused = |part: &PartResult| part.left_out.iter().all(|why| why.starts_with(REFUSED));
+        let clean = |part: &PartResult| part.failed == 0 && (!strict || excused(part));
         !self.parts.is_empty() && self.parts.iter().all(clean)
     }
 
@@ -104,7 +104,7 @@ impl Report {
                 _ = writeln!(out, "!!! {}: {why}", part.name);
             }
         }
-        let total = |count: fn(&Part) -> u64| self.parts.iter().map(count).sum::<u64>();
+        let total = |count: fn(&PartResult) -> u64| self.parts.iter().map(count).sum::<u64>();
         let (passed, failed) = (total(|part| part.passed), total(|part| part.failed));
         _ = writeln!(out, "\n{passed} passed, {failed} failed");
         out
@@ -113,14 +113,14 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, REFUSED, Report};
+    use super::{PartResult, REFUSED, Report};
 
     fn report(parts: &[(u64, u64, &[&str])]) -> Report {
-        let part = |&(passed, failed, why): &(u64, u64, &[&str])| Part {
+        let part = |&(passed, failed, why): &(u64, u64, &[&str])| PartResult {
             passed,
             failed,
             left_out: why.iter().map(|why| why.to_string()).collect(),
-            ..Part::new("p")
+            ..PartResult::new("p")
         };
         Report { parts: parts.iter().map(part).collect() }
     }
@@ -150,10 +150,10 @@ mod tests {
 
     #[test]
     fn a_run_that_ran_nothing_or_crashed_has_failed() {
-        let part = || Part { passed: 1, ..Part::new("p") };
+        let part = || PartResult { passed: 1, ..PartResult::new("p") };
         assert_eq!(part().conclude(Ok(true)).failed, 0);
         assert_eq!(part().conclude(Ok(false)).failed, 1);
         assert_eq!(part().conclude(Err("x".into())).failed, 1);
-        assert_eq!(Part::new("p").conclude(Ok(true)).failed, 1);
+        assert_eq!(PartResult::new("p").conclude(Ok(true)).failed, 1);
     }
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test, part by part.
 
 use crate::process::{self, FEATURES, Server, cargo};
-use crate::report::{Part, Report};
+use crate::report::{PartResult, Report};
 use crate::{Result, access, compat, fuzz, paths, setup};
 use std::path::Path;
 use std::process::Command;
@@ -66,7 +66,7 @@ impl Options {
 /// means that nothing could run.
 pub(crate) fn run(options: &Options) -> Result<Report> {
     let mut report = Report::default();
-    let without_server = [("rust", rust as fn() -> Part), ("model", model)];
+    let without_server = [("rust", rust as fn() -> PartResult), ("model", model)];
     for (name, part) in without_server {
         if options.includes(name) {
             headline(name);
@@ -82,11 +82,11 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
     let apus = match process::apus(options.includes("rust")) {
         Ok(apus) => apus,
         Err(message) => {
-            let mut part = Part::new("apus");
+            let mut part = PartResult::new("apus");
             part.fail(message);
             report.parts.push(part);
             for part in rest {
-                report.parts.push(Part::left_out(part, "the server was not built".into()));
+                report.parts.push(PartResult::left_out(part, "the server was not built".into()));
             }
             return Ok(report);
         }
@@ -97,41 +97,41 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
             "transcripts" => transcripts(&apus),
             "compat" => match setup::redis() {
                 Ok(()) => compat::on_redis(&apus).map_or_else(
-                    |message| Part::new(name).conclude(Err(message)),
+                    |message| PartResult::new(name).conclude(Err(message)),
                     |report| report.into_part(name),
                 ),
-                Err(why) => Part::left_out(name, why),
+                Err(why) => PartResult::left_out(name, why),
             },
             "access" => access::for_tests(&apus),
             "fuzz" => fuzz::for_tests(&apus),
             "s3" => match setup::minio() {
                 Ok(minio) => bucket(name, "MINIO", &minio),
-                Err(why) => Part::left_out(name, why),
+                Err(why) => PartResult::left_out(name, why),
             },
             "azure" => match setup::azurite() {
                 Ok(azurite) => bucket(name, "AZURITE", &azurite),
-                Err(why) => Part::left_out(name, why),
+                Err(why) => PartResult::left_out(name, why),
             },
             // It comes with the tests.
             "gcs" => bucket(name, "GCS", Path::new("own")),
             "python" => match setup::python() {
                 Ok(python) => python_suite(name, &python, &apus),
-                Err(why) => Part::left_out(name, why),
+                Err(why) => PartResult::left_out(name, why),
             },
             "cli" => match setup::redis() {
                 Ok(()) => system_python(name, &apus),
-                Err(why) => Part::left_out(name, why),
+                Err(why) => PartResult::left_out(name, why),
             },
             "raw" => system_python(name, &apus),
             "go" => go_clients(name, &["."], &apus),
             "brokers" => go_clients(name, &["./asynq/...", "./centrifuge/..."], &apus),
             "seb" => match setup::seb() {
                 Ok(options) => go(name, "seb", &options, &["./..."], &apus),
-                Err(why) => Part::left_out(name, why),
+                Err(why) => PartResult::left_out(name, why),
             },
             _ => match setup::node() {
                 Ok(modules) => node(&modules, &apus),
-                Err(why) => Part::left_out(name, why),
+                Err(why) => PartResult::left_out(name, why),
             },
         };
         report.parts.push(part);
@@ -143,8 +143,8 @@ pub(crate) fn headline(name: &str) {
     println!("\n==== {name}");
 }
 
-fn rust() -> Part {
-    let mut part = Part::new("rust");
+fn rust() -> PartResult {
+    let mut part = PartResult::new("rust");
     let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
     let result = process::watch(command.args(FEATURES), |line| cargo_line(&mut part, line));
     part.conclude(result)
@@ -152,12 +152,12 @@ fn rust() -> Part {
 
 /// Protocols between threads under every order of their steps: `stdx::sync`. Built apart, with loom's
 /// locks and atomics.
-fn model() -> Part {
-    let mut part = Part::new("model");
+fn model() -> PartResult {
+    let mut part = PartResult::new("model");
     let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     flags.push_str(" --cfg loom");
     let mut command = cargo(&["test", "--lib", "--no-fail-fast"]);
-    for name in ["stream", "persist", "store", "pubsub", "engine"] {
+    for name in ["stream", "persist", "data", "store", "pubsub", "engine"] {
         command.args(["--package", name]);
     }
     command.args(["model::"]).env("RUSTFLAGS", flags);
@@ -171,7 +171,7 @@ fn model() -> Part {
 }
 
 /// `test result: ok. 3 passed; 0 failed; 1 ignored; …`, and `test name ... ignored, why`.
-pub(crate) fn cargo_line(part: &mut Part, line: &str) {
+pub(crate) fn cargo_line(part: &mut PartResult, line: &str) {
     if let Some(counts) = line.strip_prefix("test result: ") {
         let count = |word: &str| {
             let before = counts.split(word).next().unwrap_or_default();
@@ -191,7 +191,7 @@ pub(crate) fn cargo_line(part: &mut Part, line: &str) {
 }
 
 /// Every transcript on the whole binary, over a socket.
-fn transcripts(apus: &Path) -> Part {
+fn transcripts(apus: &Path) -> PartResult {
     let result = (|| {
         let transcripts = compat::transcripts(apus)?;
         let mut command = Command::new(apus);
@@ -201,19 +201,19 @@ fn transcripts(apus: &Path) -> Part {
     })();
     match result {
         Ok(report) => report.into_part("transcripts"),
-        Err(message) => Part::new("transcripts").conclude(Err(message)),
+        Err(message) => PartResult::new("transcripts").conclude(Err(message)),
     }
 }
 
-fn system_python(name: &str, apus: &Path) -> Part {
+fn system_python(name: &str, apus: &Path) -> PartResult {
     match process::which("python3") {
         Some(python) => python_suite(name, &python, apus),
-        None => Part::left_out(name, "there is no python3".into()),
+        None => PartResult::left_out(name, "there is no python3".into()),
     }
 }
 
-fn python_suite(name: &str, python: &Path, apus: &Path) -> Part {
-    let mut part = Part::new(name);
+fn python_suite(name: &str, python: &Path, apus: &Path) -> PartResult {
+    let mut part = PartResult::new(name);
     let mut command = Command::new(python);
     command
         .arg(paths::root().join("tests/clients/run.py"))
@@ -227,7 +227,7 @@ fn python_suite(name: &str, python: &Path, apus: &Path) -> Part {
 }
 
 /// `LEFT OUT name: why` and `RESULT passed failed left_out`, as run.py prints them last.
-fn python_line(part: &mut Part, line: &str) {
+fn python_line(part: &mut PartResult, line: &str) {
     if let Some(counts) = line.strip_prefix("RESULT ") {
         let counts: Vec<u64> = counts.split(' ').filter_map(|n| n.parse().ok()).collect();
         if let [passed, failed, _] = counts[..] {
@@ -245,8 +245,8 @@ fn python_line(part: &mut Part, line: &str) {
 
 /// The tests that need an object store's server, whose binary `variable` names: targets that a plain
 /// `cargo test` does not run.
-fn bucket(name: &str, variable: &str, binary: &Path) -> Part {
-    let mut part = Part::new(name);
+fn bucket(name: &str, variable: &str, binary: &Path) -> PartResult {
+    let mut part = PartResult::new(name);
     // All of the workspace, as for "rust", so that nothing is built anew with other features.
     let mut command = cargo(&["test", "--workspace", "--features", "log/cloud"]);
     command.args(FEATURES).args(["--test", "bucket", "--test", "topics_bucket"]);
@@ -259,15 +259,15 @@ fn bucket(name: &str, variable: &str, binary: &Path) -> Part {
 }
 
 /// Packages of the Go tests. Those whose modules a registry may not have are a part of their own.
-fn go_clients(name: &str, packages: &[&str], apus: &Path) -> Part {
+fn go_clients(name: &str, packages: &[&str], apus: &Path) -> PartResult {
     match setup::go(packages) {
         Ok(()) => go(name, "go", &["-mod=readonly".to_owned()], packages, apus),
-        Err(why) => Part::left_out(name, why),
+        Err(why) => PartResult::left_out(name, why),
     }
 }
 
-fn go(name: &str, dir: &str, options: &[String], packages: &[&str], apus: &Path) -> Part {
-    let mut part = Part::new(name);
+fn go(name: &str, dir: &str, options: &[String], packages: &[&str], apus: &Path) -> PartResult {
+    let mut part = PartResult::new(name);
     let mut command = Command::new("go");
     command
         .args(["test", "-count=1", "-v"])
@@ -280,7 +280,7 @@ fn go(name: &str, dir: &str, options: &[String], packages: &[&str], apus: &Path)
 }
 
 /// `--- PASS: TestName (0.1s)`; subtests are indented and belong to their test.
-fn go_line(part: &mut Part, line: &str) {
+fn go_line(part: &mut PartResult, line: &str) {
     if line.starts_with("--- PASS: ") {
         part.passed += 1;
     } else if let Some(what) = line.strip_prefix("--- FAIL: ") {
@@ -291,8 +291,8 @@ fn go_line(part: &mut Part, line: &str) {
     }
 }
 
-fn node(modules: &Path, apus: &Path) -> Part {
-    let mut part = Part::new("node");
+fn node(modules: &Path, apus: &Path) -> PartResult {
+    let mut part = PartResult::new("node");
     let mut command = Command::new("node");
     command
         .args(["--test", "--test-reporter=tap"])
@@ -304,7 +304,7 @@ fn node(modules: &Path, apus: &Path) -> Part {
 }
 
 /// `# pass 3`, and so on, at the end of a TAP stream.
-fn node_line(part: &mut Part, line: &str) {
+fn node_line(part: &mut PartResult, line: &str) {
     // Subtests are indented and belong to their test.
     if let Some((_, name)) = line.strip_prefix("not ok ").and_then(|rest| rest.split_once(" - ")) {
         part.failures.push(name.to_owned());
@@ -326,10 +326,10 @@ fn node_line(part: &mut Part, line: &str) {
 #[cfg(test)]
 mod tests {
     use super::{Options, cargo_line, go_line, node_line, python_line};
-    use crate::report::Part;
+    use crate::report::PartResult;
 
-    fn counted(line: fn(&mut Part, &str), text: &str) -> (u64, u64, usize) {
-        let mut part = Part::new("p");
+    fn counted(line: fn(&mut PartResult, &str), text: &str) -> (u64, u64, usize) {
+        let mut part = PartResult::new("p");
         text.lines().for_each(|text| line(&mut part, text));
         (part.passed, part.failed, part.left_out.len())
     }
@@ -352,8 +352,8 @@ mod tests {
 
     #[test]
     fn the_tests_that_failed_are_named() {
-        let failures = |line: fn(&mut Part, &str), text: &str| {
-            let mut part = Part::new("p");
+        let failures = |line: fn(&mut PartResult, &str), text: &str| {
+            let mut part = PartResult::new("p");
             text.lines().for_each(|text| line(&mut part, text));
             part.failures
         };

@@ -102,6 +102,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
         }
     }
     let files: Vec<String> = list.lines().map(str::to_owned).collect();
+    findings.extend(check_modules(&files));
     let wrong = circles::check(root, &files)?;
     findings
         .extend(wrong.into_iter().map(|message| finding("tools/xtask/circles.txt", 0, message)));
@@ -115,6 +116,14 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
 
 fn finding(file: &str, line: usize, message: impl Into<String>) -> Finding {
     Finding { file: file.to_owned(), line, message: message.into() }
+}
+
+/// A module with files of its own is the file `mod.rs` among them: one style, and a directory is a module.
+fn check_modules(files: &[String]) -> Vec<Finding> {
+    let dirs: BTreeSet<&str> = files.iter().filter_map(|f| Some(f.rsplit_once('/')?.0)).collect();
+    let beside = |file: &&String| file.strip_suffix(".rs").is_some_and(|dir| dirs.contains(dir));
+    let text = "stands beside the directory of its module; it is mod.rs within it";
+    files.iter().filter(beside).map(|file| finding(file, 0, text)).collect()
 }
 
 /// All checks that look at one file alone.
@@ -369,8 +378,8 @@ fn diagram(text: &str) -> Option<(usize, Arrows)> {
 #[cfg(test)]
 mod tests {
     use super::{
-        LINES_MAX, check_diagram, check_file, check_words_of_commands, diagram, names_of,
-        tree_arrows,
+        LINES_MAX, check_diagram, check_file, check_modules, check_words_of_commands, diagram,
+        names_of, tree_arrows,
     };
 
     /// The messages of all findings in a file.
@@ -421,6 +430,13 @@ mod tests {
         assert_eq!(messages("crates/a/src/lib.rs", "fn a() {}\n\nfn b() {}\n"), [""; 0]);
         assert_eq!(messages("a.go", "func a() {\n\treturn\n}\n"), [""; 0]);
         assert_eq!(messages("empty", ""), [""; 0]);
+    }
+
+    #[test]
+    fn a_module_is_in_its_directory() {
+        let files = ["src/a.rs", "src/a/b.rs", "src/c/mod.rs", "src/c/d.rs", "src/e.rs"];
+        let found = check_modules(&files.map(str::to_owned));
+        assert_eq!(found.iter().map(|f| &f.file[..]).collect::<Vec<_>>(), ["src/a.rs"]);
     }
 
     #[test]

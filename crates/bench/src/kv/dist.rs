@@ -47,10 +47,10 @@ impl Dist {
             (from, to) = (0, keys);
         }
         let shape = match self {
-            Dist::Uniform => Shape::Uniform,
-            Dist::Seq => Shape::Seq { next: from, from, to },
-            Dist::Zipf(theta) => Shape::Zipf(Zipf::new(keys, theta)),
-            Dist::Hot { fraction, share } => Shape::Hot {
+            Dist::Uniform => Sequence::Uniform,
+            Dist::Seq => Sequence::Seq { next: from, from, to },
+            Dist::Zipf(theta) => Sequence::Zipf(Zipf::new(keys, theta)),
+            Dist::Hot { fraction, share } => Sequence::Hot {
                 hot: ((keys as f64 * fraction).round() as u64).clamp(1, keys),
                 bound: (share * u64::MAX as f64) as u64,
             },
@@ -73,13 +73,13 @@ impl std::fmt::Display for Dist {
 /// Draws keys.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    shape: Shape,
+    shape: Sequence,
     keys: u64,
     rng: Rng,
 }
 
 #[derive(Debug)]
-enum Shape {
+enum Sequence {
     Uniform,
     Seq { next: u64, from: u64, to: u64 },
     Zipf(Zipf),
@@ -91,14 +91,14 @@ impl Keys {
     #[inline]
     pub(crate) fn draw(&mut self) -> u64 {
         match &mut self.shape {
-            Shape::Uniform => self.rng.below(self.keys),
-            Shape::Seq { next, from, to } => {
+            Sequence::Uniform => self.rng.below(self.keys),
+            Sequence::Seq { next, from, to } => {
                 let key = *next;
                 *next = if key + 1 == *to { *from } else { key + 1 };
                 key
             }
-            Shape::Zipf(zipf) => zipf.draw(&mut self.rng),
-            Shape::Hot { hot, bound } => {
+            Sequence::Zipf(zipf) => zipf.draw(&mut self.rng),
+            Sequence::Hot { hot, bound } => {
                 if *hot == self.keys || self.rng.next_u64() < *bound {
                     self.rng.below(*hot)
                 } else {

@@ -1,13 +1,13 @@
 //! The command line of `apus bench kv`: redis-benchmark's flags, and our own.
 //!
-//! Not the crate of a parser: `-h` is the host and `-3` the protocol, all words behind the options are a command, and
-//! the help is grouped by what a flag is for. The parts of a command line are a loop over words here.
+//! The help is written by hand: it is grouped by what a flag is for.
 
 use super::client::{Address, Login, Target};
 use super::dist::{Dist, Sizes};
 use super::reel::{KEYS_MAX, Template};
 use super::tests::{self, Test};
-use super::tls::Words;
+use super::tls::TlsOptions;
+use crate::words::{Word, Words};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -120,31 +120,34 @@ impl Options {
             help: false,
         };
         let mut login = Login::default();
-        let mut words = Words::default();
+        let mut tls = TlsOptions::default();
         let (mut host, mut port, mut socket, mut placed) =
             ("127.0.0.1".to_owned(), 6379u16, None, None);
         let (mut fill, mut fill_command) = (false, None);
         let (mut names, mut mix, mut commands, mut places) = (None, None, Vec::new(), Vec::new());
-        let mut rest = args.iter();
-        while let Some(arg) = rest.next() {
-            // `--keys=5` is `--keys 5`.
-            let (flag, inline) = match arg.split_once('=') {
-                Some((flag, value)) if flag.starts_with("--") => (flag, Some(value.to_owned())),
-                _ => (arg.as_str(), None),
+        let mut words = Words::new(args);
+        while let Some(word) = words.next()? {
+            let flag = match word {
+                Word::Option(flag) => flag,
+                Word::Text(name) => {
+                    let words = std::iter::once(name).chain(words.rest());
+                    let args = words.map(String::into_bytes).collect();
+                    o.tests.push(Test::custom(vec![Template { weight: 1, args }]));
+                    break;
+                }
             };
-            let mut value = || {
-                inline
-                    .clone()
-                    .or_else(|| rest.next().cloned())
-                    .ok_or(format!("{flag} lacks a value"))
-            };
+            let flag = &*flag;
+            let mut value = || words.value(flag);
             match flag {
                 "--help" => o.help = true,
-                "-h" | "--host" => (host, placed) = (value()?, Some(flag)),
+                "-h" | "--host" => (host, placed) = (value()?, Some(flag.to_owned())),
                 "-p" | "--port" => {
-                    (port, placed) = (number(flag, &value()?, 1, 65535)? as u16, Some(flag));
+                    (port, placed) =
+                        (number(flag, &value()?, 1, 65535)? as u16, Some(flag.to_owned()));
                 }
-                "-s" | "--socket" => (socket, placed) = (Some(PathBuf::from(value()?)), Some(flag)),
+                "-s" | "--socket" => {
+                    (socket, placed) = (Some(PathBuf::from(value()?)), Some(flag.to_owned()))
+                }
                 "-u" | "--url" | "--uri" => places.push((String::new(), value()?)),
                 "--target" => {
                     let text = value()?;
@@ -201,18 +204,11 @@ impl Options {
                         return Err("-k 0 (a connection per request) is not offered".into());
                     }
                 }
-                _ if words.take(flag, &mut value)? => {}
+                _ if tls.take(flag, &mut value)? => {}
                 _ if NOT_OFFERED.contains(&flag) => {
                     return Err(format!("redis-benchmark's {flag} is not offered"));
                 }
-                _ if flag.starts_with('-') && flag.len() > 1 => {
-                    return Err(format!("there is no option {flag}; see apus bench kv --help"));
-                }
-                _ => {
-                    let words = std::iter::once(arg).chain(rest.by_ref());
-                    let args = words.map(|w| w.clone().into_bytes()).collect();
-                    o.tests.push(Test::custom(vec![Template { weight: 1, args }]));
-                }
+                _ => return Err(format!("there is no option {flag}; see apus bench kv --help")),
             }
         }
         if login.user.is_some() && login.password.is_none() {
@@ -235,7 +231,7 @@ impl Options {
             let address = socket.map_or(Address::Tcp(host, port), Address::Unix);
             o.targets.push(Target { name: String::new(), address, login, tls: None });
         }
-        let tls = words.finish()?;
+        let tls = tls.finish()?;
         o.targets.iter_mut().for_each(|target| target.tls = tls.clone());
         if o.server_pid.is_some() && o.targets.len() > 1 {
             return Err("--server-pid is of one server; leave it out with several".into());
@@ -380,7 +376,7 @@ mod checks {
     #[test]
     fn mistakes_are_named() {
         for (line, what) in [
-            ("-n", "lacks a value"),
+            ("-n", "needs a value"),
             ("-n x", "not a number"),
             ("-c 0", "from 1"),
             ("--frob 1", "no option --frob"),

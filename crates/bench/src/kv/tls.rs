@@ -10,7 +10,7 @@ use transport::{Check, Client, ClientOptions, Link};
 
 /// The options, as they are read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct TlsOptions {
     on: bool,
     insecure: bool,
     sni: Option<String>,
@@ -19,7 +19,7 @@ pub(crate) struct Words {
     options: ClientOptions,
 }
 
-impl Words {
+impl TlsOptions {
     /// Takes an option if it is one of these. `value` gives what stands behind it.
     ///
     /// # Errors

@@ -97,23 +97,23 @@ impl Client {
 
     /// Creates a topic with the settings of the options.
     pub(super) fn create(&mut self, o: &Options, topic: &str) -> Result<(), String> {
-        let gather = o.gather_ms.map_or_else(|| "null".to_owned(), |ms| ms.to_string());
+        let linger = o.linger_ms.map_or_else(|| "null".to_owned(), |ms| ms.to_string());
         let request = if self.resp {
-            let bytes = o.gather_bytes.to_string();
+            let bytes = o.group_bytes.to_string();
             resp(&[
                 b"TOPIC.CREATE",
                 topic.as_bytes(),
-                b"gather_ms",
-                gather.as_bytes(),
-                b"gather_bytes",
+                b"linger_ms",
+                linger.as_bytes(),
+                b"group_bytes",
                 bytes.as_bytes(),
                 b"sync",
                 if o.sync { b"yes" } else { b"no" },
             ])
         } else {
             let settings = format!(
-                "{{\"gather_ms\":{gather},\"gather_bytes\":{},\"sync\":{}}}",
-                o.gather_bytes, o.sync
+                "{{\"linger_ms\":{linger},\"group_bytes\":{},\"sync\":{}}}",
+                o.group_bytes, o.sync
             );
             let target = format!("/v1/topics/{topic}");
             http(o, "PUT", &target, "application/json", settings.as_bytes())

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
+use serde_json::json;
 use stdx::histogram::Histogram;
 
 use client::{Client, Prepared};
@@ -200,29 +201,27 @@ fn report(o: &Options, runs: &[Run]) -> String {
 
 fn json(o: &Options, runs: &[Run]) -> String {
     let run = |r: &Run| {
-        let cpu = r.cpu_per_million().map_or_else(|| "null".to_owned(), |c| format!("{c:.4}"));
         let [p50, p99, p999] = r.latency_ms;
-        format!(
-            "{{\"seconds\": {:.4}, \"records_per_second\": {:.1}, \"mb_per_second\": {:.2}, \
-             \"server_cpu_seconds_per_million_records\": {cpu}, \"p50_ms\": {p50:.3}, \
-             \"p99_ms\": {p99:.3}, \"p999_ms\": {p999:.3}}}",
-            r.seconds,
-            r.records_per_second(),
-            r.mb_per_second()
-        )
+        json!({
+            "seconds": r.seconds,
+            "records_per_second": r.records_per_second(),
+            "mb_per_second": r.mb_per_second(),
+            "server_cpu_seconds_per_million_records": r.cpu_per_million(),
+            "p50_ms": p50,
+            "p99_ms": p99,
+            "p999_ms": p999,
+        })
     };
-    let runs: Vec<String> = runs.iter().map(run).collect();
-    format!(
-        "{{\"api\": \"{}\", \"read\": {}, \"workers\": {}, \"batches\": {}, \
-         \"records_per_batch\": {}, \"record_size\": {}, \"runs\": [\n  {}\n]}}\n",
-        o.api.name(),
-        o.read,
-        o.workers,
-        o.batches,
-        o.records,
-        o.size,
-        runs.join(",\n  ")
-    )
+    let report = json!({
+        "api": o.api.name(),
+        "read": o.read,
+        "workers": o.workers,
+        "batches": o.batches,
+        "records_per_batch": o.records,
+        "record_size": o.size,
+        "runs": runs.iter().map(run).collect::<Vec<_>>(),
+    });
+    format!("{report:#}\n")
 }
 
 #[cfg(test)]

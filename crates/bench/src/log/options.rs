@@ -1,5 +1,7 @@
 //! The command line of `apus bench log`.
 
+use crate::words::{Word, Words};
+
 pub(super) const HELP: &str = "\
 Appends batches to a topic, or reads them, and measures.
 
@@ -12,8 +14,8 @@ Usage: apus bench log [OPTIONS]
   --batches N                batches to append; 4096
   -b, --records-per-batch N  1024
   --record-size BYTES        1024
-  --batcher-block-time MS    gather_ms of the topic (not with --api seb); as the server likes
-  --batcher-max-bytes BYTES  gather_bytes of the topic (not with --api seb); 10 MiB
+  --batcher-block-time MS    linger_ms of the topic (not with --api seb); as the server likes
+  --batcher-max-bytes BYTES  group_bytes of the topic (not with --api seb); 10 MiB
   --no-sync                  the topic acknowledges before the disk has the records (not with --api seb)
   --read                     appends, reads, and then measures reading ranges of the same size again
   -r, --runs N               1
@@ -51,8 +53,8 @@ pub(super) struct Options {
     pub(super) batches: u64,
     pub(super) records: usize,
     pub(super) size: usize,
-    pub(super) gather_ms: Option<u64>,
-    pub(super) gather_bytes: u64,
+    pub(super) linger_ms: Option<u64>,
+    pub(super) group_bytes: u64,
     pub(super) sync: bool,
     pub(super) read: bool,
     pub(super) runs: usize,
@@ -73,8 +75,8 @@ impl Options {
             batches: 4096,
             records: 1024,
             size: 1024,
-            gather_ms: None,
-            gather_bytes: 10 << 20,
+            linger_ms: None,
+            group_bytes: 10 << 20,
             sync: true,
             read: false,
             runs: 1,
@@ -83,23 +85,15 @@ impl Options {
             pid: None,
             json: None,
         };
-        let args = crate::apart(args);
-        let mut rest = args.iter();
-        while let Some(name) = rest.next() {
+        let mut words = Words::new(args);
+        while let Some(word) = words.next()? {
+            let (Word::Option(name) | Word::Text(name)) = word;
             match name.as_str() {
                 "--help" | "-h" => return Ok(None),
                 "--no-sync" => o.sync = false,
                 "--read" => o.read = true,
                 "--keep" => o.keep = true,
-                _ => {
-                    let value = rest.next().ok_or_else(|| {
-                        format!(
-                            "{name} needs a value, or there is no such option; --help tells what \
-                             there is"
-                        )
-                    })?;
-                    o.set(name, value)?;
-                }
+                _ => o.set(&name, &words.value(&name).map_err(crate::or_no_option)?)?,
             }
         }
         if o.url.is_empty() {
@@ -134,8 +128,8 @@ impl Options {
             "--batches" => self.batches = n(1 << 40)?,
             "-b" | "--records-per-batch" => self.records = n(32_768)? as usize,
             "--record-size" => self.size = n(30 << 20)? as usize,
-            "--batcher-block-time" => self.gather_ms = Some(n(60_000)?),
-            "--batcher-max-bytes" => self.gather_bytes = n(30 << 20)?,
+            "--batcher-block-time" => self.linger_ms = Some(n(60_000)?),
+            "--batcher-max-bytes" => self.group_bytes = n(30 << 20)?,
             "-r" | "--runs" => self.runs = n(1000)? as usize,
             "--topic" => value.clone_into(&mut self.topic),
             "--server-pid" => self.pid = Some(n(u64::from(u32::MAX))? as u32),

@@ -6,6 +6,8 @@ mod options;
 
 use std::process::ExitCode;
 
+use serde_json::json;
+
 use load::Run;
 use options::Options;
 
@@ -165,30 +167,30 @@ fn report(o: &Options, depth: usize, rows: &[Figures]) -> String {
 
 fn json(o: &Options, rows: &[Row<'_>]) -> String {
     let row = |(depth, target, r): &Row<'_>| {
-        let cpu =
-            r.deliveries_per_cpu_second.map_or_else(|| "null".to_owned(), |n| format!("{n:.1}"));
         let [p50, p99, p999, max] = r.latency_ms;
-        format!(
-            "{{\"target\":{},\"address\":{},\"pipeline\":{depth},\"messages_per_second\":{:.1},\"deliveries_per_second\":{:.1},\
-             \"deliveries_per_server_cpu_second\":{cpu},\"client_cpu_ns_per_delivery\":{:.1},\
-             \"p50_ms\":{p50:.4},\"p99_ms\":{p99:.4},\"p999_ms\":{p999:.4},\"max_ms\":{max:.4},\"lost\":{}}}",
-            crate::kv::json::quote(&target.name),
-            crate::kv::json::quote(&target.address.to_string()),
-            r.messages_per_second,
-            r.deliveries_per_second,
-            r.client_ns_per_delivery,
-            r.lost
-        )
+        json!({
+            "target": target.name,
+            "address": target.address.to_string(),
+            "pipeline": depth,
+            "messages_per_second": r.messages_per_second,
+            "deliveries_per_second": r.deliveries_per_second,
+            "deliveries_per_server_cpu_second": r.deliveries_per_cpu_second,
+            "client_cpu_ns_per_delivery": r.client_ns_per_delivery,
+            "p50_ms": p50,
+            "p99_ms": p99,
+            "p999_ms": p999,
+            "max_ms": max,
+            "lost": r.lost,
+        })
     };
-    let rows: Vec<String> = rows.iter().map(row).collect();
-    format!(
-        "{{\"tool\":\"apus bench pubsub\",\"publishers\":{},\"subscribers\":{},\"channels\":{},\
-         \"size\":{},\"mode\":\"{}\",\"results\":[\n{}\n]}}\n",
-        o.publishers,
-        o.subscribers,
-        o.channels,
-        o.size,
-        o.mode.name(),
-        rows.join(",\n")
-    )
+    let report = json!({
+        "tool": "apus bench pubsub",
+        "publishers": o.publishers,
+        "subscribers": o.subscribers,
+        "channels": o.channels,
+        "size": o.size,
+        "mode": o.mode.name(),
+        "results": rows.iter().map(row).collect::<Vec<_>>(),
+    });
+    format!("{report:#}\n")
 }

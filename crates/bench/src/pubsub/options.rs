@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::kv::client::{Address, Login, Target};
-use crate::kv::tls::Words;
+use crate::kv::tls::TlsOptions;
+use crate::words::{Word, Words};
 
 pub(super) const HELP: &str = "\
 Publishes to subscribers and measures deliveries: their rate, how long each took, what the server spent.
@@ -90,11 +91,11 @@ impl Options {
             pid: None,
         };
         let (mut host, mut port, mut socket) = ("127.0.0.1".to_owned(), 6379, None);
-        let mut words = Words::default();
+        let mut tls = TlsOptions::default();
         let mut login = Login::default();
-        let args = crate::apart(args);
-        let mut rest = args.iter();
-        while let Some(name) = rest.next() {
+        let mut words = Words::new(args);
+        while let Some(word) = words.next()? {
+            let (Word::Option(name) | Word::Text(name)) = word;
             match name.as_str() {
                 "--help" => return Ok(None),
                 "-3" => {
@@ -103,16 +104,11 @@ impl Options {
                 }
                 _ => {}
             }
-            let mut next = || rest.next().cloned().ok_or(format!("{name} needs a value"));
-            if words.take(name, &mut next)? {
+            if tls.take(&name, &mut || words.value(&name))? {
                 continue;
             }
-            let value = rest.next().ok_or_else(|| {
-                format!(
-                    "{name} needs a value, or there is no such option; --help tells what there is"
-                )
-            })?;
-            let number = |least: u64, most: u64| crate::number(name, value, least, most);
+            let value = &words.value(&name).map_err(crate::or_no_option)?;
+            let number = |least: u64, most: u64| crate::number(&name, value, least, most);
             match name.as_str() {
                 "-h" | "--host" => host.clone_from(value),
                 "-p" | "--port" => port = number(1, 65535)? as u16,
@@ -143,7 +139,7 @@ impl Options {
                 }
                 "-d" | "--size" => o.size = number(16, 1 << 20)? as usize,
                 "-P" | "--pipeline" => {
-                    let depth = |n: &str| Ok(crate::number(name, n, 1, 10_000)? as usize);
+                    let depth = |n: &str| Ok(crate::number(&name, n, 1, 10_000)? as usize);
                     o.depths = value.split(',').map(depth).collect::<Result<_, String>>()?;
                 }
                 "--rate" => o.rate = Some(number(1, 1 << 30)?),
@@ -179,7 +175,7 @@ impl Options {
         if o.targets.len() > 1 && o.pid.is_some() {
             return Err("--server-pid goes with one server".to_owned());
         }
-        let tls = words.finish()?;
+        let tls = tls.finish()?;
         o.targets.iter_mut().for_each(|t| (t.login, t.tls) = (login.clone(), tls.clone()));
         o.threads = o.threads.min(o.subscribers);
         Ok(Some(o))

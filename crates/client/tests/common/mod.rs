@@ -8,28 +8,28 @@ use testing::{TempDir, eventually, free_address};
 
 /// What can be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Product {
     Redis,
     Apus,
 }
 
 /// A running server, killed when it is dropped.
 pub struct Server {
-    pub kind: Kind,
+    pub kind: Product,
     pub port: u16,
     pub dir: TempDir,
     child: Child,
 }
 
 /// The kinds that are there. A missing one is said, loudly.
-pub fn kinds() -> Vec<Kind> {
+pub fn kinds() -> Vec<Product> {
     let mut kinds = Vec::new();
     match Command::new("redis-server").arg("--version").output() {
-        Ok(_) => kinds.push(Kind::Redis),
+        Ok(_) => kinds.push(Product::Redis),
         Err(error) => eprintln!("LEFT OUT: redis-server: {error}"),
     }
     match apus() {
-        Some(_) => kinds.push(Kind::Apus),
+        Some(_) => kinds.push(Product::Apus),
         None => eprintln!("LEFT OUT: apus: build it (cargo build -p apus) or set APUS_BIN"),
     }
     assert!(!kinds.is_empty(), "there is no server to test with");
@@ -47,15 +47,15 @@ fn apus() -> Option<PathBuf> {
 }
 
 impl Server {
-    pub fn start(kind: Kind, args: &[&str]) -> Self {
+    pub fn start(kind: Product, args: &[&str]) -> Self {
         let port = free_address().expect("a port").port();
         Self::start_in(kind, TempDir::new(), port, args)
     }
 
-    pub fn start_in(kind: Kind, dir: TempDir, port: u16, args: &[&str]) -> Self {
+    pub fn start_in(kind: Product, dir: TempDir, port: u16, args: &[&str]) -> Self {
         let mut command = match kind {
-            Kind::Redis => Command::new("redis-server"),
-            Kind::Apus => {
+            Product::Redis => Command::new("redis-server"),
+            Product::Apus => {
                 let mut command = Command::new(apus().expect("apus is there"));
                 command.arg("serve");
                 command

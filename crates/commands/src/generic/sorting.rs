@@ -148,7 +148,7 @@ pub(super) fn sort(
 ) -> Outcome {
     let mut o = Options::read(args, may_store, db.cx.reads_all)?;
     let (mut bytes, mut elements) = (Bytes::new(), Vec::new());
-    let kind = gather(db, db.first_key(&args[1]), &mut bytes, &mut elements)?;
+    let kind = elements_of(db, db.first_key(&args[1]), &mut bytes, &mut elements)?;
     // A constant pattern keeps the present order. A set has none, and the stored result must not
     // depend on chance.
     let mut native = o.by.is_some_and(|by| star(by).is_none());
@@ -176,7 +176,7 @@ pub(super) fn sort(
 }
 
 /// Copies the elements out and returns the type of the value.
-fn gather(
+fn elements_of(
     db: &mut Db<'_>,
     key: Key<'_>,
     bytes: &mut Bytes,

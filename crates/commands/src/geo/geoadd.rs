@@ -2,7 +2,7 @@
 
 use resp::{Args, Reply};
 use store::Db;
-use store::geo::Place;
+use store::geo::Coordinates;
 use store::zset::How;
 
 use super::coordinates;
@@ -82,7 +82,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         return Err(Fail::SYNTAX);
     }
     let scores: Vec<f64> = (0..rest / 3)
-        .map(|i| coordinates(args, first + 3 * i).map(Place::score))
+        .map(|i| coordinates(args, first + 3 * i).map(Coordinates::score))
         .collect::<Result<_, _>>()?;
     let args = &*args;
     zset::add(db, db.first_key(&args[1]), &scores, |i| &args[first + 3 * i + 2], how, ch, reply)

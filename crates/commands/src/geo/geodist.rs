@@ -1,7 +1,7 @@
 //! GEODIST: <https://redis.io/docs/latest/commands/geodist/>
 
 use resp::{Args, Reply};
-use store::geo::Place;
+use store::geo::Coordinates;
 use store::zset::View;
 use store::{Db, Kind};
 
@@ -63,7 +63,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let found = db.read_as(key, Kind::ZSet)?;
     let place = |i: usize| {
         let e = found.as_ref()?;
-        View::of(e).score(&args[i]).map(Place::of_score)
+        View::of(e).score(&args[i]).map(Coordinates::of_score)
     };
     match (place(2), place(3)) {
         (Some(a), Some(b)) => put_distance(reply, a.distance(b) / unit),

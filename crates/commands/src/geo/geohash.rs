@@ -1,7 +1,7 @@
 //! GEOHASH: <https://redis.io/docs/latest/commands/geohash/>
 
 use resp::{Args, Reply};
-use store::geo::Place;
+use store::geo::Coordinates;
 use store::zset::View;
 use store::{Db, Kind};
 
@@ -43,7 +43,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let view = found.as_ref().map(|e| View::of(e));
     reply.array(args.len() - 2);
     for member in args.iter_from(2) {
-        match view.and_then(|view| view.score(member)).map(Place::of_score) {
+        match view.and_then(|view| view.score(member)).map(Coordinates::of_score) {
             Some(place) => reply.bulk(place.geohash()),
             None => reply.null(),
         }

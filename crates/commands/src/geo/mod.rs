@@ -14,7 +14,7 @@ mod search;
 
 use resp::{Args, Reply};
 use stdx::num::parse_f64;
-use store::geo::Place;
+use store::geo::Coordinates;
 
 use crate::command::DataCommand;
 use crate::fail::Fail;
@@ -36,10 +36,10 @@ pub(crate) static COMMANDS: &[&DataCommand] = &[
 const MEMBER: Fail = Fail::text("ERR could not decode requested zset member");
 
 /// The place whose coordinates are arguments `i` and `i + 1`.
-fn coordinates(args: &Args<'_>, i: usize) -> Result<Place, Fail> {
+fn coordinates(args: &Args<'_>, i: usize) -> Result<Coordinates, Fail> {
     let longitude = parse_f64(&args[i]).ok_or(Fail::NOT_FLOAT)?;
     let latitude = parse_f64(&args[i + 1]).ok_or(Fail::NOT_FLOAT)?;
-    Place::new(longitude, latitude).ok_or_else(|| {
+    Coordinates::new(longitude, latitude).ok_or_else(|| {
         let pair = format!("{longitude:.6},{latitude:.6}");
         Fail::new(format!("ERR invalid longitude,latitude pair {pair}"))
     })
@@ -60,7 +60,7 @@ fn put_distance(reply: &mut Reply<'_>, distance: f64) {
 }
 
 /// Writes coordinates.
-fn put_place(reply: &mut Reply<'_>, place: Place) {
+fn put_place(reply: &mut Reply<'_>, place: Coordinates) {
     reply.array(2);
     for coordinate in [place.longitude, place.latitude] {
         let mut text = Vec::with_capacity(32);

@@ -1,7 +1,7 @@
 //! The search for nearby places: GEOSEARCH and the older commands that it replaces.
 
 use resp::{Args, Reply};
-use store::geo::{Place, Search, Shape};
+use store::geo::{Coordinates, Search, SearchShape};
 use store::zset::{Draft, View};
 use store::{Db, Kind};
 
@@ -56,9 +56,9 @@ impl Form {
 
 /// Everything that a call says.
 struct Call {
-    center: Option<Place>,
+    center: Option<Coordinates>,
     /// In units.
-    shape: Option<Shape>,
+    shape: Option<SearchShape>,
     /// Metres of a unit.
     unit: f64,
     with_distance: bool,
@@ -86,7 +86,7 @@ impl Call {
             return Err(Fail::text("ERR radius cannot be negative"));
         }
         self.unit = unit(args, i + 1)?;
-        self.shape = Some(Shape::Circle(radius));
+        self.shape = Some(SearchShape::Circle(radius));
         Ok(())
     }
 
@@ -98,7 +98,7 @@ impl Call {
             return Err(Fail::text("ERR height or width cannot be negative"));
         }
         self.unit = unit(args, i + 2)?;
-        self.shape = Some(Shape::Box(width, height));
+        self.shape = Some(SearchShape::Box(width, height));
         Ok(())
     }
 
@@ -149,8 +149,8 @@ impl Call {
         while i < args.len() {
             let more = args.len() - i - 1;
             let options = form.by_options();
-            let circle = matches!(self.shape, Some(Shape::Circle(_)));
-            let rectangle = matches!(self.shape, Some(Shape::Box(..)));
+            let circle = matches!(self.shape, Some(SearchShape::Circle(_)));
+            let rectangle = matches!(self.shape, Some(SearchShape::Box(..)));
             match () {
                 () if args.is(i, "withdist") => self.with_distance = true,
                 () if args.is(i, "withhash") => self.with_hash = true,
@@ -223,15 +223,17 @@ impl Call {
     /// The shape to search, in metres; none if the source is missing.
     fn search(&self) -> Option<Search> {
         let shape = match self.shape? {
-            Shape::Circle(radius) => Shape::Circle(radius * self.unit),
-            Shape::Box(width, height) => Shape::Box(width * self.unit, height * self.unit),
+            SearchShape::Circle(radius) => SearchShape::Circle(radius * self.unit),
+            SearchShape::Box(width, height) => {
+                SearchShape::Box(width * self.unit, height * self.unit)
+            }
         };
         Some(Search { center: self.center?, shape })
     }
 }
 
-fn of_member(source: View<'_>, member: &[u8]) -> Result<Place, Fail> {
-    source.score(member).map(Place::of_score).ok_or(MEMBER)
+fn of_member(source: View<'_>, member: &[u8]) -> Result<Coordinates, Fail> {
+    source.score(member).map(Coordinates::of_score).ok_or(MEMBER)
 }
 
 /// The members found; their bytes lie in one buffer.
@@ -244,7 +246,7 @@ struct Found {
 struct Point {
     from: usize,
     to: usize,
-    place: Place,
+    place: Coordinates,
     /// In metres.
     distance: f64,
     score: f64,
@@ -271,7 +273,7 @@ fn find(source: View<'_>, search: &Search, limit: usize) -> Found {
         while from < to && found.points.len() < limit {
             let n = STEP.min(to - from);
             source.each(from, n, false, |member, score| {
-                let place = Place::of_score(score);
+                let place = Coordinates::of_score(score);
                 if found.points.len() < limit
                     && let Some(distance) = search.distance(place)
                 {

@@ -237,18 +237,18 @@ fn table() -> &'static (Index, Vec<&'static DataCommand>) {
 /// differ.
 pub(crate) fn leaves(reply: &Reply) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
-    gather(reply, &mut found);
+    collect_texts(reply, &mut found);
     found
 }
 
-fn gather(reply: &Reply, found: &mut Vec<Vec<u8>>) {
+fn collect_texts(reply: &Reply, found: &mut Vec<Vec<u8>>) {
     match reply {
         Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
-            items.iter().for_each(|item| gather(item, found));
+            items.iter().for_each(|item| collect_texts(item, found));
         }
         Reply::Map(pairs) => pairs.iter().for_each(|(key, value)| {
-            gather(key, found);
-            gather(value, found);
+            collect_texts(key, found);
+            collect_texts(value, found);
         }),
         Reply::Status(text) | Reply::Bulk(text) | Reply::Verbatim(text) => found.push(text.clone()),
         Reply::Error(text) => found.push([b"-", &text[..]].concat()),

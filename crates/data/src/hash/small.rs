@@ -25,7 +25,7 @@ fn scratch<R>(f: impl FnOnce(&mut Vec<u8>) -> R) -> R {
 
 /// Where a field lies: offsets of the field, of its value, and behind value and deadline.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct FieldPosition<'a> {
     at: usize,
     value_at: usize,
     value_end: usize,
@@ -39,7 +39,7 @@ pub(super) fn step(ex: bool) -> usize {
     2 + usize::from(ex)
 }
 
-fn place(run: Packed<'_>, at: usize, ex: bool) -> Option<Place<'_>> {
+fn place(run: Packed<'_>, at: usize, ex: bool) -> Option<FieldPosition<'_>> {
     let (_, value_at) = run.at(at)?;
     let (value, value_end) = run.at(value_at)?;
     let (deadline, end) = if ex {
@@ -48,11 +48,11 @@ fn place(run: Packed<'_>, at: usize, ex: bool) -> Option<Place<'_>> {
     } else {
         (None, value_end)
     };
-    Some(Place { at, value_at, value_end, end, value, deadline })
+    Some(FieldPosition { at, value_at, value_end, end, value, deadline })
 }
 
 #[inline]
-fn find<'a>(run: &'a [u8], ex: bool, field: &[u8]) -> Option<Place<'a>> {
+fn find<'a>(run: &'a [u8], ex: bool, field: &[u8]) -> Option<FieldPosition<'a>> {
     let run = Packed::new(run);
     place(run, run.find(field, step(ex))?, ex)
 }

@@ -36,7 +36,7 @@ pub(super) fn raise(registers: &mut [u8], index: usize, count: u8) -> bool {
 
 /// Counts the registers by what they hold.
 pub(super) fn histogram(registers: &[u8], histogram: &mut [u32; 64]) {
-    debug_assert!(registers.len() == REGISTERS * 6 / 8);
+    assert!(registers.len() == REGISTERS * 6 / 8);
     // Four registers in three bytes.
     for three in registers.as_chunks::<3>().0 {
         let word = u32::from_le_bytes([three[0], three[1], three[2], 0]);

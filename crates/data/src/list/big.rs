@@ -52,7 +52,7 @@ pub struct List {
 
 /// Where an element is: chunk, node, and its number within the node.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Position {
     chunk: usize,
     node: usize,
     at: usize,
@@ -292,7 +292,7 @@ impl List {
     }
 
     /// Where element `index`, which exists, is.
-    fn locate(&self, index: usize) -> Place {
+    fn locate(&self, index: usize) -> Position {
         let (mut chunk, mut at);
         if index < self.count / 2 {
             (chunk, at) = (0, index);
@@ -317,7 +317,7 @@ impl List {
             at -= n.count as usize;
             node += 1;
         }
-        Place { chunk, node, at }
+        Position { chunk, node, at }
     }
 
     fn end_place(&self, end: End) -> (usize, usize) {
@@ -384,7 +384,7 @@ impl List {
 
     /// Puts an element in front of number `index`, which exists.
     pub fn insert(&mut self, index: usize, value: &[u8], encoded: &[u8]) {
-        let Place { chunk, mut node, at } = self.locate(index);
+        let Position { chunk, mut node, at } = self.locate(index);
         let solo = value.len() > SOLO_MIN;
         if !solo && !self.chunks[chunk].nodes[node].is_solo() {
             self.edit(chunk, node, |n| n.splice(at, 0, encoded, 1));
@@ -428,7 +428,7 @@ impl List {
 
     /// Replaces element `index`, which exists.
     pub fn set(&mut self, index: usize, value: &[u8], encoded: &[u8]) {
-        let Place { chunk, node, at } = self.locate(index);
+        let Position { chunk, node, at } = self.locate(index);
         let was = &self.chunks[chunk].nodes[node];
         if value.len() > SOLO_MIN || was.is_solo() {
             self.insert(index, value, encoded);
@@ -442,7 +442,7 @@ impl List {
     pub fn remove(&mut self, index: usize, n: usize) {
         let mut left = n.min(self.count.saturating_sub(index));
         while left > 0 {
-            let Place { chunk, node, at } = self.locate(index);
+            let Position { chunk, node, at } = self.locate(index);
             let c = &self.chunks[chunk];
             if node == 0 && at == 0 && c.count <= left {
                 left -= c.count;
@@ -543,7 +543,7 @@ impl List {
         if from >= self.count {
             return;
         }
-        let Place { chunk, node, mut at } = self.locate(from);
+        let Position { chunk, node, mut at } = self.locate(from);
         let mut skip = node;
         for c in self.chunks.range(chunk..) {
             for n in c.nodes.iter().skip(skip) {
@@ -561,7 +561,7 @@ impl List {
         if from >= self.count {
             return;
         }
-        let Place { chunk, node, at } = self.locate(from);
+        let Position { chunk, node, at } = self.locate(from);
         let mut upto = node + 1;
         let mut skip = self.chunks[chunk].nodes[node].count as usize - 1 - at;
         for c in self.chunks.range(..=chunk).rev() {

@@ -121,7 +121,7 @@ impl Texts {
             Code::Text(code) => self.freeze_text(plan, code, &mut out),
         }
         out.extend_from_slice(&[0; PAD]);
-        debug_assert_eq!(out.len(), plan.bytes);
+        assert_eq!(out.len(), plan.bytes);
         Cold(out.into())
     }
 
@@ -406,7 +406,7 @@ impl Cold {
             }
             true
         });
-        debug_assert_eq!(run.len(), START + raw);
+        assert_eq!(run.len(), START + raw);
         Hot::from_run(&run)
     }
 }

@@ -15,7 +15,7 @@
 use stdx::rng::Rng;
 
 use super::block::{BLOCK_MAX, Block};
-use crate::chunked::{Chunked, Iter, Leaf as _, Place};
+use crate::chunked::{Chunked, Iter, Leaf as _, LeafPosition};
 
 /// Blocks that have become smaller than this are joined with a neighbour …
 const BLOCK_MIN: usize = 64;
@@ -87,7 +87,7 @@ impl Ints {
 
     /// Adds `v`, whose block is full, to it or `behind` it.
     #[cold]
-    fn insert_full(&mut self, place: Place, behind: bool, v: i64) -> bool {
+    fn insert_full(&mut self, place: LeafPosition, behind: bool, v: i64) -> bool {
         if behind && place == self.blocks.last_place() {
             // Ascending values leave full blocks behind.
             self.push(Block::new(&[v]));
@@ -118,15 +118,15 @@ impl Ints {
         true
     }
 
-    fn drop_block(&mut self, place: Place) {
+    fn drop_block(&mut self, place: LeafPosition) {
         self.blocks.remove(place);
         self.blocks_len -= 1;
     }
 
     /// Joins a block with the next or the previous one if both together are small.
-    fn join(&mut self, place: Place) {
-        let size = |place: Place| self.blocks.get(place).map_or(BLOCK_MAX, Block::len);
-        let few = |low: &Place| size(*low) + size(self.blocks.after(*low)) <= JOIN_MAX;
+    fn join(&mut self, place: LeafPosition) {
+        let size = |place: LeafPosition| self.blocks.get(place).map_or(BLOCK_MAX, Block::len);
+        let few = |low: &LeafPosition| size(*low) + size(self.blocks.after(*low)) <= JOIN_MAX;
         let before = self.blocks.before(place).filter(few);
         let Some(low) = Some(place).filter(few).or(before) else { return };
         let behind = self.blocks.after(low);
@@ -155,7 +155,7 @@ impl Ints {
     /// A walk over all members in ascending order.
     #[inline]
     pub fn walk(&self) -> Walk<'_> {
-        self.walk_blocks(Place::FIRST)
+        self.walk_blocks(LeafPosition::FIRST)
     }
 
     /// A walk over the members that are not below `v`.
@@ -166,7 +166,7 @@ impl Ints {
     }
 
     #[inline]
-    fn walk_blocks(&self, place: Place) -> Walk<'_> {
+    fn walk_blocks(&self, place: LeafPosition) -> Walk<'_> {
         let mut blocks = self.blocks.iter_from(place);
         Walk { ints: self, block: blocks.next(), blocks, at: 0 }
     }

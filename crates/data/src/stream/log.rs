@@ -2,7 +2,7 @@
 //!
 //! Invariant: every node has entries, and the last one ends with `tail`.
 
-use crate::chunked::{Chunked, Iter, Place};
+use crate::chunked::{Chunked, Iter, LeafPosition};
 
 use super::id::Id;
 use super::node::{EveryOther, Fields, Found, Node};
@@ -87,7 +87,7 @@ impl Log {
     where
         I: ExactSizeIterator<Item = &'a [u8]> + Clone,
     {
-        debug_assert!(id > self.last);
+        assert!(id > self.last);
         let total_len = texts.clone().map(<[u8]>::len).sum::<usize>();
         let max = if limits.bytes == 0 { BYTES_MAX } else { limits.bytes.min(BYTES_MAX) };
         let fits = self.nodes.last().is_some_and(|node| {
@@ -118,8 +118,8 @@ impl Log {
 
     /// Entries of the node at `place`, all that are not deleted among them.
     #[inline]
-    fn entries_of<'a>(&self, place: Place, node: &'a Node) -> super::node::Entries<'a> {
-        if place == Place::FIRST {
+    fn entries_of<'a>(&self, place: LeafPosition, node: &'a Node) -> super::node::Entries<'a> {
+        if place == LeafPosition::FIRST {
             node.entries_from(self.front, self.first)
         } else {
             node.entries()
@@ -187,16 +187,16 @@ impl Log {
     pub(super) fn find_first(&mut self) {
         let mut nodes = self.nodes.iter();
         let live = |mut entries: super::node::Entries<'_>| entries.find(|e| !e.deleted);
-        let first = nodes.next().map(|node| self.entries_of(Place::FIRST, node));
+        let first = nodes.next().map(|node| self.entries_of(LeafPosition::FIRST, node));
         (self.first, self.front) = match first.and_then(live) {
             Some(e) => (e.id, e.start()),
             None => (nodes.find_map(|node| live(node.entries())).map_or(Id::MIN, |e| e.id), 0),
         };
     }
 
-    pub(super) fn remove_node(&mut self, place: Place) {
+    pub(super) fn remove_node(&mut self, place: LeafPosition) {
         let last = place == self.nodes.last_place();
-        if place == Place::FIRST {
+        if place == LeafPosition::FIRST {
             self.front = 0;
         }
         self.nodes.remove(place);
@@ -236,10 +236,10 @@ impl Log {
             };
             if whole {
                 if let Some(ids) = &mut ids {
-                    let entries = self.entries_of(Place::FIRST, node);
+                    let entries = self.entries_of(LeafPosition::FIRST, node);
                     ids.extend(entries.filter(|e| !e.deleted).map(|e| e.id));
                 }
-                self.remove_node(Place::FIRST);
+                self.remove_node(LeafPosition::FIRST);
                 self.len -= entries;
                 gone += entries;
                 continue;
@@ -277,7 +277,7 @@ impl Log {
         }
         if n > 0 {
             let delete = |node: &mut Node| doomed.into_iter().for_each(|found| node.delete(found));
-            self.nodes.edit(Place::FIRST, delete);
+            self.nodes.edit(LeafPosition::FIRST, delete);
         }
         self.len -= n;
         n
@@ -332,7 +332,7 @@ impl<'a> Iterator for Range<'a> {
 pub struct RangeRev<'a> {
     log: &'a Log,
     /// Where the next node is.
-    next: Option<Place>,
+    next: Option<LeafPosition>,
     /// A node, and what is left of it; nodes are read forwards only.
     node: Option<(&'a Node, Vec<Found>)>,
     start: Id,

@@ -8,7 +8,7 @@ use stdx::mem::allocated;
 
 use std::fmt::Debug;
 
-use crate::chunked::{Chunked, Entry, Leaf, Place};
+use crate::chunked::{Chunked, Entry, Leaf, LeafPosition};
 
 use super::id::Id;
 
@@ -65,11 +65,13 @@ impl<V: Clone + Debug> Sorted<V> {
     }
 
     /// The run that has `id`, or would.
-    fn run_of(&self, id: Id) -> Place {
+    fn run_of(&self, id: Id) -> LeafPosition {
         // To append is usual, and to take from the front.
         match (self.runs.first(), self.runs.last()) {
             (_, Some(last)) if last.key() <= id => self.runs.last_place(),
-            (Some(first), _) if first.last().is_some_and(|(last, _)| *last >= id) => Place::FIRST,
+            (Some(first), _) if first.last().is_some_and(|(last, _)| *last >= id) => {
+                LeafPosition::FIRST
+            }
             _ => self.runs.find(id),
         }
     }
@@ -95,7 +97,9 @@ impl<V: Clone + Debug> Sorted<V> {
 
     /// Adds a pair, replacing the value of an ID that is there.
     pub(super) fn insert(&mut self, id: Id, value: V) {
-        let Some(entry) = self.entry(id) else { return self.push_run(Place::FIRST, id, value) };
+        let Some(entry) = self.entry(id) else {
+            return self.push_run(LeafPosition::FIRST, id, value);
+        };
         let (run, place) = (entry.leaf(), entry.place);
         match find(run, id) {
             Ok(i) => entry.edit(|run| run[i].1 = value),
@@ -118,7 +122,7 @@ impl<V: Clone + Debug> Sorted<V> {
         }
     }
 
-    fn push_run(&mut self, behind: Place, id: Id, value: V) {
+    fn push_run(&mut self, behind: LeafPosition, id: Id, value: V) {
         let mut run = Vec::with_capacity(2);
         run.push((id, value));
         self.runs.insert_after(behind, run);

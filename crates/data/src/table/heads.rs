@@ -6,12 +6,11 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicBool, AtomicU64, AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crossbeam_epoch as epoch;
+use stdx::sync::{AtomicBool, AtomicU64, AtomicUsize};
+
+use crate::epoch;
 
 use super::{Array, Bucket, POINTER, SLOTS, pos_of, prefetch, tag_of};
 
@@ -122,6 +121,8 @@ impl Spot<'_> {
         if self.bucket.is_null() {
             return 0;
         }
+        #[cfg(loom)]
+        epoch::looked_at(self.bucket.addr());
         // SAFETY: the pin, from before the array was looked up until now, keeps a published array
         // from being freed, and the index was within its length.
         let (slot, v) = unsafe { guess(self.bucket, tag_of(hash)) };
@@ -186,4 +187,68 @@ pub(super) unsafe fn guess(bucket: *const Bucket, tag: u64) -> (usize, u64) {
     let i = if m == 0 { SLOTS - 1 } else { (m.trailing_zeros() >> 2) as usize };
     // SAFETY: the caller's contract.
     (i, unsafe { (&(*bucket).0)[i].load(Relaxed) })
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use stdx::sync::check;
+    use stdx::sync::loom::thread;
+
+    use super::super::Table;
+    use super::*;
+    use crate::entry::{Content, Entry};
+
+    fn entry(i: u32) -> Entry {
+        Entry::string(&i.to_le_bytes(), Content::Bytes(b"v"), None, 0)
+    }
+
+    fn add(table: &mut Table<Entry>, keys: std::ops::Range<u32>) {
+        keys.for_each(|i| table.insert(entry(i)));
+    }
+
+    fn remove(table: &mut Table<Entry>, keys: std::ops::Range<u32>) {
+        for i in keys {
+            let hash = stdx::hash::hash64(&i.to_le_bytes());
+            assert!(table.remove(hash, |e| e.key() == i.to_le_bytes()).is_some());
+        }
+    }
+
+    /// Threads look ahead without a lock while `f` changes a table that `prepare` has filled.
+    fn look_while(prepare: fn(&mut Table<Entry>), f: fn(Table<Entry>)) {
+        check(2, move || {
+            let heads = Heads::new(1, 1);
+            let mut table = Table::published(0, &heads, 0);
+            prepare(&mut table);
+            let looking = thread::spawn(move || {
+                for hash in [0, u64::MAX] {
+                    let pin = epoch::pin();
+                    heads.prefetch_bucket(0, hash, &pin).prefetch_node(hash);
+                }
+            });
+            f(table);
+            looking.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_new_array_is_seen_with_its_content() {
+        look_while(|_| (), |mut table| add(&mut table, 0..1));
+    }
+
+    #[test]
+    fn an_array_that_a_growing_table_leaves_lives_as_long_as_it_is_looked_at() {
+        look_while(|table| add(table, 0..6), |mut table| add(&mut table, 6..9));
+    }
+
+    #[test]
+    fn so_does_one_that_a_shrinking_table_leaves() {
+        let prepare = |table: &mut Table<Entry>| add(table, 0..14);
+        look_while(prepare, |mut table| remove(&mut table, 0..13));
+    }
+
+    #[test]
+    fn so_does_that_of_a_table_that_goes() {
+        look_while(|table| add(table, 0..2), |mut table| drop(table.take()));
+        look_while(|table| add(table, 0..7), drop);
+    }
 }

@@ -119,7 +119,7 @@ fn a_table_of_many_buckets_has_no_chains() {
         assert_eq!((seen, t.len()), (2 * n as usize, 2 * n as usize));
         for i in 0..2 * n {
             let hash = stdx::hash::hash64(&key(i));
-            let pin = crossbeam_epoch::pin();
+            let pin = crate::epoch::pin();
             heads.prefetch_bucket(0, hash, &pin).prefetch_node(hash);
             assert!(t.remove(hash, |e| e.key() == key(i)).is_some(), "{i}");
         }

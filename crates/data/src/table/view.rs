@@ -86,7 +86,7 @@ impl<T: Node> Table<T> {
         let retired = self.retired.get_or_insert_with(new);
         retired.lock().views += 1;
         let retired = Some(Arc::clone(retired));
-        let parts = [Part::new(self.main, 0), Part::new(self.old, self.moved)];
+        let parts = [ArrayPieces::new(self.main, 0), ArrayPieces::new(self.old, self.moved)];
         let pieces = Arc::new(Pieces { parts, nodes: self.len });
         self.pieces = Some(Arc::clone(&pieces));
         let mut view = Self::new(self.phase);
@@ -134,7 +134,6 @@ impl<T: Node> Table<T> {
     /// Where nodes that leave must go, while there are views.
     #[inline]
     pub(super) fn retired(&mut self) -> Option<&Arc<Retired<T>>> {
-        debug_assert!(!self.is_view, "a view is changed");
         if self.retired.is_some() {
             self.forget_views();
         }
@@ -143,6 +142,7 @@ impl<T: Node> Table<T> {
 
     #[cold]
     fn forget_views(&mut self) {
+        assert!(!self.is_view, "a view is changed");
         // This sees all that the views have done, the last look at a node included.
         if self.retired.as_mut().is_some_and(|retired| Arc::get_mut(retired).is_some()) {
             self.retired = None;
@@ -192,13 +192,13 @@ impl<T: Node> SlotMut<'_, T> {
 /// The buckets of a table as they were when a view began.
 pub(super) struct Pieces {
     /// Those of both arrays.
-    parts: [Part; 2],
+    parts: [ArrayPieces; 2],
     /// Nodes in them.
     nodes: usize,
 }
 
 /// The buckets of one array.
-struct Part {
+struct ArrayPieces {
     array: Array,
     /// The first bucket; those before it had been emptied.
     from: usize,
@@ -215,7 +215,7 @@ unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
 
-impl Part {
+impl ArrayPieces {
     fn new(array: Array, from: usize) -> Self {
         let pieces = (array.len() - from).div_ceil(PIECE);
         Self { array, from, copies: (0..pieces).map(|_| OnceLock::new()).collect() }
@@ -246,7 +246,8 @@ impl Pieces {
     fn keep(&self, array: Array, i: usize) {
         // An array that was allocated where one of these was that has been freed is another one; all
         // of that one has been copied.
-        let seen = |part: &&Part| part.array == array && (part.from..array.len()).contains(&i);
+        let seen =
+            |part: &&ArrayPieces| part.array == array && (part.from..array.len()).contains(&i);
         if let Some(part) = self.parts.iter().find(seen) {
             part.piece((i - part.from) / PIECE);
         }

@@ -102,7 +102,7 @@ impl<'a> Player<'a> {
         self.spans.clear();
         self.owned.clear();
         self.parsed.clear();
-        let pin = crossbeam_epoch::pin();
+        let pin = store::epoch::pin();
         for (record, change) in changes.iter().enumerate() {
             self.parse(record, change.payload, &pin).map_err(|why| (record, why))?;
         }
@@ -148,7 +148,7 @@ impl<'a> Player<'a> {
         &mut self,
         record: usize,
         payload: &[u8],
-        pin: &crossbeam_epoch::Guard,
+        pin: &store::epoch::Guard,
     ) -> Result<(), String> {
         let malformed = |_| "the record is malformed".to_owned();
         let mut commands = Commands::new(payload).map_err(malformed)?;

@@ -40,7 +40,7 @@ const LONG_REPLY: usize = 8 << 10;
 
 /// Buckets that have been prefetched for a group: entries come next.
 struct Ahead<'p> {
-    pin: &'p crossbeam_epoch::Guard,
+    pin: &'p store::epoch::Guard,
     /// Of the group's commands that have one key.
     spots: [Spot<'p>; GROUP],
 }
@@ -77,7 +77,7 @@ impl Thread {
                 return batch;
             }
             let timed = self.costs.on.then(|| engine.clock.monotonic_ns());
-            let pin = crossbeam_epoch::pin();
+            let pin = store::epoch::pin();
             let mut ahead = Ahead { pin: &pin, spots: [Spot::NONE; GROUP] };
             let consumed = batch.consumed;
             let stop = self.parse_group(engine, session, parser, input, consumed, &mut ahead, out);
@@ -146,7 +146,7 @@ impl Thread {
         while self.group.len() < most {
             let resumed = parser.is_active();
             if !resumed && !unauthenticated {
-                pos = self.parse_alike(engine, session.db, input, pos, &limits, ahead);
+                pos = self.parse_same_shape(engine, session.db, input, pos, &limits, ahead);
                 if self.group.len() == most {
                     break;
                 }
@@ -200,7 +200,7 @@ impl Thread {
     /// Parses commands from `pos` on as long as they have the shape of the last one that took the fast
     /// path, and returns the offset behind them.
     #[inline]
-    fn parse_alike(
+    fn parse_same_shape(
         &mut self,
         engine: &Engine,
         db: usize,
@@ -309,7 +309,7 @@ impl Thread {
         if cmd.one_key {
             ahead.spots[self.group.len()] = engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
         }
-        if !cmd.light {
+        if !cmd.fast {
             return (NO_COMMAND, id, hash);
         }
         self.note_shape(input, pos, argc, id);
@@ -354,16 +354,16 @@ impl Thread {
                 let spans = &spans[p.first as usize..][..p.argc as usize];
                 self.begin_sample(engine, &Args::new(input, spans, &mut owned), out.len())
             });
-            let light =
-                self.run_light(engine, session, input, &group[i..until], &spans, &mut owned, out);
+            let fast =
+                self.run_fast(engine, session, input, &group[i..until], &spans, &mut owned, out);
             self.cx.budget = Budget::UNLIMITED;
-            if light > 0 {
+            if fast > 0 {
                 let start = self.mono;
                 self.mono = engine.clock.monotonic_ns();
                 self.since = Some(self.mono);
                 let nanos = self.mono.saturating_sub(start);
                 self.time_went_by();
-                let run = &group[i..i + light];
+                let run = &group[i..i + fast];
                 self.account_run(engine, &session.client, run, nanos);
                 if nanos >= self.hot.slow_ns {
                     let p = suspect(run);
@@ -379,9 +379,9 @@ impl Thread {
                         let cmd = engine.table.get(p.id);
                         self.end_sample(engine, Some((cmd, session.db, &args)), sample, out.len());
                     }
-                    None => self.sampler.pass(light),
+                    None => self.sampler.pass(fast),
                 }
-                i += light;
+                i += fast;
                 *consumed = group[i - 1].end;
                 if i < group.len() && self.must_pause(out) {
                     next = Some(Next::Flush);
@@ -437,11 +437,11 @@ impl Thread {
         next
     }
 
-    /// Executes the light commands at the start of a group, as long as nothing needs attention.
+    /// Executes the fast commands at the start of a group, as long as nothing needs attention.
     /// Returns how many.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "the scratch buffers are lent, not owned, here")]
-    fn run_light(
+    fn run_fast(
         &mut self,
         engine: &Engine,
         session: &mut Session,
@@ -517,7 +517,7 @@ impl Thread {
             }
             let before = if by_reply { reply.out().len() } else { 0 };
             args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
-            // A light command has one key: argument 1.
+            // A fast command has one key: argument 1.
             db.move_to(p.hash, usize::from(p.near));
             let own = (session.db, engine.table.get(p.id));
             let local = &mut self.pubsub;

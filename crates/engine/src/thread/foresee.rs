@@ -37,7 +37,7 @@ impl Thread {
     /// key.
     pub fn foresee(&mut self, engine: &Engine, session: &Session, input: &[u8]) -> Foreseen {
         let (hash, end) = self.foresee_first(engine, session, input).unwrap_or((0, 0));
-        // The usual case: one command like those before it, which are light.
+        // The frequent case: one command like those before it, which are fast.
         if end == input.len() {
             return Foreseen::Short(hash);
         }
@@ -52,7 +52,7 @@ impl Thread {
         found
     }
 
-    /// The hash of the first command's key, and where the command ends, if it looks like the light commands
+    /// The hash of the first command's key, and where the command ends, if it looks like the fast commands
     /// before it.
     fn foresee_first(
         &mut self,
@@ -64,7 +64,7 @@ impl Thread {
         if !engine.table.get(id).one_key {
             return None;
         }
-        let pin = crossbeam_epoch::pin();
+        let pin = store::epoch::pin();
         let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated: false };
         self.spans.clear();
         let end = shape.parse(input, 0, &limits, &mut self.spans)?;
@@ -77,7 +77,7 @@ impl Thread {
     /// Prefetches the entries of keys whose buckets [`foresee`](Self::foresee) has prefetched: pairs
     /// of database and hash.
     pub fn prefetch(&self, engine: &Engine, keys: impl Iterator<Item = (usize, u64)>) {
-        let pin = crossbeam_epoch::pin();
+        let pin = store::epoch::pin();
         for (db, hash) in keys.filter(|(_, hash)| *hash != 0) {
             engine.keyspace.prefetch_bucket(db, hash, &pin).prefetch_node(hash);
         }

@@ -27,15 +27,15 @@ use crate::topic::{Appended, PendingAppend, Phase, State, Topic, Work, Writing};
 const AHEAD_MIN: usize = 1 << 20;
 
 impl Inner {
-    pub(super) fn gather(&self, settings: Option<&Settings>) -> Duration {
+    pub(super) fn linger(&self, settings: Option<&Settings>) -> Duration {
         settings
-            .and_then(|s| s.gather_ms)
-            .map_or_else(|| self.storage.gather(), |ms| Duration::from_millis(u64::from(ms)))
+            .and_then(|s| s.linger_ms)
+            .map_or_else(|| self.storage.linger(), |ms| Duration::from_millis(u64::from(ms)))
     }
 
     /// Whether the waiting inputs need not wait any longer.
     pub(super) fn enough(&self, state: &State, settings: Option<&Settings>) -> bool {
-        let bytes = settings.map_or(self.options.settings.gather_bytes, |s| s.gather_bytes);
+        let bytes = settings.map_or(self.options.settings.group_bytes, |s| s.group_bytes);
         state.pending_bytes >= bytes as usize
             || self.eager(settings)
                 && match &state.writing {
@@ -48,7 +48,7 @@ impl Inner {
     /// Whether inputs wait only until as many have come as were stored together last time. Where the time
     /// is set, they wait for all of it.
     pub(super) fn eager(&self, settings: Option<&Settings>) -> bool {
-        self.storage.eager() && settings.is_none_or(|s| s.gather_ms.is_none())
+        self.storage.eager() && settings.is_none_or(|s| s.linger_ms.is_none())
     }
 
     pub(super) fn commit_at(self: &Arc<Self>, at: Instant, t: Arc<Topic>, ticket: u64) {
@@ -59,7 +59,7 @@ impl Inner {
     /// Stores the waiting inputs, or as many as fit one group.
     fn commit(self: &Arc<Self>, t: &Arc<Topic>, ticket: u64) {
         let settings = t.settings();
-        let max = settings.as_ref().map_or(self.options.settings.gather_bytes, |s| s.gather_bytes);
+        let max = settings.as_ref().map_or(self.options.settings.group_bytes, |s| s.group_bytes);
         let (taken, before) = {
             let mut state = t.state.lock();
             if state.phase != Phase::Gathering || state.ticket != ticket {
@@ -143,7 +143,7 @@ impl Inner {
         if !enough && self.eager(settings.as_deref()) {
             return number;
         }
-        let wait = if enough { Duration::ZERO } else { self.gather(settings.as_deref()) };
+        let wait = if enough { Duration::ZERO } else { self.linger(settings.as_deref()) };
         let at = state.since + wait;
         state.ticket += 1;
         let ticket = state.ticket;
@@ -175,7 +175,7 @@ impl Inner {
         // They have waited as long as it took to store the others.
         let now = self.eager(settings) || self.enough(&state, settings);
         let now = now || self.closed.load(Relaxed);
-        let wait = if now { Duration::ZERO } else { self.gather(settings) };
+        let wait = if now { Duration::ZERO } else { self.linger(settings) };
         let at = state.since + wait;
         state.ticket += 1;
         let ticket = state.ticket;

@@ -72,7 +72,7 @@ impl Storage for Memory {
         "memory"
     }
 
-    fn gather(&self) -> Duration {
+    fn linger(&self) -> Duration {
         Duration::ZERO
     }
 

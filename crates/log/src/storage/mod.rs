@@ -33,7 +33,7 @@ pub trait Storage: Send + Sync + 'static {
     fn kind(&self) -> &'static str;
 
     /// How long records may wait for others, unless their topic says otherwise.
-    fn gather(&self) -> Duration;
+    fn linger(&self) -> Duration;
 
     /// Whether a write is so cheap that an input should not wait for others, which may not come.
     fn eager(&self) -> bool;

@@ -19,7 +19,7 @@ pub use testing::TempDir;
 use testing::eventually;
 
 /// One kind of storage, whose brokers see the state that earlier ones have left.
-pub enum Place {
+pub enum Backend {
     Memory(Arc<Memory>),
     Disk(TempDir),
     /// With a directory for copies.
@@ -28,7 +28,7 @@ pub enum Place {
 
 /// An object store that need not be spared.
 pub fn objects_options() -> object::Options {
-    object::Options { gather: Duration::from_millis(1), ..object::Options::default() }
+    object::Options { linger: Duration::from_millis(1), ..object::Options::default() }
 }
 
 pub fn objects(bucket: Bucket, options: object::Options, cache: Option<&Path>) -> Arc<Objects> {
@@ -41,7 +41,7 @@ pub fn objects(bucket: Bucket, options: object::Options, cache: Option<&Path>) -
     Arc::new(eventually("a store", || open().ok()))
 }
 
-impl Place {
+impl Backend {
     pub fn memory() -> Self {
         Self::Memory(Arc::default())
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::common::{self, Place, Rng, all_from, from, input};
+use super::common::{self, Backend, Rng, all_from, from, input};
 use log::batch::{Compression, RECORDS_MAX};
 use log::storage::Want;
 use log::{Appended, Broker, Error, Input, Options, Settings, Start};
@@ -16,7 +16,7 @@ use log::{Appended, Broker, Error, Input, Options, Settings, Start};
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
 
-fn broker(place: &Place) -> Broker {
+fn broker(place: &Backend) -> Broker {
     place.broker(Options::default())
 }
 
@@ -24,7 +24,7 @@ fn append(b: &Broker, topic: &str, records: &[&[u8]]) -> Appended {
     b.append_wait(topic, input(records)).expect("stored")
 }
 
-pub fn offsets_are_dense_and_records_come_back(place: &Place) {
+pub fn offsets_are_dense_and_records_come_back(place: &Backend) {
     let b = broker(place);
     let (mut rng, mut expected) = (Rng(7), Vec::new());
     for _ in 0..200 {
@@ -57,7 +57,7 @@ pub fn offsets_are_dense_and_records_come_back(place: &Place) {
     assert_eq!(append(&b, "t", &[b"next"]).first_offset, expected.len() as u64);
 }
 
-pub fn slow_readers_hold_no_more_than_is_kept(place: &Place) {
+pub fn slow_readers_hold_no_more_than_is_kept(place: &Backend) {
     const MAX: usize = 4 << 20;
     let b = place.broker(Options { kept_max: MAX, ..Options::default() });
     let record = vec![b'r'; 700 << 10];
@@ -79,7 +79,7 @@ pub fn slow_readers_hold_no_more_than_is_kept(place: &Place) {
     assert!((1..=MAX).contains(&b.kept_bytes()));
 }
 
-pub fn large_groups_are_prepared_while_others_are_written(place: &Place) {
+pub fn large_groups_are_prepared_while_others_are_written(place: &Backend) {
     const EACH: u64 = 12;
     let b = broker(place);
     for compression in ["none", "lz4"] {
@@ -124,7 +124,7 @@ pub fn large_groups_are_prepared_while_others_are_written(place: &Place) {
     }
 }
 
-pub fn producers_side_by_side(place: &Place) {
+pub fn producers_side_by_side(place: &Backend) {
     const THREADS: usize = 8;
     const EACH: usize = 100;
     let b = broker(place);
@@ -152,7 +152,7 @@ pub fn producers_side_by_side(place: &Place) {
     assert_eq!(offsets.iter().collect::<BTreeSet<_>>().len(), THREADS * EACH);
 }
 
-pub fn reads_are_bounded(place: &Place) {
+pub fn reads_are_bounded(place: &Backend) {
     let b = broker(place);
     for i in 0..10u8 {
         // Large enough to stay batches of their own.
@@ -178,7 +178,7 @@ pub fn reads_are_bounded(place: &Place) {
     assert_eq!((fetched.extent.first, fetched.extent.next), (0, 20));
 }
 
-pub fn what_is_not_there(place: &Place) {
+pub fn what_is_not_there(place: &Backend) {
     let b = place.broker(Options { auto_create: false, ..Options::default() });
     let none = Error::NoTopic("t".to_owned());
     assert_eq!(b.append_wait("t", input(&[b"x"])), Err(none.clone()));
@@ -201,7 +201,7 @@ pub fn what_is_not_there(place: &Place) {
     }
 }
 
-pub fn reading_creates_nothing(place: &Place) {
+pub fn reading_creates_nothing(place: &Backend) {
     let b = broker(place);
     let none = Err(Error::NoTopic("t".to_owned()));
     for start in [Start::Earliest, Start::Latest, Start::Offset(0), Start::Time(1)] {
@@ -219,9 +219,9 @@ pub fn reading_creates_nothing(place: &Place) {
     assert_eq!(b.topics(), Ok(vec!["t".to_owned()]));
 }
 
-pub fn topics_come_and_go(place: &Place) {
+pub fn topics_come_and_go(place: &Backend) {
     let b = broker(place);
-    let settings = Settings { gather_ms: Some(0), retention_ms: 1 << 40, ..Settings::default() };
+    let settings = Settings { linger_ms: Some(0), retention_ms: 1 << 40, ..Settings::default() };
     b.create("b", &settings).expect("created");
     append(&b, "a", &[b"made by using it"]);
     assert_eq!(b.create("a", &settings), Err(Error::TopicExists("a".to_owned())));
@@ -246,7 +246,7 @@ pub fn topics_come_and_go(place: &Place) {
     assert_eq!(all_from(&b, "a", 0), [b"y"]);
 }
 
-pub fn what_is_acknowledged_is_in_a_topic_that_is_there(place: &Place) {
+pub fn what_is_acknowledged_is_in_a_topic_that_is_there(place: &Backend) {
     let b = broker(place);
     std::thread::scope(|s| {
         let writers: Vec<_> = (0..2)
@@ -281,7 +281,7 @@ pub fn what_is_acknowledged_is_in_a_topic_that_is_there(place: &Place) {
     assert_eq!(all_from(&broker(place), "t", 0), records);
 }
 
-pub fn groups_are_kept(place: &Place) {
+pub fn groups_are_kept(place: &Backend) {
     let b = broker(place);
     append(&b, "t", &[b"a", b"b", b"c"]);
     assert_eq!(b.committed("t", "g"), Ok(None));
@@ -300,7 +300,7 @@ pub fn groups_are_kept(place: &Place) {
     assert_eq!(b.groups("t").expect("read").len(), 1);
 }
 
-pub fn retries_are_stored_once(place: &Place) {
+pub fn retries_are_stored_once(place: &Backend) {
     let b = broker(place);
     let send = |b: &Broker, producer, sequence| {
         let record = format!("{producer}/{sequence}");
@@ -322,9 +322,9 @@ pub fn retries_are_stored_once(place: &Place) {
     assert_eq!(b.counters().duplicates.load(Relaxed), 1);
 }
 
-pub fn retries_are_recognised_while_they_wait(place: &Place) {
+pub fn retries_are_recognised_while_they_wait(place: &Backend) {
     let b = broker(place);
-    b.create("t", &Settings { gather_ms: Some(60_000), ..Settings::default() }).expect("created");
+    b.create("t", &Settings { linger_ms: Some(60_000), ..Settings::default() }).expect("created");
     b.open("t").expect("there");
     let (tx, rx) = mpsc::channel();
     for (sequence, name) in [(1, "a"), (2, "b"), (1, "a"), (4, "d"), (2, "b"), (3, "c")] {
@@ -358,7 +358,7 @@ fn clock() -> (Arc<AtomicU64>, impl Fn() -> u64 + Send + Sync + 'static) {
     (us, move || read.load(Relaxed))
 }
 
-pub fn old_records_go(place: &Place) {
+pub fn old_records_go(place: &Backend) {
     let (us, now) = clock();
     let b = place.broker_at(Options::default(), now);
     let settings = Settings { segment_bytes: 4096, retention_ms: 1000, ..Settings::default() };
@@ -391,7 +391,7 @@ pub fn old_records_go(place: &Place) {
     assert_eq!(b.trim("t"), Ok(true));
     assert_eq!(b.describe("t").expect("there").extent.bytes, 0);
     assert!(
-        matches!(place, Place::Memory(_)) || {
+        matches!(place, Backend::Memory(_)) || {
             drop(b);
             let b = place.broker_at(Options::default(), || 900_000_000);
             let again = b.append_wait("t", input(&[b"n"]).by(3, 8));
@@ -400,7 +400,7 @@ pub fn old_records_go(place: &Place) {
     );
 }
 
-pub fn too_many_records_go(place: &Place) {
+pub fn too_many_records_go(place: &Backend) {
     let b = broker(place);
     let settings = Settings { segment_bytes: 8192, retention_bytes: 20_000, ..Settings::default() };
     b.create("t", &settings).expect("created");
@@ -415,7 +415,7 @@ pub fn too_many_records_go(place: &Place) {
     assert_eq!(b.start("t", Start::Earliest), Ok(extent.first));
 }
 
-pub fn by_time(place: &Place) {
+pub fn by_time(place: &Backend) {
     let (us, now) = clock();
     let b = place.broker_at(Options::default(), now);
     b.create("t", &Settings { segment_bytes: 10_000, ..Settings::default() }).expect("created");
@@ -439,7 +439,7 @@ pub fn by_time(place: &Place) {
     assert_eq!(append(&b, "t", &[b"x"]).appended_us, 20_000);
 }
 
-pub fn readers_wait(place: &Place) {
+pub fn readers_wait(place: &Backend) {
     let b = broker(place);
     append(&b, "t", &[b"a"]);
     assert_eq!(b.wait_for("t", 0, LONG), Ok(true));
@@ -467,7 +467,7 @@ pub fn readers_wait(place: &Place) {
     assert!(rx.try_recv().is_err());
 }
 
-pub fn compressed(place: &Place) {
+pub fn compressed(place: &Backend) {
     let b = broker(place);
     let long = b"all work and no play ".repeat(500);
     for compression in Compression::ALL {
@@ -487,10 +487,9 @@ pub fn compressed(place: &Place) {
     }
 }
 
-pub fn those_who_wait_are_stored_together(place: &Place) {
+pub fn those_who_wait_are_stored_together(place: &Backend) {
     let b = broker(place);
-    let settings =
-        Settings { gather_ms: Some(60_000), gather_bytes: 20_000, ..Settings::default() };
+    let settings = Settings { linger_ms: Some(60_000), group_bytes: 20_000, ..Settings::default() };
     b.create("t", &settings).expect("created");
     append(&b, "t", &[b"opens it"]);
     let (tx, rx) = mpsc::channel();
@@ -509,7 +508,7 @@ pub fn those_who_wait_are_stored_together(place: &Place) {
     assert!(b.counters().groups.load(Relaxed) <= 5, "{:?}", b.counters());
 }
 
-pub fn too_much_is_turned_away(place: &Place) {
+pub fn too_much_is_turned_away(place: &Backend) {
     let b = place.broker(Options { pending_max: 10_000, ..Options::default() });
     let room = b.permit(8_000).expect("room");
     let refused = b.append_wait("t", input(&[&[0; 3000]]));
@@ -526,7 +525,7 @@ pub fn too_much_is_turned_away(place: &Place) {
     assert!(b.permit(10_000).is_ok(), "all of it was given back");
 }
 
-pub fn nothing_more_after_closing(place: &Place) {
+pub fn nothing_more_after_closing(place: &Backend) {
     let b = broker(place);
     append(&b, "t", &[b"a"]);
     assert!(b.close(LONG));
@@ -534,7 +533,7 @@ pub fn nothing_more_after_closing(place: &Place) {
     assert_eq!(all_from(&b, "t", 0), [b"a"]);
 }
 
-pub fn read_only(place: &Place) {
+pub fn read_only(place: &Backend) {
     let b = broker(place);
     append(&b, "t", &[b"a"]);
     drop(b);
@@ -549,7 +548,7 @@ pub fn read_only(place: &Place) {
     assert_eq!(all_from(&b, "t", 0), [b"a"]);
 }
 
-pub fn as_large_as_can_be(place: &Place) {
+pub fn as_large_as_can_be(place: &Backend) {
     let b = broker(place);
     let many = Input::from_records(std::iter::repeat_n(&b"x"[..], RECORDS_MAX)).expect("fits");
     assert_eq!(b.append_wait("t", many).map(|a| a.first_offset), Ok(0));
@@ -563,7 +562,7 @@ pub fn as_large_as_can_be(place: &Place) {
     assert!(records.len() == 2 && records[0] == large && records[1].is_empty());
 }
 
-pub fn resting_topics_go_on(place: &Place) {
+pub fn resting_topics_go_on(place: &Backend) {
     let storage = place.storage();
     let tell = Box::new(|_: &str| {});
     let b = Broker::new(Arc::clone(&storage), Options::default(), tell, Box::new(common::real_us));

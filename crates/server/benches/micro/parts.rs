@@ -8,10 +8,10 @@ use std::hint::black_box;
 use stdx::hash::hash64;
 
 /// Group, name, and what runs it.
-type Part = (&'static str, &'static str, fn(&Settings, &str) -> Outcome);
+type Benchmark = (&'static str, &'static str, fn(&Settings, &str) -> Outcome);
 
 /// All parts.
-pub(crate) const ALL: &[Part] = &[
+pub(crate) const ALL: &[Benchmark] = &[
     ("parse", "GET request", |s, n| parse(s, n, &request(&["GET", "key:000000000042"]))),
     ("parse", "SET request", |s, n| parse(s, n, &request(&["SET", "key:000000000042", "xxx"]))),
     ("parse", "SET request of 1 KiB", |s, n| {

@@ -157,7 +157,7 @@ impl Sampler {
         if let Some(log) = take_log() {
             samples.lost = log.lost.load(Relaxed) as u64;
             let end = log.next.load(Relaxed).min(log.words.len());
-            samples.stacks = gather(&log.words[..end], &self.names);
+            samples.stacks = stacks_of(&log.words[..end], &self.names);
         }
         samples
     }
@@ -185,7 +185,7 @@ fn take_log() -> Option<Box<Log>> {
 }
 
 /// Adds up equal stacks.
-fn gather(words: &[AtomicUsize], names: &HashMap<usize, String>) -> Vec<Stack> {
+fn stacks_of(words: &[AtomicUsize], names: &HashMap<usize, String>) -> Vec<Stack> {
     let mut counts: HashMap<(usize, Vec<usize>), u64> = HashMap::new();
     let mut at = 0;
     let word = |i: usize| words.get(i).map_or(0, |w| w.load(Relaxed));
@@ -326,7 +326,7 @@ mod tests {
             .into_iter()
             .collect();
         let names = HashMap::from([(7, "worker".to_owned())]);
-        let mut stacks = gather(&words, &names);
+        let mut stacks = stacks_of(&words, &names);
         stacks.sort_by_key(|s| s.count);
         let stack = |thread: &str, frames: &[usize], count| Stack {
             thread: thread.into(),

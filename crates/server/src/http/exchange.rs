@@ -103,14 +103,14 @@ impl Body for Reply {
 }
 
 /// Bytes of an answer, and the room that they take until they have been sent.
-struct Held {
+struct WithPermit {
     bytes: Bytes,
     _permit: Arc<Permit>,
     /// Of a copy; bytes that are not copied are counted where they were read.
     _apart: Apart,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for WithPermit {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -118,7 +118,7 @@ impl AsRef<[u8]> for Held {
 
 /// Pieces that give their room back when the last of them has been sent. Small ones are copied: they are
 /// parts of buffers that may be much larger.
-pub(super) fn held(
+pub(super) fn with_permit(
     pieces: impl IntoIterator<Item = Bytes>,
     permit: Permit,
 ) -> impl Iterator<Item = Bytes> {
@@ -127,14 +127,14 @@ pub(super) fn held(
         let small = piece.len() <= COPIED;
         let bytes = if small { Bytes::copy_from_slice(&piece) } else { piece };
         let apart = Apart::new(if small { bytes.len() } else { 0 });
-        Bytes::from_owner(Held { bytes, _permit: Arc::clone(&permit), _apart: apart })
+        Bytes::from_owner(WithPermit { bytes, _permit: Arc::clone(&permit), _apart: apart })
     })
 }
 
 /// The same of a text that was made from the records read.
-pub(super) fn held_text(text: String, permit: Permit) -> Bytes {
+pub(super) fn text_with_permit(text: String, permit: Permit) -> Bytes {
     let apart = Apart::new(text.capacity());
-    Bytes::from_owner(Held { bytes: text.into(), _permit: Arc::new(permit), _apart: apart })
+    Bytes::from_owner(WithPermit { bytes: text.into(), _permit: Arc::new(permit), _apart: apart })
 }
 
 /// A response of pieces.

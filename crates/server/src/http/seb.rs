@@ -15,7 +15,9 @@ use hyper::{Request, StatusCode};
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use super::exchange::{self, Query, Response, State, empty, held, json, pieces, retry_after, text};
+use super::exchange::{
+    self, Query, Response, State, empty, json, pieces, retry_after, text, with_permit,
+};
 use super::multipart::{self, Form, Wrong};
 use super::text::{duration, time};
 
@@ -123,7 +125,7 @@ async fn add(request: Request<Incoming>, state: Arc<State>) -> Result<Response, 
         Err(Wrong::Bad(why)) => return Ok(bad(why)),
         Err(Wrong::TooLarge(why)) => return Ok(text(StatusCode::PAYLOAD_TOO_LARGE, why)),
     };
-    let soft = broker.options().settings.gather_bytes as usize;
+    let soft = broker.options().settings.group_bytes as usize;
     if records.len() > soft && sizes.len() > 1 {
         return Ok(empty(StatusCode::PAYLOAD_TOO_LARGE));
     }
@@ -155,13 +157,13 @@ pub(super) async fn get_record(
         Err(why) => return bad(why),
     };
     let want = Want::from(offset, 1, 0);
-    let (fetched, permit) = match fetch_held(&state, &topic, want).await {
+    let (fetched, permit) = match fetch_with_permit(&state, &topic, want).await {
         Ok(f) => f,
         Err(e) => return refused(e, not_found),
     };
     match records(&fetched, offset, 1, 0) {
         Ok((_, records)) => {
-            pieces(StatusCode::OK, "application/octet-stream", held(records, permit))
+            pieces(StatusCode::OK, "application/octet-stream", with_permit(records, permit))
         }
         Err(e) => {
             let why = format!("failed to read record '{offset}': {e}");
@@ -214,14 +216,14 @@ pub(super) async fn get_records(
     // Bytes are those of records alone: the bytes stored around them do not count.
     let around = 84 * (1 + usize::try_from(count).unwrap_or(usize::MAX).min(1 << 20));
     let want = Want::from(offset, count, bytes.saturating_add(around));
-    let (fetched, permit) = match fetch_held(&state, &topic, want).await {
+    let (fetched, permit) = match fetch_with_permit(&state, &topic, want).await {
         Ok(f) => f,
         Err(e) => return missing(e),
     };
     match records(&fetched, offset, usize::try_from(count).unwrap_or(usize::MAX), bytes) {
         Ok((sizes, records)) => {
             let form = Form::new();
-            let body = held(form.encode(sizes.into_iter(), records), permit);
+            let body = with_permit(form.encode(sizes.into_iter(), records), permit);
             pieces(StatusCode::OK, &form.content_type(), body)
         }
         Err(e) => {
@@ -315,12 +317,12 @@ async fn fetch(state: &Arc<State>, topic: &str, want: Want) -> Result<(Fetched, 
         return Ok((fetched, permit));
     }
     let topic = topic.to_owned();
-    state.ask(move |b| b.read_held(&topic, &want)).await
+    state.ask(move |b| b.read_with_permit(&topic, &want)).await
 }
 
 /// The same, waiting a little for room. Nothing is read while there is none, so that readers that do not
 /// take their answers cost no more than that room.
-pub(super) async fn fetch_held(
+pub(super) async fn fetch_with_permit(
     state: &Arc<State>,
     topic: &str,
     want: Want,

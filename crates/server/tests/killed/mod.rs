@@ -17,6 +17,7 @@ use bytes::Bytes;
 use log::batch::Batch;
 use serde_json::Value;
 use testing::PATIENCE;
+use testing::http::{Answer, head};
 
 /// Producers that number their records, and send them again until they are acknowledged.
 const NUMBERED: u64 = 4;
@@ -120,24 +121,17 @@ pub fn ask(
 ) -> io::Result<(u16, Vec<u8>)> {
     let mut stream = TcpStream::connect_timeout(&http, Duration::from_secs(5))?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    let length = body.len();
-    write!(
-        stream,
-        "{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
-    )?;
+    stream.write_all(head(method, target, &[], body.len()).as_bytes())?;
     stream.write_all(body)?;
     let mut all = Vec::new();
     stream.read_to_end(&mut all)?;
     let short = || io::Error::other("cut off");
-    let end = all.windows(4).position(|w| w == b"\r\n\r\n").ok_or_else(short)?;
-    let head = String::from_utf8_lossy(&all[..end]).to_ascii_lowercase();
-    let status = head.split(' ').nth(1).and_then(|s| s.parse().ok()).ok_or_else(short)?;
-    let length = head.lines().find_map(|l| l.strip_prefix("content-length: ")?.parse().ok());
-    let body = all.split_off(end + 4);
-    if length.is_some_and(|n: usize| n != body.len()) {
+    let answer = Answer::parse(&all).ok_or_else(short)?;
+    let length = answer.header("content-length").and_then(|n| n.parse::<usize>().ok());
+    if length.is_some_and(|n| n != answer.body.len()) {
         return Err(short());
     }
-    Ok((status, body))
+    Ok((answer.status, answer.body))
 }
 
 /// A record by its producer and number: most are short, some make large batches.

@@ -83,7 +83,7 @@ fn the_memory_of_records_is_taken_until_they_are_stored() {
     let dir = TempDir::new();
     // Nothing is stored for a minute.
     let s = Server::start(&dir, &["--topic-memory", "24mb"]);
-    assert_eq!(s.send("PUT", "/v1/topics/t", &[], br#"{"gather_ms":60000}"#).status, 201);
+    assert_eq!(s.send("PUT", "/v1/topics/t", &[], br#"{"linger_ms":60000}"#).status, 201);
     let piece = vec![b'x'; 64 << 10];
     for i in 0..2 {
         let mut stream = s.connect();

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use log::Input;
 use log::batch::{Batch, Compression};
 use serde_json::{Value, json};
+use testing::http::{Answer, connect, exchange};
 use testing::{PATIENCE, TempDir, eventually, free_address};
 
 struct Server {
@@ -27,26 +28,13 @@ impl Drop for Server {
     }
 }
 
-struct Answer {
-    status: u16,
-    head: String,
-    body: Vec<u8>,
+trait Json {
+    fn json(&self) -> Value;
 }
 
-impl Answer {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-
+impl Json for Answer {
     fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            key.eq_ignore_ascii_case(name).then(|| value.trim())
-        })
     }
 }
 
@@ -81,20 +69,12 @@ impl Server {
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.http).expect("a connection");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        stream
+        connect(self.http)
     }
 
     fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
-        let mut stream = self.connect();
-        write_request(&mut stream, method, target, headers, body);
-        let mut all = Vec::new();
-        stream.read_to_end(&mut all).expect("an answer");
-        let end = all.windows(4).position(|w| w == b"\r\n\r\n").expect("a head");
-        let head = String::from_utf8_lossy(&all[..end]).into_owned();
-        let status = head.split(' ').nth(1).and_then(|s| s.parse().ok()).expect("a status");
-        Answer { status, head, body: all[end + 4..].to_vec() }
+        let head = testing::http::head(method, target, headers, body.len());
+        Answer::parse(&exchange(self.http, &[head.as_bytes(), body])).expect("an answer")
     }
 
     fn get(&self, target: &str) -> Answer {
@@ -113,9 +93,7 @@ impl Server {
     }
 
     fn redis(&self) -> Redis {
-        let stream = TcpStream::connect(self.data).expect("a connection");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        Redis(stream)
+        Redis(connect(self.data))
     }
 }
 
@@ -126,12 +104,7 @@ fn write_request(
     headers: &[(&str, &str)],
     body: &[u8],
 ) {
-    let mut head =
-        format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
-    for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
-    head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+    let head = testing::http::head(method, target, headers, body.len());
     // It may be refused before it was read whole.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
 }
@@ -319,10 +292,10 @@ fn topics_are_managed() {
     let a = put("{\"compression\":\"zstd\",\"retention_ms\":5000}");
     assert_eq!((a.status, &a.json()["settings"]["compression"]), (201, &json!("zstd")));
     assert_eq!(put("").status, 409);
-    let a = s.send("PATCH", "/v1/topics/t", &[], b"{\"gather_ms\":1}");
+    let a = s.send("PATCH", "/v1/topics/t", &[], b"{\"linger_ms\":1}");
     let settings = &a.json()["settings"];
     assert_eq!(
-        (a.status, &settings["gather_ms"], &settings["retention_ms"]),
+        (a.status, &settings["linger_ms"], &settings["retention_ms"]),
         (200, &json!(1), &json!(5000))
     );
     assert_eq!(s.send("PUT", "/v1/topics/u", &[], b"").status, 201);
@@ -478,9 +451,9 @@ fn topics_over_resp() {
     assert_eq!(r.call(&["TOPIC.CREATE", "u", "compression", "lz4", "sync", "no"]), "+OK");
     assert!(r.call(&["TOPIC.CREATE", "u"]).starts_with("-TOPICEXISTS "));
     assert!(r.call(&["TOPIC.CREATE", "v", "nosuch", "1"]).starts_with("-ERR there is no setting"));
-    assert_eq!(r.call(&["TOPIC.SET", "u", "gather_ms", "7"]), "+OK");
+    assert_eq!(r.call(&["TOPIC.SET", "u", "linger_ms", "7"]), "+OK");
     let info = r.call(&["TOPIC.INFO", "u"]);
-    assert!(info.contains("next-offset :0") && info.contains("\"gather_ms\":7"), "{info}");
+    assert!(info.contains("next-offset :0") && info.contains("\"linger_ms\":7"), "{info}");
     assert_eq!(r.call(&["TOPIC.LIST"]), "[t u]");
     assert_eq!(r.call(&["TOPIC.DELETE", "u"]), "+OK");
     assert!(r.call(&["TOPIC.INFO", "u"]).starts_with("-NOTOPIC "));
@@ -705,7 +678,7 @@ fn what_was_accepted_is_stored_when_it_ends() {
     for pause in [300, 1_000, 10_000, 60_000] {
         let dir = TempDir::new();
         let mut s = Server::start(&dir, &[]);
-        s.send("PUT", "/v1/topics/t", &[], b"{\"gather_ms\":60000}");
+        s.send("PUT", "/v1/topics/t", &[], b"{\"linger_ms\":60000}");
         assert_eq!(s.get("/v1/topics/t").status, 200);
         let mut stream = s.connect();
         write_request(&mut stream, "POST", "/v1/topics/t/records", &[], b"last words");
@@ -766,7 +739,7 @@ fn the_tool_looks_after_topics() {
         (out.status.code(), String::from_utf8_lossy(&out.stdout).into_owned())
     };
     assert_eq!(run(&["verify"], "").0, Some(1));
-    assert_eq!(run(&["create", "t", "compression=zstd", "gather_ms=1"], "").0, Some(0));
+    assert_eq!(run(&["create", "t", "compression=zstd", "linger_ms=1"], "").0, Some(0));
     assert_eq!(run(&["create", "t"], "").0, Some(1));
     let appended = run(&["append", "t"], "one\ntwo\n\nfour");
     assert_eq!(appended, (Some(0), "4 records from offset 0\n".to_owned()));

@@ -191,7 +191,7 @@ fn read(
             (None, From::Group(group, reset)) => broker.start_group(topic, group, *reset)?,
         };
         let offset = begin.0;
-        match broker.read_held(topic, &request.want(offset)) {
+        match broker.read_with_permit(topic, &request.want(offset)) {
             Ok((f, permit)) => return Ok(Some((begin, f, permit))),
             Err(Error::OutOfBounds { next, .. }) if offset == next => {}
             Err(Error::Busy { .. }) if tries > 0 => {

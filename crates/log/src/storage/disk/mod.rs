@@ -32,7 +32,7 @@ use files::{DELETED, UNFINISHED};
 use topic::DiskTopic;
 
 /// How long records may wait for others: as Seb does.
-const GATHER: Duration = Duration::from_millis(5);
+const LINGER: Duration = Duration::from_millis(5);
 
 /// Files that topics may have open, unless it is said.
 const DESCRIPTORS: usize = 256;
@@ -112,8 +112,8 @@ impl Storage for Disk {
         "disk"
     }
 
-    fn gather(&self) -> Duration {
-        GATHER
+    fn linger(&self) -> Duration {
+        LINGER
     }
 
     fn eager(&self) -> bool {

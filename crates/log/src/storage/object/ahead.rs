@@ -42,21 +42,21 @@ enum Object {
 }
 
 /// Bytes whose room is given back with them.
-struct Held {
+struct WithPermit {
     bytes: Bytes,
     _permit: Permit,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for WithPermit {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-fn held(bytes: Bytes, mut permit: Permit) -> Bytes {
+fn with_permit(bytes: Bytes, mut permit: Permit) -> Bytes {
     // If it is larger than it was said to be, it is here all the same.
     permit.fit(bytes.len());
-    Bytes::from_owner(Held { bytes, _permit: permit })
+    Bytes::from_owner(WithPermit { bytes, _permit: permit })
 }
 
 impl Ahead {
@@ -98,7 +98,7 @@ impl Ahead {
             let mut objects = this.objects.lock();
             match found {
                 Some(bytes) => {
-                    let (bytes, since) = (held(bytes, permit), Instant::now());
+                    let (bytes, since) = (with_permit(bytes, permit), Instant::now());
                     objects.insert(key, Object::Here { bytes, wanted: false, since });
                 }
                 // The reader that needs it asks again, and gets the error.
@@ -151,7 +151,7 @@ impl Ahead {
         drop(objects);
         // Others wait for it: they must hear of it even if this panics.
         let mut coming = ComingIn { ahead: self, key, here: None };
-        let bytes = fetch()?.map(|bytes| held(bytes, permit));
+        let bytes = fetch()?.map(|bytes| with_permit(bytes, permit));
         coming.here.clone_from(&bytes);
         Ok(bytes)
     }

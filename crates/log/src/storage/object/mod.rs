@@ -54,7 +54,7 @@ const TRIES: usize = 20;
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How long records wait for others, unless their topic says otherwise.
-    pub gather: Duration,
+    pub linger: Duration,
     /// How long the objects that retention has removed stay in the bucket. Processes that were asleep for
     /// longer than half of it check twice before they write.
     pub grace: Duration,
@@ -73,7 +73,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            gather: Duration::from_millis(200),
+            linger: Duration::from_millis(200),
             grace: Duration::from_secs(600),
             check: Duration::from_secs(10),
             patience: Duration::from_secs(30),
@@ -361,8 +361,8 @@ impl Storage for Objects {
         "object store"
     }
 
-    fn gather(&self) -> Duration {
-        self.shared.options.gather
+    fn linger(&self) -> Duration {
+        self.shared.options.linger
     }
 
     fn eager(&self) -> bool {

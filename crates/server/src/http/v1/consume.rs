@@ -10,8 +10,10 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, StatusCode};
 use serde_json::json;
 
-use super::super::exchange::{Query, Response, State, empty, held, held_text, pieces, with};
-use super::super::seb::{fetch_held, wait};
+use super::super::exchange::{
+    Query, Response, State, empty, pieces, text_with_permit, with, with_permit,
+};
+use super::super::seb::{fetch_with_permit, wait};
 use super::super::text::{base64, duration};
 use super::{BATCH, LINES, bad, number, only};
 
@@ -105,14 +107,14 @@ async fn read(
     let bytes = number(query, "max-bytes")?.unwrap_or(BYTES).min(BYTES_MAX) as usize;
     let patience = patience(query)?.unwrap_or(Duration::ZERO);
     let want = Want::from(offset, records, bytes);
-    match fetch_held(state, topic, want).await {
+    match fetch_with_permit(state, topic, want).await {
         Err(Error::OutOfBounds { next, .. }) if offset == next => {}
         other => return other.map(|f| (offset, Some(f))),
     }
     if patience.is_zero() || !wait(state, topic, offset, patience).await? {
         return Ok((offset, None));
     }
-    fetch_held(state, topic, want).await.map(|f| (offset, Some(f)))
+    fetch_with_permit(state, topic, want).await.map(|f| (offset, Some(f)))
 }
 
 /// Tells where to go on.
@@ -137,7 +139,7 @@ pub(super) async fn batches(
     let first = f.batches.first().map_or(offset, |b| b.header.first_offset);
     let next = f.batches.last().map_or(offset, |b| b.header.next_offset());
     let bytes = f.batches.into_iter().map(|b| b.bytes);
-    let r = pieces(StatusCode::OK, BATCH, held(bytes, permit));
+    let r = pieces(StatusCode::OK, BATCH, with_permit(bytes, permit));
     Ok(group(offsets(r, first, next, f.extent.next), new))
 }
 
@@ -164,7 +166,7 @@ pub(super) async fn records(
     if !permit.fit(text.len()) {
         return Err(Error::Busy { retry_ms: 1000 });
     }
-    let r = pieces(StatusCode::OK, LINES, [held_text(text, permit)]);
+    let r = pieces(StatusCode::OK, LINES, [text_with_permit(text, permit)]);
     Ok(group(offsets(r, offset, next, f.extent.next), new))
 }
 
@@ -215,7 +217,7 @@ pub(super) async fn record(
         let topic = topic.to_owned();
         state.ask(move |b| b.open(&topic)).await?;
     }
-    let (fetched, permit) = fetch_held(state, topic, want).await?;
+    let (fetched, permit) = fetch_with_permit(state, topic, want).await?;
     let (_, records) = super::super::seb::records(&fetched, offset, 1, 0)?;
-    Ok(pieces(StatusCode::OK, "application/octet-stream", held(records, permit)))
+    Ok(pieces(StatusCode::OK, "application/octet-stream", with_permit(records, permit)))
 }

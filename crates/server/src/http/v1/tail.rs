@@ -12,8 +12,8 @@ use hyper::{Request, StatusCode};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::super::exchange::{Query, Reply, Response, State, held_text, respond};
-use super::super::seb::{fetch_held, open, wait};
+use super::super::exchange::{Query, Reply, Response, State, respond, text_with_permit};
+use super::super::seb::{fetch_with_permit, open, wait};
 use super::{LINES, consume, only};
 
 /// Bytes of batches that are read at once.
@@ -34,8 +34,7 @@ pub(super) async fn tail(
     only(&query, &["offset", "timestamp", "group", "reset", "wait"])?;
     let wait = consume::patience(&query)?;
     let header = |name| request.headers().get(name).and_then(|v: &HeaderValue| v.to_str().ok());
-    let events = header("accept").is_some_and(|a| a.contains("text/event-stream"));
-    debug_assert_eq!(ACCEPT.as_str(), "accept");
+    let events = header(ACCEPT.as_str()).is_some_and(|a| a.contains("text/event-stream"));
     open(state, topic).await?;
     // A browser that connects again names the last record that it has seen.
     let seen = header("last-event-id").and_then(|id| id.parse::<u64>().ok());
@@ -74,7 +73,7 @@ async fn follow(
         let want = Want::from(offset, u64::MAX, BYTES);
         let (mut text, before) = (String::new(), offset);
         let mut room = None;
-        let step = match fetch_held(&state, &topic, want).await {
+        let step = match fetch_with_permit(&state, &topic, want).await {
             Ok((f, taken)) => {
                 room = Some(taken);
                 consume::lines(&f, offset, u64::MAX, |line| {
@@ -132,7 +131,7 @@ async fn follow(
             continue;
         }
         let text = match room {
-            Some(room) => held_text(text, room),
+            Some(room) => text_with_permit(text, room),
             None => Bytes::from(text),
         };
         if !text.is_empty() {

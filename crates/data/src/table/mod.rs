@@ -32,7 +32,7 @@
 
 #![expect(unsafe_code, reason = "tagged pointers and unlocked prefetch; fuzzed against a std map")]
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -40,8 +40,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crossbeam_epoch as epoch;
 use stdx::mem::allocated;
+
+use crate::epoch;
 
 mod heads;
 mod view;
@@ -108,6 +109,8 @@ impl Array {
         }
         let base = ptr.expose_provenance();
         assert!(base as u64 <= POINTER, "bucket arrays must lie below 2^48");
+        #[cfg(loom)]
+        epoch::allocated(base, layout.size());
         Self { base, len: n }
     }
 
@@ -132,6 +135,7 @@ impl Array {
 
     #[inline]
     fn ptr(self, i: usize) -> *const Bucket {
+        // Read for every lookup; an index comes from `index`, which cannot exceed the length, or from a loop over it.
         debug_assert!(i < self.len);
         std::ptr::with_exposed_provenance::<Bucket>(self.base).wrapping_add(i)
     }
@@ -147,19 +151,31 @@ impl Array {
             return;
         }
         if !shared {
-            let layout = Self::layout(self.len());
             // SAFETY: the array came from `new`, and only its table knew of it.
-            unsafe { dealloc(self.ptr(0).cast_mut().cast(), layout) };
+            unsafe { self.free() };
             return;
         }
         let guard = epoch::pin();
-        let (ptr, layout) = (self.ptr(0) as usize, Self::layout(self.len()));
         // SAFETY: the array came from `new` and has just become unreachable; unlocked readers hold
-        // a pin, and the closure runs after all present pins are gone. `usize` is Send.
+        // a pin, and the closure runs after all present pins are gone. An array is two numbers, so it is Send.
+        unsafe { guard.defer_unchecked(move || self.free()) };
+    }
+
+    /// Frees it at once.
+    ///
+    /// # Safety
+    /// It came from `new`, and no code uses it any more.
+    unsafe fn free(self) {
+        // In a model, addresses are not used again: see there.
+        #[cfg(loom)]
+        epoch::freed(self.base);
+        #[cfg(not(loom))]
+        // SAFETY: the caller's contract.
         unsafe {
-            guard.defer_unchecked(move || {
-                dealloc(std::ptr::with_exposed_provenance_mut(ptr), layout);
-            });
+            std::alloc::dealloc(
+                std::ptr::with_exposed_provenance_mut(self.base),
+                Self::layout(self.len),
+            );
         }
     }
 }
@@ -507,10 +523,11 @@ impl<T: Node> Table<T> {
 
     /// The same for a node whose hash the caller has computed already.
     pub fn insert_hashed(&mut self, hash: u64, node: T) {
+        // To hash it again would cost what this function saves.
         debug_assert!(hash == node.hash());
         self.make_room();
         let addr = node.into_raw().as_ptr().expose_provenance() as u64;
-        debug_assert!(addr & !POINTER == 0 && addr & 7 == 0);
+        assert!(addr & !POINTER == 0 && addr & 7 == 0);
         self.put(hash, addr);
         self.len += 1;
         self.step(1);
@@ -590,7 +607,7 @@ impl<T: Node> Table<T> {
                 child.0[0].store(present, Relaxed);
                 child.0[1].store(v, Relaxed);
                 let addr = Box::into_raw(child).expose_provenance() as u64;
-                debug_assert!(addr & !POINTER == 0);
+                assert!(addr & !POINTER == 0);
                 last.store(addr | CHILD, Relaxed);
                 self.children += 1;
                 return;
@@ -629,7 +646,7 @@ impl<T: Node> Table<T> {
     }
 
     fn resize(&mut self, n: usize) {
-        debug_assert!(!self.is_resizing());
+        assert!(!self.is_resizing(), "the old array would be lost");
         let main = self.main;
         if n == main.len() {
             return;
@@ -937,5 +954,5 @@ impl<T: Node> Drop for Table<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

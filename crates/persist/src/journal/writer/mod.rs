@@ -45,7 +45,7 @@ const KEEP: usize = 8 << 20;
 /// Between two attempts of a failing operation, and between two syncs of `everysec`.
 const SECOND: Duration = Duration::from_secs(1);
 /// The part of a sync's time that the writer waits for more records for the next sync.
-const GATHERING: u32 = 2;
+const LINGER_SHARE: u32 = 2;
 /// Where waiting is in vain, it is retried after so many syncs at most.
 const PAUSE_MAX: u32 = 63;
 /// Orders to the writer, carried out between two groups.
@@ -431,7 +431,7 @@ impl Writer {
                     let others = self.shared.last().saturating_sub(upto);
                     let all = answered + others;
                     let enough = (upto + all - all / 8).saturating_sub(1);
-                    self.gathering = Some((enough, took / GATHERING));
+                    self.gathering = Some((enough, took / LINGER_SHARE));
                 }
             }
             Finished::Synced(_, _, Err(e)) => {

@@ -5,7 +5,7 @@
 //! entries are; only then are the commands executed, when their cache misses have overlapped. At
 //! five million keys that is worth a factor of three.
 //!
-//! Light commands (constant time) of a group are timed together, so that a clock is read once per
+//! Fast commands (constant time) of a group are timed together, so that a clock is read once per
 //! group and not twice per command. When more is needed (slow log below a millisecond, latency monitor,
 //! MONITOR, `maxmemory` …), [`Attention`](crate::Attention) says so and commands go through
 //! [`dispatch`](Thread::dispatch) one by one.
@@ -303,6 +303,22 @@ impl Thread {
         bump(&s.evicted_keys, c.evicted_keys);
         bump(&s.expired_time_cap_reached, c.expired_time_cap_reached);
         bump(&s.dirty, c.dirty);
+    }
+
+    /// Executes the commands at the start of `input` and appends their replies to `out`.
+    pub fn run(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        parser: &mut Parser,
+        input: &[u8],
+        out: &mut Out,
+    ) -> Batch {
+        let batch = self.run_and_give(engine, session, parser, input, out);
+        if let Some(taker) = session.take_input.take() {
+            taker.give(input[..batch.consumed].to_vec());
+        }
+        batch
     }
 
     /// As [`Thread::run`], for a caller that gives the consumed input to [`Session::take_input`].

@@ -142,7 +142,7 @@ impl<'a> Db<'a> {
 
     /// Selects another database (inside a transaction or a script, and for COPY … DB).
     pub fn select(&mut self, index: usize) {
-        debug_assert!(index < self.databases());
+        assert!(index < self.databases());
         self.index = index;
     }
 
@@ -160,6 +160,7 @@ impl<'a> Db<'a> {
     /// The first key of a command that has just one, with its hash: costs nothing.
     #[inline(always)]
     pub fn first_key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
+        // To hash it again would cost what this function saves.
         debug_assert!(self.first == 0 || self.first == stdx::hash::hash64(bytes));
         match self.first {
             0 => self.key(bytes),
@@ -549,7 +550,8 @@ impl<'a> Db<'a> {
     /// Adds an entry at a key which [`write`](Self::write) has just found absent, and returns it.
     /// Its access time becomes that of a new key. The caller notes the effect.
     pub fn create(&mut self, key: Key<'_>, mut e: Entry) -> SlotMut<'_, Entry> {
-        debug_assert!(e.key() == key.bytes);
+        // Under another key's hash no command would find it.
+        assert!(e.key() == key.bytes);
         if self.cx.keep_expired {
             // Absent may have meant hidden.
             self.discard(key);
@@ -756,7 +758,7 @@ impl<'a> Db<'a> {
     /// [`Context::budget`] is exceeded.
     #[cold]
     pub fn hand_over(&mut self, reads: u64) {
-        debug_assert_ne!(self.cx.budget, Budget::UNLIMITED, "nobody runs this command elsewhere");
+        assert_ne!(self.cx.budget, Budget::UNLIMITED, "nobody runs this command elsewhere");
         self.cx.counters.keyspace_hits -= reads;
         self.cx.handed_over = true;
     }

@@ -44,7 +44,7 @@ pub struct Parser {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum AggregateType {
     Array,
     Map,
     Set,
@@ -55,7 +55,7 @@ enum Shape {
 /// An aggregate that is under way.
 #[derive(Debug)]
 struct Frame {
-    shape: Shape,
+    shape: AggregateType,
     left: usize,
     items: Vec<Value>,
 }
@@ -160,19 +160,19 @@ impl Parser {
         *at += end + 1;
         match kind {
             b'$' | b'=' | b'!' => self.begin_string(kind, line, input, at),
-            b'*' => self.begin(Shape::Array, line),
-            b'%' => self.begin(Shape::Map, line),
-            b'~' => self.begin(Shape::Set, line),
-            b'>' => self.begin(Shape::Push, line),
-            b'|' => self.begin(Shape::Attributes, line),
+            b'*' => self.begin(AggregateType::Array, line),
+            b'%' => self.begin(AggregateType::Map, line),
+            b'~' => self.begin(AggregateType::Set, line),
+            b'>' => self.begin(AggregateType::Push, line),
+            b'|' => self.begin(AggregateType::Attributes, line),
             _ => simple(kind, line).map(Step::Value),
         }
     }
 
-    fn begin(&mut self, shape: Shape, line: &[u8]) -> Result<Step, Error> {
+    fn begin(&mut self, shape: AggregateType, line: &[u8]) -> Result<Step, Error> {
         let Some(n) = length(line)? else { return Ok(Step::Value(Value::Nil)) };
         let count = match shape {
-            Shape::Map | Shape::Attributes => n.checked_mul(2),
+            AggregateType::Map | AggregateType::Attributes => n.checked_mul(2),
             _ => Some(n),
         };
         let count = count.ok_or_else(|| Error::protocol("an impossible number of elements"))?;
@@ -239,12 +239,12 @@ fn no_end() -> Error {
     Error::protocol("a string that does not end with CR LF")
 }
 
-fn close(shape: Shape, items: Vec<Value>) -> Option<Value> {
+fn close(shape: AggregateType, items: Vec<Value>) -> Option<Value> {
     Some(match shape {
-        Shape::Array => Value::Array(items),
-        Shape::Set => Value::Set(items),
-        Shape::Push => Value::Push(items),
-        Shape::Map => {
+        AggregateType::Array => Value::Array(items),
+        AggregateType::Set => Value::Set(items),
+        AggregateType::Push => Value::Push(items),
+        AggregateType::Map => {
             let mut pairs = Vec::with_capacity(items.len() / 2);
             let mut items = items.into_iter();
             while let (Some(key), Some(value)) = (items.next(), items.next()) {
@@ -252,7 +252,7 @@ fn close(shape: Shape, items: Vec<Value>) -> Option<Value> {
             }
             Value::Map(pairs)
         }
-        Shape::Attributes => return None,
+        AggregateType::Attributes => return None,
     })
 }
 

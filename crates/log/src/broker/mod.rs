@@ -276,7 +276,7 @@ impl Broker {
     ///
     /// # Errors
     /// As [`Broker::read`], and [`Error::Busy`].
-    pub fn read_held(&self, topic: &str, want: &Want) -> Result<(Fetched, Permit)> {
+    pub fn read_with_permit(&self, topic: &str, want: &Want) -> Result<(Fetched, Permit)> {
         let mut bytes = want.bytes.min(self.inner.answers.max()).max(READ_LEAST);
         let mut permit = loop {
             match self.answer_permit(bytes) {
@@ -357,7 +357,7 @@ impl Broker {
                 state.phase = Phase::Gathering;
                 return;
             }
-            Phase::Idle => now + inner.gather(settings.as_deref()),
+            Phase::Idle => now + inner.linger(settings.as_deref()),
         };
         state.phase = Phase::Gathering;
         state.ticket += 1;
@@ -906,7 +906,7 @@ impl Inner {
     /// Looks for records of other processes, as long as a reader waits for them.
     fn watch(self: &Arc<Self>, t: &Arc<Topic>) {
         let (this, t) = (Arc::clone(self), Arc::clone(t));
-        let at = Instant::now() + self.storage.gather();
+        let at = Instant::now() + self.storage.linger();
         self.schedule.add(
             at,
             Box::new(move || {

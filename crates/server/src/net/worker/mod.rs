@@ -1,0 +1,326 @@
+//! A worker thread: its event loop, and the connections that live on it.
+//!
+//! One wake-up serves every ready connection: all that is readable of one is read (up to a buffer),
+//! executed as a batch and answered with one write, then the next one has its turn. Reads are
+//! edge-triggered and stop at a short read. Of a connection that does not take its replies nothing
+//! is executed until it does, so that few requests cannot make the server's memory grow.
+
+mod mail;
+mod reading;
+mod sending;
+mod upkeep;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use config::Id;
+use engine::{Session, Thread, log};
+use mio::{Events, Interest, Poll, Token, Waker};
+use resp::Out;
+use slab::Slab;
+
+use super::answer::Turn;
+use super::buffers::{OUTPUT, SMALL};
+use super::conn::{Conn, INPUT};
+use super::count::{add, raise};
+use super::inbox::{Arrival, Inbox};
+use super::listen::Door;
+use super::stuck::StuckResponder;
+use super::tls;
+use super::web::WebConn;
+use crate::Shared;
+use crate::give_back::GiveBack;
+use crate::web::Responder;
+
+/// Connections that are read before the first of them is executed, while their input is short.
+const READ_AHEAD_MAX: usize = 32;
+/// With work left, the periodic work has a turn this often: short turns, because connections wait
+/// meanwhile. [`engine::cron_ns`] says which part of it.
+const CRON_EVERY_NS: u64 = 1_000_000;
+const WAKE: Token = Token(usize::MAX);
+
+/// See the module's text.
+pub(crate) struct Worker {
+    pub(super) shared: Arc<Shared>,
+    pub(super) inbox: Arc<Inbox>,
+    poll: Poll,
+    pub(super) thread: Thread,
+    threads: usize,
+    pub(super) conns: Slab<Box<Conn>>,
+    /// Client number to index in `conns`.
+    pub(super) places: std::collections::HashMap<u64, usize>,
+    input: Vec<u8>,
+    /// Places for the input of connections that are read ahead.
+    small: Vec<u8>,
+    ahead: Vec<ReadAhead>,
+    pub(super) out: Out,
+    /// Connections with more to do than one turn.
+    more: Vec<usize>,
+    /// Connections that wait for CLIENT PAUSE to end.
+    paused: Vec<usize>,
+    /// When blocked commands give up: Unix milliseconds and client. Commands that have been answered since
+    /// are still here.
+    timers: BinaryHeap<Reverse<(i64, u64)>>,
+    /// Connections whose output waits for the journal: up to where it must be durable (ascending),
+    /// and the client.
+    gated: VecDeque<(u64, u64)>,
+    /// Connections that have given a thread more to deliver than it can, so far: its number, and the
+    /// client, in the order in which they go on.
+    crowded: VecDeque<(usize, u64)>,
+    /// Connections whose handshake can go on, by client.
+    handshakes: VecDeque<u64>,
+    /// The server stops: no thread waits for others any more, since they may have ended.
+    stops: bool,
+    give_back: GiveBack,
+    /// Clients that are fed, and when they last were, in monotonic nanoseconds.
+    pub(super) fed: Vec<u64>,
+    pub(super) fed_ns: u64,
+    /// Changes wait to be sent to them.
+    owes: bool,
+    /// What answers the connections for pages; made for the first of them.
+    web: Option<Box<Responder>>,
+}
+
+/// A connection that has been read and not executed yet.
+struct ReadAhead {
+    i: usize,
+    /// Bytes in its buffer.
+    n: usize,
+    db: usize,
+    /// The hash that was prefetched for, 0 for none.
+    hash: u64,
+}
+
+impl Worker {
+    /// A worker and its waker, which posting to its mailbox uses.
+    pub(crate) fn poll() -> io::Result<(Poll, Arc<Waker>)> {
+        let poll = Poll::new()?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKE)?);
+        Ok((poll, waker))
+    }
+
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        inbox: Arc<Inbox>,
+        poll: Poll,
+        index: usize,
+        threads: usize,
+    ) -> Self {
+        let thread = Thread::new(&shared.engine, index, Arc::clone(&inbox.worker));
+        Self {
+            shared,
+            inbox,
+            poll,
+            thread,
+            threads,
+            conns: Slab::new(),
+            places: std::collections::HashMap::new(),
+            input: vec![0; INPUT],
+            small: vec![0; READ_AHEAD_MAX * SMALL],
+            ahead: Vec::with_capacity(READ_AHEAD_MAX),
+            out: Out { buf: Vec::with_capacity(OUTPUT), ..Out::default() },
+            more: Vec::new(),
+            paused: Vec::new(),
+            timers: BinaryHeap::new(),
+            gated: VecDeque::new(),
+            crowded: VecDeque::new(),
+            handshakes: VecDeque::new(),
+            stops: false,
+            give_back: GiveBack::default(),
+            fed: Vec::new(),
+            fed_ns: 0,
+            owes: false,
+            web: None,
+        }
+    }
+
+    pub(crate) fn run(mut self) {
+        let shared = Arc::clone(&self.shared);
+        let engine = &shared.engine;
+        let responder =
+            StuckResponder::new(Arc::clone(&shared), Arc::clone(&self.inbox), self.thread.index);
+        engine::do_meanwhile(Box::new(move || responder.look()));
+        let mut events = Events::with_capacity(1024);
+        let mut next_cron = 0u64;
+        let mut housekeeping = 0u64;
+        // Its writes must reach the journal now, not when the next request comes.
+        let mut went_on_held = false;
+        loop {
+            let now = self.thread.mono();
+            let at_once = !self.more.is_empty() || !self.handshakes.is_empty();
+            let wait = if at_once || self.thread.ready() > 0 || went_on_held || self.owes {
+                Duration::ZERO
+            } else {
+                let cron = Duration::from_nanos(next_cron.saturating_sub(now));
+                self.timers.peek().map_or(cron, |Reverse((at, _))| {
+                    let left = at.saturating_sub(engine.clock.wall_ms() as i64);
+                    cron.min(Duration::from_millis(left.max(0) as u64 + 1))
+                })
+            };
+            if let Err(e) = self.poll.poll(&mut events, Some(wait))
+                && e.kind() != io::ErrorKind::Interrupted
+            {
+                log!(engine.log, Warning, "waiting for events: {}", e);
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let woke = self.thread.tick(engine);
+            let before = self.inbox.worker.stats.commands_processed.load(Relaxed);
+            let went_on = std::mem::take(&mut self.more);
+            for e in &events {
+                let Token(i) = e.token();
+                if i == WAKE.0 {
+                    continue;
+                }
+                let Some(c) = self.conns.get_mut(i) else { continue };
+                if e.is_readable() {
+                    c.readable = true;
+                }
+                if e.is_read_closed() || e.is_error() {
+                    c.readable = true;
+                    c.hangup = true;
+                }
+                if c.tls {
+                    if let Some(handshake) = &mut c.handshake {
+                        tls::queue(handshake, &c.session.client, &mut self.handshakes);
+                        continue;
+                    }
+                    c.readable |= c.stream.has_more();
+                }
+                if c.may_be_read_ahead() {
+                    self.read_ahead(i);
+                    if self.ahead.len() == READ_AHEAD_MAX {
+                        self.run_read_ahead();
+                    }
+                } else {
+                    // Its input may be a script that takes long: no client whose input has been read
+                    // already waits behind it.
+                    self.run_read_ahead();
+                    self.serve(i, e.is_writable());
+                }
+            }
+            self.run_read_ahead();
+            for i in went_on {
+                if let Some(c) = self.conns.get_mut(i) {
+                    c.queued = false;
+                    self.serve(i, false);
+                }
+            }
+            self.shake_hands();
+            self.read_mail();
+            self.time_out();
+            engine.journal.turn_over(&self.inbox.worker);
+            went_on_held = self.release();
+            self.owes = self.feed(events.is_empty());
+            self.thread.send_mail(engine);
+            self.send_pushes();
+            self.thread.relieve(engine);
+            self.resume_crowded();
+            if self.shared.stopping() {
+                self.shared.await_shut();
+                self.drain();
+                return;
+            }
+            let now = self.thread.mono();
+            if now >= next_cron {
+                let hz = engine.config.int(Id::Hz).clamp(1, 500) as u64;
+                let share = engine::cron_ns(engine.config.int(Id::ActiveExpireEffort));
+                let due = self.thread.cron(engine, self.threads, share);
+                // With work left the next turn comes soon, but connections are served in between.
+                next_cron = now + if due { CRON_EVERY_NS } else { 1_000_000_000 / hz };
+                if now >= housekeeping {
+                    housekeeping = now + 100_000_000;
+                    self.housekeeping();
+                }
+                // The cycle includes this work, which no command has timed.
+                self.thread.tick(engine);
+            }
+            let stats = &self.inbox.worker.stats;
+            add(&stats.eventloop_cycles, 1);
+            let nanos = self.thread.mono() - woke;
+            add(&stats.eventloop_nanos, nanos);
+            raise(&stats.eventloop_nanos_max, nanos);
+            // A reset of the statistics makes the count smaller than it was.
+            let executed = stats.commands_processed.load(Relaxed).saturating_sub(before);
+            raise(&stats.eventloop_commands_max, executed);
+        }
+    }
+
+    /// Gives one connection its turn.
+    fn serve(&mut self, i: usize, writable: bool) {
+        let turn = self.turn(i, writable).unwrap_or(Turn::Close);
+        self.follow(i, turn);
+    }
+
+    pub(super) fn follow(&mut self, i: usize, turn: Turn) {
+        match turn {
+            Turn::Keep => {}
+            Turn::Again => {
+                let c = &mut self.conns[i];
+                if !c.queued {
+                    c.queued = true;
+                    self.more.push(i);
+                }
+            }
+            Turn::Close => self.close(i),
+        }
+    }
+
+    fn note_sent(&mut self, i: usize, sent: io::Result<usize>) {
+        let Ok(n) = sent else { return self.close(i) };
+        self.conns[i].note_sent(&self.inbox.worker.stats, n, self.thread.cx.now);
+    }
+
+    pub(super) fn close(&mut self, i: usize) {
+        let Some(mut c) = self.conns.try_remove(i) else { return };
+        c.stream.say_goodbye();
+        self.inbox.sockets.remove(&c.session.client);
+        // Now the socket has one owner. Dropping it closes it; there is no use for an error here.
+        let stream = Arc::get_mut(&mut c.stream);
+        let _ = stream.map(|stream| self.poll.registry().deregister(stream));
+        let id = c.session.client.id;
+        self.places.remove(&id);
+        self.end_feeding(&c);
+        let engine = &self.shared.engine;
+        self.thread.leave(engine, &mut c.session);
+        if c.session.monitor {
+            engine.monitors.remove(engine, id);
+        }
+        self.thread.forget(engine, &mut c.session);
+        engine.clients.remove(&c.session.client);
+        self.paused.retain(|p| *p != i);
+        self.inbox.worker.connections.fetch_sub(1, Relaxed);
+    }
+
+    fn welcome(&mut self, arrival: Arrival) {
+        let Arrival { mut stream, door, endpoint, session } = arrival;
+        let engine = &self.shared.engine;
+        let session = session.unwrap_or_else(|| Session::new(engine, self.thread.index, endpoint));
+        let id = session.client.id;
+        let both = Interest::READABLE | Interest::WRITABLE;
+        let token = Token(self.conns.vacant_key());
+        let registered = self.poll.registry().register(&mut stream, token, both);
+        let stream = Arc::new(stream);
+        let client = Arc::clone(&session.client);
+        let mut conn = Box::new(Conn::new(Arc::clone(&stream), session));
+        if conn.tls {
+            conn.handshake = Some(tls::begin(engine, &conn.session.client));
+        }
+        let i = self.conns.insert(conn);
+        self.places.insert(id, i);
+        if door == Door::Web {
+            self.conns[i].web = Some(WebConn::begin(&self.shared, &mut self.conns[i]));
+        } else {
+            // What answers while this thread is stuck speaks RESP.
+            self.inbox.sockets.insert(client, stream);
+        }
+        add(&self.inbox.worker.stats.connections_received, 1);
+        if let Err(e) = registered {
+            log!(self.shared.engine.log, Warning, "registering a connection: {}", e);
+            self.close(i);
+        }
+    }
+}
