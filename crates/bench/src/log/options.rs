@@ -1,5 +1,7 @@
 //! The command line of `apus bench log`.
 
+use crate::kv::tls::{Tls, Words};
+
 pub(super) const HELP: &str = "\
 Appends batches to a topic, or reads them, and measures.
 
@@ -8,6 +10,11 @@ Usage: apus bench log [OPTIONS]
   --url HOST:PORT            the server; 127.0.0.1:8080, or 127.0.0.1:6379 with --api resp
   --api v1|seb|resp          /v1 of Apus, Seb's API (of Apus or of Seb), TOPIC.* over RESP; v1
   --api-key KEY              key of the HTTP interface
+  --tls                      speaks TLS (as an --url with https:// does); with
+  --cacert FILE, --cacertdir DIR  authorities of the server's certificate, or --insecure: it is not checked
+  --cert FILE, --key FILE    shows a certificate
+  --sni NAME                 the name that the server is called by
+  --tls-ciphers LIST, --tls-ciphersuites LIST  by OpenSSL's names
   -w, --workers N            connections that append at once; 16
   --batches N                batches to append; 4096
   -b, --records-per-batch N  1024
@@ -60,6 +67,7 @@ pub(super) struct Options {
     pub(super) keep: bool,
     pub(super) pid: Option<u32>,
     pub(super) json: Option<String>,
+    pub(super) tls: Option<Tls>,
 }
 
 impl Options {
@@ -82,7 +90,9 @@ impl Options {
             keep: false,
             pid: None,
             json: None,
+            tls: None,
         };
+        let mut words = Words::default();
         let args = crate::apart(args);
         let mut rest = args.iter();
         while let Some(name) = rest.next() {
@@ -92,16 +102,26 @@ impl Options {
                 "--read" => o.read = true,
                 "--keep" => o.keep = true,
                 _ => {
-                    let value = rest.next().ok_or_else(|| {
-                        format!(
-                            "{name} needs a value, or there is no such option; --help tells what \
-                             there is"
-                        )
-                    })?;
-                    o.set(name, value)?;
+                    let mut value = || {
+                        rest.next().cloned().ok_or_else(|| {
+                            format!(
+                                "{name} needs a value, or there is no such option; --help tells \
+                                 what there is"
+                            )
+                        })
+                    };
+                    if !words.take(name, &mut value)? {
+                        let value = value()?;
+                        let secured = name == "--url" && value.starts_with("https://");
+                        if secured {
+                            words.switch_on();
+                        }
+                        o.set(name, &value)?;
+                    }
                 }
             }
         }
+        o.tls = words.finish()?;
         if o.url.is_empty() {
             let port = if o.api == Api::Resp { 6379 } else { 8080 };
             o.url = format!("127.0.0.1:{port}");
@@ -120,8 +140,8 @@ impl Options {
         let n = |max: u64| crate::number(name, value, 1, max);
         match name {
             "--url" => {
-                let host = value.trim_start_matches("http://").trim_end_matches('/');
-                host.clone_into(&mut self.url);
+                let host = value.trim_start_matches("http://").trim_start_matches("https://");
+                host.trim_end_matches('/').clone_into(&mut self.url);
             }
             "--api" => {
                 self.api = [Api::V1, Api::Seb, Api::Resp]
@@ -162,9 +182,18 @@ mod tests {
         assert!(!o.sync && o.json.as_deref() == Some("f"));
         assert_eq!(parse("--api resp").expect("sound").expect("no help").url, "127.0.0.1:6379");
         assert!(parse("--help").expect("sound").is_none());
-        for wrong in
-            ["-w", "-w 0", "-w x", "--nosuch 1", "-b 32768 --record-size 1025", "--api resp --read"]
-        {
+        let o = parse("--url https://h:1/ --insecure").expect("sound").expect("no help");
+        assert!(o.tls.is_some() && o.url == "h:1");
+        for wrong in [
+            "-w",
+            "-w 0",
+            "-w x",
+            "--nosuch 1",
+            "-b 32768 --record-size 1025",
+            "--api resp --read",
+            "--tls",
+            "--tls --insecure --cert f",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }
