@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -91,6 +92,54 @@ class Tools(unittest.TestCase):
             code, _, err = run(BINARY, "bench", "kv", *words, "-t", "get", "-n", "10")
             self.assertEqual(code, 1, words)
             self.assertIn("certificate", err.lower())
+
+
+class Document(unittest.TestCase):
+    """docs/tls.md: its commands do what it says."""
+
+    def test_certificates_step_by_step(self):
+        page = os.path.join(os.path.dirname(__file__), "../../../docs/tls.md")
+        with open(page) as f:
+            made, served, named = re.findall("^```sh\n(.*?)^```", f.read(), re.DOTALL | re.MULTILINE)[:3]
+        files = tempfile.mkdtemp(prefix="apus-tls-")
+        self.addCleanup(shutil.rmtree, files, ignore_errors=True)
+
+        def steps(script):
+            return subprocess.run(
+                ["sh", "-euc", script], cwd=files, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, timeout=PATIENCE_S, text=True,
+            ).stdout
+
+        self.assertIn("server.crt: OK\nalice.crt: OK\n", steps(made))
+        path = lambda name: os.path.join(files, name)
+        server = TlsServer(
+            "--tls-cert-file", path("server.crt"), "--tls-key-file", path("server.key"), "--tls-ca-cert-file",
+            path("ca.crt"), "--tls-auth-clients-user", "CN", asks="optional",
+        )
+        self.addCleanup(server.close)
+        asked = served.splitlines()[-1]
+        self.assertEqual(steps(asked.replace("6380", str(server.tls_port))), "PONG\n")
+        first, second = named.splitlines()
+        # The first line goes to the plain port.
+        plain = first.replace("redis-cli ", f"redis-cli -p {server.port} ")
+        self.assertEqual(steps(f"{plain}\n{second.replace('6380', str(server.tls_port))}"), "OK\nalice\n")
+
+    def test_a_certificate_of_version_1_is_told(self):
+        ca = authority()
+        with TlsServer(asks="yes") as server:
+            subprocess.run(
+                ["openssl", "x509", "-req", "-in", "alice.csr", "-CA", "ca.crt", "-CAkey", "ca.key",
+                 "-out", "v1.crt"],
+                cwd=ca.dir, check=True, stderr=subprocess.DEVNULL,
+            )
+            shown = ["--cert", ca.path("v1.crt"), "--key", ca.path("alice.key")]
+            text = subprocess.run(
+                ["openssl", "x509", "-in", ca.path("v1.crt"), "-noout", "-text"], check=True, stdout=subprocess.PIPE
+            ).stdout
+            if b"Version: 1 " not in text:
+                self.skipTest("this openssl makes no certificates of version 1")
+            run("redis-cli", "-p", server.tls_port, "--tls", "--cacert", ca.certificate, *shown, "PING")
+            server.wait_for_log("it is of version 1 of X.509")
 
 
 class Https(unittest.TestCase):
