@@ -175,7 +175,19 @@ LONG = [
     ["HGETALL", "h0"],
     ["LRANGE", "l0", "0", "-1"],
     ["LREM", "l0", "0", "nothing"],
+    ["LINSERT", "l0", "BEFORE", "nothing", "x"],
+    ["LTRIM", "l0", "-100", "-1"],
+    ["LPOP", "l1", "{members}"],
     ["ZRANGE", "z0", "0", "-1"],
+    ["ZRANGEBYSCORE", "z0", "-inf", "+inf"],
+    ["ZRANGESTORE", "zr", "z0", "0", "-1"],
+    ["ZPOPMIN", "zr", "{members}"],
+    ["SRANDMEMBER", "s0", "-{members}"],
+    ["HRANDFIELD", "h0", "-{members}"],
+    ["SPOP", "s1", "{members}"],
+    ["XRANGE", "x0", "-", "+"],
+    ["XREAD", "STREAMS", "x0", "0"],
+    ["GEOSEARCH", "g0", "FROMLONLAT", "0", "0", "BYRADIUS", "5000", "km", "COUNT", "1"],
     ["ZCOUNT", "z0", "-inf", "+inf"],
     ["SORT", "s0", "LIMIT", "0", "1"],
     ["BITOP", "AND", "bd", "b0", "b1"],
@@ -196,9 +208,10 @@ def long(server, keys, members, threads):
         for name, first in (("0", 0), ("1", members // 2)):
             fill = "for i = ARGV[1], ARGV[2] do local m = 'm' .. i; redis.call('ZADD', KEYS[1], i, m); " \
                    "redis.call('SADD', KEYS[2], m); redis.call('HSET', KEYS[3], m, i); " \
-                   "redis.call('RPUSH', KEYS[4], m) end"
+                   "redis.call('RPUSH', KEYS[4], m); redis.call('XADD', KEYS[5], '*', 'n', i); " \
+                   "redis.call('GEOADD', KEYS[6], i * 0.00001, i * 0.00001, m) end"
             for at in range(first, first + members, 10_000):
-                c.do("EVAL", fill, "4", *(kind + name for kind in "zshl"), at, at + 9_999)
+                c.do("EVAL", fill, "6", *(kind + name for kind in "zshlxg"), at, at + 9_999)
             c.do("SETBIT", "b" + name, 8 * 100_000_000, 1)
     time.sleep(0.5)
     # Connections are dealt out in turn.
@@ -207,7 +220,7 @@ def long(server, keys, members, threads):
     same = socket.create_connection(("127.0.0.1", server.port))
     worst = 0
     for words in LONG:
-        words = [w.replace("{n}", str(keys)) for w in words]
+        words = [w.replace("{n}", str(keys)).replace("{members}", str(members)) for w in words]
         stop, found = multiprocessing.Event(), multiprocessing.Queue()
         probes = [(n, s) for n, s in (("same", same), ("other", other)) if s]
         children = [multiprocessing.Process(target=wait_longest, args=(s, n, stop, found)) for n, s in probes]

@@ -364,6 +364,8 @@ fn commands_that_weigh_what_they_look_at_do_what_they_do() {
             ("HRANDFIELD h 80000", 80_000),
             ("HRANDFIELD h -100000", 100_000),
             ("ZRANDMEMBER z -100000", 100_000),
+            ("ZPOPMAX g 80000", 160_000),
+            ("SPOP s 80000", 80_000),
         ] {
             let reply = aside(&mut w, &format!("{line}\r\n"));
             assert!(reply.starts_with(&format!("*{n}\r\n$")), "{line}: {}", &reply[..20]);
@@ -403,6 +405,8 @@ fn small_parts_of_big_values_stay() {
         "SRANDMEMBER s 1000",
         "HRANDFIELD h -1000",
         "ZRANDMEMBER z 1000",
+        "ZPOPMIN z 1000",
+        "SPOP s 1000",
     ] {
         assert!(!w.run(&format!("{line}\r\n")).is_empty(), "{line}");
         assert!(w.session.blocked.is_none(), "{line}");

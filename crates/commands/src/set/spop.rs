@@ -9,13 +9,14 @@ use super::Copied;
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
 use crate::parse::int;
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static SPOP: DataCommand = DataCommand {
     row: Row {
         name: "spop",
         group: Group::Set,
         arity: -2,
+        traits: Traits::WEIGHS,
         flags: Flags::WRITE.or(Flags::FAST),
         keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::DELETE))],
         tips: &["nondeterministic_output"],
@@ -82,7 +83,7 @@ OK
 };
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let key = db.first_key(&args[1]);
+    let (key, budget) = (db.first_key(&args[1]), db.cx.budget);
     let count = match args.len() {
         2 => None,
         3 => Some(
@@ -90,7 +91,15 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         ),
         _ => return Err(Fail::SYNTAX),
     };
-    let size = db.write_as(key, Kind::Set)?.map(|e| Set::of(&e).len());
+    let mut size = None;
+    if let Some(e) = db.write_as(key, Kind::Set)? {
+        let len = Set::of(&e).len();
+        if budget.is_exceeded(&e, count.unwrap_or(1).min(len), len, 1) {
+            db.hand_over(0);
+            return Ok(());
+        }
+        size = Some(len);
+    }
     match (size, count) {
         (None, None) => reply.null(),
         (None, Some(_)) | (_, Some(0)) => reply.set(0),

@@ -87,9 +87,14 @@ pub(super) fn one_key(
         }
         _ => None,
     };
-    let key = db.first_key(&args[1]);
-    if db.write_as(key, Kind::ZSet)?.is_none() || count == Some(0) {
+    let (key, budget) = (db.first_key(&args[1]), db.cx.budget);
+    let Some(e) = db.write_as(key, Kind::ZSet)?.filter(|_| count != Some(0)) else {
         reply.array(0);
+        return Ok(());
+    };
+    let len = View::of(&e).len();
+    if budget.is_exceeded(&e, count.unwrap_or(1).min(len), len, 1) {
+        db.hand_over(0);
         return Ok(());
     }
     let nested = count.is_some() && reply.proto() == Proto::V3;

@@ -5,7 +5,7 @@ use store::Db;
 
 use super::pop;
 use crate::command::{DataCommand, Outcome};
-use crate::row::{Flags, Group, KeyFlags, KeySpec, Row};
+use crate::row::{Flags, Group, KeyFlags, KeySpec, Row, Traits};
 
 pub(crate) static ZPOPMIN: DataCommand = DataCommand {
     row: Row {
@@ -13,6 +13,7 @@ pub(crate) static ZPOPMIN: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "5.0.0",
         arity: -2,
+        traits: Traits::WEIGHS,
         flags: Flags::WRITE.or(Flags::FAST),
         keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::DELETE))],
         complexity: "O(log(N)*M) where N is the size of the set and M the number of members popped.",
