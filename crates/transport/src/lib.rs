@@ -46,6 +46,10 @@ impl std::fmt::Display for Error {
         match self {
             Error::Setup(text) => f.write_str(text),
             Error::NoTls => f.write_str("the client does not speak TLS"),
+            Error::Protocol(e) if is_version_1(e) => f.write_str(
+                "invalid peer certificate: it is of version 1 of X.509, and version 3 is needed (`openssl x509 -req` \
+                 makes it of a request with -extfile FILE)",
+            ),
             Error::Protocol(e) => write!(f, "{e}"),
             Error::Empty => f.write_str("too many records without content"),
         }
@@ -53,6 +57,13 @@ impl std::fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Whether a certificate was refused because it is of the first version, which has no extensions.
+fn is_version_1(e: &rustls::Error) -> bool {
+    use rustls::CertificateError::Other;
+    // The library has no name of its own for it.
+    matches!(e, rustls::Error::InvalidCertificate(Other(why)) if format!("{why:?}").contains("UnsupportedCertVersion"))
+}
 
 impl From<rustls::Error> for Error {
     fn from(e: rustls::Error) -> Self {

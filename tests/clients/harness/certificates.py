@@ -27,6 +27,15 @@ class Authority:
     def issue(self, name, common=None, days=825):
         """NAME.crt and NAME.key for localhost. With negative `days` it has expired."""
         self._key(name)
+        return self._sign(name, common, days)
+
+    def issue_rsa(self, name):
+        """The same with a key of RSA."""
+        openssl(self.dir, "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048",
+                "-out", f"{name}.key")
+        return self._sign(name, None, 825)
+
+    def _sign(self, name, common, days):
         openssl(self.dir, "req", "-new", "-key", f"{name}.key", "-out", f"{name}.csr",
                 "-subj", f"/CN={common or name}")
         extensions = os.path.join(self.dir, f"{name}.ext")

@@ -54,4 +54,4 @@ async function start(...options) {
   };
 }
 
-module.exports = { start };
+module.exports = { freePort, start };

@@ -1,100 +1,23 @@
-"""TLS: what clients get, and what those get that do not follow the rules."""
+"""TLS: what clients get. What those get that do not follow the rules is in test_tls_bad_input.py."""
 
 import os
 import shutil
 import signal
 import socket
 import ssl
-import struct
-import subprocess
 import tempfile
 import unittest
 import urllib.request
 
-from harness.certificates import Authority
 from harness.ports import free_port
-from harness.server import PATIENCE_S, REFERENCE, Server, beyond_redis, wait_until
+from harness.server import PATIENCE_S, REFERENCE, beyond_redis, wait_until
+from harness.tls import Memory, TlsClient as Client, TlsServer as Tls, authority, context, strangers
 
 
 def setUpModule():
-    global directory, ca, strangers
-    directory = tempfile.mkdtemp(prefix="apus-tls-")
-    unittest.addModuleCleanup(shutil.rmtree, directory, ignore_errors=True)
-    ca = Authority(directory)
-    strangers = Authority(directory, "strangers")
-    for name in ["server", "other", "alice", "nobody"]:
-        ca.issue(name)
-    ca.issue("expired", days=-1)
-    strangers.issue("mallory", common="alice")
-
-
-class Tls(Server):
-    """A server with a TLS port."""
-
-    def __init__(self, *options, certificate="server", asks="no"):
-        self.tls_port = free_port()
-        super().__init__(
-            "--tls-port", self.tls_port, "--loglevel", "debug",
-            "--tls-cert-file", ca.path(f"{certificate}.crt"),
-            "--tls-key-file", ca.path(f"{certificate}.key"),
-            "--tls-ca-cert-file", ca.certificate,
-            "--tls-auth-clients", asks, *options,
-        )
-
-    def plain_socket(self):
-        return socket.create_connection(("127.0.0.1", self.tls_port), PATIENCE_S)
-
-
-def context(shown=None):
-    c = ssl.create_default_context(cafile=ca.certificate)
-    if shown:
-        c.load_cert_chain(ca.path(f"{shown}.crt"), ca.path(f"{shown}.key"))
-    return c
-
-
-class Client:
-    """A client over TLS."""
-
-    def __init__(self, server, shown=None, with_context=None, port=None):
-        plain = socket.create_connection(("127.0.0.1", port or server.tls_port), PATIENCE_S)
-        try:
-            c = with_context or context(shown)
-            self.socket = c.wrap_socket(plain, server_hostname="localhost")
-        except BaseException:
-            plain.close()
-            raise
-        self.file = self.socket.makefile("rb")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.file.close()
-        self.socket.close()
-
-    def send(self, *words):
-        words = [w if isinstance(w, bytes) else str(w).encode() for w in words]
-        head = b"*%d\r\n" % len(words)
-        self.socket.sendall(head + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
-
-    def reply(self):
-        line = self.file.readline()[:-2]
-        if line[:1] == b"$" and line != b"$-1":
-            return self.file.read(int(line[1:]) + 2)[:-2]
-        if line[:1] == b"*":
-            return [self.reply() for _ in range(int(line[1:]))]
-        return line
-
-    def command(self, *words):
-        self.send(*words)
-        return self.reply()
-
-    def serial(self):
-        return self.socket.getpeercert()["serialNumber"]
-
-
-def serial_of(name):
-    return ssl._ssl._test_decode_cert(ca.path(f"{name}.crt"))["serialNumber"]
+    global ca
+    ca = authority()
+    strangers()
 
 
 class Exchange(unittest.TestCase):
@@ -136,34 +59,21 @@ class Exchange(unittest.TestCase):
 
     def test_records_in_bytes_and_many_in_one_piece(self):
         with Tls() as server:
-            raw = server.plain_socket()
-            inner, outer = ssl.MemoryBIO(), ssl.MemoryBIO()
-            session = context().wrap_bio(inner, outer, server_hostname="localhost")
+            raw, peer = server.plain_socket(), Memory()
             done = False
             while not done:
-                try:
-                    session.do_handshake()
-                    done = True
-                except ssl.SSLWantReadError:
-                    pass
-                for byte in outer.read():
+                done = peer.shake()
+                for byte in peer.outer.read():
                     raw.sendall(bytes([byte]))
                 if not done:
-                    inner.write(raw.recv(65536))
+                    peer.inner.write(raw.recv(65536))
             for byte in b"*1\r\n$4\r\nPING\r\n":
-                session.write(bytes([byte]))
-            for byte in outer.read():
+                peer.session.write(bytes([byte]))
+            for byte in peer.outer.read():
                 raw.sendall(bytes([byte]))
-            session.write(b"PING\r\n" * 2730)  # the longest record
-            raw.sendall(outer.read())
-            got = b""
-            while len(got) < 7 * 2731:
-                inner.write(raw.recv(65536))
-                try:
-                    while True:
-                        got += session.read(65536)
-                except ssl.SSLWantReadError:
-                    pass
+            peer.session.write(b"PING\r\n" * 2730)  # the longest record
+            raw.sendall(peer.outer.read())
+            got = peer.receive(raw, 7 * 2731)
             self.assertEqual(got, b"+PONG\r\n" * 2731)
             raw.close()
 
@@ -192,133 +102,6 @@ class Exchange(unittest.TestCase):
                     self.assertEqual(other.command("SCRIPT", "KILL"), b"+OK")
                     self.assertIn(b"kill", c.reply())
                     wait_until(lambda: other.command("PING") == b"+PONG", "it is free")
-
-
-class BadInput(unittest.TestCase):
-    def assert_ended(self, s):
-        s.settimeout(PATIENCE_S)
-        try:
-            while s.recv(65536):
-                pass
-        except ConnectionResetError:
-            pass
-        s.close()
-
-    def test_what_is_no_handshake(self):
-        hello = b"\x16\x03\x01\x00\x10\x01\x00\x00\x0c\x03\x03" + b"\0" * 10
-        inputs = [
-            os.urandom(4096).replace(b"\x16", b"\x17"),
-            b"\x15\x03\x03\x00\x02\x01\x00",
-            b"\x16\x03\x01\xff\xff" + b"x" * 70000,
-            b"\x16\x03\x01\x40\x00" + b"\x01\xff\xff\xff" + b"x" * 16380,
-            b"\x17\x03\x03\x00\x05hello",
-            hello,
-        ]
-        # The timeout is for input that is the beginning of a handshake.
-        with Tls(*[] if REFERENCE else ["--tls-handshake-timeout", "2"]) as server:
-            for data in inputs:
-                s = server.plain_socket()
-                try:
-                    s.sendall(data)
-                except ConnectionError:
-                    pass
-                self.assert_ended(s)
-            with Client(server) as c:
-                self.assertEqual(c.command("PING"), b"+PONG")
-
-    @beyond_redis
-    def test_the_wrong_port_is_logged(self):
-        with Tls() as server:
-            with server.plain_socket() as s:
-                s.sendall(b"*1\r\n$4\r\nPING\r\n")
-                server.wait_for_log("it does not speak TLS (addr=127.0.0.1:%d)" % s.getsockname()[1])
-                self.assert_ended(s)
-            with self.assertRaises((ssl.SSLError, ConnectionError)):
-                Client(server, port=server.port)
-            server.wait_for_log("speaks TLS to a port without TLS")
-
-    @beyond_redis
-    def test_handshakes_that_take_too_long(self):
-        with Tls("--tls-handshake-timeout", "1") as server, Client(server) as c:
-            silent = server.plain_socket()
-            half = server.plain_socket()
-            half.sendall(struct.pack(">BHH", 22, 0x0301, 500) + b"\x01")
-            self.assert_ended(silent)
-            self.assert_ended(half)
-            server.wait_for_log("takes longer than tls-handshake-timeout")
-            # One that is done is not concerned.
-            self.assertEqual(c.command("PING"), b"+PONG")
-
-    @beyond_redis
-    def test_a_byte_at_a_time_does_not_put_it_off(self):
-        with Tls("--tls-handshake-timeout", "1") as server:
-            s = server.plain_socket()
-            s.settimeout(0.02)
-            s.sendall(struct.pack(">BHH", 22, 0x0301, 16000) + b"\x01")
-            ended = False
-            for _ in range(15000):
-                try:
-                    s.sendall(b"\0")
-                    ended = s.recv(100) == b""
-                except TimeoutError:
-                    continue
-                except ConnectionError:
-                    ended = True
-                if ended:
-                    break
-            self.assertTrue(ended, "the client could go on for ever")
-            s.close()
-
-    def test_many_handshakes_at_once_while_others_work(self):
-        with Tls() as server, Client(server) as c:
-            waiting = []
-            for _ in range(400):
-                s = server.plain_socket()
-                inner, outer = ssl.MemoryBIO(), ssl.MemoryBIO()
-                session = context().wrap_bio(inner, outer, server_hostname="localhost")
-                try:
-                    session.do_handshake()
-                except ssl.SSLWantReadError:
-                    pass
-                waiting.append((s, session, inner, outer, outer.read()))
-            for s, *_, hello in waiting:
-                s.sendall(hello)
-            for i in range(50):
-                self.assertEqual(c.command("INCR", "n"), b":%d" % (i + 1))
-            for s, session, inner, outer, _ in waiting:
-                done = False
-                while not done:
-                    inner.write(s.recv(65536))
-                    try:
-                        session.do_handshake()
-                        done = True
-                    except ssl.SSLWantReadError:
-                        pass
-                session.write(b"PING\r\n")
-                s.sendall(outer.read())
-            for s, session, inner, *_ in waiting:
-                got = b""
-                while len(got) < 7:
-                    inner.write(s.recv(65536))
-                    try:
-                        got += session.read(100)
-                    except ssl.SSLWantReadError:
-                        pass
-                self.assertEqual(got, b"+PONG\r\n")
-                s.close()
-
-    def test_renegotiation_is_refused(self):
-        with Tls() as server:
-            # `R` asks for it.
-            done = subprocess.run(
-                ["openssl", "s_client", "-connect", f"127.0.0.1:{server.tls_port}", "-tls1_2",
-                 "-CAfile", ca.certificate],
-                input=b"R\n", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE_S,
-            )
-            self.assertIn(b"RENEGOTIATING", done.stdout)
-            self.assertIn(b"no renegotiation", done.stdout.lower())
-            with Client(server) as c:
-                self.assertEqual(c.command("PING"), b"+PONG")
 
 
 class Rules(unittest.TestCase):
@@ -390,18 +173,49 @@ class Rules(unittest.TestCase):
             self.assertEqual(speaks(server, v.TLSv1_3, v.TLSv1_3)[1], "TLS_CHACHA20_POLY1305_SHA256")
             self.assertIsNone(speaks(server, v.TLSv1_2, v.TLSv1_2, "ECDHE-ECDSA-AES256-GCM-SHA384"))
 
+    def resumes(self, server, version):
+        """Whether a client's second connection goes on with the session of its first."""
+        shared = context_of(version)
+        with Client(server, with_context=shared) as c:
+            # With TLS 1.3 the ticket comes with the first reply.
+            self.assertEqual(c.command("PING"), b"+PONG")
+            session = c.socket.session
+        again = shared.wrap_socket(server.plain_socket(), server_hostname="localhost", session=session)
+        with again:
+            again.sendall(b"PING\r\n")
+            self.assertEqual(again.recv(7), b"+PONG\r\n")
+            return again.session_reused
+
     def test_sessions_are_resumed_if_wanted(self):
-        for wanted in [True, False]:
-            with Tls("--tls-session-caching", "yes" if wanted else "no") as server:
-                shared = context()
-                shared.maximum_version = ssl.TLSVersion.TLSv1_2
-                with Client(server, with_context=shared) as c:
-                    self.assertEqual(c.command("PING"), b"+PONG")
-                    session = c.socket.session
-                plain = server.plain_socket()
-                again = shared.wrap_socket(plain, server_hostname="localhost", session=session)
-                self.assertEqual(again.session_reused, wanted)
-                again.close()
+        for version in [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]:
+            with Tls() as server, server.connect() as plain:
+                self.assertTrue(self.resumes(server, version), version)
+                self.assertEqual(plain.command("CONFIG", "SET", "tls-session-caching", "no"), b"+OK")
+                self.assertFalse(self.resumes(server, version), version)
+
+    @beyond_redis
+    def test_sessions_are_forgotten(self):
+        v = ssl.TLSVersion.TLSv1_2
+        # A session of a second ago, or one that was put out by another, is not known any more.
+        with Tls("--tls-session-cache-timeout", "0") as server:
+            wait_until(lambda: not self.resumes(server, v), "it is too old")
+        with Tls("--tls-session-cache-size", "1") as server:
+            self.assertTrue(self.resumes(server, v))
+            shared = context_of(v)
+            with Client(server, with_context=shared) as first:
+                session = first.socket.session
+            with Client(server, with_context=context_of(v)):
+                pass
+            again = shared.wrap_socket(server.plain_socket(), server_hostname="localhost", session=session)
+            with again:
+                self.assertFalse(again.session_reused)
+
+
+def context_of(version):
+    """A client's context for one version."""
+    c = context()
+    c.minimum_version = c.maximum_version = version
+    return c
 
 
 class Reload(unittest.TestCase):

@@ -27,6 +27,16 @@ pub(crate) fn redis() -> Result<()> {
     }
 }
 
+/// A browser for the tests of HTTPS, from Debian where there is none.
+pub(crate) fn browser() -> Result<()> {
+    let there = || ["chromium", "chromium-browser"].into_iter().any(|name| which(name).is_some());
+    if there() {
+        return Ok(());
+    }
+    apt(&["chromium"]).map_err(|e| format!("chromium not installed: {e}"))?;
+    if there() { Ok(()) } else { Err("chromium still missing after the installation".into()) }
+}
+
 /// Installs Debian packages, as root or through sudo without a password.
 fn apt(packages: &[&str]) -> Result<()> {
     if which("apt-get").is_none() {

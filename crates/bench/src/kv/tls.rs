@@ -44,6 +44,11 @@ impl TlsOptions {
         Ok(true)
     }
 
+    /// As `--tls` does.
+    pub(crate) fn switch_on(&mut self) {
+        self.on = true;
+    }
+
     /// What they say, if `--tls` is among them.
     ///
     /// # Errors

@@ -12,9 +12,14 @@ pub(super) struct Prepared {
     bytes: Vec<u8>,
 }
 
+/// A connected socket, with TLS or without.
+trait Socket: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Socket for T {}
+
 /// A connection.
 pub(super) struct Client {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Box<dyn Socket>>,
     resp: bool,
     sink: Vec<u8>,
 }
@@ -91,6 +96,14 @@ impl Client {
     pub(super) fn connect(o: &Options) -> Result<Self, String> {
         let stream = TcpStream::connect(&o.url).map_err(|e| format!("{}: {e}", o.url))?;
         stream.set_nodelay(true).map_err(|e| e.to_string())?;
+        let stream: Box<dyn Socket> = match &o.tls {
+            None => Box::new(stream),
+            Some(tls) => {
+                let host = o.url.rsplit_once(':').map_or(&o.url[..], |(host, _)| host);
+                let host = host.trim_start_matches('[').trim_end_matches(']');
+                Box::new(tls.secure(stream, host).map_err(|e| format!("{}: {e}", o.url))?)
+            }
+        };
         let resp = o.api == Api::Resp;
         Ok(Self { stream: BufReader::with_capacity(64 << 10, stream), resp, sink: Vec::new() })
     }

@@ -1,5 +1,6 @@
 //! The command line of `apus bench log`.
 
+use crate::kv::tls::{Tls, TlsOptions};
 use crate::words::{Word, Words};
 
 pub(super) const HELP: &str = "\
@@ -10,6 +11,11 @@ Usage: apus bench log [OPTIONS]
   --url HOST:PORT            the server; 127.0.0.1:8080, or 127.0.0.1:6379 with --api resp
   --api v1|seb|resp          /v1 of Apus, Seb's API (of Apus or of Seb), TOPIC.* over RESP; v1
   --api-key KEY              key of the HTTP interface
+  --tls                      speaks TLS (as an --url with https:// does); with
+  --cacert FILE, --cacertdir DIR  authorities of the server's certificate, or --insecure: it is not checked
+  --cert FILE, --key FILE    shows a certificate
+  --sni NAME                 the name that the server is called by
+  --tls-ciphers LIST, --tls-ciphersuites LIST  by OpenSSL's names
   -w, --workers N            connections that append at once; 16
   --batches N                batches to append; 4096
   -b, --records-per-batch N  1024
@@ -62,6 +68,7 @@ pub(super) struct Options {
     pub(super) keep: bool,
     pub(super) pid: Option<u32>,
     pub(super) json: Option<String>,
+    pub(super) tls: Option<Tls>,
 }
 
 impl Options {
@@ -84,8 +91,9 @@ impl Options {
             keep: false,
             pid: None,
             json: None,
+            tls: None,
         };
-        let mut words = Words::new(args);
+        let (mut words, mut tls) = (Words::new(args), TlsOptions::default());
         while let Some(word) = words.next()? {
             let (Word::Option(name) | Word::Text(name)) = word;
             match name.as_str() {
@@ -93,9 +101,17 @@ impl Options {
                 "--no-sync" => o.sync = false,
                 "--read" => o.read = true,
                 "--keep" => o.keep = true,
-                _ => o.set(&name, &words.value(&name).map_err(crate::or_no_option)?)?,
+                _ if tls.take(&name, &mut || words.value(&name))? => {}
+                _ => {
+                    let value = words.value(&name).map_err(crate::or_no_option)?;
+                    if name == "--url" && value.starts_with("https://") {
+                        tls.switch_on();
+                    }
+                    o.set(&name, &value)?;
+                }
             }
         }
+        o.tls = tls.finish()?;
         if o.url.is_empty() {
             let port = if o.api == Api::Resp { 6379 } else { 8080 };
             o.url = format!("127.0.0.1:{port}");
@@ -114,8 +130,8 @@ impl Options {
         let n = |max: u64| crate::number(name, value, 1, max);
         match name {
             "--url" => {
-                let host = value.trim_start_matches("http://").trim_end_matches('/');
-                host.clone_into(&mut self.url);
+                let host = value.trim_start_matches("http://").trim_start_matches("https://");
+                host.trim_end_matches('/').clone_into(&mut self.url);
             }
             "--api" => {
                 self.api = [Api::V1, Api::Seb, Api::Resp]
@@ -156,9 +172,18 @@ mod tests {
         assert!(!o.sync && o.json.as_deref() == Some("f"));
         assert_eq!(parse("--api resp").expect("sound").expect("no help").url, "127.0.0.1:6379");
         assert!(parse("--help").expect("sound").is_none());
-        for wrong in
-            ["-w", "-w 0", "-w x", "--nosuch 1", "-b 32768 --record-size 1025", "--api resp --read"]
-        {
+        let o = parse("--url https://h:1/ --insecure").expect("sound").expect("no help");
+        assert!(o.tls.is_some() && o.url == "h:1");
+        for wrong in [
+            "-w",
+            "-w 0",
+            "-w x",
+            "--nosuch 1",
+            "-b 32768 --record-size 1025",
+            "--api resp --read",
+            "--tls",
+            "--tls --insecure --cert f",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -14,7 +14,7 @@ use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::Mutex;
 
-use super::tls::PROTECTED;
+use super::tls::{PROTECTED, is_refused};
 use super::{Bound, Door, Inbox, Stream, rebind};
 use crate::Shared;
 
@@ -267,12 +267,7 @@ impl Acceptor {
         }
         let endpoint = s.endpoint();
         // Pages are for everybody, and read only. With TLS a client is told so when the handshake is done.
-        if door == Door::Resp
-            && !endpoint.loopback
-            && !s.is_tls()
-            && engine.config.flag(Id::ProtectedMode)
-            && engine.acl.takes_any_password()
-        {
+        if door == Door::Resp && !s.is_tls() && is_refused(engine, &endpoint) {
             let _ = (&s).write(PROTECTED.as_bytes());
             inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;

@@ -19,6 +19,7 @@ use resp::{Args, Limits, Parsed, Parser};
 use super::Stream;
 use super::inbox::Inbox;
 use super::listen::Door;
+use super::tls::is_refused;
 use crate::Shared;
 
 /// The part of a connection's input that is read, in bytes.
@@ -49,7 +50,7 @@ impl StuckResponder {
             return;
         }
         self.last.set(now);
-        for a in self.inbox.arrivals().iter_mut().filter(|a| a.door == Door::Resp) {
+        for a in self.inbox.arrivals().iter_mut().filter(|a| a.door != Door::Web) {
             let client = a.begin(engine, self.thread);
             self.look_at(&client, &a.stream);
         }
@@ -64,7 +65,7 @@ impl StuckResponder {
     fn look_at(&self, c: &Client, stream: &Stream) {
         let engine = &self.shared.engine;
         engine.do_paused_kill(c);
-        if is_untouched(c) {
+        if is_untouched(c) && !(stream.is_tls() && is_refused(engine, &c.endpoint)) {
             serve(stream, &mut |args: &Args<'_>| engine.answer_busy(c, args));
             if c.closing.load(Relaxed) {
                 // The thread closes it when it can; the client sees the end now.

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use config::{Id, TlsAuthClientsUser};
 use engine::acl;
-use engine::{Client, Engine, Session, log};
+use engine::{Client, Endpoint, Engine, Session, log};
 
 use super::Stream;
 
@@ -87,15 +87,17 @@ pub(super) fn enter(engine: &Engine, stream: &Stream, session: &mut Session) -> 
     if matches!(user, TlsAuthClientsUser::CommonName) {
         enter_by_name(engine, stream, session);
     }
-    let endpoint = &session.client.endpoint;
-    let refused = !endpoint.loopback
-        && engine.config.flag(Id::ProtectedMode)
-        && engine.acl.takes_any_password();
+    let refused = is_refused(engine, &session.client.endpoint);
     if refused {
         // The connection is closed whether that reaches the client or not.
         let _ = stream.write_whole(PROTECTED.as_bytes());
     }
     !refused
+}
+
+/// Whether protected mode keeps a client of this machine or of another out.
+pub(super) fn is_refused(engine: &Engine, endpoint: &Endpoint) -> bool {
+    !endpoint.loopback && engine.config.flag(Id::ProtectedMode) && engine.acl.takes_any_password()
 }
 
 /// Makes the client the user whose name its certificate has.

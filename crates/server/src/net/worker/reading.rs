@@ -241,7 +241,8 @@ impl Worker {
         let Some(handshake) = &mut c.handshake else { return };
         handshake.queued = false;
         match c.stream.handshake() {
-            Ok(false) if c.stream.has_more() => {
+            // The end stands behind what has been read, and no other event tells of it.
+            Ok(false) if c.stream.has_more() || c.hangup => {
                 tls::queue(handshake, &c.session.client, handshakes);
             }
             Ok(false) => {}
