@@ -22,7 +22,7 @@ fn print(text: &str) -> ExitCode {
 
 /// A missing value, where it is not known yet whether there is such an option.
 fn or_no_option(missing: String) -> String {
-    format!("{missing}, or there is no such option; --help tells what there is")
+    format!("{missing}, or there is no such option; --help lists the options")
 }
 
 /// The number that an option has as its value.

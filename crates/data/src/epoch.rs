@@ -3,7 +3,7 @@
 //!
 //! With `--cfg loom` this is a model of what `crossbeam-epoch` promises, as mean as it may be: what no pin protects is
 //! gone at once. loom does not see memory itself. So the model knows the blocks that may be looked at
-//! ([`allocated`], [`looked_at`], [`freed`]), each with a cell of loom's, which reports a look that the block's
+//! (`allocated`, `looked_at`, `freed`), each with a cell of loom's, which reports a look that the block's
 //! initialisation does not happen before, or that does not happen before its end.
 
 #[cfg(not(loom))]

@@ -1,6 +1,6 @@
 //! The one place in which a command's effects turn into their consequences.
 //!
-//! While somebody reads the stream of committed records (the journal, replicas), a commit appends to the lane
+//! While there is a reader of the stream of committed records (the journal, replicas), a commit appends to the lane
 //! of its thread while the shards are locked (`note`): first the keys and fields that expired or were
 //! evicted, then the command, in the form that can be replayed. One commit is one record; so is everything
 //! between `Thread::begin_unit` and `Thread::end_unit` (a transaction, a script).

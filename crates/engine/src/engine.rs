@@ -336,7 +336,7 @@ impl Engine {
 
     /// This engine, for a thread that outlives the call.
     pub fn arc(&self) -> Arc<Self> {
-        self.me.upgrade().expect("an engine in use is owned by somebody")
+        self.me.upgrade().expect("an engine in use has an owner")
     }
 
     /// Logs the configured features that will not work.

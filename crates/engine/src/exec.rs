@@ -1,4 +1,4 @@
-//! The one way of a command, whoever calls it: admit → run → commit → account.
+//! The one way of a command, from whichever caller it comes: admit → run → commit → account.
 //!
 //! A caller is a [`Policy`]: which checks come before its commands, and where their refusals are noted.
 //!

@@ -35,7 +35,7 @@ pub struct Replication {
     /// `INFO`'s counts.
     pub counts: Counts,
     /// Held by the thread that executes a primary's stream, from the first command of a batch until the bytes
-    /// are in the backlog: whoever has it sees data and offset agree. It is taken before shards are locked.
+    /// are in the backlog: the thread that has it sees data and offset agree. It is taken before shards are locked.
     pub applying: Mutex<()>,
     /// The state of the crate that replicates, which is above this one.
     pub above: OnceLock<Box<dyn Any + Send + Sync>>,

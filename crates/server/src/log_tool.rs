@@ -16,7 +16,7 @@ use bench::words::{Word, Words};
 
 /// The output of `apus log --help`.
 const HELP: &str = "\
-Looks after topics on disk while no server runs on them, or in an object store.
+Maintains topics on disk while no server runs on them, or in an object store.
 
 Usage: apus log COMMAND [--dir DIR | --storage URL] [ARGUMENTS]
 
@@ -109,7 +109,7 @@ pub fn main(args: &[String]) -> ExitCode {
     match parse(args) {
         Ok(asked) => done(run(&asked)),
         Err(e) => {
-            eprintln!("apus log: {e}; 'apus log --help' tells more");
+            eprintln!("apus log: {e}; 'apus log --help' lists the commands");
             ExitCode::from(2)
         }
     }

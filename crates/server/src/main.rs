@@ -26,10 +26,10 @@ const COMMANDS: [(&str, &str); 9] = [
     ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
     ("bench pubsub [--help | OPTIONS]", "publish to subscribers of any RESP server and measure it"),
     ("bench log [--help | OPTIONS]", "drive an event log and measure it"),
-    ("log COMMAND [--help]", "look after topics on disk: create, append, verify, repair …"),
+    ("log COMMAND [--help]", "maintain topics on disk: create, append, verify, repair …"),
     (
         "check FILE [--fix]",
-        "look at a journal, a snapshot or a file of Redis's; cut a broken journal",
+        "verify a journal, a snapshot or a file of Redis; --fix truncates a broken journal",
     ),
     ("docs commands|configuration", "print a reference as Markdown"),
     ("help [COMMAND]", "print this, or what a command takes: every option of serve"),
@@ -39,16 +39,16 @@ const COMMANDS: [(&str, &str); 9] = [
 const VERSION: &str = concat!("apus ", env!("CARGO_PKG_VERSION"), "\n");
 
 const CHECK: &str = "\
-Reads a file of the server's to its end, and says whether it is whole.
+Reads a file of the server to its end, and says whether it is complete.
 
 Usage: apus check FILE [--fix]
 
   FILE    a snapshot (dump.rdb), a journal (appendonlydir/appendonly.aof.journal, with all that
-          belongs to it), one segment of a journal (….seg), or an append-only file of Redis's (….aof,
+          belongs to it), one segment of a journal (….seg), or an append-only file of Redis (….aof,
           or ….aof.manifest with all that belongs to it)
-  --fix   cut a broken journal behind its last whole record; snapshots and files of Redis's are never changed
+  --fix   truncate a broken journal behind its last complete record; snapshots and files of Redis are never changed
 
-Ends with 0 if the file is whole, with 1 if it is damaged or not to be read.
+Exit code: 0 if the file is complete, 1 if it is damaged or cannot be read.
 ";
 
 const DOCS: &str = "\
@@ -60,7 +60,7 @@ Prints the reference of commands or of options as Markdown.
 const BENCH: &str = "\
 Usage: apus bench kv|pubsub|log [OPTIONS]
 
-'apus bench kv --help', and so 'pubsub' and 'log', tell what they take.
+'apus bench kv --help' lists the options; so does --help of pubsub and log.
 ";
 
 fn main() -> ExitCode {
@@ -161,13 +161,11 @@ fn check(args: &[OsString]) -> ExitCode {
     let is_option = |a: &&&OsString| a.to_string_lossy().starts_with('-');
     if let Some(option) = files.iter().find(is_option) {
         let option = option.to_string_lossy();
-        eprintln!("apus: there is no option '{option}'; 'apus help check' tells what there is");
+        eprintln!("apus: there is no option '{option}'; 'apus help check' lists the options");
         return ExitCode::from(2);
     }
     let [file] = files.as_slice() else {
-        eprintln!(
-            "apus: 'apus check FILE' or 'apus check --fix FILE'; 'apus help check' tells more"
-        );
+        eprintln!("apus: 'apus check FILE' or 'apus check --fix FILE'; see 'apus help check'");
         return ExitCode::from(2);
     };
     match apus::check(std::path::Path::new(file), !fix.is_empty()) {
@@ -194,7 +192,9 @@ fn bench(args: &[OsString]) -> ExitCode {
             ExitCode::from(2)
         }
         None => {
-            eprintln!("apus: 'apus bench kv --help', and so 'pubsub' and 'log', tell how");
+            eprintln!(
+                "apus: which benchmark? kv, pubsub or log; 'apus bench kv --help' lists the options"
+            );
             ExitCode::from(2)
         }
     }

@@ -367,7 +367,7 @@ fn what_is_listed_makes_the_same_user_again() {
             continue;
         }
         taken += 1;
-        let line = after.expect("he is there now");
+        let line = after.expect("the user is there now");
         s.send(&mut c, "ACL DELUSER b");
         let mut words: Vec<&[u8]> = vec![b"ACL", b"SETUSER", b"b"];
         words.extend(line.split(|b| *b == b' '));

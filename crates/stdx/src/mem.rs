@@ -104,8 +104,8 @@ pub fn uncounted<T, R>(work: impl FnOnce() -> T, copy: impl FnOnce(&T) -> R) -> 
 /// Bytes in use that are bounded by limits of their own, see [`Apart`].
 static APART: AtomicI64 = AtomicI64::new(0);
 
-/// A part of [`used`] that has a limit of its own and does not count towards `maxmemory`: whoever holds
-/// such memory keeps one of these with it, for as long as it does. Copying it counts a second time.
+/// A part of [`used`] that has a limit of its own and does not count towards `maxmemory`: the owner of
+/// such memory keeps one of these with it, as long as it has the memory. Copying it counts a second time.
 #[derive(Debug, Default)]
 pub struct Apart {
     bytes: usize,

@@ -150,7 +150,7 @@ impl Options {
             "--topic" => value.clone_into(&mut self.topic),
             "--server-pid" => self.pid = Some(n(u64::from(u32::MAX))? as u32),
             "--json" => self.json = Some(value.to_owned()),
-            _ => return Err(format!("there is no option '{name}'; --help tells what there is")),
+            _ => return Err(format!("there is no option '{name}'; --help lists the options")),
         }
         Ok(())
     }

@@ -156,7 +156,7 @@ impl Options {
                 "--plot" => o.plot = Some(value.clone()),
                 "--server-pid" => o.pid = Some(number(1, u64::from(u32::MAX))? as u32),
                 _ => {
-                    return Err(format!("there is no option '{name}'; --help tells what there is"));
+                    return Err(format!("there is no option '{name}'; --help lists the options"));
                 }
             }
         }

@@ -6,7 +6,7 @@
 //!   changes copies, and what leaves it is *retired* until the last view is gone.
 //! - *Buckets*, in [`Pieces`] of some hundred. A piece is copied once, by the first that needs it: by the
 //!   view, to read it, or by the table, before it changes anything in it. From then on it is the
-//!   view's own copy that counts, and the table is free to do with its buckets what it likes.
+//!   view's own copy that counts, and the table may change its buckets.
 //!
 //! So neither the beginning of a view nor a change takes longer because the table is large: a change
 //! copies one piece at most for each bucket that it concerns. What all of it costs in memory is some bytes

@@ -96,7 +96,7 @@ impl Inner {
     }
 }
 
-/// Looks after the topics from time to time, as long as the broker lives.
+/// Maintains the topics from time to time, as long as the broker lives.
 pub(super) fn maintain(inner: Weak<Inner>, schedule: &Arc<Schedule>, turn: u64) {
     let again = Arc::downgrade(schedule);
     schedule.add(

@@ -148,7 +148,7 @@ fn a_sync_that_fails_is_heard_of() {
 }
 
 #[test]
-fn who_finds_the_pen_taken_is_told_when_it_is_free() {
+fn a_thread_that_finds_the_writer_locked_is_woken_when_it_is_free() {
     check(3, || {
         let Journal { shared, threads, writer, .. } = journal(Sync::EverySecond, 2);
         shared.set_writer(Some(Box::new(writer)));

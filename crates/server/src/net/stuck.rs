@@ -42,7 +42,7 @@ impl StuckResponder {
         Self { shared, inbox, thread, last: Cell::new(0) }
     }
 
-    /// Looks after all connections of the thread once.
+    /// Serves all connections of the thread once.
     pub(crate) fn look(&self) {
         let engine = &self.shared.engine;
         let now = engine.clock.monotonic_ns();
@@ -61,7 +61,7 @@ impl StuckResponder {
         }
     }
 
-    /// Looks after one connection.
+    /// Serves one connection.
     fn look_at(&self, c: &Client, stream: &Stream) {
         let engine = &self.shared.engine;
         engine.do_paused_kill(c);

@@ -107,7 +107,7 @@ mod tests {
             at: 5,
             totals: Totals { bytes: 6, objects: 7 },
             latest_us: 8,
-            producers: b"somebody".to_vec(),
+            producers: b"producer-1".to_vec(),
         };
         let bytes = head.encode();
         assert_eq!(bytes.len(), 8 + 8 * 8 + 8 + 4);

@@ -1,4 +1,4 @@
-//! The periodic look after connections, and the end of all of them.
+//! The periodic checks of connections, and the end of all of them.
 
 use std::cmp::Reverse;
 use std::io;
@@ -18,7 +18,7 @@ use super::super::tls;
 use super::Worker;
 
 impl Worker {
-    /// Looks after connections a few times per second.
+    /// Checks connections a few times per second.
     pub(super) fn housekeeping(&mut self) {
         let shared = Arc::clone(&self.shared);
         let engine = &shared.engine;
