@@ -47,9 +47,9 @@ class TlsServer(Server):
             "--tls-auth-clients", asks, *options,
         )
 
-    def plain_socket(self):
+    def plain_socket(self, host="127.0.0.1"):
         """A connection to the TLS port that has not said anything."""
-        return socket.create_connection(("127.0.0.1", self.tls_port), PATIENCE_S)
+        return socket.create_connection((host, self.tls_port), PATIENCE_S)
 
 
 def context(shown=None):
@@ -64,8 +64,8 @@ def context(shown=None):
 class TlsClient:
     """A client over TLS, RESP2."""
 
-    def __init__(self, server, shown=None, with_context=None, port=None):
-        plain = socket.create_connection(("127.0.0.1", port or server.tls_port), PATIENCE_S)
+    def __init__(self, server, shown=None, with_context=None, port=None, host="127.0.0.1"):
+        plain = socket.create_connection((host, port or server.tls_port), PATIENCE_S)
         try:
             c = with_context or context(shown)
             self.socket = c.wrap_socket(plain, server_hostname="localhost")

@@ -1,6 +1,7 @@
 """TLS: what clients get. What those get that do not follow the rules is in test_tls_bad_input.py."""
 
 import os
+import select
 import shutil
 import signal
 import socket
@@ -9,7 +10,7 @@ import tempfile
 import unittest
 import urllib.request
 
-from harness.ports import free_port
+from harness.ports import free_port, own_address
 from harness.server import PATIENCE_S, REFERENCE, beyond_redis, wait_until
 from harness.tls import Memory, TlsClient as Client, TlsServer as Tls, authority, context, strangers
 
@@ -123,6 +124,29 @@ class Rules(unittest.TestCase):
             with Client(server) as c:
                 self.assertEqual(c.command("PING"), b"+PONG")
             self.assert_refused(server, "mallory")
+
+    @unittest.skipUnless(own_address(), "this machine has no address but loopback")
+    def test_protected_mode(self):
+        options = ["--threads", "1", "--busy-reply-threshold", "50"]
+        with Tls("--bind", "0.0.0.0", *options) as server, server.connect() as here:
+            with Client(server, host=own_address()) as c:
+                self.assertIn(b"-DENIED", c.file.readline())
+                self.assertEqual(c.file.read(), b"")
+            # Not even while a script keeps the thread: it cannot be ended from there.
+            with Client(server) as c, server.connect() as other:
+                c.send("EVAL", "while true do end", "0")
+                wait_until(lambda: here.command("PING").startswith(b"-BUSY"), "it is busy")
+                with server.plain_socket(own_address()) as far:
+                    peer = Memory()
+                    peer.shake()
+                    far.sendall(peer.outer.read())
+                    for _ in range(20):
+                        self.assertTrue(other.command("PING").startswith(b"-BUSY"))
+                    # Nobody has listened to it, so it cannot have asked for anything.
+                    self.assertEqual(select.select([far], [], [], 0)[0], [])
+                    self.assertEqual(other.command("SCRIPT", "KILL"), b"+OK")
+                    peer.finish(far)
+                    self.assertIn(b"-DENIED", peer.receive(far, 100))
 
     @beyond_redis
     def test_users_by_certificate(self):
