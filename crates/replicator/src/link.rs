@@ -23,8 +23,10 @@ use replication::ReplId;
 use replication::link::{Event, Level, Link, RETRY_MS, Settings, State};
 use resp::{Out, Parser};
 
+use crate::failover;
 use crate::replicas::Registry;
 use crate::stale::note_link;
+use crate::state::Replicator;
 use crate::whole::Scan;
 
 /// How long the thread waits for bytes before it looks at the time, and whether it is to stop.
@@ -247,7 +249,10 @@ impl Reports {
         match event {
             Event::Log(Level::Notice, line) => log!(engine.log, Notice, "{}", line),
             Event::Log(Level::Warning, line) => log!(engine.log, Warning, "{}", line),
-            Event::FullResync { id, offset } => self.full = Some((id, offset)),
+            Event::FullResync { id, offset } => {
+                failover::succeeded(engine);
+                self.full = Some((id, offset));
+            }
             Event::RdbBegin { .. } => {
                 let path = PathBuf::from(format!("temp-{}.link.rdb", std::process::id()));
                 match File::create(&path) {
@@ -263,7 +268,11 @@ impl Reports {
                 }
             }
             Event::RdbEnd => self.whole = true,
-            Event::Continue { id } => self.goes_on = Some(id),
+            Event::Continue { id } => {
+                failover::succeeded(engine);
+                self.goes_on = Some(id);
+            }
+            Event::Refused => failover::refused(engine),
             Event::Stream(bytes) => self.stream.extend_from_slice(bytes),
             Event::Failed(line) => {
                 log!(engine.log, Warning, "{}", line);
@@ -307,7 +316,7 @@ impl Follower<'_> {
             timeout_ms: c.int(Id::ReplTimeout).max(1) as u64 * 1000,
             // Without a backlog the offset has stood still: it says nothing about the data.
             resume: state.backlog.is_some().then(|| state.history.resume()),
-            failover: false,
+            failover: Replicator::of(&self.engine).failover.asks(),
         }
     }
 
