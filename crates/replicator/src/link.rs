@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use config::Id;
+use durable::Durable;
 use durable::load::{self, Source};
 use engine::{
     Attention, Endpoint, Engine, Job, Mailbox, Message, Next, Peer, Session, Thread, Wire, log,
@@ -139,7 +140,7 @@ impl Following {
             stops: AtomicBool::new(false),
             up: AtomicBool::new(false),
             getack: AtomicBool::new(false),
-            db: AtomicUsize::new(0),
+            db: AtomicUsize::new(engine.replication.stream_db()),
             state: Mutex::new("connect"),
             heard_ms: AtomicI64::new(0),
             down_since_ms: AtomicI64::new(0),
@@ -197,6 +198,7 @@ fn follow(engine: &Arc<Engine>, registry: &Registry, primary: &Primary) {
     session.set_user(Arc::clone(engine.acl.server()));
     session.set_authenticated(true);
     session.from_primary = true;
+    session.select(engine.replication.stream_db());
     session.client.set_peer(Peer::Primary);
     let mut follower =
         Follower { engine, registry, primary, thread: &mut thread, session: &mut session };
@@ -479,7 +481,10 @@ impl Follower<'_> {
         engine.replication.state().adopt_full(id, offset, size);
         self.registry.disconnect_all(engine);
         self.thread.discard(engine, self.session);
-        self.session.select(0);
+        let db = Durable::of(engine).loading.stream_db();
+        self.session.select(db.min(engine.keyspace.databases() - 1));
+        self.primary.db.store(self.session.db, Relaxed);
+        engine.replication.set_stream_db(self.session.db);
         link.loaded(self.now());
         self.is_up_now();
         log!(engine.log, Notice, "MASTER <-> REPLICA sync: Finished with success");
@@ -520,6 +525,7 @@ impl Follower<'_> {
         stream.drain(..n);
         scan.consume(n);
         self.primary.db.store(self.session.db, Relaxed);
+        engine.replication.set_stream_db(self.session.db);
         engine.wake_feeding(None, usize::MAX);
         engine.journal.turn_over(self.thread.worker());
         let journal = &engine.journal;

@@ -90,7 +90,7 @@ class WithFile:
             keep = [line for line in conf if line.split(" ")[0] not in ("port", "dir", "save")]
         with open(self.conf, "w") as conf:
             conf.writelines(keep)
-        self.server = Server(self.conf, "--port", self.port)
+        self.server = Server("--port", self.port, conf=self.conf)
         self.server.port = self.port
 
     def kill(self):
