@@ -11,7 +11,7 @@
 //!
 //! - [`replicas`]: the connections of replicas, what they have acknowledged, the clients in WAIT.
 //! - [`full`]: full copies, one snapshot for all replicas that wait for one.
-//! - [`failover`]: FAILOVER.
+//! - [`failover`]: the command FAILOVER.
 //! - [`link`]: the thread that follows a primary.
 
 pub mod failover;

@@ -318,7 +318,7 @@ impl Follower<'_> {
             timeout_ms: c.int(Id::ReplTimeout).max(1) as u64 * 1000,
             // Without a backlog the offset has stood still: it says nothing about the data.
             resume: state.backlog.is_some().then(|| state.history.resume()),
-            failover: Replicator::of(&self.engine).failover.asks(),
+            failover: Replicator::of(self.engine).failover.asks(),
         }
     }
 

@@ -48,11 +48,15 @@ pub fn upkeep(engine: &Engine, thread: &mut Thread) {
         }
     }
     if engine.is_replica() || !engine.replication.renders() {
+        // The first replica gets no PING before a period is over: a server that has just started would move
+        // the offset on that it has restored.
+        registry.pinged_ms.store(now, Relaxed);
         return;
     }
     engine.render_changes(thread.worker());
     let period = engine.config.int(Id::ReplPingReplicaPeriod).max(1) * 1000;
     if registry.is_empty() {
+        registry.pinged_ms.store(now, Relaxed);
         end_when_alone(engine, thread, now);
     } else if now - registry.pinged_ms.load(Relaxed) >= period
         // The target could not catch up.
