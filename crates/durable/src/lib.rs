@@ -14,6 +14,7 @@ mod hooks;
 pub mod journal;
 pub mod load;
 mod loading;
+mod position;
 mod request;
 mod shutdown;
 pub mod snapshots;

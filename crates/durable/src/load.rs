@@ -101,6 +101,10 @@ fn cut<R: Read>(
                             text.parse::<i64>().map(|t| engine.clock.wall_ms() as i64 / 1000 - t);
                         log!(engine.log, Notice, "RDB age {} seconds", age.unwrap_or(0).max(0));
                     }
+                    b"repl-stream-db" if send.is_some() => {
+                        let db = text.parse::<u64>().unwrap_or(0);
+                        Durable::of(engine).loading.stream_db.store(db, Relaxed);
+                    }
                     b"used-mem" if send.is_some() => {
                         let bytes = text.parse::<u64>().unwrap_or(0);
                         Durable::of(engine).loading.used_mem.store(bytes, Relaxed);

@@ -18,6 +18,8 @@ pub struct Loading {
     pub(crate) loaded: AtomicU64,
     /// Memory in use when the file was written, as the file records it.
     pub(crate) used_mem: AtomicU64,
+    /// The database that the replication stream behind the snapshot has selected.
+    pub(crate) stream_db: AtomicU64,
     /// Keys loaded.
     pub(crate) keys: AtomicU64,
     /// Commands replayed.
@@ -41,9 +43,14 @@ impl Loading {
 
     /// A snapshot begins to be read: the figures of the last one are reset.
     pub(crate) fn begin_snapshot(&self) {
-        for n in [&self.keys, &self.expired, &self.empty, &self.used_mem] {
+        for n in [&self.keys, &self.expired, &self.empty, &self.used_mem, &self.stream_db] {
             n.store(0, Relaxed);
         }
+    }
+
+    /// The database that the replication stream behind the last snapshot has selected.
+    pub fn stream_db(&self) -> usize {
+        self.stream_db.load(Relaxed) as usize
     }
 
     /// The part that is done, and about how many seconds are left, once that can be estimated.

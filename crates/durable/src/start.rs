@@ -13,6 +13,7 @@ use stdx::rng::Rng;
 use store::Context;
 
 use crate::load::{self, Present, Source, read_file};
+use crate::position::Position;
 use crate::{journal, snapshots};
 
 /// Replaces all data by that of a snapshot, and begins the journal anew with it: for LOAD, and for a replica.
@@ -53,6 +54,9 @@ pub fn load(
         let now = engine.clock.wall_ms() as i64;
         let mut cx = Context::new(now, Rng::from_seed(engine.clock.monotonic_ns()));
         settings::follow(&engine.config, &mut cx);
+        // The journal goes on behind its base.
+        let position = if journal { None } else { Position::of_file(&path) };
+        cx.keep_expired = position.is_some();
         let outcome = if journal {
             journal::load(&engine, &mut cx)
         } else {
@@ -63,6 +67,9 @@ pub fn load(
                 let end = move |engine: &Engine, thread: &mut Thread| {
                     if single {
                         engine.keyspace.unshare(&thread.cx.solo);
+                    }
+                    if let Some(position) = position {
+                        position.restore(engine, thread);
                     }
                     engine.attention.set(Attention::LOADING, false);
                     done(Ok(()));

@@ -37,6 +37,8 @@ pub struct Replication {
     /// Held by the thread that executes a primary's stream, from the first command of a batch until the bytes
     /// are in the backlog: the thread that has it sees data and offset agree. It is taken before shards are locked.
     pub applying: Mutex<()>,
+    /// The database that the stream of this server's primary has selected.
+    stream_db: AtomicUsize,
     /// The state of the crate that replicates, which is above this one.
     pub above: OnceLock<Box<dyn Any + Send + Sync>>,
 }
@@ -85,6 +87,7 @@ impl Replication {
             good: AtomicUsize::new(0),
             counts: Counts::default(),
             applying: Mutex::new(()),
+            stream_db: AtomicUsize::new(0),
             above: OnceLock::new(),
         }
     }
@@ -92,6 +95,16 @@ impl Replication {
     /// The state, for a moment.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()
+    }
+
+    /// The database that the stream of this server's primary has selected: a link goes on with it.
+    pub fn stream_db(&self) -> usize {
+        self.stream_db.load(Relaxed)
+    }
+
+    /// The stream of this server's primary has selected a database.
+    pub fn set_stream_db(&self, db: usize) {
+        self.stream_db.store(db, Relaxed);
     }
 
     /// `repl-backlog-size` may have changed.

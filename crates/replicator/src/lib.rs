@@ -11,8 +11,10 @@
 //!
 //! - [`replicas`]: the connections of replicas, what they have acknowledged, the clients in WAIT.
 //! - [`full`]: full copies, one snapshot for all replicas that wait for one.
+//! - [`failover`]: the command FAILOVER.
 //! - [`link`]: the thread that follows a primary.
 
+pub mod failover;
 pub mod full;
 pub mod link;
 mod payload;

@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use config::Id;
+use durable::Durable;
 use durable::load::{self, Source};
 use engine::{
     Attention, Endpoint, Engine, Job, Mailbox, Message, Next, Peer, Session, Thread, Wire, log,
@@ -23,8 +24,10 @@ use replication::ReplId;
 use replication::link::{Event, Level, Link, RETRY_MS, Settings, State};
 use resp::{Out, Parser};
 
+use crate::failover;
 use crate::replicas::Registry;
 use crate::stale::note_link;
+use crate::state::Replicator;
 use crate::whole::Scan;
 
 /// How long the thread waits for bytes before it looks at the time, and whether it is to stop.
@@ -137,7 +140,7 @@ impl Following {
             stops: AtomicBool::new(false),
             up: AtomicBool::new(false),
             getack: AtomicBool::new(false),
-            db: AtomicUsize::new(0),
+            db: AtomicUsize::new(engine.replication.stream_db()),
             state: Mutex::new("connect"),
             heard_ms: AtomicI64::new(0),
             down_since_ms: AtomicI64::new(0),
@@ -195,6 +198,7 @@ fn follow(engine: &Arc<Engine>, registry: &Registry, primary: &Primary) {
     session.set_user(Arc::clone(engine.acl.server()));
     session.set_authenticated(true);
     session.from_primary = true;
+    session.select(engine.replication.stream_db());
     session.client.set_peer(Peer::Primary);
     let mut follower =
         Follower { engine, registry, primary, thread: &mut thread, session: &mut session };
@@ -247,7 +251,10 @@ impl Reports {
         match event {
             Event::Log(Level::Notice, line) => log!(engine.log, Notice, "{}", line),
             Event::Log(Level::Warning, line) => log!(engine.log, Warning, "{}", line),
-            Event::FullResync { id, offset } => self.full = Some((id, offset)),
+            Event::FullResync { id, offset } => {
+                failover::succeeded(engine);
+                self.full = Some((id, offset));
+            }
             Event::RdbBegin { .. } => {
                 let path = PathBuf::from(format!("temp-{}.link.rdb", std::process::id()));
                 match File::create(&path) {
@@ -263,7 +270,11 @@ impl Reports {
                 }
             }
             Event::RdbEnd => self.whole = true,
-            Event::Continue { id } => self.goes_on = Some(id),
+            Event::Continue { id } => {
+                failover::succeeded(engine);
+                self.goes_on = Some(id);
+            }
+            Event::Refused => failover::refused(engine),
             Event::Stream(bytes) => self.stream.extend_from_slice(bytes),
             Event::Failed(line) => {
                 log!(engine.log, Warning, "{}", line);
@@ -307,7 +318,7 @@ impl Follower<'_> {
             timeout_ms: c.int(Id::ReplTimeout).max(1) as u64 * 1000,
             // Without a backlog the offset has stood still: it says nothing about the data.
             resume: state.backlog.is_some().then(|| state.history.resume()),
-            failover: false,
+            failover: Replicator::of(self.engine).failover.asks(),
         }
     }
 
@@ -470,7 +481,10 @@ impl Follower<'_> {
         engine.replication.state().adopt_full(id, offset, size);
         self.registry.disconnect_all(engine);
         self.thread.discard(engine, self.session);
-        self.session.select(0);
+        let db = Durable::of(engine).loading.stream_db();
+        self.session.select(db.min(engine.keyspace.databases() - 1));
+        self.primary.db.store(self.session.db, Relaxed);
+        engine.replication.set_stream_db(self.session.db);
         link.loaded(self.now());
         self.is_up_now();
         log!(engine.log, Notice, "MASTER <-> REPLICA sync: Finished with success");
@@ -511,6 +525,7 @@ impl Follower<'_> {
         stream.drain(..n);
         scan.consume(n);
         self.primary.db.store(self.session.db, Relaxed);
+        engine.replication.set_stream_db(self.session.db);
         engine.wake_feeding(None, usize::MAX);
         engine.journal.turn_over(self.thread.worker());
         let journal = &engine.journal;

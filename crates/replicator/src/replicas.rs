@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use commands::Fail;
 use config::Id;
 use engine::replication::State as Stream;
-use engine::{Client, Engine, Fed, Feed, Message, Peer, Session, Thread, log};
+use engine::{Attention, Client, Engine, Fed, Feed, Message, Peer, Session, Thread, log};
 use parking_lot::Mutex;
 use replication::acks::{self, MinReplicas, Progress};
 use replication::backlog::Reader;
@@ -23,6 +23,7 @@ use replication::serve::{self, Admission, Answer, Server, State};
 use store::Waiter;
 
 use crate::payload::{Payload, Taken};
+use crate::state::Replicator;
 
 /// Bytes of the stream that a connection gets at once.
 const STREAM_PIECE: usize = 256 << 10;
@@ -45,8 +46,17 @@ struct Waiting {
     waiter: Arc<Waiter>,
     offset: i64,
     wanted: usize,
-    /// It wants the replicas' disks, and this sequence number on this server's own, if any.
-    aof: Option<Option<u64>>,
+    /// It wants the replicas' disks.
+    aof: Option<Own>,
+}
+
+/// What WAITAOF wants of this server's own disk.
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    /// The last change of the client, in the journal.
+    pub sequence: u64,
+    /// Whether it is waited for. The reply says in any case whether it is on disk.
+    pub wanted: bool,
 }
 
 /// The connection of a replica.
@@ -81,6 +91,13 @@ impl Replica {
     /// What the log calls it.
     pub fn name(&self) -> String {
         self.about.lock().name(self.peer())
+    }
+
+    /// Its address, and what it has acknowledged if it is online.
+    fn reached_at(&self) -> ((String, u16), Option<i64>) {
+        let about = self.about.lock();
+        let port = u16::try_from(about.port).unwrap_or(0);
+        ((about.address(self.peer()), port), about.is_online().then(|| about.ack()))
     }
 
     pub(crate) fn state(&self) -> Option<State> {
@@ -135,7 +152,10 @@ impl Feed for ReplicaFeed {
             Taken::Failed => return Fed::End,
             Taken::Whole => {}
         }
-        if !replica.may_stream(&engine) {
+        if replica.has_come_online(&engine) {
+            self.registry.count(&engine);
+        }
+        if !replica.may_stream() {
             return Fed::Nothing;
         }
         let Some(reader) = *replica.reader.lock() else { return Fed::Nothing };
@@ -167,16 +187,21 @@ impl Feed for ReplicaFeed {
 }
 
 impl Replica {
-    /// Whether the full copy is behind it: notices that it is.
-    fn may_stream(&self, engine: &Engine) -> bool {
+    /// Everything of the full copy was given out. Returns whether the replica is online since now.
+    fn has_come_online(&self, engine: &Engine) -> bool {
         let mut about = self.about.lock();
-        if about.state == Some(State::SendBulk) {
-            let now = engine.clock.wall_ms();
-            let name = about.name(self.peer());
-            if let Some(line) = about.put_online(now, &name) {
-                log!(engine.log, Notice, "{}", line);
-            }
+        if about.state != Some(State::SendBulk) {
+            return false;
         }
+        let name = about.name(self.peer());
+        if let Some(line) = about.put_online(engine.clock.wall_ms(), &name) {
+            log!(engine.log, Notice, "{}", line);
+        }
+        true
+    }
+
+    fn may_stream(&self) -> bool {
+        let about = self.about.lock();
         about.is_online() && !about.stream_on_ack
     }
 }
@@ -223,6 +248,9 @@ impl Registry {
                 if start_stream {
                     engine.post(session.client.thread, Message::Fed(session.client.id));
                 }
+                if engine.attention.get() & Attention::REPLICAS != 0 {
+                    self.count(engine);
+                }
                 self.acknowledged(engine, thread);
                 Ok(false)
             }
@@ -239,7 +267,8 @@ impl Registry {
     ) -> Result<Option<String>, Fail> {
         let replica = self.begin_session(engine, session);
         let is_replica = engine.is_replica();
-        let server = Server { is_replica, link_is_up, fails_over: false };
+        let fails_over = Replicator::of(engine).failover.is_on();
+        let server = Server { is_replica, link_is_up, fails_over };
         let pending = session.client.output_bytes.load(Relaxed) > 0;
         match replica.about.lock().admit(server, pending) {
             Admission::Go => {}
@@ -312,6 +341,33 @@ impl Registry {
         self.all.lock().clone()
     }
 
+    /// The replica at an address, or the first: how others reach it, and what it has acknowledged if it is
+    /// online.
+    pub(crate) fn acknowledged_by(
+        &self,
+        target: Option<&(String, u16)>,
+    ) -> Option<((String, u16), Option<i64>)> {
+        let all = self.all.lock();
+        let mut found = all
+            .iter()
+            .map(|r| r.reached_at())
+            .filter(|(address, _)| target.is_none_or(|target| target == address));
+        found.next()
+    }
+
+    /// A replica, the one at `target` if that is given, that has executed everything up to `offset`.
+    pub(crate) fn acknowledged_by_any(
+        &self,
+        target: Option<&(String, u16)>,
+        offset: i64,
+    ) -> Option<(String, u16)> {
+        let all = self.all.lock();
+        let mut found = all.iter().map(|r| r.reached_at()).filter(|(address, ack)| {
+            target.is_none_or(|target| target == address) && ack.is_some_and(|ack| ack >= offset)
+        });
+        found.next().map(|(address, _)| address)
+    }
+
     /// Whether there are any.
     pub fn is_empty(&self) -> bool {
         self.all.lock().is_empty()
@@ -369,9 +425,9 @@ impl Registry {
                 return false;
             }
             let have = self.have(w.offset, w.aof.is_some());
-            let here = w.aof.map(|own| durable_here(engine, own));
-            let done = have >= w.wanted && here.is_none_or(|(here, wanted)| here || !wanted);
-            let here = here.map(|(here, _)| i64::from(here));
+            let here = w.aof.map(|own| i64::from(is_durable_here(engine, own.sequence)));
+            let wanted_here = w.aof.is_some_and(|own| own.wanted);
+            let done = have >= w.wanted && (!wanted_here || here == Some(1));
             engine::note_progress(&w.waiter, here, have as i64);
             if done {
                 due.push((Arc::clone(&w.waiter), here, have));
@@ -390,11 +446,12 @@ impl Registry {
     }
 }
 
-/// Whether this server's own journal is as far as a client in WAITAOF wants, and whether it does.
-fn durable_here(engine: &Engine, own: Option<u64>) -> (bool, bool) {
+/// Whether this server's own journal is on disk up to `sequence`.
+pub fn is_durable_here(engine: &Engine, sequence: u64) -> bool {
     let journal = &engine.journal;
-    let reached = |sequence| journal.is_on() && sequence <= journal.shared.durable();
-    own.map_or((false, false), |sequence| (reached(sequence), true))
+    journal.is_on()
+        && !durable::journal::is_beginning(engine)
+        && sequence <= journal.shared.durable()
 }
 
 fn min_replicas(engine: &Engine) -> MinReplicas {
@@ -420,13 +477,13 @@ impl Registry {
     }
 
     /// Answers `waiter` when `wanted` replicas have everything up to `offset`; with `aof` on their disks, and this
-    /// server up to that sequence number, if one is given, on its own.
+    /// server has what is said there.
     pub fn wait(
         &self,
         engine: &Engine,
         waiter: Arc<Waiter>,
         (offset, wanted): (i64, usize),
-        aof: Option<Option<u64>>,
+        aof: Option<Own>,
     ) {
         self.waiting.lock().push(Waiting { waiter, offset, wanted, aof });
         self.any_waiting.store(true, Relaxed);

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use config::{Caller, Id};
+use commands::Fail;
+use config::Id;
 use engine::{Attention, Engine, Job, Message, Thread, log};
+use replication::serve::failover_request;
 
 use crate::stale::note_link;
 use crate::state::Replicator;
@@ -17,22 +19,57 @@ pub fn replica_of(engine: &Engine, thread: &mut Thread, host: &str, port: u16) -
     note_option(engine, &format!("{host} {port}"));
     let host = host.to_owned();
     outside_transactions(engine, thread, move |engine, thread| {
-        let r = Replicator::of(engine);
-        let previous = r.following.stop();
-        // No batch of the old primary's stream is being executed from here on.
-        let quiet = engine.replication.applying.lock();
-        durable::load::within(engine, thread, |_| {
+        follow(engine, thread, &host, port, |_| true);
+    });
+    true
+}
+
+/// This primary becomes a replica if `may` says so at the moment of the change, at which no change of the data is
+/// under way. Returns whether it has. Not inside a transaction.
+pub(crate) fn replica_of_if(
+    engine: &Engine,
+    thread: &mut Thread,
+    host: &str,
+    port: u16,
+    may: impl FnOnce(&Engine) -> bool,
+) -> bool {
+    let follows = follow(engine, thread, host, port, may);
+    if follows {
+        note_option(engine, &format!("{host} {port}"));
+    }
+    follows
+}
+
+fn follow(
+    engine: &Engine,
+    thread: &mut Thread,
+    host: &str,
+    port: u16,
+    may: impl FnOnce(&Engine) -> bool,
+) -> bool {
+    let r = Replicator::of(engine);
+    let previous = r.following.stop();
+    // No batch of the old primary's stream is being executed from here on.
+    let quiet = engine.replication.applying.lock();
+    let follows = durable::load::within(engine, thread, |_| {
+        engine.replication.state().render();
+        let follows = may(engine);
+        if follows {
             engine.attention.set(Attention::REPLICA, true);
             engine.end_rendering();
-        });
-        drop(quiet);
-        note_link(engine, false);
-        engine.follow_good_replicas();
-        unblock_all(engine, thread);
-        r.replicas.disconnect_all(engine);
-        log!(engine.log, Notice, "REPLICAOF {}:{} enabled", host, port);
-        r.following.start(engine, &r.replicas, host, port, previous);
+        }
+        follows
     });
+    drop(quiet);
+    if !follows {
+        return false;
+    }
+    note_link(engine, false);
+    engine.follow_good_replicas();
+    unblock_all(engine, thread);
+    r.replicas.disconnect_all(engine);
+    log!(engine.log, Notice, "REPLICAOF {}:{} enabled", host, port);
+    r.following.start(engine, &r.replicas, host.to_owned(), port, previous);
     true
 }
 
@@ -76,6 +113,18 @@ pub fn replica_of_no_one(engine: &Engine, thread: &mut Thread) {
     });
 }
 
+/// `PSYNC id offset FAILOVER`: the primary of this replica hands its role over.
+///
+/// # Errors
+/// This is no replica, or has another history.
+pub fn promoted_by_primary(engine: &Engine, thread: &mut Thread, id: &[u8]) -> Result<(), Fail> {
+    let own = engine.replication.state().history.id();
+    failover_request(id, own, engine.is_replica()).map_err(Fail::text)?;
+    log!(engine.log, Warning, "Failover request received for replid {}.", own);
+    replica_of_no_one(engine, thread);
+    Ok(())
+}
+
 /// `replica-serve-stale-data` may have changed.
 pub fn follow_config(engine: &Engine) {
     let primary = Replicator::of(engine).following.primary();
@@ -97,9 +146,7 @@ fn outside_transactions(
 
 /// CONFIG GET and CONFIG REWRITE show the role.
 fn note_option(engine: &Engine, value: &str) {
-    let option: &[(&[u8], &[u8])] = &[(b"replicaof", value.as_bytes())];
-    let caller = Caller { owner: true, ..Caller::default() };
-    if let Err(e) = engine.config.set(option, caller, &mut |_, _| Ok(())) {
+    if let Err(e) = engine.config.note(Id::Replicaof, value) {
         log!(engine.log, Warning, "replicaof: {}", e);
     }
 }

@@ -7,6 +7,7 @@ use engine::{Engine, Thread, log};
 use replication::render::PING;
 use replication::serve::State;
 
+use crate::failover;
 use crate::full;
 use crate::role;
 use crate::state::Replicator;
@@ -17,6 +18,7 @@ pub fn upkeep(engine: &Engine, thread: &mut Thread) {
     let db = Replicator::of(engine).following.stream_db();
     full::begin_if_due(engine, thread, registry, db);
     registry.acknowledged(engine, thread);
+    failover::upkeep(engine, thread);
     role::follow_config(engine);
     let now = engine.clock.wall_ms() as i64;
     if now - registry.looked_ms.load(Relaxed) < 1000 {
@@ -46,13 +48,20 @@ pub fn upkeep(engine: &Engine, thread: &mut Thread) {
         }
     }
     if engine.is_replica() || !engine.replication.renders() {
+        // The first replica gets no PING before a period is over: a server that has just started would move
+        // the offset on that it has restored.
+        registry.pinged_ms.store(now, Relaxed);
         return;
     }
     engine.render_changes(thread.worker());
     let period = engine.config.int(Id::ReplPingReplicaPeriod).max(1) * 1000;
     if registry.is_empty() {
+        registry.pinged_ms.store(now, Relaxed);
         end_when_alone(engine, thread, now);
-    } else if now - registry.pinged_ms.load(Relaxed) >= period {
+    } else if now - registry.pinged_ms.load(Relaxed) >= period
+        // The target could not catch up.
+        && !Replicator::of(engine).failover.is_on()
+    {
         registry.pinged_ms.store(now, Relaxed);
         engine.replication.state().append(PING);
         engine.wake_feeding(None, usize::MAX);

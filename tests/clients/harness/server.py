@@ -58,7 +58,7 @@ def open_files(test, count):
 class Server:
     """One running server. `with Server("--maxclients", "5") as server: ...`"""
 
-    def __init__(self, *options):
+    def __init__(self, *options, conf=None):
         if not BINARY:
             raise RuntimeError("APUS_BIN must name the apus binary")
         self.dir = tempfile.mkdtemp(prefix="apus-test-")
@@ -66,7 +66,8 @@ class Server:
         self.log = []
         self._log_changed = threading.Condition()
 
-        command = [BINARY, "serve", "--port", str(self.port), "--dir", self.dir, "--save", ""]
+        command = [BINARY, "serve", *([conf] if conf else [])]
+        command += ["--port", str(self.port), "--dir", self.dir, "--save", ""]
         self.process = subprocess.Popen(
             command + [str(option) for option in options],
             stdin=subprocess.DEVNULL,

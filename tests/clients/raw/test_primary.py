@@ -181,6 +181,21 @@ class Primary(unittest.TestCase):
                 theirs("REPLICAOF", "NO", "ONE")
             wait_until(lambda: str(c("SET", "k", "v")) == refusal, "it is gone")
 
+    def test_min_replicas_are_counted_at_once(self):
+        """A replica counts since it is online, not since the next look at all of them."""
+        with Server("--repl-diskless-sync-delay", 0) as p, Redis() as r, Client(p.port) as c:
+            self.follow(p, r)
+            c("CONFIG", "SET", "min-replicas-to-write", 1)
+            self.assertEqual(c("SET", "k", "v"), b"OK")
+
+    def test_waitaof_tells_of_this_disk_when_nobody_asks(self):
+        options = ["--repl-diskless-sync-delay", 0, "--appendonly", "yes"]
+        options += ["--appendfsync", "always"]
+        with Server(*options) as p, Redis() as r, Client(p.port) as c:
+            self.follow(p, r)
+            c("SET", "k", "v")
+            self.assertEqual(c("WAITAOF", 0, 1, 100), [1, 0])
+
     def test_the_journal_does_not_mind(self):
         options = ["--repl-diskless-sync-delay", 0, "--appendonly", "yes"]
         options += ["--enable-debug-command", "local"]

@@ -113,6 +113,14 @@ class Replica(unittest.TestCase):
                 self.assertEqual(second.info("stats")["sync_full"], "0")
                 self.assertEqual(second.info("stats")["sync_partial_ok"], "2")
 
+    def test_the_role_is_an_option(self):
+        with Server(*QUICK) as a, Server(*QUICK) as b, Client(b.port) as c:
+            self.follow(a, b)
+            here = f"127.0.0.1 {a.port}".encode()
+            self.assertEqual(c("CONFIG", "GET", "replicaof"), [b"replicaof", here])
+            c("REPLICAOF", "NO", "ONE")
+            self.assertEqual(c("CONFIG", "GET", "replicaof"), [b"replicaof", b""])
+
     def test_a_chain(self):
         with Redis(*QUICK) as a, Server(*QUICK) as b, Server(*QUICK) as c, Redis() as d:
             self.follow(a, b)

@@ -161,6 +161,24 @@ impl Config {
         Ok(changed)
     }
 
+    /// Stores what the server itself has changed in a way that is no change of an option by a client, so that
+    /// CONFIG GET and CONFIG REWRITE show it: the role. The option may be one that no client can set.
+    ///
+    /// # Errors
+    /// The text is no value of the option.
+    pub fn note(&self, id: Id, text: &str) -> Result<(), String> {
+        let words: Vec<&[u8]> = match id.row().has(MULTI) {
+            true if text.is_empty() => vec![],
+            true => text.as_bytes().split(|byte| *byte == b' ').collect(),
+            false => vec![text.as_bytes()],
+        };
+        let value = parse::parse(id.row(), &words, self)?;
+        let _writer = self.writer.lock();
+        self.store(id, &value);
+        self.changed();
+        Ok(())
+    }
+
     /// Finds the options and refuses those that may not be set, the first first.
     fn check_names(
         &self,

@@ -120,6 +120,18 @@ pub(crate) fn aof_base(yes: bool) -> Fields {
     vec![("aof-base", u8::from(yes).to_string())]
 }
 
+/// The fields of the file of SAVE and BGSAVE: with them the position in the replication stream, if the data is at
+/// one. Every shard is locked. `within` says that a transaction or a script has changes that are not in the stream
+/// yet.
+fn file_fields(engine: &Engine, within: bool) -> Fields {
+    let mut fields = aof_base(false);
+    if within {
+        return fields;
+    }
+    fields.extend(crate::position::Position::now(engine).iter().flat_map(|p| p.fields()));
+    fields
+}
+
 /// The file of SAVE and BGSAVE.
 fn file(engine: &Engine, snapshots: &Snapshots) -> FileSink {
     let often = engine.config.flag(Id::RdbSaveIncrementalFsync);
@@ -137,9 +149,10 @@ pub fn save(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     }
     thread.collect();
     let mut at = 0;
+    let within = thread.in_transaction || thread.cx.in_script;
     let moment = || {
         at = engine.totals().dirty;
-        aof_base(false)
+        file_fields(engine, within)
     };
     let Some(taking) = save::begin(engine, &mut thread.cx, moment) else {
         p.release();
@@ -256,7 +269,7 @@ pub fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result<(), Fa
     let known = Arc::clone(&at);
     let moment = move || {
         at.store(engine.totals().dirty, Relaxed);
-        aof_base(false)
+        file_fields(engine, false)
     };
     let end = move |engine: &Engine, _: &mut Thread, outcome: io::Result<Taken>| {
         saved_in_background(engine, &path, began, known.load(Relaxed), &outcome);

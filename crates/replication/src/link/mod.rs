@@ -88,6 +88,8 @@ pub enum Event<'a> {
         /// The primary's history.
         id: Option<ReplId>,
     },
+    /// The primary has refused PSYNC; the end of the link follows.
+    Refused,
     /// Bytes of the stream, as they came; cut anywhere.
     Stream(&'a [u8]),
     /// The link has ended; the line for the log.
@@ -397,6 +399,7 @@ impl Link {
         } else {
             format!("Unexpected reply to PSYNC from master: {said}")
         };
+        on(Event::Refused);
         self.fail(text, on);
     }
 

@@ -4,9 +4,10 @@
 
 use commands::row::{Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
-use config::Caller;
+use config::{Caller, Id};
 use engine::{Attention, Engine};
 use engine::{Call, SessionCommand};
+use replicator::Replicator;
 use resp::{Args, Reply};
 
 pub(crate) static CONFIG: SessionCommand = SessionCommand {
@@ -104,8 +105,12 @@ fn set(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         loading: call.engine.attention.get() & Attention::LOADING != 0,
         owner: false,
     };
-    engine::change(call.engine, call.thread, &pairs, caller)
+    let changed = engine::change(call.engine, call.thread, &pairs, caller)
         .map_err(|e| Fail::new(e.to_string()))?;
+    if changed.contains(&Id::MinReplicasMaxLag) {
+        // Other replicas are good now.
+        Replicator::of(call.engine).replicas.count(call.engine);
+    }
     reply.ok();
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! REPLICAOF, SYNC, PSYNC, REPLCONF and FAILOVER, which is refused.
+//! REPLICAOF, SYNC, PSYNC, REPLCONF and FAILOVER.
 
 use commands::row::{DocFlags, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
@@ -6,6 +6,7 @@ use resp::{Args, Reply};
 
 use super::command;
 use engine::{Call, Client, Engine, SessionCommand, Stuck};
+use replicator::failover::{self, Wish};
 use replicator::{Replicator, role};
 
 const BASE: Row = Row {
@@ -61,6 +62,9 @@ OK
 );
 
 fn replica_of(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    if Replicator::of(call.engine).failover.is_on() {
+        return Err(Fail::text("ERR REPLICAOF not allowed while failing over."));
+    }
     if args.is(1, "no") && args.is(2, "one") {
         role::replica_of_no_one(call.engine, call.thread);
         reply.ok();
@@ -126,7 +130,7 @@ pub(crate) static PSYNC: SessionCommand = command(
 
 fn psync(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if args.is(3, "failover") {
-        return Err(Fail::text("ERR PSYNC FAILOVER can't be sent to a master."));
+        role::promoted_by_primary(call.engine, call.thread, &args[1])?;
     }
     let offset = parse::int(args, 2)?;
     let r = Replicator::of(call.engine);
@@ -258,32 +262,38 @@ pub(crate) static FAILOVER: SessionCommand = command(
     failover,
 );
 
-fn failover(_: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Outcome {
+fn failover(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     if args.len() == 2 && args.is(1, "abort") {
-        return Err(Fail::text("ERR No failover in progress."));
+        failover::abort(call.engine, call.thread)?;
+        reply.ok();
+        return Ok(());
     }
-    let (mut timeout, mut host, mut force) = (false, false, false);
+    let mut wish = Wish::default();
     let mut i = 1;
     while i < args.len() {
         let more = args.len() - 1 - i;
-        if args.is(i, "timeout") && more >= 1 && !timeout {
-            if parse::int(args, i + 1)? <= 0 {
+        if args.is(i, "timeout") && more >= 1 && wish.timeout_ms.is_none() {
+            let ms = parse::int(args, i + 1)?;
+            if ms <= 0 {
                 return Err(Fail::text("ERR FAILOVER timeout must be greater than 0"));
             }
-            timeout = true;
+            wish.timeout_ms = Some(ms);
             i += 1;
-        } else if args.is(i, "to") && more >= 2 && !host {
-            parse::int(args, i + 2)?;
-            host = true;
+        } else if args.is(i, "to") && more >= 2 && wish.target.is_none() {
+            let host = String::from_utf8_lossy(&args[i + 1]).into_owned();
+            // No replica has another port.
+            wish.target = Some((host, u16::try_from(parse::int(args, i + 2)?).unwrap_or(0)));
             i += 2;
-        } else if args.is(i, "force") && !force {
-            force = true;
+        } else if args.is(i, "force") && !wish.force {
+            wish.force = true;
         } else {
             return Err(Fail::SYNTAX);
         }
         i += 1;
     }
-    Err(Fail::text("ERR FAILOVER requires connected replicas."))
+    failover::begin(call.engine, wish)?;
+    reply.ok();
+    Ok(())
 }
 
 /// REPLCONF of a client whose thread is stuck: it changes nothing.

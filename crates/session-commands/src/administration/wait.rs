@@ -9,6 +9,7 @@ use commands::row::{Acl, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome, parse};
 use engine::{Call, SessionCommand};
 use replicator::Replicator;
+use replicator::replicas::{self, Own};
 use resp::{Args, Reply};
 use store::{Block, Empty, Kind};
 
@@ -126,8 +127,7 @@ fn wait_aof(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
     }
     // The connection's own writes are among those of its thread.
     let written = call.thread.last_written();
-    let has_all = journal.is_on() && !durable::journal::is_beginning(call.engine);
-    let here = i64::from(has_all && written <= journal.shared.durable());
+    let here = i64::from(replicas::is_durable_here(call.engine, written));
     let wanted = usize::try_from(replicas).unwrap_or(0);
     let (offset, there) =
         Replicator::of(call.engine).replicas.position_on_disk(call.engine, call.thread);
@@ -143,7 +143,7 @@ fn wait_aof(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         call.thread.awaits = Some(written);
     } else {
         call.thread.on_wait = Some(Box::new(move |engine, waiter| {
-            let own = (local > 0).then_some(written);
+            let own = Own { sequence: written, wanted: local > 0 };
             Replicator::of(engine).replicas.wait(engine, waiter, (offset, wanted), Some(own));
         }));
     }

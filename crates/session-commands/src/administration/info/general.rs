@@ -167,7 +167,7 @@ pub(super) fn replication(call: &mut Call<'_>, s: &mut Section) {
     for (i, line) in lines.iter().enumerate() {
         s.put(&format!("slave{i}"), line);
     }
-    s.put("master_failover_state", "no-failover");
+    s.put("master_failover_state", Replicator::of(engine).failover.word());
     let state = engine.replication.state();
     let history = &state.history;
     s.put("master_replid", history.id().as_str());
