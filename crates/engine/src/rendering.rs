@@ -17,8 +17,16 @@ impl Engine {
             return;
         }
         r.told.store(false, SeqCst);
-        if r.state.lock().render() {
+        let mut state = r.state.lock();
+        let any = state.render();
+        let settled = state.ask();
+        drop(state);
+        if any {
             self.wake_feeding(Some(own), usize::MAX);
+        }
+        if let Some(sequence) = settled {
+            r.acks.acknowledged(sequence);
+            self.wake_gated();
         }
     }
 
@@ -32,7 +40,8 @@ impl Engine {
 
     #[cold]
     fn pass_on(&self, worker: &Arc<Worker>) {
-        if worker.lane.waiting() > LANE_MAX {
+        let alone = || self.workers().iter().all(|w| w.fed.load(Relaxed) == 0);
+        if worker.lane.waiting() > LANE_MAX || self.replication.acks.is_on() && alone() {
             return self.render_changes(worker);
         }
         if !self.replication.told.swap(true, SeqCst) {

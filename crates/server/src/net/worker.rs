@@ -13,21 +13,24 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use config::Id;
+use engine::acks::{Pong, of_connection};
 use engine::journal::Gate;
 use engine::{Foreseen, Message, Session, Thread, log};
 use mio::{Events, Interest, Poll, Token, Waker};
 use resp::Out;
 use slab::Slab;
 
-use super::answer::{BatchIo, Turn, gate_output};
+use super::answer::{BatchIo, Held, Turn, gate_output, hold_output, term_to_hold};
 use super::buffers::{LEFTOVER, OUTPUT, SMALL};
-use super::conn::{Conn, INPUT, Source, State, Wait};
+use super::conn::{Conn, Gated, INPUT, Source, State, Wait};
 use super::count::{add, raise};
 use super::inbox::{Arrival, Inbox};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
 use super::listen::Door;
 use super::stuck::StuckResponder;
+use super::outq;
 use super::tls;
+use super::unacknowledged::{UNCERTAIN, UNSEEN, replace_replies};
 use super::web::{self, WebConn};
 use crate::Shared;
 use crate::give_back::GiveBack;
@@ -73,6 +76,8 @@ pub(crate) struct Worker {
     /// Connections whose output waits for the journal: up to where it must be durable (ascending),
     /// and the client.
     gated: VecDeque<(u64, u64)>,
+    /// Connections whose output waits for replicas, in the order of numbers and times.
+    held: VecDeque<Held>,
     /// Connections that have given a thread more to deliver than it can, so far: its number, and the
     /// client, in the order in which they go on.
     crowded: VecDeque<(usize, u64)>,
@@ -132,6 +137,7 @@ impl Worker {
             paused: Vec::new(),
             timers: BinaryHeap::new(),
             gated: VecDeque::new(),
+            held: VecDeque::new(),
             crowded: VecDeque::new(),
             handshakes: VecDeque::new(),
             stops: false,
@@ -315,7 +321,7 @@ impl Worker {
     }
 
     fn turn(&mut self, i: usize, writable: bool) -> io::Result<Turn> {
-        let Self { conns, thread, shared, input, out, paused, timers, inbox, gated, .. } = self;
+        let Self { conns, thread, shared, input, out, paused, timers, inbox, gated, held, .. } = self;
         let crowded = (!self.stops).then_some(&mut self.crowded);
         let engine = &shared.engine;
         let stats = &inbox.worker.stats;
@@ -327,7 +333,7 @@ impl Worker {
         if c.web.is_some() {
             let responder = self.web.get_or_insert_with(|| Responder::new(shared, thread));
             return web::turn(
-                &mut web::Io { shared, stats, thread, input, out, gated, responder },
+                &mut web::Io { shared, stats, thread, input, out, gated, held, responder },
                 c,
             );
         }
@@ -403,7 +409,7 @@ impl Worker {
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
         }
-        let mut io = BatchIo { engine, stats, thread, out, paused, timers, gated, crowded };
+        let mut io = BatchIo { engine, stats, thread, out, paused, timers, gated, held, crowded };
         let arrived = (!in_place).then(|| &input[..have]);
         io.answer(c, i, arrived, left)
     }
@@ -502,10 +508,13 @@ impl Worker {
             self.thread.prefetch(&self.shared.engine, ahead.iter().map(|h| (h.db, h.hash)));
         }
         for (k, h) in ahead.iter().enumerate() {
-            let Self { conns, thread, shared, small, out, paused, timers, inbox, gated, .. } = self;
+            let Self {
+                conns, thread, shared, small, out, paused, timers, inbox, gated, held, ..
+            } = self;
             let (engine, stats) = (&shared.engine, &inbox.worker.stats);
             let crowded = (!self.stops).then_some(&mut self.crowded);
-            let mut io = BatchIo { engine, stats, thread, out, paused, timers, gated, crowded };
+            let mut io =
+                BatchIo { engine, stats, thread, out, paused, timers, gated, held, crowded };
             let Some(c) = conns.get_mut(h.i) else { continue };
             let arrived = &small[k * SMALL..k * SMALL + h.n];
             let turn = io.answer(c, h.i, Some(arrived), 0).unwrap_or(Turn::Close);
@@ -518,6 +527,11 @@ impl Worker {
     /// Sends the replies that have waited for the journal and need not wait any more. Whether connections
     /// went on with requests that had come meanwhile.
     fn release(&mut self) -> bool {
+        let went_on = self.release_held();
+        self.release_gated() || went_on
+    }
+
+    fn release_gated(&mut self) -> bool {
         let mut went_on = false;
         if self.gated.is_empty() {
             return went_on;
@@ -538,7 +552,7 @@ impl Worker {
                 continue;
             }
             // It may wait for more than this.
-            if c.gate.is_none_or(|gated| gated.until != sequence) {
+            if c.gate.is_none_or(|gated| gated.until != sequence || gated.term.is_some()) {
                 continue;
             }
             c.gate = None;
@@ -551,6 +565,104 @@ impl Worker {
             }
         }
         went_on
+    }
+
+    /// The same for replies that wait for replicas.
+    fn release_held(&mut self) -> bool {
+        let mut went_on = false;
+        if self.held.is_empty() {
+            return went_on;
+        }
+        self.inbox.worker.wake_request.announce();
+        let shared = Arc::clone(&self.shared);
+        let (journal, acks) = (&shared.engine.journal, &shared.engine.replication.acks);
+        while let Some(held) = self.held.front().copied() {
+            let ended = acks.term() != held.term;
+            let gate = journal.reached(held.until);
+            let passes = || acks.pass(held.until, || shared.engine.clock.monotonic_ns());
+            if !ended && gate != Gate::Never && (gate != Gate::Open || !passes()) {
+                break;
+            }
+            self.held.pop_front();
+            let Some(&i) = self.places.get(&held.client) else { continue };
+            let c = &mut *self.conns[i];
+            let mine = |g: &Gated| g.until == held.until && g.term == Some(held.term);
+            let Some(gated) = c.gate.filter(mine) else { continue };
+            if gate == Gate::Never && gated.acts {
+                self.close(i);
+            } else if ended {
+                went_on |= self.give_up(i, gated.acts);
+            } else {
+                c.gate = None;
+                went_on |= self.go_on_sending(i);
+            }
+        }
+        went_on
+    }
+
+    fn go_on_sending(&mut self, i: usize) -> bool {
+        let c = &mut *self.conns[i];
+        if c.has_only_output() {
+            let sent = c.send_pending();
+            self.note_sent(i, sent);
+            false
+        } else {
+            self.serve(i, true);
+            true
+        }
+    }
+
+    /// What a connection was to be told will not be acknowledged in time: it gets errors.
+    fn give_up(&mut self, i: usize, acts: bool) -> bool {
+        let c = &mut *self.conns[i];
+        c.gate = None;
+        let error = if acts { UNCERTAIN } else { UNSEEN };
+        // In RESP2 messages look like replies.
+        let fits = c.web.is_none() && !is_subscriber(c) && c.has_sent_none();
+        if !fits || !replace_replies(&mut c.pending, error) {
+            self.close(i);
+            return false;
+        }
+        self.go_on_sending(i)
+    }
+
+    /// Gives up what has waited for replicas for too long.
+    fn give_up_late(&mut self) {
+        let timeout = self.shared.engine.config.int(Id::MinReplicasAckTimeout).max(0) as u64;
+        let now = self.shared.engine.clock.monotonic_ns();
+        while timeout > 0
+            && let Some(held) = self.held.front().copied()
+            && now.saturating_sub(held.since) >= timeout * 1_000_000
+        {
+            self.held.pop_front();
+            let Some(&i) = self.places.get(&held.client) else { continue };
+            let mine = |g: &Gated| g.until == held.until && g.term == Some(held.term);
+            if let Some(gated) = self.conns[i].gate.filter(mine) {
+                self.give_up(i, gated.acts);
+            }
+        }
+    }
+
+    /// Reports the PONGs that have reached Sentinels.
+    fn note_pongs(&mut self) {
+        let engine = &self.shared.engine;
+        if !engine.replication.acks.listens() {
+            return;
+        }
+        for (_, c) in &mut self.conns {
+            let client = &c.session.client;
+            if c.sentinel.is_none() {
+                c.sentinel = of_connection(client.names.read().name.as_bytes());
+            }
+            if let (Some(id), Some(sent)) = (c.sentinel, c.pong)
+                && c.unsent() == 0
+                && i32::try_from(client.endpoint.fd).is_ok_and(outq::is_delivered)
+            {
+                c.pong = None;
+                let local = client.endpoint.local.clone();
+                engine.replication.acks.pong(Pong { id, sent_ms: sent / 1_000_000, local });
+            }
+        }
     }
 
     fn note_sent(&mut self, i: usize, sent: io::Result<usize>) {
@@ -660,7 +772,12 @@ impl Worker {
         if self.thread.may_answer(&mut c.session) {
             // It was served by another client's command, on any thread: this counts as an action of its
             // own.
-            match self.shared.engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
+            let engine = &self.shared.engine;
+            let shows = shows_data(engine, c);
+            match engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
+                _ if let Some(term) = term_to_hold(engine, c.term, shows) => {
+                    hold_output(engine, c, (term, true), &mut self.held);
+                }
                 Gate::Open => {}
                 Gate::At(n) => gate_output(c, n, true, &mut self.gated),
                 Gate::Never => return self.close(i),
@@ -825,6 +942,8 @@ impl Worker {
         }
         close.into_iter().for_each(|i| self.close(i));
         self.check_fed();
+        self.give_up_late();
+        self.note_pongs();
         if self.timers.len() > 64 + 2 * self.conns.len() {
             // Most have been answered long before their time.
             let wakes = |c: &Conn| Some(Reverse((c.session.wakes_at()?, c.session.client.id)));
@@ -893,6 +1012,12 @@ impl Worker {
         let all: Vec<usize> = self.conns.iter().map(|(i, _)| i).collect();
         all.into_iter().for_each(|i| self.close(i));
     }
+}
+
+/// Whether the command that a connection has waited with tells of data.
+fn shows_data(engine: &engine::Engine, c: &Conn) -> bool {
+    let last = usize::from(c.session.client.last_cmd.load(Relaxed));
+    last.checked_sub(1).and_then(|id| engine.table.all().get(id)).is_none_or(|cmd| cmd.shows_data)
 }
 
 /// Receives a part of a large argument, straight to where it will stay. Returns none when the argument is

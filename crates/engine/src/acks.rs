@@ -1,0 +1,204 @@
+//! The gate for replies of a primary whose changes wait for replicas (`min-replicas-ack`), and that its Sentinels
+//! must see (`sentinel-lease-ms`).
+//!
+//! It stands beside the journal's gate ([`crate::journal`]) and works in the same way: the output of a batch
+//! that shows or changes data waits until everything is acknowledged that *any* thread had committed when the batch
+//! ended. So no reader sees what a failover may still lose. Output that shows no data (PING, INFO, PUBLISH, the
+//! connection's own commands) does not wait: Sentinels must be answered while clients are not.
+//!
+//! The crate `replicator` decides what is acknowledged, and holds the lease; here is what the threads look at for
+//! each batch. A *term* is the time in which the server is a primary with this gate. Output that waits when its
+//! term ends has an uncertain fate: another server may be the primary by now.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+
+use parking_lot::Mutex;
+pub use replication::sentinels::of_connection;
+
+use crate::engine::Engine;
+
+/// The channel on which Sentinels tell each other, and their primary, what they know.
+pub const HELLO: &[u8] = b"__sentinel__:hello";
+/// The channel on which a primary tells its replicas which of them are in sync.
+pub const IN_SYNC: &[u8] = b"__apus__:in-sync";
+/// Notes that are kept until they are read; any client may publish.
+const NOTES_MAX: usize = 256;
+/// Bytes of one note.
+const NOTE_MAX: usize = 8 << 10;
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub struct Acks {
+    /// Odd: a term.
+    term: AtomicU64,
+    /// All changes with lower numbers are acknowledged.
+    below: AtomicU64,
+    /// Monotonic nanoseconds at which the lease ends; `u64::MAX` without one.
+    lease_until: AtomicU64,
+    /// Somebody reads the notes.
+    listens: AtomicBool,
+    notes: Mutex<Vec<Note>>,
+    pongs: Mutex<Vec<Pong>>,
+}
+
+/// A message on one of the two channels.
+#[derive(Debug)]
+pub struct Note {
+    /// Its channel is [`HELLO`], otherwise [`IN_SYNC`].
+    pub hello: bool,
+    /// Its text.
+    pub text: Vec<u8>,
+}
+
+/// A PONG that has reached a Sentinel.
+#[derive(Debug)]
+pub struct Pong {
+    /// The beginning of the Sentinel's id.
+    pub id: [u8; 8],
+    /// When it was sent, in monotonic milliseconds.
+    pub sent_ms: u64,
+    /// This server's end of the connection, as `address:port`.
+    pub local: String,
+}
+
+impl Acks {
+    /// The number of the present term, or of the time between two.
+    #[inline]
+    pub fn term(&self) -> u64 {
+        self.term.load(SeqCst)
+    }
+
+    /// Whether output waits in `term`.
+    #[inline]
+    pub fn waits_in(term: u64) -> bool {
+        term & 1 == 1
+    }
+
+    /// Whether output waits now.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        Self::waits_in(self.term())
+    }
+
+    /// Begins a term, in which nothing is acknowledged yet, or ends it. Returns whether that was a change.
+    /// In front of it no thread may hold locks of shards for a change of the role.
+    pub fn set_on(&self, on: bool, lease: bool) -> bool {
+        if self.is_on() == on {
+            return false;
+        }
+        self.below.store(0, SeqCst);
+        self.lease_until.store(if lease { 0 } else { u64::MAX }, SeqCst);
+        self.term.fetch_add(1, SeqCst);
+        true
+    }
+
+    /// A new term in place of the present one: the role has changed and come back.
+    pub fn renew(&self, lease: bool) {
+        self.set_on(false, lease);
+        self.set_on(true, lease);
+    }
+
+    /// Everything up to `sequence` is acknowledged.
+    pub fn acknowledged(&self, sequence: u64) {
+        self.below.fetch_max(sequence + 1, SeqCst);
+    }
+
+    /// The lease ends at this monotonic time, in nanoseconds.
+    pub fn set_lease(&self, until: u64) {
+        self.lease_until.store(until, SeqCst);
+    }
+
+    /// Whether output may be sent that depends on changes up to `sequence`. `now` is a look at the monotonic
+    /// clock behind the execution.
+    #[inline]
+    pub fn pass(&self, sequence: u64, now: impl FnOnce() -> u64) -> bool {
+        let lease = self.lease_until.load(SeqCst);
+        sequence < self.below.load(SeqCst) && (lease == u64::MAX || now() < lease)
+    }
+
+    /// Has messages on the two channels noted.
+    pub fn listen(&self, yes: bool) {
+        self.listens.store(yes, SeqCst);
+    }
+
+    /// Whether they are.
+    pub fn listens(&self) -> bool {
+        self.listens.load(SeqCst)
+    }
+
+    /// A message is published.
+    #[inline]
+    pub fn note(&self, channel: &[u8], text: &[u8]) {
+        if (channel == HELLO || channel == IN_SYNC) && self.listens() && text.len() <= NOTE_MAX {
+            let mut notes = self.notes.lock();
+            if notes.len() < NOTES_MAX {
+                notes.push(Note { hello: channel == HELLO, text: text.to_vec() });
+            }
+        }
+    }
+
+    /// The messages since the last call.
+    pub fn take_notes(&self) -> Vec<Note> {
+        std::mem::take(&mut *self.notes.lock())
+    }
+
+    /// A PONG has reached a Sentinel.
+    pub fn pong(&self, pong: Pong) {
+        let mut pongs = self.pongs.lock();
+        if pongs.len() < NOTES_MAX {
+            pongs.push(pong);
+        }
+    }
+
+    /// The PONGs since the last call.
+    pub fn take_pongs(&self) -> Vec<Pong> {
+        std::mem::take(&mut *self.pongs.lock())
+    }
+}
+
+impl Engine {
+    /// Replicas have acknowledged the stream up to `offset`: wakes the threads whose output has waited for that.
+    pub fn stream_acknowledged(&self, offset: i64) {
+        let reached = self.replication.state().acknowledge(offset);
+        if let Some(sequence) = reached {
+            self.replication.acks.acknowledged(sequence);
+            self.wake_gated();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_term_begins_with_nothing_acknowledged() {
+        let a = Acks::default();
+        assert!(!a.is_on() && a.set_on(true, false) && a.is_on());
+        assert!(!a.pass(0, || 0));
+        a.acknowledged(7);
+        a.acknowledged(5);
+        assert!(a.pass(7, || 0) && !a.pass(8, || 0));
+        let term = a.term();
+        a.renew(true);
+        assert_eq!(a.term(), term + 2);
+        a.acknowledged(7);
+        assert!(!a.pass(0, || 0), "there is no lease yet");
+        a.set_lease(10);
+        assert!(a.pass(7, || 9) && !a.pass(7, || 10));
+    }
+
+    #[test]
+    fn only_so_many_notes_are_kept_and_only_for_a_reader() {
+        let a = Acks::default();
+        a.note(HELLO, b"x");
+        assert!(a.take_notes().is_empty());
+        a.listen(true);
+        for _ in 0..2 * NOTES_MAX {
+            a.note(IN_SYNC, b"x");
+            a.note(b"news", b"x");
+        }
+        a.note(HELLO, &vec![0; NOTE_MAX + 1]);
+        assert_eq!(a.take_notes().len(), NOTES_MAX);
+    }
+}
