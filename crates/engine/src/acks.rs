@@ -12,6 +12,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
+use config::Id;
 use parking_lot::Mutex;
 pub use replication::sentinels::of_connection;
 
@@ -35,6 +36,10 @@ pub struct Acks {
     below: AtomicU64,
     /// Monotonic nanoseconds at which the lease ends; `u64::MAX` without one.
     lease_until: AtomicU64,
+    /// Reads are answered without the lease.
+    free_reads: AtomicBool,
+    /// Nothing will be acknowledged for some time.
+    stalled: AtomicBool,
     /// Somebody reads the notes.
     listens: AtomicBool,
     notes: Mutex<Vec<Note>>,
@@ -108,12 +113,28 @@ impl Acks {
         self.lease_until.store(until, SeqCst);
     }
 
-    /// Whether output may be sent that depends on changes up to `sequence`. `now` is a look at the monotonic
-    /// clock behind the execution.
+    /// `sentinel-lease-reads`.
+    pub fn free_reads(&self, yes: bool) {
+        self.free_reads.store(yes, SeqCst);
+    }
+
+    /// Whether output may be sent that depends on changes up to `sequence`, and reports changes of its own if it
+    /// `acts`. `now` is a look at the monotonic clock behind the execution.
     #[inline]
-    pub fn pass(&self, sequence: u64, now: impl FnOnce() -> u64) -> bool {
+    pub fn pass(&self, sequence: u64, acts: bool, now: impl FnOnce() -> u64) -> bool {
         let lease = self.lease_until.load(SeqCst);
-        sequence < self.below.load(SeqCst) && (lease == u64::MAX || now() < lease)
+        sequence < self.below.load(SeqCst)
+            && (lease == u64::MAX || now() < lease || !acts && self.free_reads.load(SeqCst))
+    }
+
+    /// Nothing will be acknowledged for some time: writes are refused. Returns whether that is new.
+    pub fn set_stalled(&self, yes: bool) -> bool {
+        self.stalled.swap(yes, SeqCst) != yes
+    }
+
+    /// Whether writes are refused.
+    pub fn is_stalled(&self) -> bool {
+        self.stalled.load(SeqCst)
     }
 
     /// Has messages on the two channels noted.
@@ -157,6 +178,20 @@ impl Acks {
 }
 
 impl Engine {
+    /// Begins or ends a term, as options and role say; the caller has every shard locked, if the role has
+    /// changed.
+    pub fn follow_acks(&self) {
+        let acks = &self.replication.acks;
+        let (acked, lease) =
+            (self.config.int(Id::MinReplicasAck) > 0, self.config.int(Id::SentinelLeaseMs) > 0);
+        acks.free_reads(self.config.flag(Id::SentinelLeaseReads));
+        acks.listen(acked || lease);
+        let on = (acked || lease) && !self.is_replica();
+        if acks.set_on(on, true) {
+            self.wake_gated();
+        }
+    }
+
     /// Replicas have acknowledged the stream up to `offset`: wakes the threads whose output has waited for that.
     pub fn stream_acknowledged(&self, offset: i64) {
         let reached = self.replication.state().acknowledge(offset);
@@ -175,17 +210,19 @@ mod tests {
     fn a_term_begins_with_nothing_acknowledged() {
         let a = Acks::default();
         assert!(!a.is_on() && a.set_on(true, false) && a.is_on());
-        assert!(!a.pass(0, || 0));
+        assert!(!a.pass(0, false, || 0));
         a.acknowledged(7);
         a.acknowledged(5);
-        assert!(a.pass(7, || 0) && !a.pass(8, || 0));
+        assert!(a.pass(7, false, || 0) && !a.pass(8, false, || 0));
         let term = a.term();
         a.renew(true);
         assert_eq!(a.term(), term + 2);
         a.acknowledged(7);
-        assert!(!a.pass(0, || 0), "there is no lease yet");
+        assert!(!a.pass(0, false, || 0), "there is no lease yet");
         a.set_lease(10);
-        assert!(a.pass(7, || 9) && !a.pass(7, || 10));
+        assert!(a.pass(7, false, || 9) && !a.pass(7, false, || 10));
+        a.free_reads(true);
+        assert!(a.pass(7, false, || 10) && !a.pass(7, true, || 10));
     }
 
     #[test]

@@ -19,7 +19,7 @@ impl Engine {
         r.told.store(false, SeqCst);
         let mut state = r.state.lock();
         let any = state.render();
-        let settled = state.ask();
+        let settled = state.ask(false, || self.clock.monotonic_ns() / 1_000_000);
         drop(state);
         if any {
             self.wake_feeding(Some(own), usize::MAX);

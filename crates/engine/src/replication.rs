@@ -24,6 +24,9 @@ use stream::Commands;
 
 use crate::acks::Acks;
 
+/// Requests to acknowledge are remembered when they lie so far apart, in milliseconds, and so many of them.
+const REQUEST_MS: u64 = 5;
+const REQUESTS_MAX: usize = 8192;
 /// Rendered bytes that go to the backlog at once.
 const CHUNK: usize = 64 << 10;
 
@@ -88,6 +91,8 @@ struct Marks {
     /// Replicas have acknowledged up to here, and were asked up to there.
     acked: i64,
     asked: i64,
+    /// Offsets behind requests to acknowledge, and when they were made, in monotonic milliseconds.
+    requests: VecDeque<(i64, u64)>,
 }
 
 impl Marks {
@@ -220,13 +225,29 @@ impl State {
         self.marks.settle()
     }
 
-    /// Asks the replicas to acknowledge what they have not been asked for.
-    pub(crate) fn ask(&mut self) -> Option<u64> {
-        if self.marks.on && self.marks.wanted > self.marks.asked {
+    /// Asks the replicas to acknowledge what they have not been asked for, or in any case.
+    pub fn ask(&mut self, in_any_case: bool, now: impl FnOnce() -> u64) -> Option<u64> {
+        if self.marks.on && (in_any_case || self.marks.wanted > self.marks.asked) {
             self.marks.asked = self.marks.wanted;
             self.append(GETACK);
+            let (now_ms, offset) = (now(), self.history.offset());
+            let requests = &mut self.marks.requests;
+            if requests.back().is_none_or(|last| now_ms >= last.1 + REQUEST_MS) {
+                requests.push_back((offset, now_ms));
+            }
+            if requests.len() > REQUESTS_MAX {
+                requests.pop_front();
+            }
         }
         self.marks.settle()
+    }
+
+    /// When the last request was made that a replica has seen that has acknowledged up to `offset`: it was still a
+    /// replica then. In monotonic milliseconds.
+    pub fn requested_before(&self, offset: i64) -> Option<u64> {
+        let requests = &self.marks.requests;
+        let n = requests.partition_point(|request| request.0 <= offset);
+        n.checked_sub(1).map(|last| requests[last].1)
     }
 
     /// The next change is preceded by SELECT: a reader begins behind this.

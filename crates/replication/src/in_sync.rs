@@ -77,6 +77,30 @@ impl InSync {
         self.acknowledged
     }
 
+    /// Up to this offset every replica has everything that may be promoted; `None` while fewer are present than
+    /// are needed, or while one may be promoted of which that is not known.
+    pub fn safe(&self) -> Option<i64> {
+        let all = self.members.iter().all(|m| m.ack >= self.acknowledged);
+        (all && self.present() >= self.needed.max(1)).then_some(self.acknowledged)
+    }
+
+    /// The keys of the replicas that may be promoted, and whether they are leaving.
+    pub fn members(&self) -> impl Iterator<Item = (u64, bool)> {
+        self.members.iter().map(|m| (m.key, m.leaving))
+    }
+
+    /// A replica that may hold a grant of an earlier primary: it counts as one that is leaving.
+    pub fn expect(&mut self, key: u64, now_ms: u64) {
+        if self.members.iter().all(|m| m.key != key) {
+            self.members.push(Member { key, ack: -1, ack_ms: now_ms, leaving: true });
+        }
+    }
+
+    /// So many replicas are needed from now on.
+    pub fn need(&mut self, needed: usize) {
+        self.needed = needed;
+    }
+
     /// Replicas in sync that are not leaving.
     pub fn present(&self) -> usize {
         self.members.iter().filter(|m| !m.leaving).count()

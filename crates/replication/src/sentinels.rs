@@ -79,16 +79,16 @@ struct Sentinel {
     /// When the primary sent the last PONG that this Sentinel has.
     pong_ms: Option<u64>,
     epoch: u64,
-    /// When its last hello arrived that names the primary where it was.
+    /// When its last hello arrived that names this server as the primary.
     hello_ms: u64,
+    /// Its last hello does.
+    names_us: bool,
 }
 
-/// Whom the Sentinels believe to be the primary.
+/// What the Sentinels call the primary, and the epoch in which it was made one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Primary {
     name: Vec<u8>,
-    ip: Vec<u8>,
-    port: u16,
     config_epoch: u64,
 }
 
@@ -101,6 +101,7 @@ pub struct Sentinels {
     known: Vec<Sentinel>,
     primary: Option<Primary>,
     deposed: bool,
+    raised_ms: Option<u64>,
 }
 
 impl Sentinels {
@@ -115,39 +116,49 @@ impl Sentinels {
             known: Vec::new(),
             primary: None,
             deposed: false,
+            raised_ms: None,
         }
     }
 
-    /// A hello has arrived.
-    pub fn hello(&mut self, hello: &Hello<'_>, now_ms: u64) {
+    /// A hello has arrived; `names_us` says whether it names this server as the primary.
+    pub fn hello(&mut self, hello: &Hello<'_>, names_us: bool, now_ms: u64) {
+        let first = self.primary.is_none();
         let primary = self.primary.get_or_insert_with(|| Primary {
             name: hello.master.to_vec(),
-            ip: hello.address.0.to_vec(),
-            port: hello.address.1,
             config_epoch: hello.config_epoch,
         });
         if primary.name != hello.master {
             return;
         }
-        let names_us = (primary.ip.as_slice(), primary.port) == hello.address;
-        if hello.config_epoch > primary.config_epoch {
+        if first || hello.config_epoch > primary.config_epoch {
             primary.config_epoch = hello.config_epoch;
             self.deposed = !names_us;
         }
+        let before = self.epoch();
         let at = match self.known.iter().position(|s| s.run_id == hello.run_id) {
             Some(at) => at,
             None if self.known.len() < KNOWN_MAX => {
                 let run_id = hello.run_id;
-                self.known.push(Sentinel { run_id, pong_ms: None, epoch: 0, hello_ms: 0 });
+                let new = Sentinel { run_id, pong_ms: None, epoch: 0, hello_ms: 0, names_us };
+                self.known.push(new);
                 self.known.len() - 1
             }
             None => return,
         };
         let sentinel = &mut self.known[at];
         sentinel.epoch = sentinel.epoch.max(hello.epoch);
+        sentinel.names_us = names_us;
         if names_us {
             sentinel.hello_ms = now_ms;
         }
+        if before > 0 && hello.epoch > before {
+            self.raised_ms = Some(now_ms);
+        }
+    }
+
+    /// When the highest epoch was last seen to grow.
+    pub fn raised_ms(&self) -> Option<u64> {
+        self.raised_ms
     }
 
     /// A PONG that the primary sent at `sent_ms` has reached the Sentinel on this connection (see
@@ -181,7 +192,8 @@ impl Sentinels {
         if self.deposed {
             return None;
         }
-        let mut pongs: Vec<u64> = self.known.iter().filter_map(|s| s.pong_ms).collect();
+        let mut pongs: Vec<u64> =
+            self.known.iter().filter(|s| s.names_us).filter_map(|s| s.pong_ms).collect();
         pongs.sort_unstable_by(|a, b| b.cmp(a));
         pongs.get(self.needed() - 1)?.checked_add(self.lease_ms)
     }
@@ -224,7 +236,8 @@ mod tests {
     }
 
     fn hear(s: &mut Sentinels, text: &str, now_ms: u64) {
-        s.hello(&Hello::parse(text.as_bytes()).expect("a hello"), now_ms);
+        let hello = Hello::parse(text.as_bytes()).expect("a hello");
+        s.hello(&hello, hello.address.1 == 6379, now_ms);
     }
 
     fn with(n: u8, quorum: usize) -> Sentinels {
@@ -330,7 +343,7 @@ mod tests {
             let i = rng.index(noise.len());
             noise[i] = rng.next_u64() as u8;
             if let Some(h) = Hello::parse(&noise) {
-                s.hello(&h, 2);
+                s.hello(&h, true, 2);
             }
         }
         assert!(s.known.len() <= KNOWN_MAX);

@@ -14,6 +14,7 @@
 //! - [`link`]: the thread that follows a primary.
 
 pub mod full;
+pub mod guard;
 pub mod link;
 mod payload;
 pub mod replicas;

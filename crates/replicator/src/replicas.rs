@@ -23,6 +23,7 @@ use replication::serve::{self, Admission, Answer, Server, State};
 use store::Waiter;
 
 use crate::payload::{Payload, Taken};
+use crate::state::Replicator;
 
 /// Bytes of the stream that a connection gets at once.
 const STREAM_PIECE: usize = 256 << 10;
@@ -162,6 +163,7 @@ impl Feed for ReplicaFeed {
             engine.replication.state().alone_since = engine.clock.wall_ms() as i64;
         }
         drop(all);
+        Replicator::of(&engine).guard.lost(&self.replica);
         self.registry.count(&engine);
     }
 }
@@ -223,6 +225,7 @@ impl Registry {
                 if start_stream {
                     engine.post(session.client.thread, Message::Fed(session.client.id));
                 }
+                Replicator::of(engine).guard.acked(engine, &replica);
                 self.acknowledged(engine, thread);
                 Ok(false)
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use config::{Caller, Id};
 use engine::{Attention, Engine, Job, Message, Thread, log};
 
+use crate::guard::Promotion;
 use crate::stale::note_link;
 use crate::state::Replicator;
 
@@ -20,10 +21,13 @@ pub fn replica_of(engine: &Engine, thread: &mut Thread, host: &str, port: u16) -
         let r = Replicator::of(engine);
         let previous = r.following.stop();
         // No batch of the old primary's stream is being executed from here on.
+        r.guard.follow_another(engine);
         let quiet = engine.replication.applying.lock();
         durable::load::within(engine, thread, |_| {
             engine.attention.set(Attention::REPLICA, true);
+            engine.follow_acks();
             engine.end_rendering();
+            engine.replication.state().mark(None);
         });
         drop(quiet);
         note_link(engine, false);
@@ -47,6 +51,30 @@ pub fn begin_configured(engine: &Engine) {
     engine.post(0, Message::Run(Job::new(begin)));
 }
 
+/// REPLICAOF NO ONE on a Sentinel's connection. A replica that may lack acknowledged writes refuses it.
+pub fn promoted_by_sentinel(engine: &Engine, thread: &mut Thread) -> Result<(), commands::Fail> {
+    let r = Replicator::of(engine);
+    match r.guard.promotion(engine) {
+        Promotion::Now => replica_of_no_one(engine, thread),
+        Promotion::Soon => {
+            log!(engine.log, Notice, "A Sentinel promotes this replica: the primary is left first");
+            // It acknowledges no more. The thread ends by itself.
+            r.following.cease();
+        }
+        Promotion::Refused => {
+            log!(
+                engine.log,
+                Warning,
+                "A Sentinel wants to promote this replica, which may lack acknowledged writes: refused"
+            );
+            return Err(commands::Fail::text(
+                "NOREPLICAS This replica may lack acknowledged writes: it is not promoted.",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// REPLICAOF NO ONE.
 pub fn replica_of_no_one(engine: &Engine, thread: &mut Thread) {
     if !engine.is_replica() && Replicator::of(engine).following.primary().is_none() {
@@ -65,11 +93,13 @@ pub fn replica_of_no_one(engine: &Engine, thread: &mut Thread) {
             log!(engine.log, Notice, "{}", line);
             engine.begin_rendering(size);
             engine.attention.set(Attention::REPLICA, false);
+            engine.follow_acks();
             engine.attention.set(Attention::STALE, false);
         });
         drop(quiet);
         engine.replication.state().alone_since = engine.clock.wall_ms() as i64;
         engine.follow_good_replicas();
+        r.guard.tick(engine, thread, &r.replicas);
         // They are to learn the new id.
         r.replicas.disconnect_all(engine);
         log!(engine.log, Notice, "MASTER MODE enabled");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use engine::Engine;
 
+use crate::guard::Guard;
 use crate::link::Following;
 use crate::replicas::Registry;
 
@@ -14,6 +15,8 @@ pub struct Replicator {
     pub replicas: Arc<Registry>,
     /// The primary of this server.
     pub following: Following,
+    /// What is acknowledged, and who may be promoted.
+    pub guard: Guard,
 }
 
 impl Replicator {

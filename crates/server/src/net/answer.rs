@@ -127,7 +127,7 @@ impl BatchIo<'_> {
                     out.clear();
                     return Ok(Turn::Close);
                 }
-                _ if let Some(term) = term_to_hold(engine, term, shows) => {
+                _ if let Some(term) = term_to_hold(engine, term, shows.then_some(acts)) => {
                     hold_output(engine, c, (term, acts), held);
                 }
                 Gate::Open => {}
@@ -217,18 +217,20 @@ pub(super) struct Held {
     pub(super) term: u64,
 }
 
-/// The term in which output waits for replicas, if it does, of a batch that began in `term` and, if `shows`, tells of
-/// data.
+/// The term in which output waits for replicas, if it does, of a batch that began in `term` and, with `acts`, tells of
+/// data (`acts`: of changes that the connection has made).
 #[inline]
-pub(super) fn term_to_hold(engine: &engine::Engine, term: u64, shows: bool) -> Option<u64> {
+pub(super) fn term_to_hold(
+    engine: &engine::Engine,
+    term: u64,
+    acts: Option<bool>,
+) -> Option<u64> {
     let acks = &engine.replication.acks;
     let now = acks.term();
     // A part of it may have run in the term that has begun meanwhile.
     let term = if Acks::waits_in(term) { term } else { now };
-    if !shows || !Acks::waits_in(term) {
-        return None;
-    }
-    let passes = || acks.pass(engine.stream.last(), || engine.clock.monotonic_ns());
+    let acts = acts.filter(|_| Acks::waits_in(term))?;
+    let passes = || acks.pass(engine.stream.last(), acts, || engine.clock.monotonic_ns());
     (now != term || !passes()).then_some(term)
 }
 

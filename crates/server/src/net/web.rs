@@ -281,7 +281,7 @@ fn send(io: &mut Io<'_>, c: &mut Conn, acted: u64, term: u64) -> io::Result<bool
             io.out.clear();
             return Ok(false);
         }
-        _ if let Some(term) = term_to_hold(engine, term, shows) => {
+        _ if let Some(term) = term_to_hold(engine, term, shows.then_some(acts)) => {
             hold_output(engine, c, (term, acts), io.held);
         }
         Gate::Open => {}

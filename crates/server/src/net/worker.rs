@@ -579,8 +579,11 @@ impl Worker {
         while let Some(held) = self.held.front().copied() {
             let ended = acks.term() != held.term;
             let gate = journal.reached(held.until);
-            let passes = || acks.pass(held.until, || shared.engine.clock.monotonic_ns());
-            if !ended && gate != Gate::Never && (gate != Gate::Open || !passes()) {
+            let place = self.places.get(&held.client);
+            let gate_of = place.and_then(|&i| self.conns[i].gate);
+            let acts = gate_of.is_some_and(|gated| gated.acts);
+            let passes = || acks.pass(held.until, acts, || shared.engine.clock.monotonic_ns());
+            if gate_of.is_some() && !ended && gate != Gate::Never && (gate != Gate::Open || !passes()) {
                 break;
             }
             self.held.pop_front();
@@ -773,7 +776,7 @@ impl Worker {
             // It was served by another client's command, on any thread: this counts as an action of its
             // own.
             let engine = &self.shared.engine;
-            let shows = shows_data(engine, c);
+            let shows = shows_data(engine, c).then_some(true);
             match engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
                 _ if let Some(term) = term_to_hold(engine, c.term, shows) => {
                     hold_output(engine, c, (term, true), &mut self.held);
