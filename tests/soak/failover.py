@@ -154,7 +154,7 @@ class Cluster:
     def start_server(self, m):
         first = self.servers[0]
         lines = [f"port {m.port}", f"bind {m.ip}", f"dir {m.dir}", "save \"\"", "protected-mode no",
-                 "threads 2", "repl-diskless-sync-delay 0", "repl-timeout 4",
+                 "threads 2", "repl-diskless-sync-delay 0", "repl-timeout 5",
                  "client-output-buffer-limit replica 0 0 0"]
         if m is not first:
             lines.append(f"replicaof {first.ip} {first.port}")
@@ -221,7 +221,7 @@ class Cluster:
             c.close()
         return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
 
-    def settle(self, patience=45):
+    def settle(self, patience=60):
         """Waits until everybody names one primary and both others follow it; that primary."""
         deadline, why = time.monotonic() + patience, ""
         while time.monotonic() < deadline:
@@ -235,6 +235,11 @@ class Cluster:
                     synced = self.o.without or info.get("in_sync_replicas") == "2"
                     if all("state=online" in s for s in states) and synced:
                         c("SET", "settled", "1")
+                        others = [self.info(m) for m in self.servers if m is not primary]
+                        if not all(o.get("slave_priority") == "100" for o in others):
+                            why = "a replica may not be promoted"
+                            c.close()
+                            continue
                         c.close()
                         return primary
                     why = str(info)
@@ -548,10 +553,10 @@ def main():
     p.add_argument("--without", action="store_true", help="without the options under test")
     p.add_argument("--expect", action="store_true", help="succeed only if something is found")
     p.add_argument("--ack", type=int, default=1, help="min-replicas-ack")
-    p.add_argument("--window", type=int, default=5000, help="min-replicas-ack-window")
-    p.add_argument("--lease", type=int, default=0, help="sentinel-lease-ms; 0 for none")
-    p.add_argument("--down-after", type=int, default=1000, help="down-after-milliseconds")
-    p.add_argument("--failover-timeout", type=int, default=4000)
+    p.add_argument("--window", type=int, default=10000, help="min-replicas-ack-window")
+    p.add_argument("--lease", type=int, default=1700, help="sentinel-lease-ms; 0 for none")
+    p.add_argument("--down-after", type=int, default=2000, help="down-after-milliseconds")
+    p.add_argument("--failover-timeout", type=int, default=2000)
     p.add_argument("--faults", default="", help="kinds of faults, with commas between")
     p.add_argument("--option", action="append", default=[], help="one more line of configuration")
     options = p.parse_args()

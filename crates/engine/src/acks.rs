@@ -10,7 +10,7 @@
 //! each batch. A *term* is the time in which the server is a primary with this gate. Output that waits when its
 //! term ends has an uncertain fate: another server may be the primary by now.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
 
 use config::Id;
 use parking_lot::Mutex;
@@ -40,10 +40,24 @@ pub struct Acks {
     free_reads: AtomicBool,
     /// Nothing will be acknowledged for some time.
     stalled: AtomicBool,
+    /// What Sentinels are not answered.
+    silence: AtomicU8,
     /// Somebody reads the notes.
     listens: AtomicBool,
     notes: Mutex<Vec<Note>>,
     pongs: Mutex<Vec<Pong>>,
+}
+
+/// What Sentinels are not answered by a primary that may not be theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Silence {
+    /// They are answered everything.
+    None,
+    /// No INFO, so that they do not choose it when they look for a replica to promote.
+    Info,
+    /// Nor PING: a server that has just started may have lost data, and they had better choose a replica.
+    Ping,
 }
 
 /// A message on one of the two channels.
@@ -55,13 +69,13 @@ pub struct Note {
     pub text: Vec<u8>,
 }
 
-/// A PONG that has reached a Sentinel.
+/// The connection of a Sentinel, or a PONG that has reached it.
 #[derive(Debug)]
 pub struct Pong {
     /// The beginning of the Sentinel's id.
     pub id: [u8; 8],
-    /// When it was sent, in monotonic milliseconds.
-    pub sent_ms: u64,
+    /// When it was sent, in monotonic milliseconds, if one was.
+    pub sent_ms: Option<u64>,
     /// This server's end of the connection, as `address:port`.
     pub local: String,
 }
@@ -137,6 +151,17 @@ impl Acks {
         self.stalled.load(SeqCst)
     }
 
+    /// What Sentinels are not answered from now on.
+    pub fn set_silence(&self, silence: Silence) {
+        self.silence.store(silence as u8, SeqCst);
+    }
+
+    /// Whether Sentinels are refused this much.
+    #[inline]
+    pub fn is_silent(&self, silence: Silence) -> bool {
+        self.silence.load(SeqCst) >= silence as u8
+    }
+
     /// Has messages on the two channels noted.
     pub fn listen(&self, yes: bool) {
         self.listens.store(yes, SeqCst);
@@ -187,6 +212,12 @@ impl Engine {
         acks.free_reads(self.config.flag(Id::SentinelLeaseReads));
         acks.listen(acked || lease);
         let on = (acked || lease) && !self.is_replica();
+        // A server that starts as a primary does not know whether it still is one.
+        if on && acked && lease && acks.term() == 0 && self.workers().is_empty() {
+            acks.set_silence(Silence::Ping);
+        } else if !on {
+            acks.set_silence(Silence::None);
+        }
         if acks.set_on(on, true) {
             self.wake_gated();
         }

@@ -73,7 +73,7 @@ pub fn of_connection(name: &[u8]) -> Option<[u8; 8]> {
     name.strip_prefix(b"sentinel-")?.strip_suffix(b"-cmd")?.try_into().ok()
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Sentinel {
     run_id: ReplId,
     /// When the primary sent the last PONG that this Sentinel has.
@@ -81,8 +81,9 @@ struct Sentinel {
     epoch: u64,
     /// When its last hello arrived that names this server as the primary.
     hello_ms: u64,
-    /// Its last hello does.
+    /// Its last hello does, or it names the server there.
     names_us: bool,
+    names: (Vec<u8>, u16),
 }
 
 /// What the Sentinels call the primary, and the epoch in which it was made one.
@@ -139,7 +140,8 @@ impl Sentinels {
             Some(at) => at,
             None if self.known.len() < KNOWN_MAX => {
                 let run_id = hello.run_id;
-                let new = Sentinel { run_id, pong_ms: None, epoch: 0, hello_ms: 0, names_us };
+                let names = (Vec::new(), 0);
+                let new = Sentinel { run_id, pong_ms: None, epoch: 0, hello_ms: 0, names_us, names };
                 self.known.push(new);
                 self.known.len() - 1
             }
@@ -148,12 +150,21 @@ impl Sentinels {
         let sentinel = &mut self.known[at];
         sentinel.epoch = sentinel.epoch.max(hello.epoch);
         sentinel.names_us = names_us;
+        sentinel.names = (hello.address.0.to_vec(), hello.address.1);
         if names_us {
             sentinel.hello_ms = now_ms;
         }
         if before > 0 && hello.epoch > before {
             self.raised_ms = Some(now_ms);
         }
+    }
+
+    /// The other server that a majority of the Sentinels names as the primary.
+    pub fn other_primary(&self) -> Option<(&[u8], u16)> {
+        let others: Vec<_> = self.known.iter().filter(|s| !s.names_us).map(|s| &s.names).collect();
+        let votes = |name: &(Vec<u8>, u16)| others.iter().filter(|other| **other == name).count();
+        let most = others.iter().max_by_key(|name| votes(name))?;
+        (votes(most) > self.count() / 2).then_some((most.0.as_slice(), most.1))
     }
 
     /// When the highest epoch was last seen to grow.

@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 
 use config::Id;
-use engine::acks::{Acks, IN_SYNC};
+use engine::acks::{Acks, IN_SYNC, Silence};
 use engine::{Attention, Engine, Thread, log};
 use parking_lot::Mutex;
 use replication::ReplId;
@@ -80,6 +80,8 @@ struct Named {
     ack: i64,
     /// The offset behind the first message that names it.
     named_at: Option<i64>,
+    /// The last message has confirmed it.
+    granted: bool,
     /// When it was known to be a replica, in monotonic milliseconds.
     follows_ms: Option<u64>,
     /// The Sentinels' highest epoch at its last acknowledgement.
@@ -211,7 +213,12 @@ impl Guard {
             stall(engine, false);
             return self.promote_if_due(engine, thread, now);
         }
-        acks.take_notes();
+        if let Some((host, port)) = inner.other_primary() {
+            drop(inner);
+            log!(engine.log, Warning, "The Sentinels have made {}:{} the primary", host, port);
+            crate::role::replica_of(engine, thread, &host, port);
+            return;
+        }
         if inner.needed > 0 {
             inner.needed = option(engine, Id::MinReplicasAck).max(1) as usize;
             let needed = inner.needed;
@@ -305,8 +312,17 @@ impl Inner {
             sentinels.hello(&hello, names(engine, local, hello.address), now);
         }
         for pong in pongs {
-            sentinels.pong_received(pong.id, pong.sent_ms);
+            if let Some(sent_ms) = pong.sent_ms {
+                sentinels.pong_received(pong.id, sent_ms);
+            }
         }
+    }
+
+    /// The primary that a majority of the Sentinels names while this server is none of theirs.
+    fn other_primary(&self) -> Option<(String, u16)> {
+        let (host, port) =
+            self.sentinels.as_ref().filter(|_| self.lease_ms > 0 && self.needed > 0)?.other_primary()?;
+        Some((String::from_utf8(host.to_vec()).ok()?, port))
     }
 
     /// Lets replicas out that cannot be promoted any more, and have not been.
@@ -317,8 +333,8 @@ impl Inner {
             let (epoch, acked) = named.map_or((0, 0), |n| (n.epoch, n.acked_ms));
             let may = self.sentinels.as_ref().is_none_or(|s| {
                 // With the first hellos, any epoch is news.
-                let epoch = if epoch == 0 { s.epoch() } else { epoch };
-                let quiet = s.raised_ms().is_none_or(|at| at + 3 * self.window_ms(engine) < acked);
+                let epoch = if epoch == 0 || key == UNKNOWN { s.epoch() } else { epoch };
+                let quiet = key == UNKNOWN || s.raised_ms().is_none_or(|at| at + 3 * self.window_ms(engine) < acked);
                 s.count() == 0 || quiet && s.confirm(since, epoch, false)
             });
             if may && self.set.let_out(key, now) {
@@ -347,14 +363,16 @@ impl Inner {
         let safe = self.set.safe();
         let mut state = engine.replication.state();
         state.render();
-        if self.changed || now - self.said_ms >= SAY_MS {
+        let known = |n: &Named| n.named_at.is_some_and(|at| safe.is_some_and(|safe| at <= safe));
+        let news = self.named.values().any(|n| n.id.is_some() && known(n) && !n.granted);
+        if self.changed || news || now - self.said_ms >= SAY_MS {
             let mut text = state.history.id().to_string();
             let after = state.history.offset();
             for (key, leaving) in self.set.members() {
                 let Some(named) = self.named.get_mut(&key) else { continue };
                 let Some(id) = named.id else { continue };
-                let known = named.named_at.is_some_and(|at| safe.is_some_and(|safe| at <= safe));
-                match known && !leaving {
+                named.granted = known(named) && !leaving;
+                match named.granted {
                     true => text.push_str(&format!(" +{id}:{}", named.ack)),
                     false => text.push_str(&format!(" -{id}")),
                 }
@@ -393,6 +411,12 @@ impl Inner {
         }
         if self.lease_ms > 0 {
             until = until.min(self.sentinels_lease(engine, now));
+            let unknown = self.set.members().any(|(key, _)| key == UNKNOWN);
+            engine.replication.acks.set_silence(match (unknown, self.lapsed.is_some()) {
+                (true, _) => Silence::Ping,
+                (false, true) => Silence::Info,
+                (false, false) => Silence::None,
+            });
         }
         engine.replication.acks.set_lease(until.saturating_mul(1_000_000));
     }
@@ -507,6 +531,9 @@ impl Guard {
 
     /// A Sentinel wants this server to be the primary.
     pub(crate) fn promotion(&self, engine: &Engine) -> Promotion {
+        if !engine.is_replica() && engine.replication.acks.is_silent(Silence::Info) {
+            return Promotion::Refused;
+        }
         if !needs_grant(engine) || !engine.is_replica() {
             return Promotion::Now;
         }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 use commands::Fail;
+use engine::acks::Silence;
 use config::Id;
 use engine::replication::State as Stream;
 use engine::{Client, Engine, Fed, Feed, Message, Peer, Session, Thread, log};
@@ -243,6 +244,10 @@ impl Registry {
         let replica = self.begin_session(engine, session);
         let is_replica = engine.is_replica();
         let server = Server { is_replica, link_is_up, fails_over: false };
+        if engine.replication.acks.is_silent(Silence::Ping) {
+            // Its data may be older than theirs.
+            return Err(Fail::text("NOMASTERLINK This server does not know yet whether it is the primary"));
+        }
         let pending = session.client.output_bytes.load(Relaxed) > 0;
         match replica.about.lock().admit(server, pending) {
             Admission::Go => {}

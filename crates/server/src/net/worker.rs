@@ -656,6 +656,10 @@ impl Worker {
             let client = &c.session.client;
             if c.sentinel.is_none() {
                 c.sentinel = of_connection(client.names.read().name.as_bytes());
+                if let Some(id) = c.sentinel {
+                    let local = client.endpoint.local.clone();
+                    engine.replication.acks.pong(Pong { id, sent_ms: None, local });
+                }
             }
             if let (Some(id), Some(sent)) = (c.sentinel, c.pong)
                 && c.unsent() == 0
@@ -663,7 +667,7 @@ impl Worker {
             {
                 c.pong = None;
                 let local = client.endpoint.local.clone();
-                engine.replication.acks.pong(Pong { id, sent_ms: sent / 1_000_000, local });
+                engine.replication.acks.pong(Pong { id, sent_ms: Some(sent / 1_000_000), local });
             }
         }
     }
