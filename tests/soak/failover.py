@@ -556,7 +556,7 @@ def main():
     p.add_argument("--window", type=int, default=10000, help="min-replicas-ack-window")
     p.add_argument("--lease", type=int, default=1700, help="sentinel-lease-ms; 0 for none")
     p.add_argument("--down-after", type=int, default=2000, help="down-after-milliseconds")
-    p.add_argument("--failover-timeout", type=int, default=2000)
+    p.add_argument("--failover-timeout", type=int, default=3000)
     p.add_argument("--faults", default="", help="kinds of faults, with commas between")
     p.add_argument("--option", action="append", default=[], help="one more line of configuration")
     options = p.parse_args()

@@ -102,6 +102,7 @@ pub struct Sentinels {
     known: Vec<Sentinel>,
     primary: Option<Primary>,
     deposed: bool,
+    was_named: bool,
     raised_ms: Option<u64>,
 }
 
@@ -117,6 +118,7 @@ impl Sentinels {
             known: Vec::new(),
             primary: None,
             deposed: false,
+            was_named: false,
             raised_ms: None,
         }
     }
@@ -135,6 +137,7 @@ impl Sentinels {
             primary.config_epoch = hello.config_epoch;
             self.deposed = !names_us;
         }
+        self.was_named |= names_us;
         let before = self.epoch();
         let at = match self.known.iter().position(|s| s.run_id == hello.run_id) {
             Some(at) => at,
@@ -165,6 +168,12 @@ impl Sentinels {
         let votes = |name: &(Vec<u8>, u16)| others.iter().filter(|other| **other == name).count();
         let most = others.iter().max_by_key(|name| votes(name))?;
         (votes(most) > self.count() / 2).then_some((most.0.as_slice(), most.1))
+    }
+
+    /// Whether hellos have named this server as the primary, and newer ones another. One that has just been
+    /// promoted has not been named yet.
+    pub fn is_replaced(&self) -> bool {
+        self.was_named && self.deposed
     }
 
     /// When the highest epoch was last seen to grow.

@@ -53,6 +53,7 @@ struct Inner {
     /// Since when nothing can be acknowledged.
     stuck_ms: Option<u64>,
     lapsed: Option<Lapse>,
+    had_lease: bool,
     sentinels: Option<Sentinels>,
     /// This end of the Sentinels' connections.
     locals: HashMap<[u8; 8], String>,
@@ -100,6 +101,7 @@ impl Default for Inner {
             changed: false,
             stuck_ms: None,
             lapsed: None,
+            had_lease: false,
             sentinels: None,
             locals: HashMap::new(),
             lease_ms: 0,
@@ -282,7 +284,7 @@ impl Guard {
         let expected = option(engine, Id::SentinelLeaseSentinels) as usize;
         inner.sentinels = Some(Sentinels::new(expected, quorum, inner.lease_ms));
         (inner.term, inner.needed, inner.changed) = (term, needed, true);
-        (inner.lapsed, inner.stuck_ms) = (None, None);
+        (inner.lapsed, inner.stuck_ms, inner.had_lease) = (None, None, false);
     }
 }
 
@@ -320,8 +322,10 @@ impl Inner {
 
     /// The primary that a majority of the Sentinels names while this server is none of theirs.
     fn other_primary(&self) -> Option<(String, u16)> {
-        let (host, port) =
-            self.sentinels.as_ref().filter(|_| self.lease_ms > 0 && self.needed > 0)?.other_primary()?;
+        let starts = self.set.members().any(|(key, _)| key == UNKNOWN);
+        let on = self.lease_ms > 0 && self.needed > 0;
+        let sentinels = self.sentinels.as_ref().filter(|s| on && (starts || s.is_replaced()))?;
+        let (host, port) = sentinels.other_primary()?;
         Some((String::from_utf8(host.to_vec()).ok()?, port))
     }
 
@@ -412,7 +416,9 @@ impl Inner {
         if self.lease_ms > 0 {
             until = until.min(self.sentinels_lease(engine, now));
             let unknown = self.set.members().any(|(key, _)| key == UNKNOWN);
-            engine.replication.acks.set_silence(match (unknown, self.lapsed.is_some()) {
+            // Sentinels that have just promoted it are to see that.
+            let lapsed = self.lapsed.is_some() && self.had_lease;
+            engine.replication.acks.set_silence(match (unknown, lapsed) {
                 (true, _) => Silence::Ping,
                 (false, true) => Silence::Info,
                 (false, false) => Silence::None,
@@ -450,6 +456,7 @@ impl Inner {
             log!(engine.log, Notice, "A majority of the Sentinels sees this primary");
             self.lapsed = None;
         }
+        self.had_lease = true;
         until
     }
 }
