@@ -221,7 +221,7 @@ class Cluster:
             c.close()
         return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
 
-    def settle(self, patience=60):
+    def settle(self, patience=70):
         """Waits until everybody names one primary and both others follow it; that primary."""
         deadline, why = time.monotonic() + patience, ""
         while time.monotonic() < deadline:
@@ -553,7 +553,7 @@ def main():
     p.add_argument("--without", action="store_true", help="without the options under test")
     p.add_argument("--expect", action="store_true", help="succeed only if something is found")
     p.add_argument("--ack", type=int, default=1, help="min-replicas-ack")
-    p.add_argument("--window", type=int, default=10000, help="min-replicas-ack-window")
+    p.add_argument("--window", type=int, default=20000, help="min-replicas-ack-window")
     p.add_argument("--lease", type=int, default=1700, help="sentinel-lease-ms; 0 for none")
     p.add_argument("--down-after", type=int, default=2000, help="down-after-milliseconds")
     p.add_argument("--failover-timeout", type=int, default=3000)

@@ -31,7 +31,7 @@ const UNKNOWN: u64 = 0;
 
 /// How long after its last acknowledgement a replica that a Sentinel promotes waits, in milliseconds.
 pub fn hold_off_ms(window_ms: u64) -> u64 {
-    (window_ms / 10).clamp(200, 5000)
+    (window_ms / 10).clamp(200, 1000)
 }
 
 /// See the module's text.
@@ -53,6 +53,8 @@ struct Inner {
     /// Since when nothing can be acknowledged.
     stuck_ms: Option<u64>,
     lapsed: Option<Lapse>,
+    /// Replicas have data that this server may have lost.
+    yields: bool,
     had_lease: bool,
     sentinels: Option<Sentinels>,
     /// This end of the Sentinels' connections.
@@ -101,6 +103,7 @@ impl Default for Inner {
             changed: false,
             stuck_ms: None,
             lapsed: None,
+            yields: false,
             had_lease: false,
             sentinels: None,
             locals: HashMap::new(),
@@ -187,6 +190,20 @@ impl Guard {
         drop(inner);
         if let Some(offset) = safe {
             engine.stream_acknowledged(offset);
+        }
+    }
+
+    /// While this server does not know whether it is the primary, a replica with data has asked for more. Without a
+    /// journal this server has less than it.
+    pub(crate) fn asked_for_more(&self, engine: &Engine) {
+        let mut inner = self.inner.lock();
+        if !engine.journal.is_on() && !inner.yields {
+            inner.yields = true;
+            log!(
+                engine.log,
+                Warning,
+                "Replicas have data that this server has lost: a Sentinel or an operator must promote one of them"
+            );
         }
     }
 
@@ -333,6 +350,9 @@ impl Inner {
     fn let_out(&mut self, engine: &Engine, now: u64) {
         let expired: Vec<(u64, u64)> = self.set.expired(now).collect();
         for (key, since) in expired {
+            if key == UNKNOWN && self.yields {
+                continue;
+            }
             let named = self.named.get(&key);
             let (epoch, acked) = named.map_or((0, 0), |n| (n.epoch, n.acked_ms));
             let may = self.sentinels.as_ref().is_none_or(|s| {

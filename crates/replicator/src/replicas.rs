@@ -246,6 +246,9 @@ impl Registry {
         let server = Server { is_replica, link_is_up, fails_over: false };
         if engine.replication.acks.is_silent(Silence::Ping) {
             // Its data may be older than theirs.
+            if position.is_some_and(|(id, _)| id != b"?") {
+                Replicator::of(engine).guard.asked_for_more(engine);
+            }
             return Err(Fail::text("NOMASTERLINK This server does not know yet whether it is the primary"));
         }
         let pending = session.client.output_bytes.load(Relaxed) > 0;

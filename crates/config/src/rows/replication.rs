@@ -57,7 +57,7 @@ MinReplicasAckDisk: "min-replicas-ack-disk", [], Bool, "no", RUNTIME, Effective,
     "Replies wait until the writes are on the replicas' disks.";
 MinReplicasAckTimeout: "min-replicas-ack-timeout", [], Int(0, INT_MAX), "5000", RUNTIME, Effective,
     "Milliseconds after which replies that wait for replicas become errors; 0 waits without limit.";
-MinReplicasAckWindow: "min-replicas-ack-window", [], Int(1000, INT_MAX), "10000", RUNTIME, Effective,
+MinReplicasAckWindow: "min-replicas-ack-window", [], Int(1000, INT_MAX), "60000", RUNTIME, Effective,
     "Milliseconds for which a Sentinel may promote a replica that has lost its primary; a primary waits as long for a lost replica.";
 SentinelLeaseMs: "sentinel-lease-ms", [], Int(0, INT_MAX), "0", RUNTIME, Effective,
     "Milliseconds for which a primary answers after enough Sentinels have seen it; 0 answers without.";
