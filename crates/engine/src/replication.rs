@@ -213,7 +213,8 @@ impl State {
         self.marks = Marks::default();
         if let Some(last) = last {
             let offset = self.history.offset();
-            self.marks = Marks { on: true, last, wanted: offset, asked: offset, ..Marks::default() };
+            self.marks =
+                Marks { on: true, last, wanted: offset, asked: offset, ..Marks::default() };
             self.marks.push();
         }
     }

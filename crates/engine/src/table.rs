@@ -201,8 +201,7 @@ fn cmd(row: &'static Row, container: Traits, run: Run) -> Cmd {
         shows_data: match run {
             Run::Data(_) => true,
             Run::Session(_) => {
-                row.flags.has_any(Flags::WRITE.or(Flags::READONLY))
-                    || row.group == Group::Scripting
+                row.flags.has_any(Flags::WRITE.or(Flags::READONLY)) || row.group == Group::Scripting
             }
         },
         traits,

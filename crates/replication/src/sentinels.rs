@@ -144,7 +144,8 @@ impl Sentinels {
             None if self.known.len() < KNOWN_MAX => {
                 let run_id = hello.run_id;
                 let names = (Vec::new(), 0);
-                let new = Sentinel { run_id, pong_ms: None, epoch: 0, hello_ms: 0, names_us, names };
+                let new =
+                    Sentinel { run_id, pong_ms: None, epoch: 0, hello_ms: 0, names_us, names };
                 self.known.push(new);
                 self.known.len() - 1
             }
@@ -347,6 +348,26 @@ mod tests {
         assert!(s.confirm(100, 3, false) && !s.confirm(100, 3, true));
         hear(&mut s, &hello(b'c', 4, 6379, 3), 200);
         assert!(!s.confirm(100, 3, false), "somebody has voted");
+    }
+
+    #[test]
+    fn a_promoted_server_is_replaced_only_when_it_has_been_named() {
+        let mut s = Sentinels::new(3, 2, 900);
+        for id in [b'a', b'b'] {
+            hear(&mut s, &hello(id, 4, 7000, 3), 1);
+        }
+        assert_eq!(s.other_primary(), Some((b"10.0.0.1".as_slice(), 7000)));
+        assert!(!s.is_replaced(), "they do not know yet");
+        s.pong_received([b'a'; 8], 2);
+        s.pong_received([b'b'; 8], 2);
+        assert!(!s.is_valid(3), "PONGs of Sentinels that name another");
+        for id in [b'a', b'b'] {
+            hear(&mut s, &hello(id, 4, 6379, 4), 5);
+        }
+        assert!(s.is_valid(6) && s.other_primary().is_none() && !s.is_replaced());
+        hear(&mut s, &hello(b'a', 5, 7000, 5), 7);
+        assert!(s.is_replaced() && s.other_primary().is_none(), "one is no majority");
+        assert_eq!(s.raised_ms(), Some(7));
     }
 
     #[test]

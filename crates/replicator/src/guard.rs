@@ -248,8 +248,8 @@ impl Guard {
         }
         inner.follow_lease(engine, now);
         let safe = inner.set.safe().filter(|_| inner.needed > 0);
-        let stuck = inner.needed > 0
-            && (safe.is_none() || inner.set.members().any(|(_, leaving)| leaving));
+        let stuck =
+            inner.needed > 0 && (safe.is_none() || inner.set.members().any(|(_, leaving)| leaving));
         inner.stuck_ms = if stuck { Some(inner.stuck_ms.unwrap_or(now)) } else { None };
         let stalled = inner.stuck_ms.is_some_and(|since| now - since > STALLED_MS);
         drop(inner);
@@ -358,7 +358,8 @@ impl Inner {
             let may = self.sentinels.as_ref().is_none_or(|s| {
                 // With the first hellos, any epoch is news.
                 let epoch = if epoch == 0 || key == UNKNOWN { s.epoch() } else { epoch };
-                let quiet = key == UNKNOWN || s.raised_ms().is_none_or(|at| at + 3 * self.window_ms(engine) < acked);
+                let quiet = key == UNKNOWN
+                    || s.raised_ms().is_none_or(|at| at + 3 * self.window_ms(engine) < acked);
                 s.count() == 0 || quiet && s.confirm(since, epoch, false)
             });
             if may && self.set.let_out(key, now) {
@@ -404,10 +405,7 @@ impl Inner {
                 named.named_at.get_or_insert(after + 1);
             }
             let mut bytes = Vec::new();
-            replication::render::push_command(
-                &mut bytes,
-                &[b"PUBLISH", IN_SYNC, text.as_bytes()],
-            );
+            replication::render::push_command(&mut bytes, &[b"PUBLISH", IN_SYNC, text.as_bytes()]);
             state.append(&bytes);
             (self.said_ms, self.changed) = (now, false);
         }
@@ -613,4 +611,3 @@ impl Guard {
         ]
     }
 }
-

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 use commands::Fail;
-use engine::acks::Silence;
 use config::Id;
+use engine::acks::Silence;
 use engine::replication::State as Stream;
 use engine::{Client, Engine, Fed, Feed, Message, Peer, Session, Thread, log};
 use parking_lot::Mutex;
@@ -249,7 +249,9 @@ impl Registry {
             if position.is_some_and(|(id, _)| id != b"?") {
                 Replicator::of(engine).guard.asked_for_more(engine);
             }
-            return Err(Fail::text("NOMASTERLINK This server does not know yet whether it is the primary"));
+            return Err(Fail::text(
+                "NOMASTERLINK This server does not know yet whether it is the primary",
+            ));
         }
         let pending = session.client.output_bytes.load(Relaxed) > 0;
         match replica.about.lock().admit(server, pending) {

@@ -49,10 +49,10 @@ class Acknowledged(unittest.TestCase):
             self.assertEqual(other("PING"), b"PONG")
             self.assertEqual(other("PUBLISH", "c", "m"), 0)
             for waiting in (writer, reader):
-                waiting.sock.settimeout(0.3)
+                waiting.socket.settimeout(0.3)
                 with self.assertRaises(OSError):
-                    waiting.sock.recv(1)
-                waiting.sock.settimeout(None)
+                    waiting.socket.recv(1)
+                waiting.socket.settimeout(None)
             replica.process.send_signal(signal.SIGCONT)
             wait_until(lambda: info(primary.port)["in_sync_replicas"] == "1", "it is back")
 

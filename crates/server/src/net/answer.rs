@@ -220,11 +220,7 @@ pub(super) struct Held {
 /// The term in which output waits for replicas, if it does, of a batch that began in `term` and, with `acts`, tells of
 /// data (`acts`: of changes that the connection has made).
 #[inline]
-pub(super) fn term_to_hold(
-    engine: &engine::Engine,
-    term: u64,
-    acts: Option<bool>,
-) -> Option<u64> {
+pub(super) fn term_to_hold(engine: &engine::Engine, term: u64, acts: Option<bool>) -> Option<u64> {
     let acks = &engine.replication.acks;
     let now = acks.term();
     // A part of it may have run in the term that has begun meanwhile.

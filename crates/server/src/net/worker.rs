@@ -27,8 +27,8 @@ use super::count::{add, raise};
 use super::inbox::{Arrival, Inbox};
 use super::limits::{is_subscriber, over_output_limit, over_query_limit};
 use super::listen::Door;
-use super::stuck::StuckResponder;
 use super::outq;
+use super::stuck::StuckResponder;
 use super::tls;
 use super::unacknowledged::{UNCERTAIN, UNSEEN, replace_replies};
 use super::web::{self, WebConn};
@@ -321,7 +321,8 @@ impl Worker {
     }
 
     fn turn(&mut self, i: usize, writable: bool) -> io::Result<Turn> {
-        let Self { conns, thread, shared, input, out, paused, timers, inbox, gated, held, .. } = self;
+        let Self { conns, thread, shared, input, out, paused, timers, inbox, gated, held, .. } =
+            self;
         let crowded = (!self.stops).then_some(&mut self.crowded);
         let engine = &shared.engine;
         let stats = &inbox.worker.stats;
@@ -583,7 +584,11 @@ impl Worker {
             let gate_of = place.and_then(|&i| self.conns[i].gate);
             let acts = gate_of.is_some_and(|gated| gated.acts);
             let passes = || acks.pass(held.until, acts, || shared.engine.clock.monotonic_ns());
-            if gate_of.is_some() && !ended && gate != Gate::Never && (gate != Gate::Open || !passes()) {
+            if gate_of.is_some()
+                && !ended
+                && gate != Gate::Never
+                && (gate != Gate::Open || !passes())
+            {
                 break;
             }
             self.held.pop_front();

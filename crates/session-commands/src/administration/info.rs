@@ -12,9 +12,9 @@ mod topics;
 
 use std::fmt::Display;
 
+use crate::connection::ping::{UNCONFIRMED, is_sentinel};
 use commands::Outcome;
 use commands::row::{Acl, Flags, Group, Row, Scope};
-use crate::connection::ping::{UNCONFIRMED, is_sentinel};
 use engine::acks::Silence;
 use engine::{Call, Engine, Session, SessionCommand, Thread};
 use resp::{Args, Reply};
