@@ -221,6 +221,21 @@ class Cluster:
             c.close()
         return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
 
+    def know_replicas(self):
+        """Waits until all Sentinels take both replicas for promotable."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            known = []
+            for s in self.sentinels:
+                c = Conn(s.address, 1.0)
+                replicas = [dict(zip(r[::2], r[1::2])) for r in c("SENTINEL", "REPLICAS", "m")]
+                c.close()
+                known.append([r.get("slave-priority") for r in replicas])
+            if all(k == ["100", "100"] for k in known):
+                return
+            time.sleep(0.2)
+        raise TimeoutError(f"the Sentinels do not know the replicas: {known}")
+
     def settle(self, patience=70):
         """Waits until everybody names one primary and both others follow it; that primary."""
         deadline, why = time.monotonic() + patience, ""
@@ -494,6 +509,7 @@ def run(options):
     ok = True
     try:
         primary = cluster.settle()
+        cluster.know_replicas()
         c = Conn(primary.address)
         for i in range(ACCOUNTS):
             c("SET", f"account{i}", TOTAL // ACCOUNTS)

@@ -100,6 +100,12 @@ impl InSync {
         }
     }
 
+    /// The replica does not exist any more.
+    pub fn remove(&mut self, key: u64) {
+        self.members.retain(|m| m.key != key);
+        self.move_on();
+    }
+
     /// So many replicas are needed from now on.
     pub fn need(&mut self, needed: usize) {
         self.needed = needed;

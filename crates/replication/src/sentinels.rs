@@ -171,6 +171,12 @@ impl Sentinels {
         (votes(most) > self.count() / 2).then_some((most.0.as_slice(), most.1))
     }
 
+    /// Whether the last election that is known of has chosen this server.
+    pub fn is_ours(&self) -> bool {
+        let chosen = self.primary.as_ref().map_or(0, |primary| primary.config_epoch);
+        !self.deposed && chosen >= self.epoch()
+    }
+
     /// Whether hellos have named this server as the primary, and newer ones another. One that has just been
     /// promoted has not been named yet.
     pub fn is_replaced(&self) -> bool {

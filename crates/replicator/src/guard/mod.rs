@@ -9,16 +9,20 @@
 //! A replica that a Sentinel promotes waits until its last acknowledgement is [`hold_off_ms`] old. A primary that knows of
 //! each replica that it was one less than that ago is the only one that answers: its lease for reads.
 
+mod replica;
+
 use std::collections::HashMap;
 
 use config::Id;
 use engine::acks::{Acks, IN_SYNC, Silence};
-use engine::{Attention, Engine, Thread, log};
+use engine::{Engine, Thread, log};
 use parking_lot::Mutex;
 use replication::ReplId;
 use replication::in_sync::{Grant, InSync};
 use replication::sentinels::{Hello, Sentinels};
 use replication::serve::State;
+
+pub use replica::Promotion;
 
 use crate::replicas::{Registry, Replica};
 
@@ -89,7 +93,8 @@ struct Named {
     follows_ms: Option<u64>,
     /// The Sentinels' highest epoch at its last acknowledgement.
     epoch: u64,
-    acked_ms: u64,
+    /// Where it is.
+    place: String,
 }
 
 impl Default for Inner {
@@ -140,17 +145,6 @@ fn key_of(replica: &Replica) -> (u64, Option<ReplId>) {
     (key, id)
 }
 
-/// What a Sentinel that wants this server promoted is told.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Promotion {
-    /// It is promoted at once.
-    Now,
-    /// Soon: it follows its primary no more.
-    Soon,
-    /// It may lack acknowledged writes.
-    Refused,
-}
-
 impl Guard {
     /// A replica has acknowledged.
     pub(crate) fn acked(&self, engine: &Engine, replica: &Replica) {
@@ -173,17 +167,14 @@ impl Guard {
         let (key, id) = key_of(replica);
         let epoch = inner.sentinels.as_ref().map_or(0, Sentinels::epoch);
         if inner.set.acked(key, ack, now) {
+            let is_new = inner.named.get(&key).is_none_or(|named| named.named_at.is_none());
+            if is_new {
+                inner.changed = true;
+                inner.replace_former(key, &replica.name());
+            }
             let named = inner.named.entry(key).or_default();
-            inner.changed |= named.named_at.is_none();
-            let named = inner.named.entry(key).or_default();
-            *named = Named {
-                id,
-                ack: seen,
-                follows_ms: named.follows_ms.max(follows),
-                epoch,
-                acked_ms: now,
-                ..*named
-            };
+            named.follows_ms = named.follows_ms.max(follows);
+            (named.id, named.ack, named.epoch) = (id, seen, epoch);
         }
         let safe = inner.set.safe();
         inner.follow_lease(engine, now);
@@ -287,12 +278,12 @@ impl Guard {
         for id in std::mem::take(&mut inner.others) {
             let key = stdx::hash::hash64(id.as_bytes());
             inner.set.expect(key, now);
-            inner.named.insert(key, Named { id: Some(id), acked_ms: now, ..Named::default() });
+            inner.named.insert(key, Named { id: Some(id), ..Named::default() });
         }
         inner.lease_ms = option(engine, Id::SentinelLeaseMs);
         if !inner.was_replica && inner.lease_ms > 0 && needed > 0 {
             inner.set.expect(UNKNOWN, now);
-            inner.named.insert(UNKNOWN, Named { acked_ms: now, ..Named::default() });
+            inner.named.insert(UNKNOWN, Named::default());
         }
         let quorum = match option(engine, Id::SentinelLeaseQuorum) {
             0 => usize::MAX,
@@ -346,6 +337,19 @@ impl Inner {
         Some((String::from_utf8(host.to_vec()).ok()?, port))
     }
 
+    /// A replica has come: another process that was at the same place has ended, and is not promoted any more.
+    fn replace_former(&mut self, key: u64, place: &str) {
+        let former = |(other, named): (&u64, &Named)| {
+            (*other != key && named.place == place).then_some(*other)
+        };
+        let all: Vec<u64> = self.named.iter().filter_map(former).collect();
+        for other in all {
+            self.set.remove(other);
+            self.named.remove(&other);
+        }
+        self.named.entry(key).or_default().place = place.to_owned();
+    }
+
     /// Lets replicas out that cannot be promoted any more, and have not been.
     fn let_out(&mut self, engine: &Engine, now: u64) {
         let expired: Vec<(u64, u64)> = self.set.expired(now).collect();
@@ -354,13 +358,13 @@ impl Inner {
                 continue;
             }
             let named = self.named.get(&key);
-            let (epoch, acked) = named.map_or((0, 0), |n| (n.epoch, n.acked_ms));
+            let epoch = named.map_or(0, |n| n.epoch);
             let may = self.sentinels.as_ref().is_none_or(|s| {
-                // With the first hellos, any epoch is news.
-                let epoch = if epoch == 0 || key == UNKNOWN { s.epoch() } else { epoch };
-                let quiet = key == UNKNOWN
-                    || s.raised_ms().is_none_or(|at| at + 3 * self.window_ms(engine) < acked);
-                s.count() == 0 || quiet && s.confirm(since, epoch, false)
+                // An election may have chosen it, unless the last one has chosen this server, or is long over.
+                let ours = s.is_ours() && s.epoch() <= epoch.max(1);
+                let over = s.raised_ms().is_none_or(|at| at + 3 * self.window_ms(engine) < now);
+                let none = key == UNKNOWN || ours || over;
+                s.count() == 0 || none && s.confirm(since, s.epoch(), false)
             });
             if may && self.set.let_out(key, now) {
                 let id = named.and_then(|n| n.id).map_or_else(String::new, |id| id.to_string());
@@ -492,101 +496,7 @@ fn names(engine: &Engine, local: &str, (ip, port): (&[u8], u16)) -> bool {
     ip == own_ip.as_bytes() && port == own_port
 }
 
-/// The replica's side.
 impl Guard {
-    /// This server follows another primary from now on: it was granted nothing by that one.
-    pub(crate) fn follow_another(&self, engine: &Engine) {
-        let mut inner = self.inner.lock();
-        inner.window_ms = option(engine, Id::MinReplicasAckWindow);
-        inner.grant = Grant::new(inner.window_ms);
-        (inner.promotes_ms, inner.was_replica) = (None, true);
-        inner.others.clear();
-    }
-
-    /// The link to the primary was lost.
-    pub(crate) fn link_lost(&self) {
-        self.inner.lock().grant.link_lost();
-    }
-
-    /// The data is being replaced.
-    pub(crate) fn loads(&self) {
-        let mut inner = self.inner.lock();
-        inner.grant = Grant::new(inner.window_ms);
-    }
-
-    /// This server acknowledges the stream up to `offset`.
-    pub(crate) fn acknowledges(&self, engine: &Engine, offset: i64) {
-        let mut inner = self.inner.lock();
-        let now = now_ms(engine);
-        inner.acked_ms = now;
-        inner.grant.sent(offset.max(0) as u64, now);
-    }
-
-    /// Messages of the primary have been executed.
-    pub(crate) fn heard(&self, engine: &Engine) {
-        if !engine.replication.acks.listens() {
-            return;
-        }
-        let mut inner = self.inner.lock();
-        for note in engine.replication.acks.take_notes().iter().filter(|note| !note.hello) {
-            let text = String::from_utf8_lossy(&note.text).into_owned();
-            inner.others.clear();
-            for word in text.split(' ').skip(1) {
-                let (id, ack) = match word.split_at_checked(1) {
-                    Some(("+", rest)) => rest.split_once(':').unwrap_or((rest, "")),
-                    Some(("-", rest)) => (rest, ""),
-                    _ => continue,
-                };
-                let Some(id) = ReplId::parse(id.as_bytes()) else { continue };
-                if id.as_str() != engine.run_id {
-                    inner.others.push(id);
-                } else if let Ok(ack) = ack.parse() {
-                    inner.grant.confirmed(ack);
-                }
-            }
-        }
-    }
-
-    /// Whether a Sentinel may promote this server.
-    pub fn is_promotable(&self, engine: &Engine) -> bool {
-        let now = now_ms(engine);
-        let inner = self.inner.lock();
-        !needs_grant(engine) || inner.grant.is_valid(now + hold_off_ms(inner.window_ms))
-    }
-
-    /// A Sentinel wants this server to be the primary.
-    pub(crate) fn promotion(&self, engine: &Engine) -> Promotion {
-        if !engine.is_replica() && engine.replication.acks.is_silent(Silence::Info) {
-            return Promotion::Refused;
-        }
-        if !needs_grant(engine) || !engine.is_replica() {
-            return Promotion::Now;
-        }
-        if !self.is_promotable(engine) {
-            return Promotion::Refused;
-        }
-        let mut inner = self.inner.lock();
-        let at = inner.acked_ms + hold_off_ms(inner.window_ms);
-        if at <= now_ms(engine) {
-            return Promotion::Now;
-        }
-        inner.promotes_ms = Some(at);
-        Promotion::Soon
-    }
-
-    fn promote_if_due(&self, engine: &Engine, thread: &mut Thread, now: u64) {
-        let mut inner = self.inner.lock();
-        // The thread that follows may have acknowledged once more before it saw that it is to end.
-        let hold_off = hold_off_ms(inner.window_ms);
-        if inner.promotes_ms.is_some_and(|at| at <= now && inner.acked_ms + hold_off <= now) {
-            inner.promotes_ms = None;
-            drop(inner);
-            if engine.attention.get() & Attention::LOADING == 0 {
-                crate::role::replica_of_no_one(engine, thread);
-            }
-        }
-    }
-
     /// Lines of INFO replication.
     pub fn info(&self, engine: &Engine) -> Vec<(&'static str, String)> {
         if !engine.replication.acks.is_on() {
