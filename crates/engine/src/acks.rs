@@ -12,11 +12,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
 
-use config::Id;
 use parking_lot::Mutex;
 pub use replication::sentinels::of_connection;
-
-use crate::engine::Engine;
 
 /// The channel on which Sentinels tell each other, and their primary, what they know.
 pub const HELLO: &[u8] = b"__sentinel__:hello";
@@ -199,37 +196,6 @@ impl Acks {
     /// The PONGs since the last call.
     pub fn take_pongs(&self) -> Vec<Pong> {
         std::mem::take(&mut *self.pongs.lock())
-    }
-}
-
-impl Engine {
-    /// Begins or ends a term, as options and role say; the caller has every shard locked, if the role has
-    /// changed.
-    pub fn follow_acks(&self) {
-        let acks = &self.replication.acks;
-        let (acked, lease) =
-            (self.config.int(Id::MinReplicasAck) > 0, self.config.int(Id::SentinelLeaseMs) > 0);
-        acks.free_reads(self.config.flag(Id::SentinelLeaseReads));
-        acks.listen(acked || lease);
-        let on = (acked || lease) && !self.is_replica();
-        // A server that starts as a primary does not know whether it still is one.
-        if on && acked && lease && acks.term() == 0 && self.workers().is_empty() {
-            acks.set_silence(Silence::Ping);
-        } else if !on {
-            acks.set_silence(Silence::None);
-        }
-        if acks.set_on(on, true) {
-            self.wake_gated();
-        }
-    }
-
-    /// Replicas have acknowledged the stream up to `offset`: wakes the threads whose output has waited for that.
-    pub fn stream_acknowledged(&self, offset: i64) {
-        let reached = self.replication.state().acknowledge(offset);
-        if let Some(sequence) = reached {
-            self.replication.acks.acknowledged(sequence);
-            self.wake_gated();
-        }
     }
 }
 

@@ -26,7 +26,6 @@ use resp::{Out, Parser};
 use crate::guard::{Guard, needs_grant};
 use crate::replicas::Registry;
 use crate::stale::note_link;
-use crate::state::Replicator;
 use crate::whole::Scan;
 
 /// How long the thread waits for bytes before it looks at the time, and whether it is to stop.
@@ -295,7 +294,7 @@ impl Drop for Reports {
 
 impl Follower<'_> {
     fn guard(&self) -> &Guard {
-        &Replicator::of(self.engine).guard
+        &self.registry.guard
     }
 
     /// Has an acknowledgement noted that the link has made.

@@ -23,8 +23,8 @@ use replication::render::GETACK;
 use replication::serve::{self, Admission, Answer, Server, State};
 use store::Waiter;
 
+use crate::guard::{self, Guard};
 use crate::payload::{Payload, Taken};
-use crate::state::Replicator;
 
 /// Bytes of the stream that a connection gets at once.
 const STREAM_PIECE: usize = 256 << 10;
@@ -35,6 +35,8 @@ pub struct Registry {
     /// Connections that have sent PSYNC, in the order in which they did.
     all: Mutex<Vec<Arc<Replica>>>,
     waiting: Mutex<Vec<Waiting>>,
+    /// What is acknowledged, and who may be promoted.
+    pub guard: Guard,
     /// Some client waits: a look at this is cheaper than the lock.
     any_waiting: AtomicBool,
     /// When the last PING went into the stream, and the last look at acknowledgements: Unix milliseconds.
@@ -102,6 +104,17 @@ impl Replica {
         }
     }
 
+    fn for_guard(&self) -> guard::Progress {
+        let about = self.about.lock();
+        guard::Progress {
+            id: about.id,
+            place: about.name(self.peer()),
+            online: about.is_online() && !about.stream_on_ack,
+            ack: about.ack(),
+            fack: about.fack(),
+        }
+    }
+
     fn progress(&self) -> Progress {
         let about = self.about.lock();
         Progress {
@@ -164,7 +177,7 @@ impl Feed for ReplicaFeed {
             engine.replication.state().alone_since = engine.clock.wall_ms() as i64;
         }
         drop(all);
-        Replicator::of(&engine).guard.lost(&self.replica);
+        self.registry.guard.lost(&self.replica.for_guard());
         self.registry.count(&engine);
     }
 }
@@ -226,7 +239,7 @@ impl Registry {
                 if start_stream {
                     engine.post(session.client.thread, Message::Fed(session.client.id));
                 }
-                Replicator::of(engine).guard.acked(engine, &replica);
+                self.guard.acked(engine, &replica.for_guard());
                 self.acknowledged(engine, thread);
                 Ok(false)
             }
@@ -247,7 +260,7 @@ impl Registry {
         if engine.replication.acks.is_silent(Silence::Ping) {
             // Its data may be older than theirs.
             if position.is_some_and(|(id, _)| id != b"?") {
-                Replicator::of(engine).guard.asked_for_more(engine);
+                self.guard.asked_for_more(engine);
             }
             return Err(Fail::text(
                 "NOMASTERLINK This server does not know yet whether it is the primary",

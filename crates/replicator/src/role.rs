@@ -5,7 +5,7 @@ use std::sync::Arc;
 use config::{Caller, Id};
 use engine::{Attention, Engine, Job, Message, Thread, log};
 
-use crate::guard::Promotion;
+use crate::guard::{Change, Promotion};
 use crate::stale::note_link;
 use crate::state::Replicator;
 
@@ -21,7 +21,7 @@ pub fn replica_of(engine: &Engine, thread: &mut Thread, host: &str, port: u16) -
         let r = Replicator::of(engine);
         let previous = r.following.stop();
         // No batch of the old primary's stream is being executed from here on.
-        r.guard.follow_another(engine);
+        r.replicas.guard.follow_another(engine);
         let quiet = engine.replication.applying.lock();
         durable::load::within(engine, thread, |_| {
             engine.attention.set(Attention::REPLICA, true);
@@ -51,10 +51,22 @@ pub fn begin_configured(engine: &Engine) {
     engine.post(0, Message::Run(Job::new(begin)));
 }
 
+/// Looks at what is acknowledged and who is the primary; some times per second, with nothing locked.
+pub(crate) fn look(engine: &Engine, thread: &mut Thread) {
+    let registry = &Replicator::of(engine).replicas;
+    match registry.guard.tick(engine, thread, registry.is_empty()) {
+        Change::None => {}
+        Change::Promote => replica_of_no_one(engine, thread),
+        Change::Follow(host, port) => {
+            replica_of(engine, thread, &host, port);
+        }
+    }
+}
+
 /// REPLICAOF NO ONE on a Sentinel's connection. A replica that may lack acknowledged writes refuses it.
 pub fn promoted_by_sentinel(engine: &Engine, thread: &mut Thread) -> Result<(), commands::Fail> {
     let r = Replicator::of(engine);
-    match r.guard.promotion(engine) {
+    match r.replicas.guard.promotion(engine) {
         Promotion::Now => replica_of_no_one(engine, thread),
         Promotion::Soon => {
             log!(engine.log, Notice, "A Sentinel promotes this replica: the primary is left first");
@@ -99,7 +111,7 @@ pub fn replica_of_no_one(engine: &Engine, thread: &mut Thread) {
         drop(quiet);
         engine.replication.state().alone_since = engine.clock.wall_ms() as i64;
         engine.follow_good_replicas();
-        r.guard.tick(engine, thread, &r.replicas);
+        look(engine, thread);
         // They are to learn the new id.
         r.replicas.disconnect_all(engine);
         log!(engine.log, Notice, "MASTER MODE enabled");

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use engine::Engine;
 
-use crate::guard::Guard;
 use crate::link::Following;
 use crate::replicas::Registry;
 
@@ -15,8 +14,6 @@ pub struct Replicator {
     pub replicas: Arc<Registry>,
     /// The primary of this server.
     pub following: Following,
-    /// What is acknowledged, and who may be promoted.
-    pub guard: Guard,
 }
 
 impl Replicator {

@@ -17,7 +17,7 @@ pub fn upkeep(engine: &Engine, thread: &mut Thread) {
     let db = Replicator::of(engine).following.stream_db();
     full::begin_if_due(engine, thread, registry, db);
     registry.acknowledged(engine, thread);
-    Replicator::of(engine).guard.tick(engine, thread, registry);
+    role::look(engine, thread);
     role::follow_config(engine);
     let now = engine.clock.wall_ms() as i64;
     if now - registry.looked_ms.load(Relaxed) < 1000 {

@@ -20,11 +20,8 @@ use parking_lot::Mutex;
 use replication::ReplId;
 use replication::in_sync::{Grant, InSync};
 use replication::sentinels::{Hello, Sentinels};
-use replication::serve::State;
 
 pub use replica::Promotion;
-
-use crate::replicas::{Registry, Replica};
 
 /// From one message with the replicas in sync to the next, in milliseconds, while nothing changes.
 const SAY_MS: u64 = 1000;
@@ -136,41 +133,60 @@ pub fn needs_grant(engine: &Engine) -> bool {
     engine.config.int(Id::MinReplicasAck) > 0
 }
 
-fn key_of(replica: &Replica) -> (u64, Option<ReplId>) {
-    let id = replica.about.lock().id;
-    let key = match id {
-        Some(id) => stdx::hash::hash64(id.as_bytes()),
-        None => stdx::hash::hash64(replica.name().as_bytes()),
-    };
-    (key, id)
+/// A replica, and how far it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Progress {
+    /// Its name for itself: an Apus.
+    pub(crate) id: Option<ReplId>,
+    /// Where it is.
+    pub(crate) place: String,
+    /// It gets the stream.
+    pub(crate) online: bool,
+    pub(crate) ack: i64,
+    pub(crate) fack: i64,
+}
+
+impl Progress {
+    fn key(&self) -> u64 {
+        match self.id {
+            Some(id) => stdx::hash::hash64(id.as_bytes()),
+            None => stdx::hash::hash64(self.place.as_bytes()),
+        }
+    }
+}
+
+/// What the role is to be changed to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    None,
+    /// To a primary: a Sentinel has wanted it.
+    Promote,
+    /// To a replica of the server that the Sentinels name.
+    Follow(String, u16),
 }
 
 impl Guard {
     /// A replica has acknowledged.
-    pub(crate) fn acked(&self, engine: &Engine, replica: &Replica) {
+    pub(crate) fn acked(&self, engine: &Engine, replica: &Progress) {
         if !engine.replication.acks.is_on() {
             return;
         }
         let disk = engine.config.flag(Id::MinReplicasAckDisk);
-        let (ack, online) = {
-            let about = replica.about.lock();
-            let ack = if disk { about.fack() } else { about.ack() };
-            (ack, about.state == Some(State::Online) && !about.stream_on_ack)
-        };
-        let seen = replica.about.lock().ack();
+        let seen = replica.ack;
+        let ack = if disk { replica.fack } else { seen };
         let follows = engine.replication.state().requested_before(seen);
         let mut inner = self.inner.lock();
-        if !online || inner.term != engine.replication.acks.term() || inner.needed == 0 {
+        if !replica.online || inner.term != engine.replication.acks.term() || inner.needed == 0 {
             return;
         }
         let now = now_ms(engine);
-        let (key, id) = key_of(replica);
+        let (key, id) = (replica.key(), replica.id);
         let epoch = inner.sentinels.as_ref().map_or(0, Sentinels::epoch);
         if inner.set.acked(key, ack, now) {
             let is_new = inner.named.get(&key).is_none_or(|named| named.named_at.is_none());
             if is_new {
                 inner.changed = true;
-                inner.replace_former(key, &replica.name());
+                inner.replace_former(key, &replica.place);
             }
             let named = inner.named.entry(key).or_default();
             named.follows_ms = named.follows_ms.max(follows);
@@ -199,16 +215,15 @@ impl Guard {
     }
 
     /// A replica's connection has ended.
-    pub(crate) fn lost(&self, replica: &Replica) {
-        let key = key_of(replica).0;
-        self.inner.lock().set.lost(key);
+    pub(crate) fn lost(&self, replica: &Progress) {
+        self.inner.lock().set.lost(replica.key());
     }
 
     /// Periodic work, about ten times a second, on the first worker.
-    pub(crate) fn tick(&self, engine: &Engine, thread: &mut Thread, registry: &Registry) {
+    pub(crate) fn tick(&self, engine: &Engine, thread: &mut Thread, alone: bool) -> Change {
         let acks = &engine.replication.acks;
         if !acks.listens() {
-            return;
+            return Change::None;
         }
         let (term, now) = (acks.term(), now_ms(engine));
         if Acks::waits_in(term) && self.inner.lock().term != term {
@@ -221,13 +236,11 @@ impl Guard {
             inner.named.clear();
             drop(inner);
             stall(engine, false);
-            return self.promote_if_due(engine, thread, now);
+            return self.promote_if_due(engine, now);
         }
         if let Some((host, port)) = inner.other_primary() {
-            drop(inner);
             log!(engine.log, Warning, "The Sentinels have made {}:{} the primary", host, port);
-            crate::role::replica_of(engine, thread, &host, port);
-            return;
+            return Change::Follow(host, port);
         }
         if inner.needed > 0 {
             inner.needed = option(engine, Id::MinReplicasAck).max(1) as usize;
@@ -235,7 +248,7 @@ impl Guard {
             inner.set.need(needed);
             inner.set.tick(now);
             inner.let_out(engine, now);
-            inner.say(engine, now, registry);
+            inner.say(engine, now, alone);
         }
         inner.follow_lease(engine, now);
         let safe = inner.set.safe().filter(|_| inner.needed > 0);
@@ -249,6 +262,7 @@ impl Guard {
             engine.stream_acknowledged(offset);
         }
         engine.wake_gated();
+        Change::None
     }
 
     fn begin(&self, engine: &Engine, thread: &mut Thread, term: u64, now: u64) {
@@ -385,8 +399,8 @@ impl Inner {
     }
 
     /// Tells the replicas who is in sync, and asks them for a sign of life.
-    fn say(&mut self, engine: &Engine, now: u64, registry: &Registry) {
-        if registry.is_empty() || !engine.replication.renders() {
+    fn say(&mut self, engine: &Engine, now: u64, alone: bool) {
+        if alone || !engine.replication.renders() {
             return;
         }
         let safe = self.set.safe();

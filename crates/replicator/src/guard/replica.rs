@@ -2,11 +2,11 @@
 
 use config::Id;
 use engine::acks::Silence;
-use engine::{Attention, Engine, Thread};
+use engine::{Attention, Engine};
 use replication::ReplId;
 use replication::in_sync::Grant;
 
-use super::{Guard, hold_off_ms, needs_grant, now_ms, option};
+use super::{Change, Guard, hold_off_ms, needs_grant, now_ms, option};
 
 /// What a Sentinel that wants this server promoted is told.
 #[derive(Debug, PartialEq, Eq)]
@@ -100,16 +100,16 @@ impl Guard {
         Promotion::Soon
     }
 
-    pub(super) fn promote_if_due(&self, engine: &Engine, thread: &mut Thread, now: u64) {
+    pub(super) fn promote_if_due(&self, engine: &Engine, now: u64) -> Change {
         let mut inner = self.inner.lock();
         // The thread that follows may have acknowledged once more before it saw that it is to end.
         let hold_off = hold_off_ms(inner.window_ms);
         if inner.promotes_ms.is_some_and(|at| at <= now && inner.acked_ms + hold_off <= now) {
             inner.promotes_ms = None;
-            drop(inner);
             if engine.attention.get() & Attention::LOADING == 0 {
-                crate::role::replica_of_no_one(engine, thread);
+                return Change::Promote;
             }
         }
+        Change::None
     }
 }

@@ -160,7 +160,7 @@ pub(super) fn replication(call: &mut Call<'_>, s: &mut Section) {
     }
     let lines = registry.info(engine);
     s.put("connected_slaves", lines.len());
-    for (name, value) in Replicator::of(engine).guard.info(engine) {
+    for (name, value) in Replicator::of(engine).replicas.guard.info(engine) {
         s.put(name, value);
     }
     if engine.config.int(Id::MinReplicasToWrite) > 0 && engine.config.int(Id::MinReplicasMaxLag) > 0
@@ -208,7 +208,7 @@ fn put_primary(engine: &Engine, primary: &Primary, s: &mut Section) {
     if !primary.is_up() {
         s.put("master_link_down_since_seconds", seconds(primary.down_since_ms()));
     }
-    let promotable = Replicator::of(engine).guard.is_promotable(engine);
+    let promotable = Replicator::of(engine).replicas.guard.is_promotable(engine);
     let priority = if promotable { engine.config.int(Id::ReplicaPriority) } else { 0 };
     s.put("slave_priority", priority);
     s.put("slave_read_only", u8::from(engine.config.flag(Id::ReplicaReadOnly)));
