@@ -432,7 +432,8 @@ impl Engine {
         let wanted = usize::try_from(self.config.int(Id::MinReplicasToWrite)).unwrap_or(0);
         let refuse = self.config.int(Id::MinReplicasMaxLag) > 0
             && self.replication.good.load(Relaxed) < wanted
-            && !self.is_replica();
+            && !self.is_replica()
+            || self.replication.acks.is_stalled() && self.replication.acks.is_on();
         self.attention.set(Attention::REPLICAS, refuse);
     }
 
@@ -446,6 +447,7 @@ impl Engine {
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
         self.follow_good_replicas();
+        self.follow_acks();
         self.replication.resize_backlog(c.bytes(Id::ReplBacklogSize) as usize);
         self.durability.config_changed(self);
         c.with_bytes(Id::Requirepass, |password| self.acl.follow_requirepass(password));

@@ -375,6 +375,9 @@ impl Thread {
         // Nothing waits inside a transaction.
         self.cx.may_block = !self.in_transaction;
         self.cx.client = session.client.id;
+        if cmd.shows_data {
+            self.note_shows_data();
+        }
         let run = match cmd.run {
             Run::Session(run) => {
                 if session.tracking.is_some()

@@ -14,6 +14,7 @@
 /// The version of Redis whose behaviour this is; clients that look for features read it.
 pub const COMPAT_VERSION: &str = "7.4.0";
 
+pub mod acks;
 pub mod acl;
 mod aside;
 mod blocking;

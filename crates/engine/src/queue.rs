@@ -170,6 +170,8 @@ impl Call<'_> {
         let _gate = queue.iter().any(sets_options).then(|| engine.lock_config());
         engine.keyspace.hold(&mut self.thread.cx, (!all).then_some(shards));
         if self.has_watched_change() {
+            // That it fails tells of another client's write.
+            self.thread.note_shows_data();
             self.thread.unwatch(engine, self.session);
             engine.keyspace.release(&mut self.thread.cx);
             reply.null_array();

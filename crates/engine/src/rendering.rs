@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
+use config::Id;
+
+use crate::acks::Silence;
 use crate::engine::{Attention, Engine, Worker};
 
 /// A thread that feeds no connection, and has more bytes in its lane, renders them itself.
@@ -17,8 +20,16 @@ impl Engine {
             return;
         }
         r.told.store(false, SeqCst);
-        if r.state.lock().render() {
+        let mut state = r.state.lock();
+        let any = state.render();
+        let settled = state.ask(false, || self.clock.monotonic_ns() / 1_000_000);
+        drop(state);
+        if any {
             self.wake_feeding(Some(own), usize::MAX);
+        }
+        if let Some(sequence) = settled {
+            r.acks.acknowledged(sequence);
+            self.wake_gated();
         }
     }
 
@@ -32,7 +43,8 @@ impl Engine {
 
     #[cold]
     fn pass_on(&self, worker: &Arc<Worker>) {
-        if worker.lane.waiting() > LANE_MAX {
+        let alone = || self.workers().iter().all(|w| w.fed.load(Relaxed) == 0);
+        if worker.lane.waiting() > LANE_MAX || self.replication.acks.is_on() && alone() {
             return self.render_changes(worker);
         }
         if !self.replication.told.swap(true, SeqCst) {
@@ -82,5 +94,36 @@ impl Engine {
     #[inline]
     pub fn is_replica(&self) -> bool {
         self.attention.get() & Attention::REPLICA != 0
+    }
+}
+
+impl Engine {
+    /// Begins or ends a term, as options and role say; the caller has every shard locked, if the role has
+    /// changed.
+    pub fn follow_acks(&self) {
+        let acks = &self.replication.acks;
+        let (acked, lease) =
+            (self.config.int(Id::MinReplicasAck) > 0, self.config.int(Id::SentinelLeaseMs) > 0);
+        acks.free_reads(self.config.flag(Id::SentinelLeaseReads));
+        acks.listen(acked || lease);
+        let on = (acked || lease) && !self.is_replica();
+        // A server that starts as a primary does not know whether it still is one.
+        if on && acked && lease && acks.term() == 0 && self.workers().is_empty() {
+            acks.set_silence(Silence::Ping);
+        } else if !on {
+            acks.set_silence(Silence::None);
+        }
+        if acks.set_on(on, true) {
+            self.wake_gated();
+        }
+    }
+
+    /// Replicas have acknowledged the stream up to `offset`: wakes the threads whose output has waited for that.
+    pub fn stream_acknowledged(&self, offset: i64) {
+        let reached = self.replication.state().acknowledge(offset);
+        if let Some(sequence) = reached {
+            self.replication.acks.acknowledged(sequence);
+            self.wake_gated();
+        }
     }
 }

@@ -14,12 +14,19 @@ use std::any::Any;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+use std::collections::VecDeque;
+
 use parking_lot::{Mutex, MutexGuard};
 use replication::backlog::{Backlog, Batch, Reader};
 use replication::history::{History, ReplId};
-use replication::render::Renderer;
+use replication::render::{GETACK, Renderer};
 use stream::Commands;
 
+use crate::acks::Acks;
+
+/// Requests to acknowledge are remembered when they lie so far apart, in milliseconds, and so many of them.
+const REQUEST_MS: u64 = 5;
+const REQUESTS_MAX: usize = 8192;
 /// Rendered bytes that go to the backlog at once.
 const CHUNK: usize = 64 << 10;
 
@@ -32,6 +39,8 @@ pub struct Replication {
     pub(crate) told: AtomicBool,
     /// Replicas with as little lag as `min-replicas-max-lag` asks for, when they were last looked at.
     pub good: AtomicUsize,
+    /// What replies wait for.
+    pub acks: Acks,
     /// `INFO`'s counts.
     pub counts: Counts,
     /// Held by the thread that executes a primary's stream, from the first command of a batch until the bytes
@@ -65,8 +74,46 @@ pub struct State {
     rendered: Vec<u8>,
     spans: Vec<(usize, usize)>,
     batch: Batch,
+    marks: Marks,
     /// When the last replica went, in Unix milliseconds: the backlog is kept for `repl-backlog-ttl`.
     pub alone_since: i64,
+}
+
+/// Up to which number the changes are acknowledged when replicas have acknowledged an offset.
+///
+/// Messages need no acknowledgement: behind an acknowledged change they count as acknowledged.
+#[derive(Debug, Default)]
+struct Marks {
+    on: bool,
+    /// Numbers, and the offsets that stand for them: both grow.
+    queue: VecDeque<(u64, i64)>,
+    /// The number of the last record that was rendered, and the offset behind the last change.
+    last: u64,
+    wanted: i64,
+    /// Replicas have acknowledged up to here, and were asked up to there.
+    acked: i64,
+    asked: i64,
+    /// Offsets behind requests to acknowledge, and when they were made, in monotonic milliseconds.
+    requests: VecDeque<(i64, u64)>,
+}
+
+impl Marks {
+    fn push(&mut self) {
+        match self.queue.back_mut() {
+            Some(back) if back.1 == self.wanted => back.0 = self.last,
+            _ => self.queue.push_back((self.last, self.wanted)),
+        }
+    }
+
+    /// The highest number that is acknowledged and was not reported.
+    fn settle(&mut self) -> Option<u64> {
+        let mut reached = None;
+        while let Some(&(sequence, _)) = self.queue.front().filter(|mark| mark.1 <= self.acked) {
+            self.queue.pop_front();
+            reached = Some(sequence);
+        }
+        reached
+    }
 }
 
 impl Replication {
@@ -80,11 +127,13 @@ impl Replication {
                 rendered: Vec::new(),
                 spans: Vec::new(),
                 batch: Batch::default(),
+                marks: Marks::default(),
                 alone_since: 0,
             }),
             renders: AtomicBool::new(false),
             told: AtomicBool::new(false),
             good: AtomicUsize::new(0),
+            acks: Acks::default(),
             counts: Counts::default(),
             applying: Mutex::new(()),
             stream_db: AtomicUsize::new(0),
@@ -124,7 +173,7 @@ impl Replication {
 impl State {
     /// Renders all records that are there. Returns whether there were any.
     pub fn render(&mut self) -> bool {
-        let Self { history, backlog, renderer, records, rendered, spans, .. } = self;
+        let Self { history, backlog, renderer, records, rendered, spans, marks, .. } = self;
         let (Some(records), Some(backlog)) = (records, backlog) else { return false };
         let before = history.offset();
         let mut flush = |rendered: &mut Vec<u8>| {
@@ -132,9 +181,19 @@ impl State {
             backlog.append(rendered);
             rendered.clear();
         };
-        records.read(|_, frame| {
+        let (mut offset, mut any) = (before, false);
+        records.read(|sequence, frame| {
             let db = frame.is_messages().then(|| renderer.db().unwrap_or(0));
+            let from = rendered.len();
             render_unit(renderer, rendered, spans, frame.payload(), db);
+            if marks.on {
+                any = true;
+                offset += (rendered.len() - from) as i64;
+                marks.last = sequence;
+                if !frame.is_messages() {
+                    marks.wanted = offset;
+                }
+            }
             if rendered.len() >= CHUNK {
                 flush(rendered);
             }
@@ -142,6 +201,9 @@ impl State {
         });
         if !rendered.is_empty() {
             flush(rendered);
+        }
+        if any {
+            marks.push();
         }
         if rendered.capacity() > 4 * CHUNK {
             *rendered = Vec::new();
@@ -156,6 +218,50 @@ impl State {
         if let Some(backlog) = &mut self.backlog {
             backlog.append(bytes);
         }
+    }
+
+    /// From here on [`acknowledge`](Self::acknowledge) tells which changes are acknowledged; everything up to
+    /// number `last` is when the present offset is. Or not any more.
+    pub fn mark(&mut self, last: Option<u64>) {
+        self.marks = Marks::default();
+        if let Some(last) = last {
+            let offset = self.history.offset();
+            self.marks =
+                Marks { on: true, last, wanted: offset, asked: offset, ..Marks::default() };
+            self.marks.push();
+        }
+    }
+
+    /// Replicas have acknowledged up to `offset`. Returns the number up to which changes are acknowledged by
+    /// that, if it is higher than before.
+    pub fn acknowledge(&mut self, offset: i64) -> Option<u64> {
+        self.marks.acked = self.marks.acked.max(offset);
+        self.marks.settle()
+    }
+
+    /// Asks the replicas to acknowledge what they have not been asked for, or in any case.
+    pub fn ask(&mut self, in_any_case: bool, now: impl FnOnce() -> u64) -> Option<u64> {
+        if self.marks.on && (in_any_case || self.marks.wanted > self.marks.asked) {
+            self.marks.asked = self.marks.wanted;
+            self.append(GETACK);
+            let (now_ms, offset) = (now(), self.history.offset());
+            let requests = &mut self.marks.requests;
+            if requests.back().is_none_or(|last| now_ms >= last.1 + REQUEST_MS) {
+                requests.push_back((offset, now_ms));
+            }
+            if requests.len() > REQUESTS_MAX {
+                requests.pop_front();
+            }
+        }
+        self.marks.settle()
+    }
+
+    /// When the last request was made that a replica has seen that has acknowledged up to `offset`: it was still a
+    /// replica then. In monotonic milliseconds.
+    pub fn requested_before(&self, offset: i64) -> Option<u64> {
+        let requests = &self.marks.requests;
+        let n = requests.partition_point(|request| request.0 <= offset);
+        n.checked_sub(1).map(|last| requests[last].1)
     }
 
     /// The next change is preceded by SELECT: a reader begins behind this.

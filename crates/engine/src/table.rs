@@ -121,6 +121,8 @@ pub struct Cmd {
     pub publishes: Option<ChannelKind>,
     /// Subscribes to the channels that it names.
     pub subscribes: bool,
+    /// Its reply tells of data: it waits until what it tells of is as safe as it has to be.
+    pub shows_data: bool,
 }
 
 impl Cmd {
@@ -196,6 +198,12 @@ fn cmd(row: &'static Row, container: Traits, run: Run) -> Cmd {
         part,
         publishes,
         subscribes: row.channels == Channels::Subscribe,
+        shows_data: match run {
+            Run::Data(_) => true,
+            Run::Session(_) => {
+                row.flags.has_any(Flags::WRITE.or(Flags::READONLY)) || row.group == Group::Scripting
+            }
+        },
         traits,
     }
 }

@@ -29,16 +29,20 @@
 //! moment on the primary acknowledges nothing, by 1. It must not let that replica out. The caller
 //! therefore says, with [`InSync::let_out`], that none of the Sentinels' elections can have chosen it:
 //! hellos from a majority, *sent after the hold was over*, whose `current_epoch` is the one that was known
-//! before the loss. An election needs the votes of a majority, a vote raises the voter's epoch, and
+//! long before the loss. An election needs the votes of a majority, a vote raises the voter's epoch, and
 //! two majorities share a member. (That hellos still name this primary is not enough: they do so for
 //! seconds after a promotion.) A higher epoch may also be a failed election: then the primary waits for
 //! the replica's return or for an operator. `SENTINEL FAILOVER` needs no votes: one Sentinel that no
 //! message reaches may promote by it, and only hellos of *all* known Sentinels exclude that.
 //!
-//! What this module has is the primary's set and the replica's grant. What carries grants on the wire is
-//! not Redis's protocol (a confirmation must not be part of the stream, whose bytes all replicas share):
-//! with replicas that are not Apus, the claim holds only if Sentinel may promote none of them
-//! (`replica-priority 0`).
+//! What this module has is the primary's set and the replica's grant. Confirmations are messages in the stream
+//! that name replicas and the offsets of their acknowledgements (the crate `replicator`): all replicas share its bytes,
+//! and those that are not Apus deliver them to nobody. With such replicas the claim holds only if Sentinel may promote
+//! none of them (`replica-priority 0`).
+//!
+//! A server that becomes a primary does not know who holds grants of the one before, except by those messages:
+//! it [expects](InSync::expect) all whom the last one named. That suffices when a replica gets its first grant only after
+//! all others have acknowledged a message that names it.
 
 use std::collections::VecDeque;
 
@@ -75,6 +79,36 @@ impl InSync {
     /// Up to this offset writes are acknowledged.
     pub fn acknowledged(&self) -> i64 {
         self.acknowledged
+    }
+
+    /// Up to this offset every replica has everything that may be promoted; `None` while fewer are present than
+    /// are needed, or while one may be promoted of which that is not known.
+    pub fn safe(&self) -> Option<i64> {
+        let all = self.members.iter().all(|m| m.ack >= self.acknowledged);
+        (all && self.present() >= self.needed.max(1)).then_some(self.acknowledged)
+    }
+
+    /// The keys of the replicas that may be promoted, and whether they are leaving.
+    pub fn members(&self) -> impl Iterator<Item = (u64, bool)> {
+        self.members.iter().map(|m| (m.key, m.leaving))
+    }
+
+    /// A replica that may hold a grant of an earlier primary: it counts as one that is leaving.
+    pub fn expect(&mut self, key: u64, now_ms: u64) {
+        if self.members.iter().all(|m| m.key != key) {
+            self.members.push(Member { key, ack: -1, ack_ms: now_ms, leaving: true });
+        }
+    }
+
+    /// The replica does not exist any more.
+    pub fn remove(&mut self, key: u64) {
+        self.members.retain(|m| m.key != key);
+        self.move_on();
+    }
+
+    /// So many replicas are needed from now on.
+    pub fn need(&mut self, needed: usize) {
+        self.needed = needed;
     }
 
     /// Replicas in sync that are not leaving.
@@ -231,6 +265,21 @@ mod tests {
         assert!(!set.acked(1, 9, 200), "a replica that went back does not come in");
         assert!(set.acked(1, 11, 200) && set.acked(2, 12, 200));
         assert_eq!(set.acknowledged(), 11);
+    }
+
+    #[test]
+    fn a_holder_of_an_earlier_grant_is_waited_for() {
+        let mut set = InSync::new(1, 100, 1000, 50);
+        set.expect(2, 0);
+        assert!(set.acked(1, 60, 10));
+        assert_eq!((set.acknowledged(), set.safe()), (50, None), "the other one may lack them");
+        assert!(!set.acked(2, 49, 20) && set.acked(2, 55, 30));
+        assert_eq!(set.safe(), Some(55));
+        let mut set = InSync::new(1, 100, 1000, 50);
+        set.expect(2, 0);
+        set.acked(1, 60, 10);
+        assert!(set.let_out(2, 1001));
+        assert_eq!(set.safe(), Some(60));
     }
 
     /// Replicas with clocks of their own, links with delays and losses: whenever an offset is

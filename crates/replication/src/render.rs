@@ -115,7 +115,7 @@ fn number(out: &mut Vec<u8>, kind: u8, n: usize) {
 }
 
 /// Appends a command outside of any unit: what a replica says to its primary.
-pub(crate) fn push_command(out: &mut Vec<u8>, args: &[&[u8]]) {
+pub fn push_command(out: &mut Vec<u8>, args: &[&[u8]]) {
     number(out, b'*', args.len());
     for arg in args {
         number(out, b'$', arg.len());

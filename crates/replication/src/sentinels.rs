@@ -73,22 +73,23 @@ pub fn of_connection(name: &[u8]) -> Option<[u8; 8]> {
     name.strip_prefix(b"sentinel-")?.strip_suffix(b"-cmd")?.try_into().ok()
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Sentinel {
     run_id: ReplId,
     /// When the primary sent the last PONG that this Sentinel has.
     pong_ms: Option<u64>,
     epoch: u64,
-    /// When its last hello arrived that names the primary where it was.
+    /// When its last hello arrived that names this server as the primary.
     hello_ms: u64,
+    /// Its last hello does, or it names the server there.
+    names_us: bool,
+    names: (Vec<u8>, u16),
 }
 
-/// Whom the Sentinels believe to be the primary.
+/// What the Sentinels call the primary, and the epoch in which it was made one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Primary {
     name: Vec<u8>,
-    ip: Vec<u8>,
-    port: u16,
     config_epoch: u64,
 }
 
@@ -101,6 +102,8 @@ pub struct Sentinels {
     known: Vec<Sentinel>,
     primary: Option<Primary>,
     deposed: bool,
+    was_named: bool,
+    raised_ms: Option<u64>,
 }
 
 impl Sentinels {
@@ -115,39 +118,74 @@ impl Sentinels {
             known: Vec::new(),
             primary: None,
             deposed: false,
+            was_named: false,
+            raised_ms: None,
         }
     }
 
-    /// A hello has arrived.
-    pub fn hello(&mut self, hello: &Hello<'_>, now_ms: u64) {
+    /// A hello has arrived; `names_us` says whether it names this server as the primary.
+    pub fn hello(&mut self, hello: &Hello<'_>, names_us: bool, now_ms: u64) {
+        let first = self.primary.is_none();
         let primary = self.primary.get_or_insert_with(|| Primary {
             name: hello.master.to_vec(),
-            ip: hello.address.0.to_vec(),
-            port: hello.address.1,
             config_epoch: hello.config_epoch,
         });
         if primary.name != hello.master {
             return;
         }
-        let names_us = (primary.ip.as_slice(), primary.port) == hello.address;
-        if hello.config_epoch > primary.config_epoch {
+        if first || hello.config_epoch > primary.config_epoch {
             primary.config_epoch = hello.config_epoch;
             self.deposed = !names_us;
         }
+        self.was_named |= names_us;
+        let before = self.epoch();
         let at = match self.known.iter().position(|s| s.run_id == hello.run_id) {
             Some(at) => at,
             None if self.known.len() < KNOWN_MAX => {
                 let run_id = hello.run_id;
-                self.known.push(Sentinel { run_id, pong_ms: None, epoch: 0, hello_ms: 0 });
+                let names = (Vec::new(), 0);
+                let new =
+                    Sentinel { run_id, pong_ms: None, epoch: 0, hello_ms: 0, names_us, names };
+                self.known.push(new);
                 self.known.len() - 1
             }
             None => return,
         };
         let sentinel = &mut self.known[at];
         sentinel.epoch = sentinel.epoch.max(hello.epoch);
+        sentinel.names_us = names_us;
+        sentinel.names = (hello.address.0.to_vec(), hello.address.1);
         if names_us {
             sentinel.hello_ms = now_ms;
         }
+        if before > 0 && hello.epoch > before {
+            self.raised_ms = Some(now_ms);
+        }
+    }
+
+    /// The other server that a majority of the Sentinels names as the primary.
+    pub fn other_primary(&self) -> Option<(&[u8], u16)> {
+        let others: Vec<_> = self.known.iter().filter(|s| !s.names_us).map(|s| &s.names).collect();
+        let votes = |name: &(Vec<u8>, u16)| others.iter().filter(|other| **other == name).count();
+        let most = others.iter().max_by_key(|name| votes(name))?;
+        (votes(most) > self.count() / 2).then_some((most.0.as_slice(), most.1))
+    }
+
+    /// Whether the last election that is known of has chosen this server.
+    pub fn is_ours(&self) -> bool {
+        let chosen = self.primary.as_ref().map_or(0, |primary| primary.config_epoch);
+        !self.deposed && chosen >= self.epoch()
+    }
+
+    /// Whether hellos have named this server as the primary, and newer ones another. One that has just been
+    /// promoted has not been named yet.
+    pub fn is_replaced(&self) -> bool {
+        self.was_named && self.deposed
+    }
+
+    /// When the highest epoch was last seen to grow.
+    pub fn raised_ms(&self) -> Option<u64> {
+        self.raised_ms
     }
 
     /// A PONG that the primary sent at `sent_ms` has reached the Sentinel on this connection (see
@@ -181,7 +219,8 @@ impl Sentinels {
         if self.deposed {
             return None;
         }
-        let mut pongs: Vec<u64> = self.known.iter().filter_map(|s| s.pong_ms).collect();
+        let mut pongs: Vec<u64> =
+            self.known.iter().filter(|s| s.names_us).filter_map(|s| s.pong_ms).collect();
         pongs.sort_unstable_by(|a, b| b.cmp(a));
         pongs.get(self.needed() - 1)?.checked_add(self.lease_ms)
     }
@@ -224,7 +263,8 @@ mod tests {
     }
 
     fn hear(s: &mut Sentinels, text: &str, now_ms: u64) {
-        s.hello(&Hello::parse(text.as_bytes()).expect("a hello"), now_ms);
+        let hello = Hello::parse(text.as_bytes()).expect("a hello");
+        s.hello(&hello, hello.address.1 == 6379, now_ms);
     }
 
     fn with(n: u8, quorum: usize) -> Sentinels {
@@ -317,6 +357,26 @@ mod tests {
     }
 
     #[test]
+    fn a_promoted_server_is_replaced_only_when_it_has_been_named() {
+        let mut s = Sentinels::new(3, 2, 900);
+        for id in [b'a', b'b'] {
+            hear(&mut s, &hello(id, 4, 7000, 3), 1);
+        }
+        assert_eq!(s.other_primary(), Some((b"10.0.0.1".as_slice(), 7000)));
+        assert!(!s.is_replaced(), "they do not know yet");
+        s.pong_received([b'a'; 8], 2);
+        s.pong_received([b'b'; 8], 2);
+        assert!(!s.is_valid(3), "PONGs of Sentinels that name another");
+        for id in [b'a', b'b'] {
+            hear(&mut s, &hello(id, 4, 6379, 4), 5);
+        }
+        assert!(s.is_valid(6) && s.other_primary().is_none() && !s.is_replaced());
+        hear(&mut s, &hello(b'a', 5, 7000, 5), 7);
+        assert!(s.is_replaced() && s.other_primary().is_none(), "one is no majority");
+        assert_eq!(s.raised_ms(), Some(7));
+    }
+
+    #[test]
     fn strangers_do_not_fill_the_memory() {
         let mut rng = Rng::from_seed(1);
         let mut s = with(3, 2);
@@ -330,7 +390,7 @@ mod tests {
             let i = rng.index(noise.len());
             noise[i] = rng.next_u64() as u8;
             if let Some(h) = Hello::parse(&noise) {
-                s.hello(&h, 2);
+                s.hello(&h, true, 2);
             }
         }
         assert!(s.known.len() <= KNOWN_MAX);

@@ -18,6 +18,9 @@ use crate::text::printable;
 /// Bytes of an announced address, which has to be shorter, as in Redis.
 const ADDRESS_MAX: usize = 256;
 
+/// In front of the id that an Apus gives as one of its capabilities.
+pub const ID: &[u8] = b"apus-";
+
 /// How far a replica's synchronization is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -96,6 +99,8 @@ pub struct Replica {
     pub eof: bool,
     /// It understands an id behind `+CONTINUE`.
     pub psync2: bool,
+    /// Its name for itself, the same over all its links: an Apus.
+    pub id: Option<ReplId>,
     /// It wants a snapshot and no stream.
     pub rdb_only: bool,
     /// It wants no keys in the snapshot …
@@ -152,6 +157,9 @@ impl Replica {
             // Capabilities that this server does not know are for others.
             self.eof |= value.eq_ignore_ascii_case(b"eof");
             self.psync2 |= value.eq_ignore_ascii_case(b"psync2");
+            if let Some(id) = value.strip_prefix(ID) {
+                self.id = ReplId::parse(id);
+            }
         } else if is("rdb-only") {
             self.rdb_only = match number()? {
                 0 => false,

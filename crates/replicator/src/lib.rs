@@ -16,6 +16,7 @@
 
 pub mod failover;
 pub mod full;
+pub mod guard;
 pub mod link;
 mod payload;
 pub mod replicas;

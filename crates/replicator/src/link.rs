@@ -25,6 +25,7 @@ use replication::link::{Event, Level, Link, RETRY_MS, Settings, State};
 use resp::{Out, Parser};
 
 use crate::failover;
+use crate::guard::{Guard, needs_grant};
 use crate::replicas::Registry;
 use crate::stale::note_link;
 use crate::state::Replicator;
@@ -118,6 +119,14 @@ impl Following {
         self.primary().map(|p| p.db.load(Relaxed))
     }
 
+    /// Takes nothing from the primary any more, which stays the one that this server names.
+    pub(crate) fn cease(&self) {
+        if let Some((primary, _)) = &*self.present.lock() {
+            primary.stops.store(true, Relaxed);
+            primary.up.store(false, Relaxed);
+        }
+    }
+
     /// Follows no primary any more. The thread ends by itself; its handle is for the one that comes next.
     pub(crate) fn stop(&self) -> Option<JoinHandle<()>> {
         let (primary, thread) = self.present.lock().take()?;
@@ -205,6 +214,7 @@ fn follow(engine: &Arc<Engine>, registry: &Registry, primary: &Primary) {
     while !primary.stops.load(Relaxed) {
         follower.session.client.closing.store(false, Relaxed);
         let was_up = follower.connect();
+        follower.guard().link_lost();
         *primary.state.lock() = "connect";
         if primary.up.swap(false, Relaxed) {
             primary.down_since_ms.store(engine.clock.wall_ms() as i64, Relaxed);
@@ -294,6 +304,17 @@ impl Drop for Reports {
 }
 
 impl Follower<'_> {
+    fn guard(&self) -> &Guard {
+        &self.registry.guard
+    }
+
+    /// Has an acknowledgement noted that the link has made.
+    fn note_acknowledgement(&self, link: &mut Link) {
+        if let Some(offset) = link.take_acknowledged() {
+            self.guard().acknowledges(self.engine, offset);
+        }
+    }
+
     fn now(&self) -> u64 {
         self.engine.clock.wall_ms()
     }
@@ -319,6 +340,9 @@ impl Follower<'_> {
             // Without a backlog the offset has stood still: it says nothing about the data.
             resume: state.backlog.is_some().then(|| state.history.resume()),
             failover: Replicator::of(self.engine).failover.asks(),
+            id: needs_grant(self.engine)
+                .then(|| ReplId::parse(self.engine.run_id.as_bytes()))
+                .flatten(),
         }
     }
 
@@ -370,6 +394,7 @@ impl Follower<'_> {
     }
 
     fn send(&self, wire: &mut dyn Wire, link: &mut Link, reports: &mut Reports) {
+        self.note_acknowledgement(link);
         let mut sent = 0;
         while sent < link.output().len() {
             match wire.write(&link.output()[sent..]) {
@@ -445,6 +470,7 @@ impl Follower<'_> {
             return Err("a copy has arrived that was not announced".into());
         };
         drop(file);
+        self.guard().loads();
         log!(engine.log, Notice, "MASTER <-> REPLICA sync: Loading DB in memory");
         let source = path.clone();
         let alive = || {
@@ -517,6 +543,7 @@ impl Follower<'_> {
         }
         // Fewer when the link was killed meanwhile: the rest is asked for again.
         let (n, done) = self.run(&stream[..n]);
+        self.guard().heard(engine);
         let mut state = engine.replication.state();
         state.append(&stream[..n]);
         let offset = state.history.offset();

@@ -12,6 +12,7 @@ use std::sync::{Arc, Weak};
 
 use commands::Fail;
 use config::Id;
+use engine::acks::Silence;
 use engine::replication::State as Stream;
 use engine::{Attention, Client, Engine, Fed, Feed, Message, Peer, Session, Thread, log};
 use parking_lot::Mutex;
@@ -22,6 +23,7 @@ use replication::render::GETACK;
 use replication::serve::{self, Admission, Answer, Server, State};
 use store::Waiter;
 
+use crate::guard::{self, Guard};
 use crate::payload::{Payload, Taken};
 use crate::state::Replicator;
 
@@ -34,6 +36,8 @@ pub struct Registry {
     /// Connections that have sent PSYNC, in the order in which they did.
     all: Mutex<Vec<Arc<Replica>>>,
     waiting: Mutex<Vec<Waiting>>,
+    /// What is acknowledged, and who may be promoted.
+    pub guard: Guard,
     /// Some client waits: a look at this is cheaper than the lock.
     any_waiting: AtomicBool,
     /// When the last PING went into the stream, and the last look at acknowledgements: Unix milliseconds.
@@ -117,6 +121,17 @@ impl Replica {
         }
     }
 
+    fn for_guard(&self) -> guard::Progress {
+        let about = self.about.lock();
+        guard::Progress {
+            id: about.id,
+            place: about.name(self.peer()),
+            online: about.is_online() && !about.stream_on_ack,
+            ack: about.ack(),
+            fack: about.fack(),
+        }
+    }
+
     fn progress(&self) -> Progress {
         let about = self.about.lock();
         Progress {
@@ -182,6 +197,7 @@ impl Feed for ReplicaFeed {
             engine.replication.state().alone_since = engine.clock.wall_ms() as i64;
         }
         drop(all);
+        self.registry.guard.lost(&self.replica.for_guard());
         self.registry.count(&engine);
     }
 }
@@ -251,6 +267,7 @@ impl Registry {
                 if engine.attention.get() & Attention::REPLICAS != 0 {
                     self.count(engine);
                 }
+                self.guard.acked(engine, &replica.for_guard());
                 self.acknowledged(engine, thread);
                 Ok(false)
             }
@@ -269,6 +286,15 @@ impl Registry {
         let is_replica = engine.is_replica();
         let fails_over = Replicator::of(engine).failover.is_on();
         let server = Server { is_replica, link_is_up, fails_over };
+        if engine.replication.acks.is_silent(Silence::Ping) {
+            // Its data may be older than theirs.
+            if position.is_some_and(|(id, _)| id != b"?") {
+                self.guard.asked_for_more(engine);
+            }
+            return Err(Fail::text(
+                "NOMASTERLINK This server does not know yet whether it is the primary",
+            ));
+        }
         let pending = session.client.output_bytes.load(Relaxed) > 0;
         match replica.about.lock().admit(server, pending) {
             Admission::Go => {}

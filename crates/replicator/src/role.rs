@@ -7,6 +7,7 @@ use config::Id;
 use engine::{Attention, Engine, Job, Message, Thread, log};
 use replication::serve::failover_request;
 
+use crate::guard::{Change, Promotion};
 use crate::stale::note_link;
 use crate::state::Replicator;
 
@@ -55,8 +56,11 @@ fn follow(
         engine.replication.state().render();
         let follows = may(engine);
         if follows {
+            r.replicas.guard.follow_another(engine);
             engine.attention.set(Attention::REPLICA, true);
+            engine.follow_acks();
             engine.end_rendering();
+            engine.replication.state().mark(None);
         }
         follows
     });
@@ -84,6 +88,42 @@ pub fn begin_configured(engine: &Engine) {
     engine.post(0, Message::Run(Job::new(begin)));
 }
 
+/// Looks at what is acknowledged and who is the primary; some times per second, with nothing locked.
+pub(crate) fn look(engine: &Engine, thread: &mut Thread) {
+    let registry = &Replicator::of(engine).replicas;
+    match registry.guard.tick(engine, thread, registry.is_empty()) {
+        Change::None => {}
+        Change::Promote => replica_of_no_one(engine, thread),
+        Change::Follow(host, port) => {
+            replica_of(engine, thread, &host, port);
+        }
+    }
+}
+
+/// REPLICAOF NO ONE on a Sentinel's connection. A replica that may lack acknowledged writes refuses it.
+pub fn promoted_by_sentinel(engine: &Engine, thread: &mut Thread) -> Result<(), commands::Fail> {
+    let r = Replicator::of(engine);
+    match r.replicas.guard.promotion(engine) {
+        Promotion::Now => replica_of_no_one(engine, thread),
+        Promotion::Soon => {
+            log!(engine.log, Notice, "A Sentinel promotes this replica: the primary is left first");
+            // It acknowledges no more. The thread ends by itself.
+            r.following.cease();
+        }
+        Promotion::Refused => {
+            log!(
+                engine.log,
+                Warning,
+                "A Sentinel wants to promote this replica, which may lack acknowledged writes: refused"
+            );
+            return Err(commands::Fail::text(
+                "NOREPLICAS This replica may lack acknowledged writes: it is not promoted.",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// REPLICAOF NO ONE.
 pub fn replica_of_no_one(engine: &Engine, thread: &mut Thread) {
     if !engine.is_replica() && Replicator::of(engine).following.primary().is_none() {
@@ -102,11 +142,13 @@ pub fn replica_of_no_one(engine: &Engine, thread: &mut Thread) {
             log!(engine.log, Notice, "{}", line);
             engine.begin_rendering(size);
             engine.attention.set(Attention::REPLICA, false);
+            engine.follow_acks();
             engine.attention.set(Attention::STALE, false);
         });
         drop(quiet);
         engine.replication.state().alone_since = engine.clock.wall_ms() as i64;
         engine.follow_good_replicas();
+        look(engine, thread);
         // They are to learn the new id.
         r.replicas.disconnect_all(engine);
         log!(engine.log, Notice, "MASTER MODE enabled");

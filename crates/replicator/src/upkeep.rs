@@ -19,6 +19,7 @@ pub fn upkeep(engine: &Engine, thread: &mut Thread) {
     full::begin_if_due(engine, thread, registry, db);
     registry.acknowledged(engine, thread);
     failover::upkeep(engine, thread);
+    role::look(engine, thread);
     role::follow_config(engine);
     let now = engine.clock.wall_ms() as i64;
     if now - registry.looked_ms.load(Relaxed) < 1000 {

@@ -51,6 +51,22 @@ MinReplicasToWrite: "min-replicas-to-write", ["min-slaves-to-write"], Int(0, INT
     "Healthy replicas without which writes are refused; 0 asks for none.";
 MinReplicasMaxLag: "min-replicas-max-lag", ["min-slaves-max-lag"], Int(0, INT_MAX), "10", RUNTIME, Effective,
     "Seconds of lag up to which a replica counts as healthy.";
+MinReplicasAck: "min-replicas-ack", [], Int(0, 64), "0", RUNTIME, Effective,
+    "Replies to writes wait until all replicas in sync have them, and at least this many; 0 waits for none.";
+MinReplicasAckDisk: "min-replicas-ack-disk", [], Bool, "no", RUNTIME, Effective,
+    "Replies wait until the writes are on the replicas' disks.";
+MinReplicasAckTimeout: "min-replicas-ack-timeout", [], Int(0, INT_MAX), "5000", RUNTIME, Effective,
+    "Milliseconds after which replies that wait for replicas become errors; 0 waits without limit.";
+MinReplicasAckWindow: "min-replicas-ack-window", [], Int(1000, INT_MAX), "60000", RUNTIME, Effective,
+    "Milliseconds for which a Sentinel may promote a replica that has lost its primary; a primary waits as long for a lost replica.";
+SentinelLeaseMs: "sentinel-lease-ms", [], Int(0, INT_MAX), "0", RUNTIME, Effective,
+    "Milliseconds for which a primary answers after enough Sentinels have seen it; 0 answers without.";
+SentinelLeaseSentinels: "sentinel-lease-sentinels", [], Int(0, 64), "0", RUNTIME, Effective,
+    "Sentinels that there are; 0 counts those that are heard.";
+SentinelLeaseQuorum: "sentinel-lease-quorum", [], Int(0, 64), "0", RUNTIME, Effective,
+    "The quorum in the Sentinels' configuration; 0 is a majority.";
+SentinelLeaseReads: "sentinel-lease-reads", [], Bool, "no", RUNTIME, Effective,
+    "Answers reads without the lease, and before replicas have what was read.";
 ShutdownTimeout: "shutdown-timeout", [], Int(0, INT_MAX), "10", RUNTIME, Accepted(NO_REPLICATION),
     "Seconds a shutdown waits for replicas to catch up.";
     } } };

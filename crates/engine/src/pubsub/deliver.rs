@@ -30,6 +30,7 @@ pub fn deliver(
     hash: u64,
     args: &mut Args<'_>,
 ) -> u64 {
+    engine.replication.acks.note(&args[1], &args[2]);
     if engine.replication.renders() {
         pass_on(engine, local, kind, args);
     }

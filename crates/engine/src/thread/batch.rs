@@ -475,6 +475,7 @@ impl Thread {
         if cmd.subscribes {
             return self.run_subscribe(engine, session, cmd, (input, group, spans), owned, out);
         }
+        self.shows_data = true;
         self.cx.client = session.client.id;
         self.cx.no_touch = session.no_touch;
         let mut reply = Reply::new(out, session.proto);

@@ -135,6 +135,8 @@ pub struct Thread {
     pub awaits: Option<u64>,
     /// Gets the waiter of the command that just ran, if it waits.
     pub on_wait: Option<OnWait>,
+    /// A command of the present batch tells of data: see [`crate::acks`].
+    shows_data: bool,
     /// `maxmemory-clients` may have changed: all clients are to be counted.
     pub(crate) recount_clients: bool,
 }
@@ -185,6 +187,7 @@ impl Thread {
             call_times: CallTimes::default(),
             awaits: None,
             on_wait: None,
+            shows_data: false,
             recount_clients: false,
         };
         if let Some(solo) = engine.solo.lock().take() {
@@ -286,6 +289,18 @@ impl Thread {
         self.recount_clients = self.hot.clients_max > 0;
         self.pubsub.notify = c.notify_keyspace_events();
         settings::follow(c, &mut self.cx);
+    }
+
+    /// Whether a command has told of data since the last call.
+    #[inline]
+    pub fn take_shows_data(&mut self) -> bool {
+        std::mem::take(&mut self.shows_data)
+    }
+
+    /// The command that is executed tells of data.
+    #[inline]
+    pub(crate) fn note_shows_data(&mut self) {
+        self.shows_data = true;
     }
 
     /// Moves the commands' counts into the counters that others read.

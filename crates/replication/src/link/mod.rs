@@ -48,6 +48,8 @@ pub struct Settings {
     pub timeout_ms: u64,
     /// History and next byte to go on from; `None` asks for a full copy.
     pub resume: Option<(ReplId, i64)>,
+    /// A name of this replica that stays the same over its links.
+    pub id: Option<ReplId>,
     /// The primary is asked to become a replica's equal: this server is a primary that hands its
     /// role over (`PSYNC … FAILOVER`).
     pub failover: bool,
@@ -144,6 +146,7 @@ pub struct Link {
     fsynced: Option<i64>,
     rdb_total: Option<u64>,
     rdb_read: u64,
+    acknowledged: Option<i64>,
 }
 
 impl Link {
@@ -163,6 +166,7 @@ impl Link {
             fsynced: None,
             rdb_total: None,
             rdb_read: 0,
+            acknowledged: None,
         }
     }
 
@@ -342,7 +346,13 @@ impl Link {
         if let Some(ip) = &settings.announce_ip {
             push_command(out, &[b"REPLCONF", b"ip-address", ip]);
         }
-        push_command(out, &[b"REPLCONF", b"capa", b"eof", b"capa", b"psync2"]);
+        let mut capa: Vec<&[u8]> = vec![b"REPLCONF", b"capa", b"eof", b"capa", b"psync2"];
+        // Whoever does not know a capability ignores it.
+        let id = settings.id.map(|id| [crate::serve::ID, id.as_bytes()].concat());
+        if let Some(id) = &id {
+            capa.extend([&b"capa"[..], id]);
+        }
+        push_command(out, &capa);
         self.step = if settings.password.is_some() { Step::Auth } else { Step::Port };
     }
 
@@ -455,6 +465,7 @@ impl Link {
             return;
         }
         self.said_ms = now_ms;
+        self.acknowledged = Some(self.applied);
         let (mut a, mut b) = (itoa::Buffer::new(), itoa::Buffer::new());
         let ack = a.format(self.applied).as_bytes();
         match self.fsynced {
@@ -464,6 +475,11 @@ impl Link {
             }
             None => push_command(&mut self.output, &[b"REPLCONF", b"ACK", ack]),
         }
+    }
+
+    /// The offset of the acknowledgement that was made since the last call, if one was. Of several it is the last.
+    pub fn take_acknowledged(&mut self) -> Option<i64> {
+        self.acknowledged.take()
     }
 
     /// Looks at the time; called about ten times a second.

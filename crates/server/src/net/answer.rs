@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
+use engine::acks::Acks;
 use engine::journal::Gate;
 use engine::{Batch, Next, PausedKill, Thread};
 use resp::Out;
@@ -32,6 +33,7 @@ pub(super) struct BatchIo<'a> {
     pub(super) paused: &'a mut Vec<usize>,
     pub(super) timers: &'a mut BinaryHeap<Reverse<(i64, u64)>>,
     pub(super) gated: &'a mut VecDeque<(u64, u64)>,
+    pub(super) held: &'a mut VecDeque<Held>,
     /// Where connections wait until a thread has less to deliver; none when nothing is waited for any more.
     pub(super) crowded: Option<&'a mut VecDeque<(usize, u64)>>,
 }
@@ -46,8 +48,10 @@ impl BatchIo<'_> {
         arrived: Option<&[u8]>,
         left: usize,
     ) -> io::Result<Turn> {
-        let Self { engine, stats, thread, out, paused, timers, gated, crowded } = self;
+        let Self { engine, stats, thread, out, paused, timers, gated, held, crowded } = self;
         let acted = thread.worker().lane.acted();
+        let term = engine.replication.acks.term();
+        c.term = term;
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
         if bytes.first() == Some(&tls::HANDSHAKE) && tls::is_hello(bytes) && !c.parser.is_active() {
@@ -112,7 +116,20 @@ impl BatchIo<'_> {
                 add(&stats.client_output_buffer_limit_disconnections, 1);
                 return Ok(Turn::Close);
             }
+            if c.sentinel.is_some() && memchr::memmem::find(&out.buf, b"+PONG\r\n").is_some() {
+                c.pong.get_or_insert(thread.mono());
+            }
+            let acts = thread.worker().lane.acted() != acted;
+            let shows = thread.take_shows_data();
             match engine.journal.gate(&thread.worker().lane, acted) {
+                Gate::Never => {
+                    // Closed without a reply: its changes may or may not be there after a restart.
+                    out.clear();
+                    return Ok(Turn::Close);
+                }
+                _ if let Some(term) = term_to_hold(engine, term, shows.then_some(acts)) => {
+                    hold_output(engine, c, (term, acts), held);
+                }
                 Gate::Open => {}
                 // That there is no script yet, or none any more, is nothing that could be lost; and before
                 // the journal is that far, the thread may wait for the very script.
@@ -122,12 +139,7 @@ impl BatchIo<'_> {
                             || arrived
                                 .is_some_and(|a| engine.only_ends_scripts(&a[..consumed]))) => {}
                 Gate::At(sequence) => {
-                    gate_output(c, sequence, thread.worker().lane.acted() != acted, gated);
-                }
-                Gate::Never => {
-                    // Closed without a reply: its changes may or may not be there after a restart.
-                    out.clear();
-                    return Ok(Turn::Close);
+                    gate_output(c, sequence, acts, gated);
                 }
             }
             let timed = thread.write_begins(engine);
@@ -193,6 +205,46 @@ impl BatchIo<'_> {
     }
 }
 
+/// Output that waits for replicas.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    /// Changes up to this number must be acknowledged, and as safe as the journal's policy says.
+    pub(super) until: u64,
+    pub(super) client: u64,
+    /// Since when, in monotonic nanoseconds.
+    pub(super) since: u64,
+    /// It waits in vain when this term is over.
+    pub(super) term: u64,
+}
+
+/// The term in which output waits for replicas, if it does, of a batch that began in `term` and, with `acts`, tells of
+/// data (`acts`: of changes that the connection has made).
+#[inline]
+pub(super) fn term_to_hold(engine: &engine::Engine, term: u64, acts: Option<bool>) -> Option<u64> {
+    let acks = &engine.replication.acks;
+    let now = acks.term();
+    // A part of it may have run in the term that has begun meanwhile.
+    let term = if Acks::waits_in(term) { term } else { now };
+    let acts = acts.filter(|_| Acks::waits_in(term))?;
+    let passes = || acks.pass(engine.stream.last(), acts, || engine.clock.monotonic_ns());
+    (now != term || !passes()).then_some(term)
+}
+
+/// From here on, output to a connection waits for replicas: it tells of data as of a batch that began in
+/// `term`, and reports changes if it `acts`.
+pub(super) fn hold_output(
+    engine: &engine::Engine,
+    c: &mut Conn,
+    (term, acts): (u64, bool),
+    held: &mut VecDeque<Held>,
+) {
+    let until = engine.stream.last();
+    let acts = acts || c.gate.is_some_and(|gated| gated.acts);
+    c.gate = Some(Gated { until, acts, term: Some(term) });
+    let since = engine.clock.monotonic_ns();
+    held.push_back(Held { until, client: c.session.client.id, since, term });
+}
+
 /// From here on, output to a connection waits until the journal is durable up to `sequence`. `acts`: it
 /// reports changes that the connection has made.
 pub(super) fn gate_output(
@@ -203,7 +255,11 @@ pub(super) fn gate_output(
 ) {
     // Outputs are let go from the front: one that stood behind a later one would wait for too much.
     assert!(gated.back().is_none_or(|(last, _)| *last <= sequence));
+    if c.gate.is_some_and(|gate| gate.term.is_some()) {
+        // That is the stricter one; what comes behind it shows no data.
+        return;
+    }
     let acts = acts || c.gate.is_some_and(|gated| gated.acts);
-    c.gate = Some(Gated { until: sequence, acts });
+    c.gate = Some(Gated { until: sequence, acts, term: None });
     gated.push_back((sequence, c.session.client.id));
 }

@@ -54,6 +54,12 @@ pub(crate) struct Conn {
     pub(crate) short: bool,
     /// What must be durable before anything is sent.
     pub(crate) gate: Option<Gated>,
+    /// The term in which its last batch began: see [`engine::acks`].
+    pub(crate) term: u64,
+    /// The beginning of the id of the Sentinel that sends its PINGs here.
+    pub(crate) sentinel: Option<[u8; 8]>,
+    /// When the last PONG was sent to it that it is not known to have got, in monotonic nanoseconds.
+    pub(crate) pong: Option<u64>,
     /// It speaks TLS.
     pub(crate) tls: bool,
     /// Its handshake is under way, and nothing else is done with it.
@@ -78,6 +84,8 @@ pub(crate) struct Gated {
     pub(crate) until: u64,
     /// The output reports changes that this connection has made.
     pub(crate) acts: bool,
+    /// It waits for replicas, too, in this term ([`engine::acks`]).
+    pub(crate) term: Option<u64>,
 }
 
 /// What a connection does next, by what comes first.
@@ -118,6 +126,9 @@ impl Conn {
             queued: false,
             short: true,
             gate: None,
+            term: 0,
+            sentinel: None,
+            pong: None,
             web: None,
         }
     }
@@ -180,6 +191,11 @@ impl Conn {
     #[inline]
     pub(crate) fn has_more(&self) -> bool {
         self.tls && self.stream.has_more()
+    }
+
+    /// Whether the kept output begins with a reply: nothing of it has been sent.
+    pub(crate) fn has_sent_none(&self) -> bool {
+        self.sent == 0
     }
 
     /// Bytes that wait to be sent.

@@ -16,7 +16,7 @@ use engine::journal::Gate;
 use http1::{Bad, Body, Framing, Limits, Progress, head};
 use resp::Out;
 
-use super::answer::{Turn, gate_output};
+use super::answer::{Held, Turn, gate_output, hold_output, term_to_hold};
 use super::buffers::{OUTPUT, OUTPUT_KEEP};
 use super::conn::{Conn, INPUT};
 use super::count::add;
@@ -96,6 +96,7 @@ pub(super) struct Io<'a> {
     pub(super) input: &'a mut Vec<u8>,
     pub(super) out: &'a mut Out,
     pub(super) gated: &'a mut VecDeque<(u64, u64)>,
+    pub(super) held: &'a mut VecDeque<Held>,
     pub(super) responder: &'a mut Responder,
 }
 
@@ -133,6 +134,7 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
         have += receive(io, c, left)?;
     }
     let acted = io.thread.worker().lane.acted();
+    let term = io.shared.engine.replication.acks.term();
     io.out.clear();
     io.out.limit = 0;
     let input = std::mem::take(io.input);
@@ -153,7 +155,7 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
         _ => {}
     }
     c.session.client.query_bytes.store(c.buf.len() as u64, Relaxed);
-    if !send(io, c, acted)? {
+    if !send(io, c, acted, term)? {
         return Ok(Turn::Close);
     }
     Ok(if web.phase == Phase::Closing {
@@ -266,20 +268,25 @@ fn respond(io: &mut Io<'_>, web: &mut WebConn, head: &head::Head<'_>, body: &[u8
 
 /// Sends the answers, or keeps them until the journal has what they tell of. Returns false when the connection
 /// must end without them.
-fn send(io: &mut Io<'_>, c: &mut Conn, acted: u64) -> io::Result<bool> {
+fn send(io: &mut Io<'_>, c: &mut Conn, acted: u64, term: u64) -> io::Result<bool> {
     if io.out.is_empty() {
         return Ok(true);
     }
     let (engine, thread) = (&io.shared.engine, &mut *io.thread);
     thread.send_mail(engine);
+    let acts = thread.worker().lane.acted() != acted;
+    let shows = thread.take_shows_data();
     match engine.journal.gate(&thread.worker().lane, acted) {
-        Gate::Open => {}
-        Gate::At(sequence) => {
-            gate_output(c, sequence, thread.worker().lane.acted() != acted, io.gated);
-        }
         Gate::Never => {
             io.out.clear();
             return Ok(false);
+        }
+        _ if let Some(term) = term_to_hold(engine, term, shows.then_some(acts)) => {
+            hold_output(engine, c, (term, acts), io.held);
+        }
+        Gate::Open => {}
+        Gate::At(sequence) => {
+            gate_output(c, sequence, acts, io.gated);
         }
     }
     let n = c.send(io.out)?;

@@ -5,7 +5,7 @@ mod client;
 mod early;
 mod echo;
 mod hello;
-mod ping;
+pub(crate) mod ping;
 mod quit;
 mod reset;
 mod select;

@@ -3,6 +3,7 @@
 use commands::Outcome;
 use commands::row::{Flags, Group, Row, Traits};
 use commands::{Fail, row::Scope};
+use engine::acks::{Silence, of_connection};
 use engine::{Call, Replayed, SessionCommand};
 use resp::{Args, Reply};
 
@@ -40,8 +41,21 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         reply.bulk(args.get(1).unwrap_or_default());
         return Ok(());
     }
+    if call.engine.replication.acks.is_silent(Silence::Ping) && is_sentinel(call) {
+        return Err(UNCONFIRMED);
+    }
     pong(args, reply)
 }
+
+/// Whether this is the connection of a Sentinel.
+pub(crate) fn is_sentinel(call: &Call<'_>) -> bool {
+    of_connection(call.session.client.names.read().name.as_bytes()).is_some()
+}
+
+/// What Sentinels are told by a server that does not know whether it is their primary.
+pub(crate) const UNCONFIRMED: Fail = Fail::text(
+    "NOREPLICAS This server does not know yet whether the Sentinels take it for the primary.",
+);
 
 fn pong(args: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     match args.len() {

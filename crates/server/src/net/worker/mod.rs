@@ -5,6 +5,7 @@
 //! edge-triggered and stop at a short read. Of a connection that does not take its replies nothing
 //! is executed until it does, so that few requests cannot make the server's memory grow.
 
+mod held;
 mod mail;
 mod reading;
 mod sending;
@@ -23,7 +24,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use resp::Out;
 use slab::Slab;
 
-use super::answer::Turn;
+use super::answer::{Held, Turn};
 use super::buffers::{OUTPUT, SMALL};
 use super::conn::{Conn, INPUT};
 use super::count::{add, raise};
@@ -68,6 +69,8 @@ pub(crate) struct Worker {
     /// Connections whose output waits for the journal: up to where it must be durable (ascending),
     /// and the client.
     gated: VecDeque<(u64, u64)>,
+    /// Connections whose output waits for replicas, in the order of numbers and times.
+    held: VecDeque<Held>,
     /// Connections that have given a thread more to deliver than it can, so far: its number, and the
     /// client, in the order in which they go on.
     crowded: VecDeque<(usize, u64)>,
@@ -127,6 +130,7 @@ impl Worker {
             paused: Vec::new(),
             timers: BinaryHeap::new(),
             gated: VecDeque::new(),
+            held: VecDeque::new(),
             crowded: VecDeque::new(),
             handshakes: VecDeque::new(),
             stops: false,

@@ -21,7 +21,8 @@ const BIG_TURN: usize = 4 << 20;
 
 impl Worker {
     pub(super) fn turn(&mut self, i: usize, writable: bool) -> io::Result<Turn> {
-        let Self { conns, thread, shared, input, out, paused, timers, inbox, gated, .. } = self;
+        let Self { conns, thread, shared, input, out, paused, timers, inbox, gated, held, .. } =
+            self;
         let crowded = (!self.stops).then_some(&mut self.crowded);
         let engine = &shared.engine;
         let stats = &inbox.worker.stats;
@@ -33,7 +34,7 @@ impl Worker {
         if c.web.is_some() {
             let responder = self.web.get_or_insert_with(|| Responder::new(shared, thread));
             return web::turn(
-                &mut web::Io { shared, stats, thread, input, out, gated, responder },
+                &mut web::Io { shared, stats, thread, input, out, gated, held, responder },
                 c,
             );
         }
@@ -109,7 +110,7 @@ impl Worker {
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
         }
-        let mut io = BatchIo { engine, stats, thread, out, paused, timers, gated, crowded };
+        let mut io = BatchIo { engine, stats, thread, out, paused, timers, gated, held, crowded };
         let arrived = (!in_place).then(|| &input[..have]);
         io.answer(c, i, arrived, left)
     }
@@ -208,10 +209,13 @@ impl Worker {
             self.thread.prefetch(&self.shared.engine, ahead.iter().map(|h| (h.db, h.hash)));
         }
         for (k, h) in ahead.iter().enumerate() {
-            let Self { conns, thread, shared, small, out, paused, timers, inbox, gated, .. } = self;
+            let Self {
+                conns, thread, shared, small, out, paused, timers, inbox, gated, held, ..
+            } = self;
             let (engine, stats) = (&shared.engine, &inbox.worker.stats);
             let crowded = (!self.stops).then_some(&mut self.crowded);
-            let mut io = BatchIo { engine, stats, thread, out, paused, timers, gated, crowded };
+            let mut io =
+                BatchIo { engine, stats, thread, out, paused, timers, gated, held, crowded };
             let Some(c) = conns.get_mut(h.i) else { continue };
             let arrived = &small[k * SMALL..k * SMALL + h.n];
             let turn = io.answer(c, h.i, Some(arrived), 0).unwrap_or(Turn::Close);

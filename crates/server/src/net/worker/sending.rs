@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use engine::journal::Gate;
 use resp::Out;
 
-use super::super::answer::gate_output;
+use super::super::answer::{gate_output, hold_output, term_to_hold};
+use super::super::conn::Conn;
 use super::super::count::add;
 use super::super::limits::over_output_limit;
 use super::Worker;
@@ -21,9 +22,15 @@ const PUSH_TURNS: usize = 8;
 const PUSH_BYTES: usize = 4 << 20;
 
 impl Worker {
-    /// Sends the replies that have waited for the journal and need not wait any more. Whether connections
-    /// went on with requests that had come meanwhile.
+    /// Sends the replies that have waited and need not wait any more. Whether connections went on with requests
+    /// that had come meanwhile.
     pub(super) fn release(&mut self) -> bool {
+        let went_on = self.release_held();
+        self.release_gated() || went_on
+    }
+
+    /// Those that have waited for the journal alone.
+    fn release_gated(&mut self) -> bool {
         let mut went_on = false;
         if self.gated.is_empty() {
             return went_on;
@@ -44,7 +51,7 @@ impl Worker {
                 continue;
             }
             // It may wait for more than this.
-            if c.gate.is_none_or(|gated| gated.until != sequence) {
+            if c.gate.is_none_or(|gated| gated.until != sequence || gated.term.is_some()) {
                 continue;
             }
             c.gate = None;
@@ -71,7 +78,12 @@ impl Worker {
         if self.thread.may_answer(&mut c.session) {
             // It was served by another client's command, on any thread: this counts as an action of its
             // own.
-            match self.shared.engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
+            let engine = &self.shared.engine;
+            let shows = shows_data(engine, c).then_some(true);
+            match engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
+                _ if let Some(term) = term_to_hold(engine, c.term, shows) => {
+                    hold_output(engine, c, (term, true), &mut self.held);
+                }
                 Gate::Open => {}
                 Gate::At(n) => gate_output(c, n, true, &mut self.gated),
                 Gate::Never => return self.close(i),
@@ -166,4 +178,10 @@ impl Worker {
             }
         }
     }
+}
+
+/// Whether the command that a connection has waited with tells of data.
+fn shows_data(engine: &engine::Engine, c: &Conn) -> bool {
+    let last = usize::from(c.session.client.last_cmd.load(Relaxed));
+    last.checked_sub(1).and_then(|id| engine.table.all().get(id)).is_none_or(|cmd| cmd.shows_data)
 }

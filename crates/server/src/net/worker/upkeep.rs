@@ -58,6 +58,8 @@ impl Worker {
         }
         close.into_iter().for_each(|i| self.close(i));
         self.check_fed();
+        self.give_up_late();
+        self.note_pongs();
         if self.timers.len() > 64 + 2 * self.conns.len() {
             // Most have been answered long before their time.
             let wakes = |c: &Conn| Some(Reverse((c.session.wakes_at()?, c.session.client.id)));

@@ -160,6 +160,9 @@ pub(super) fn replication(call: &mut Call<'_>, s: &mut Section) {
     }
     let lines = registry.info(engine);
     s.put("connected_slaves", lines.len());
+    for (name, value) in Replicator::of(engine).replicas.guard.info(engine) {
+        s.put(name, value);
+    }
     if engine.config.int(Id::MinReplicasToWrite) > 0 && engine.config.int(Id::MinReplicasMaxLag) > 0
     {
         s.put("min_slaves_good_slaves", registry.good(engine));
@@ -205,7 +208,9 @@ fn put_primary(engine: &Engine, primary: &Primary, s: &mut Section) {
     if !primary.is_up() {
         s.put("master_link_down_since_seconds", seconds(primary.down_since_ms()));
     }
-    s.put("slave_priority", engine.config.int(Id::ReplicaPriority));
+    let promotable = Replicator::of(engine).replicas.guard.is_promotable(engine);
+    let priority = if promotable { engine.config.int(Id::ReplicaPriority) } else { 0 };
+    s.put("slave_priority", priority);
     s.put("slave_read_only", u8::from(engine.config.flag(Id::ReplicaReadOnly)));
     s.put("replica_announced", u8::from(engine.config.flag(Id::ReplicaAnnounced)));
 }

@@ -12,8 +12,10 @@ mod topics;
 
 use std::fmt::Display;
 
+use crate::connection::ping::{UNCONFIRMED, is_sentinel};
 use commands::Outcome;
 use commands::row::{Acl, Flags, Group, Row, Scope};
+use engine::acks::Silence;
 use engine::{Call, Engine, Session, SessionCommand, Thread};
 use resp::{Args, Reply};
 
@@ -105,6 +107,9 @@ static SECTIONS: &[Entry] = &[
 
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let asked = |words: &[&str]| (1..args.len()).any(|i| words.iter().any(|w| args.is(i, w)));
+    if call.engine.replication.acks.is_silent(Silence::Info) && is_sentinel(call) {
+        return Err(UNCONFIRMED);
+    }
     let all = asked(&["all", "everything"]);
     let default = args.len() == 1 || asked(&["default"]);
     let text = text(call, |name, shown| {

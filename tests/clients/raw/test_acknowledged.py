@@ -1,0 +1,114 @@
+"""Replies wait for replicas (`min-replicas-ack`), and say so when they have waited in vain."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+from harness.replication import Client
+from harness.server import Server, beyond_redis, encode, wait_until
+
+SOAK = os.path.join(os.path.dirname(__file__), "..", "..", "soak")
+OPTIONS = ("--min-replicas-ack", "1", "--min-replicas-ack-window", "5000",
+           "--repl-diskless-sync-delay", "0", "--threads", "2")
+# A connection with this name is a Sentinel's.
+SENTINEL = "sentinel-01234567-cmd"
+
+
+def info(port):
+    with Client(port) as c:
+        text = c("INFO", "replication").decode()
+    return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
+
+
+@beyond_redis
+class Acknowledged(unittest.TestCase):
+    def pair(self, *options):
+        primary = self.enterContext(Server(*OPTIONS, *options))
+        replica = self.enterContext(Server(*OPTIONS, "--replicaof", f"127.0.0.1 {primary.port}"))
+        wait_until(lambda: info(replica.port).get("slave_priority") == "100", "it may be promoted")
+        return primary, replica
+
+    def stop(self, server):
+        server.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(lambda: server.process.send_signal(signal.SIGCONT))
+
+    def test_writes_and_those_who_saw_them_wait_for_the_replica(self):
+        primary, replica = self.pair("--min-replicas-ack-timeout", "0")
+        with Client(primary.port) as writer, Client(primary.port) as reader, Client(primary.port) as other:
+            self.assertEqual(writer("SET", "k", "1"), b"OK")
+            self.assertEqual(reader("GET", "k"), b"1")
+            self.stop(replica)
+            writer.send(encode("SET", "k", "2"))
+            # It is executed, and not answered. Other commands are.
+            wait_until(lambda: int(info(primary.port)["acknowledged_offset"])
+                       < int(info(primary.port)["master_repl_offset"]), "the write waits")
+            reader.send(encode("GET", "k"))
+            self.assertEqual(other("PING"), b"PONG")
+            self.assertEqual(other("PUBLISH", "c", "m"), 0)
+            for waiting in (writer, reader):
+                waiting.socket.settimeout(0.3)
+                with self.assertRaises(OSError):
+                    waiting.socket.recv(1)
+                waiting.socket.settimeout(None)
+            replica.process.send_signal(signal.SIGCONT)
+            wait_until(lambda: info(primary.port)["in_sync_replicas"] == "1", "it is back")
+
+    def test_what_has_waited_in_vain_is_uncertain(self):
+        primary, replica = self.pair("--min-replicas-ack-timeout", "300")
+        with Client(primary.port) as c:
+            c("SET", "n", "0")
+            self.stop(replica)
+            c.send(encode("MULTI"))
+            c.send(encode("INCR", "n"))
+            c.send(encode("EXEC"))
+            answers = [c.reply() for _ in range(3)]
+            self.assertTrue(any(str(a).find("UNCERTAIN") >= 0 for a in answers), answers)
+            wait_until(lambda: "NOREPLICAS" in str(c("SET", "p", "1")), "writes are refused")
+            self.assertIn("NOREPLICAS", str(c("SET", "n", "9")))
+            self.assertEqual(c("PING"), b"PONG")
+            replica.process.send_signal(signal.SIGCONT)
+            wait_until(lambda: c("GET", "n") == b"1", "what was refused has not run")
+
+    def test_without_a_replica_nothing_is_acknowledged(self):
+        with Server(*OPTIONS, "--min-replicas-ack-timeout", "100") as server, Client(server.port) as c:
+            answer = str(c("SET", "k", "v"))
+            self.assertTrue("UNCERTAIN" in answer or "NOREPLICAS" in answer, answer)
+            self.assertEqual(c("CONFIG", "SET", "min-replicas-ack", "0"), b"OK")
+            self.assertEqual(c("SET", "k", "v"), b"OK")
+
+    def test_a_replica_that_may_lack_writes_is_not_promoted_by_a_sentinel(self):
+        primary, replica = self.pair()
+        primary.process.kill()
+        wait_until(lambda: info(replica.port)["slave_priority"] == "0", "its grant is over")
+        with Client(replica.port) as c:
+            c("CLIENT", "SETNAME", SENTINEL)
+            self.assertIn("NOREPLICAS", str(c("REPLICAOF", "NO", "ONE")))
+            self.assertEqual(c("ROLE")[0], b"slave")
+            c("CLIENT", "SETNAME", "operator")
+            self.assertEqual(c("REPLICAOF", "NO", "ONE"), b"OK")
+            self.assertEqual(c("ROLE")[0], b"master")
+
+    def test_one_that_has_all_is(self):
+        primary, replica = self.pair()
+        with Client(primary.port) as c:
+            c("SET", "k", "v")
+        with Client(replica.port) as c:
+            c("CLIENT", "SETNAME", SENTINEL)
+            self.assertEqual(c("REPLICAOF", "NO", "ONE"), b"OK")
+            # It leaves its primary first, and waits for a moment.
+            wait_until(lambda: c("ROLE")[0] == b"master", "it is promoted")
+
+    @unittest.skipUnless(shutil.which("redis-server"), "there is no redis-server")
+    def test_failovers_by_real_sentinels_lose_nothing(self):
+        done = subprocess.run(
+            [sys.executable, os.path.join(SOAK, "failover.py"), "--plain", "--rounds", "2", "--seed", "1"],
+            capture_output=True, text=True, timeout=600,
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
