@@ -53,7 +53,7 @@ pub use kind::{
     Area, Check, DEBUG, DENY_LOADING, HIDDEN, IMMUTABLE, MULTI, Names, OptionKind, PROTECTED,
     RUNTIME, SENSITIVE, State, VOLATILE,
 };
-pub use limits::{ClientClass, Limits};
+pub use limits::{ClientClass, FIXED_OUTPUT, Limits};
 pub use parse::os_text;
 pub(crate) use parse::path_of;
 pub use reload::{Changes, Source};

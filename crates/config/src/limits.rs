@@ -36,6 +36,18 @@ pub struct Limits {
     pub soft_seconds: u64,
 }
 
+/// Output up to this number of bytes is under every limit: Redis keeps it in a fixed buffer that it does not
+/// count.
+pub const FIXED_OUTPUT: usize = 16 * 1024;
+
+impl Limits {
+    /// The bytes beyond which output closes the client at once; 0 for none.
+    #[inline]
+    pub fn most(&self) -> usize {
+        if self.hard == 0 { 0 } else { FIXED_OUTPUT.max(self.hard as usize) }
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct LimitSlots([[AtomicU64; 3]; 3]);
 

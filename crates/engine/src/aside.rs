@@ -266,8 +266,7 @@ impl Task {
             ..Session::inner(engine, thread.index)
         };
         let mut out = Out::default();
-        let limit = engine.config.output_limits(ClientClass::Normal).hard;
-        out.limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        out.limit = engine.config.output_limits(ClientClass::Normal).most();
         let mut reply = Reply::new(&mut out, self.proto);
         thread.whole = true;
         let start = engine.clock.monotonic_ns();
@@ -338,7 +337,6 @@ impl Task {
         }
         blocking::spent(&self.waiter, done.nanos);
         let mut out = done.out;
-        out.limit = 0;
         if out.shared.is_empty() {
             // The connection keeps it as it is when the socket does not take all of it.
             out.shared.push((0, Arc::new(std::mem::take(&mut out.buf))));

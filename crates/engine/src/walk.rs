@@ -105,14 +105,14 @@ impl Walk {
         }
         drop(db);
         blocking::spent(&self.waiter, engine.clock.monotonic_ns().saturating_sub(start));
-        let limit = engine.config.output_limits(ClientClass::Normal).hard;
+        let limit = engine.config.output_limits(ClientClass::Normal).most();
         // Output beyond the limit is not sent anyway: the connection is closed.
-        let in_vain = limit > 0 && self.bytes as u64 > limit;
+        let in_vain = limit > 0 && self.bytes > limit;
         if self.shard < SHARDS && !in_vain {
             return self.go_on_later();
         }
         self.end_piece();
-        let mut out = Out::default();
+        let mut out = Out { limit, ..Out::default() };
         Reply::new(&mut out, self.proto).array(self.found);
         let at = out.buf.len();
         out.shared = self.pieces.into_iter().map(|piece| (at, piece)).collect();

@@ -13,7 +13,7 @@ use resp::Out;
 use super::buffers::{LEFTOVER, OUTPUT, OUTPUT_KEEP, SMALL};
 use super::conn::{Conn, Gated, Wait};
 use super::count::add;
-use super::limits::{FIXED_OUTPUT, hard_limit, over_output_limit, over_query_limit};
+use super::limits::{hard_limit, is_over_limit, over_output_limit, over_query_limit};
 use super::tls;
 
 /// What happens to a connection after its turn.
@@ -104,11 +104,7 @@ impl BatchIo<'_> {
         }
         if !out.is_empty() {
             // The limit holds for the output of the batch, too, before the socket takes any of it.
-            let queued = out.len();
-            // A reply that was stopped by the limit is not whole, even if the limit has changed since.
-            let over =
-                queued > FIXED_OUTPUT && (over_output_limit(engine, c, queued) || out.is_in_vain());
-            if over {
+            if is_over_limit(engine, c, out) {
                 out.clear();
                 if out.buf.capacity() > OUTPUT_KEEP {
                     out.buf = Vec::with_capacity(OUTPUT);

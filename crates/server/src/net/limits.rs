@@ -2,15 +2,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use config::{ClientClass, Id};
+use config::{ClientClass, FIXED_OUTPUT, Id};
 use engine::log;
+use resp::Out;
 
 use super::conn::Conn;
 use super::count::add;
-
-/// Output up to this size is under every limit: Redis keeps it in a fixed buffer that it does not
-/// count.
-pub(super) const FIXED_OUTPUT: usize = 16 * 1024;
 
 /// Bytes of replies beyond [`FIXED_OUTPUT`] that a client may leave unread before it authenticates, as in
 /// Redis 7.4.3.
@@ -47,8 +44,7 @@ pub(super) fn over_query_limit(
 
 /// The bytes beyond which [`over_output_limit`] closes a connection at once; 0 for none.
 pub(super) fn hard_limit(engine: &engine::Engine, c: &Conn) -> usize {
-    let l = engine.config.output_limits(class_of(c));
-    if l.hard == 0 { 0 } else { FIXED_OUTPUT.max(l.hard as usize) }
+    engine.config.output_limits(class_of(c)).most()
 }
 
 fn class_of(c: &Conn) -> ClientClass {
@@ -85,6 +81,13 @@ pub(super) fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: u
         );
     }
     over
+}
+
+/// Whether a reply is more than the limit allows, before the socket takes any of it. One that was stopped by
+/// the limit is not whole, even if the limit has changed since.
+pub(super) fn is_over_limit(engine: &engine::Engine, c: &mut Conn, out: &Out) -> bool {
+    let queued = out.len();
+    queued > FIXED_OUTPUT && (over_output_limit(engine, c, queued) || out.is_in_vain())
 }
 
 /// The same for a connection that is fed: what waits for it counts, wherever it lies.

@@ -12,7 +12,7 @@ use resp::Out;
 use super::super::answer::{gate_output, hold_output, term_to_hold};
 use super::super::conn::Conn;
 use super::super::count::add;
-use super::super::limits::over_output_limit;
+use super::super::limits::{is_over_limit, over_output_limit};
 use super::Worker;
 
 /// Push messages are sent to this many connections per wake-up, or to this part of those for which
@@ -79,6 +79,10 @@ impl Worker {
             // It was served by another client's command, on any thread: this counts as an action of its
             // own.
             let engine = &self.shared.engine;
+            if is_over_limit(engine, c, &out) {
+                add(&self.inbox.worker.stats.client_output_buffer_limit_disconnections, 1);
+                return self.close(i);
+            }
             let shows = shows_data(engine, c).then_some(true);
             match engine.journal.gate(&self.inbox.worker.lane, u64::MAX) {
                 _ if let Some(term) = term_to_hold(engine, c.term, shows) => {
