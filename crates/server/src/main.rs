@@ -58,9 +58,9 @@ Prints the reference of commands or of options as Markdown.
 ";
 
 const BENCH: &str = "\
-Usage: apus bench kv|pubsub|log [OPTIONS]
+Usage: apus bench kv|http|pubsub|log [OPTIONS]
 
-'apus bench kv --help', and so 'pubsub' and 'log', tell what they take.
+'apus bench kv --help', and so 'http', 'pubsub' and 'log', tell what they take.
 ";
 
 fn main() -> ExitCode {
@@ -121,6 +121,7 @@ fn help(topics: &[OsString]) -> ExitCode {
         ["docs", ..] => return print(DOCS),
         ["log", ..] => return apus::log_tool::main(&asks),
         ["bench", "kv", ..] => return bench::kv::main(&asks),
+        ["bench", "http", ..] => return bench::http::main(&asks),
         ["bench", "pubsub", ..] => return bench::pubsub::main(&asks),
         ["bench", "log", ..] => return bench::log::main(&asks),
         ["bench", ..] => return print(BENCH),
@@ -186,15 +187,16 @@ fn bench(args: &[OsString]) -> ExitCode {
     let args: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     match args.split_first() {
         Some((what, rest)) if what == "kv" => bench::kv::main(rest),
+        Some((what, rest)) if what == "http" => bench::http::main(rest),
         Some((what, rest)) if what == "log" => bench::log::main(rest),
         Some((what, rest)) if what == "pubsub" => bench::pubsub::main(rest),
         Some((what, _)) if what == "--help" || what == "-h" => print(BENCH),
         Some((what, _)) => {
-            eprintln!("apus: there is no benchmark '{what}'; there are kv, pubsub and log");
+            eprintln!("apus: there is no benchmark '{what}'; there are kv, http, pubsub and log");
             ExitCode::from(2)
         }
         None => {
-            eprintln!("apus: 'apus bench kv --help', and so 'pubsub' and 'log', tell how");
+            eprintln!("apus: 'apus bench kv --help', and so 'http', 'pubsub' and 'log', tell how");
             ExitCode::from(2)
         }
     }
