@@ -4,6 +4,7 @@
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
+pub mod http;
 pub mod kv;
 pub mod log;
 pub mod pubsub;

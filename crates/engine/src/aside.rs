@@ -265,8 +265,8 @@ impl Task {
             caching: self.caching,
             ..Session::inner(engine, thread.index)
         };
-        let mut out = Out::default();
-        out.limit = engine.config.output_limits(ClientClass::Normal).most();
+        let limit = engine.config.output_limits(ClientClass::Normal).most();
+        let mut out = Out { limit, ..Out::default() };
         let mut reply = Reply::new(&mut out, self.proto);
         thread.whole = true;
         let start = engine.clock.monotonic_ns();

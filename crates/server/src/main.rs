@@ -58,9 +58,9 @@ Prints the reference of commands or of options as Markdown.
 ";
 
 const BENCH: &str = "\
-Usage: apus bench kv|pubsub|log [OPTIONS]
+Usage: apus bench kv|http|pubsub|log [OPTIONS]
 
-'apus bench kv --help' lists the options; so does --help of pubsub and log.
+'apus bench kv --help' lists the options; so does --help of http, pubsub and log.
 ";
 
 fn main() -> ExitCode {
@@ -121,6 +121,7 @@ fn help(topics: &[OsString]) -> ExitCode {
         ["docs", ..] => return print(DOCS),
         ["log", ..] => return apus::log_tool::main(&asks),
         ["bench", "kv", ..] => return bench::kv::main(&asks),
+        ["bench", "http", ..] => return bench::http::main(&asks),
         ["bench", "pubsub", ..] => return bench::pubsub::main(&asks),
         ["bench", "log", ..] => return bench::log::main(&asks),
         ["bench", ..] => return print(BENCH),
@@ -184,16 +185,17 @@ fn bench(args: &[OsString]) -> ExitCode {
     let args: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     match args.split_first() {
         Some((what, rest)) if what == "kv" => bench::kv::main(rest),
+        Some((what, rest)) if what == "http" => bench::http::main(rest),
         Some((what, rest)) if what == "log" => bench::log::main(rest),
         Some((what, rest)) if what == "pubsub" => bench::pubsub::main(rest),
         Some((what, _)) if what == "--help" || what == "-h" => print(BENCH),
         Some((what, _)) => {
-            eprintln!("apus: there is no benchmark '{what}'; there are kv, pubsub and log");
+            eprintln!("apus: there is no benchmark '{what}'; there are kv, http, pubsub and log");
             ExitCode::from(2)
         }
         None => {
             eprintln!(
-                "apus: which benchmark? kv, pubsub or log; 'apus bench kv --help' lists the options"
+                "apus: which benchmark? kv, http, pubsub or log; 'apus bench kv --help' lists the options"
             );
             ExitCode::from(2)
         }

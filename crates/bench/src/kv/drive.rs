@@ -5,11 +5,12 @@
 //! Sockets are registered once, edge-triggered; a read shorter than the buffer has drained the
 //! socket, so a request costs one read and one write.
 
-use super::client::Socket;
+use super::client::{Socket, Target};
 use super::frames::{Errors, Frames};
 use super::histogram::Histogram;
 use super::pace::Pacer;
 use super::reel::Reel;
+use super::responses::{Replies, Responses};
 use super::sys::{self, Timer};
 use super::tls::Secured;
 use mio::net::{TcpStream, UnixStream};
@@ -80,11 +81,14 @@ pub(crate) struct Driver<'a> {
     /// Replies per command of a mix, while a read is looked at.
     tally: Vec<u64>,
     outcome: Outcome,
+    /// Where a connection is made again that the server closes when all is answered, as servers of HTTP may;
+    /// and whether what is asked is HEAD.
+    again: Option<(&'a Target, bool)>,
 }
 
 struct Connection {
     stream: Stream,
-    frames: Frames,
+    replies: Replies,
     /// What the socket did not take yet.
     unsent: Vec<u8>,
     sent: usize,
@@ -102,6 +106,30 @@ enum Stream {
 }
 
 impl Stream {
+    /// A socket that the poll reports as number `i`.
+    fn register(poll: &Poll, i: usize, socket: Socket) -> io::Result<Self> {
+        let both = Interest::READABLE | Interest::WRITABLE;
+        Ok(match socket {
+            Socket::Tcp(s) => {
+                s.set_nonblocking(true)?;
+                let mut s = TcpStream::from_std(s);
+                poll.registry().register(&mut s, Token(i), both)?;
+                Stream::Tcp(s)
+            }
+            Socket::Unix(s) => {
+                s.set_nonblocking(true)?;
+                let mut s = UnixStream::from_std(s);
+                poll.registry().register(&mut s, Token(i), both)?;
+                Stream::Unix(s)
+            }
+            Socket::Tls(s) => {
+                let mut s = Box::new(Secured::from_blocking(*s)?);
+                poll.registry().register(&mut *s, Token(i), both)?;
+                Stream::Tls(s)
+            }
+        })
+    }
+
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Tcp(s) => s.read(buf),
@@ -164,31 +192,12 @@ impl<'a> Driver<'a> {
         pacer: Option<Pacer>,
     ) -> io::Result<Self> {
         let poll = Poll::new()?;
-        let both = Interest::READABLE | Interest::WRITABLE;
         let mut connections = Vec::with_capacity(sockets.len());
         for (i, socket) in sockets.into_iter().enumerate() {
-            let stream = match socket {
-                Socket::Tcp(s) => {
-                    s.set_nonblocking(true)?;
-                    let mut s = TcpStream::from_std(s);
-                    poll.registry().register(&mut s, Token(i), both)?;
-                    Stream::Tcp(s)
-                }
-                Socket::Unix(s) => {
-                    s.set_nonblocking(true)?;
-                    let mut s = UnixStream::from_std(s);
-                    poll.registry().register(&mut s, Token(i), both)?;
-                    Stream::Unix(s)
-                }
-                Socket::Tls(s) => {
-                    let mut s = Box::new(Secured::from_blocking(*s)?);
-                    poll.registry().register(&mut *s, Token(i), both)?;
-                    Stream::Tls(s)
-                }
-            };
+            let stream = Stream::register(&poll, i, socket)?;
             connections.push(Connection {
                 stream,
-                frames: Frames::default(),
+                replies: Replies::Resp(Frames::default()),
                 unsent: Vec::new(),
                 sent: 0,
                 owed: 0,
@@ -213,7 +222,45 @@ impl<'a> Driver<'a> {
                 commands: if commands > 1 { vec![Histogram::default(); commands] } else { vec![] },
                 ..Outcome::default()
             },
+            again: None,
         })
+    }
+
+    /// As [`Driver::new`], for HTTP.
+    pub(crate) fn of_http(
+        plan: &'a Plan,
+        sockets: Vec<Socket>,
+        reel: Reel,
+        commands: usize,
+        pacer: Option<Pacer>,
+        (target, bare): (&'a Target, bool),
+    ) -> io::Result<Self> {
+        let mut driver = Self::new(plan, sockets, reel, commands, pacer)?;
+        for connection in &mut driver.connections {
+            connection.replies = Replies::Http(Responses::new(bare));
+        }
+        driver.again = Some((target, bare));
+        Ok(driver)
+    }
+
+    /// Makes a connection again that the server has closed. As many requests are sent as it left unanswered;
+    /// their latency counts from when they were first due.
+    fn reconnect(&mut self, i: usize) -> io::Result<()> {
+        let Some((target, bare)) = self.again else { return Ok(()) };
+        let socket = target.connect().map_err(io::Error::other)?;
+        let connection = &mut self.connections[i];
+        connection.stream = Stream::register(&self.poll, i, socket)?;
+        connection.replies = Replies::Http(Responses::new(bare));
+        connection.unsent.clear();
+        connection.sent = 0;
+        connection.place = self.reel.place();
+        let mut wanted = connection.owed;
+        while wanted > 0 {
+            let (bytes, n) = self.reel.next(wanted as usize);
+            connection.send(bytes)?;
+            wanted -= n as u64;
+        }
+        Ok(())
     }
 
     /// Sends and receives until the plan is fulfilled and every reply is in.
@@ -356,6 +403,8 @@ impl<'a> Driver<'a> {
         loop {
             let connection = &mut self.connections[i];
             let n = match connection.stream.read(buf) {
+                // Nothing was owed: it was idle for too long.
+                Ok(0) if self.again.is_some() && connection.owed == 0 => return self.reconnect(i),
                 Ok(0) => {
                     let text = "the server closed a connection";
                     return Err(io::Error::new(io::ErrorKind::UnexpectedEof, text));
@@ -365,10 +414,9 @@ impl<'a> Driver<'a> {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Err(e),
             };
-            let done = connection
-                .frames
-                .feed(&buf[..n], &mut self.outcome.errors)
-                .map_err(|b| io::Error::other(format!("a reply is not RESP: byte {b:#04x}")))?;
+            let done = connection.replies.feed(&buf[..n], &mut self.outcome.errors);
+            let done = done.map_err(io::Error::other)?;
+            let closes = connection.replies.closes();
             if done > connection.owed {
                 return Err(io::Error::other("more replies than requests"));
             }
@@ -388,7 +436,11 @@ impl<'a> Driver<'a> {
                 connection.owed -= done;
                 self.owed -= done;
                 self.unreported += done;
-                if connection.owed == 0 {
+                let owed = connection.owed;
+                if closes {
+                    self.reconnect(i)?;
+                }
+                if owed == 0 {
                     match self.pacer {
                         Some(_) => self.idle.push_back(i),
                         None => {
@@ -397,7 +449,7 @@ impl<'a> Driver<'a> {
                     }
                 }
             }
-            if n < buf.len() {
+            if n < buf.len() || closes {
                 return Ok(());
             }
         }

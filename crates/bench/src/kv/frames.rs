@@ -173,6 +173,12 @@ impl Errors {
         }
     }
 
+    /// Counts an error whose text is `line`.
+    pub(crate) fn add(&mut self, line: &[u8]) {
+        self.count += 1;
+        self.note(line, true);
+    }
+
     /// Adds what another thread saw.
     pub(crate) fn merge(&mut self, other: &Errors) {
         self.count += other.count;

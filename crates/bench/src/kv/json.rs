@@ -17,7 +17,8 @@ pub(crate) fn report(o: &Options, rows: &[Row]) -> String {
         })
         .collect();
     format!(
-        "{{\"tool\":\"apus bench kv\",\"version\":{},\n\"settings\":{},\n\"results\":[\n{}\n]}}\n",
+        "{{\"tool\":\"apus bench {}\",\"version\":{},\n\"settings\":{},\n\"results\":[\n{}\n]}}\n",
+        if o.http { "http" } else { "kv" },
         quote(env!("CARGO_PKG_VERSION")),
         settings(o),
         results.join(",\n"),

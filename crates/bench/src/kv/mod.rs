@@ -1,7 +1,7 @@
 //! `apus bench kv`: drives any RESP server and reports what it did, and at what cost.
 //!
 //! ```text
-//! options ─► run ─► drive (a thread each): reel, pace ─► sockets ─► frames ─► histogram
+//! options ─► run ─► drive (a thread each): reel, pace ─► sockets ─► frames or responses ─► histogram
 //!             └─► summary (medians, ratios) ─► report, json, plot
 //! ```
 
@@ -11,15 +11,16 @@ mod drive;
 mod frames;
 pub(crate) mod histogram;
 pub(crate) mod json;
-mod options;
+pub(crate) mod options;
 mod pace;
 pub(crate) mod plot;
-mod reel;
-mod report;
+pub(crate) mod reel;
+pub(crate) mod report;
+mod responses;
 mod run;
 mod summary;
 pub(crate) mod sys;
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod tls;
 
 use options::Options;
@@ -49,13 +50,17 @@ pub fn main(args: &[String]) -> ExitCode {
 
 /// Runs every test at every depth on every target in turn, and again for every repetition, so
 /// that what disturbs the machine for a while disturbs all targets alike.
-fn bench(o: &Options) -> Result<ExitCode, String> {
+pub(crate) fn bench(o: &Options) -> Result<ExitCode, String> {
     // Some for the program itself.
     sys::raise_file_limit(o.connections as u64 + 64);
     let mut pids = Vec::new();
     for target in &o.targets {
-        target.check()?;
-        pids.push(o.server_pid.or_else(|| target.local_pid()));
+        let named = o.pids.iter().find(|(name, _)| *name == target.name).map(|(_, pid)| *pid);
+        if !o.http {
+            target.check()?;
+        }
+        let asked = || if o.http { None } else { target.local_pid() };
+        pids.push(named.or(o.server_pid).or_else(asked));
     }
     if let Some(test) = &o.fill {
         for target in &o.targets {

@@ -89,13 +89,17 @@ pub(crate) struct Options {
     pub(crate) reps: usize,
     pub(crate) server_pid: Option<u32>,
     pub(crate) help: bool,
+    /// The load speaks HTTP/1.1.
+    pub(crate) http: bool,
+    /// Processes whose CPU time is read, by the names of their targets.
+    pub(crate) pids: Vec<(String, u32)>,
 }
 
 impl Options {
-    /// Reads a command line; an error says what is wrong with it.
-    pub(crate) fn parse(args: &[String]) -> Result<Self, String> {
+    /// What holds where the command line says nothing.
+    pub(crate) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let mut o = Options {
+        Options {
             targets: Vec::new(),
             connections: 50,
             threads: (cores / 2).max(1),
@@ -118,7 +122,14 @@ impl Options {
             reps: 1,
             server_pid: None,
             help: false,
-        };
+            http: false,
+            pids: Vec::new(),
+        }
+    }
+
+    /// Reads a command line; an error says what is wrong with it.
+    pub(crate) fn parse(args: &[String]) -> Result<Self, String> {
+        let mut o = Self::new();
         let mut login = Login::default();
         let mut tls = TlsOptions::default();
         let (mut host, mut port, mut socket, mut placed) =
@@ -132,7 +143,7 @@ impl Options {
                 Word::Text(name) => {
                     let words = std::iter::once(name).chain(words.rest());
                     let args = words.map(String::into_bytes).collect();
-                    o.tests.push(Test::custom(vec![Template { weight: 1, args }]));
+                    o.tests.push(Test::custom(vec![Template { weight: 1, args, raw: false }]));
                     break;
                 }
             };
@@ -277,7 +288,7 @@ impl Options {
 }
 
 /// A number within bounds; `k`, `m` and `g` stand for thousands, millions and billions.
-fn number(flag: &str, text: &str, min: u64, max: u64) -> Result<u64, String> {
+pub(crate) fn number(flag: &str, text: &str, min: u64, max: u64) -> Result<u64, String> {
     let digits = text.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']);
     let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" => Some(1),

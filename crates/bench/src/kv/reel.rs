@@ -32,6 +32,8 @@ pub(crate) struct Template {
     pub(crate) weight: u64,
     /// The arguments; an inline command if it is empty.
     pub(crate) args: Vec<Vec<u8>>,
+    /// The arguments are the request as it is sent, not words of a command in RESP.
+    pub(crate) raw: bool,
 }
 
 const PLACEHOLDERS: [(&str, Slot); 3] =
@@ -66,6 +68,11 @@ impl Template {
         if self.args.is_empty() {
             return "PING (inline)".to_owned();
         }
+        if self.raw {
+            let line = self.args[0].split(|b| *b == b'\r').next().unwrap_or_default();
+            let line = String::from_utf8_lossy(line);
+            return line.trim_end_matches(" HTTP/1.1").chars().take(60).collect();
+        }
         let words: Vec<_> = self.args.iter().map(|a| String::from_utf8_lossy(a)).collect();
         words.join(" ").chars().take(60).collect()
     }
@@ -74,16 +81,20 @@ impl Template {
         reel.first_slots.push(reel.slots.len());
         if self.args.is_empty() {
             reel.bytes.extend_from_slice(b"PING\r\n");
-        } else {
+        } else if !self.raw {
             reel.bytes.extend_from_slice(format!("*{}\r\n", self.args.len()).as_bytes());
         }
         for arg in &self.args {
             let (text, slots) = expand(arg, fill, sizes, rng);
-            reel.bytes.extend_from_slice(format!("${}\r\n", text.len()).as_bytes());
+            if !self.raw {
+                reel.bytes.extend_from_slice(format!("${}\r\n", text.len()).as_bytes());
+            }
             let base = reel.bytes.len();
             reel.slots.extend(slots.iter().map(|(at, slot)| (base + at, *slot)));
             reel.bytes.extend_from_slice(&text);
-            reel.bytes.extend_from_slice(b"\r\n");
+            if !self.raw {
+                reel.bytes.extend_from_slice(b"\r\n");
+            }
         }
         reel.starts.push(reel.bytes.len());
     }
@@ -253,7 +264,7 @@ mod tests {
 
     fn template(weight: u64, text: &str) -> Template {
         let args = text.split_whitespace().map(|a| a.as_bytes().to_vec()).collect();
-        Template { weight, args }
+        Template { weight, args, raw: false }
     }
 
     fn seq(templates: &[Template], depth: usize, sizes: &str, fill: bool) -> Reel {
@@ -293,7 +304,7 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(String::from_utf8_lossy(reel.next(1).0), wanted);
         }
-        let mut ping = seq(&[Template { weight: 1, args: Vec::new() }], 2, "3", true);
+        let mut ping = seq(&[Template { weight: 1, args: Vec::new(), raw: false }], 2, "3", true);
         assert_eq!(ping.next(2), (&b"PING\r\nPING\r\n"[..], 2));
     }
 

@@ -64,7 +64,9 @@ fn block(o: &Options, title: &str, row: &Row) -> String {
     let seconds = s.elapsed_ns as f64 / 1e9;
     text.push_str(&format!("  {} requests completed in {seconds:.3} seconds\n", s.requests));
     text.push_str(&format!("  {} parallel clients\n", o.connections));
-    text.push_str(&format!("  {} bytes payload\n", o.sizes.text()));
+    if !o.http {
+        text.push_str(&format!("  {} bytes payload\n", o.sizes.text()));
+    }
     text.push_str(&format!("  pipeline: {}\n  multi-thread: {}\n", row.depth, o.threads));
     text.push_str(&format!("\n  throughput summary: {:.2} requests per second\n", s.rps));
     if o.reps > 1 {

@@ -117,8 +117,13 @@ pub(crate) fn run(o: &Options, job: &Job<'_>) -> Result<Measured, String> {
         let reel = Reel::new(&test.templates, depth, &o.sizes, keys, o.random, seed);
         let pacer = o.rate.map(|rate| Pacer::new(rate, depth64, t, threads));
         let named = |e| format!("{}: {e}", target.address);
-        drivers
-            .push(Driver::new(&plan, sockets, reel, test.templates.len(), pacer).map_err(named)?);
+        let commands = test.templates.len();
+        let driver = if o.http {
+            Driver::of_http(&plan, sockets, reel, commands, pacer, (target, is_bare(test)))
+        } else {
+            Driver::new(&plan, sockets, reel, commands, pacer)
+        };
+        drivers.push(driver.map_err(named)?);
     }
     let before = pid.map(sys::process_cpu);
     let (barrier, start) = (Barrier::new(drivers.len()), OnceLock::new());
@@ -178,6 +183,11 @@ pub(crate) fn run(o: &Options, job: &Job<'_>) -> Result<Measured, String> {
     all.timeline.retain(|(ms, _)| *ms < all.elapsed_ns / 1_000_000);
     all.timeline.push((all.elapsed_ns / 1_000_000, all.latency.total()));
     Ok(all)
+}
+
+/// Whether all requests of a test are HEAD, whose answers have no bodies.
+fn is_bare(test: &Test) -> bool {
+    test.templates.iter().all(|t| t.args.first().is_some_and(|text| text.starts_with(b"HEAD ")))
 }
 
 /// The line on a terminal while a run goes on.

@@ -63,7 +63,7 @@ pub(crate) fn fill(command: Option<&str>) -> Result<Test, String> {
 
 fn template(weight: u64, command: &str) -> Template {
     let args = command.split_whitespace().map(|a| a.as_bytes().to_vec()).collect();
-    Template { weight, args }
+    Template { weight, args, raw: false }
 }
 
 fn find(name: &str) -> Result<&'static str, String> {
@@ -127,7 +127,7 @@ pub(crate) fn commands(all: &[String]) -> Result<Test, String> {
         if args.is_empty() {
             return Err("--command is empty".into());
         }
-        templates.push(Template { weight, args });
+        templates.push(Template { weight, args, raw: false });
     }
     Ok(Test::custom(templates))
 }
