@@ -350,6 +350,13 @@ pub(crate) fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
     cmd.row.flags.or(queued.map_or(Flags::NONE, |m| m.flags))
 }
 
+/// Whether a command has a flag that allows it, and for EXEC each of its queued commands, too: the server may
+/// have become a replica without a link since they were queued.
+pub(crate) fn is_allowed_with_queue(session: &Session, cmd: &Cmd, flag: Flags) -> bool {
+    let queued = session.multi.as_ref().filter(|_| cmd.traits.has(Traits::EXEC));
+    cmd.row.flags.has(flag) && queued.is_none_or(|m| !m.lacks.has(flag))
+}
+
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE
 /// too, as in Redis: it ends by itself. Redis counts monitors among the replicas, which never wait.
 /// Here a command that ends scripts does not wait either, while a script is busy.

@@ -27,7 +27,7 @@ use crate::blocking::register;
 use crate::clients::Client;
 use crate::commit::Own;
 use crate::commit::{commit, commit_own};
-use crate::dispatch::{flags_with_queue, shards_of};
+use crate::dispatch::{flags_with_queue, is_allowed_with_queue, shards_of};
 use crate::engine::{Attention, Engine, Worker};
 use crate::helpers::AT_ONCE;
 use crate::pubsub::Local;
@@ -349,10 +349,11 @@ impl Thread {
         if session.only_subscribes() && !cmd.traits.has(Traits::WHILE_SUBSCRIBED) {
             return Err(only_subscribes(cmd.row).into());
         }
-        if attention & Attention::STALE != 0 && !flags.has(Flags::STALE) && !session.from_primary {
+        let allowed = |flag| is_allowed_with_queue(session, cmd, flag);
+        if attention & Attention::STALE != 0 && !session.from_primary && !allowed(Flags::STALE) {
             return Err(MASTERDOWN.into());
         }
-        if attention & Attention::LOADING != 0 && !flags.has(Flags::LOADING) {
+        if attention & Attention::LOADING != 0 && !allowed(Flags::LOADING) {
             return Err(LOADING.into());
         }
         if attention & Attention::BUSY != 0 && !flags.has(Flags::ALLOW_BUSY) {

@@ -32,6 +32,8 @@ pub struct Multi {
     pub(crate) failed: bool,
     /// Flags of all queued commands together.
     pub(crate) flags: Flags,
+    /// Of the flags that allow a command, those that some queued command lacks.
+    pub(crate) lacks: Flags,
     /// Shards of their keys.
     shards: ShardSet,
     /// One of them needs every shard.
@@ -61,6 +63,7 @@ impl Multi {
         args: &Args<'_>,
     ) -> usize {
         self.flags = self.flags.or(flags);
+        self.lacks = self.lacks.or(Flags::STALE.or(Flags::LOADING).without(flags));
         match (cmd.run, cmd.row.scope_of(args)) {
             (Run::Data(_), Scope::Keys) => {
                 // Without valid keys the command refuses before it looks at any.

@@ -121,6 +121,22 @@ class Replica(unittest.TestCase):
             c("REPLICAOF", "NO", "ONE")
             self.assertEqual(c("CONFIG", "GET", "replicaof"), [b"replicaof", b""])
 
+    def test_a_transaction_that_is_stale_when_it_ends(self):
+        with Server("--replica-serve-stale-data", "no") as server:
+            with Client(server.port) as c, Client(server.port) as other:
+                c("SET", "k", "v")
+                for queued in (("GET", "k"), ("PING",)):
+                    c("MULTI")
+                    c(*queued)
+                    other("REPLICAOF", "127.0.0.1", "1")
+                    self.assertRegex(repr(c("EXEC")), "EXECABORT.*MASTERDOWN")
+                    other("REPLICAOF", "NO", "ONE")
+                c("MULTI")
+                other("REPLICAOF", "127.0.0.1", "1")
+                other("REPLICAOF", "NO", "ONE")
+                c("GET", "k")
+                self.assertEqual(c("EXEC"), [b"v"])
+
     def test_a_chain(self):
         with Redis(*QUICK) as a, Server(*QUICK) as b, Server(*QUICK) as c, Redis() as d:
             self.follow(a, b)
