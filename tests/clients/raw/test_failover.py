@@ -17,8 +17,12 @@ QUICK = ("--repl-diskless-sync-delay", 0)
 
 
 def role(port):
-    with Client(port) as c:
-        return c("ROLE")[0]
+    """None when the connection is closed, as Sentinel does with all of a server whose role it changes."""
+    try:
+        with Client(port) as c:
+            return c("ROLE")[0]
+    except (AssertionError, ConnectionError):
+        return None
 
 
 def follow(primary, *replicas):

@@ -110,7 +110,7 @@ mod tests {
             producers: b"producer-1".to_vec(),
         };
         let bytes = head.encode();
-        assert_eq!(bytes.len(), 8 + 8 * 8 + 8 + 4);
+        assert_eq!(bytes.len(), 8 + 8 * 8 + head.producers.len() + 4);
         assert_eq!(Head::decode(&bytes), Some(head));
         for at in 0..bytes.len() {
             let mut wrong = bytes.clone();
