@@ -121,6 +121,22 @@ class Replica(unittest.TestCase):
             c("REPLICAOF", "NO", "ONE")
             self.assertEqual(c("CONFIG", "GET", "replicaof"), [b"replicaof", b""])
 
+    def test_functions(self):
+        code = "#!lua name=lib\nredis.register_function('f', function() return 'hello' end)"
+        for threads in (1, 2):
+            with Server("--threads", threads, *QUICK) as a, Server(*QUICK) as b:
+                self.follow(a, b)
+                with Client(a.port) as c, Client(b.port) as r:
+                    c("FUNCTION", "LOAD", code)
+                    wait_until(lambda r=r: r("FCALL", "f", 0) == b"hello", "it is there")
+                    dump = c("FUNCTION", "DUMP")
+                    c("FUNCTION", "DELETE", "lib")
+                    wait_until(lambda r=r: r("FUNCTION", "LIST") == [], "it is gone")
+                    c("FUNCTION", "RESTORE", dump)
+                    wait_until(lambda r=r: r("FCALL", "f", 0) == b"hello", "it is back")
+                    c("FUNCTION", "FLUSH")
+                    wait_until(lambda r=r: r("FUNCTION", "LIST") == [], "it is gone again")
+
     def test_a_transaction_that_is_stale_when_it_ends(self):
         with Server("--replica-serve-stale-data", "no") as server:
             with Client(server.port) as c, Client(server.port) as other:

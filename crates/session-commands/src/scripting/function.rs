@@ -79,7 +79,7 @@ fn change<R>(
     if outcome.is_ok() {
         let mut db = Db::unlocked(&engine.keyspace, 0, &mut call.thread.cx);
         db.dirty(1);
-        if engine.journal.is_on() {
+        if engine.stream.is_on() {
             let words: Vec<&[u8]> = args.iter_from(0).collect();
             db.rewrite(&words);
         }
