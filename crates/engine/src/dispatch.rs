@@ -343,6 +343,16 @@ pub(crate) fn shards_of<A: commands::row::Argv + ?Sized>(
     commands::keys::positions(cmd.row, args, &mut |i| set.add(stdx::hash::hash64(args.get(i))))
 }
 
+/// A command's flags with what its script says about them, if it runs one: only looked for while the server is a
+/// replica, when it matters.
+pub(crate) fn flags_on_replica(engine: &Engine, cmd: &Cmd, args: &Args<'_>) -> Flags {
+    let replica = engine.attention.get() & (Attention::REPLICA | Attention::STALE) != 0;
+    match cmd.row.group {
+        Group::Scripting if replica => scripting::flags_of(engine, cmd, args),
+        _ => cmd.row.flags,
+    }
+}
+
 /// A command's flags, and for EXEC those of its queued commands, too: a transaction writes, and needs
 /// memory, when one of its commands does.
 pub(crate) fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
@@ -352,9 +362,14 @@ pub(crate) fn flags_with_queue(session: &Session, cmd: &Cmd) -> Flags {
 
 /// Whether a command has a flag that allows it, and for EXEC each of its queued commands, too: the server may
 /// have become a replica without a link since they were queued.
-pub(crate) fn is_allowed_with_queue(session: &Session, cmd: &Cmd, flag: Flags) -> bool {
+pub(crate) fn is_allowed_with_queue(
+    session: &Session,
+    cmd: &Cmd,
+    flags: Flags,
+    flag: Flags,
+) -> bool {
     let queued = session.multi.as_ref().filter(|_| cmd.traits.has(Traits::EXEC));
-    cmd.row.flags.has(flag) && queued.is_none_or(|m| !m.lacks.has(flag))
+    flags.has(flag) && queued.is_none_or(|m| !m.lacks.has(flag))
 }
 
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE

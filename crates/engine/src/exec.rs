@@ -27,7 +27,7 @@ use crate::blocking::register;
 use crate::clients::Client;
 use crate::commit::Own;
 use crate::commit::{commit, commit_own};
-use crate::dispatch::{flags_with_queue, is_allowed_with_queue, shards_of};
+use crate::dispatch::{flags_on_replica, flags_with_queue, is_allowed_with_queue, shards_of};
 use crate::engine::{Attention, Engine, Worker};
 use crate::helpers::AT_ONCE;
 use crate::pubsub::Local;
@@ -42,7 +42,7 @@ const NOAUTH: Fail = Fail::text("NOAUTH Authentication required.");
 const LOADING: Fail = Fail::text("LOADING Apus is loading the dataset in memory");
 const NO_REPLICAS: Fail = Fail::text("NOREPLICAS Not enough good replicas to write.");
 const READONLY: Fail = Fail::text("READONLY You can't write against a read only replica.");
-const MASTERDOWN: Fail =
+pub(crate) const MASTERDOWN: Fail =
     Fail::text("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
 const NOT_IN_MULTI: Fail = Fail::text("ERR Command not allowed inside a transaction");
 const NO_DEBUG: Fail = Fail::text(
@@ -258,6 +258,11 @@ impl Engine {
         if failed { self.durability.refusal(self) } else { None }
     }
 
+    /// Whether the server is a replica without a link that must not show its data.
+    pub(crate) fn is_stale_for(&self, session: &Session) -> bool {
+        self.attention.get() & Attention::STALE != 0 && !session.from_primary
+    }
+
     /// Whether a write may be made: nothing refuses it for the disk's sake, for lack of replicas, or because
     /// the server is one itself.
     #[inline]
@@ -278,13 +283,18 @@ impl Engine {
         if writes && let Some(fail) = self.lacks_replicas() {
             return Err(fail.into());
         }
-        if writes
-            && self.attention.get() & Attention::REPLICA != 0
-            && self.config.flag(Id::ReplicaReadOnly)
-        {
+        if writes && self.is_read_only_for(session) {
             return Err(READONLY.into());
         }
         Ok(())
+    }
+
+    /// Whether the server is a replica that takes writes from its primary only.
+    #[inline]
+    pub(crate) fn is_read_only_for(&self, session: &Session) -> bool {
+        !session.from_primary
+            && self.attention.get() & Attention::REPLICA != 0
+            && self.config.flag(Id::ReplicaReadOnly)
     }
 
     /// The checks before a command that a script calls, in Redis's order.
@@ -308,6 +318,9 @@ impl Engine {
         engine.admit_write(session, false, flags.has(Flags::WRITE))?;
         if limits.out_of_memory && flags.has(Flags::DENYOOM) {
             return Err(OOM.into());
+        }
+        if engine.is_stale_for(session) && !flags.has(Flags::STALE) {
+            return Err(Refusal::Script("Can not execute the command on a stale replica"));
         }
         Ok(())
     }
@@ -344,13 +357,14 @@ impl Thread {
                 return Err(OOM.into());
             }
         }
-        let writes = flags_with_queue(session, cmd).has(Flags::WRITE);
+        let told = flags_on_replica(engine, cmd, args);
+        let writes = told.or(flags_with_queue(session, cmd)).has(Flags::WRITE);
         engine.admit_write(session, cmd.traits.has(Traits::NEEDS_DISK), writes)?;
         if session.only_subscribes() && !cmd.traits.has(Traits::WHILE_SUBSCRIBED) {
             return Err(only_subscribes(cmd.row).into());
         }
-        let allowed = |flag| is_allowed_with_queue(session, cmd, flag);
-        if attention & Attention::STALE != 0 && !session.from_primary && !allowed(Flags::STALE) {
+        let allowed = |flag| is_allowed_with_queue(session, cmd, told, flag);
+        if engine.is_stale_for(session) && !allowed(Flags::STALE) {
             return Err(MASTERDOWN.into());
         }
         if attention & Attention::LOADING != 0 && !allowed(Flags::LOADING) {

@@ -70,10 +70,18 @@ impl Thread {
         more || freed >= over || engine.keyspace.lazy_counts().0 > 0
     }
 
-    /// How much memory is to be freed. Messages that wait to be sent do not count, nor do buffers that are
-    /// kept for the next ones, nor memory that has limits of its own: topics, HTTP.
+    /// How much memory is to be freed.
     fn over_memory(&self, engine: &Engine) -> u64 {
-        let apart = engine.outbox_bytes() + stdx::mem::apart();
-        stdx::mem::used().saturating_sub(apart).saturating_sub(self.hot.maxmemory)
+        stdx::mem::used()
+            .saturating_sub(engine.not_counted_for_eviction())
+            .saturating_sub(self.hot.maxmemory)
+    }
+}
+
+impl Engine {
+    /// Bytes that `maxmemory` does not count: messages that wait to be sent, buffers that are kept for the next
+    /// ones, what replicas have not read, and memory that has limits of its own (topics, HTTP).
+    pub fn not_counted_for_eviction(&self) -> u64 {
+        self.outbox_bytes() + self.replication.held_for_replicas() as u64 + stdx::mem::apart()
     }
 }

@@ -11,8 +11,8 @@
 //! locked when it takes it; it never locks shards while it has it.
 
 use std::any::Any;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use std::collections::VecDeque;
 
@@ -33,6 +33,8 @@ const CHUNK: usize = 64 << 10;
 /// See the module's text.
 pub struct Replication {
     pub(crate) state: Mutex<State>,
+    /// Bytes of the stream that are kept beyond the backlog, for replicas that have not read them.
+    held_for_replicas: Arc<AtomicUsize>,
     /// Changes are rendered.
     pub(crate) renders: AtomicBool,
     /// A thread that feeds has been woken and has not looked yet.
@@ -75,6 +77,7 @@ pub struct State {
     spans: Vec<(usize, usize)>,
     batch: Batch,
     marks: Marks,
+    held_for_replicas: Arc<AtomicUsize>,
     /// When the last replica went, in Unix milliseconds: the backlog is kept for `repl-backlog-ttl`.
     pub alone_since: i64,
 }
@@ -118,8 +121,11 @@ impl Marks {
 
 impl Replication {
     pub(crate) fn new(id: ReplId) -> Self {
+        let held_for_replicas = Arc::new(AtomicUsize::new(0));
         Self {
+            held_for_replicas: Arc::clone(&held_for_replicas),
             state: Mutex::new(State {
+                held_for_replicas,
                 history: History::new(id),
                 backlog: None,
                 renderer: Renderer::new(),
@@ -146,6 +152,12 @@ impl Replication {
         self.state.lock()
     }
 
+    /// Bytes of the stream that are kept beyond the backlog, for replicas that have not read them. Eviction does
+    /// not count them: the deletions of evicted keys would be kept for these replicas, too.
+    pub fn held_for_replicas(&self) -> usize {
+        self.held_for_replicas.load(Relaxed)
+    }
+
     /// The database that the stream of this server's primary has selected: a link goes on with it.
     pub fn stream_db(&self) -> usize {
         self.stream_db.load(Relaxed)
@@ -158,9 +170,11 @@ impl Replication {
 
     /// `repl-backlog-size` may have changed.
     pub(crate) fn resize_backlog(&self, size: usize) {
-        if let Some(backlog) = &mut self.state.lock().backlog {
+        let mut state = self.state.lock();
+        if let Some(backlog) = &mut state.backlog {
             backlog.resize(size);
         }
+        state.note_held();
     }
 
     /// Whether changes are rendered for replicas.
@@ -171,6 +185,11 @@ impl Replication {
 }
 
 impl State {
+    fn note_held(&self) {
+        let held = self.backlog.as_ref().map_or(0, |backlog| backlog.figures().readers_memory);
+        self.held_for_replicas.store(held, Relaxed);
+    }
+
     /// Renders all records that are there. Returns whether there were any.
     pub fn render(&mut self) -> bool {
         let Self { history, backlog, renderer, records, rendered, spans, marks, .. } = self;
@@ -208,7 +227,9 @@ impl State {
         if rendered.capacity() > 4 * CHUNK {
             *rendered = Vec::new();
         }
-        history.offset() != before
+        let any = history.offset() != before;
+        self.note_held();
+        any
     }
 
     /// Appends bytes to the stream: those of a primary as they came, or a PING of this server's own, behind
@@ -218,6 +239,7 @@ impl State {
         if let Some(backlog) = &mut self.backlog {
             backlog.append(bytes);
         }
+        self.note_held();
     }
 
     /// From here on [`acknowledge`](Self::acknowledge) tells which changes are acknowledged; everything up to
@@ -279,6 +301,7 @@ impl State {
     pub fn adopt_full(&mut self, id: ReplId, offset: i64, backlog_size: usize) {
         self.history.adopt_full(id, offset);
         self.backlog = Some(Backlog::new(backlog_size, offset));
+        self.note_held();
     }
 
     /// A reader from the byte behind `offset`, which must be held.
@@ -291,6 +314,7 @@ impl State {
         if let Some(backlog) = &mut self.backlog {
             backlog.detach(reader);
         }
+        self.note_held();
     }
 
     /// Appends what comes next for a reader, `max` bytes at most. Returns whether there may be more.
@@ -301,7 +325,9 @@ impl State {
         batch.slices().for_each(|slice| out.extend_from_slice(slice));
         backlog.advance(reader, batch.len());
         batch.clear();
-        backlog.outstanding(reader) > 0
+        let more = backlog.outstanding(reader) > 0;
+        self.note_held();
+        more
     }
 
     /// Bytes that a reader has not read.

@@ -698,6 +698,10 @@ fn run<F: Function>(l: *mut lua_State) -> c_int {
 
 #[cold]
 fn prepare(stack: Stack, raise: Raise) -> c_int {
+    if matches!(raise, Raise::Top) {
+        // It is there already, however full the stack is.
+        return TOP;
+    }
     if !stack.room(4) {
         stack.set_top(0);
     }

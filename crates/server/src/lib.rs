@@ -480,6 +480,10 @@ impl Handle {
                 let followed = self.shared.tls.follow(c, &self.shared.engine.log, false);
                 followed.map_err(|_| NO_TLS.to_owned())
             }
+            Id::ReplicaServeStaleData => {
+                replicator::role::follow_config(&self.shared.engine);
+                Ok(())
+            }
             Id::WebPort | Id::WebBind => {
                 let backlog = c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32;
                 let port = c.int(Id::WebPort) as u16;

@@ -219,3 +219,15 @@ fn keys_that_a_script_has_not_read_are_not_tracked() {
         assert_eq!(tracked(), 0);
     }
 }
+
+#[test]
+fn an_error_of_a_command_with_very_many_arguments_is_told() {
+    let mut w = Worker::new(&engine(""));
+    let script = "local a = {} for i = 1, 7997 do a[i] = i end return redis.call('GET', unpack(a))";
+    let reply = w.call(&["EVAL", script, "0"]);
+    assert!(reply.contains("Wrong number of args calling Redis command from script"), "{reply}");
+    // Its key was not declared: it is run again, with all shards.
+    let script =
+        "local a = {} for i = 1, 7997 do a[i] = i end return redis.call('LPUSH', 'l', unpack(a))";
+    assert_eq!(w.call(&["EVAL", script, "0"]), ":7997\r\n");
+}

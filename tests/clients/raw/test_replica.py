@@ -1,11 +1,13 @@
 """Apus as the replica of a real Redis, and of Apus."""
 
+import os
 import shutil
+import signal
 import socket
 import threading
 import unittest
 
-from harness.replication import REDIS, Client, Redis, caught_up, everything
+from harness.replication import REDIS, Client, Error, Redis, caught_up, everything
 from harness.server import Server, beyond_redis, wait_until
 from raw.test_primary import write_all_types
 
@@ -122,7 +124,8 @@ class Replica(unittest.TestCase):
             self.assertEqual(c("CONFIG", "GET", "replicaof"), [b"replicaof", b""])
 
     def test_functions(self):
-        code = "#!lua name=lib\nredis.register_function('f', function() return 'hello' end)"
+        code = """#!lua name=lib
+            redis.register_function{function_name='f', callback=function() return 'hello' end, flags={'no-writes'}}"""
         for threads in (1, 2):
             with Server("--threads", threads, *QUICK) as a, Server(*QUICK) as b:
                 self.follow(a, b)
@@ -136,6 +139,52 @@ class Replica(unittest.TestCase):
                     wait_until(lambda r=r: r("FCALL", "f", 0) == b"hello", "it is back")
                     c("FUNCTION", "FLUSH")
                     wait_until(lambda r=r: r("FUNCTION", "LIST") == [], "it is gone again")
+
+    def test_scripts_on_a_replica_by_their_flags(self):
+        code = """#!lua name=lib
+            redis.register_function('writes', function() return redis.call('SET', 'k', 1) end)
+            redis.register_function{function_name='reads', callback=function() return 'r' end, flags={'no-writes'}}
+            redis.register_function{function_name='old', callback=function() return 'o' end,
+                flags={'no-writes', 'allow-stale'}}
+            redis.register_function{function_name='get', callback=function() return redis.call('GET', 'k') end,
+                flags={'no-writes', 'allow-stale'}}"""
+        with Server() as server, Client(server.port) as c:
+            c("FUNCTION", "LOAD", code)
+            c("REPLICAOF", "127.0.0.1", "1")
+            self.assertEqual(repr(c("FCALL", "writes", 0)), repr(Error("READONLY You can't write against a read only replica.")))
+            self.assertEqual(c("FCALL", "reads", 0), b"r")
+            c("CONFIG", "SET", "replica-serve-stale-data", "no")
+            self.assertIn("MASTERDOWN", repr(c("FCALL", "reads", 0)))
+            self.assertIn("MASTERDOWN", repr(c("EVAL", "return 1", 0)))
+            self.assertEqual(c("FCALL", "old", 0), b"o")
+            self.assertIn("Can not execute the command on a stale replica", repr(c("FCALL", "get", 0)))
+
+    def test_a_flush_of_nothing_is_sent_too(self):
+        with Server(*QUICK) as a, Server("--replica-read-only", "no", *QUICK) as b:
+            self.follow(a, b)
+            with Client(a.port) as c, Client(b.port) as r:
+                for words in (("FLUSHALL",), ("FLUSHDB", "SYNC")):
+                    r("SET", "own", "value")
+                    self.assertEqual(c(*words), b"OK")
+                    wait_until(lambda: r("DBSIZE") == 0, "it is empty, too")
+
+    def test_what_a_replica_has_not_read_evicts_nothing(self):
+        with Server("--repl-backlog-size", "16kb", *QUICK) as a, Redis() as b:
+            self.follow(a, b)
+            with Client(a.port) as c:
+                for i in range(100):
+                    c("SETRANGE", f"key:{i}", 100_000, "x")
+                memory = c.info("memory")
+                limit = int(memory["used_memory"]) - int(memory["mem_not_counted_for_evict"]) + (4 << 20)
+                c("CONFIG", "SET", "maxmemory", limit, "maxmemory-policy", "allkeys-random")
+                os.kill(b.process.pid, signal.SIGSTOP)
+                try:
+                    for _ in range(2_000):
+                        c("SETRANGE", "key:0", 0, "x" * 10_000)
+                    self.assertEqual(c("DBSIZE"), 100)
+                    self.assertGreater(int(c.info("memory")["mem_clients_slaves"]), 8 << 20)
+                finally:
+                    os.kill(b.process.pid, signal.SIGCONT)
 
     def test_a_transaction_that_is_stale_when_it_ends(self):
         with Server("--replica-serve-stale-data", "no") as server:

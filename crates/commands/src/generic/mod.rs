@@ -116,6 +116,7 @@ fn flush(
         _ => return Err(Fail::SYNTAX),
     };
     let selected = db.index();
+    let mut all = 0;
     for index in databases {
         db.select(index);
         let how = match lazily {
@@ -125,8 +126,14 @@ fn flush(
         };
         let n = db.flush(how);
         db.dirty(n as u64);
+        all += n;
     }
     db.select(selected);
+    if all == 0 && db.cx.effects.observed {
+        // A replica may have other keys: it is told in any case, as by Redis.
+        let words: Vec<&[u8]> = args.iter_from(0).collect();
+        db.rewrite(&words);
+    }
     if db.cx.apart.is_empty() {
         reply.ok();
     } else {

@@ -414,7 +414,7 @@ pub fn key_count(args: &Args<'_>, bad: Fail) -> Result<usize, Fail> {
 }
 
 /// The flags of a call that runs a script or a function, which its script may say more about: whether
-/// it writes, and needs memory.
+/// it writes, needs memory, and runs on a replica without a link.
 pub(crate) fn flags_of(engine: &Engine, cmd: &Cmd, args: &Args<'_>) -> Flags {
     let flags = cmd.row.flags;
     let said = match cmd.traits {
@@ -431,7 +431,11 @@ pub(crate) fn flags_of(engine: &Engine, cmd: &Cmd, args: &Args<'_>) -> Flags {
     match said {
         None => flags,
         Some(said) => {
-            let mut flags = flags.without(Flags::MAY_REPLICATE.or(Flags::WRITE).or(Flags::DENYOOM));
+            let told = Flags::MAY_REPLICATE.or(Flags::WRITE).or(Flags::DENYOOM).or(Flags::STALE);
+            let mut flags = flags.without(told);
+            if said.has(lua::Flags::ALLOW_STALE) {
+                flags = flags.or(Flags::STALE);
+            }
             if !said.has(lua::Flags::NO_WRITES) {
                 flags = flags.or(Flags::WRITE);
                 if !said.has(lua::Flags::ALLOW_OOM) {

@@ -28,6 +28,7 @@ use super::busy::{self, About, Running};
 use crate::acl;
 use crate::dispatch::{lookup, shards_of};
 use crate::engine::{Attention, Engine};
+use crate::exec::MASTERDOWN;
 use crate::exec::{Executed, Limits};
 use crate::log;
 use crate::session::Session;
@@ -159,8 +160,21 @@ fn allows_oom(task: &Task<'_>) -> bool {
 
 /// The checks before it runs. Returns whether it may write nothing.
 fn prepare(call: &mut Call<'_>, task: &Task<'_>) -> Result<bool, Fail> {
-    let Some(flags) = task.flags else { return Ok(task.read_only) };
+    let stale = call.engine.is_stale_for(call.session);
+    let Some(flags) = task.flags else {
+        return if stale { Err(MASTERDOWN) } else { Ok(task.read_only) };
+    };
+    if stale && !flags.has(lua::Flags::ALLOW_STALE) {
+        return Err(Fail::text(
+            "MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and \
+             'allow-stale' flag is not set on the script.",
+        ));
+    }
     let no_writes = flags.has(lua::Flags::NO_WRITES);
+    if !no_writes && call.engine.is_read_only_for(call.session) {
+        let text = "READONLY Can not run script with write flag on readonly replica";
+        return Err(Fail::text(text));
+    }
     if !no_writes && task.read_only {
         return Err(Fail::text("ERR Can not execute a script with write flag using *_ro command."));
     }

@@ -53,10 +53,14 @@ pub(super) fn memory(call: &mut Call<'_>, s: &mut Section) {
     }
     s.put("mem_fragmentation_ratio", format_args!("{:.2}", f.fragmentation()));
     s.put("mem_fragmentation_bytes", f.fragmentation_bytes());
-    let apart = stdx::mem::apart();
-    s.put("mem_not_counted_for_evict", engine.outbox_bytes() + apart);
-    s.put("mem_topics", apart);
-    s.zeros(&["mem_replication_backlog", "mem_total_replication_buffers", "mem_clients_slaves"]);
+    s.put("mem_not_counted_for_evict", engine.not_counted_for_eviction());
+    s.put("mem_topics", stdx::mem::apart());
+    let replication = engine.replication.state();
+    let stream = replication.backlog.as_ref().map(|backlog| backlog.figures());
+    drop(replication);
+    s.put("mem_replication_backlog", stream.map_or(0, |f| f.backlog_memory));
+    s.put("mem_total_replication_buffers", stream.map_or(0, |f| f.memory));
+    s.put("mem_clients_slaves", stream.map_or(0, |f| f.readers_memory));
     s.put("mem_clients_normal", f.clients);
     s.zeros(&["mem_cluster_links", "mem_aof_buffer"]);
     s.put("mem_allocator", "mimalloc");
