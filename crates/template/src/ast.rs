@@ -123,7 +123,11 @@ pub(crate) enum StmtKind<'s> {
     SetBlock(Target<'s>, Vec<Step<'s>>, Body<'s>),
     AutoEscape(Expr<'s>, Body<'s>),
     Filter(Vec<Step<'s>>, Body<'s>),
-    Block { name: &'s str, required: bool, body: Body<'s> },
+    Block {
+        name: &'s str,
+        required: bool,
+        body: Body<'s>,
+    },
     Extends(Expr<'s>),
     Include(Expr<'s>, bool),
     Import(Expr<'s>, &'s str),

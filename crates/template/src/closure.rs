@@ -68,7 +68,10 @@ impl<'s> Finder<'s> {
     fn stmt(&mut self, stmt: &Stmt<'s>) {
         match &stmt.kind {
             StmtKind::Raw(_) | StmtKind::Continue | StmtKind::Break => {}
-            StmtKind::Emit(e) | StmtKind::Do(e) | StmtKind::Extends(e) | StmtKind::Include(e, _) => {
+            StmtKind::Emit(e)
+            | StmtKind::Do(e)
+            | StmtKind::Extends(e)
+            | StmtKind::Include(e, _) => {
                 self.expr(e);
             }
             StmtKind::For(of) => {

@@ -11,8 +11,17 @@ use crate::value::{List, Value};
 
 /// The names that `loop` has.
 pub(crate) const NAMES: &[&str] = &[
-    "index0", "index", "length", "revindex", "revindex0", "first", "last", "depth", "depth0",
-    "previtem", "nextitem",
+    "index0",
+    "index",
+    "length",
+    "revindex",
+    "revindex0",
+    "first",
+    "last",
+    "depth",
+    "depth0",
+    "previtem",
+    "nextitem",
 ];
 
 /// Where a recursive loop begins again.
@@ -108,7 +117,9 @@ impl<'t> Loop<'t> {
             }
             "changed" => {
                 if args.iter().any(Value::is_live) {
-                    return Err(Error::operation("loop.changed() cannot keep a namespace or a loop"));
+                    return Err(Error::operation(
+                        "loop.changed() cannot keep a namespace or a loop",
+                    ));
                 }
                 let mut last = self.last.borrow_mut();
                 let mut same = last.as_ref().is_some_and(|last| last.len() == args.len());

@@ -152,9 +152,7 @@ impl Nest {
         match value {
             Value::List(list) => list.nest,
             Value::Map(map) => map.nest,
-            Value::Object(Object::Namespace(_) | Object::Loop(_)) => {
-                Self { depth: 1, live: true }
-            }
+            Value::Object(Object::Namespace(_) | Object::Loop(_)) => Self { depth: 1, live: true },
             Value::Object(Object::Module(module)) => module.map.nest,
             _ => Self::default(),
         }
@@ -558,9 +556,8 @@ impl<'t> Object<'t> {
     }
 
     fn keys(&self) -> Vec<Value<'t>> {
-        let names = |names: &[&'static str]| {
-            names.iter().map(|name| Value::Str(Text::Lit(name))).collect()
-        };
+        let names =
+            |names: &[&'static str]| names.iter().map(|name| Value::Str(Text::Lit(name))).collect();
         match self {
             Self::Namespace(all) => {
                 let all = all.borrow();

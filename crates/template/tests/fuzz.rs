@@ -22,32 +22,154 @@ impl Random {
 }
 
 const ATOMS: &[&str] = &[
-    "1", "0", "-3", "2.5", "1e20", "7", "true", "none", "''", "'a'", "'<b>'", "\"it's\"", "'grün'",
-    "name", "html", "n", "zero", "neg", "f", "t", "no", "empty", "list", "words", "nested", "map",
-    "users", "text", "mixed", "undef", "x", "y", "range(4)", "[]", "{}", "()", "users[0]", "map.b",
-    "[1, 'a', none]", "{'k': 1, 'a': [2]}", "(1, 2)", "('<i>'|safe)", "9223372036854775807", "ns",
+    "1",
+    "0",
+    "-3",
+    "2.5",
+    "1e20",
+    "7",
+    "true",
+    "none",
+    "''",
+    "'a'",
+    "'<b>'",
+    "\"it's\"",
+    "'grün'",
+    "name",
+    "html",
+    "n",
+    "zero",
+    "neg",
+    "f",
+    "t",
+    "no",
+    "empty",
+    "list",
+    "words",
+    "nested",
+    "map",
+    "users",
+    "text",
+    "mixed",
+    "undef",
+    "x",
+    "y",
+    "range(4)",
+    "[]",
+    "{}",
+    "()",
+    "users[0]",
+    "map.b",
+    "[1, 'a', none]",
+    "{'k': 1, 'a': [2]}",
+    "(1, 2)",
+    "('<i>'|safe)",
+    "9223372036854775807",
+    "ns",
 ];
 const BINARY: &[&str] = &[
-    "+", "-", "*", "/", "//", "%", "~", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or",
-    "**",
+    "+", "-", "*", "/", "//", "%", "~", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and",
+    "or", "**",
 ];
 const FILTERS: &[&str] = &[
-    "upper", "lower", "title", "capitalize", "length", "e", "safe", "trim", "list", "string", "int",
-    "float", "abs", "round", "round(1)", "first", "last", "min", "max", "sort", "sort(reverse=true)",
-    "reverse", "unique", "sum", "join", "join(', ')", "join('<')", "default('d')", "d(1, true)",
-    "tojson", "tojson(2)", "pprint", "items", "dictsort", "batch(2)", "batch(3, 'x')", "slice(2)",
-    "slice(3, 0)", "select", "reject", "select('odd')", "reject('string')", "map('upper')",
-    "map(attribute='name')", "map('length')", "groupby('age')", "urlencode", "indent(2)",
-    "indent(1, true, true)", "replace('a', 'b')", "replace('<', '>', 1)", "split", "split(',')",
-    "lines", "bool", "attr('a')", "chain([1])", "zip([1, 2, 3])", "format(1)", "format('a', 2)",
-    "selectattr('age')", "rejectattr('active')", "sort(attribute='name')", "max(attribute='age')",
-    "sum(attribute='age')", "int(3)", "float(1.5)", "count", "unique(case_sensitive=true)",
+    "upper",
+    "lower",
+    "title",
+    "capitalize",
+    "length",
+    "e",
+    "safe",
+    "trim",
+    "list",
+    "string",
+    "int",
+    "float",
+    "abs",
+    "round",
+    "round(1)",
+    "first",
+    "last",
+    "min",
+    "max",
+    "sort",
+    "sort(reverse=true)",
+    "reverse",
+    "unique",
+    "sum",
+    "join",
+    "join(', ')",
+    "join('<')",
+    "default('d')",
+    "d(1, true)",
+    "tojson",
+    "tojson(2)",
+    "pprint",
+    "items",
+    "dictsort",
+    "batch(2)",
+    "batch(3, 'x')",
+    "slice(2)",
+    "slice(3, 0)",
+    "select",
+    "reject",
+    "select('odd')",
+    "reject('string')",
+    "map('upper')",
+    "map(attribute='name')",
+    "map('length')",
+    "groupby('age')",
+    "urlencode",
+    "indent(2)",
+    "indent(1, true, true)",
+    "replace('a', 'b')",
+    "replace('<', '>', 1)",
+    "split",
+    "split(',')",
+    "lines",
+    "bool",
+    "attr('a')",
+    "chain([1])",
+    "zip([1, 2, 3])",
+    "format(1)",
+    "format('a', 2)",
+    "selectattr('age')",
+    "rejectattr('active')",
+    "sort(attribute='name')",
+    "max(attribute='age')",
+    "sum(attribute='age')",
+    "int(3)",
+    "float(1.5)",
+    "count",
+    "unique(case_sensitive=true)",
 ];
 const TESTS: &[&str] = &[
-    "defined", "undefined", "none", "odd", "even", "number", "integer", "float", "string",
-    "sequence", "iterable", "mapping", "lower", "upper", "boolean", "true", "false", "safe",
-    "divisibleby(3)", "eq 1", "ne('a')", "in [1, 2]", "startingwith 'a'", "sameas 1", "gt 2",
-    "not none", "not defined",
+    "defined",
+    "undefined",
+    "none",
+    "odd",
+    "even",
+    "number",
+    "integer",
+    "float",
+    "string",
+    "sequence",
+    "iterable",
+    "mapping",
+    "lower",
+    "upper",
+    "boolean",
+    "true",
+    "false",
+    "safe",
+    "divisibleby(3)",
+    "eq 1",
+    "ne('a')",
+    "in [1, 2]",
+    "startingwith 'a'",
+    "sameas 1",
+    "gt 2",
+    "not none",
+    "not defined",
 ];
 
 fn expr(r: &mut Random, depth: usize) -> String {
@@ -61,7 +183,9 @@ fn expr(r: &mut Random, depth: usize) -> String {
         5..=7 => format!("{}|{}", inner(r), r.of(FILTERS)),
         8 => format!("({}) is {}", inner(r), r.of(TESTS)),
         9 => format!("({} if {} else {})", inner(r), inner(r), inner(r)),
-        10 => format!("({})[{}]", inner(r), r.of(&["0", "-1", "'a'", "1:", ":2", "::-1", "::2", "9"])),
+        10 => {
+            format!("({})[{}]", inner(r), r.of(&["0", "-1", "'a'", "1:", ":2", "::-1", "::2", "9"]))
+        }
         11 => format!("({})|{}", inner(r), r.of(FILTERS)),
         12 => format!("{}({})", r.of(&["not ", "-", ""]), inner(r)),
         _ => format!("[{}, {}]", inner(r), inner(r)),
@@ -74,20 +198,27 @@ fn body(r: &mut Random, depth: usize) -> String {
 }
 
 fn stmt(r: &mut Random, depth: usize) -> String {
-    let e = |r: &mut Random| expr(r, 2);
+    let e = |r: &mut Random| {
+        let depth = r.next(3);
+        expr(r, depth)
+    };
     if depth == 0 {
         return format!("{{{{ {} }}}}", e(r));
     }
     let body = |r: &mut Random| body(r, depth - 1);
     let (open, close) = (r.of(&["{%", "{%-", "{%", "{%+"]), r.of(&["%}", "-%}", "%}"]));
     match r.next(16) {
-        0 => r.of(&[" text ", "\n", "  \n ", "<b>", "{ % }", "{# c #}", " {#- c -#} ", "é"]).to_owned(),
+        0 => r
+            .of(&[" text ", "\n", "  \n ", "<b>", "{ % }", "{# c #}", " {#- c -#} ", "é"])
+            .to_owned(),
         1..=4 => format!("{{{{ {} }}}}", e(r)),
         5 => format!("{open} if {} {close}{}{{% else %}}{}{{% endif %}}", e(r), body(r), body(r)),
         6 => format!("{open} for x in {} {close}{}{{% endfor %}}", e(r), body(r)),
         7 => format!(
             "{open} for x in {} if {} {close}{{{{ loop.index }}}}{}{{% else %}}none{open} endfor {close}",
-            e(r), e(r), body(r)
+            e(r),
+            e(r),
+            body(r)
         ),
         8 => format!("{open} set x = {} {close}", e(r)),
         9 => format!("{open} set y {close}{}{{% endset %}}", body(r)),
@@ -95,10 +226,20 @@ fn stmt(r: &mut Random, depth: usize) -> String {
         11 => format!("{open} filter {} {close}{}{{% endfilter %}}", r.of(FILTERS), body(r)),
         12 => format!(
             "{open} macro m(x, y={}) {close}{}{{% endmacro %}}{{{{ m({}) }}}}",
-            e(r), body(r), e(r)
+            e(r),
+            body(r),
+            e(r)
         ),
-        13 => format!("{{% set ns = namespace(a={}) %}}{{% set ns.a = {} %}}{{{{ ns.a }}}}", e(r), e(r)),
-        14 => format!("{open} autoescape {} {close}{}{{% endautoescape %}}", r.of(&["true", "false", "'json'"]), body(r)),
+        13 => format!(
+            "{{% set ns = namespace(a={}) %}}{{% set ns.a = {} %}}{{{{ ns.a }}}}",
+            e(r),
+            e(r)
+        ),
+        14 => format!(
+            "{open} autoescape {} {close}{}{{% endautoescape %}}",
+            r.of(&["true", "false", "'json'"]),
+            body(r)
+        ),
         _ => format!("{{% for a, b in {} %}}{}{{% endfor %}}", e(r), body(r)),
     }
 }
@@ -107,6 +248,8 @@ fn stmt(r: &mut Random, depth: usize) -> String {
 fn is_meant(template: &str, difference: &str) -> bool {
     // A namespace in a namespace; sums with more than 127 bits; functions as values.
     difference.contains("a namespace cannot hold")
+        // What cannot be chained is found by minijinja when it is looked at.
+        || (template.contains("chain(") && difference.contains("is not iterable"))
         || difference.contains("no result that can be shown")
         || (template.contains("namespace") && difference.contains("namespace("))
 }
@@ -122,7 +265,9 @@ fn random_templates() {
     let mut pages = 0u64;
     for i in 0..count {
         let mut r = Random((seed + i).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        (0..8).for_each(|_| drop(r.next(2)));
+        for _ in 0..8 {
+            r.next(2);
+        }
         let template = body(&mut r, 2);
         let name = r.of(&["t.txt", "t.html", "t.json"]);
         pages += u64::from(common::ours(&[(name, &template)]).is_ok());

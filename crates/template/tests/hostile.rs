@@ -218,11 +218,16 @@ fn what_is_nested_deeply_is_parsed_or_refused() {
         ("", "{#", ""),
         ("", "{% raw %}", ""),
     ];
-    for (start, part, end) in cases {
-        let text = format!("{start}{}{end}", part.repeat(100_000 / part.len()));
-        // One of the two, and the process lives.
-        let _ = render_with(&text, &mut Big::default());
-    }
+    let work = move || {
+        for (start, part, end) in cases {
+            let text = format!("{start}{}{end}", part.repeat(100_000 / part.len()));
+            // One of the two, and the process lives.
+            let _ = render_with(&text, &mut Big::default());
+        }
+    };
+    // With the stack that std gives a thread.
+    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(work);
+    thread.expect("a thread").join().expect("no panic");
 }
 
 #[test]

@@ -18,8 +18,7 @@ pub(super) fn filter<'t>(
     match filter {
         Filter::Dictsort => return dictsort(args, meter),
         Filter::Min | Filter::Max => {
-            let wanted =
-                if filter == Filter::Min { Ordering::Less } else { Ordering::Greater };
+            let wanted = if filter == Filter::Min { Ordering::Less } else { Ordering::Greater };
             return extreme(args, wanted, meter);
         }
         Filter::Sort => return sorted(args, meter),
@@ -34,15 +33,17 @@ pub(super) fn filter<'t>(
     match filter {
         Filter::Length => match value {
             Value::Undefined => Ok(Value::Int(0)),
-            _ => value.len(meter)?.map(Value::from).ok_or_else(|| {
-                Error::operation(format!("{} has no length", value.kind().name()))
-            }),
+            _ => value
+                .len(meter)?
+                .map(Value::from)
+                .ok_or_else(|| Error::operation(format!("{} has no length", value.kind().name()))),
         },
         Filter::Items => {
             if value.is_undefined() {
                 return Value::list_of(Vec::new(), ListKind::Iter);
             }
-            let pairs = value.pairs(meter)?.ok_or_else(|| Error::operation("only maps have items"))?;
+            let pairs =
+                value.pairs(meter)?.ok_or_else(|| Error::operation("only maps have items"))?;
             pair_list(pairs, ListKind::Iter, meter)
         }
         Filter::Reverse => reverse(value, meter),
@@ -114,7 +115,8 @@ fn folded<'t>(a: &Value<'t>, b: &Value<'t>, exact: bool, meter: &Meter) -> Resul
     match (a.as_str(), b.as_str()) {
         (Some(a), Some(b)) if !exact => {
             meter.scan(a.len().min(b.len()))?;
-            let lower = |text: &str| -> Vec<u8> { text.bytes().map(|b| b.to_ascii_lowercase()).collect() };
+            let lower =
+                |text: &str| -> Vec<u8> { text.bytes().map(|b| b.to_ascii_lowercase()).collect() };
             if a.len() + b.len() > 256 {
                 meter.bytes(a.len() + b.len())?;
                 return Ok(lower(a).cmp(&lower(b)));
@@ -147,23 +149,14 @@ fn dictsort<'t>(args: &Arguments<'_, 't>, meter: &Meter) -> Result<Value<'t>> {
     pair_list(sorted, ListKind::Seq, meter)
 }
 
-fn path_or<'t>(
-    item: &Value<'t>,
-    path: &str,
-    default: &Value<'t>,
-    meter: &Meter,
-) -> Value<'t> {
+fn path_or<'t>(item: &Value<'t>, path: &str, default: &Value<'t>, meter: &Meter) -> Value<'t> {
     match item.path(path, meter) {
         Ok(value) if !value.is_undefined() => value,
         _ => default.clone(),
     }
 }
 
-fn extreme<'t>(
-    args: &Arguments<'_, 't>,
-    wanted: Ordering,
-    meter: &Meter,
-) -> Result<Value<'t>> {
+fn extreme<'t>(args: &Arguments<'_, 't>, wanted: Ordering, meter: &Meter) -> Result<Value<'t>> {
     args.check(1, 1, &["case_sensitive", "attribute"])?;
     let exact = args.flag(9, "case_sensitive")?;
     let attribute = args.str(9, "attribute")?;
@@ -369,4 +362,3 @@ fn zip<'t>(args: &Arguments<'_, 't>, meter: &Meter) -> Result<Value<'t>> {
     }
     Value::list_of(rows, if known { ListKind::Iter } else { ListKind::Unsized })
 }
-

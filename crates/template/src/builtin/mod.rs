@@ -281,11 +281,9 @@ pub(crate) fn filter<'t>(
         Filter::Round | Filter::Abs | Filter::Int | Filter::Float | Filter::Sum => {
             numbers::filter(filter, env, args)
         }
-        Filter::Select
-        | Filter::Reject
-        | Filter::Selectattr
-        | Filter::Rejectattr
-        | Filter::Map => select::filter(filter, env, args),
+        Filter::Select | Filter::Reject | Filter::Selectattr | Filter::Rejectattr | Filter::Map => {
+            select::filter(filter, env, args)
+        }
         Filter::Default => {
             args.check(1, 3, &[])?;
             let lax = args.pos.get(2).is_some_and(Value::is_true);
@@ -395,9 +393,7 @@ pub(crate) fn function<'t>(
             }
             let mut pairs = match args.pos.first() {
                 None | Some(Value::Undefined | Value::None) => Vec::new(),
-                Some(value) => {
-                    value.pairs(meter)?.ok_or_else(|| wrong("dict() takes a map"))?
-                }
+                Some(value) => value.pairs(meter)?.ok_or_else(|| wrong("dict() takes a map"))?,
             };
             pairs.extend(args.named().map(|(name, value)| (Value::from(name), value.clone())));
             Map::sorted(pairs, meter).map(Value::Map)

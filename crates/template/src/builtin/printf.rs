@@ -24,7 +24,9 @@ struct Spec {
 }
 
 pub(super) fn filter<'t>(env: &Env<'t>, args: &Arguments<'_, 't>) -> Result<Value<'t>> {
-    let Some((first, rest)) = args.pos.split_first() else { return Err(wrong("nothing to format")) };
+    let Some((first, rest)) = args.pos.split_first() else {
+        return Err(wrong("nothing to format"));
+    };
     let format = strings::string(first)?;
     let mut values = rest.to_vec();
     if !args.values.is_empty() {

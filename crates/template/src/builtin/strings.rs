@@ -101,8 +101,7 @@ fn lower_tail(word: &str, start: usize, out: &mut String) {
 }
 
 fn title(all: &str) -> String {
-    let separates =
-        |c: char| matches!(c, '-' | '(' | '{' | '[' | '<') || c.is_whitespace();
+    let separates = |c: char| matches!(c, '-' | '(' | '{' | '[' | '<') || c.is_whitespace();
     let mut out = String::with_capacity(all.len());
     let mut rest = all;
     while let Some(first) = rest.chars().next() {

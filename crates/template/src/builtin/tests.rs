@@ -64,11 +64,7 @@ fn of_two<'t>(test: Test, a: &Value<'t>, b: &Value<'t>, meter: &Meter) -> Result
         Test::Endingwith => text(a, meter)?.ends_with(&*text(b, meter)?),
         Test::Sameas => match same(a, b) {
             Some(same) => same,
-            None => {
-                a.kind() == b.kind()
-                    && a.is_integer() == b.is_integer()
-                    && equal(a, b, meter)?
-            }
+            None => a.kind() == b.kind() && a.is_integer() == b.is_integer() && equal(a, b, meter)?,
         },
         Test::Eq => equal(a, b, meter)?,
         Test::Ne => !equal(a, b, meter)?,

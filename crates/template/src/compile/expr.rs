@@ -141,11 +141,7 @@ impl Compiler<'_> {
             }
             (
                 Kind::Var("self"),
-                [
-                    Step { kind: StepKind::Attr(name), .. },
-                    Step { kind: StepKind::Call(_), .. },
-                    ..,
-                ],
+                [Step { kind: StepKind::Attr(name), .. }, Step { kind: StepKind::Call(_), .. }, ..],
             ) => {
                 self.add(Op::Capture);
                 let name = self.names.number(name);

@@ -116,10 +116,7 @@ impl Compiler<'_> {
                 }
                 (
                     "self",
-                    [
-                        Step { kind: StepKind::Attr(name), .. },
-                        Step { kind: StepKind::Call(_), .. },
-                    ],
+                    [Step { kind: StepKind::Attr(name), .. }, Step { kind: StepKind::Call(_), .. }],
                 ) => {
                     let name = self.names.number(name);
                     self.add(Op::CallBlock(name));

@@ -74,11 +74,7 @@ impl<'s> Parser<'s> {
         while self.take_word(word) {
             rest.push((op, next(self)?));
         }
-        Ok(if rest.is_empty() {
-            first
-        } else {
-            expr(first.at, Kind::Chain(Box::new(first), rest))
-        })
+        Ok(chained(first, rest))
     }
 
     fn not(&mut self) -> Result<Expr<'s>> {
@@ -92,7 +88,7 @@ impl<'s> Parser<'s> {
     }
 
     fn comparison(&mut self) -> Result<Expr<'s>> {
-        let first = self.level(0)?;
+        let first = self.math()?;
         let mut rest = Vec::new();
         loop {
             let op = match self.token() {
@@ -113,7 +109,7 @@ impl<'s> Parser<'s> {
                 _ => break,
             };
             self.next();
-            rest.push((op, self.level(0)?));
+            rest.push((op, self.math()?));
         }
         Ok(if rest.is_empty() {
             first
@@ -122,22 +118,25 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// Operators of a level, and of those that bind more.
-    fn level(&mut self, level: usize) -> Result<Expr<'s>> {
-        let Some(operators) = LEVELS.get(level) else { return self.operand() };
-        let first = self.level(level + 1)?;
-        let mut rest = Vec::new();
+    /// Operands and operators: first all of them, then those that bind more become operands of the others.
+    fn math(&mut self) -> Result<Expr<'s>> {
+        let mut operands = vec![self.operand()?];
+        let mut operators = Vec::new();
         loop {
             let Token::Op(found) = *self.token() else { break };
-            let Some((_, op)) = operators.iter().find(|(op, _)| *op == found) else { break };
+            let found = LEVELS.iter().enumerate().find_map(|(level, operators)| {
+                let op = operators.iter().find(|(op, _)| *op == found)?;
+                Some((level, op.1))
+            });
+            let Some(operator) = found else { break };
             self.next();
-            rest.push((*op, self.level(level + 1)?));
+            operators.push(operator);
+            operands.push(self.operand()?);
         }
-        Ok(if rest.is_empty() {
-            first
-        } else {
-            expr(first.at, Kind::Chain(Box::new(first), rest))
-        })
+        for level in (0..LEVELS.len()).rev() {
+            (operands, operators) = fold(level, operands, operators);
+        }
+        operands.pop().ok_or_else(|| bad("there is no operand"))
     }
 
     /// An operand with filters and tests, which apply to what is negated.
@@ -363,6 +362,36 @@ impl<'s> Parser<'s> {
         items.extend(self.until(")")?);
         Ok(expr(at, Kind::Tuple(items)))
     }
+}
+
+/// Makes chains of the operators of a level. What is left are operands and operators of the levels above.
+fn fold<'s>(
+    level: usize,
+    operands: Vec<Expr<'s>>,
+    operators: Vec<(usize, Binary)>,
+) -> (Vec<Expr<'s>>, Vec<(usize, Binary)>) {
+    let (mut folded, mut kept) = (Vec::new(), Vec::new());
+    let mut operands = operands.into_iter();
+    let Some(mut first) = operands.next() else { return (folded, kept) };
+    let mut rest = Vec::new();
+    for ((found, op), operand) in operators.into_iter().zip(operands) {
+        if found == level {
+            rest.push((op, operand));
+            continue;
+        }
+        let before = std::mem::replace(&mut first, operand);
+        folded.push(chained(before, std::mem::take(&mut rest)));
+        kept.push((found, op));
+    }
+    folded.push(chained(first, rest));
+    (folded, kept)
+}
+
+fn chained<'s>(first: Expr<'s>, rest: Vec<(Binary, Expr<'s>)>) -> Expr<'s> {
+    if rest.is_empty() {
+        return first;
+    }
+    expr(first.at, Kind::Chain(Box::new(first), rest))
 }
 
 fn path<'s>(base: Expr<'s>, steps: Vec<Step<'s>>) -> Expr<'s> {

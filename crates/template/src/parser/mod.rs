@@ -95,7 +95,8 @@ impl<'s> Parser<'s> {
     }
 
     fn unexpected(&self, wanted: &str) -> Error {
-        bad(format!("unexpected {}, expected {wanted}", self.token().name()))
+        let text = format!("unexpected {}, expected {wanted}", self.token().name());
+        bad(text).at(|| Place::of(self.name, self.source, self.place()))
     }
 
     fn expect_op(&mut self, op: &str) -> Result<()> {

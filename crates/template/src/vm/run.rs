@@ -293,12 +293,7 @@ impl<'t> Machine<'t, '_> {
         Value::list_of(items, kind)
     }
 
-    fn compare(
-        &self,
-        how: crate::ast::Compare,
-        a: &Value<'t>,
-        b: &Value<'t>,
-    ) -> Result<bool> {
+    fn compare(&self, how: crate::ast::Compare, a: &Value<'t>, b: &Value<'t>) -> Result<bool> {
         use crate::ast::Compare;
         let meter = &self.env.meter;
         Ok(match how {
