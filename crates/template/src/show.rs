@@ -58,6 +58,16 @@ pub(crate) fn to_text(value: &Value<'_>, meter: &Meter) -> Result<String> {
     Ok(out)
 }
 
+impl Value<'_> {
+    /// How it is shown where nothing is escaped.
+    ///
+    /// # Errors
+    /// There is too much.
+    pub fn show(&self, meter: &Meter) -> Result<String> {
+        to_text(self, meter)
+    }
+}
+
 /// A text in quotes.
 fn quoted(text: &str, out: &mut String) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };

@@ -290,7 +290,7 @@ impl<'s> Parser<'s> {
 
     fn primary(&mut self) -> Result<Expr<'s>> {
         let at = self.place();
-        let wrong = self.unexpected("an expression");
+        let before = self.at;
         let kind = match self.next() {
             Token::Ident("true" | "True") => Kind::Bool(true),
             Token::Ident("false" | "False") => Kind::Bool(false),
@@ -302,7 +302,10 @@ impl<'s> Parser<'s> {
             Token::Op("(") => return self.brackets(at),
             Token::Op("[") => Kind::List(self.until("]")?),
             Token::Op("{") => self.map()?,
-            _ => return Err(wrong),
+            _ => {
+                self.at = before;
+                return Err(self.unexpected("an expression"));
+            }
         };
         Ok(expr(at, kind))
     }
