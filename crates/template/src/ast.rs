@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 
-use crate::number::Math;
-
 /// A byte of the text.
 pub(crate) type At = usize;
 
@@ -48,6 +46,33 @@ pub(crate) enum Binary {
     Or,
     Math(Math),
     Concat,
+}
+
+/// The operators that take numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Math {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    FloorDiv,
+    Rem,
+    Pow,
+}
+
+impl Math {
+    /// How it is written.
+    pub(crate) fn sign(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Sub => "-",
+            Self::Mul => "*",
+            Self::Div => "/",
+            Self::FloorDiv => "//",
+            Self::Rem => "%",
+            Self::Pow => "**",
+        }
+    }
 }
 
 /// An operator of a comparison.

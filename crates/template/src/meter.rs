@@ -10,6 +10,8 @@ use crate::error::{Error, Kind, Result};
 
 /// Bytes that one step covers where something is only looked at.
 const SCAN: usize = 64;
+/// Bytes of a value without what it holds.
+const VALUE: usize = 24;
 
 /// The bounds of one page.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +95,7 @@ impl Meter {
     /// There is not so much left.
     pub fn values(&self, n: usize) -> Result<()> {
         self.steps(n as u64 / 8)?;
-        self.bytes(n.saturating_mul(size_of::<crate::Value<'_>>()))
+        self.bytes(n.saturating_mul(VALUE))
     }
 
     /// Takes steps for looking at bytes.

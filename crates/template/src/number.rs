@@ -1,6 +1,7 @@
 //! Arithmetic as Python does it: floored division, and integers that do not wrap. Integers have 128 bits with
 //! their sign; more is an error.
 
+use crate::ast::Math;
 use crate::error::{Error, Result};
 use crate::value::Value;
 
@@ -65,32 +66,6 @@ pub(crate) fn both<'v>(a: &'v Value<'_>, b: &'v Value<'_>, exact: bool) -> Optio
             Some(Both::Float(a.as_float(exact)?, b.as_float(exact)?))
         }
         _ => Some(Both::Int(a.as_int()?, b.as_int()?)),
-    }
-}
-
-/// The operators that take numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Math {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    FloorDiv,
-    Rem,
-    Pow,
-}
-
-impl Math {
-    fn sign(self) -> &'static str {
-        match self {
-            Self::Add => "+",
-            Self::Sub => "-",
-            Self::Mul => "*",
-            Self::Div => "/",
-            Self::FloorDiv => "//",
-            Self::Rem => "%",
-            Self::Pow => "**",
-        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! Operators of more than numbers: texts and lists.
 
+use crate::ast::Math;
 use crate::builtin::Env;
 use crate::error::{Error, Result};
 use crate::escape::Escape;
 use crate::meter::Meter;
-use crate::number::{Math, impossible, math};
+use crate::number::{impossible, math};
 use crate::show::{display, to_text};
 use crate::value::{List, ListKind, Value, ValueKind};
 

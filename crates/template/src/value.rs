@@ -72,6 +72,9 @@ pub enum Value<'t> {
     Object(Object<'t>),
 }
 
+/// Names and values, sorted by name.
+pub type Namespace<'t> = RefCell<Vec<(Rc<str>, Value<'t>)>>;
+
 /// A name, where a reference to it is small.
 pub struct Word(pub(crate) Box<str>);
 
@@ -79,7 +82,7 @@ pub struct Word(pub(crate) Box<str>);
 #[derive(Clone)]
 pub enum Object<'t> {
     /// Of `namespace()`: names and values, sorted by name.
-    Namespace(Rc<RefCell<Vec<(Rc<str>, Value<'t>)>>>),
+    Namespace(Rc<Namespace<'t>>),
     /// The variable `loop`.
     Loop(Rc<Loop<'t>>),
     /// A macro, or the body of a call block.
@@ -580,7 +583,8 @@ mod tests {
         assert_eq!(size_of::<Value<'_>>(), 24);
         let mut value = Value::Int(1);
         for _ in 0..DEPTH_MAX {
-            value = Value::list(vec![value]).ok().expect("not too deep");
+            let Ok(list) = Value::list(vec![value]) else { panic!("too deep") };
+            value = list;
         }
         assert_eq!(Value::list(vec![value]).err().map(|e| e.kind()), Some(Kind::Limit));
     }

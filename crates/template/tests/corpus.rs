@@ -4,13 +4,13 @@ mod common;
 
 use common::difference;
 
-/// Templates stand in files of the folder `corpus`, one a line; `\n` is a line end. A line that begins with
+/// Templates stand in files of the folder `cases`, one a line; `\n` is a line end, `\s` a blank. A line that begins with
 /// `##` is a heading.
 fn all(cases: &str) {
     let mut differences = Vec::new();
     let mut count = 0;
     for line in cases.lines().filter(|line| !line.is_empty() && !line.starts_with("##")) {
-        let text = line.replace("\\n", "\n");
+        let text = line.replace("\\n", "\n").replace("\\s", " ");
         // Each expression also alone, since an error hides what follows.
         let parts: Vec<&str> = text.split("}} {{").collect();
         let last = parts.len() - 1;
@@ -35,39 +35,39 @@ fn all(cases: &str) {
 
 #[test]
 fn expressions() {
-    all(include_str!("corpus/expressions.txt"));
+    all(include_str!("cases/expressions.txt"));
 }
 
 #[test]
 fn filters() {
-    all(include_str!("corpus/filters.txt"));
+    all(include_str!("cases/filters.txt"));
 }
 
 #[test]
 fn tests_of_values() {
-    all(include_str!("corpus/tests.txt"));
+    all(include_str!("cases/tests.txt"));
 }
 
 #[test]
 fn statements() {
-    all(include_str!("corpus/statements.txt"));
+    all(include_str!("cases/statements.txt"));
 }
 
 #[test]
 fn white_space() {
-    all(include_str!("corpus/whitespace.txt"));
+    all(include_str!("cases/whitespace.txt"));
 }
 
 #[test]
 fn errors() {
-    all(include_str!("corpus/errors.txt"));
+    all(include_str!("cases/errors.txt"));
 }
 
 /// Several templates: `=== name` begins one, `=====` a case. The first template of a case is rendered.
 #[test]
 fn several_templates() {
     let mut differences = Vec::new();
-    for case in include_str!("corpus/several.txt").split("=====\n") {
+    for case in include_str!("cases/several.txt").split("=====\n") {
         let mut templates: Vec<(&str, String)> = Vec::new();
         for part in case.split("=== ").skip(1) {
             let (name, text) = part.split_once('\n').expect("a name");

@@ -16,7 +16,7 @@ use crate::error::{Error, Kind, Result};
 use crate::escape::Escape;
 use crate::meter::Meter;
 use crate::show::{display, repr, to_text};
-use crate::value::{Map, Object, Text, Value};
+use crate::value::{Map, Namespace, Object, Text, Value};
 
 /// What filters know of the page.
 pub(crate) struct Env<'t> {
@@ -239,8 +239,8 @@ builtins! {
         In: "in",
         True: "true",
         False: "false",
-        Filter: "filter",
-        Test: "test",
+        OfFilters: "filter",
+        OfTests: "test",
     }
 }
 
@@ -423,7 +423,7 @@ pub(crate) fn function<'t>(
 
 /// Sets a name of a namespace, which must not come to contain itself.
 pub(crate) fn put<'t>(
-    all: &RefCell<Vec<(Rc<str>, Value<'t>)>>,
+    all: &Namespace<'t>,
     name: &str,
     value: Value<'t>,
     meter: &Meter,

@@ -1,10 +1,11 @@
 //! Tests: `value is …`.
 
 use super::{Arguments, Env, Filter, Test, strings::string, text};
+use crate::ast::Math;
 use crate::compare::{equal, order, same};
 use crate::error::Result;
 use crate::meter::Meter;
-use crate::number::{Both, Math, both, math};
+use crate::number::{Both, both, math};
 use crate::value::{Value, ValueKind};
 
 pub(super) fn test<'t>(test: Test, env: &Env<'t>, args: &Arguments<'_, 't>) -> Result<bool> {
@@ -51,8 +52,8 @@ pub(super) fn test<'t>(test: Test, env: &Env<'t>, args: &Arguments<'_, 't>) -> R
         Test::Upper => is_case(value, char::is_uppercase, char::is_lowercase, meter)?,
         Test::True => matches!(value, Value::Bool(true)),
         Test::False => matches!(value, Value::Bool(false)),
-        Test::Filter => Filter::of(string(value)?).is_some(),
-        Test::Test => Test::of(string(value)?).is_some(),
+        Test::OfFilters => Filter::of(string(value)?).is_some(),
+        Test::OfTests => Test::of(string(value)?).is_some(),
         _ => false,
     })
 }

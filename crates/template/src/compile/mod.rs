@@ -6,10 +6,9 @@ mod stmt;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::ast::Compare;
+use crate::ast::{Compare, Math};
 use crate::builtin::{Filter, Test};
 use crate::error::{Error, Place, Result};
-use crate::number::Math;
 use crate::value::Word;
 
 /// A name, by its number in an engine.

@@ -65,7 +65,7 @@ impl Compiler<'_> {
                 self.add(Op::PopFrame);
                 self.assign(&Target::Name(stmt.at, name));
             }
-            StmtKind::From(from, names) => self.from_import(from, names),
+            StmtKind::From(from, names) => self.import_names(from, names),
             StmtKind::Macro(of) => {
                 self.macro_value(of);
                 let name = self.names.number(of.name);
@@ -271,7 +271,7 @@ impl Compiler<'_> {
         self.add(Op::CallBlock(number));
     }
 
-    fn from_import(&mut self, from: &Expr<'_>, names: &[(&str, &str)]) {
+    fn import_names(&mut self, from: &Expr<'_>, names: &[(&str, &str)]) {
         self.add(Op::Discard);
         self.add(Op::PushFrame);
         self.expr(from);

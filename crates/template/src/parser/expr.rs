@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 
 use super::{Parser, bad};
-use crate::ast::{Arg, Binary, Compare, Expr, If, Kind, Step, StepKind};
+use crate::ast::{Arg, Binary, Compare, Expr, If, Kind, Math, Step, StepKind};
 use crate::error::Result;
 use crate::lexer::Token;
-use crate::number::Math;
 
 /// Conditions behind one another without an `else`.
 const CONDITIONS_MAX: usize = 50;
@@ -122,8 +121,7 @@ impl<'s> Parser<'s> {
     fn math(&mut self) -> Result<Expr<'s>> {
         let mut operands = vec![self.operand()?];
         let mut operators = Vec::new();
-        loop {
-            let Token::Op(found) = *self.token() else { break };
+        while let Token::Op(found) = *self.token() {
             let found = LEVELS.iter().enumerate().find_map(|(level, operators)| {
                 let op = operators.iter().find(|(op, _)| *op == found)?;
                 Some((level, op.1))

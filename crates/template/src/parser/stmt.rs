@@ -79,7 +79,7 @@ impl<'s> Parser<'s> {
                 self.context()?;
                 StmtKind::Import(from, name)
             }
-            "from" => self.from_import()?,
+            "from" => self.import_names()?,
             "macro" => {
                 let name = self.identifier()?;
                 self.expect_op("(")?;
@@ -298,7 +298,7 @@ impl<'s> Parser<'s> {
         Ok(StmtKind::Include(name, ignore))
     }
 
-    fn from_import(&mut self) -> Result<StmtKind<'s>> {
+    fn import_names(&mut self) -> Result<StmtKind<'s>> {
         let from = self.expr()?;
         self.expect_word("import")?;
         let mut names = Vec::new();

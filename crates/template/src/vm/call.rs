@@ -176,8 +176,9 @@ impl<'t> Machine<'t, '_> {
             at.and_then(|at| of.values.get(at))
         };
         for name in &of.names {
-            let known = called.names.contains(&&**name);
-            if !known && !(called.spec.caller && **name == *"caller") {
+            let known =
+                called.names.contains(&&**name) || (called.spec.caller && **name == *"caller");
+            if !known {
                 return Err(wrong(format!("{} has no argument `{}`", called.name, &**name)));
             }
         }
