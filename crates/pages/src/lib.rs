@@ -3,15 +3,14 @@
 //!
 //! ```text
 //!  a directory ─► site.rs: files by their paths ─► routes.rs: method and path ─► a template, or a function
-//!                                              └─► template.rs: minijinja, with a function for every
-//!                                                  command that only reads ─► current.rs ─► Store
+//!                                              └─► template.rs: the crate `template`, with a function
+//!                                                  for every command that only reads ─► Store
 //!  cache.rs: finished pages, valid at one version of their keys      value.rs: replies as values
 //! ```
 //!
 //! Nothing here knows a socket, and of the store only [`Store`]: whoever renders hands one in.
 
 pub mod cache;
-mod current;
 pub mod routes;
 pub mod site;
 pub mod template;

@@ -118,6 +118,10 @@ impl Routes {
 
     fn add(&mut self, mut route: Route) -> Result<(), String> {
         let pattern = route.pattern.clone();
+        // Also a bound of the tree's depth.
+        if pattern.matches('/').count() > SEGMENTS_MAX {
+            return Err(format!("a path has {SEGMENTS_MAX} segments at most"));
+        }
         let mut node = &mut self.root;
         let mut has_rest = false;
         for segment in pattern.split('/').skip(1) {

@@ -16,11 +16,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use std::{fs, io};
 
-use minijinja::Environment;
+use template::Engine;
 
 use crate::Store;
 use crate::routes::Routes;
-use crate::template::{self, Asked, Rendered};
+use crate::template::{Asked, Rendered};
 
 /// Bytes of one file, and of all files of a site, which are kept in memory.
 const FILE_MAX: u64 = 64 << 20;
@@ -28,6 +28,8 @@ const SITE_MAX: u64 = 256 << 20;
 /// Files of a site, and how deep its directories are.
 const FILES_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 32;
+/// Bytes of a template.
+const TEMPLATE_MAX: usize = 256 << 10;
 
 /// A file of a site's source.
 #[derive(Clone, Debug)]
@@ -55,7 +57,7 @@ pub struct File {
 
 /// See the module's text.
 pub struct Site {
-    env: Environment<'static>,
+    engine: Engine,
     routes: Routes,
     routes_text: String,
     files: HashMap<String, File>,
@@ -84,7 +86,7 @@ impl Site {
             && !has("public/")
             && !sources.iter().any(|source| source.path == "routes");
         let mut site = Self {
-            env: template::environment(commands),
+            engine: crate::template::engine(commands),
             routes: Routes::default(),
             routes_text: String::new(),
             files: HashMap::new(),
@@ -116,8 +118,10 @@ impl Site {
     ) {
         let added = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned());
         let added = added.and_then(|text| {
-            let added = self.env.add_template_owned(name.to_owned(), text.clone());
-            added.map_err(|e| template::describe(&e, &text)).map(|()| text)
+            if text.len() > TEMPLATE_MAX {
+                return Err(format!("a template has {TEMPLATE_MAX} bytes at most"));
+            }
+            self.engine.add(name, &text).map_err(|e| e.to_string()).map(|()| text)
         });
         match added {
             Ok(text) => drop(self.templates.insert(name.to_owned(), text)),
@@ -125,7 +129,7 @@ impl Site {
                 errors.push(format!("{path}: {why}"));
                 let Some(text) = before.and_then(|site| site.templates.get(name)) else { return };
                 // It was a good one before.
-                if self.env.add_template_owned(name.to_owned(), text.clone()).is_ok() {
+                if self.engine.add(name, text).is_ok() {
                     self.templates.insert(name.to_owned(), text.clone());
                 }
             }
@@ -155,7 +159,7 @@ impl Site {
         asked: Asked,
         store: &mut dyn Store,
     ) -> Result<Rendered, String> {
-        template::render(&self.env, name, asked, store)
+        crate::template::render(&self.engine, name, asked, store)
     }
 
     /// Its routes.

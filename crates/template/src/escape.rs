@@ -1,0 +1,99 @@
+//! How values are shown in a page: plainly, in HTML, or in JSON.
+
+use crate::error::Result;
+use crate::meter::Meter;
+use crate::show::{display, json};
+use crate::value::{Text, Value};
+
+/// How values are escaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Escape {
+    /// Not at all.
+    None,
+    /// For texts and attributes of HTML and XML.
+    Html,
+    /// As JSON.
+    Json,
+}
+
+/// What stands for a byte in HTML.
+fn entity(byte: u8) -> Option<&'static str> {
+    Some(match byte {
+        b'<' => "&lt;",
+        b'>' => "&gt;",
+        b'&' => "&amp;",
+        b'"' => "&quot;",
+        b'\'' => "&#x27;",
+        b'/' => "&#x2f;",
+        _ => return None,
+    })
+}
+
+const fn special(byte: u8) -> bool {
+    matches!(byte, b'<' | b'>' | b'&' | b'"' | b'\'' | b'/')
+}
+
+/// Where the next byte that needs an entity is, or the end. Sixteen bytes are compared at once, which the
+/// compiler makes vectors of.
+fn next_special(bytes: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
+        let mut found = false;
+        for &byte in chunk {
+            found |= special(byte);
+        }
+        if found {
+            break;
+        }
+        at += 16;
+    }
+    bytes[at..].iter().position(|b| special(*b)).map_or(bytes.len(), |n| at + n)
+}
+
+/// Writes a text as HTML. Pays for what it makes.
+pub(crate) fn html(text: &str, out: &mut String, meter: &Meter) -> Result<()> {
+    let bytes = text.as_bytes();
+    meter.bytes(bytes.len())?;
+    let mut start = 0;
+    loop {
+        let at = next_special(bytes, start);
+        out.push_str(&text[start..at]);
+        let Some(entity) = bytes.get(at).and_then(|byte| entity(*byte)) else { return Ok(()) };
+        meter.bytes(entity.len() - 1)?;
+        out.push_str(entity);
+        start = at + 1;
+    }
+}
+
+/// Writes a value as it is shown.
+pub(crate) fn write(
+    value: &Value<'_>,
+    escape: Escape,
+    out: &mut String,
+    meter: &Meter,
+) -> Result<()> {
+    match (value, escape) {
+        (Value::Str(Text::Safe(text)), _) => {
+            meter.bytes(text.len())?;
+            out.push_str(text);
+            Ok(())
+        }
+        (Value::Str(text), Escape::Html) => html(text, out, meter),
+        (_, Escape::None) => display(value, out, meter),
+        (_, Escape::Json) => json(value, crate::show::Json::Compact, false, out, meter),
+        (
+            Value::Undefined
+            | Value::None
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Big(_)
+            | Value::Float(_),
+            Escape::Html,
+        ) => display(value, out, meter),
+        (_, Escape::Html) => {
+            let mut text = String::new();
+            display(value, &mut text, meter)?;
+            html(&text, out, meter)
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! What a page asks of whoever renders it.
+
+use crate::builtin::Arguments;
+use crate::error::Result;
+use crate::meter::Meter;
+use crate::value::Value;
+
+/// Names, functions and the clock of a page. `'t` is the life of its templates.
+pub trait Host<'t> {
+    /// The value of a name that the template has not assigned. It is asked once for a name.
+    fn global(&mut self, name: &str) -> Option<Value<'t>>;
+
+    /// Calls one of the functions that the engine was made with. What the call makes is paid for at the meter,
+    /// before it is made.
+    ///
+    /// # Errors
+    /// The function has failed.
+    fn call(&mut self, name: &str, args: &Arguments<'_, 't>, meter: &Meter) -> Result<Value<'t>>;
+
+    /// Whether the page has taken too long. It is asked behind every call, and every few thousand steps.
+    fn overdue(&mut self) -> bool {
+        false
+    }
+}
