@@ -37,7 +37,10 @@ pub fn change(
                 max,
                 used
             );
-            thread.make_room(engine);
+            // Within a transaction nothing disappears between two commands: the next command evicts.
+            if !thread.in_transaction {
+                thread.make_room(engine);
+            }
         }
     }
     engine.durability.options_set(engine, &changed);
