@@ -131,6 +131,19 @@ class Primary(unittest.TestCase):
             self.assert_same(p, r)
             self.assertEqual(c.info("stats")["sync_full"], "2")
 
+    def test_the_counters_of_synchronizations_start_anew(self):
+        with Server("--repl-diskless-sync-delay", 0) as p, Client(p.port) as c, Redis() as r:
+            self.follow(p, r)
+            self.assertEqual(c.info("stats")["sync_full"], "1")
+            with Client(p.port) as strange:
+                strange.send(encode("PSYNC", "f" * 40, 7))
+                strange.line()
+            wait_until(lambda: c.info("stats")["sync_partial_err"] == "1", "it is refused")
+            self.assertEqual(c("CONFIG", "RESETSTAT"), b"OK")
+            stats = c.info("stats")
+            names = ("sync_full", "sync_partial_ok", "sync_partial_err")
+            self.assertEqual([stats[name] for name in names], ["0", "0", "0"])
+
     def test_wait(self):
         with Server("--repl-diskless-sync-delay", 0) as p, Redis() as r, Client(p.port) as c:
             self.assertEqual(c("WAIT", 1, 10), 0)
