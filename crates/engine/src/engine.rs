@@ -463,6 +463,10 @@ impl Engine {
 
     /// Resets all counters (CONFIG RESETSTAT). The peak of memory is not one, as in Redis.
     pub fn reset_stats(&self) {
+        let syncs = &self.replication.counts;
+        for count in [&syncs.full, &syncs.partial, &syncs.refused] {
+            count.store(0, Relaxed);
+        }
         for w in self.workers.read().iter() {
             w.stats.reset();
             w.costs.reset();

@@ -21,15 +21,10 @@ use rdb::Encoder;
 use replication::serve::State;
 
 use crate::replicas::{Registry, Replica};
+use crate::state::Replicator;
 
 /// Begins a full copy if replicas wait for one and it is time.
-/// The stream has selected database `db`, if it is a primary's.
-pub(crate) fn begin_if_due(
-    engine: &Engine,
-    thread: &mut Thread,
-    registry: &Registry,
-    db: Option<usize>,
-) {
+pub(crate) fn begin_if_due(engine: &Engine, thread: &mut Thread, registry: &Registry) {
     let waiting: Vec<Arc<Replica>> =
         registry.all().into_iter().filter(|r| r.state() == Some(State::WaitStart)).collect();
     if waiting.is_empty() || Durable::of(engine).snapshots.is_busy() {
@@ -40,7 +35,7 @@ pub(crate) fn begin_if_due(
     let (marked, sized): (Vec<_>, Vec<_>) =
         waiting.into_iter().partition(|r| streams && r.about.lock().eof);
     if !sized.is_empty() {
-        return begin(engine, thread, sized, None, db);
+        return begin(engine, thread, sized, None);
     }
     let now = engine.clock.wall_ms() as i64;
     let since = marked.iter().map(|r| r.waits_since.load(Relaxed)).min().unwrap_or(now);
@@ -48,7 +43,7 @@ pub(crate) fn begin_if_due(
     let is_time = now - since >= c.int(Id::ReplDisklessSyncDelay) * 1000
         || enough > 0 && marked.len() as i64 >= enough;
     if is_time {
-        begin(engine, thread, marked, Some(mark(engine)), db);
+        begin(engine, thread, marked, Some(mark(engine)));
     }
 }
 
@@ -57,7 +52,6 @@ fn begin(
     thread: &mut Thread,
     replicas: Vec<Arc<Replica>>,
     mark: Option<[u8; 40]>,
-    db: Option<usize>,
 ) {
     // Copies without data are made at once: of functions, for `redis-cli --functions-rdb`.
     let (without, replicas): (Vec<_>, Vec<_>) =
@@ -74,7 +68,7 @@ fn begin(
     let quiet = engine.replication.applying.lock();
     let shared = engine.arc();
     let targets = replicas.clone();
-    let moment = move || at_moment(&shared, &targets, mark, db);
+    let moment = move || at_moment(&shared, &targets, mark);
     let done_with = replicas.clone();
     let done = move |engine: &Engine, _: &mut Thread, taken: io::Result<_>| {
         if let Err(e) = taken {
@@ -109,12 +103,11 @@ fn mark(engine: &Engine) -> [u8; 40] {
     *engine::random_repl_id(engine.clock.wall_ms() as i64).as_bytes()
 }
 
-/// Takes the position. Every shard is locked.
+/// Takes the position. Every shard is locked, and no batch of a primary's stream is half executed.
 fn at_moment(
     engine: &Engine,
     replicas: &[Arc<Replica>],
     mark: Option<[u8; 40]>,
-    db: Option<usize>,
 ) -> snapshots::Fields {
     let size = engine.config.bytes(Id::ReplBacklogSize) as usize;
     if !engine.is_replica() {
@@ -129,6 +122,13 @@ fn at_moment(
     let mut state = engine.replication.state();
     state.ensure_backlog(size);
     state.render();
+    let db = if engine.is_replica() {
+        Replicator::of(engine).following.stream_db().unwrap_or(0)
+    } else {
+        // Behind the rendering, which selects databases in front of the position.
+        state.forget_db();
+        0
+    };
     let (id, offset) = (state.history.id(), state.history.offset());
     for replica in replicas {
         replica.attach(&mut state, offset);
@@ -146,7 +146,7 @@ fn at_moment(
         }
     }
     vec![
-        ("repl-stream-db", db.unwrap_or(0).to_string()),
+        ("repl-stream-db", db.to_string()),
         ("repl-id", id.to_string()),
         ("repl-offset", offset.to_string()),
         ("aof-base", "0".to_owned()),

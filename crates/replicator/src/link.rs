@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use config::Id;
 use durable::Durable;
@@ -213,6 +213,7 @@ fn follow(engine: &Arc<Engine>, registry: &Registry, primary: &Primary) {
         Follower { engine, registry, primary, thread: &mut thread, session: &mut session };
     while !primary.stops.load(Relaxed) {
         follower.session.client.closing.store(false, Relaxed);
+        let began = Instant::now();
         let was_up = follower.connect();
         follower.guard().link_lost();
         *primary.state.lock() = "connect";
@@ -220,8 +221,14 @@ fn follow(engine: &Arc<Engine>, registry: &Registry, primary: &Primary) {
             primary.down_since_ms.store(engine.clock.wall_ms() as i64, Relaxed);
             note_link(engine, false);
         }
-        // A link that was up is replaced at once, before the primary's backlog has moved on.
-        let mut left = if was_up { 1 } else { RETRY_MS / 100 };
+        // A link that was up is replaced at once, before the primary's backlog has moved on; but not again
+        // and again when the primary breaks it each time.
+        let lived = began.elapsed();
+        let mut left = match was_up {
+            true if lived > TICK => 0,
+            true => 1,
+            false => RETRY_MS / 100,
+        };
         while left > 0 && !primary.stops.load(Relaxed) {
             std::thread::sleep(TICK);
             left -= 1;
@@ -504,17 +511,25 @@ impl Follower<'_> {
             Some(Ok(())) => {}
         }
         let size = engine.config.bytes(Id::ReplBacklogSize) as usize;
-        engine.replication.state().adopt_full(id, offset, size);
-        self.registry.disconnect_all(engine);
         self.thread.discard(engine, self.session);
         let db = Durable::of(engine).loading.stream_db();
         self.session.select(db.min(engine.keyspace.databases() - 1));
-        self.primary.db.store(self.session.db, Relaxed);
-        engine.replication.set_stream_db(self.session.db);
+        let applying = engine.replication.applying.lock();
+        engine.replication.state().adopt_full(id, offset, size);
+        self.note_db();
+        drop(applying);
+        self.registry.disconnect_all(engine);
         link.loaded(self.now());
         self.is_up_now();
         log!(engine.log, Notice, "MASTER <-> REPLICA sync: Finished with success");
         Ok(())
+    }
+
+    /// Tells which database the stream has selected at the present offset. A copy for a replica of this server
+    /// has both, so `applying` is locked until both are there.
+    fn note_db(&self) {
+        self.primary.db.store(self.session.db, Relaxed);
+        self.engine.replication.set_stream_db(self.session.db);
     }
 
     /// Executes the whole commands of the stream.
@@ -548,11 +563,10 @@ impl Follower<'_> {
         state.append(&stream[..n]);
         let offset = state.history.offset();
         drop(state);
+        self.note_db();
         drop(applying);
         stream.drain(..n);
         scan.consume(n);
-        self.primary.db.store(self.session.db, Relaxed);
-        engine.replication.set_stream_db(self.session.db);
         engine.wake_feeding(None, usize::MAX);
         engine.journal.turn_over(self.thread.worker());
         let journal = &engine.journal;

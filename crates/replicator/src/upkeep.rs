@@ -15,8 +15,7 @@ use crate::state::Replicator;
 /// Periodic work, some times per second, on the first worker, which has nothing locked.
 pub fn upkeep(engine: &Engine, thread: &mut Thread) {
     let registry = &Replicator::of(engine).replicas;
-    let db = Replicator::of(engine).following.stream_db();
-    full::begin_if_due(engine, thread, registry, db);
+    full::begin_if_due(engine, thread, registry);
     registry.acknowledged(engine, thread);
     failover::upkeep(engine, thread);
     role::look(engine, thread);

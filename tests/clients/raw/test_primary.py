@@ -6,7 +6,7 @@ import threading
 import unittest
 
 from harness.replication import REDIS, Client, Redis, caught_up, everything
-from harness.server import Server, beyond_redis, wait_until
+from harness.server import Server, beyond_redis, encode, wait_until
 
 
 def write_all_types(c, seed, rounds=400):
@@ -131,6 +131,19 @@ class Primary(unittest.TestCase):
             self.assert_same(p, r)
             self.assertEqual(c.info("stats")["sync_full"], "2")
 
+    def test_the_counters_of_synchronizations_start_anew(self):
+        with Server("--repl-diskless-sync-delay", 0) as p, Client(p.port) as c, Redis() as r:
+            self.follow(p, r)
+            self.assertEqual(c.info("stats")["sync_full"], "1")
+            with Client(p.port) as strange:
+                strange.send(encode("PSYNC", "f" * 40, 7))
+                strange.line()
+            wait_until(lambda: c.info("stats")["sync_partial_err"] == "1", "it is refused")
+            self.assertEqual(c("CONFIG", "RESETSTAT"), b"OK")
+            stats = c.info("stats")
+            names = ("sync_full", "sync_partial_ok", "sync_partial_err")
+            self.assertEqual([stats[name] for name in names], ["0", "0", "0"])
+
     def test_wait(self):
         with Server("--repl-diskless-sync-delay", 0) as p, Redis() as r, Client(p.port) as c:
             self.assertEqual(c("WAIT", 1, 10), 0)
@@ -214,6 +227,56 @@ class Primary(unittest.TestCase):
             before = everything(p.port)
             self.assertEqual(c("DEBUG", "LOADAOF"), b"OK")
             self.assertEqual(before, everything(p.port))
+
+    def test_a_copy_amid_writes_to_a_database_other_than_the_first(self):
+        """The stream names the database again behind each copy: here, and on a replica with replicas."""
+        stop = threading.Event()
+
+        def write(port, db):
+            with Client(port) as c:
+                c("SELECT", db)
+                n = 0
+                while not stop.is_set():
+                    c.send(b"".join(encode("SET", f"k{(n + i) % 50}", n) for i in range(20)))
+                    for _ in range(20):
+                        c.reply()
+                    n += 20
+
+        def first_command(port):
+            """The first command behind a copy that is no sign of life."""
+            with Client(port) as r:
+                r("REPLCONF", "capa", "eof", "capa", "psync2")
+                r.send(encode("PSYNC", "?", "-1"))
+                while not (line := r.line()).startswith(b"$EOF:"):
+                    self.assertIn(line[:12], (b"", b"+FULLRESYNC "))
+                mark, copy = line[5:45], b""
+                while not copy.endswith(mark):
+                    copy += r.exactly(1)
+                db = copy[copy.index(b"repl-stream-db") + 14 :][:2]
+                r.send(encode("REPLCONF", "ACK", "0"))
+                while (command := r.reply()) in ([b"PING"], [b"REPLCONF", b"GETACK", b"*"]):
+                    pass
+                return db, command
+
+        options = ["--repl-diskless-sync-delay", 0, "--databases", 16]
+        with Server(*options) as p, Server(*options) as middle:
+            self.follow(p, middle)
+            threads = [threading.Thread(target=write, args=(p.port, db)) for db in (9, 9, 9)]
+            for thread in threads:
+                thread.start()
+            try:
+                for _ in range(40):
+                    db, command = first_command(p.port)
+                    self.assertEqual(command, [b"SELECT", b"9"])
+                for _ in range(10):
+                    db, command = first_command(middle.port)
+                    self.assertTrue(command == [b"SELECT", b"9"] or db == b"\xc0\x09", (db, command))
+            finally:
+                stop.set()
+                for thread in threads:
+                    thread.join()
+            wait_until(lambda: caught_up(p.port, middle.port), "caught up")
+            self.assertEqual(everything(p.port, 10), everything(middle.port, 10))
 
     def test_strange_replicas(self):
         options = ["--repl-diskless-sync-delay", 0, "--enable-debug-command", "local"]
