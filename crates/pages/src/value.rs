@@ -54,8 +54,9 @@ impl<'r> Reader<'r> {
     /// A line: where it starts and ends.
     fn line(&mut self) -> Option<(usize, usize)> {
         let start = self.at;
-        let len = self.bytes.get(start..)?.windows(2).position(|w| w == b"\r\n")?;
+        let len = self.bytes.get(start..)?.iter().position(|b| *b == b'\r')?;
         self.at = start + len + 2;
+        self.bytes.get(self.at - 1).filter(|b| **b == b'\n')?;
         Some((start, start + len))
     }
 

@@ -33,21 +33,21 @@ const fn special(byte: u8) -> bool {
     matches!(byte, b'<' | b'>' | b'&' | b'"' | b'\'' | b'/')
 }
 
-/// Where the next byte that needs an entity is, or the end. Sixteen bytes are compared at once, which the
-/// compiler makes vectors of.
-fn next_special(bytes: &[u8], from: usize) -> usize {
-    let mut at = from;
-    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
-        let mut found = false;
-        for &byte in chunk {
-            found |= special(byte);
-        }
-        if found {
-            break;
-        }
-        at += 16;
+/// Whether a byte needs an entity, by the byte: this is looked up for every byte of a page.
+const SPECIAL: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = special(byte as u8);
+        byte += 1;
     }
-    bytes[at..].iter().position(|b| special(*b)).map_or(bytes.len(), |n| at + n)
+    table
+};
+
+/// Where the next byte that needs an entity is, or the end.
+fn next_special(bytes: &[u8], from: usize) -> usize {
+    let rest = &bytes[from..];
+    rest.iter().position(|b| SPECIAL[usize::from(*b)]).map_or(bytes.len(), |n| from + n)
 }
 
 /// Writes a text as HTML. Pays for what it makes.
