@@ -17,7 +17,7 @@ use crate::commit::commit;
 use crate::dispatch::lookup;
 use crate::engine::Engine;
 use crate::session::Session;
-use crate::table::Run;
+use crate::table::{Run, Table};
 use crate::thread::Thread;
 
 /// What a read of a page has brought.
@@ -40,18 +40,25 @@ impl Session {
     }
 }
 
-impl Engine {
-    /// The names of the commands that only read data.
+impl Table {
+    /// The names of the commands that only read data, which templates may call.
     pub fn reading_commands(&self) -> Vec<&'static str> {
         let reads = |cmd: &&crate::Cmd| {
             matches!(cmd.run, Run::Data(_))
                 && cmd.row.flags.has(Flags::READONLY)
                 && !cmd.row.flags.has(Flags::BLOCKING)
         };
-        let mut names: Vec<_> = self.table.all().iter().filter(reads).map(|c| c.name()).collect();
+        let mut names: Vec<_> = self.all().iter().filter(reads).map(|c| c.name()).collect();
         names.sort_unstable();
         names.dedup();
         names
+    }
+}
+
+impl Engine {
+    /// See [`Table::reading_commands`].
+    pub fn reading_commands(&self) -> Vec<&'static str> {
+        self.table.reading_commands()
     }
 }
 

@@ -56,7 +56,12 @@ fn main() {
     }
     let template = format!("{{% set site = hgetall(\"site\") %}}{TEMPLATE}");
     let bytes = template.into_bytes();
-    let source = Source { path: "templates/t.html".into(), bytes, modified: 0 };
+    let source = Source {
+        path: "templates/t.html".into(),
+        bytes: bytes.into(),
+        modified: 0,
+        is_in_key: false,
+    };
     let (site, errors) = Site::new(vec![source], &["hgetall", "zrevrange"], None);
     assert!(errors.is_empty(), "{errors:?}");
     let mut store = Replies(replies);

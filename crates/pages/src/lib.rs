@@ -2,9 +2,9 @@
 //! pages that they make.
 //!
 //! ```text
-//!  a directory ─► site.rs: files by their paths ─► routes.rs: method and path ─► a template, or a function
-//!                                              └─► template.rs: the crate `template`, with a function
-//!                                                  for every command that only reads ─► Store
+//!  a directory, a key ─► site.rs: files by their paths ─► routes.rs: method and path ─► a template, or a function
+//!                                                     └─► template.rs: the crate `template`, with a function
+//!                                                         for every command that only reads ─► Store
 //!  cache.rs: finished pages, valid at one version of their keys      value.rs: replies as values
 //! ```
 //!

@@ -73,6 +73,8 @@ struct Node {
 pub struct Routes {
     root: Node,
     count: usize,
+    /// Routes as they are written, with the templates that they name.
+    templates: Vec<(String, String)>,
 }
 
 /// What is found for a request.
@@ -116,6 +118,12 @@ impl Routes {
         self.count == 0
     }
 
+    /// Methods and paths of routes, with the templates that they name.
+    #[must_use]
+    pub fn templates(&self) -> &[(String, String)] {
+        &self.templates
+    }
+
     fn add(&mut self, mut route: Route) -> Result<(), String> {
         let pattern = route.pattern.clone();
         // Also a bound of the tree's depth.
@@ -149,6 +157,10 @@ impl Routes {
         let place = if has_rest { &mut node.rest } else { &mut node.here };
         if place.iter().any(|r| r.method == route.method) {
             return Err(format!("there is a route for {} {pattern} already", route.method.name()));
+        }
+        if let Action::Template(name) = &route.action {
+            let at = format!("{} {pattern}", route.method.name());
+            self.templates.push((at, name.clone()));
         }
         route.id = self.count;
         self.count += 1;

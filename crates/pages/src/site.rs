@@ -10,7 +10,7 @@
 //! so are links that lead out of the directory. A site that is read again keeps the last good version of a
 //! template or a routes file that has an error now.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -22,11 +22,13 @@ use crate::Store;
 use crate::routes::Routes;
 use crate::template::{Asked, Rendered};
 
-/// Bytes of one file, and of all files of a site, which are kept in memory.
-const FILE_MAX: u64 = 64 << 20;
-const SITE_MAX: u64 = 256 << 20;
-/// Files of a site, and how deep its directories are.
-const FILES_MAX: usize = 100_000;
+/// Bytes of one file, which is kept in memory.
+pub const FILE_MAX: u64 = 64 << 20;
+/// Bytes of all files of a site.
+pub const SITE_MAX: u64 = 256 << 20;
+/// Files of a site.
+pub const FILES_MAX: usize = 100_000;
+/// How deep its directories are.
 const DEPTH_MAX: usize = 32;
 /// Bytes of a template.
 const TEMPLATE_MAX: usize = 256 << 10;
@@ -37,9 +39,11 @@ pub struct Source {
     /// Its path below the site's directory, with slashes.
     pub path: String,
     /// Its content.
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<Vec<u8>>,
     /// When it was changed, in seconds of Unix time.
     pub modified: u64,
+    /// It is from a key, which does not know when it was changed: `modified` is when it was read.
+    pub is_in_key: bool,
 }
 
 /// A file that is served as it is.
@@ -60,6 +64,7 @@ pub struct Site {
     engine: Engine,
     routes: Routes,
     routes_text: String,
+    routes_in_key: bool,
     files: HashMap<String, File>,
     templates: HashMap<String, String>,
     /// Distinguishes it from the sites before it.
@@ -89,35 +94,50 @@ impl Site {
             engine: crate::template::engine(commands),
             routes: Routes::default(),
             routes_text: String::new(),
+            routes_in_key: false,
             files: HashMap::new(),
             templates: HashMap::new(),
             number: before.map_or(1, |site| site.number + 1),
         };
         let mut errors = Vec::new();
-        for Source { path, bytes, modified } in sources {
+        for source in sources {
+            let path = source.path.as_str();
             if let Some(name) = path.strip_prefix("templates/") {
-                site.add_template(name, &path, bytes, before, &mut errors);
+                site.add_template(name, path, &source.bytes, before, &mut errors);
             } else if let Some(name) = path.strip_prefix("public/") {
-                site.files.insert(format!("/{name}"), file(name, bytes, modified));
+                site.add_file(name, &source, before);
             } else if path == "routes" {
-                site.add_routes(&bytes, before, &mut errors);
+                site.add_routes(&source, before, &mut errors);
             } else if plain {
-                site.files.insert(format!("/{path}"), file(&path, bytes, modified));
+                site.add_file(path, &source, before);
             }
         }
         (site, errors)
+    }
+
+    fn add_file(&mut self, name: &str, source: &Source, before: Option<&Self>) {
+        let path = format!("/{name}");
+        let mut file = file(name, Arc::clone(&source.bytes), source.modified);
+        // What has the same content as before was not changed.
+        if source.is_in_key
+            && let Some(old) = before.and_then(|site| site.files.get(&path))
+            && old.etag == file.etag
+        {
+            file.modified = old.modified;
+        }
+        self.files.insert(path, file);
     }
 
     fn add_template(
         &mut self,
         name: &str,
         path: &str,
-        bytes: Vec<u8>,
+        bytes: &[u8],
         before: Option<&Self>,
         errors: &mut Vec<String>,
     ) {
-        let added = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned());
-        let added = added.and_then(|text| {
+        let added = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned());
+        let added = added.map(str::to_owned).and_then(|text| {
             if text.len() > TEMPLATE_MAX {
                 return Err(format!("a template has {TEMPLATE_MAX} bytes at most"));
             }
@@ -136,16 +156,17 @@ impl Site {
         }
     }
 
-    fn add_routes(&mut self, bytes: &[u8], before: Option<&Self>, errors: &mut Vec<String>) {
-        let text = String::from_utf8_lossy(bytes).into_owned();
+    fn add_routes(&mut self, source: &Source, before: Option<&Self>, errors: &mut Vec<String>) {
+        let text = String::from_utf8_lossy(&source.bytes).into_owned();
         let (routes, wrong) = Routes::parse(&text);
         let good = wrong.is_empty();
         errors.extend(wrong.into_iter().map(|why| format!("routes: {why}")));
-        (self.routes, self.routes_text) = match before {
+        (self.routes, self.routes_text, self.routes_in_key) = match before {
             Some(before) if !good && !before.routes.is_empty() => {
-                (Routes::parse(&before.routes_text).0, before.routes_text.clone())
+                let text = before.routes_text.clone();
+                (Routes::parse(&text).0, text, before.routes_in_key)
             }
-            _ => (routes, text),
+            _ => (routes, text, source.is_in_key),
         };
     }
 
@@ -166,6 +187,20 @@ impl Site {
     #[must_use]
     pub fn routes(&self) -> &Routes {
         &self.routes
+    }
+
+    /// Whether the routes are from a key: whoever may write it must not get the rights of other users by them.
+    #[must_use]
+    pub fn has_routes_in_key(&self) -> bool {
+        self.routes_in_key
+    }
+
+    /// What is wrong with the site besides what [`Self::new`] tells: routes whose templates are not there.
+    #[must_use]
+    pub fn missing(&self) -> Vec<String> {
+        let named = self.routes.templates().iter();
+        let missing = named.filter(|(_, name)| !self.has_template(name));
+        missing.map(|(at, name)| format!("routes: {at}: there is no template '{name}'")).collect()
     }
 
     /// The file for a decoded path; for one that ends with a slash, the `index.html` there.
@@ -196,15 +231,30 @@ impl Site {
     }
 }
 
-fn file(name: &str, bytes: Vec<u8>, modified: u64) -> File {
+fn file(name: &str, bytes: Arc<Vec<u8>>, modified: u64) -> File {
     let etag = tag(&bytes);
-    File { bytes: Arc::new(bytes), content_type: http1::mime::of(name), etag, modified }
+    File { bytes, content_type: http1::mime::of(name), etag, modified }
 }
 
 /// A strong entity tag of some content: the same for the same bytes on one server.
 #[must_use]
 pub fn tag(bytes: &[u8]) -> String {
     format!("\"{:016x}-{:x}\"", stdx::hash::hash64(bytes), bytes.len())
+}
+
+/// Whether this may be the path of a site's file: segments with slashes between them, none of which is empty or
+/// begins with a dot. So it leads out of no directory.
+#[must_use]
+pub fn is_path(path: &str) -> bool {
+    let fits = |s: &str| !s.is_empty() && !s.starts_with('.') && !s.contains(['\\', '\0']);
+    path.len() < 4096 && path.split('/').count() <= DEPTH_MAX && path.split('/').all(fits)
+}
+
+/// One site of two: the files of `over` come before those of `base` with the same paths.
+#[must_use]
+pub fn merged(base: &[Source], over: &[Source]) -> Vec<Source> {
+    let all = base.iter().chain(over).map(|source| (source.path.as_str(), source));
+    all.collect::<BTreeMap<_, _>>().into_values().cloned().collect()
 }
 
 /// Reads the files of a site below a directory, by their paths.
@@ -269,7 +319,8 @@ impl Walk {
         }
         // It may be gone by now.
         if let Ok(bytes) = fs::read(path) {
-            self.sources.push(Source { path: below, bytes, modified });
+            let bytes = Arc::new(bytes);
+            self.sources.push(Source { path: below, bytes, modified, is_in_key: false });
         }
         Ok(())
     }
@@ -299,4 +350,43 @@ pub fn fingerprint(root: &Path) -> io::Result<u64> {
     let mut text = Vec::new();
     enter(root, &mut text, 0)?;
     Ok(stdx::hash::hash64(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(path: &str, text: &str, modified: u64, is_in_key: bool) -> Source {
+        let bytes = Arc::new(text.as_bytes().to_vec());
+        Source { path: path.into(), bytes, modified, is_in_key }
+    }
+
+    #[test]
+    fn a_key_comes_before_a_directory() {
+        let base = [source("public/a", "1", 5, false), source("public/b", "2", 5, false)];
+        let over = [source("public/b", "3", 9, true), source("routes", "GET /x x.html", 9, true)];
+        let (site, errors) = Site::new(merged(&base, &over), &[], None);
+        assert!(errors.is_empty() && site.has_routes_in_key(), "{errors:?}");
+        assert_eq!(*site.file("/a").expect("there").bytes, b"1");
+        assert_eq!(*site.file("/b").expect("there").bytes, b"3");
+        assert_eq!(site.missing(), ["routes: GET /x: there is no template 'x.html'"]);
+        let over = [source("public/b", "3", 20, true), source("public/c", "4", 20, true)];
+        let (next, _) = Site::new(merged(&base, &over), &[], Some(&site));
+        let modified = |path: &str| next.file(path).expect("there").modified;
+        assert_eq!((modified("/b"), modified("/c")), (9, 20));
+        // Routes with an error leave those before, and with them where they are from.
+        let (kept, errors) = Site::new(vec![source("routes", "GET", 0, false)], &[], Some(&site));
+        assert!(errors.len() == 1 && kept.has_routes_in_key() && kept.routes().len() == 1);
+    }
+
+    #[test]
+    fn paths_stay_inside() {
+        for good in ["routes", "public/a b/c.css", "templates/\u{e4}.html"] {
+            assert!(is_path(good), "{good}");
+        }
+        let deep = "a/".repeat(40) + "a";
+        for bad in ["", "/a", "a/", "a//b", "../a", "a/../b", "a/.b", ".", "a\\b", "a\0", &deep] {
+            assert!(!is_path(bad), "{bad}");
+        }
+    }
 }

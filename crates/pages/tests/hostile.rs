@@ -25,7 +25,8 @@ impl Store for Small {
 }
 
 fn source(path: &str, text: &str) -> Source {
-    Source { path: path.to_owned(), bytes: text.as_bytes().to_vec(), modified: 0 }
+    let bytes = text.as_bytes().to_vec().into();
+    Source { path: path.to_owned(), bytes, modified: 0, is_in_key: false }
 }
 
 fn site(files: &[(&str, &str)], before: Option<&Site>) -> (Site, Vec<String>) {

@@ -39,7 +39,9 @@ mod give_back;
 mod http;
 pub mod log_tool;
 mod net;
+mod reply;
 mod sink;
+pub mod site_tool;
 mod tls;
 mod web;
 

@@ -21,12 +21,13 @@ use signal_hook::iterator::Signals;
 #[global_allocator]
 static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
 
-const COMMANDS: [(&str, &str); 9] = [
+const COMMANDS: [(&str, &str); 10] = [
     ("serve [FILE] [--option value ...]", "run the server; options are those of redis.conf"),
     ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
     ("bench pubsub [--help | OPTIONS]", "publish to subscribers of any RESP server and measure it"),
     ("bench log [--help | OPTIONS]", "drive an event log and measure it"),
     ("log COMMAND [--help]", "maintain topics on disk: create, append, verify, repair …"),
+    ("site COMMAND [--help]", "a site for the web port: new, check, push into a server, pull"),
     (
         "check FILE [--fix]",
         "verify a journal, a snapshot or a file of Redis; --fix truncates a broken journal",
@@ -75,6 +76,10 @@ fn main() -> ExitCode {
             let words = args[1..].iter().map(|a| a.to_string_lossy().into_owned());
             apus::log_tool::main(&words.collect::<Vec<_>>())
         }
+        "site" => {
+            let words = args[1..].iter().map(|a| a.to_string_lossy().into_owned());
+            apus::site_tool::main(&words.collect::<Vec<_>>())
+        }
         "docs" => docs(args.get(1)),
         "check" => check(&args[1..]),
         "transcripts" => print(&apus::docs::transcripts()),
@@ -100,7 +105,7 @@ fn print(text: &str) -> ExitCode {
 
 /// Says that there is no such command, and which one may have been meant.
 fn no_command(name: &str) -> ExitCode {
-    let names = ["serve", "bench", "log", "check", "docs", "help", "version"];
+    let names = ["serve", "bench", "log", "site", "check", "docs", "help", "version"];
     match config::help::nearest_of(name, names) {
         Some(near) => {
             eprintln!("apus: there is no command '{name}'; did you mean 'apus {near}'?");
@@ -120,6 +125,7 @@ fn help(topics: &[OsString]) -> ExitCode {
         ["check", ..] => return print(CHECK),
         ["docs", ..] => return print(DOCS),
         ["log", ..] => return apus::log_tool::main(&asks),
+        ["site", ..] => return apus::site_tool::main(&asks),
         ["bench", "kv", ..] => return bench::kv::main(&asks),
         ["bench", "http", ..] => return bench::http::main(&asks),
         ["bench", "pubsub", ..] => return bench::pubsub::main(&asks),

@@ -23,6 +23,10 @@ WebBind: "web-bind", [], Bind, "127.0.0.1 -::1", MULTI | PROTECTED, Effective,
     "Addresses that serve pages and files, written as for `bind`.";
 WebRoot: "web-root", [], Optional(any), "", IMMUTABLE, Effective,
     "Directory with the templates, routes and files of the site; empty for none. It is read again when a file changes.";
+WebKey: "web-key", [], Optional(any), "", IMMUTABLE, Effective,
+    "Hash with the files of a site, by their paths; empty for none. It comes before web-root, path by path. A change is served at once.";
+WebKeyUsers: "web-key-users", [], Optional(any), "", IMMUTABLE, Effective,
+    "Users, with commas between them, as whom the routes of a site in web-key may call functions; empty for none besides web-user.";
 WebUser: "web-user", [], Optional(any), "", IMMUTABLE, Effective,
     "User as whom pages read keys; empty for one that may read every key and change nothing.";
 WebCacheSize: "web-cache-size", [], Memory(0, BYTES_MAX), "64mb", RUNTIME, Effective,

@@ -5,7 +5,8 @@
 //! version higher, while the key's shard is locked, so before the writer gets its reply. A cached page knows
 //! the version that its slot had before it was rendered, and is valid as long as the slot has that version.
 //! Two pages in one slot drop each other, which costs a rendering and is never wrong. So nothing needs to be
-//! registered or forgotten, and memory is bounded.
+//! registered or forgotten, and memory is bounded. The key that a site is made of has a slot of its own
+//! ([`Pages::SITE`]), since it costs more to read than a page.
 //!
 //! Changes are noted only while somebody takes interest in them: from the first rendering on, until none
 //! has come for [`REST_MS`]. Then all pages become invalid.
@@ -34,8 +35,11 @@ pub struct Pages {
 }
 
 impl Pages {
+    /// The reader's number of the site itself, which shares its slot with no page.
+    pub const SITE: u64 = PAGE | SLOTS as u64;
+
     fn slots(&self) -> &[AtomicU64] {
-        self.slots.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect())
+        self.slots.get_or_init(|| (0..=SLOTS).map(|_| AtomicU64::new(0)).collect())
     }
 
     /// The reader's number of a page whose address has this hash. Never 0.
@@ -50,7 +54,7 @@ impl Pages {
     }
 
     fn slot(&self, id: u64) -> &AtomicU64 {
-        &self.slots()[(id & !PAGE) as usize % SLOTS]
+        &self.slots()[(id & !PAGE) as usize % (SLOTS + 1)]
     }
 
     /// The version of a page now. What was rendered at a version is valid as long as it stays the same.
@@ -115,6 +119,11 @@ mod tests {
         let before = (pages.version(a), pages.version(b));
         pages.changed(a);
         assert!(pages.version(a) != before.0 && pages.version(b) == before.1);
+        let site = pages.version(Pages::SITE);
+        pages.changed(Pages::reader(0));
+        assert_eq!(pages.version(Pages::SITE), site);
+        pages.changed(Pages::SITE);
+        assert!(pages.version(Pages::SITE) != site && pages.version(b) == before.1);
         pages.drop_all();
         assert!(pages.version(b) != before.1);
     }

@@ -13,8 +13,8 @@ use pages::template::{Asked, params};
 use pages::{Action, File, Found, Page, Route, Site};
 use resp::Out;
 
-use super::call;
 use super::store::EngineStore;
+use super::{call, keys};
 use crate::Shared;
 
 /// A page whose keys change while it is rendered is rendered so often before all keys are held.
@@ -71,7 +71,7 @@ impl Responder {
         body: &[u8],
         out: &mut Out,
     ) -> bool {
-        self.refresh(shared, thread.cx.now);
+        self.refresh(shared, thread);
         let keeps = head.keep_alive && !shared.stopping();
         let way = Way { keeps, minor: head.minor, bare: head.method == Method::Head };
         let reads = matches!(head.method, Method::Get | Method::Head);
@@ -118,12 +118,13 @@ impl Responder {
         out.push(b'\n');
     }
 
-    fn refresh(&mut self, shared: &Shared, now: i64) {
-        let second = now as u64 / 1000;
+    fn refresh(&mut self, shared: &Shared, thread: &mut Thread) {
+        let second = thread.cx.now as u64 / 1000;
         if second != self.second {
             self.second = second;
             self.date = date(second);
         }
+        keys::follow(shared, thread, &mut self.session);
         if shared.web.number.load(SeqCst) != self.site.number {
             self.site = Arc::clone(&shared.web.site.read());
         }
@@ -256,6 +257,11 @@ impl Responder {
             return self.error(shared, thread, head, way, 403, out);
         }
         if !user.is_empty() {
+            if self.site.has_routes_in_key() && !shared.web.in_key.may_act_as(user) {
+                let why = format!("route {}: web-key-users lacks '{user}'", route.pattern);
+                self.complain(shared, thread.cx.now, &why);
+                return self.error(shared, thread, head, way, 403, out);
+            }
             let Some(user) = engine.acl.user(user.as_bytes()) else {
                 let why = format!("route {}: there is no user '{user}'", route.pattern);
                 self.complain(shared, thread.cx.now, &why);

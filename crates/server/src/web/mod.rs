@@ -3,6 +3,7 @@
 
 mod answer;
 mod call;
+mod keys;
 mod site;
 mod store;
 
@@ -12,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use config::Id;
 use engine::Engine;
 use engine::acl::User;
+use engine::log;
+use pages::site::{Source, merged};
 use pages::{Cache, Site};
 use parking_lot::{Mutex, RwLock};
 
@@ -24,9 +27,20 @@ pub(crate) struct Web {
     /// The number of the site, to look at without the lock.
     number: AtomicU64,
     pub(crate) cache: Cache,
+    parts: Mutex<Parts>,
+    in_key: keys::InKey,
     actor: Mutex<Option<Actor>>,
     /// Commands that templates may call.
     commands: Vec<&'static str>,
+}
+
+/// What the site is made of.
+#[derive(Default)]
+struct Parts {
+    /// Files of the directory.
+    dir: Vec<Source>,
+    /// Files of the key, which come before those of the directory.
+    key: Vec<Source>,
 }
 
 /// As whom pages read.
@@ -43,16 +57,34 @@ impl Web {
             site: RwLock::new(Arc::new(Site::empty())),
             number: AtomicU64::new(0),
             cache: Cache::default(),
+            parts: Mutex::default(),
+            in_key: keys::InKey::new(&engine.config),
             actor: Mutex::default(),
             commands: engine.reading_commands(),
         }
     }
 
-    /// Takes over another site.
-    fn set_site(&self, site: Site) {
+    /// Makes the site of its parts, and serves it. `from` says in the log what has changed.
+    fn rebuild(&self, engine: &Engine, parts: &Parts, from: &str) {
+        let before = Arc::clone(&self.site.read());
+        let sources = merged(&parts.dir, &parts.key);
+        let (site, errors) = Site::new(sources, &self.commands, Some(&before));
+        for error in &errors {
+            log!(engine.log, Warning, "site: {}", error);
+        }
+        let (templates, routes, files) = site.counts();
         let number = site.number;
         *self.site.write() = Arc::new(site);
         self.number.store(number, SeqCst);
+        log!(
+            engine.log,
+            Notice,
+            "Site {}: {} templates, {} routes, {} files",
+            from,
+            templates,
+            routes,
+            files
+        );
     }
 
     /// The user as whom pages read, and a number that changes with the user's rules; none: there is no such

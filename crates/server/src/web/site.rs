@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use config::Id;
 use engine::log;
-use pages::Site;
 use pages::site::{fingerprint, read_dir};
 
 use crate::Shared;
@@ -53,21 +52,8 @@ fn after_pause(weak: &Weak<Shared>) -> Option<Arc<Shared>> {
 fn read(shared: &Shared, root: &Path) -> io::Result<()> {
     let sources = read_dir(root)?;
     let web = &shared.web;
-    let before = Arc::clone(&web.site.read());
-    let (site, errors) = Site::new(sources, &web.commands, Some(&before));
-    for error in &errors {
-        log!(shared.engine.log, Warning, "site: {}", error);
-    }
-    let (templates, routes, files) = site.counts();
-    web.set_site(site);
-    log!(
-        shared.engine.log,
-        Notice,
-        "Site {}: {} templates, {} routes, {} files",
-        root.display(),
-        templates,
-        routes,
-        files
-    );
+    let mut parts = web.parts.lock();
+    parts.dir = sources;
+    web.rebuild(&shared.engine, &parts, &root.display().to_string());
     Ok(())
 }
