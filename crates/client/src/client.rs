@@ -2,7 +2,7 @@
 
 use crate::command::Command;
 use crate::config::Config;
-use crate::connection::{Batch, Connection, Reply};
+use crate::connection::{Batch, Connection, Reply, Settings};
 use crate::convert::FromValue;
 use crate::dedicated::{Dedicated, has_more_than_replies};
 use crate::error::{Error, Result};
@@ -126,6 +126,14 @@ impl Client {
         match &self.topology {
             Topology::Server(master, _) => Ok(master.clone()),
             Topology::Cluster(cluster) => cluster.server_for(key),
+        }
+    }
+
+    /// How the connection of a cache is made.
+    pub(crate) fn settings_for_cache(&self) -> Result<Settings> {
+        match &self.topology {
+            Topology::Server(master, _) => Ok(master.settings()),
+            Topology::Cluster(_) => Err(Error::usage("a cluster's client has no cache")),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod arg;
 pub mod blocking;
+mod cache;
 mod client;
 mod command;
 #[rustfmt::skip]
@@ -28,6 +29,7 @@ mod topology;
 mod value;
 
 pub use arg::{Arg, Args};
+pub use cache::{Cache, CacheConfig, CacheMetrics, Tracking};
 pub use client::{Client, Commands, Metrics, cmd};
 pub use command::Command;
 pub use config::{Address, Backoff, Config, Protocol, SentinelConfig};

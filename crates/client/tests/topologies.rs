@@ -4,7 +4,8 @@ mod common;
 
 use apus_client::prelude::*;
 use apus_client::{
-    Client, Command, Config, Event, Pipeline, Script, Shards, Value, cmd, shard_of, slot,
+    CacheConfig, Client, Command, Config, Event, Pipeline, Script, Shards, Value, cmd, shard_of,
+    slot,
 };
 use common::{Product, Server};
 use std::time::Duration;
@@ -171,6 +172,8 @@ fn sentinel_and_a_failover() {
         let url = format!("redis+sentinel://127.0.0.1:{port}?sentinel_master_name=m");
         let client = Client::connect(&url).await.expect("connected");
         client.set("k", 1).await.expect("set");
+        let cache = client.cache(CacheConfig::default()).await.expect("connected");
+        assert_eq!(cache.get::<i64>("k").await.expect("get"), 1);
         let asking = Client::connect(&format!("redis://127.0.0.1:{port}")).await.expect("connected");
         eventually("the replica is known", || async {
             let replicas = asking.call(Command::new("SENTINEL").arg(("REPLICAS", "m"))).await.expect("replicas");
@@ -191,6 +194,14 @@ fn sentinel_and_a_failover() {
             (is_master && direct.get("k").to::<i64>().await.ok() == Some(2)).then_some(())
         })
         .await;
+        // What the cache knew of the old master is forgotten, and the new one tells it what changes.
+        for n in [2, 3] {
+            client.set("k", n).await.expect("set");
+            eventually("the cache follows", || async {
+                (cache.get::<i64>("k").await.ok() == Some(n)).then_some(())
+            })
+            .await;
+        }
         let _ = sentinel.kill();
         let _ = sentinel.wait();
     });
