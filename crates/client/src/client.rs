@@ -129,6 +129,20 @@ impl Client {
         }
     }
 
+    /// Whether keys that belong together need a hash tag.
+    #[cfg(feature = "broker")]
+    pub(crate) fn is_cluster(&self) -> bool {
+        matches!(self.topology, Topology::Cluster(_))
+    }
+
+    /// The masters of a cluster; none if there is only one server.
+    pub(crate) fn masters(&self) -> Vec<Arc<Server>> {
+        match &self.topology {
+            Topology::Server(..) => Vec::new(),
+            Topology::Cluster(cluster) => cluster.masters(),
+        }
+    }
+
     /// How the connection of a cache is made.
     pub(crate) fn settings_for_cache(&self) -> Result<Settings> {
         match &self.topology {

@@ -2,6 +2,8 @@
 
 mod arg;
 pub mod blocking;
+#[cfg(feature = "broker")]
+pub mod broker;
 mod cache;
 mod client;
 mod command;
@@ -13,7 +15,9 @@ mod convert;
 mod dedicated;
 #[cfg(feature = "serde")]
 mod deserialize;
+mod entries;
 mod error;
+mod function;
 mod lookup;
 pub mod parse;
 mod pipeline;
@@ -37,7 +41,9 @@ pub use convert::FromValue;
 pub use dedicated::Dedicated;
 #[cfg(feature = "serde")]
 pub use deserialize::Serde;
+pub use entries::{Entries, Entry};
 pub use error::{Error, ErrorKind, Result};
+pub use function::Function;
 pub use pipeline::{Pipeline, Transaction};
 pub use request::{Request, Response, Target, Typed};
 #[doc(hidden)]
