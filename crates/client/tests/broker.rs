@@ -237,6 +237,7 @@ async fn histories(peer: &mut Peer, broker: &Broker, channel: &str, uses_lists: 
         last = Some(position);
         let event = peer.event().await;
         assert_eq!((&event["data"], &event["offset"]), (&json!(data), &json!(n)));
+        assert_eq!(event["epoch"].as_str(), last.as_deref());
         assert_eq!(publication(&mut ours).await, (data, n, None));
     }
     let epoch = last.expect("an epoch");

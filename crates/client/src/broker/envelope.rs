@@ -3,8 +3,8 @@
 //! `__p1:OFFSET:EPOCH__DATA`, `__d1:OFFSET:EPOCH:LENGTH:PREVIOUS:LENGTH:DATA`, `__j__CLIENT`, `__l__CLIENT`, or a
 //! publication alone.
 
+use crate::broker::event::{BrokerEvent, Position};
 use crate::broker::protocol::{ClientInfo, Publication, wrong};
-use crate::broker::{BrokerEvent, Position};
 use crate::error::Result;
 
 /// What a message of a channel says.

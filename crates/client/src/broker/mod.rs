@@ -16,13 +16,15 @@
 //! partitions is not there.
 
 mod envelope;
+mod event;
 mod presence;
 mod protocol;
 mod subscriptions;
 
+pub use event::{BrokerEvent, Position};
 pub use presence::{PresenceConfig, PresenceManager, PresenceStats};
 pub use protocol::{ClientInfo, Publication};
-pub use subscriptions::{BrokerEvent, Subscriptions};
+pub use subscriptions::Subscriptions;
 
 use crate::client::Client;
 use crate::command::Command;
@@ -58,15 +60,6 @@ impl Default for BrokerConfig {
         let meta_ttl = Duration::from_secs(30 * 24 * 3600);
         Self { prefix: PREFIX.into(), uses_lists: false, meta_ttl }
     }
-}
-
-/// Where a channel is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Position {
-    /// How many publications its history has had.
-    pub offset: u64,
-    /// Another epoch is another history: what was lost cannot be recovered.
-    pub epoch: String,
 }
 
 /// How something is published.

@@ -1,52 +1,13 @@
 //! Subscriptions to channels over all shards.
 
-use crate::broker::protocol::{ClientInfo, Publication};
-use crate::broker::{Position, envelope};
+use crate::broker::envelope;
+use crate::broker::event::BrokerEvent;
 use crate::error::Result;
 use crate::subscriber::{Event, Message, Subscriber};
 use crate::topology::{Shards, shard_of};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
-
-/// What happens in channels.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BrokerEvent {
-    /// Something was published.
-    Publication {
-        /// Where.
-        channel: String,
-        /// What; with its offset, if the channel has a history.
-        publication: Publication,
-        /// Where the channel is then; without an epoch if it has no history.
-        position: Position,
-        /// Clients may be sent the difference from the one before it.
-        with_delta: bool,
-        /// The one before it, if the difference is wanted and the history had one.
-        previous: Option<Publication>,
-    },
-    /// A client has come.
-    Join {
-        /// Where.
-        channel: String,
-        /// Who.
-        info: ClientInfo,
-    },
-    /// A client has left.
-    Leave {
-        /// Where.
-        channel: String,
-        /// Who.
-        info: ClientInfo,
-    },
-    /// The connection to a shard broke, and its channels are subscribed to again: what was published in between is
-    /// in their histories, if anywhere ([`Broker::recover`](super::Broker::recover)).
-    Gap {
-        /// The shard's number: its channels are those of which `shard_of(channel, shards)` is this.
-        shard: usize,
-    },
-}
 
 /// Subscriptions, with a connection to each shard; they end when this is dropped.
 #[derive(Debug)]
