@@ -14,6 +14,7 @@ pub struct Position {
 /// What happens in channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "nearly all events are publications")]
 pub enum BrokerEvent {
     /// Something was published.
     Publication {

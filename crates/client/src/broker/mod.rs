@@ -226,7 +226,7 @@ impl Broker {
         let size = options.history_size - u32::from(self.config.uses_lists);
         let history = (message, size, options.history_ttl.as_secs(), self.channel(channel));
         let meta = (self.config.meta_ttl.as_secs(), now().as_secs(), "publish");
-        let result = has_key.then(|| result_ttl(options).to_string()).unwrap_or_default();
+        let result = if has_key { result_ttl(options).to_string() } else { String::new() };
         let version =
             (result, u8::from(options.with_delta), options.version, &options.version_epoch);
         let reply = self.scripts.add.run::<(u64, String, bool, bool)>(
