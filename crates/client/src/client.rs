@@ -2,7 +2,7 @@
 
 use crate::command::Command;
 use crate::config::Config;
-use crate::connection::{Batch, Connection, Reply};
+use crate::connection::{Batch, Connection, Reply, Settings};
 use crate::convert::FromValue;
 use crate::dedicated::{Dedicated, has_more_than_replies};
 use crate::error::{Error, Result};
@@ -126,6 +126,28 @@ impl Client {
         match &self.topology {
             Topology::Server(master, _) => Ok(master.clone()),
             Topology::Cluster(cluster) => cluster.server_for(key),
+        }
+    }
+
+    /// Whether keys that belong together need a hash tag.
+    #[cfg(feature = "broker")]
+    pub(crate) fn is_cluster(&self) -> bool {
+        matches!(self.topology, Topology::Cluster(_))
+    }
+
+    /// The masters of a cluster; none if there is only one server.
+    pub(crate) fn masters(&self) -> Vec<Arc<Server>> {
+        match &self.topology {
+            Topology::Server(..) => Vec::new(),
+            Topology::Cluster(cluster) => cluster.masters(),
+        }
+    }
+
+    /// How the connection of a cache is made.
+    pub(crate) fn settings_for_cache(&self) -> Result<Settings> {
+        match &self.topology {
+            Topology::Server(master, _) => Ok(master.settings()),
+            Topology::Cluster(_) => Err(Error::usage("a cluster's client has no cache")),
         }
     }
 

@@ -2,6 +2,9 @@
 
 mod arg;
 pub mod blocking;
+#[cfg(feature = "broker")]
+pub mod broker;
+mod cache;
 mod client;
 mod command;
 #[rustfmt::skip]
@@ -12,7 +15,9 @@ mod convert;
 mod dedicated;
 #[cfg(feature = "serde")]
 mod deserialize;
+mod entries;
 mod error;
+mod function;
 mod lookup;
 pub mod parse;
 mod pipeline;
@@ -28,6 +33,7 @@ mod topology;
 mod value;
 
 pub use arg::{Arg, Args};
+pub use cache::{Cache, CacheConfig, CacheMetrics, Tracking};
 pub use client::{Client, Commands, Metrics, cmd};
 pub use command::Command;
 pub use config::{Address, Backoff, Config, Protocol, SentinelConfig};
@@ -35,7 +41,9 @@ pub use convert::FromValue;
 pub use dedicated::Dedicated;
 #[cfg(feature = "serde")]
 pub use deserialize::Serde;
+pub use entries::{Entries, Entry};
 pub use error::{Error, ErrorKind, Result};
+pub use function::Function;
 pub use pipeline::{Pipeline, Transaction};
 pub use request::{Request, Response, Target, Typed};
 #[doc(hidden)]

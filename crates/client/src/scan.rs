@@ -3,13 +3,16 @@
 use crate::arg::Arg;
 use crate::client::Client;
 use crate::command::Command;
+use crate::connection::Reply;
 use crate::convert::FromValue;
 use crate::error::{Error, Result};
+use crate::server::Server;
 use crate::value::Value;
 use futures_core::Stream;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// The elements of a scan, asked for as they are taken. An element may come twice, as the servers say; one that is
@@ -31,6 +34,8 @@ pub struct Scan<T> {
     name: &'static str,
     /// The key, if it is not the keyspace that is scanned.
     key: Option<Vec<u8>>,
+    /// The masters of a cluster that are to be scanned; the first one is under way.
+    masters: VecDeque<Arc<Server>>,
     options: Vec<Vec<u8>>,
     /// The cursor for the next call; nothing at the end.
     cursor: Option<String>,
@@ -55,6 +60,7 @@ impl<T: FromValue> Scan<T> {
         Self {
             client: client.clone(),
             name,
+            masters: if key.is_none() { client.masters().into() } else { VecDeque::new() },
             key,
             options: Vec::new(),
             cursor: Some("0".into()),
@@ -98,6 +104,13 @@ impl<T: FromValue> Scan<T> {
             let asking = self.asking.get_or_insert_with(|| {
                 let mut command = Command::new(self.name).arg(&self.key).arg(cursor);
                 self.options.iter().for_each(|option| command.push(option));
+                if let Some(master) = self.masters.front() {
+                    // By its own future: a client of a cluster would choose a node.
+                    let connection = master.shared().clone();
+                    return Box::pin(async move {
+                        Value::from_value(Reply::new(connection, command).await?)
+                    });
+                }
                 let client = self.client.clone();
                 Box::pin(async move { client.call(command).await })
             });
@@ -122,6 +135,10 @@ impl<T: FromValue> Scan<T> {
     fn accept(&mut self, reply: Value) -> Result<()> {
         let (cursor, elements) = <(String, Value)>::from_value(reply)?;
         self.cursor = Some(cursor).filter(|cursor| cursor != "0");
+        if self.cursor.is_none() {
+            self.masters.pop_front();
+            self.cursor = self.masters.front().map(|_| "0".into());
+        }
         let elements = elements.into_elements();
         self.batch = elements.map_err(|value| Error::unexpected("an array", &value))?.into();
         Ok(())
@@ -141,7 +158,8 @@ impl Client {
         Scan::new(self, name, Some(key.to_vec()))
     }
 
-    /// The keys that match a pattern; `*` are all.
+    /// The keys that match a pattern; `*` are all. Of a cluster, those of all its masters, one after the other: a key
+    /// whose slot moves meanwhile may come twice or not at all.
     pub fn scan_keys<T: FromValue>(&self, pattern: &str) -> Scan<T> {
         Scan::new(self, "SCAN", None).option(("MATCH", pattern))
     }

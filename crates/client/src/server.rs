@@ -66,9 +66,14 @@ impl Server {
         self.shared.iter().for_each(|connection| connection.reconnect());
     }
 
+    /// How its connections are made.
+    pub(crate) fn settings(&self) -> Settings {
+        settings(&self.config, self.sentinels.as_ref())
+    }
+
     /// A subscriber with a connection of its own.
     pub(crate) async fn subscriber(&self) -> Result<Subscriber> {
-        Subscriber::connect(settings(&self.config, self.sentinels.as_ref())).await
+        Subscriber::connect(self.settings()).await
     }
 
     /// A connection that others use, too.

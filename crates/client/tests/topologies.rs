@@ -4,7 +4,8 @@ mod common;
 
 use apus_client::prelude::*;
 use apus_client::{
-    Client, Command, Config, Event, Pipeline, Script, Shards, Value, cmd, shard_of, slot,
+    CacheConfig, Client, Command, Config, Event, Function, Pipeline, Script, Shards, Value, cmd,
+    shard_of, slot,
 };
 use common::{Product, Server};
 use std::time::Duration;
@@ -89,6 +90,10 @@ fn a_cluster() {
         client.mset([("a", 1), ("b", 2), ("c", 3)]).await.expect("mset");
         assert_eq!(client.del(["a", "b", "c", "none"]).to::<i64>().await.expect("del"), 3);
         assert_eq!(client.dbsize().to::<i64>().await.expect("the sum"), 300);
+        let mut scanned: Vec<String> = client.scan_keys("k*").all().await.expect("keys");
+        scanned.sort_unstable();
+        scanned.dedup();
+        assert_eq!(scanned.len(), 300, "all nodes are scanned");
         let mut pipeline = Pipeline::new();
         for i in 0..100 {
             pipeline.push(cmd().get(format!("k{i}")));
@@ -171,6 +176,8 @@ fn sentinel_and_a_failover() {
         let url = format!("redis+sentinel://127.0.0.1:{port}?sentinel_master_name=m");
         let client = Client::connect(&url).await.expect("connected");
         client.set("k", 1).await.expect("set");
+        let cache = client.cache(CacheConfig::default()).await.expect("connected");
+        assert_eq!(cache.get::<i64>("k").await.expect("get"), 1);
         let asking = Client::connect(&format!("redis://127.0.0.1:{port}")).await.expect("connected");
         eventually("the replica is known", || async {
             let replicas = asking.call(Command::new("SENTINEL").arg(("REPLICAS", "m"))).await.expect("replicas");
@@ -191,6 +198,14 @@ fn sentinel_and_a_failover() {
             (is_master && direct.get("k").to::<i64>().await.ok() == Some(2)).then_some(())
         })
         .await;
+        // What the cache knew of the old master is forgotten, and the new one tells it what changes.
+        for n in [2, 3] {
+            client.set("k", n).await.expect("set");
+            eventually("the cache follows", || async {
+                (cache.get::<i64>("k").await.ok() == Some(n)).then_some(())
+            })
+            .await;
+        }
         let _ = sentinel.kill();
         let _ = sentinel.wait();
     });
@@ -302,4 +317,73 @@ fn scripts_and_scans() {
         );
         assert!(wrong.next().await.is_none());
     });
+}
+
+#[test]
+fn functions_are_loaded_where_they_are_missing() {
+    const LIBRARY: &str = "#!lua name=counting\nredis.register_function('add', function(keys, args)\n\
+        return redis.call('INCRBY', keys[1], args[1]) end)\n\
+        redis.register_function{function_name='look', callback=function(keys)\n\
+        return redis.call('GET', keys[1]) end, flags={'no-writes'}}";
+    common::on_each(&[], |server| async move {
+        let client = Client::connect(&server.url()).await.expect("connected");
+        let (add, look) =
+            (Function::new("add", LIBRARY), Function::new("look", LIBRARY).read_only());
+        assert_eq!(add.run::<i64>(&client, "n", 5).await.expect("loaded"), 5);
+        assert_eq!(add.run::<i64>(&client, "n", 5).await.expect("there"), 10);
+        client.call(Command::new("FUNCTION FLUSH")).await.expect("flushed");
+        assert_eq!(look.run::<i64>(&client, "n", ()).await.expect("loaded again"), 10);
+        add.load(&client).await.expect("it is there");
+        let none = Function::new("none", LIBRARY).run::<i64>(&client, "n", 1).await;
+        assert!(none.expect_err("no such function").to_string().contains("not found"));
+        let wrong = Function::new("f", "#!lua name=x\nnot lua").run::<i64>(&client, "n", 1).await;
+        assert!(wrong.expect_err("it does not compile").to_string().contains("compil"));
+    });
+}
+
+#[test]
+fn entries_of_a_stream_as_they_come() {
+    for protocol in ["", "?protocol=2"] {
+        common::on_each(&[], |server| async move {
+            let client =
+                Client::connect(&format!("{}{protocol}", server.url())).await.expect("connected");
+            for i in 0..10 {
+                client.xadd("s", format!("{}-0", i + 1), ("n", i)).await.expect("xadd");
+            }
+            let wait = Duration::from_millis(20);
+            let mut all = client.entries("s").after("0").count(3).wait(wait);
+            for i in 0..10 {
+                let entry = all.next().await.expect("it does not end").expect("an entry");
+                assert_eq!(entry.id, format!("{}-0", i + 1));
+                assert_eq!(entry.fields, [("n".into(), i.to_string().into())]);
+            }
+            // New ones, also after the server has said some times that there is nothing.
+            let mut new = client.entries("s").wait(wait);
+            let early = tokio::time::timeout(wait * 5, new.next()).await;
+            assert!(early.is_err(), "{early:?}");
+            client.xadd("s", "11-0", ("n", 10)).await.expect("xadd");
+            for stream in [&mut all, &mut new] {
+                assert_eq!(stream.next().await.expect("one").expect("an entry").id, "11-0");
+            }
+            // A group: what is new, and after a restart of the consumer what it has not acknowledged.
+            client.call(Command::new("XGROUP CREATE").arg(("s", "g", "0"))).await.expect("a group");
+            let mut consumer = client.group_entries("s", "g", "c").count(4).wait(wait);
+            for i in 1..=11 {
+                let entry = consumer.next().await.expect("one").expect("an entry");
+                assert_eq!(entry.id, format!("{i}-0"));
+                if i != 7 {
+                    client.xack("s", "g", &entry.id).await.expect("acknowledged");
+                }
+            }
+            drop(consumer);
+            client.xadd("s", "12-0", ("n", 11)).await.expect("xadd");
+            let mut again = client.group_entries("s", "g", "c").after("0").wait(wait);
+            for id in ["7-0", "12-0"] {
+                assert_eq!(again.next().await.expect("one").expect("an entry").id, id);
+            }
+            client.set("text", 1).await.expect("set");
+            let wrong = client.entries("text").after("0").next().await.expect("an error");
+            assert_eq!(wrong.expect_err("no stream").code(), "WRONGTYPE");
+        });
+    }
 }

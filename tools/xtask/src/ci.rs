@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: all checks before a change goes in. CI runs just this.
 
-use crate::process::{self, FEATURES, cargo};
+use crate::process::{self, WORKSPACE_FEATURES, cargo};
 use crate::report::{PartResult, Report};
 use crate::suite::{self, headline};
 use crate::{Result, docs, nightly, paths, tidy};
@@ -21,13 +21,13 @@ pub(crate) fn run() -> Result<Report> {
         let mut command = cargo(&["clippy", "--all-targets"]);
         process::run(command.args(what).args(["--", "--deny", "warnings"]))
     };
-    step("clippy", &|| clippy(&[&["--workspace"][..], &FEATURES].concat()));
+    step("clippy", &|| clippy(&[&["--workspace"][..], &WORKSPACE_FEATURES].concat()));
     // The default features of `cargo build`, which leave parts out.
-    step("clippy, plain", &|| clippy(&["--package", "apus"]));
+    step("clippy, plain", &|| clippy(&["--package", "apus", "--package", "apus-client"]));
     step("tidy", &tidy);
     step("rustdoc", &|| {
         let mut command = cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
-        process::run(command.args(FEATURES).env("RUSTDOCFLAGS", "--deny warnings"))
+        process::run(command.args(WORKSPACE_FEATURES).env("RUSTDOCFLAGS", "--deny warnings"))
     });
     step("gen", &|| docs::run(&["--check".to_owned()]));
     headline("gofmt");

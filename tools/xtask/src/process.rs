@@ -12,6 +12,12 @@ use testing::{PATIENCE, TempDir, free_address};
 /// Cargo's arguments for testing all parts that a build of the server may leave out.
 pub(crate) const FEATURES: [&str; 2] = ["--features", "apus/full"];
 
+/// The same for all of the workspace: the client has features that the server does not ask for.
+pub(crate) const WORKSPACE_FEATURES: [&str; 2] = [
+    "--features",
+    "apus/full,apus-client/broker,apus-client/serde,apus-client/tls,apus-client/tracing",
+];
+
 /// A command of the cargo that runs us, at the root of the workspace.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every test, part by part.
 
-use crate::process::{self, FEATURES, Server, cargo};
+use crate::process::{self, Server, WORKSPACE_FEATURES, cargo};
 use crate::report::{PartResult, Report};
 use crate::{Result, access, compat, fuzz, paths, setup};
 use std::path::Path;
@@ -152,7 +152,8 @@ pub(crate) fn headline(name: &str) {
 fn rust() -> PartResult {
     let mut part = PartResult::new("rust");
     let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
-    let result = process::watch(command.args(FEATURES), |line| cargo_line(&mut part, line));
+    let result =
+        process::watch(command.args(WORKSPACE_FEATURES), |line| cargo_line(&mut part, line));
     part.conclude(result)
 }
 
@@ -255,7 +256,7 @@ fn bucket(name: &str, variable: &str, binary: &Path) -> PartResult {
     let mut part = PartResult::new(name);
     // All of the workspace, as for "rust", so that nothing is built anew with other features.
     let mut command = cargo(&["test", "--workspace", "--features", "log/cloud"]);
-    command.args(FEATURES).args(["--test", "bucket", "--test", "topics_bucket"]);
+    command.args(WORKSPACE_FEATURES).args(["--test", "bucket", "--test", "topics_bucket"]);
     for name in ["MINIO", "AZURITE", "GCS"] {
         command.env_remove(name);
     }

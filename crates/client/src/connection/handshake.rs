@@ -20,7 +20,7 @@ struct Step {
     may_fail: bool,
 }
 
-fn step(args: &[&str], may_fail: bool) -> Step {
+fn step<A: Arg>(args: &[A], may_fail: bool) -> Step {
     let mut bytes = vec![b'*'];
     write_number(&mut bytes, args.len());
     bytes.extend_from_slice(b"\r\n");
@@ -28,21 +28,25 @@ fn step(args: &[&str], may_fail: bool) -> Step {
     Step { bytes, may_fail }
 }
 
-/// Introduces us; the reply to one more command, if there is one.
+/// Introduces us and says the `opening`, whose refusal is an error; the reply to one more command, if there is one.
 pub(crate) async fn introduce(
     stream: &mut Stream,
     config: &Config,
+    opening: &[Vec<Vec<u8>>],
     last: Option<&[&str]>,
 ) -> Result<Option<Value>> {
     let mut conversation = Conversation { stream, parser: Parser::new(LIMITS), input: Vec::new() };
     let mut hello = true;
     if config.protocol == Protocol::Auto {
-        let steps = hello_and_more(config, last);
+        let steps = hello_and_more(config, opening, last);
         let replies = conversation.say(&steps).await?;
         hello = match replies.first() {
             Some(Value::Error(error)) if has_no_hello(error.text()) => false,
             _ => return check(&steps, replies).map(|reply| reply.filter(|_| last.is_some())),
         };
+    }
+    if !opening.is_empty() {
+        return Err(Error::usage("tracking needs RESP3, and this connection has RESP2"));
     }
     let steps = resp2(config, last);
     let replies = conversation.say(&steps).await?;
@@ -62,7 +66,7 @@ fn has_no_hello(text: &str) -> bool {
         || text.contains("unsupported protocol")
 }
 
-fn hello_and_more(config: &Config, last: Option<&[&str]>) -> Vec<Step> {
+fn hello_and_more(config: &Config, opening: &[Vec<Vec<u8>>], last: Option<&[&str]>) -> Vec<Step> {
     let mut hello = vec!["HELLO", "3"];
     if let Some((user, password)) = credentials(config) {
         hello.extend(["AUTH", user, password]);
@@ -71,7 +75,7 @@ fn hello_and_more(config: &Config, last: Option<&[&str]>) -> Vec<Step> {
         hello.extend(["SETNAME", name]);
     }
     let mut steps = vec![step(&hello, false)];
-    steps.extend(common(config, last));
+    steps.extend(common(config, opening, last));
     steps
 }
 
@@ -86,11 +90,11 @@ fn resp2(config: &Config, last: Option<&[&str]>) -> Vec<Step> {
     if let Some(name) = &config.name {
         steps.push(step(&["CLIENT", "SETNAME", name], false));
     }
-    steps.extend(common(config, last));
+    steps.extend(common(config, &[], last));
     steps
 }
 
-fn common(config: &Config, last: Option<&[&str]>) -> Vec<Step> {
+fn common(config: &Config, opening: &[Vec<Vec<u8>>], last: Option<&[&str]>) -> Vec<Step> {
     let mut steps = vec![
         step(&["CLIENT", "SETINFO", "LIB-NAME", env!("CARGO_PKG_NAME")], true),
         step(&["CLIENT", "SETINFO", "LIB-VER", env!("CARGO_PKG_VERSION")], true),
@@ -102,6 +106,7 @@ fn common(config: &Config, last: Option<&[&str]>) -> Vec<Step> {
         // Servers that are no cluster refuse it and need none.
         steps.push(step(&["READONLY"], true));
     }
+    steps.extend(opening.iter().map(|args| step(args, false)));
     steps.extend(last.map(|args| step(args, true)));
     steps
 }
@@ -144,11 +149,16 @@ impl Conversation<'_> {
         self.stream.flush().await.map_err(broke)?;
         let mut replies = Vec::new();
         let mut piece = [0; 4096];
-        while replies.len() < steps.len() {
+        // A push may follow at once, with tracking; half of one must not stay for the driver's parser.
+        while replies.len() < steps.len() || !self.input.is_empty() || !self.parser.is_idle() {
             let (done, value) = self.parser.parse(&self.input)?;
             self.input.drain(..done);
             match value {
+                // It can be about nothing yet.
                 Some(Value::Push(_)) => {}
+                Some(_) if replies.len() == steps.len() => {
+                    return Err(Error::protocol("a reply to no command"));
+                }
                 Some(value) => replies.push(value),
                 None => {
                     let n = self.stream.read(&mut piece).await.map_err(broke)?;
@@ -160,10 +170,6 @@ impl Conversation<'_> {
                     self.input.extend_from_slice(&piece[..n]);
                 }
             }
-        }
-        if !self.input.is_empty() {
-            // A push may follow at once (tracking, in theory); there is nothing it could be about yet.
-            self.input.clear();
         }
         Ok(replies)
     }

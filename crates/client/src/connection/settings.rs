@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) fail_while_down: bool,
     /// A connection with a state of its own (watched keys) ends when it breaks.
     pub(crate) reconnect: bool,
+    /// Commands with which each connection begins, before any caller's; a refusal is an error.
+    pub(crate) opening: Vec<Vec<Vec<u8>>>,
     /// Who knows the address, if it is not that of the configuration.
     pub(crate) resolver: Option<Arc<dyn Resolve>>,
 }
@@ -44,6 +46,7 @@ impl Settings {
             response_timeout: config.response_timeout,
             fail_while_down: config.fail_while_down,
             reconnect: true,
+            opening: Vec::new(),
             resolver: None,
             config,
         }
@@ -54,12 +57,13 @@ impl Settings {
         let connect = async {
             let Some(resolver) = &self.resolver else {
                 let mut stream = Stream::open(&self.config).await?;
-                handshake::introduce(&mut stream, &self.config, None).await?;
+                handshake::introduce(&mut stream, &self.config, &self.opening, None).await?;
                 return Ok(stream);
             };
             let config = Config { address: resolver.find().await?, ..self.config.clone() };
             let mut stream = Stream::open(&config).await?;
-            let role = handshake::introduce(&mut stream, &config, Some(&["ROLE"])).await?;
+            let role =
+                handshake::introduce(&mut stream, &config, &self.opening, Some(&["ROLE"])).await?;
             resolver.check_role(role.as_ref().unwrap_or(&Value::Nil))?;
             Ok(stream)
         };

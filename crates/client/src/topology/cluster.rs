@@ -78,6 +78,11 @@ impl Cluster {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
+    /// The masters' connections, by the map.
+    pub(crate) fn masters(&self) -> Vec<Arc<Server>> {
+        self.map().nodes.iter().map(|node| self.server(&node.master)).collect()
+    }
+
     async fn refresh_from(&self, addresses: &[Address]) -> Result<()> {
         let mut last = Error::usage("a cluster needs an address");
         for address in addresses {
