@@ -129,8 +129,11 @@ def everything(port, databases=4):
 
 def caught_up(primary, replica):
     """Whether the replica has executed everything that the primary has sent."""
-    with Client(primary) as p, Client(replica) as r:
-        ours, theirs = p.info(), r.info()
-        return theirs.get("master_link_status") == "up" and (
-            theirs["slave_repl_offset"] == ours["master_repl_offset"]
-        )
+    try:
+        with Client(primary) as p, Client(replica) as r:
+            ours, theirs = p.info(), r.info()
+    except (AssertionError, ConnectionError):
+        return False  # A Sentinel closes all connections of a server whose role it changes.
+    return theirs.get("master_link_status") == "up" and (
+        theirs["slave_repl_offset"] == ours["master_repl_offset"]
+    )

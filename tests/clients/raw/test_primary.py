@@ -138,7 +138,7 @@ class Primary(unittest.TestCase):
             with Client(p.port) as strange:
                 strange.send(encode("PSYNC", "f" * 40, 7))
                 strange.line()
-            wait_until(lambda: c.info("stats")["sync_partial_err"] == "1", "it is refused")
+            wait_until(lambda: c.info("stats")["sync_partial_err"] != "0", "it is refused")
             self.assertEqual(c("CONFIG", "RESETSTAT"), b"OK")
             stats = c.info("stats")
             names = ("sync_full", "sync_partial_ok", "sync_partial_err")

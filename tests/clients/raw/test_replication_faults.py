@@ -209,7 +209,7 @@ class Faults(unittest.TestCase):
             with self.subTest(primary=kind.__name__), Server() as r, Client(r.port) as own:
                 own("SET", "old", "v")
                 with kind(*QUICK, *debug) as p, Client(p.port) as c:
-                    c("DEBUG", "POPULATE", 100_000, "key", 1000)
+                    c("DEBUG", "POPULATE", 20_000, "key", 5000)
                     own("REPLICAOF", "127.0.0.1", p.port)
                     wait_until(
                         lambda: int(own.info().get("master_sync_read_bytes", 0)) > 0,
@@ -232,7 +232,7 @@ class Faults(unittest.TestCase):
 
     def test_the_replica_is_killed_while_it_gets_the_copy(self):
         with Server(*QUICK, "--enable-debug-command", "local") as p, Client(p.port) as c:
-            c("DEBUG", "POPULATE", 100_000, "key", 1000)
+            c("DEBUG", "POPULATE", 20_000, "key", 5000)
             for kind in (Redis, Server):
                 with self.subTest(replica=kind.__name__), kind() as r, Client(r.port) as own:
                     own("REPLICAOF", "127.0.0.1", p.port)
