@@ -67,7 +67,7 @@ pub use engine::{
 pub use exec::replay_data;
 pub use feed::{Fed, Feed};
 pub use mailbox::{Job, Mailbox, Message};
-pub use migrate::{Dial, Unreached, Wire};
+pub use migrate::{Dial, Purpose, Unreached, Wire};
 pub use page::PageRead;
 pub use session::{ReplyMode, Session};
 pub use settings::cron_ns;

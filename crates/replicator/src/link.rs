@@ -17,7 +17,8 @@ use config::Id;
 use durable::Durable;
 use durable::load::{self, Source};
 use engine::{
-    Attention, Endpoint, Engine, Job, Mailbox, Message, Next, Peer, Session, Thread, Wire, log,
+    Attention, Endpoint, Engine, Job, Mailbox, Message, Next, Peer, Purpose, Session, Thread, Wire,
+    log,
 };
 use parking_lot::Mutex;
 use replication::ReplId;
@@ -334,6 +335,8 @@ impl Follower<'_> {
         let c = &self.engine.config;
         let word = |id| Some(c.string(id).into_bytes()).filter(|s| !s.is_empty());
         let port = match c.int(Id::ReplicaAnnouncePort) {
+            // Those who come for it come as this server goes to its primary.
+            0 if c.flag(Id::TlsReplication) && c.int(Id::TlsPort) != 0 => c.int(Id::TlsPort) as u16,
             0 => self.engine.tcp_port.load(Relaxed) as u16,
             port => port as u16,
         };
@@ -360,7 +363,7 @@ impl Follower<'_> {
         log!(engine.log, Notice, "Connecting to MASTER {}:{}", primary.host, primary.port);
         let dial = engine.on_dial.read().clone();
         let Some(dial) = dial else { return false };
-        let mut wire = match dial(&primary.host, primary.port, CONNECTING) {
+        let mut wire = match dial(Purpose::Replicate, &primary.host, primary.port, CONNECTING) {
             Ok(wire) => wire,
             Err(why) => {
                 log!(engine.log, Warning, "Unable to connect to MASTER: {:?}", why);

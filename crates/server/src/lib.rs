@@ -308,7 +308,7 @@ impl Builder {
             Some(h) => h.reconfigure(id, config),
             None => Ok(()),
         }));
-        *engine.on_dial.write() = Some(net::dial(Arc::clone(&shared.tls)));
+        *engine.on_dial.write() = Some(net::dial(Arc::clone(&shared.tls), &engine));
         let looked_at = inboxes.clone();
         *engine.on_look.write() = Some(Arc::new(move |client| {
             looked_at.get(client.thread).is_some_and(|inbox| inbox.has_gone(client))

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use config::{Config, Id};
-use engine::log;
 use engine::log::Log;
+use engine::{Purpose, log};
 use parking_lot::RwLock;
 use tokio_rustls::TlsAcceptor;
 use transport::{Asks, Check, Client, ClientOptions, Error, Server, ServerOptions};
@@ -30,8 +30,10 @@ pub(crate) struct Tls {
     admin: RwLock<Option<TlsAcceptor>>,
     topics: RwLock<Option<TlsAcceptor>>,
     link: RwLock<Option<Arc<Client>>>,
-    /// Links to other nodes use TLS.
+    /// MIGRATE uses TLS.
     cluster: AtomicBool,
+    /// The link to a primary uses TLS.
+    replication: AtomicBool,
 }
 
 /// The options whose change this follows.
@@ -49,6 +51,7 @@ pub(crate) fn is_one(id: Id) -> bool {
             | TlsCaCertDir
             | TlsAuthClients
             | TlsCluster
+            | TlsReplication
             | TlsProtocols
             | TlsCiphers
             | TlsCiphersuites
@@ -148,6 +151,7 @@ impl Tls {
         *self.topics.write() = topics;
         *self.link.write() = link;
         self.cluster.store(c.flag(Id::TlsCluster), Relaxed);
+        self.replication.store(c.flag(Id::TlsReplication), Relaxed);
         Ok(())
     }
 
@@ -164,9 +168,13 @@ impl Tls {
         }
     }
 
-    /// The client's side of links to other nodes, if these use TLS.
-    pub(crate) fn cluster_link(&self) -> Option<Arc<Client>> {
-        if self.cluster.load(Relaxed) { self.link.read().clone() } else { None }
+    /// The client's side of links to other servers, if those for this purpose use TLS.
+    pub(crate) fn link(&self, purpose: Purpose) -> Option<Arc<Client>> {
+        let wanted = match purpose {
+            Purpose::Migrate => &self.cluster,
+            Purpose::Replicate => &self.replication,
+        };
+        if wanted.load(Relaxed) { self.link.read().clone() } else { None }
     }
 }
 
@@ -197,7 +205,9 @@ fn read(c: &Config, log: &Log, starting: bool) -> Result<Read, String> {
         Id::TopicHttpTlsKeyFile,
         "topic-http-tls",
     )?;
-    let link = c.flag(Id::TlsCluster).then(|| Client::new(&of_link(c))).transpose();
-    let link = link.map_err(|e| format!("tls-cluster: {e}"))?;
+    let wanted = [(Id::TlsCluster, "tls-cluster"), (Id::TlsReplication, "tls-replication")];
+    let wanted = wanted.into_iter().find(|(id, _)| c.flag(*id));
+    let link = wanted.map(|(_, name)| Client::new(&of_link(c)).map_err(|e| format!("{name}: {e}")));
+    let link = link.transpose()?;
     Ok(Read { resp: resp.map(Arc::new), admin, topics, link: link.map(Arc::new) })
 }

@@ -9,7 +9,7 @@ Masterauth: "masterauth", [], Optional(any), "", SENSITIVE, Effective,
     "Password to show to the primary.";
 Masteruser: "masteruser", [], Optional(any), "", SENSITIVE, Effective,
     "User name to show to the primary.";
-BindSourceAddr: "bind-source-addr", [], Optional(any), "", RUNTIME, Accepted(NO_REPLICATION),
+BindSourceAddr: "bind-source-addr", [], Optional(any), "", RUNTIME, Effective,
     "Local address for connections made to other servers; empty lets the system choose.";
 ReplicaServeStaleData: "replica-serve-stale-data", ["slave-serve-stale-data"], Bool, "yes", RUNTIME, Effective,
     "Answers from old data while the link to the primary is down.";

@@ -27,7 +27,7 @@ TlsAuthClients: "tls-auth-clients", [], Choice(TlsAuthClients::NAMES), "yes", RU
     "Whether clients must show a certificate: yes, no, or optional.";
 TlsAuthClientsUser: "tls-auth-clients-user", [], Choice(TlsAuthClientsUser::NAMES), "off", RUNTIME, Effective,
     "CN: a client whose certificate has the name of a user as its common name is that user, without a password. Checked certificates only.";
-TlsReplication: "tls-replication", [], Bool, "no", RUNTIME, Accepted(NO_REPLICATION),
+TlsReplication: "tls-replication", [], Bool, "no", RUNTIME, Effective,
     "Uses TLS towards the primary.";
 TlsCluster: "tls-cluster", [], Bool, "no", RUNTIME, Effective,
     "Uses TLS for connections to other nodes: those of MIGRATE.";

@@ -19,8 +19,18 @@ pub trait Wire: Read + Write + Send {
     fn limit(&self, each: Duration) -> io::Result<()>;
 }
 
+/// What a connection to another server is for: options say for each whether it speaks TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// MIGRATE, as links between nodes of a cluster: `tls-cluster`.
+    Migrate,
+    /// The stream of a primary: `tls-replication`.
+    Replicate,
+}
+
 /// Connects to a host and port within a time; set by the owner of the sockets.
-pub type Dial = Arc<dyn Fn(&str, u16, Duration) -> Result<Box<dyn Wire>, Unreached> + Send + Sync>;
+pub type Dial =
+    Arc<dyn Fn(Purpose, &str, u16, Duration) -> Result<Box<dyn Wire>, Unreached> + Send + Sync>;
 
 /// Why there is no connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,8 +148,13 @@ impl Links {
             let kept = self.0.lock().remove(&name);
             let link = match (kept, dial, to.port) {
                 (Some((link, _)), ..) => Ok(link),
-                (None, Some(dial), Some(port)) => dial(&to.host, port, to.timeout)
-                    .map(|wire| Link { wire, ahead: Vec::new(), db: None }),
+                (None, Some(dial), Some(port)) => {
+                    dial(Purpose::Migrate, &to.host, port, to.timeout).map(|wire| Link {
+                        wire,
+                        ahead: Vec::new(),
+                        db: None,
+                    })
+                }
                 _ => Err(Unreached::NoAddress),
             };
             let mut link = match link {

@@ -1,25 +1,30 @@
-//! Connections that the server makes itself: to the target of MIGRATE, with TLS if `tls-cluster` says so.
+//! Connections that the server makes itself: to the target of MIGRATE and to its primary, from
+//! `bind-source-addr`, with TLS if `tls-cluster` or `tls-replication` says so.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::sync::Arc;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use engine::{Dial, Unreached, Wire};
+use config::Id;
+use engine::{Dial, Engine, Unreached, Wire};
+use socket2::{Domain, Socket, Type};
 
 use crate::tls::Tls;
 
 /// Connects over TCP, and speaks TLS where that is wanted.
-pub(crate) fn dial(tls: Arc<Tls>) -> Dial {
-    Arc::new(move |host, port, within| {
+pub(crate) fn dial(tls: Arc<Tls>, engine: &Arc<Engine>) -> Dial {
+    let engine = Arc::downgrade(engine);
+    Arc::new(move |purpose, host, port, within| {
+        let source = source(&engine);
         let addresses = (host, port).to_socket_addrs().map_err(|_| Unreached::NoAddress)?;
         let mut last = Unreached::NoAddress;
         for address in addresses {
             last = Unreached::Refused;
-            if let Ok(stream) = TcpStream::connect_timeout(&address, within)
+            if let Ok(stream) = connect(source, address, within)
                 && stream.set_nodelay(true).is_ok()
             {
-                let Some(client) = tls.cluster_link() else {
+                let Some(client) = tls.link(purpose) else {
                     return Ok(Box::new(Tcp(stream)) as Box<dyn Wire>);
                 };
                 let limited = stream
@@ -35,6 +40,24 @@ pub(crate) fn dial(tls: Arc<Tls>) -> Dial {
         }
         Err(last)
     })
+}
+
+/// `bind-source-addr`.
+fn source(engine: &Weak<Engine>) -> Option<IpAddr> {
+    engine.upgrade()?.config.string(Id::BindSourceAddr).parse().ok()
+}
+
+/// A connection from the address `source`; from any if that is of another family or not of this machine, as in
+/// Redis.
+fn connect(source: Option<IpAddr>, to: SocketAddr, within: Duration) -> io::Result<TcpStream> {
+    if let Some(source) = source.filter(|source| source.is_ipv4() == to.is_ipv4()) {
+        let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
+        if socket.bind(&SocketAddr::new(source, 0).into()).is_ok() {
+            socket.connect_timeout(&to.into(), within)?;
+            return Ok(socket.into());
+        }
+    }
+    TcpStream::connect_timeout(&to, within)
 }
 
 struct Tcp(TcpStream);
