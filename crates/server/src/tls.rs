@@ -27,6 +27,9 @@ pub(crate) enum HttpPort {
 #[derive(Default)]
 pub(crate) struct Tls {
     resp: RwLock<Option<Arc<Server>>>,
+    web: RwLock<Option<Arc<Server>>>,
+    /// The web port speaks HTTPS.
+    web_is_on: AtomicBool,
     admin: RwLock<Option<TlsAcceptor>>,
     topics: RwLock<Option<TlsAcceptor>>,
     link: RwLock<Option<Arc<Client>>>,
@@ -60,6 +63,9 @@ pub(crate) fn is_one(id: Id) -> bool {
             | TlsSessionCacheSize
             | TlsSessionCacheTimeout
             | AdminTls
+            | WebTls
+            | WebTlsCertFile
+            | WebTlsKeyFile
             | AdminTlsCertFile
             | AdminTlsKeyFile
             | TopicHttpTls
@@ -130,6 +136,7 @@ fn of_link(c: &Config) -> ClientOptions {
 /// What was read, and is not in use yet.
 struct Read {
     resp: Option<Arc<Server>>,
+    web: Option<Arc<Server>>,
     admin: Option<TlsAcceptor>,
     topics: Option<TlsAcceptor>,
     link: Option<Arc<Client>>,
@@ -145,8 +152,10 @@ impl Tls {
         let read = read(c, log, starting).inspect_err(|e| {
             log!(log, Warning, "Failed to configure TLS: {}", e);
         })?;
-        let Read { resp, admin, topics, link } = read;
+        let Read { resp, web, admin, topics, link } = read;
         *self.resp.write() = resp;
+        self.web_is_on.store(web.is_some(), Relaxed);
+        *self.web.write() = web;
         *self.admin.write() = admin;
         *self.topics.write() = topics;
         *self.link.write() = link;
@@ -158,6 +167,16 @@ impl Tls {
     /// The side of the port for RESP.
     pub(crate) fn resp(&self) -> Option<Arc<Server>> {
         self.resp.read().clone()
+    }
+
+    /// Whether the web port speaks HTTPS.
+    pub(crate) fn web_is_on(&self) -> bool {
+        self.web_is_on.load(Relaxed)
+    }
+
+    /// The side of the web port, if that speaks HTTPS.
+    pub(crate) fn web(&self) -> Option<Arc<Server>> {
+        self.web.read().clone()
     }
 
     /// The side of a port with HTTP, if that speaks HTTPS.
@@ -198,6 +217,8 @@ fn read(c: &Config, log: &Log, starting: bool) -> Result<Read, String> {
         let server = on.then(|| make(&of_http(c, certificate, key), name)).transpose()?;
         Ok::<_, String>(server.map(|s| TlsAcceptor::from(s.config_for(&["http/1.1"]))))
     };
+    let web = of_http(c, Id::WebTlsCertFile, Id::WebTlsKeyFile);
+    let web = c.flag(Id::WebTls).then(|| make(&web, "web-tls")).transpose()?.map(Arc::new);
     let admin = http(Id::AdminTls, Id::AdminTlsCertFile, Id::AdminTlsKeyFile, "admin-tls")?;
     let topics = http(
         Id::TopicHttpTls,
@@ -209,5 +230,5 @@ fn read(c: &Config, log: &Log, starting: bool) -> Result<Read, String> {
     let wanted = wanted.into_iter().find(|(id, _)| c.flag(*id));
     let link = wanted.map(|(_, name)| Client::new(&of_link(c)).map_err(|e| format!("{name}: {e}")));
     let link = link.transpose()?;
-    Ok(Read { resp: resp.map(Arc::new), admin, topics, link: link.map(Arc::new) })
+    Ok(Read { resp: resp.map(Arc::new), web, admin, topics, link: link.map(Arc::new) })
 }

@@ -342,6 +342,28 @@ class Http(unittest.TestCase):
                     self.assertNotIn(b"HTTP", s.recv(100))
             self.assertNotEqual(*serials)
 
+    def test_the_web_port(self):
+        port, root = free_port(), tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, root)
+        with open(os.path.join(root, "index.html"), "w") as f:
+            f.write("x" * 3_000_000)
+        options = ("--web-port", port, "--web-root", root, "--web-tls", "yes")
+        with Tls(*options, asks="yes"):
+            url = f"https://localhost:{port}/"
+            for _ in range(3):
+                with urllib.request.urlopen(url, context=context(), timeout=PATIENCE_S) as answer:
+                    self.assertEqual(answer.read(), b"x" * 3_000_000)
+            with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as s:
+                with context().wrap_socket(s, server_hostname="localhost") as t:
+                    t.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nRange: bytes=0-3\r\n\r\n" * 3)
+                    got = b""
+                    while got.count(b"xxxx") < 3:
+                        got += t.recv(65536)
+                    self.assertEqual(got.count(b"HTTP/1.1 206"), 3)
+            with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as s:
+                s.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                self.assertNotIn(b"HTTP", s.recv(100))
+
 
 class Outgoing(unittest.TestCase):
     def test_migrate(self):

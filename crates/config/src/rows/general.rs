@@ -21,6 +21,12 @@ WebPort: "web-port", [], Int(0, 65535), "0", PROTECTED, Effective,
     "Port that serves pages and files over HTTP; 0 opens none.";
 WebBind: "web-bind", [], Bind, "127.0.0.1 -::1", MULTI | PROTECTED, Effective,
     "Addresses that serve pages and files, written as for `bind`.";
+WebTls: "web-tls", [], Bool, "no", PROTECTED, Effective,
+    "Speaks HTTPS, and nothing else, on the port for pages and files.";
+WebTlsCertFile: "web-tls-cert-file", [], Optional(any), "", PROTECTED | VOLATILE, Effective,
+    "Certificate (PEM) of the port for pages and files; empty uses that of tls-cert-file.";
+WebTlsKeyFile: "web-tls-key-file", [], Optional(any), "", PROTECTED | VOLATILE, Effective,
+    "Private key (PEM) of web-tls-cert-file. A protected one is opened with tls-key-file-pass.";
 WebRoot: "web-root", [], Optional(any), "", IMMUTABLE, Effective,
     "Directory with the templates, routes and files of the site; empty for none. It is read again when a file changes.";
 WebKey: "web-key", [], Optional(any), "", IMMUTABLE, Effective,

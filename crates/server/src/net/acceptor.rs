@@ -201,9 +201,12 @@ impl Acceptor {
     fn accept_all(&mut self, i: usize) -> bool {
         loop {
             let accepted = match self.listeners.get(i) {
-                Some(Some(Listener::Tcp(l, Door::Tls))) => {
-                    l.accept().map(|(s, _)| Some((self.secure(s)?, Door::Tls)))
-                }
+                Some(Some(Listener::Tcp(l, Door::Tls))) => l
+                    .accept()
+                    .map(|(s, _)| Some((self.secure(s, self.shared.tls.resp())?, Door::Tls))),
+                Some(Some(Listener::Tcp(l, Door::Web))) if self.shared.tls.web_is_on() => l
+                    .accept()
+                    .map(|(s, _)| Some((self.secure(s, self.shared.tls.web())?, Door::Web))),
                 Some(Some(Listener::Tcp(l, door))) => {
                     l.accept().map(|(s, _)| Some((Stream::Tcp(s), *door)))
                 }
@@ -239,8 +242,12 @@ impl Acceptor {
     }
 
     /// Puts TLS over a new connection. Without a certificate there is none, and the connection ends.
-    fn secure(&self, tcp: mio::net::TcpStream) -> Option<Stream> {
-        let session = self.shared.tls.resp()?.session();
+    fn secure(
+        &self,
+        tcp: mio::net::TcpStream,
+        side: Option<Arc<transport::Server>>,
+    ) -> Option<Stream> {
+        let session = side?.session();
         session
             .inspect_err(|e| log!(self.shared.engine.log, Warning, "TLS: {}", e))
             .ok()

@@ -253,7 +253,8 @@ impl Worker {
             Ok(true) => {
                 c.handshake = None;
                 c.readable = true;
-                if tls::enter(&shared.engine, &c.stream, &mut c.session) {
+                // Pages are for everybody.
+                if c.web.is_some() || tls::enter(&shared.engine, &c.stream, &mut c.session) {
                     return self.serve(i, false);
                 }
                 inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
