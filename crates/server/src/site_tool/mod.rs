@@ -1,6 +1,6 @@
 //! `apus site`: a new site, a look at one for mistakes, and the way of one into a running server and back.
 //!
-//! In a server a site is a hash whose fields are paths ([`crate::web`], `web-key`). It is pushed in one
+//! In a server a site is a hash whose fields are paths (`web-key`). It is pushed in one
 //! transaction, so that no request sees half of it, and a replica gets all of it or nothing.
 
 mod server;
